@@ -18,7 +18,9 @@ const home = findHomeRoot(checkout);
 function installs() {
   const [verb, ...rest] = words;
   const only = ["--help", "-h", "--back", "--forget-old"];
-  if (rest.some((word) => only.includes(word))) return false;
+  if (rest.some((word) => only.includes(word))) {
+    return false;
+  }
   return (
     verb === "up" ||
     verb === "upgrade" ||
@@ -43,7 +45,9 @@ function install() {
       env: { ...process.env, HEARTH_HOME: home },
     },
   );
-  if (made.status !== 0) process.exit(1);
+  if (made.status !== 0) {
+    process.exit(1);
+  }
   return made.stdout.trim();
 }
 
@@ -58,12 +62,13 @@ function introduce() {
   const { version } = JSON.parse(
     readFileSync(join(checkout, "package.json"), "utf8"),
   );
-  if (words.includes("--version")) console.log(`hearth ${version}`);
-  else if (words.includes("--help") || words.includes("-h"))
+  if (words.includes("--version")) {
+    console.log(`hearth ${version}`);
+  } else if (words.includes("--help") || words.includes("-h")) {
     console.log(
       "Hearth: your own AI gateway and notes sync.\n\nIts packages are not installed yet: `npm start` installs and starts it; then `npx hearth --help` lists the commands.",
     );
-  else {
+  } else {
     console.error(
       "hearth: the packages of this checkout are not installed: `npm start` installs them and starts Hearth.",
     );
@@ -77,15 +82,16 @@ if (
   words[1] === "install" &&
   process.getuid?.() === 0 &&
   statSync(checkout).uid === 0
-)
+) {
   setUp();
+}
 
 // Deployments belong to the checkout, with its settings of Pulumi.
 const ofCheckout = words[0] === "doctor" && words.includes("--hosts");
 const base = installs()
   ? install()
   : ((ofCheckout ? undefined : currentRelease()) ?? checkout);
-if (existsSync(packagedNodeOf(base)))
+if (existsSync(packagedNodeOf(base))) {
   runWithPackagedNode(
     [
       // A supervisor in the foreground is this program: see supervisor/small-memory.ts.
@@ -98,4 +104,6 @@ if (existsSync(packagedNodeOf(base)))
     base,
     { HEARTH_HOME: home, HEARTH_CHECKOUT: checkout },
   );
-else introduce();
+} else {
+  introduce();
+}

@@ -8,8 +8,8 @@ import {
   symlinkSync,
 } from "node:fs";
 
-const pollMs = 200;
-const announceAfterMs = 1000;
+const POLL_MS = 200;
+const ANNOUNCE_AFTER_MS = 1000;
 
 /**
  * Does `work` while no other process does it under the same lock: two set-ups at once would delete each other's files.
@@ -27,15 +27,16 @@ export function withSetupLock(lock, work, { say = () => {}, waitMs }) {
       removeStale(lock, text);
       continue;
     }
-    if (waited > waitMs)
+    if (waited > waitMs) {
       throw new Error(
         `another command (pid ${pid}) has been installing packages for ${Math.round(waitMs / 60_000)} minutes: wait for it or end it, then run the command again.`,
       );
-    if (!announced && waited > announceAfterMs) {
+    }
+    if (!announced && waited > ANNOUNCE_AFTER_MS) {
       announced = true;
       say(`another command (pid ${pid}) is installing packages; waiting …`);
     }
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS);
   }
   const release = () => rmSync(lock, { force: true });
   process.once("exit", release);
@@ -52,7 +53,9 @@ function tryCreate(lock) {
     symlinkSync(`${process.pid} ${startTimeOf(process.pid)}`, lock);
     return true;
   } catch (error) {
-    if (error.code === "EEXIST") return false;
+    if (error.code === "EEXIST") {
+      return false;
+    }
     throw new Error(
       `cannot write ${lock} (${error.message}): run the command as a user who may write there.`,
     );
@@ -82,14 +85,18 @@ function removeStale(lock, text) {
   try {
     renameSync(lock, aside);
   } catch (error) {
-    if (error.code === "ENOENT") return;
+    if (error.code === "ENOENT") {
+      return;
+    }
     throw new Error(
       `cannot remove ${lock} (${error.message}): delete it, then run the command again.`,
     );
   }
   const moved = readHolder(aside);
   rmSync(aside, { force: true, recursive: true });
-  if (moved === undefined || moved === text) return;
+  if (moved === undefined || moved === text) {
+    return;
+  }
   try {
     symlinkSync(moved, lock);
   } catch {

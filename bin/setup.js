@@ -13,7 +13,7 @@ export const checkout = root.replace(/[/\\]$/, "");
 const stamp = join(root, "node_modules", ".hearth-setup");
 const packagedNode = packagedNodeOf(root);
 /** npm gives up on a silent registry sooner. */
-const longestWaitMs = 15 * 60_000;
+const MAX_WAIT_MS = 15 * 60_000;
 
 /** One sentence on standard error, exit code 1. */
 function fail(sentence) {
@@ -34,7 +34,9 @@ function isSetUp() {
 /** Whether an `npm ci` by hand installed this very lock file, by what npm itself noted down at its end; with its scripts, too. */
 function isInstalled() {
   const noted = join(root, "node_modules", ".package-lock.json");
-  if (!existsSync(packagedNode) || !existsSync(noted)) return false;
+  if (!existsSync(packagedNode) || !existsSync(noted)) {
+    return false;
+  }
   const installed = packagesIn(noted);
   return Object.entries(packagesIn(join(root, "package-lock.json"))).every(
     ([path, wanted]) => {
@@ -53,15 +55,18 @@ function packagesIn(lockFile) {
 
 /** Runs `npm ci` unless it succeeded before for this very lock file. */
 export function setUp() {
-  if (Number(process.versions.node.split(".")[0]) < 20)
+  if (Number(process.versions.node.split(".")[0]) < 20) {
     fail(
       `needs Node 20 or newer, this is ${process.version}: install a newer Node and run the command again.`,
     );
-  if (isSetUp()) return;
+  }
+  if (isSetUp()) {
+    return;
+  }
   try {
     withSetupLock(join(root, ".setup-lock"), install, {
       say: (sentence) => process.stderr.write(`hearth: ${sentence}\n`),
-      waitMs: longestWaitMs,
+      waitMs: MAX_WAIT_MS,
     });
   } catch (error) {
     fail(error.message);
@@ -70,13 +75,18 @@ export function setUp() {
 
 function install() {
   // Another one may have done it while this one waited.
-  if (isSetUp()) return;
-  if (!isInstalled()) runNpmCi();
+  if (isSetUp()) {
+    return;
+  }
+  if (!isInstalled()) {
+    runNpmCi();
+  }
   const version = spawnSync(packagedNode, ["--version"], { encoding: "utf8" });
-  if (version.status !== 0)
+  if (version.status !== 0) {
     fail(
       `the packaged Node 24 does not run on this machine (${process.platform} ${process.arch}): install Node 24 and start it with that.`,
     );
+  }
   writeFileSync(stamp, lockHash());
 }
 
@@ -87,14 +97,16 @@ function runNpmCi() {
     stdio: ["ignore", 2, 2],
     shell: process.platform === "win32",
   });
-  if (done.error)
+  if (done.error) {
     fail(
       `could not start npm (${done.error.message}): install npm, then run the command again.`,
     );
-  if (done.status !== 0)
+  }
+  if (done.status !== 0) {
     fail(
       "npm ci failed (output above): check the network or the disk, then run the command again.",
     );
+  }
 }
 
 /** The packaged Node of a checkout or a release. */
@@ -119,8 +131,9 @@ export function runWithPackagedNode(args, base = root, more = {}) {
       PATH: `${join(base, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`,
     },
   });
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => child.kill(signal));
+  }
   child.on("error", (error) =>
     fail(
       `could not start Node 24 (${error.message}): delete node_modules and try again.`,

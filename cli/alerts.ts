@@ -33,10 +33,13 @@ async function show(
     readonly sinks: readonly SinkState[];
     readonly silences: readonly Silence[];
   };
-  if (json) print(JSON.stringify(answer, null, 2));
-  else {
+  if (json) {
+    print(JSON.stringify(answer, null, 2));
+  } else {
     print(answer.alarms.length === 0 ? "Nothing is wrong." : "");
-    for (const alarm of answer.alarms) describeAlarm(alarm).forEach(print);
+    for (const alarm of answer.alarms) {
+      describeAlarm(alarm).forEach(print);
+    }
     print("");
     printSinks(answer.sinks);
   }
@@ -65,8 +68,11 @@ async function sendTest(
     "/api/alerts/test",
     LONGEST_TEST_MS,
   )) as { readonly sinks: readonly SinkState[] };
-  if (json) print(JSON.stringify(sinks, null, 2));
-  else printSinks(sinks);
+  if (json) {
+    print(JSON.stringify(sinks, null, 2));
+  } else {
+    printSinks(sinks);
+  }
   return sinks.length > 0 && sinks.every(({ trouble }) => trouble === null)
     ? 0
     : 1;

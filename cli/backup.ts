@@ -54,13 +54,17 @@ const list = defineVerb({
     ...addressArg,
   },
   run: async ({ peer, json, url }) => {
-    if (peer === true) return listPeer(findStack(url), json === true);
+    if (peer === true) {
+      return listPeer(findStack(url), json === true);
+    }
     const backups = await listOf(findStack(url));
-    if (json) print(JSON.stringify(backups, null, 2));
-    else if (backups.length === 0)
+    if (json) {
+      print(JSON.stringify(backups, null, 2));
+    } else if (backups.length === 0) {
       print("There is no backup yet: `hearth backup run` takes one.");
-    else
+    } else {
       printTable(["backup", "of", "age", "size", ""], backups.map(backupRow));
+    }
     return backups.some(({ problem }) => problem !== null) ? 1 : 0;
   },
 });
@@ -78,10 +82,11 @@ async function listPeer(stack: StackClient, json: boolean): Promise<ExitCode> {
   const { copies } = (await stack.ask("GET", "/api/peer-copies")) as {
     readonly copies: readonly PeerCopy[];
   };
-  if (json) print(JSON.stringify(copies, null, 2));
-  else if (copies.length === 0)
+  if (json) {
+    print(JSON.stringify(copies, null, 2));
+  } else if (copies.length === 0) {
     print("The other host has no copy yet: `hearth jobs run backup-copy`.");
-  else
+  } else {
     printTable(
       ["copy", "of", "size", "key"],
       copies.map(({ name, kind, bytes, keyId }) => [
@@ -91,6 +96,7 @@ async function listPeer(stack: StackClient, json: boolean): Promise<ExitCode> {
         { text: keyId, tone: "soft" },
       ]),
     );
+  }
   return 0;
 }
 
@@ -193,10 +199,11 @@ const key = defineVerb({
     const home = locateHome();
     makeHome(home);
     const known = anew === true ? undefined : findCopyKey(home, process.env);
-    if (known !== undefined && known.shownAt !== null)
+    if (known !== undefined && known.shownAt !== null) {
       throw new Failure(
         "the key was shown already, and it is shown once: where it is lost, `hearth backup key --new` makes another for the copies to come.",
       );
+    }
     const shown = known ?? makeAndKeepCopyKey(home, Date.now());
     print(shown.key);
     complain([

@@ -225,8 +225,10 @@ test("a browser is signed in by a printed link, and out again; the password and 
     startWatcher({
       home: place.home,
       env: { HEARTH_SUPERVISOR_PORT: "0" },
-      ...{ containers: false, onNotice: () => {} },
-      ...{ onService: () => {}, onCheck: () => {} },
+      containers: false,
+      onNotice: () => {},
+      onService: () => {},
+      onCheck: () => {},
     });
   let watcher = await start();
   const status = async (headers: Readonly<Record<string, string>>) =>
@@ -302,7 +304,8 @@ test("a password of the environment is shown, and replaced where it is set", () 
     });
   expect(withPassword().stdout).toBe("of-the-deployment\n");
   expect(withPassword("--new")).toMatchObject({
-    ...{ status: 1, stdout: "" },
+    status: 1,
+    stdout: "",
     stderr: expect.stringContaining("npx pulumi config set") as string,
   });
   expect(hearth("operator", "password").error).toContain(

@@ -29,8 +29,11 @@ export const config = defineVerb({
       variablesOf(locateHome(), process.env),
     );
     print(`${files.join(", ")}: no mistake.`);
-    for (const sentence of leftOut)
-      if (!sentence.includes("SUPERVISOR_DATABASE_URL")) print(sentence);
+    for (const sentence of leftOut) {
+      if (!sentence.includes("SUPERVISOR_DATABASE_URL")) {
+        print(sentence);
+      }
+    }
     return 0;
   },
 });

@@ -48,7 +48,7 @@ async function examine(): Promise<readonly Finding[]> {
   const home = locateHome();
   const { env } = process;
   // A container has no ports or programs of its own to examine, and only the supervisor's files.
-  if (env["HEARTH_RUNTIME"] === "docker")
+  if (env["HEARTH_RUNTIME"] === "docker") {
     return [
       lookAtDisk(home),
       ...lookAtHome(home),
@@ -56,6 +56,7 @@ async function examine(): Promise<readonly Finding[]> {
       ...(await lookAtServices(home, env)),
       ...(await lookAtInstances(env)),
     ];
+  }
   const asked = await Promise.all([
     lookAtServices(home, env),
     lookAtPorts(home, env),

@@ -29,7 +29,9 @@ export const down = defineVerb({
   run: async () => {
     const home = locateHome();
     const supervisor = supervisorHere(home);
-    if (supervisor === undefined) return stopLeftovers(home);
+    if (supervisor === undefined) {
+      return stopLeftovers(home);
+    }
     const begun = Date.now();
     print(`Stopping Hearth (pid ${supervisor.pid}) …`);
     const asked = await askHttp(`${supervisor.address}/api/stop`, {
@@ -37,7 +39,9 @@ export const down = defineVerb({
       headers: authorizationFor(home, supervisor.address, process.env),
       signal: AbortSignal.timeout(5000),
     }).catch(() => undefined);
-    if (asked?.status !== 202) sendSignal(supervisor, "SIGTERM");
+    if (asked?.status !== 202) {
+      sendSignal(supervisor, "SIGTERM");
+    }
     const talking = setInterval(
       () =>
         print(

@@ -16,10 +16,16 @@ export async function showFarLogs(
 ): Promise<void> {
   const names = name === undefined ? await servicesOf(stack) : [name];
   for (const each of names) {
-    if (names.length > 1) print(paint("strong", `── ${each} ──`));
-    for (const line of await linesOf(stack, each, count)) print(line);
+    if (names.length > 1) {
+      print(paint("strong", `── ${each} ──`));
+    }
+    for (const line of await linesOf(stack, each, count)) {
+      print(line);
+    }
   }
-  if (follow) await followAll(stack, names);
+  if (follow) {
+    await followAll(stack, names);
+  }
 }
 
 async function servicesOf(stack: StackClient): Promise<readonly string[]> {
@@ -45,8 +51,9 @@ async function followAll(
   names: readonly string[],
 ): Promise<never> {
   const seen = new Map<string, readonly string[]>();
-  for (const name of names)
+  for (const name of names) {
     seen.set(name, await linesOf(stack, name, FOLLOW_LINES));
+  }
   const wide = Math.max(...names.map((name) => name.length));
   for (;;) {
     await wait(FOLLOW_EVERY_MS);
@@ -54,8 +61,9 @@ async function followAll(
       const lines = await linesOf(stack, name, FOLLOW_LINES);
       const lead =
         names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
-      for (const line of addedSince(seen.get(name) ?? [], lines))
+      for (const line of addedSince(seen.get(name) ?? [], lines)) {
         print(`${lead}${line}`);
+      }
       seen.set(name, lines);
     }
   }
@@ -72,8 +80,9 @@ export function addedSince(
     common -= 1
   ) {
     const from = before.length - common;
-    if (now.slice(0, common).every((line, at) => line === before[from + at]))
+    if (now.slice(0, common).every((line, at) => line === before[from + at])) {
       return now.slice(common);
+    }
   }
   return now;
 }

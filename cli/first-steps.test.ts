@@ -36,8 +36,9 @@ test("a newcomer is told where everything is and what to do, and never the key i
     { id: "gpt-mini", pending: true },
   ]);
   expect(text).toContain("Hearth is up in 1.4 s.");
-  for (const address of Object.values(steps.addresses))
+  for (const address of Object.values(steps.addresses)) {
     expect(text).toContain(address);
+  }
   expect(text).toContain(`\n  ${steps.signInLink}\n`);
   expect(text).toContain("/somewhere/else/secrets.json");
   expect(text).toContain(

@@ -11,7 +11,7 @@ import {
 import { LINK_MINUTES } from "../console/http/sign-in-links.ts";
 import { alignColumns, paint } from "./terminal.ts";
 
-export type FirstSteps = {
+export interface FirstSteps {
   readonly addresses: {
     readonly gateway: string;
     readonly notes: string;
@@ -27,7 +27,7 @@ export type FirstSteps = {
   readonly runners: readonly FoundRunner[];
   /** How to stop it. */
   readonly stopWith: string;
-};
+}
 
 /** What a newcomer needs next: where everything is, a key, a first call, the models, the next commands. */
 export async function findFirstSteps(steps: FirstSteps): Promise<string> {

@@ -19,11 +19,11 @@ export const forAWhileArgs = {
   ...addressArg,
 } as const;
 
-type Wanted = {
+interface Wanted {
   readonly name: string;
   readonly duration: string;
   readonly why: string;
-};
+}
 
 /** What to begin, for how long and why. Throws a UsageError with `needs`, or for what is no duration. */
 export function readWanted(
@@ -31,19 +31,21 @@ export function readWanted(
   needs: string,
 ): Wanted {
   const { name, duration, why } = given;
-  if (name === undefined || duration === undefined || why === undefined)
+  if (name === undefined || duration === undefined || why === undefined) {
     throw new UsageError(needs);
-  if (parseDuration(duration) === undefined)
+  }
+  if (parseDuration(duration) === undefined) {
     throw new UsageError(`"${duration}" is no duration: write 30m, 2h or 7d.`);
+  }
   return { name, duration, why };
 }
 
-type InForce = {
+interface InForce {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly until: number;
   readonly why: string;
-};
+}
 
 /** Lists what is in force, or says `none`. */
 export function listInForce<T extends InForce>(

@@ -32,25 +32,32 @@ export function findGateway(
   const home = locateHome(env);
   const given = url ?? readVariable("GATEWAY_URL", env);
   const address = (given ?? addressHere(home)).replace(/\/+$/, "");
-  if (!URL.canParse(address))
+  if (!URL.canParse(address)) {
     throw new Failure(
       `"${address}" is no address: write one such as http://127.0.0.1:4000.`,
     );
+  }
   const masterKey =
     readVariable("PROXY_MASTER_KEY", env) ??
     (given === undefined ? readSecretsFile(home)?.masterKey : undefined);
-  if (masterKey === undefined)
+  if (masterKey === undefined) {
     throw new Failure(
       `the master key of the gateway at ${address} is not known here: set PROXY_MASTER_KEY, or PROXY_MASTER_KEY_FILE to a file with it.`,
     );
-  return openAdminApi({ address, credential: () => masterKey, timeoutMs: TIMEOUT_MS });
+  }
+  return openAdminApi({
+    address,
+    credential: () => masterKey,
+    timeoutMs: TIMEOUT_MS,
+  });
 }
 
 function addressHere(home: Home): string {
   const gateway = aliveIn(readRunFile(home.runFile).services["gateway"]);
-  if (gateway === undefined)
+  if (gateway === undefined) {
     throw new Failure(
       "no gateway runs here: `hearth up` starts one; name another one's address with --url.",
     );
+  }
   return gateway.address;
 }

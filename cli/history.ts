@@ -25,24 +25,30 @@ export const history = defineVerb({
   },
   run: async ({ name, lines, json, url }) => {
     const count = Number(lines);
-    if (!/^\d+$/.test(lines) || count < 1 || count > 10_000)
+    if (!/^\d+$/.test(lines) || count < 1 || count > 10_000) {
       throw new UsageError(
         `--lines is "${lines}": it must be a number from 1 to 10000.`,
       );
+    }
     const query = new URLSearchParams({ limit: lines });
-    if (name !== undefined) query.set("name", name);
+    if (name !== undefined) {
+      query.set("name", name);
+    }
     const { entries } = (await findStack(url).ask(
       "GET",
       `/api/history?${query}`,
     )) as { readonly entries: readonly HistoryEntry[] };
-    if (json) print(JSON.stringify(entries, null, 2));
-    else if (entries.length === 0)
+    if (json) {
+      print(JSON.stringify(entries, null, 2));
+    } else if (entries.length === 0) {
       print(
         name === undefined
           ? "Nothing has happened yet."
           : `Nothing is known of "${name}": \`hearth status\` shows the names.`,
       );
-    else alignColumns(entries.toReversed().map(rowOf)).forEach(print);
+    } else {
+      alignColumns(entries.toReversed().map(rowOf)).forEach(print);
+    }
     return 0;
   },
 });
@@ -61,8 +67,12 @@ function rowOf(entry: HistoryEntry): readonly Cell[] {
 }
 
 function toneOf({ to }: HistoryEntry): Tone {
-  if (["up", "running", "alarm-over"].includes(to)) return "ok";
-  if (["down", "gave-up", "backing-off", "alarm"].includes(to)) return "bad";
+  if (["up", "running", "alarm-over"].includes(to)) {
+    return "ok";
+  }
+  if (["down", "gave-up", "backing-off", "alarm"].includes(to)) {
+    return "bad";
+  }
   return ["pending", "restart", "heal"].includes(to) ? "warn" : "plain";
 }
 

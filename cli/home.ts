@@ -42,7 +42,9 @@ const move = defineVerb({
     const from = locateHome();
     const target = locateHome({ HEARTH_HOME: to ?? defaultHomeRoot() });
     moveHome(from, target);
-    for (const sentence of sentencesAfterMove(from, target)) print(sentence);
+    for (const sentence of sentencesAfterMove(from, target)) {
+      print(sentence);
+    }
     return 0;
   },
 });
@@ -85,30 +87,35 @@ export function sentencesAfterMove(
 
 /** Moves everything that Hearth keeps. Throws a Failure, with everything as it was, when it runs or the target is in use. */
 function moveHome(from: Home, to: Home): void {
-  if (from.root === to.root)
+  if (from.root === to.root) {
     throw new Failure(`the data is in ${from.root} already.`);
-  if (isNewHome(from))
+  }
+  if (isNewHome(from)) {
     throw new Failure(`there is no data in ${from.root} to move.`);
-  if (existsSync(to.root) && !isNewHome(to))
+  }
+  if (existsSync(to.root) && !isNewHome(to)) {
     throw new Failure(
       `${to.root} holds data of another Hearth: name another place with --to.`,
     );
+  }
   const lock = lockHome(from.lock);
   const { services } = readRunFile(from.runFile);
   const runs = Object.values(services).some((entry) => aliveIn(entry));
   lock?.release();
-  if (lock === undefined || runs)
+  if (lock === undefined || runs) {
     throw new Failure(
       "Hearth is running: stop it with `hearth down`, then run the command again.",
     );
+  }
   mkdirSync(dirname(to.root), { recursive: true });
   // What commands without a start made there.
   rmSync(to.root, { recursive: true, force: true });
   const systemData = systemPlaceOf(from);
   moveDirectory(from.root, to.root);
   // Deployments make their build contexts again, programs their compiled code.
-  for (const name of ["images", "cache"])
+  for (const name of ["images", "cache"]) {
     rmSync(join(to.root, name), { recursive: true, force: true });
+  }
   placeMovedPostgres(to, systemData);
 }
 
@@ -116,7 +123,9 @@ function moveDirectory(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch (error) {
-    if (codeOf(error) !== "EXDEV") throw error;
+    if (codeOf(error) !== "EXDEV") {
+      throw error;
+    }
     const next = `${to}.moving`;
     rmSync(next, { recursive: true, force: true });
     // Keeps owners: Postgres's files may belong to a user of its own.

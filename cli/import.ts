@@ -49,10 +49,11 @@ export const importing: Verb = {
 async function runImport(args: readonly string[]): Promise<ExitCode> {
   const home = locateHome();
   const program = join(home.project, "gateway", "import", "main.ts");
-  if (!existsSync(program))
+  if (!existsSync(program)) {
     throw new Failure(
       "the import comes with the gateway: on a deployed host run `docker exec --env LITELLM_DATABASE_URL hearth-gateway node gateway/import/main.ts`.",
     );
+  }
   const child = spawn(process.execPath, [program, ...args], {
     cwd: home.project,
     env: environmentOf(home),
@@ -67,8 +68,9 @@ async function runImport(args: readonly string[]): Promise<ExitCode> {
 
 /** DATABASE_URL where it is set; else the database that `hearth up` runs here. */
 function environmentOf(home: Home): Readonly<Record<string, string>> {
-  if (readVariable("DATABASE_URL") !== undefined)
+  if (readVariable("DATABASE_URL") !== undefined) {
     return operatorEnvironment(home, []);
+  }
   const secrets = readSecretsFile(home);
   const postgres = aliveIn(readRunFile(home.runFile).services["postgres"]);
   if (
@@ -76,10 +78,11 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
     secrets.masterKey === undefined ||
     secrets.saltKey === undefined ||
     postgres === undefined
-  )
+  ) {
     throw new Failure(
       "Hearth's own database does not run here: `hearth up` starts it, or name another one in DATABASE_URL.",
     );
+  }
   return {
     ...operatorEnvironment(home, [
       "DATABASE_URL",

@@ -20,14 +20,16 @@ const list = defineVerb({
   args: { json, ...gatewayArg },
   run: async ({ json: asJson, url }) => {
     const all = await listInstances(findGateway(url));
-    if (asJson === true) print(JSON.stringify(all, null, 2));
-    else if (all.length === 0)
+    if (asJson === true) {
+      print(JSON.stringify(all, null, 2));
+    } else if (all.length === 0) {
       print("Without Redis a gateway runs alone: no instances to list.");
-    else
+    } else {
       printTable(
         ["instance", "state", "not in the ledger", "budgets"],
         all.map(rowOf),
       );
+    }
     return all.some(holdsBudgets) ? 1 : 0;
   },
 });
@@ -42,7 +44,9 @@ function rowOf(one: GatewayInstance): readonly Cell[] {
 }
 
 function stateOf(one: GatewayInstance): Cell {
-  if (one.running) return { text: "running", tone: "ok" };
+  if (one.running) {
+    return { text: "running", tone: "ok" };
+  }
   const silent =
     one.silent_seconds === null
       ? "more than a day"
@@ -68,11 +72,13 @@ const forget = defineVerb({
     const done = await findGateway(url).ask("POST", "/instances/forget", {
       instance,
     });
-    if (asJson === true) print(JSON.stringify(done, null, 2));
-    else
+    if (asJson === true) {
+      print(JSON.stringify(done, null, 2));
+    } else {
       print(
         `Instance ${instance} forgotten: its spend that is not in the ledger no longer counts.`,
       );
+    }
     return 0;
   },
 });

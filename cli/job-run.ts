@@ -23,8 +23,11 @@ export async function runJob(
     options,
   })) as RunView;
   const run = await follow(stack, begun.id, json);
-  if (json) print(JSON.stringify(run, null, 2));
-  else print(lastWord(run));
+  if (json) {
+    print(JSON.stringify(run, null, 2));
+  } else {
+    print(lastWord(run));
+  }
   const well = run.status === "done" || run.status === "skipped";
   return { run, code: well ? 0 : 1 };
 }
@@ -39,7 +42,9 @@ async function follow(
   for (;;) {
     const run = (await stack.ask("GET", `/api/job-runs/${id}`)) as RunView;
     show(run);
-    if (run.status !== "running") return run;
+    if (run.status !== "running") {
+      return run;
+    }
     await wait(LOOK_EVERY_MS);
   }
 }
@@ -58,13 +63,24 @@ export async function runHere(
   );
   const show = showProgress(json);
   const begun: RunView = {
-    ...{ id: 0, job: name, due: null, caughtUp: false, endedAt: null },
-    ...{ startedAt: Date.now(), status: "running", attempts: 1, text: "" },
-    ...{ details: null, progress: null },
+    id: 0,
+    job: name,
+    due: null,
+    caughtUp: false,
+    endedAt: null,
+    startedAt: Date.now(),
+    status: "running",
+    attempts: 1,
+    text: "",
+    details: null,
+    progress: null,
   };
   try {
     const { status, summary, details } = await work({
-      ...{ signal: abort.signal, now: Date.now, asked: true, options },
+      signal: abort.signal,
+      now: Date.now,
+      asked: true,
+      options,
       progress: (text, done) =>
         show({
           ...begun,
@@ -72,8 +88,11 @@ export async function runHere(
         }),
     });
     const ended: RunView = {
-      ...{ ...begun, status, text: summary },
-      ...{ endedAt: Date.now(), details: details ?? null },
+      ...begun,
+      status,
+      text: summary,
+      endedAt: Date.now(),
+      details: details ?? null,
     };
     show(ended);
     print(json ? JSON.stringify(ended, null, 2) : lastWord(ended));
@@ -91,9 +110,9 @@ function showProgress(quiet: boolean): (run: RunView) => void {
   let said = "";
   return (run) => {
     const line = run.progress === null ? "" : progressLine(run, Date.now());
-    if (stream.isTTY && !quiet)
+    if (stream.isTTY && !quiet) {
       stream.write(`\r\x1b[K${run.status === "running" ? line : ""}`);
-    else if (!quiet && run.progress !== null && said !== run.progress.text) {
+    } else if (!quiet && run.progress !== null && said !== run.progress.text) {
       said = run.progress.text;
       stream.write(`${said}\n`);
     }
@@ -102,12 +121,17 @@ function showProgress(quiet: boolean): (run: RunView) => void {
 
 /** "████████░░░░ 42 %  spend_log · 1 min 3 s, about 2 min left" */
 function progressLine({ progress, startedAt }: RunView, now: number): string {
-  if (progress === null) return "";
+  if (progress === null) {
+    return "";
+  }
   const passed = now - startedAt;
   const parts = [progress.text, inWords(passed)];
-  if (progress.nextTryAt !== null)
+  if (progress.nextTryAt !== null) {
     parts.push(`tried again in ${inWords(progress.nextTryAt - now)}`);
-  if (progress.done === null) return cut(parts.join(" · "));
+  }
+  if (progress.done === null) {
+    return cut(parts.join(" · "));
+  }
   const done = Math.min(1, Math.max(0, progress.done));
   const full = Math.round(done * BAR_WIDTH);
   const bar = `${"█".repeat(full)}${"░".repeat(BAR_WIDTH - full)}`;
@@ -152,5 +176,7 @@ export function printTable(
   rows: Parameters<typeof alignColumns>[0],
 ): void {
   const head = headings.map((text) => ({ text, tone: "soft" as const }));
-  for (const line of alignColumns([head, ...rows])) print(line);
+  for (const line of alignColumns([head, ...rows])) {
+    print(line);
+  }
 }

@@ -22,8 +22,11 @@ const list = defineVerb({
     const { jobs } = (await findStack(url).ask("GET", "/api/jobs")) as {
       readonly jobs: readonly JobView[];
     };
-    if (json) print(JSON.stringify(jobs, null, 2));
-    else printTable(["job", "next", "last", ""], jobs.map(jobRow));
+    if (json) {
+      print(JSON.stringify(jobs, null, 2));
+    } else {
+      printTable(["job", "next", "last", ""], jobs.map(jobRow));
+    }
     return jobs.some(({ last }) => last?.status === "failed") ? 1 : 0;
   },
 });
@@ -33,13 +36,14 @@ function jobRow(job: JobView): readonly Cell[] {
   const { last, running, nextAt } = job;
   const next =
     nextAt === null ? "when asked" : `in ${inWords(Math.max(0, nextAt - now))}`;
-  if (running !== null)
+  if (running !== null) {
     return [
       { text: job.name, tone: "strong" },
       { text: next },
       { text: "running", tone: "ember" },
       { text: running.progress?.text ?? "" },
     ];
+  }
   return [
     { text: job.name, tone: "strong" },
     { text: next },
@@ -74,9 +78,13 @@ const history = defineVerb({
     const { runs } = (await findStack(url).ask("GET", path)) as {
       readonly runs: readonly RunView[];
     };
-    if (json) print(JSON.stringify(runs, null, 2));
-    else if (runs.length === 0) print(`${name} never ran.`);
-    else printTable(["begun", "took", "", ""], runs.map(runRow));
+    if (json) {
+      print(JSON.stringify(runs, null, 2));
+    } else if (runs.length === 0) {
+      print(`${name} never ran.`);
+    } else {
+      printTable(["begun", "took", "", ""], runs.map(runRow));
+    }
     return 0;
   },
 });

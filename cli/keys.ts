@@ -77,10 +77,11 @@ const make = defineVerb({
     ...gatewayArg,
   },
   run: async (args) => {
-    if (args.per !== undefined && args.budget === undefined)
+    if (args.per !== undefined && args.budget === undefined) {
       throw new UsageError(
         "--per is the time in which a budget is spent: give the budget too, for example --budget 5 --per 1mo.",
       );
+    }
     const gateway = findGateway(args.url);
     const made = newKeyRow.parse(
       await gateway.ask("POST", "/key/generate", {
@@ -127,10 +128,13 @@ function numberOf(
   option: string,
   text: string | undefined,
 ): number | undefined {
-  if (text === undefined) return undefined;
+  if (text === undefined) {
+    return undefined;
+  }
   const number = Number(text);
-  if (text.trim() === "" || !Number.isFinite(number))
+  if (text.trim() === "" || !Number.isFinite(number)) {
     throw new UsageError(`${option} is "${text}": it must be a number.`);
+  }
   return number;
 }
 
@@ -152,14 +156,18 @@ const list = defineVerb({
   },
   run: async ({ user, team, most, json: asJson, url }) => {
     const wanted = numberOf("--most", most) ?? 100;
-    if (!Number.isInteger(wanted) || wanted < 1)
+    if (!Number.isInteger(wanted) || wanted < 1) {
       throw new UsageError(`--most is "${most}": it must be at least 1.`);
+    }
     const { keys, total } = await readKeys(findGateway(url), wanted, {
       ...(user === undefined ? {} : { user_id: user }),
       ...(team === undefined ? {} : { team_id: team }),
     });
-    if (asJson === true) print(JSON.stringify({ keys, total }, null, 2));
-    else print(describe(keys, total));
+    if (asJson === true) {
+      print(JSON.stringify({ keys, total }, null, 2));
+    } else {
+      print(describe(keys, total));
+    }
     return 0;
   },
 });
@@ -182,14 +190,16 @@ async function readKeys(
       await gateway.ask("GET", `/key/list?${query.toString()}`),
     );
     keys.push(...answer.keys);
-    if (keys.length >= most || page >= answer.total_pages)
+    if (keys.length >= most || page >= answer.total_pages) {
       return { keys: keys.slice(0, most), total: answer.total_count };
+    }
   }
 }
 
 function describe(keys: readonly UsedKeyRow[], total: number): string {
-  if (keys.length === 0)
+  if (keys.length === 0) {
     return "There is no such key yet: `hearth keys new --user anna --budget 5 --per 1mo` makes one.";
+  }
   const head = ["", "alias", "key", "of", "spent", "until"].map(
     (text): Cell => ({ text, tone: "soft" }),
   );
@@ -242,10 +252,11 @@ function setBlocked(verb: "block" | "unblock") {
       ...gatewayArg,
     },
     run: async ({ key: named, json: asJson, url }) => {
-      if (named.startsWith("sk-"))
+      if (named.startsWith("sk-")) {
         throw new UsageError(
           "a key must not stand in a command line, where others can read it: name it by its alias or its hash, `hearth keys list --json` shows both.",
         );
+      }
       const gateway = findGateway(url);
       const hash = /^[0-9a-f]{64}$/.test(named)
         ? named
@@ -253,13 +264,15 @@ function setBlocked(verb: "block" | "unblock") {
       const changed = keyRow.parse(
         await gateway.ask("POST", `/key/${verb}`, { key: hash }),
       );
-      if (asJson === true) print(JSON.stringify(changed, null, 2));
-      else
+      if (asJson === true) {
+        print(JSON.stringify(changed, null, 2));
+      } else {
         print(
           verb === "block"
             ? `${named} is blocked: its calls are refused within a second. \`hearth keys unblock ${named}\` lets it work again.`
             : `${named} works again.`,
         );
+      }
       return 0;
     },
   });
@@ -274,10 +287,11 @@ async function hashOfAlias(gateway: AdminApi, alias: string): Promise<string> {
     await gateway.ask("GET", `/key/list?${query.toString()}`),
   );
   const [found] = keys;
-  if (found === undefined)
+  if (found === undefined) {
     throw new Failure(
       `there is no key with the alias "${alias}": \`hearth keys list\` shows those there are.`,
     );
+  }
   return found.token;
 }
 

@@ -3,13 +3,13 @@ import type { ServiceView } from "../supervisor/runtimes/runtime.ts";
 import { serviceCell } from "./states.ts";
 import { alignColumns, widthOf, type Cell, type Stream } from "./terminal.ts";
 
-export type LiveScreen = {
+export interface LiveScreen {
   readonly show: (view: ServiceView) => void;
   /** A sentence above the table. */
   readonly say: (sentence: string) => void;
   /** Draws the last state and leaves it standing. */
   readonly end: () => void;
-};
+}
 
 const REDRAW_EVERY_MS = 100;
 
@@ -35,17 +35,23 @@ function drawnScreen(stream: Stream): LiveScreen {
   const timer = setInterval(draw, REDRAW_EVERY_MS);
   return {
     show: (view) => {
-      if (ended) return;
+      if (ended) {
+        return;
+      }
       views.set(view.name, view);
       draw();
     },
     say: (sentence) => {
       stream.write(`${erase()}${sentence}\n`);
       drawn = 0;
-      if (!ended) draw();
+      if (!ended) {
+        draw();
+      }
     },
     end: () => {
-      if (ended) return;
+      if (ended) {
+        return;
+      }
       clearInterval(timer);
       draw();
       ended = true;
@@ -58,9 +64,13 @@ function plainScreen(stream: Stream): LiveScreen {
   let ended = false;
   return {
     show: (view) => {
-      if (ended || last.get(view.name) === view.state) return;
+      if (ended || last.get(view.name) === view.state) {
+        return;
+      }
       last.set(view.name, view.state);
-      if (view.state === "waiting") return;
+      if (view.state === "waiting") {
+        return;
+      }
       const cells = cellsOf(view).map(({ text }) => text);
       stream.write(`${cells.join("  ").trimEnd()}\n`);
     },
@@ -105,10 +115,11 @@ function timeOf(view: ServiceView): string {
 }
 
 function detailOf(view: ServiceView): string {
-  if (view.state === "running")
+  if (view.state === "running") {
     return view.adopted
       ? `${view.address}  (pid ${view.pid}, has run on)`
       : view.address;
+  }
   return view.state === "stopping" || view.state === "stopped"
     ? ""
     : (view.reason ?? "");

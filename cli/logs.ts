@@ -39,20 +39,27 @@ export const logs = defineVerb({
   run: async ({ name, lines, follow, url }) => {
     const home = locateHome();
     const count = Number(lines);
-    if (!/^\d+$/.test(lines) || count > 100_000)
+    if (!/^\d+$/.test(lines) || count > 100_000) {
       throw new UsageError(
         `--lines is "${lines}": it must be a number up to 100000.`,
       );
+    }
     if (lieElsewhere(home, url)) {
       await showFarLogs(findStack(url), name, count, follow === true);
       return 0;
     }
     const names = chooseLogs(home, name);
     for (const each of names) {
-      if (names.length > 1) print(paint("strong", `── ${each} ──`));
-      for (const line of lastLines(fileOf(home, each), count)) print(line);
+      if (names.length > 1) {
+        print(paint("strong", `── ${each} ──`));
+      }
+      for (const line of lastLines(fileOf(home, each), count)) {
+        print(line);
+      }
     }
-    if (follow) await followAll(home, names);
+    if (follow) {
+      await followAll(home, names);
+    }
     return 0;
   },
 });
@@ -67,12 +74,17 @@ function lieElsewhere(home: Home, url: string | undefined): boolean {
 
 function chooseLogs(home: Home, name: string | undefined): readonly string[] {
   const known = logNames(home);
-  if (known.length === 0)
+  if (known.length === 0) {
     throw new UsageError(
       `there are no logs in ${home.logs} yet: \`hearth up\` starts what writes them.`,
     );
-  if (name === undefined) return known;
-  if (known.includes(name)) return [name];
+  }
+  if (name === undefined) {
+    return known;
+  }
+  if (known.includes(name)) {
+    return [name];
+  }
   const near = nearest(name, known);
   throw new UsageError(
     `there is no log of "${name}"${near === undefined ? "" : `, did you mean ${near}?`} There are ${known.join(", ")}.`,
@@ -105,14 +117,17 @@ async function followAll(home: Home, names: readonly string[]): Promise<never> {
     for (const name of names) {
       const size = sizeOf(fileOf(home, name));
       const from = shown.get(name) ?? 0;
-      if (size === from) continue;
+      if (size === from) {
+        continue;
+      }
       shown.set(name, size);
       // Smaller than before: it was rotated, so all of it is new.
       const text = readPart(fileOf(home, name), size < from ? 0 : from, size);
       const lead =
         names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
-      for (const line of text.split("\n").filter((each) => each !== ""))
+      for (const line of text.split("\n").filter((each) => each !== "")) {
         print(`${lead}${line}`);
+      }
     }
   }
 }

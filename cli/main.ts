@@ -71,4 +71,6 @@ export async function runCommandLine(): Promise<void> {
   process.exitCode = await main();
 }
 
-if (import.meta.main) await runCommandLine();
+if (import.meta.main) {
+  await runCommandLine();
+}

@@ -26,8 +26,12 @@ export const maintenance = defineVerb({
     },
   },
   run: async ({ name, duration, why, list, end, json, url }) => {
-    if (end !== undefined) return endOne(findStack(url), end, json);
-    if (list) return show(findStack(url), json);
+    if (end !== undefined) {
+      return endOne(findStack(url), end, json);
+    }
+    if (list) {
+      return show(findStack(url), json);
+    }
     const wanted = readWanted(
       { name, duration, why },
       `\`hearth maintenance\` needs a check (or all), how long, and --why, for example: ${EXAMPLE}`,
@@ -58,13 +62,14 @@ async function show(
   const { windows } = (await stack.ask("GET", "/api/maintenance")) as {
     readonly windows: readonly MaintenanceWindow[];
   };
-  if (!json)
+  if (!json) {
     return listInForce(
       windows,
       "checks",
       namesOf,
       "Nothing is in maintenance: everything is judged.",
     );
+  }
   print(JSON.stringify(windows, null, 2));
   return 0;
 }

@@ -41,9 +41,11 @@ const discover = defineVerb({
     const written = addModels(file, runners);
     const reloaded =
       written.added.length > 0 ? await reloadGateway() : "not needed";
-    if (json)
+    if (json) {
       print(JSON.stringify({ runners, ...written, file, reloaded }, null, 2));
-    else print(describe(runners, written, file, reloaded));
+    } else {
+      print(describe(runners, written, file, reloaded));
+    }
     return runners.length > 0 ? 0 : 1;
   },
 });
@@ -63,8 +65,9 @@ function describe(
   file: string,
   reloaded: Reloaded,
 ): string {
-  if (runners.length === 0)
+  if (runners.length === 0) {
     return "No local runner answered (asked for Ollama on port 11434, LM Studio 1234, llama.cpp 8080, vLLM 8000, LOCAL_RUNNER_A_URL, LOCAL_RUNNER_B_URL): start one, or name its address with --url.";
+  }
   const news = new Set(
     added.map(
       (entry) => `${entry.provider_params.api_base} ${entry.model_name}`,
@@ -102,7 +105,7 @@ function silent(runners: readonly FoundRunner[]): readonly string[] {
 
 function afterwards(reloaded: Reloaded): readonly string[] {
   const alone = process.env["HEARTH_GATEWAY_CONFIG"];
-  if (alone !== undefined && alone !== "")
+  if (alone !== undefined && alone !== "") {
     return [
       "",
       paint(
@@ -110,6 +113,7 @@ function afterwards(reloaded: Reloaded): readonly string[] {
         `HEARTH_GATEWAY_CONFIG names ${alone}, which is read alone: copy the new entries there.`,
       ),
     ];
+  }
   switch (reloaded) {
     case "yes":
       return ["", "The running gateway has read them: they can be called now."];
@@ -129,7 +133,9 @@ function afterwards(reloaded: Reloaded): readonly string[] {
 async function reloadGateway(): Promise<Reloaded> {
   const home = locateHome();
   const gateway = aliveIn(readRunFile(home.runFile).services["gateway"]);
-  if (gateway === undefined) return "not running";
+  if (gateway === undefined) {
+    return "not running";
+  }
   const answer = await askHttp(`${gateway.address}/config/reload`, {
     method: "POST",
     headers: {

@@ -29,12 +29,13 @@ export const devices = defineVerb({
       pathOf(vault, "devices"),
       SLOW_MS,
     )) as Roster;
-    if (json) print(JSON.stringify(roster, null, 2));
-    else if (roster.devices.length === 0)
+    if (json) {
+      print(JSON.stringify(roster, null, 2));
+    } else if (roster.devices.length === 0) {
       print(
         `No device has synced vault ${vault} yet: \`hearth notes setup-uri ${vault}\` connects one.`,
       );
-    else {
+    } else {
       printTable(
         ["device", "seen", "behind", "plugin", "app", ""],
         roster.devices.map((device) => [
@@ -52,7 +53,9 @@ export const devices = defineVerb({
           },
         ]),
       );
-      for (const remark of roster.remarks) print(paint("warn", remark));
+      for (const remark of roster.remarks) {
+        print(paint("warn", remark));
+      }
     }
     return 0;
   },
@@ -69,10 +72,13 @@ export const conflicts = defineVerb({
       pathOf(vault, "conflicts"),
       SLOW_MS,
     )) as ConflictReport;
-    if (json) print(JSON.stringify(report, null, 2));
-    else if (report.conflicts.length === 0)
+    if (json) {
+      print(JSON.stringify(report, null, 2));
+    } else if (report.conflicts.length === 0) {
       print(`No note of vault ${vault} is conflicted.`);
-    else printConflicts(report);
+    } else {
+      printConflicts(report);
+    }
     return 0;
   },
 });
@@ -107,7 +113,9 @@ function printConflicts({ vault, conflicts, more }: ConflictReport): void {
       ]),
     ),
   );
-  if (more) print(`There are more than these ${conflicts.length}.`);
+  if (more) {
+    print(`There are more than these ${conflicts.length}.`);
+  }
   print(
     `Open the note on a device and merge it there, or: hearth notes resolve ${vault} <document> --newer | --rev <version>`,
   );
@@ -134,10 +142,11 @@ export const resolve = defineVerb({
     ...supervisorArg,
   },
   run: async ({ vault, document, newer, rev, json, supervisor }) => {
-    if ((newer === true) === (rev !== undefined))
+    if ((newer === true) === (rev !== undefined)) {
       throw new UsageError(
         "say which version stays: --newer, or --rev with one that `hearth notes conflicts` shows.",
       );
+    }
     const resolved = (await findStack(supervisor).ask(
       "POST",
       pathOf(vault, "resolve"),
@@ -195,16 +204,18 @@ export const backup = defineVerb({
   },
   run: async ({ list, json, supervisor }) => {
     const stack = findStack(supervisor);
-    if (list !== true)
+    if (list !== true) {
       return (await runJob(stack, "notes-backup", {}, json)).code;
+    }
     const { directory, backups } = (await stack.ask(
       "GET",
       "/api/notes/backups",
     )) as { readonly directory: string; readonly backups: readonly string[] };
-    if (json) print(JSON.stringify({ directory, backups }, null, 2));
-    else if (backups.length === 0)
+    if (json) {
+      print(JSON.stringify({ directory, backups }, null, 2));
+    } else if (backups.length === 0) {
       print("There is no backup yet: `hearth notes backup` takes one.");
-    else {
+    } else {
       print(`In ${directory}, newest first:`);
       backups.forEach(print);
     }
@@ -250,11 +261,12 @@ export const doctor = defineVerb({
       json,
     );
     const findings = findingsOf(run);
-    if (!json)
+    if (!json) {
       for (const { name, state, text } of findings) {
         const [mark, tone] = marks[state];
         print(`${paint(tone, mark)} ${paint("strong", name)}: ${text}`);
       }
+    }
     return code === 0 && findings.every(({ state }) => state !== "bad") ? 0 : 1;
   },
 });

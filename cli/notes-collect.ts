@@ -50,8 +50,11 @@ export const collect = defineVerb({
         forget: forget?.split(",").filter((id) => id !== "") ?? [],
       },
     )) as Collection;
-    if (json === true) print(JSON.stringify(collection, null, 2));
-    else printCollection(vault, collection);
+    if (json === true) {
+      print(JSON.stringify(collection, null, 2));
+    } else {
+      printCollection(vault, collection);
+    }
     return 0;
   },
 });
@@ -64,15 +67,18 @@ function printCollection(vault: string, collection: Collection): void {
   print(
     `Vault ${vault}: ${inChunks(unused)} unused: in no version of a note that the store has. Of these, ${inChunks(old)} for ${UNUSED_FOR_DAYS} days.`,
   );
-  if (freed.count > 0)
+  if (freed.count > 0) {
     print(
       `Freed ${inChunks(freed)}. The file shrinks with the next compaction: \`hearth compact\`.`,
     );
-  else if (due.count > 0)
+  } else if (due.count > 0) {
     print(
       `Every device has read past ${inChunks(due)} of that age: \`hearth notes collect ${vault} --yes\` frees them.`,
     );
-  if (due.count === old.count) return;
+  }
+  if (due.count === old.count) {
+    return;
+  }
   print(
     `The others of that age wait for devices that have not read far enough. Let these sync; if one is no more, --forget its id:`,
   );

@@ -11,13 +11,13 @@ import { printTable } from "./job-run.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import type { OpenedPast } from "./vault-history.ts";
 
-export type DifferenceWish = {
+export interface DifferenceWish {
   readonly vault: string;
   readonly path: string | undefined;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly json: boolean | undefined;
-};
+}
 
 const inZone = (at: number) => new Date(at).toLocaleString();
 
@@ -30,10 +30,11 @@ export async function showDifference(
   const difference = await differenceSince(source, cipher, { at, path, now });
   const files = differingFiles(difference);
   const then = inZone(difference.past.at);
-  if (path !== undefined && files.length + difference.unchanged === 0)
+  if (path !== undefined && files.length + difference.unchanged === 0) {
     throw new Failure(
       `there is no "${path}" in vault ${vault}, and there was none at ${then}.`,
     );
+  }
   const texts = await textsOf(
     source,
     cipher,
@@ -48,10 +49,13 @@ export async function showDifference(
     print(JSON.stringify({ at: difference.past.at, files, patch }, null, 2));
     return 0;
   }
-  if (files.length === 0)
+  if (files.length === 0) {
     print(`${path ?? `Vault ${vault}`} is as it was at ${then}.`);
-  else if (patch === null) printFiles(files, then);
-  else print(painted(patch));
+  } else if (patch === null) {
+    printFiles(files, then);
+  } else {
+    print(painted(patch));
+  }
   return 0;
 }
 

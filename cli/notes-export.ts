@@ -38,13 +38,15 @@ export const exportVerb = defineVerb({
       directory,
       moment ?? (await source.summary()).now,
     );
-    if (json) print(JSON.stringify(exported, null, 2));
-    else {
+    if (json) {
+      print(JSON.stringify(exported, null, 2));
+    } else {
       print(
         `Vault ${vault} as it was at ${new Date(exported.at).toLocaleString()} is in ${directory}: ${exported.files} files.`,
       );
-      for (const { path, why } of exported.left)
+      for (const { path, why } of exported.left) {
         print(paint("warn", `Not written: ${path} (${why}).`));
+      }
     }
     return exported.left.length === 0 ? 0 : 1;
   },

@@ -137,11 +137,17 @@ describe.each([
     expect(code).toBe(0);
     const json = await hearth("collect", vault, "--json", ...more);
     expect(JSON.parse(json.out)).toMatchObject({
-      ...{ unused: { count: 1 }, old: { count: 0 }, freed: { count: 0 } },
+      unused: { count: 1 },
+      old: { count: 0 },
+      freed: { count: 0 },
       waitingFor: [],
     });
     const forgotten = await hearth(
-      ...["collect", vault, "--forget", "phone", ...more],
+      "collect",
+      vault,
+      "--forget",
+      "phone",
+      ...more,
     );
     expect(forgotten.code).toBe(1);
     expect(forgotten.error).toContain('no device or checkpoint "phone"');
@@ -152,16 +158,18 @@ describe.each([
     await device.write("daily/a.md", "second");
     await device.sync(server);
     const listed = await hearth(
-      ...["history", vault, "daily/a.md", "--json", ...more],
+      "history",
+      vault,
+      "daily/a.md",
+      "--json",
+      ...more,
     );
     expect(listed.code).toBe(0);
     expect(JSON.parse(listed.out)).toMatchObject([
       { path: "daily/a.md", until: null },
       { path: "daily/a.md" },
     ]);
-    const past = await hearth(
-      ...["history", vault, "--at", at, "--json", ...more],
-    );
+    const past = await hearth("history", vault, "--at", at, "--json", ...more);
     const paths = (JSON.parse(past.out) as { path: string }[]).map(
       ({ path }) => path,
     );
@@ -181,7 +189,12 @@ describe.each([
       "b.md is as it was at",
     );
     const restored = await hearth(
-      ...["restore", vault, "daily", "--at", at, ...more],
+      "restore",
+      vault,
+      "daily",
+      "--at",
+      at,
+      ...more,
     );
     expect(restored.out).toContain("1 written, 0 deleted, 0 unchanged");
     expect(restored.code).toBe(0);

@@ -34,7 +34,7 @@ export const atArg = {
 const NAME_THE_TIME = 'name the time with --at, for example --at "18:00".';
 const inZone = (at: number) => new Date(at).toLocaleString();
 
-export type HistoryWish = {
+export interface HistoryWish {
   readonly vault: string;
   readonly path?: string | undefined;
   readonly at?: string | undefined;
@@ -42,7 +42,7 @@ export type HistoryWish = {
   readonly passphraseFile?: string | undefined;
   readonly json?: boolean | undefined;
   readonly supervisor?: string | undefined;
-};
+}
 
 export const history = defineVerb({
   name: "notes history",
@@ -64,7 +64,12 @@ export const history = defineVerb({
   },
   run: async ({ vault, path, at, diff, json, supervisor, ...args }) =>
     showHistory({
-      ...{ vault, path, at, diff, json, supervisor },
+      vault,
+      path,
+      at,
+      diff,
+      json,
+      supervisor,
       passphraseFile: args["passphrase-file"],
     }),
 });
@@ -72,17 +77,23 @@ export const history = defineVerb({
 /** Lists a vault as it was at a time, the versions of one note, or how far the history reaches back. */
 async function showHistory(wish: HistoryWish): Promise<0> {
   const { vault, path, at } = wish;
-  if (wish.diff === true && at === undefined) throw new UsageError(NAME_THE_TIME);
+  if (wish.diff === true && at === undefined) {
+    throw new UsageError(NAME_THE_TIME);
+  }
   const opened = await openPast(
     findStack(wish.supervisor),
     vault,
     wish.passphraseFile,
   );
   const { source, cipher } = opened;
-  if (wish.diff === true && at !== undefined)
+  if (wish.diff === true && at !== undefined) {
     return showDifference(opened, {
-      ...{ vault, path, at: parseMoment(at, Date.now()), json: wish.json },
+      vault,
+      path,
+      at: parseMoment(at, Date.now()),
+      json: wish.json,
     });
+  }
   if (path === undefined && at === undefined) {
     const { salt: _salt, ...summary } = await source.summary();
     print(
@@ -114,11 +125,14 @@ async function showHistory(wish: HistoryWish): Promise<0> {
     );
   }
   const there = found.filter(({ note }) => !note.deleted);
-  if (path !== undefined && there.length === 0)
+  if (path !== undefined && there.length === 0) {
     throw new Failure(
       `there was no "${path}" in vault ${vault} at ${inZone(past.at)}.`,
     );
-  if (wish.json !== true) print(`Vault ${vault} at ${inZone(past.at)}:`);
+  }
+  if (wish.json !== true) {
+    print(`Vault ${vault} at ${inZone(past.at)}:`);
+  }
   return list(
     there.toSorted((a, b) => (a.note.path < b.note.path ? -1 : 1)),
     wish,
@@ -146,8 +160,9 @@ function list(
     since,
     until,
   }));
-  if (asJson === true) print(JSON.stringify(rows, null, 2));
-  else
+  if (asJson === true) {
+    print(JSON.stringify(rows, null, 2));
+  } else {
     printTable(
       ["note", "bytes", "from", "until"],
       rows.map((row) => [
@@ -157,13 +172,16 @@ function list(
         { text: row.until === null ? "now" : inZone(row.until) },
       ]),
     );
+  }
   return 0;
 }
 
 /** Writes a vault, a folder or a note as it was at a time. */
 export async function restoreFromHistory(wish: HistoryWish): Promise<0> {
   const { vault, path, at } = wish;
-  if (at === undefined) throw new UsageError(NAME_THE_TIME);
+  if (at === undefined) {
+    throw new UsageError(NAME_THE_TIME);
+  }
   const now = Date.now();
   const moment = parseMoment(at, now);
   const { source, cipher } = await openPast(
@@ -176,10 +194,12 @@ export async function restoreFromHistory(wish: HistoryWish): Promise<0> {
     path,
     now,
   });
-  if (wish.json === true) print(JSON.stringify(restored, null, 2));
-  else
+  if (wish.json === true) {
+    print(JSON.stringify(restored, null, 2));
+  } else {
     print(
       `Vault ${vault}${path === undefined ? "" : `, ${path},`} is as it was at ${inZone(restored.at)}: ${restored.written.length} written, ${restored.deleted.length} deleted, ${restored.unchanged} unchanged. Devices follow with their next sync.`,
     );
+  }
   return 0;
 }

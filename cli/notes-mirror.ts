@@ -52,7 +52,11 @@ export const mirror = defineVerb({
       : undefined;
     let last: MirrorCounts | undefined;
     await mirrorVault({
-      ...{ source, cipher, folder, report, stop: stop.signal },
+      source,
+      cipher,
+      folder,
+      report,
+      stop: stop.signal,
       passed: async (counts) => {
         printPass(vault, directory, last, counts);
         last = counts;
@@ -81,8 +85,9 @@ function printPass(
   }
   const newly = written - last.written;
   const gone = deleted - last.deleted;
-  if (newly + gone > 0)
+  if (newly + gone > 0) {
     print(
       `${new Date().toLocaleTimeString()}: ${newly} written, ${gone} deleted.`,
     );
+  }
 }

@@ -35,19 +35,25 @@ export const restore = defineVerb({
   },
   run: async ({ backup, path, at, vault, as, json, supervisor, ...args }) => {
     if (at !== undefined) {
-      if (backup === undefined || vault !== undefined || as !== undefined)
+      if (backup === undefined || vault !== undefined || as !== undefined) {
         throw new UsageError(
           'with --at, name the vault first: hearth notes restore notes --at "yesterday 18:00".',
         );
+      }
       return restoreFromHistory({
-        ...{ vault: backup, path, at, json, supervisor },
+        vault: backup,
+        path,
+        at,
+        json,
+        supervisor,
         passphraseFile: args["passphrase-file"],
       });
     }
-    if (path !== undefined)
+    if (path !== undefined) {
       throw new UsageError(
         "name the time with --at: a backup is restored as a whole, or a --vault of it.",
       );
+    }
     return (
       await runJob(
         findStack(supervisor),

@@ -41,7 +41,9 @@ export const space = defineVerb({
       SLOW_MS,
     )) as VaultGrowth;
     // Before what can fail: a CouchDB says no more than this.
-    if (json !== true) print(`Vault ${vault}: ${growthWords(growth)}`);
+    if (json !== true) {
+      print(`Vault ${vault}: ${growthWords(growth)}`);
+    }
     const { source, cipher } = await openPast(
       stack,
       vault,
@@ -51,9 +53,11 @@ export const space = defineVerb({
     const { now } = await source.summary();
     const past = await readVaultAt(source, cipher, now);
     const measured = spaceOf(stored, past, folder);
-    if (json === true)
+    if (json === true) {
       print(JSON.stringify({ growth, space: measured }, null, 2));
-    else printSpace(measured);
+    } else {
+      printSpace(measured);
+    }
     return 0;
   },
 });

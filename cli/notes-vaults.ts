@@ -70,13 +70,13 @@ const deviceArgs = {
   },
 } as const;
 
-type DeviceArgs = {
+interface DeviceArgs {
   readonly mode?: string | undefined;
   readonly "config-folder"?: boolean | undefined;
   readonly "hidden-exclude"?: string | undefined;
   readonly exclude?: string | undefined;
   readonly "newer-file"?: boolean | undefined;
-};
+}
 
 /** As the API names them; what was not said is left out. */
 function choicesOf(args: DeviceArgs): Readonly<Record<string, unknown>> {
@@ -213,10 +213,11 @@ export const list = defineVerb({
       "/api/notes",
       SLOW_MS,
     )) as { readonly vaults: readonly VaultView[] };
-    if (json) print(JSON.stringify(vaults, null, 2));
-    else if (vaults.length === 0)
+    if (json) {
+      print(JSON.stringify(vaults, null, 2));
+    } else if (vaults.length === 0) {
       print("There is no vault: `hearth notes add notes` makes one.");
-    else
+    } else {
       printTable(
         [
           "vault",
@@ -248,6 +249,7 @@ export const list = defineVerb({
           { text: each.url ?? "" },
         ]),
       );
+    }
     return vaults.some(({ state }) => state === "gone" || state === "closed")
       ? 1
       : 0;
@@ -272,15 +274,18 @@ export const remove = defineVerb({
     ...supervisorArg,
   },
   run: async ({ vault, yes, json, supervisor }) => {
-    if (yes !== true) await askForName(vault);
+    if (yes !== true) {
+      await askForName(vault);
+    }
     const removed = (await findStack(supervisor).ask(
       "POST",
       `/api/notes/${encodeURIComponent(vault)}/remove`,
       SLOW_MS,
       {},
     )) as Removed;
-    if (json) print(JSON.stringify(removed, null, 2));
-    else {
+    if (json) {
+      print(JSON.stringify(removed, null, 2));
+    } else {
       print(`Vault ${vault} with ${removed.documents} documents is removed.`);
       removed.stays.forEach(print);
     }
@@ -289,10 +294,11 @@ export const remove = defineVerb({
 });
 
 async function askForName(vault: string): Promise<void> {
-  if (!process.stdin.isTTY)
+  if (!process.stdin.isTTY) {
     throw new UsageError(
       `nobody can be asked here whether to remove "${vault}": add --yes.`,
     );
+  }
   const prompt = createInterface({
     input: process.stdin,
     output: process.stderr,
@@ -301,8 +307,9 @@ async function askForName(vault: string): Promise<void> {
     const answer = await prompt.question(
       `This drops the vault on the server for all devices. Type its name (${vault}) to go on: `,
     );
-    if (answer.trim() !== vault)
+    if (answer.trim() !== vault) {
       throw new UsageError(`that is not its name: "${vault}" stays as it is.`);
+    }
   } finally {
     prompt.close();
   }

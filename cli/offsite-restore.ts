@@ -60,15 +60,21 @@ export const restore = defineVerb({
     if (!isStackElsewhere && supervisorHere(locateHome()) === undefined) {
       await prepareNewHome(names.postgres);
       const code = await runVerb(up, ["--detach"]);
-      if (code !== 0) return code;
+      if (code !== 0) {
+        return code;
+      }
     }
     const there = await kindsThere();
     const codes: ExitCode[] = [];
-    if (there.has("postgres"))
+    if (there.has("postgres")) {
       codes.push(await restorePostgres(names.postgres, aside === true));
-    if (there.has("notes")) codes.push(await restoreNotes(names.notes));
-    if (codes.length === 0)
+    }
+    if (there.has("notes")) {
+      codes.push(await restoreNotes(names.notes));
+    }
+    if (codes.length === 0) {
       complain(["there is no backup at the target: nothing was restored."]);
+    }
     return codes.length > 0 && codes.every((code) => code === 0) ? 0 : 1;
   },
 });
@@ -90,10 +96,11 @@ async function settle(
     identity:
       keyFile === undefined ? known?.identity : await readIdentity(keyFile),
   };
-  if (settings.target === undefined || settings.identity === undefined)
+  if (settings.target === undefined || settings.identity === undefined) {
     throw new UsageError(
       "a machine that does not know the target needs both: hearth offsite restore --target nas:hearth --key-file key.txt",
     );
+  }
   storeOffsite(home, {
     target: settings.target,
     identity: settings.identity,
@@ -102,20 +109,26 @@ async function settle(
 
 async function prepareNewHome(name: string | undefined): Promise<void> {
   const home = locateHome();
-  if (!isNewHome(home)) return;
+  if (!isNewHome(home)) {
+    return;
+  }
   const { env } = process;
   const settings = needOffsite(home, env);
   const place = await openOffsite(home, env, settings, "settings");
   const signal = AbortSignal.timeout(SETTINGS_WITHIN_MS);
   const taken = await takeSettings(home, place, name, signal);
-  if (taken.length > 0) print(`Taken from the backup: ${taken.join(", ")}.`);
+  if (taken.length > 0) {
+    print(`Taken from the backup: ${taken.join(", ")}.`);
+  }
 }
 
 async function kindsThere(): Promise<ReadonlySet<OffsiteKind>> {
   const home = locateHome();
   const { env } = process;
   const place = await openOffsite(home, env, needOffsite(home, env), "list");
-  const files = await place.remote.list(AbortSignal.timeout(SETTINGS_WITHIN_MS));
+  const files = await place.remote.list(
+    AbortSignal.timeout(SETTINGS_WITHIN_MS),
+  );
   return new Set(backupsIn(files).map(({ kind }) => kind));
 }
 
@@ -124,7 +137,9 @@ async function restorePostgres(
   setAside: boolean,
 ): Promise<ExitCode> {
   const fetched = await fetchBackup("postgres", name);
-  if (fetched === undefined) return 1;
+  if (fetched === undefined) {
+    return 1;
+  }
   return runVerb(restoreHere, [
     fetched,
     "--yes",
@@ -134,7 +149,9 @@ async function restorePostgres(
 
 async function restoreNotes(name: string | undefined): Promise<ExitCode> {
   const backup = await fetchBackup("notes", name);
-  if (backup === undefined) return 1;
+  if (backup === undefined) {
+    return 1;
+  }
   return (await runJob(findStack(undefined), "notes-restore", { backup })).code;
 }
 

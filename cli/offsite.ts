@@ -108,8 +108,9 @@ const run = defineVerb({
 /** Where the supervisor is asked at another address, only it knows. */
 function needOffsiteHere(url: string | undefined): void {
   const home = locateHome();
-  if (url === undefined && existsSync(home.secrets))
+  if (url === undefined && existsSync(home.secrets)) {
     needOffsite(home, process.env);
+  }
 }
 
 const list = defineVerb({
@@ -123,12 +124,13 @@ const list = defineVerb({
     const { remote } = await openOffsite(home, process.env, settings, "list");
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
     const backups = backupsIn(await remote.list(signal));
-    if (json) print(JSON.stringify(backups, null, 2));
-    else if (backups.length === 0)
+    if (json) {
+      print(JSON.stringify(backups, null, 2));
+    } else if (backups.length === 0) {
       print(
         `${settings.target} has no backup yet: \`hearth offsite run\` uploads one.`,
       );
-    else
+    } else {
       printTable(
         ["backup", "of"],
         backups.map(({ name, kind }) => [
@@ -136,6 +138,7 @@ const list = defineVerb({
           { text: kind },
         ]),
       );
+    }
     return 0;
   },
 });

@@ -19,10 +19,11 @@ const password = defineVerb({
   args: { new: makeNew },
   run: async ({ new: replace }) => {
     const given = givenPassword(process.env);
-    if (given !== undefined && replace === true)
+    if (given !== undefined && replace === true) {
       throw new Failure(
         "the operator password comes from HEARTH_OPERATOR_PASSWORD or HEARTH_OPERATOR_PASSWORD_FILE: replace it there and restart the supervisor (on two hosts: `npx pulumi config set --secret hearth:operatorPassword …`, then `npm run deploy -- up`).",
       );
+    }
     // Sessions and links are kept under the password, so another one ends them.
     print(given ?? secretOf(locateHome(), "operatorPassword", replace));
     return 0;
@@ -58,11 +59,14 @@ function secretOf(
   replace: boolean | undefined,
 ): string {
   const known = readSecretsFile(home)?.[name];
-  if (known === undefined)
+  if (known === undefined) {
     throw new Failure(
       `${home.secrets} does not hold it yet: the next start of Hearth writes it (\`hearth up\`).`,
     );
-  if (replace !== true) return known;
+  }
+  if (replace !== true) {
+    return known;
+  }
   const next = makeSecret();
   changeSecrets(home, { [name]: next });
   return next;

@@ -54,10 +54,11 @@ function reportVerb(kind: ReportKind, description: string): Verb {
       const format =
         args.format ??
         (args.json === true ? "json" : args.open === true ? "html" : "text");
-      if (!REPORT_FORMATS.some((each) => each === format))
+      if (!REPORT_FORMATS.some((each) => each === format)) {
         throw new UsageError(
           `--format must be text, json, csv or html, not "${format}".`,
         );
+      }
       const query = new URLSearchParams({
         format,
         period: args.period ?? (kind === "spend" ? "month" : "week"),
@@ -76,12 +77,15 @@ function reportVerb(kind: ReportKind, description: string): Verb {
               `${kind}.${format}`,
             )
           : undefined);
-      if (file === undefined) process.stdout.write(text);
-      else {
+      if (file === undefined) {
+        process.stdout.write(text);
+      } else {
         writeTo(file, text);
         print(file);
       }
-      if (args.open === true && file !== undefined) openFile(file);
+      if (args.open === true && file !== undefined) {
+        openFile(file);
+      }
       return 0;
     },
   });

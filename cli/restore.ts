@@ -48,26 +48,30 @@ export const restore = defineVerb({
   },
   run: async ({ name, "set-aside": setAside, yes, json, url }) => {
     const databaseUrl = readVariable("RESTORE_DATABASE_URL");
-    if (databaseUrl !== undefined && url !== undefined)
+    if (databaseUrl !== undefined && url !== undefined) {
       throw new UsageError(
         "RESTORE_DATABASE_URL is for the machine that has the backup: leave --url out, and run `hearth restore` there.",
       );
+    }
     const stack = databaseUrl === undefined ? findStack(url) : undefined;
     const chosen =
       stack === undefined ? backupHere(name) : await backupAt(stack, name);
     const age = inWords(Date.now() - chosen.takenAt);
     const place = databaseUrl === undefined ? "" : ` at ${hostOf(databaseUrl)}`;
-    if (yes !== true)
+    if (yes !== true) {
       await confirm(
         `Put ${chosen.name} (${age} old) in place of ${setAside === true ? "the database" : "the empty database"}${place}${setAside === true ? ", which is kept under another name" : ""}, and restart the gateways?`,
       );
-    else if (json !== true) print(`Restoring ${chosen.name}, ${age} old.`);
+    } else if (json !== true) {
+      print(`Restoring ${chosen.name}, ${age} old.`);
+    }
     const options = {
       backup: chosen.name,
       ...(setAside === true ? { setAside } : {}),
     };
-    if (stack !== undefined)
+    if (stack !== undefined) {
       return (await runJob(stack, "restore", options, json)).code;
+    }
     await runHere("restore", json === true, options, (context) =>
       restoreBackup(placesHere(databaseUrl), context),
     );
@@ -86,7 +90,9 @@ async function backupAt(
     name === undefined
       ? known[0]
       : known.find((backup) => backup.name === name);
-  if (chosen !== undefined) return chosen;
+  if (chosen !== undefined) {
+    return chosen;
+  }
   throw new Failure(
     name === undefined
       ? "there is no backup of Postgres here: `hearth backup fetch` brings one from the other host."
@@ -114,7 +120,9 @@ function placesHere(databaseUrl: string | undefined): RestorePlaces {
     givenPassword(env) ?? readSecretsFile(home)?.operatorPassword ?? "";
   return {
     ...backupPlaces(home, env),
-    ...{ databaseUrl, redis: redisPlace(env), peer: peerOf(env, password) },
+    databaseUrl,
+    redis: redisPlace(env),
+    peer: peerOf(env, password),
     restartGateway: runs
       ? () =>
           findStack(undefined).ask(
@@ -128,26 +136,29 @@ function placesHere(databaseUrl: string | undefined): RestorePlaces {
 
 /** Without the password that is in it. */
 function hostOf(databaseUrl: string): string {
-  if (!/^postgres(ql)?:/.test(databaseUrl) || !URL.canParse(databaseUrl))
+  if (!/^postgres(ql)?:/.test(databaseUrl) || !URL.canParse(databaseUrl)) {
     throw new Failure(
       "RESTORE_DATABASE_URL must be an address such as postgres://postgres:…@postgres:5432/hearth.",
     );
+  }
   const { host, pathname } = new URL(databaseUrl);
   return `${host}${pathname}`;
 }
 
 /** Throws a Failure unless a person at a terminal says yes. */
 async function confirm(question: string): Promise<void> {
-  if (!process.stdin.isTTY)
+  if (!process.stdin.isTTY) {
     throw new Failure(
       "a restore asks before it begins, and there is nobody to ask: add --yes.",
     );
+  }
   const terminal = createInterface({
     input: process.stdin,
     output: process.stderr,
   });
   const answer = await terminal.question(`${question} [y/N] `);
   terminal.close();
-  if (!/^y(es)?$/i.test(answer.trim()))
+  if (!/^y(es)?$/i.test(answer.trim())) {
     throw new Failure("nothing was restored.");
+  }
 }

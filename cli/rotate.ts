@@ -38,8 +38,9 @@ export const rotate = defineVerb({
   run: async ({ secret, grace, end }) => {
     const kind = kindOf(secret);
     const graceMs = parseDuration(grace);
-    if (graceMs === undefined)
+    if (graceMs === undefined) {
       throw new UsageError("--grace takes a time such as 30m, 24h or 7d.");
+    }
     const place = findPlace();
     if (kind === "master" && end) {
       await endGrace(place);
@@ -71,11 +72,14 @@ export const rotate = defineVerb({
 
 function kindOf(word: string): RotationKind {
   const kind = ROTATION_KINDS.find((each) => each === word);
-  if (kind !== undefined) return kind;
-  if (word === "provider")
+  if (kind !== undefined) {
+    return kind;
+  }
+  if (word === "provider") {
     throw new UsageError(
       "a provider's key comes from your environment or from config/gateway.local.yaml: change it there. The gateway reads a file again at `POST /config/reload` (docs/gateway.md), its environment at `hearth down` and `hearth up`.",
     );
+  }
   throw new UsageError(
     `"${word}" cannot be rotated here: ${ROTATION_KINDS.join(", ")} can. On two hosts: npm run deploy -- rotate.`,
   );
@@ -89,10 +93,11 @@ function findPlace(): RotationPlace {
     gateway === undefined ||
     notes === undefined ||
     postgres === undefined
-  )
+  ) {
     throw new Failure(
       "Hearth is not running here, and a secret is changed in what runs: `hearth up` starts it.",
     );
+  }
   return {
     home,
     gateway: gateway.address,

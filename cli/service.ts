@@ -57,10 +57,11 @@ const install = defineVerb({
     }
     const manager = serviceManager();
     const user = isRoot() ? findServiceUser(asked, process.env) : undefined;
-    if (user === undefined && asked !== undefined)
+    if (user === undefined && asked !== undefined) {
       throw new Failure(
         `only root can install a service that runs as another user: \`sudo npx hearth service install --user ${asked}\`, or leave --user out.`,
       );
+    }
     const plan =
       user === undefined
         ? planHere()
@@ -69,10 +70,13 @@ const install = defineVerb({
       print(manager.fileFor(plan).trimEnd());
       return 0;
     }
-    if (user === undefined) prepareHome(locateHome());
-    else prepareAsUser(user, plan, checkout(), manager.path);
+    if (user === undefined) {
+      prepareHome(locateHome());
+    } else {
+      prepareAsUser(user, plan, checkout(), manager.path);
+    }
     const hints = manager.install(plan);
-    if (json)
+    if (json) {
       print(
         JSON.stringify(
           { path: manager.path, ...manager.status(), hints },
@@ -80,7 +84,7 @@ const install = defineVerb({
           2,
         ),
       );
-    else {
+    } else {
       print(
         `Hearth starts at boot from now on, and is starting: \`hearth status\` shows it. (${manager.path})`,
       );
@@ -98,13 +102,15 @@ const remove = defineVerb({
   run: async ({ json }) => {
     const manager = serviceManager();
     const removed = manager.remove();
-    if (json) print(JSON.stringify({ removed, path: manager.path }, null, 2));
-    else
+    if (json) {
+      print(JSON.stringify({ removed, path: manager.path }, null, 2));
+    } else {
       print(
         removed
           ? "Hearth is stopped and starts at boot no more; keys, spend and notes are kept."
           : `Nothing to remove: there is no ${manager.path}.`,
       );
+    }
     return 0;
   },
 });
@@ -117,7 +123,7 @@ const status = defineVerb({
   run: async ({ json }) => {
     const manager = serviceManager();
     const seen = manager.status();
-    if (json)
+    if (json) {
       print(
         JSON.stringify(
           { manager: manager.name, path: manager.path, ...seen },
@@ -125,14 +131,15 @@ const status = defineVerb({
           2,
         ),
       );
-    else if (!seen.installed)
+    } else if (!seen.installed) {
       print(
         "Hearth is no service here: `hearth service install` starts it at every boot.",
       );
-    else
+    } else {
       print(
         `Hearth is a service of ${manager.name}: ${seen.words}, ${seen.atBoot ? "starts" : "does not start"} at boot. (${manager.path})`,
       );
+    }
     return seen.installed && seen.running ? 0 : 1;
   },
 });
@@ -181,15 +188,18 @@ function planHere(): ServicePlan {
 /** What the first start needs; run by the user that the service runs as. */
 function prepareHome(home: Home): void {
   const own = ownRelease();
-  if (own !== undefined && linkedRelease(home, "current") === undefined)
+  if (own !== undefined && linkedRelease(home, "current") === undefined) {
     selectRelease(home, own.id);
+  }
   makeHome(home);
   makeEnvironmentFile(join(home.root, "service.env"));
 }
 
 /** Where keys of providers go for a service: no unit file holds a secret. */
 function makeEnvironmentFile(path: string): void {
-  if (existsSync(path)) return;
+  if (existsSync(path)) {
+    return;
+  }
   writeFileSync(
     path,
     "# Read when Hearth starts at boot; only you can read it. One a line, for example:\n# OPENAI_API_KEY=sk-…\n",

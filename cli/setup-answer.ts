@@ -24,7 +24,9 @@ export async function printSetup(
     readonly json?: boolean | undefined;
   },
 ): Promise<void> {
-  if (options.qr !== undefined) await writeQr(answer.setupUri, options.qr);
+  if (options.qr !== undefined) {
+    await writeQr(answer.setupUri, options.qr);
+  }
   if (options.json === true) {
     print(JSON.stringify(answer, null, 2));
     return;
@@ -53,20 +55,27 @@ export async function printSetup(
       { text: value, tone: "ember" },
       { text: why, tone: "soft" },
     ]),
-  ))
+  )) {
     print(line);
+  }
   print("");
   await printQr(answer.setupUri);
-  if (options.qr !== undefined) print(`The QR code is in ${options.qr}.`);
+  if (options.qr !== undefined) {
+    print(`The QR code is in ${options.qr}.`);
+  }
   print(
     `The credentials are in ${asTyped(answer.file)}; keep the passphrase elsewhere, too.`,
   );
-  for (const sentence of answer.advice) print(paint("warn", sentence));
+  for (const sentence of answer.advice) {
+    print(paint("warn", sentence));
+  }
 }
 
 /** Half blocks need one column a module, and two modules of border on each side. */
 async function printQr(uri: string): Promise<void> {
-  if (!process.stdout.isTTY) return;
+  if (!process.stdout.isTTY) {
+    return;
+  }
   const { default: qrcode } = await import("qrcode");
   const { modules } = qrcode.create(uri, { errorCorrectionLevel: "L" });
   if (modules.size + 4 > widthOf()) {
@@ -91,14 +100,15 @@ async function writeQr(uri: string, path: string): Promise<void> {
   const { default: qrcode } = await import("qrcode");
   const options = { errorCorrectionLevel: "L" } as const;
   let content: string | Buffer;
-  if (path.endsWith(".svg"))
+  if (path.endsWith(".svg")) {
     content = await qrcode.toString(uri, { ...options, type: "svg" });
-  else if (path.endsWith(".png"))
+  } else if (path.endsWith(".png")) {
     content = await qrcode.toBuffer(uri, { ...options, scale: 6 });
-  else
+  } else {
     throw new UsageError(
       `--qr writes a picture: "${path}" must end in .png or .svg.`,
     );
+  }
   try {
     writeFileSync(path, content, { mode: 0o600 });
   } catch (error) {

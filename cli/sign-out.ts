@@ -15,10 +15,11 @@ export const signOut = defineVerb({
     ...addressArg,
   },
   run: async ({ all, url }) => {
-    if (all !== true)
+    if (all !== true) {
       throw new UsageError(
         "`hearth sign-out` ends all sessions: add --all. One browser signs out with the button on its page.",
       );
+    }
     const home = locateHome();
     const named = url ?? readVariable("HEARTH_URL");
     if (named === undefined && supervisorHere(home) === undefined) {

@@ -24,8 +24,12 @@ export const silence = defineVerb({
     },
   },
   run: async ({ name, duration, why, list, end, json, url }) => {
-    if (end !== undefined) return endOne(findStack(url), end, json);
-    if (list) return show(findStack(url), json);
+    if (end !== undefined) {
+      return endOne(findStack(url), end, json);
+    }
+    if (list) {
+      return show(findStack(url), json);
+    }
     const wanted = readWanted(
       { name, duration, why },
       '`hearth silence` needs a name, how long, and --why, for example: hearth silence gateway 2h --why "new memory"',
@@ -51,13 +55,14 @@ async function show(
   const { silences } = (await stack.ask("GET", "/api/silences")) as {
     readonly silences: readonly Silence[];
   };
-  if (!json)
+  if (!json) {
     return listInForce(
       silences,
       "name",
       ({ pattern }) => pattern,
       "No silence is in force: every alarm is told.",
     );
+  }
   print(JSON.stringify(silences, null, 2));
   return 0;
 }

@@ -13,7 +13,7 @@ import {
 } from "../supervisor/runtimes/process/run-file.ts";
 import { UsageError } from "./verb.ts";
 
-export type StackClient = {
+export interface StackClient {
   readonly address: string;
   /** Answers the parsed body; throws a Failure with the supervisor's own sentence for any status but 2xx and 503. */
   readonly ask: (
@@ -25,7 +25,7 @@ export type StackClient = {
   ) => Promise<unknown>;
   /** Answers the body as it came; throws as `ask` does, for a 503, too. */
   readonly askText: (path: string, timeoutMs: number) => Promise<string>;
-};
+}
 
 export const addressArg = {
   url: {
@@ -47,10 +47,11 @@ export function findStack(
   const home = locateHome(env);
   const given = url ?? readVariable("HEARTH_URL", env);
   const address = (given ?? addressHere(home)).replace(/\/+$/, "");
-  if (!URL.canParse(address))
+  if (!URL.canParse(address)) {
     throw new Failure(
       `"${address}" is no address: write one such as http://127.0.0.1:4080.`,
     );
+  }
   const headers = authorizationFor(home, address, env);
   const proven = "authorization" in headers;
   const send = (
@@ -108,8 +109,9 @@ export function supervisorHere(home: Home) {
 
 function addressHere(home: Home): string {
   const supervisor = supervisorHere(home);
-  if (supervisor === undefined)
+  if (supervisor === undefined) {
     throw new Failure("Hearth is not running here: `hearth up` starts it.");
+  }
   return supervisor.address;
 }
 
@@ -122,19 +124,23 @@ function bodyOf(answer: HttpAnswer, address: string, proven: boolean): unknown {
       `what answers at ${address} is no Hearth supervisor (status ${answer.status}): give its address with --url.`,
     );
   }
-  if (answer.status < 300 || answer.status === 503) return body;
-  if (answer.status === 401)
+  if (answer.status < 300 || answer.status === 503) {
+    return body;
+  }
+  if (answer.status === 401) {
     throw new Failure(
       proven
         ? `the supervisor at ${address} has another operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it.`
         : `the supervisor at ${address} asks for the operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it (\`hearth operator password\` shows it on its own host).`,
     );
+  }
   const message =
     typeof body === "object" && body !== null && "error" in body
       ? messageOf(body.error)
       : undefined;
-  if (answer.status === 404 && message !== undefined)
+  if (answer.status === 404 && message !== undefined) {
     throw new UsageError(message);
+  }
   throw message === undefined
     ? unexpected(address, answer.status)
     : new Failure(message);

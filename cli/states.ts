@@ -29,8 +29,9 @@ export function serviceCell(state: ServiceState): Cell {
 }
 
 export function checkCell(state: CheckState, inhibitedBy: string | null): Cell {
-  if (inhibitedBy !== null && state !== "up")
+  if (inhibitedBy !== null && state !== "up") {
     return cell("‖", `waits for ${inhibitedBy}`, "soft");
+  }
   switch (state) {
     case "new":
       return cell("○", "not yet", "soft");

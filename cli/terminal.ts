@@ -29,11 +29,11 @@ export function widthOf(stream: Stream = process.stdout): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : Infinity;
 }
 
-export type Cell = {
+export interface Cell {
   readonly text: string;
   readonly tone?: Tone;
   readonly right?: boolean;
-};
+}
 
 /** Rows with aligned columns, two spaces apart; the last column is cut where the terminal ends. */
 export function alignColumns(
@@ -55,7 +55,9 @@ export function alignColumns(
         used += wide + 2;
         const space = " ".repeat(Math.max(0, wide - lengthOf(text)));
         const painted = paint(cell.tone ?? "plain", text, stream);
-        if (cell.right === true) return space + painted;
+        if (cell.right === true) {
+          return space + painted;
+        }
         return isLast ? painted : painted + space;
       })
       .join("  ")
@@ -64,7 +66,9 @@ export function alignColumns(
 }
 
 function cut(text: string, room: number): string {
-  if (lengthOf(text) <= room || room < 2) return text;
+  if (lengthOf(text) <= room || room < 2) {
+    return text;
+  }
   return `${[...text].slice(0, room - 1).join("")}…`;
 }
 

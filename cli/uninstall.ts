@@ -29,10 +29,11 @@ export const uninstall = defineVerb({
   },
   run: async ({ "keep-data": keep, "delete-data": remove }) => {
     const home = locateHome();
-    if (keep && remove)
+    if (keep && remove) {
       throw new Failure(
         "--keep-data and --delete-data contradict each other: give one of them.",
       );
+    }
     if (!existsSync(home.root)) {
       print(`Nothing to remove: there is no ${home.root}.`);
       return 0;
@@ -50,8 +51,9 @@ export const uninstall = defineVerb({
       rmSync(home.root, { recursive: true, force: true });
       print(`Deleted: ${home.root}, with all data.`);
     } else {
-      for (const path of [...installedIn(home), home.compileCache])
+      for (const path of [...installedIn(home), home.compileCache]) {
         rmSync(path, { recursive: true, force: true });
+      }
       print(
         `Hearth is removed; its data stays in ${home.root}. \`npm start\` in a checkout uses it again.`,
       );
@@ -65,10 +67,11 @@ export const uninstall = defineVerb({
 
 /** Undefined: neither; without a terminal nobody can be asked. */
 async function askToDelete(home: Home): Promise<boolean | undefined> {
-  if (!process.stdin.isTTY)
+  if (!process.stdin.isTTY) {
     throw new Failure(
       "nobody can be asked without a terminal: give --keep-data or --delete-data.",
     );
+  }
   const lines = createInterface({
     input: process.stdin,
     output: process.stdout,
@@ -88,13 +91,16 @@ async function askToDelete(home: Home): Promise<boolean | undefined> {
 
 /** Another home's service is left alone. */
 function removeService(home: Home): void {
-  if (process.platform !== "linux" && process.platform !== "darwin") return;
+  if (process.platform !== "linux" && process.platform !== "darwin") {
+    return;
+  }
   const manager = findServiceManager(process.getuid?.() === 0);
   const isOurs =
     existsSync(manager.path) &&
     readFileSync(manager.path, "utf8").includes(home.root);
-  if (isOurs && manager.remove())
+  if (isOurs && manager.remove()) {
     print(`Hearth no longer starts at boot (${manager.path} is deleted).`);
+  }
 }
 
 /** Throws a Failure while anything of it runs. */
@@ -106,8 +112,9 @@ function needStopped(home: Home): void {
   const left = Object.entries(services).filter(
     ([, entry]) => aliveIn(entry) !== undefined,
   );
-  if (held || left.length > 0)
+  if (held || left.length > 0) {
     throw new Failure(
       "Hearth is running: stop it with `hearth down`, then run the command again.",
     );
+  }
 }

@@ -22,13 +22,13 @@ import { findStack, supervisorHere } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 
-export type DetachedStart = {
+export interface DetachedStart {
   readonly home: Home;
   readonly echo: boolean;
   readonly runners: Promise<readonly FoundRunner[]>;
   /** When the command began, as performance.now() tells. */
   readonly begun: number;
-};
+}
 
 const LOOK_EVERY_MS = 100;
 
@@ -71,8 +71,12 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
       hasEnded: () => exitCode !== undefined,
     });
     screen.end();
-    if (status === undefined) throw new Failure(whyItEnded(logFile, logFrom));
-    for (const notice of status.notices) print(paint("soft", `  ${notice}`));
+    if (status === undefined) {
+      throw new Failure(whyItEnded(logFile, logFrom));
+    }
+    for (const notice of status.notices) {
+      print(paint("soft", `  ${notice}`));
+    }
     print(await textWhenUp(start, status));
     return 0;
   } finally {
@@ -93,8 +97,12 @@ async function untilUp(
     const { supervisor } = readRunFile(home.runFile);
     if (supervisor?.pid === pid) {
       const status = await readStatus(home, supervisor.address);
-      if (status !== undefined) on.show(status);
-      if (status?.phase === "running") return status;
+      if (status !== undefined) {
+        on.show(status);
+      }
+      if (status?.phase === "running") {
+        return status;
+      }
     }
     await wait(LOOK_EVERY_MS);
   }

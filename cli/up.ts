@@ -50,7 +50,9 @@ export const up = defineVerb({
     const home = locateHome();
     makeHome(home);
     const runners = findRunners(process.env);
-    if (detach) return upDetached({ home, echo, runners, begun });
+    if (detach) {
+      return upDetached({ home, echo, runners, begun });
+    }
     return upHere(echo, runners, begun);
   },
 });
@@ -89,13 +91,18 @@ async function upHere(
       echo,
       onService: (view, before) => {
         report.onService(view, before);
-        if (isUp) sayChange(view, before);
-        else screen.show(view);
+        if (isUp) {
+          sayChange(view, before);
+        } else {
+          screen.show(view);
+        }
       },
       onCheck: (check, before) => {
         report.onCheck(check, before);
         // That a check is up at its first look is no news.
-        if (before === "new" && check.state === "up") return;
+        if (before === "new" && check.state === "up") {
+          return;
+        }
         sayEvent(
           check.state === "down",
           `check ${check.name} is ${check.state}: ${check.latest?.text ?? ""}`,
@@ -129,7 +136,9 @@ async function upHere(
       return 0;
     }
     goBack(home, switched.upgradeFrom, error);
-    if (!(error instanceof AlreadyRunning)) throw error;
+    if (!(error instanceof AlreadyRunning)) {
+      throw error;
+    }
     print(error.message);
     return 0;
   } finally {
@@ -185,8 +194,9 @@ function sayChange(view: ServiceView, before: ServiceView["state"]): void {
     view.state === before ||
     view.state === "waiting" ||
     view.state === "starting"
-  )
+  ) {
     return;
+  }
   const fine = view.state === "running";
   const took =
     fine && view.tookMs !== null ? ` again after ${inWords(view.tookMs)}` : "";

@@ -60,13 +60,16 @@ export const upgrade = defineVerb({
   },
   run: async ({ back, "dry-run": dryRun, "forget-old": forgetOld }) => {
     const home = locateHome();
-    if (forgetOld) return forget(home);
+    if (forgetOld) {
+      return forget(home);
+    }
     const { supervisor, from } = findRunning(home);
     const to = back ? releaseBefore(home, from) : ownRelease();
-    if (to === undefined)
+    if (to === undefined) {
       throw new Failure(
         "this program is no release: run `npx hearth upgrade` in the checkout.",
       );
+    }
     if (to.id === from.id) {
       print(`Release ${nameOf(to)} runs already; there is nothing to upgrade.`);
       return 0;
@@ -74,10 +77,16 @@ export const upgrade = defineVerb({
     checkSameGeneration(from, to);
     print(back ? "Switching back:" : "Upgrading:");
     describeChanges(changesOf(from, to)).forEach(print);
-    if (dryRun) return 0;
-    if (!back) await checkSettings(home);
+    if (dryRun) {
+      return 0;
+    }
+    if (!back) {
+      await checkSettings(home);
+    }
     const backedUp = await backUp();
-    if (backedUp !== 0) return backedUp;
+    if (backedUp !== 0) {
+      return backedUp;
+    }
     print("Switching service by service; calls go on …");
     announceNext(home, to.id);
     sendSignal(supervisor, "SIGUSR2");
@@ -90,27 +99,30 @@ function findRunning(home: Home): {
   readonly from: Release;
 } {
   const supervisor = supervisorHere(home);
-  if (supervisor === undefined)
+  if (supervisor === undefined) {
     throw new Failure(
       "Hearth is not running here, so there is nothing to switch: `hearth up` starts this checkout's version.",
     );
+  }
   const from =
     supervisor.release == null
       ? undefined
       : readRelease(releaseDirectory(home, supervisor.release));
-  if (from === undefined)
+  if (from === undefined) {
     throw new Failure(
       "what runs was not started as a release, so it cannot be switched while it runs: `hearth down`, then `hearth up`.",
     );
+  }
   return { supervisor, from };
 }
 
 function releaseBefore(home: Home, from: Release): Release {
   const previous = linkedRelease(home, "previous");
-  if (previous === undefined || previous.id === from.id)
+  if (previous === undefined || previous.id === from.id) {
     throw new Failure(
       `no release before ${nameOf(from)} is kept here: check out the version that you want, then \`hearth upgrade\`.`,
     );
+  }
   return previous;
 }
 
@@ -118,11 +130,12 @@ function releaseBefore(home: Home, from: Release): Release {
 async function checkSettings(home: Home): Promise<void> {
   const findings = await lookAtSettings(home, process.env);
   const mistakes = findings.filter(({ level }) => level === "wrong");
-  if (mistakes.length > 0)
+  if (mistakes.length > 0) {
     throw new Failure([
       ...mistakes.map(({ text }) => text),
       "the new release cannot read the settings, so nothing was changed: fix them, then run the command again.",
     ]);
+  }
 }
 
 async function backUp(): Promise<ExitCode> {
@@ -146,13 +159,19 @@ async function untilSwitched(
 ): Promise<ExitCode> {
   const begun = Date.now();
   const withinMs =
-    majorChangeOf(from, to) === undefined ? SWITCHED_WITHIN_MS : MIGRATED_WITHIN_MS;
+    majorChangeOf(from, to) === undefined
+      ? SWITCHED_WITHIN_MS
+      : MIGRATED_WITHIN_MS;
   let left = false;
   while (Date.now() - begun < withinMs) {
-    if (!isAlive(supervisor)) return rescue(home, from, to);
+    if (!isAlive(supervisor)) {
+      return rescue(home, from, to);
+    }
     const status = await readStatus();
     const runs = status?.supervisor.release;
-    if (runs !== from.id || status?.phase !== "running") left = true;
+    if (runs !== from.id || status?.phase !== "running") {
+      left = true;
+    }
     if (status?.phase === "running" && runs === to.id) {
       print(
         `Release ${nameOf(to)} runs after ${inWords(Date.now() - begun)}. \`hearth upgrade --back\` switches back to ${nameOf(from)}.`,
@@ -210,7 +229,9 @@ function forget(home: Home): ExitCode {
   );
   const releases = removeReleases(home, keep);
   const clusters = earlierClusters(home);
-  for (const path of clusters) rmSync(path, { recursive: true, force: true });
+  for (const path of clusters) {
+    rmSync(path, { recursive: true, force: true });
+  }
   const removed = [...releases.map(nameOf), ...clusters];
   print(
     removed.length === 0

@@ -48,10 +48,10 @@ export function historyThrough(
   };
 }
 
-export type OpenedPast = {
+export interface OpenedPast {
   readonly source: HistorySource;
   readonly cipher: NoteCipher;
-};
+}
 
 /** The same with what opens its encryption. */
 export async function openPast(

@@ -32,11 +32,14 @@ export async function vaultPassphrase(
     readVariable("HEARTH_VAULT_PASSPHRASE") ??
     openVaultFiles(join(locateHome().root, "vaults")).read(vault)
       ?.vaultPassphrase;
-  if (given !== undefined && given !== null) return given;
-  if (!process.stdin.isTTY)
+  if (given !== undefined && given !== null) {
+    return given;
+  }
+  if (!process.stdin.isTTY) {
     throw new Failure(
       `vault ${vault} is encrypted: give its passphrase with --passphrase-file, or in HEARTH_VAULT_PASSPHRASE.`,
     );
+  }
   process.stderr.write(`Passphrase of vault ${vault}: `);
   const prompt = createInterface({
     input: process.stdin,

@@ -12,7 +12,7 @@ import { print, widthOf } from "./terminal.ts";
 /** 0: all is well; 1: something is down or went wrong; 2: the command was not understood. */
 export type ExitCode = 0 | 1 | 2;
 
-export type Verb = {
+export interface Verb {
   readonly name: string;
   readonly description: string;
   readonly example: string;
@@ -21,7 +21,7 @@ export type Verb = {
   readonly command?: CommandDef;
   /** Answers these words by itself, before anything of them is read; undefined leaves them to the verb. */
   readonly takeOver?: (words: readonly string[]) => ExitCode | undefined;
-};
+}
 
 /** One verb of the CLI: what it takes, an example, and what it does. */
 export function defineVerb<const T extends ArgsDef>(definition: {
@@ -53,10 +53,16 @@ export async function runVerb(
   verb: Verb,
   words: readonly string[],
 ): Promise<ExitCode> {
-  if (verb.verbs !== undefined) return runGroup(verb, verb.verbs, words);
+  if (verb.verbs !== undefined) {
+    return runGroup(verb, verb.verbs, words);
+  }
   const taken = verb.takeOver?.(words);
-  if (taken !== undefined) return taken;
-  if (verb.command === undefined || verb.args === undefined) return 2;
+  if (taken !== undefined) {
+    return taken;
+  }
+  if (verb.command === undefined || verb.args === undefined) {
+    return 2;
+  }
   if (asksForHelp(words)) {
     await printHelp(verb, verb.command);
     return 0;
@@ -77,7 +83,9 @@ async function runGroup(
     return first === undefined ? 2 : 0;
   }
   const load = Object.hasOwn(verbs, first) ? verbs[first] : undefined;
-  if (load !== undefined) return runVerb(await load(), rest);
+  if (load !== undefined) {
+    return runVerb(await load(), rest);
+  }
   const prefix = group.name === "" ? "hearth" : `hearth ${group.name}`;
   const near = nearest(first, Object.keys(verbs));
   throw new UsageError(
@@ -116,10 +124,11 @@ function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
     const word = words[at] ?? "";
     if (!word.startsWith("-") || word === "-") {
       given += 1;
-      if (given > positionals.length)
+      if (given > positionals.length) {
         throw new UsageError(
           `\`hearth ${verb.name}\` does not know what to do with "${word}": \`hearth ${verb.name} --help\` shows what it takes.`,
         );
+      }
       continue;
     }
     const [option = "", value] = word.split("=", 2);
@@ -130,18 +139,24 @@ function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
         `\`hearth ${verb.name}\` has no option ${option}${near === undefined ? `: \`hearth ${verb.name} --help\` lists them.` : `, did you mean ${near}?`}`,
       );
     }
-    if (arg.type === "boolean") continue;
-    if (value === undefined) at += 1;
-    if (value === "" || (value === undefined && words[at] === undefined))
+    if (arg.type === "boolean") {
+      continue;
+    }
+    if (value === undefined) {
+      at += 1;
+    }
+    if (value === "" || (value === undefined && words[at] === undefined)) {
       throw new UsageError(`${option} needs a value: ${verb.example}`);
+    }
   }
   const missing = positionals.find(
     ([, arg], index) => arg.required === true && index >= given,
   );
-  if (missing !== undefined)
+  if (missing !== undefined) {
     throw new UsageError(
       `\`hearth ${verb.name}\` needs a ${missing[0]}, for example: ${verb.example}`,
     );
+  }
 }
 
 async function printHelp(verb: Verb, command: CommandDef): Promise<void> {
@@ -163,8 +178,9 @@ async function printGroup(
   const prefix = group.name === "" ? "hearth" : `hearth ${group.name}`;
   const wide = Math.max(...loaded.map(({ name }) => name.length));
   print(`${group.description}\n`);
-  for (const { name, verb } of loaded)
+  for (const { name, verb } of loaded) {
     print(`  ${prefix} ${name.padEnd(wide)}  ${verb.description}`);
+  }
   print(`\nEach has --help with an example; this one: ${group.example}`);
 }
 

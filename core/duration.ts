@@ -16,11 +16,19 @@ export function parseDuration(text: string): number | undefined {
 
 /** Milliseconds in words: "0.4 s", "12 s", "5 min 3 s", "5 h 50 min", "3 d 4 h". */
 export function inWords(ms: number): string {
-  if (ms < 9950) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  if (ms < 9950) {
+    return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  }
   const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return twoParts(seconds, 60, "min", 1, "s");
-  if (seconds < 86_400) return twoParts(seconds, 3600, "h", 60, "min");
+  if (seconds < 60) {
+    return `${seconds} s`;
+  }
+  if (seconds < 3600) {
+    return twoParts(seconds, 60, "min", 1, "s");
+  }
+  if (seconds < 86_400) {
+    return twoParts(seconds, 3600, "h", 60, "min");
+  }
   return twoParts(seconds, 86_400, "d", 3600, "h");
 }
 

@@ -9,9 +9,13 @@ export function readVariable(
   env: Environment = process.env,
 ): string | undefined {
   const value = env[name];
-  if (value !== undefined && value !== "") return value;
+  if (value !== undefined && value !== "") {
+    return value;
+  }
   const file = env[`${name}_FILE`];
-  if (file === undefined || file === "") return undefined;
+  if (file === undefined || file === "") {
+    return undefined;
+  }
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
@@ -28,11 +32,14 @@ export function readPort(
   env: Environment = process.env,
 ): number {
   const text = env[name];
-  if (text === undefined || text === "") return otherwise;
+  if (text === undefined || text === "") {
+    return otherwise;
+  }
   const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535)
+  if (!/^\d+$/.test(text) || port > 65_535) {
     throw new Failure(
       `${name} is "${text}": it must be a port from 1 to 65535, or 0 for a free one.`,
     );
+  }
   return port;
 }

@@ -14,8 +14,9 @@ export class Failure extends Error {
 
 /** The code of a system error ("ENOENT", "EADDRINUSE" …), if it is one. */
 export function codeOf(error: unknown): string | undefined {
-  if (typeof error !== "object" || error === null || !("code" in error))
+  if (typeof error !== "object" || error === null || !("code" in error)) {
     return undefined;
+  }
   return typeof error.code === "string" ? error.code : undefined;
 }
 
@@ -23,7 +24,9 @@ export function codeOf(error: unknown): string | undefined {
 const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
 
 export function isFullDisk(error: unknown): boolean {
-  if (["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "")) return true;
+  if (["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "")) {
+    return true;
+  }
   return (
     typeof error === "object" &&
     error !== null &&
@@ -33,14 +36,17 @@ export function isFullDisk(error: unknown): boolean {
 }
 
 export function textOf(error: unknown): string {
-  if (error instanceof AggregateError)
+  if (error instanceof AggregateError) {
     return error.errors.map(textOf).join("; ") || error.message;
+  }
   return error instanceof Error ? error.message : String(error);
 }
 
 /** Sentences for any error: a failure's own, or one made of a system error about `path`. */
 export function sentencesOf(error: unknown, path?: string): readonly string[] {
-  if (error instanceof Failure) return error.sentences;
+  if (error instanceof Failure) {
+    return error.sentences;
+  }
   const where =
     path ??
     (typeof error === "object" &&

@@ -1,5 +1,5 @@
 /** One thing that was looked at on this machine. */
-export type Finding = {
+export interface Finding {
   /** What was looked at: disk, files, ports, postgres, redis, runners, settings, alerts, offsite, services, budgets. */
   readonly subject: string;
   /** wrong: something does not work; hint: it works, and could be better. */
@@ -8,7 +8,7 @@ export type Finding = {
   readonly text: string;
   /** The command that mends it, or what to do; null when there is nothing to do. */
   readonly mend: string | null;
-};
+}
 
 export function fine(subject: string, text: string): Finding {
   return { subject, level: "fine", text, mend: null };

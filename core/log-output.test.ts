@@ -56,7 +56,9 @@ test.skipIf(disk === undefined).each([true, false])(
       await wait(100);
       fill();
       // The rest of the page takes the first third of it.
-      for (let count = 0; count < 3; count += 1) output.write(line);
+      for (let count = 0; count < 3; count += 1) {
+        output.write(line);
+      }
       await wait(200);
       expect(droppedLogLines() - before).toBe(3);
       free();
@@ -75,7 +77,9 @@ test.skipIf(disk === undefined).each([true, false])(
       expect(more).toEqual([]);
     } finally {
       closeSync(fd);
-      if (!sync) remove();
+      if (!sync) {
+        remove();
+      }
     }
   },
 );

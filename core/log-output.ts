@@ -65,14 +65,20 @@ export function openLogOutput(
 
   const settle = (batch: Batch, written: number): void => {
     const unwritten = linesIn(batch.bytes.subarray(written));
-    if (written > 0) isLineCut = batch.bytes[written - 1] !== LINE_FEED;
+    if (written > 0) {
+      isLineCut = batch.bytes[written - 1] !== LINE_FEED;
+    }
     // The report comes first.
-    if (unwritten <= batch.lines) unreported -= batch.reported;
+    if (unwritten <= batch.lines) {
+      unreported -= batch.reported;
+    }
     drop(Math.min(unwritten, batch.lines));
   };
 
   const writeNow = (): void => {
-    if (waiting.length === 0) return;
+    if (waiting.length === 0) {
+      return;
+    }
     const batch = takeBatch();
     settle(batch, writeBlocking(fd, batch.bytes));
   };
@@ -91,7 +97,9 @@ export function openLogOutput(
       }
       settle(batch, end);
       isWriting = false;
-      if (waiting.length > 0) writeInBackground(takeBatch(), 0);
+      if (waiting.length > 0) {
+        writeInBackground(takeBatch(), 0);
+      }
     });
   };
 
@@ -104,8 +112,11 @@ export function openLogOutput(
       }
       waiting.push(line);
       waitingBytes += line.length;
-      if (sync) writeNow();
-      else if (!isWriting) writeInBackground(takeBatch(), 0);
+      if (sync) {
+        writeNow();
+      } else if (!isWriting) {
+        writeInBackground(takeBatch(), 0);
+      }
     },
     flushSync: writeNow,
   };
@@ -119,7 +130,9 @@ function writeBlocking(fd: number, bytes: Buffer): number {
     try {
       written += writeSync(fd, bytes, written);
     } catch (failure) {
-      if (!isBusy(failure) || retries === MAX_BLOCKING_RETRIES) break;
+      if (!isBusy(failure) || retries === MAX_BLOCKING_RETRIES) {
+        break;
+      }
       retries += 1;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
     }
@@ -134,7 +147,11 @@ function isBusy(failure: unknown): boolean {
 
 function linesIn(bytes: Buffer): number {
   let lines = 0;
-  for (const byte of bytes) if (byte === LINE_FEED) lines += 1;
+  for (const byte of bytes) {
+    if (byte === LINE_FEED) {
+      lines += 1;
+    }
+  }
   return lines;
 }
 

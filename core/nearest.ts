@@ -6,7 +6,9 @@ export function nearest(
   const ranked = known
     .map((candidate) => ({ candidate, distance: distance(word, candidate) }))
     .toSorted((a, b) => a.distance - b.distance)[0];
-  if (ranked === undefined) return undefined;
+  if (ranked === undefined) {
+    return undefined;
+  }
   const limit = Math.max(2, Math.floor(ranked.candidate.length / 2));
   return ranked.distance <= limit ? ranked.candidate : undefined;
 }

@@ -3,7 +3,9 @@ import { inWords } from "./duration.ts";
 /** "$ 41.55"; below a cent as much as it takes: "$ 0.00034". */
 export function money(dollars: number): string {
   const size = Math.abs(dollars);
-  if (size === 0 || size >= 0.01) return `$ ${grouped(dollars, 2)}`;
+  if (size === 0 || size >= 0.01) {
+    return `$ ${grouped(dollars, 2)}`;
+  }
   const digits = Math.min(12, 1 - Math.floor(Math.log10(size)));
   return `$ ${dollars.toFixed(digits).replace(/0+$/, "")}`;
 }
@@ -19,9 +21,12 @@ export function grouped(value: number, digits: number = 0): string {
 /** "34 %", "0.4 %", "99.94 %"; never 100 % of what is a little less. */
 export function percent(share: number): string {
   const value = share * 100;
-  if (Number.isInteger(value)) return `${value} %`;
-  if (value > 99 && value < 100)
+  if (Number.isInteger(value)) {
+    return `${value} %`;
+  }
+  if (value > 99 && value < 100) {
     return `${Math.min(99.99, value).toFixed(2)} %`;
+  }
   return value < 10 ? `${value.toFixed(1)} %` : `${Math.round(value)} %`;
 }
 

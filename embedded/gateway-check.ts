@@ -18,9 +18,13 @@ export function gatewayMistakes(
       [join(project, "gateway", "main.ts"), "--check"],
       { cwd: checkout, timeout: ANSWER_WITHIN_MS, env },
       (error, _output, errors) => {
-        if (error === null) return resolve([]);
+        if (error === null) {
+          return resolve([]);
+        }
         const sentences = explainHearth(errors.split("\n"));
-        if (sentences.length > 0) return resolve(sentences);
+        if (sentences.length > 0) {
+          return resolve(sentences);
+        }
         const ended =
           error.killed === true
             ? `took longer than ${ANSWER_WITHIN_MS / 1000} s`

@@ -25,8 +25,11 @@ test("a gateway with mistakes in its configuration is not restarted, and its mis
     writeFileSync(config, "model_list: []\n");
     await expect(validate?.()).resolves.toBeUndefined();
   } finally {
-    if (before === undefined) delete process.env["HEARTH_GATEWAY_CONFIG"];
-    else process.env["HEARTH_GATEWAY_CONFIG"] = before;
+    if (before === undefined) {
+      delete process.env["HEARTH_GATEWAY_CONFIG"];
+    } else {
+      process.env["HEARTH_GATEWAY_CONFIG"] = before;
+    }
     place.remove();
   }
 });

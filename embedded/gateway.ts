@@ -83,11 +83,12 @@ export function gatewayService(
     }),
     validate: async () => {
       const mistakes = await gatewayMistakes(home, env);
-      if (mistakes.length > 0)
+      if (mistakes.length > 0) {
         throw new Failure([
           "the gateway was not restarted, because it would not start again:",
           ...mistakes,
         ]);
+      }
     },
     probe: (signal) => answersOk(`${address}/health/liveliness`, signal),
     afterUp: async () => {},

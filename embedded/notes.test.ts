@@ -37,6 +37,7 @@ test("the settings hold what the store and the plugin's checker look for", () =>
     "uuid = u",
     "secret = s",
     "admin = -pbkdf2:sha256-00,11,1",
-  ])
+  ]) {
     expect(ini.split("\n")).toContain(line);
+  }
 });

@@ -67,7 +67,9 @@ function writeNotesIni(home: Home, port: number, secrets: Secrets): void {
         ? hash
         : hashPassword(secrets.notesAdminPassword),
   });
-  if (text !== known) writeDurably(home.notesIni, text);
+  if (text !== known) {
+    writeDurably(home.notesIni, text);
+  }
 }
 
 /** What the settings lack that a start wrote into them; undefined when they are whole. */
@@ -140,7 +142,9 @@ export function hashPassword(
 
 function fits(hash: string, password: string): boolean {
   const [, salt, iterations] = hash.split(",");
-  if (salt === undefined || iterations === undefined) return false;
+  if (salt === undefined || iterations === undefined) {
+    return false;
+  }
   const made = Buffer.from(hashPassword(password, salt, Number(iterations)));
   const kept = Buffer.from(hash);
   return made.length === kept.length && timingSafeEqual(made, kept);

@@ -5,13 +5,13 @@ import {
   type RunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
 
-export type Ports = {
+export interface Ports {
   readonly supervisor: number;
   readonly gateway: number;
   readonly notes: number;
   readonly postgres: number;
   readonly echo: number;
-};
+}
 
 /** The ports of this start: as asked by variables; 0 means the one of the last time if it is free, else any free one. */
 export async function choosePorts(
@@ -54,7 +54,11 @@ async function settle(
   last: number | undefined,
   heldByOurs: boolean,
 ): Promise<number> {
-  if (asked !== 0) return asked;
-  if (last !== undefined && heldByOurs) return last;
+  if (asked !== 0) {
+    return asked;
+  }
+  if (last !== undefined && heldByOurs) {
+    return last;
+  }
   return freePort(last);
 }

@@ -48,7 +48,9 @@ export function majorOfData(data: string): string | undefined {
   try {
     return readFileSync(join(data, "PG_VERSION"), "utf8").trim();
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -60,31 +62,38 @@ export function inspectCluster(
   const missing = ["PG_VERSION", "postgresql.conf", "global/pg_control"].find(
     (file) => !existsSync(join(place.data, file)),
   );
-  if (missing !== undefined)
+  if (missing !== undefined) {
     throw new Failure(
       `${place.data} is not a complete Postgres data directory (${missing} is missing): put it back from a copy, or move it away to begin with an empty database.`,
     );
+  }
   const major = majorOfData(place.data);
-  if (major !== place.major)
+  if (major !== place.major) {
     throw new Failure(
       `${place.data} was made by Postgres ${major}, this Hearth brings Postgres ${place.major}, and the programs of ${major} are not installed: check out the version of Hearth that made it and run \`npm start\`, then check this one out again and run \`hearth upgrade\`.`,
     );
+  }
   const owner = statSync(place.data).uid;
   const ours = place.user?.uid ?? process.getuid?.() ?? owner;
-  if (owner !== ours)
+  if (owner !== ours) {
     throw new Failure(
       `${place.data} belongs to another user (id ${owner}), Postgres would run as id ${ours}: run the command as that user, or give the directory to this one (chown -R).`,
     );
+  }
 }
 
 /** What killed commands left half made in `parent`, with servers that still run on it. */
 export async function removeUnfinished(parent: string): Promise<void> {
-  if (!existsSync(parent)) return;
+  if (!existsSync(parent)) {
+    return;
+  }
   for (const name of readdirSync(parent).filter((each) =>
     UNFINISHED.test(each),
   )) {
     const path = join(parent, name);
-    if (statSync(path).isDirectory()) await endLeftover(path);
+    if (statSync(path).isDirectory()) {
+      await endLeftover(path);
+    }
     rmSync(path, { recursive: true, force: true });
   }
 }
@@ -100,9 +109,11 @@ export async function makeCluster(
   mkdirSync(making, { mode: 0o700 });
   try {
     writeFileSync(passwordFile, superuserPassword, { mode: 0o600, flag: "wx" });
-    if (place.user !== undefined)
-      for (const path of [making, passwordFile])
+    if (place.user !== undefined) {
+      for (const path of [making, passwordFile]) {
         chownSync(path, place.user.uid, place.user.gid);
+      }
+    }
     await runInitdb(place, buildInitdbArgs(making, passwordFile));
     await fill({ ...place, data: making });
     renameSync(making, place.data);
@@ -147,11 +158,14 @@ async function runInitdb(
     child.once("error", reject);
     child.once("close", resolve);
   });
-  if (code === 0) return;
-  if (said.includes("No space left on device"))
+  if (code === 0) {
+    return;
+  }
+  if (said.includes("No space left on device")) {
     throw new Failure(
       `no space is left on the disk that holds ${place.data}: free some, then run the command again.`,
     );
+  }
   throw new Failure(
     `Postgres could not make its data directory ${place.data} (initdb: ${said.trim().split("\n").slice(-3).join(" ")}): mend that, then run the command again.`,
   );
@@ -160,11 +174,14 @@ async function runInitdb(
 /** A Postgres that still runs on the directory although nothing recorded it is stopped: it is ours, by its lock file. */
 export async function endLeftover(data: string): Promise<void> {
   const lockFile = join(data, "postmaster.pid");
-  if (!existsSync(lockFile)) return;
+  if (!existsSync(lockFile)) {
+    return;
+  }
   const pid = Number(readFileSync(lockFile, "utf8").split("\n")[0]);
   const startTime = Number.isInteger(pid) ? startTimeOf(pid) : undefined;
-  if (startTime !== undefined && programOf(pid) === "postgres")
+  if (startTime !== undefined && programOf(pid) === "postgres") {
     await stopProcess({ pid, startTime }, "SIGINT", STOP_LEFTOVER_WITHIN_MS);
+  }
   await untilDeserted(data);
   // Its id is some other program's by now, or it is dead and nobody reaped it (in a container whose first process does not):
   // Postgres would take either for a server that runs. Nothing works on the directory any more, so the file may go.
@@ -176,11 +193,14 @@ async function untilDeserted(data: string): Promise<void> {
   const deadline = Date.now() + STOP_LEFTOVER_WITHIN_MS;
   for (;;) {
     const left = processesIn(data, "postgres");
-    if (left.length === 0) return;
-    if (Date.now() > deadline)
+    if (left.length === 0) {
+      return;
+    }
+    if (Date.now() > deadline) {
       throw new Failure(
         `Postgres processes still run on ${data} (pid ${left.join(", ")}): end them, then run the command again.`,
       );
+    }
     await wait(50);
   }
 }

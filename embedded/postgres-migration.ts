@@ -40,12 +40,12 @@ import { ensureRoles } from "./postgres-roles.ts";
 import { postgresService } from "./postgres.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
 
-export type Migration = {
+export interface Migration {
   readonly home: Home;
   readonly secrets: Secrets;
   readonly signal: AbortSignal;
   readonly onNotice: (sentence: string) => void;
-};
+}
 
 /** A clean shutdown writes everything that is in memory to the disk. */
 const STOP_WITHIN_MS = 600_000;
@@ -62,7 +62,9 @@ export async function migrateCluster(
   migration: Migration,
 ): Promise<PostgresPlace> {
   const from = findEarlier(place, migration.home);
-  if (from === undefined) return place;
+  if (from === undefined) {
+    return place;
+  }
   const { secrets, signal, onNotice } = migration;
   const parent = dirname(place.data);
   inspectCluster(from);
@@ -112,10 +114,11 @@ function findEarlier(
 function needRoom(data: string): void {
   const needed = sizeOf(join(data, "base")) * 1.5 + SPARE_BYTES;
   const { bavail, bsize } = statfsSync(data);
-  if (bavail * bsize < needed)
+  if (bavail * bsize < needed) {
     throw new Failure(
       `the disk that holds ${data} has ${mib(bavail * bsize)} MiB left, a second cluster and a backup need about ${mib(needed)}: free some, then run the command again.`,
     );
+  }
 }
 
 function sizeOf(directory: string): number {
@@ -140,10 +143,11 @@ async function withServer<T>(
   const server = await launch(spec.plan(), join(home.logs, `${spec.name}.log`));
   try {
     const failure = await untilWell(spec, server, signal);
-    if (failure !== undefined)
+    if (failure !== undefined) {
       throw new Failure(
         `Postgres ${place.major} did not start on ${place.data} (${failure}): \`hearth logs postgres\` shows why.`,
       );
+    }
     return await work(port);
   } finally {
     await stopProcess(server, spec.stopSignal, STOP_WITHIN_MS);
@@ -157,16 +161,24 @@ async function copyDatabase(
   { home, secrets, signal }: Migration,
 ): Promise<void> {
   const databaseUrl = urlAt(fromPort, secrets);
-  if (!(await hasTables(databaseUrl, signal))) return;
+  if (!(await hasTables(databaseUrl, signal))) {
+    return;
+  }
   const directory = join(home.backups, "postgres");
   const parts = { signal, progress: () => {} };
   const { name } = await takeBackup({
-    ...{ ...parts, databaseUrl, directory, now: Date.now, pgDump: false },
+    ...parts,
+    databaseUrl,
+    directory,
+    now: Date.now,
+    pgDump: false,
   });
   const backup = join(directory, name);
   const { migrations } = readPostgresManifest(backup);
   await loadBackup({
-    ...{ ...parts, backup, owner: OWNER },
+    ...parts,
+    backup,
+    owner: OWNER,
     databaseUrl: urlAt(toPort, secrets),
     migrations: migrationsWith(migrations, home),
   });
@@ -184,7 +196,9 @@ async function hasTables(url: string, signal: AbortSignal): Promise<boolean> {
     (client) =>
       rowsOf(client, "SELECT 1 FROM pg_database WHERE datname = 'hearth'"),
   );
-  if (databases.length === 0) return false;
+  if (databases.length === 0) {
+    return false;
+  }
   const tables = await withDatabase(url, signal, (client) =>
     rowsOf(client, "SELECT 1 WHERE to_regclass('migrations') IS NOT NULL"),
   );

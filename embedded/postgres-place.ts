@@ -22,14 +22,14 @@ import {
 } from "../supervisor/home/data-in-use.ts";
 import { homeHash, isNewHome, type Home } from "../supervisor/home/home.ts";
 
-export type SystemUser = {
+export interface SystemUser {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
-};
+}
 
 /** Which programs run Postgres, as whom, on which directory. */
-export type PostgresPlace = {
+export interface PostgresPlace {
   readonly binaries: string;
   readonly data: string;
   readonly major: string;
@@ -37,27 +37,29 @@ export type PostgresPlace = {
   readonly user: SystemUser | undefined;
   /** What a person should know about the choice. */
   readonly notices: readonly string[];
-};
+}
 
 const SYSTEM_HOME = "/var/lib/hearth";
 
 /** Finds the packaged Postgres and a directory that its user can reach; copies the programs where it cannot reach ours. */
 export function findPostgresPlace(home: Home): PostgresPlace {
   const place = findPlace(home, packagedPostgres());
-  if (isLinked(dirname(place.data)) && !hasContent(place.data))
+  if (isLinked(dirname(place.data)) && !hasContent(place.data)) {
     throw new Failure(
       `the database's directory ${place.data} is gone: put it back from a copy, or restore a backup into a new home (HEARTH_HOME).`,
     );
+  }
   return place;
 }
 
 function findPlace(home: Home, packaged: string): PostgresPlace {
   if (process.getuid?.() !== 0) {
     const elsewhere = dataIn(systemPlaceOf(home));
-    if (!hasContent(home.postgres) && existsSync(elsewhere))
+    if (!hasContent(home.postgres) && existsSync(elsewhere)) {
       throw new Failure(
         `the database of ${home.root} was made by root and lies in ${elsewhere}: run the command as root, or move that directory to ${home.postgres} and give it to this user.`,
       );
+    }
     return {
       binaries: packaged,
       data: home.postgres,
@@ -75,7 +77,9 @@ export function findPostgresData(
 ): Pick<PostgresPlace, "data" | "major" | "user"> | undefined {
   const places = [home.postgres, dataIn(systemPlaceOf(home))];
   const data = places.find(hasContent);
-  if (data === undefined) return undefined;
+  if (data === undefined) {
+    return undefined;
+  }
   const user = process.getuid?.() === 0 ? ownerOf(data) : undefined;
   return { data, major: majorOf(packagedPostgres(), undefined), user };
 }
@@ -91,10 +95,14 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
   const own = systemPlaceOf(home);
   const notices: string[] = [];
   const canPass = canEnter(dirname(home.root), user);
-  if (canPass) chmodSync(home.root, 0o711);
+  if (canPass) {
+    chmodSync(home.root, 0o711);
+  }
   const runsHere = runs(packaged, user);
   const binaries = runsHere ? packaged : copyPrograms(packaged, own);
-  if (!runsHere) removeCopies(own, binaries);
+  if (!runsHere) {
+    removeCopies(own, binaries);
+  }
   let data = home.postgres;
   if (canPass) {
     // The database lies where it lies for every other user.
@@ -107,11 +115,14 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
   }
   const stranded = dataIn(own);
   if (data !== stranded && !hasContent(data) && hasContent(stranded)) {
-    if (!isNewHome(home)) data = stranded;
+    if (!isNewHome(home)) {
+      data = stranded;
+    }
   } else if (data === stranded && hasContent(data) && isNewHome(home)) {
     const suffix = `.before-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}`;
-    for (const path of [data, ...earlierData(own)])
+    for (const path of [data, ...earlierData(own)]) {
       renameSync(path, `${path}${suffix}`);
+    }
     forgetLink(own);
     notices.push(
       `${home.root} is new, so the database of an earlier one at the same place was moved aside to ${data}${suffix}.`,
@@ -140,7 +151,9 @@ export function placeOfMajor(
 ): PostgresPlace | undefined {
   const { user } = place;
   const programs = programsOfMajor(home, major);
-  if (programs === undefined) return undefined;
+  if (programs === undefined) {
+    return undefined;
+  }
   const binaries =
     user === undefined || runs(programs, user)
       ? programs
@@ -174,10 +187,11 @@ function majorOf(binaries: string, user: SystemUser | undefined): string {
     ...asUser(user),
   });
   const major = /\(PostgreSQL\) (\d+)/.exec(asked.stdout ?? "")?.[1];
-  if (major === undefined)
+  if (major === undefined) {
     throw new Failure(
       `the packaged Postgres does not run on this machine (${(asked.error?.message ?? asked.stderr ?? "").trim()}): run \`npm ci\` again, or see whether its libraries are there.`,
     );
+  }
   return major;
 }
 
@@ -188,7 +202,9 @@ export function systemPlaceOf(home: Home): string {
 
 /** After a home was moved: puts its database where the next start looks for it. `before` is its system place of before. */
 export function placeMovedPostgres(home: Home, before: string): void {
-  if (process.getuid?.() !== 0) return;
+  if (process.getuid?.() !== 0) {
+    return;
+  }
   const own = systemPlaceOf(home);
   if (existsSync(before) && before !== own) {
     rmSync(own, { recursive: true, force: true });
@@ -197,7 +213,9 @@ export function placeMovedPostgres(home: Home, before: string): void {
   // Not home.postgres, which was found before the move.
   const data = dataIn(home.root);
   const user = hasContent(data) ? ownerOf(data) : undefined;
-  if (user === undefined || canEnter(dirname(home.root), user)) return;
+  if (user === undefined || canEnter(dirname(home.root), user)) {
+    return;
+  }
   makeOwn(own);
   forgetLink(own);
   renameSync(data, join(own, "postgres"));
@@ -206,12 +224,14 @@ export function placeMovedPostgres(home: Home, before: string): void {
 /** The owner of existing data, else the usual unprivileged users. */
 function unprivilegedUser(home: Home): SystemUser {
   const owner = hasContent(home.postgres) ? statSync(home.postgres) : undefined;
-  if (owner !== undefined && owner.uid !== 0)
+  if (owner !== undefined && owner.uid !== 0) {
     return { name: nameOf(owner.uid), uid: owner.uid, gid: owner.gid };
+  }
   for (const name of ["postgres", "_postgres", "nobody"]) {
     const [uid, gid] = [idOf("-u", name), idOf("-g", name)];
-    if (uid !== undefined && gid !== undefined && uid !== 0)
+    if (uid !== undefined && gid !== undefined && uid !== 0) {
       return { name, uid, gid };
+    }
   }
   throw new Failure(
     "Postgres does not run as root, and this machine has neither a user `postgres` nor `nobody`: add one (useradd --system postgres), or run the command as an ordinary user.",
@@ -258,7 +278,9 @@ function canEnter(directory: string, user: SystemUser): boolean {
 function copyPrograms(packaged: string, own: string): string {
   const stat = statSync(join(packaged, "bin", "postgres"));
   const target = join(own, `programs-${stat.size}-${Math.floor(stat.mtimeMs)}`);
-  if (existsSync(target)) return target;
+  if (existsSync(target)) {
+    return target;
+  }
   makeOwn(own);
   const next = join(own, `programs-next-${process.pid}`);
   const mask = process.umask(0o022);
@@ -270,9 +292,11 @@ function copyPrograms(packaged: string, own: string): string {
 
 /** Those of other versions, and what was left half copied. */
 function removeCopies(own: string, inUse: string): void {
-  for (const name of readdirSync(own))
-    if (name.startsWith("programs-") && join(own, name) !== inUse)
+  for (const name of readdirSync(own)) {
+    if (name.startsWith("programs-") && join(own, name) !== inUse) {
       rmSync(join(own, name), { recursive: true, force: true });
+    }
+  }
 }
 
 function makeOwn(own: string): void {

@@ -6,13 +6,13 @@ import { projectRoot } from "../supervisor/home/home.ts";
 import { scramVerifier } from "./scram.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
 
-type LoginRole = {
+interface LoginRole {
   readonly name: "gateway_a" | "gateway_b" | "supervisor" | "backup";
   readonly memberOf: "hearth_owner" | "hearth_reader" | "hearth_reports";
   readonly createdb: boolean;
   readonly actsAs?: "hearth_owner";
   readonly password: (secrets: Secrets) => string;
-};
+}
 
 const loginRoles = ({
   gatewayDbRole = "gateway_a",
@@ -54,7 +54,9 @@ export async function ensureRoles(
     const { rowCount } = await client.query(
       "SELECT 1 FROM pg_database WHERE datname = 'hearth'",
     );
-    if (rowCount === 0) await client.query("CREATE DATABASE hearth");
+    if (rowCount === 0) {
+      await client.query("CREATE DATABASE hearth");
+    }
     const { rows } = await client.query<{
       rolname: string;
       rolpassword: string | null;
@@ -62,12 +64,17 @@ export async function ensureRoles(
     const verifiers = new Map(
       rows.map((row) => [row.rolname, row.rolpassword]),
     );
-    if (!verifiers.has("hearth_owner")) await makeOwningRoles(port, secrets);
+    if (!verifiers.has("hearth_owner")) {
+      await makeOwningRoles(port, secrets);
+    }
     for (const role of loginRoles(secrets)) {
-      if (!verifiers.has(role.name)) await client.query(createRole(role));
+      if (!verifiers.has(role.name)) {
+        await client.query(createRole(role));
+      }
       const verifier = scramVerifier(role.name, role.password(secrets));
-      if (verifiers.get(role.name) !== verifier)
+      if (verifiers.get(role.name) !== verifier) {
         await client.query(`ALTER ROLE ${role.name} PASSWORD '${verifier}'`);
+      }
     }
   } finally {
     await client.end();
@@ -96,13 +103,17 @@ export async function admitGatewayRole(
   next: Pick<Secrets, "gatewayDbRole" | "gatewayDbPassword">,
 ): Promise<void> {
   const [role] = loginRoles({ ...secrets, ...next });
-  if (role === undefined) return;
+  if (role === undefined) {
+    return;
+  }
   await asSuperuser(port, secrets, async (client) => {
     const { rowCount } = await client.query(
       "SELECT 1 FROM pg_roles WHERE rolname = $1",
       [role.name],
     );
-    if (rowCount === 0) await client.query(createRole(role));
+    if (rowCount === 0) {
+      await client.query(createRole(role));
+    }
     const verifier = scramVerifier(role.name, next.gatewayDbPassword);
     await client.query(`ALTER ROLE ${role.name} LOGIN PASSWORD '${verifier}'`);
   });
@@ -128,7 +139,9 @@ export async function opensPostgres(
     await asSuperuser(port, secrets, async () => undefined);
     return true;
   } catch (error) {
-    if (error instanceof WrongPassword) return false;
+    if (error instanceof WrongPassword) {
+      return false;
+    }
     throw error;
   }
 }
@@ -195,7 +208,9 @@ class WrongPassword extends Failure {}
 
 /** A refused password means mixed-up files, and waiting will not help. */
 export function passwordHint(error: unknown): unknown {
-  if (codeOf(error) !== "28P01") return error;
+  if (codeOf(error) !== "28P01") {
+    return error;
+  }
   return new WrongPassword(
     `Postgres does not accept the password in secrets.json (${textOf(error)}): the data directory and secrets.json come from different installations, put back those that belong together.`,
   );

@@ -137,8 +137,9 @@ describe("roles", () => {
       "password authentication failed",
     );
     const log = readFileSync(join(place.home.logs, "postgres.log"), "utf8");
-    for (const secret of Object.values(secrets))
+    for (const secret of Object.values(secrets)) {
       expect(log).not.toContain(secret);
+    }
     expect(log).not.toContain("SCRAM-SHA-256$");
   });
 });

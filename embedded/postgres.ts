@@ -117,7 +117,9 @@ function explainPostgres(log: readonly string[]): readonly string[] {
   const fatal = log
     .map((line) => /(?:FATAL|PANIC):\s+(.*)$/.exec(line)?.[1])
     .findLast((text) => text !== undefined);
-  if (fatal === undefined) return [];
+  if (fatal === undefined) {
+    return [];
+  }
   return [
     fatal.includes("No space left on device")
       ? `Postgres did not start, no space is left on its disk (${fatal}): free some, then run the command again.`

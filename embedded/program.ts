@@ -50,13 +50,16 @@ async function superviseUntilStopped(): Promise<void> {
       stop: stop.signal,
       halt: halt.signal,
     }).catch((error: unknown) => {
-      if (!stop.signal.aborted) goBack(home, switched.upgradeFrom, error);
+      if (!stop.signal.aborted) {
+        goBack(home, switched.upgradeFrom, error);
+      }
       throw error;
     });
     log.info(stack.addresses, "everything is up");
     const asked = await Promise.race([stopAsked.promise, switchAsked]);
-    if (typeof asked === "string") await stack.stop(asked);
-    else {
+    if (typeof asked === "string") {
+      await stack.stop(asked);
+    } else {
       log.info({ release: asked.id }, "switching to another release");
       await stack.leave(`switching to release ${asked.id}`);
       becomeRelease(home, asked);
@@ -85,8 +88,9 @@ export async function runSupervisor(): Promise<never> {
     await superviseUntilStopped();
     process.exit(0);
   } catch (error) {
-    for (const sentence of sentencesOf(error))
+    for (const sentence of sentencesOf(error)) {
       process.stderr.write(`hearth: ${sentence}\n`);
+    }
     process.exit(1);
   }
 }

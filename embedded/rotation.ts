@@ -20,12 +20,12 @@ export const ROTATION_KINDS = ["master", "postgres", "notes"] as const;
 export type RotationKind = (typeof ROTATION_KINDS)[number];
 
 /** Where the running stack is reached. */
-export type RotationPlace = {
+export interface RotationPlace {
   readonly home: Home;
   readonly gateway: string;
   readonly notes: string;
   readonly postgresPort: number;
-};
+}
 
 const ANSWERS_WITHIN_MS = 30_000;
 
@@ -41,10 +41,11 @@ export async function rotateSecret(
   const { home } = place;
   const known = readOrMakeSecrets(home);
   const begun = known.rotation;
-  if (begun !== undefined && begun.of !== kind)
+  if (begun !== undefined && begun.of !== kind) {
     throw new Failure(
       `a rotation of ${begun.of} is not over: \`hearth rotate ${begun.of}\` goes on with it.`,
     );
+  }
   const values = begun?.values ?? decide(kind, known, graceMs);
   changeSecrets(home, { rotation: { of: kind, values } });
   switch (kind) {
@@ -52,10 +53,10 @@ export async function rotateSecret(
       await rotateMaster(place, values);
       break;
     case "postgres":
-      await rotatePostgres(place, known, values as PostgresValues);
+      await rotatePostgres(place, known, values as unknown as PostgresValues);
       break;
     case "notes":
-      await rotateNotes(place, values as NotesValues);
+      await rotateNotes(place, values as unknown as NotesValues);
       break;
   }
   changeSecrets(home, { rotation: undefined });
@@ -83,10 +84,10 @@ type PostgresValues = Readonly<
     string
   >
 > & { readonly gatewayDbRole: "gateway_a" | "gateway_b" };
-type NotesValues = {
+interface NotesValues {
   readonly old: string;
   readonly notesAdminPassword: string;
-};
+}
 
 function decide(
   kind: RotationKind,
@@ -186,10 +187,11 @@ async function rotateNotes(
     ).status;
   // After an interruption the new one may be in force. No other is tried: the store locks out who guesses.
   const status = (await put(old)) === 200 ? 200 : await put(wanted);
-  if (status !== 200)
+  if (status !== 200) {
     throw new Failure(
       `the notes store did not take its new admin password (it answered ${status}): see \`hearth logs notes\`, then run the same command again.`,
     );
+  }
   changeSecrets(home, { notesAdminPassword: wanted });
   handOver(home, "NOTES_ADMIN_PASSWORD", wanted);
 }
@@ -206,7 +208,9 @@ async function reloadGateway(
       headers: { authorization: `Bearer ${key}` },
       signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
     });
-    if (status === 200) return;
+    if (status === 200) {
+      return;
+    }
     said = `${status} ${body.slice(0, 200)}`;
   }
   throw new Failure(

@@ -20,8 +20,12 @@ export function onStopSignals(
       second(signal);
     }
   };
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const signal of signals) {
+    process.on(signal, onSignal);
+  }
   return () => {
-    for (const signal of signals) process.off(signal, onSignal);
+    for (const signal of signals) {
+      process.off(signal, onSignal);
+    }
   };
 }

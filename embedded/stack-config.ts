@@ -62,8 +62,9 @@ export function readStackConfig(
     loadConfig(configFiles(started), variablesOf(home, started)),
     started,
   );
-  if (!echo || loaded.config.checks.some(({ name }) => name === "echo"))
+  if (!echo || loaded.config.checks.some(({ name }) => name === "echo")) {
     return loaded;
+  }
   // Only this way of running has an echo, so the shipped file does not name it.
   const [echoCheck] = configSchema.parse({
     checks: [
@@ -95,21 +96,24 @@ function withCurrentLogins(
   const password = readVariable("NOTES_ADMIN_PASSWORD", started);
   const masterKey = readVariable("PROXY_MASTER_KEY", started);
   const checks = loaded.config.checks.map((check) => {
-    if (check.kind === "postgres" && check.url === url)
+    if (check.kind === "postgres" && check.url === url) {
       return Object.defineProperty({ ...check }, "url", {
         enumerable: true,
         get: () => readVariable("SUPERVISOR_DATABASE_URL", started),
       });
-    if (check.kind === "couchdb" && check.password === password)
+    }
+    if (check.kind === "couchdb" && check.password === password) {
       return Object.defineProperty({ ...check }, "password", {
         enumerable: true,
         get: () => readVariable("NOTES_ADMIN_PASSWORD", started),
       });
-    if (check.kind === "models" && check.key === masterKey)
+    }
+    if (check.kind === "models" && check.key === masterKey) {
       return Object.defineProperty({ ...check }, "key", {
         enumerable: true,
         get: () => readVariable("PROXY_MASTER_KEY", started),
       });
+    }
     return check;
   });
   return { ...loaded, config: { ...loaded.config, checks } };
@@ -118,7 +122,9 @@ function withCurrentLogins(
 /** The files that hold the supervisor's settings, later ones winning. */
 export function configFiles(env: Environment): readonly string[] {
   const alone = env["HEARTH_SUPERVISOR_CONFIG"];
-  if (alone !== undefined && alone !== "") return [alone];
+  if (alone !== undefined && alone !== "") {
+    return [alone];
+  }
   const local = operatorFile(locateHome(env), "supervisor.local.yaml");
   return existsSync(local) ? [shippedConfig, local] : [shippedConfig];
 }

@@ -46,7 +46,7 @@ import {
 } from "../supervisor/home/secrets.ts";
 import { readStackConfig, stackEnvironment } from "./stack-config.ts";
 
-export type StackOptions = {
+export interface StackOptions {
   readonly home: Home;
   readonly env: Environment;
   /** Whether to run the echo and give it an alias. */
@@ -64,9 +64,9 @@ export type StackOptions = {
   readonly stop: AbortSignal;
   /** Aborted when everything is to end at once. */
   readonly halt: AbortSignal;
-};
+}
 
-export type Stack = {
+export interface Stack {
   readonly ports: Ports;
   readonly secrets: Secrets;
   readonly addresses: {
@@ -81,7 +81,7 @@ export type Stack = {
   readonly stop: (reason: string) => Promise<void>;
   /** Ends the supervisor alone: another one takes over what runs. */
   readonly leave: (reason: string) => Promise<void>;
-};
+}
 
 /** Thrown when another supervisor runs on the same home. */
 export class AlreadyRunning extends Failure {}
@@ -97,7 +97,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   process.umask(0o077);
   makeHome(home);
   const lock = lockHome(home.lock);
-  if (lock === undefined) throw alreadyRunning(home);
+  if (lock === undefined) {
+    throw alreadyRunning(home);
+  }
   let history: History | undefined;
   try {
     history = outliveFullDisk(
@@ -148,7 +150,9 @@ async function startLocked(
   let runtime: ProcessRuntime;
   try {
     const place = await migrateCluster(found, {
-      ...{ home, secrets, signal: options.stop },
+      home,
+      secrets,
+      signal: options.stop,
       onNotice: supervision.notice,
     });
     runtime = createProcessRuntime({
@@ -208,12 +212,13 @@ async function startLocked(
     for (const [care, trouble] of [
       [runtime.rotateLogs, "the logs cannot be kept small"],
       [runtime.keepRunFile, `${home.runFile} cannot be written`],
-    ] as const)
+    ] as const) {
       try {
         care();
       } catch (error) {
         options.onNotice(`${trouble}: ${textOf(error)}`);
       }
+    }
   }, CARE_EVERY_MS);
   const addresses = {
     gateway: `http://${LOOPBACK}:${ports.gateway}`,
@@ -236,7 +241,9 @@ async function startLocked(
       `the gateway was not ready for calls within ${inWords(READY_WITHIN_MS)}: \`hearth logs gateway\` shows why.`,
     );
   }
-  if (own !== undefined) selectRelease(home, own.id);
+  if (own !== undefined) {
+    selectRelease(home, own.id);
+  }
   supervision.begin();
 
   return {
@@ -265,10 +272,11 @@ async function tidyAfterRestore(
 ): Promise<void> {
   const databaseUrl = readVariable("RESTORE_DATABASE_URL", env) ?? "";
   try {
-    for (const name of await dropLeftRestores(databaseUrl, stop))
+    for (const name of await dropLeftRestores(databaseUrl, stop)) {
       onNotice(
         `a restore that was killed had left the database ${name}: it is dropped.`,
       );
+    }
   } catch (error) {
     onNotice(
       `what a killed restore may have left could not be looked for: ${textOf(error)}`,
@@ -295,7 +303,9 @@ async function untilReady(
       `${gateway}/health/readiness`,
       AbortSignal.timeout(2000),
     ).catch(() => false);
-    if (ready) return true;
+    if (ready) {
+      return true;
+    }
     await wait(100);
   }
   return false;

@@ -28,7 +28,9 @@ afterEach(async () => {
   await watcher?.stop().catch(() => {});
   watcher = undefined;
   await engine.close();
-  for (const socket of asking) socket.destroy();
+  for (const socket of asking) {
+    socket.destroy();
+  }
   asking.clear();
   await new Promise((resolve) => hung.close(resolve));
   place.remove();

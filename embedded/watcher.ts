@@ -28,7 +28,7 @@ import type {
 } from "../supervisor/runtimes/runtime.ts";
 import { openSupervision } from "../supervisor/supervision.ts";
 
-export type WatcherOptions = {
+export interface WatcherOptions {
   readonly home: Home;
   readonly env: Environment;
   /** Looks at this host's containers, and heals them; otherwise there is nothing that could be restarted. */
@@ -36,12 +36,12 @@ export type WatcherOptions = {
   readonly onNotice: (sentence: string) => void;
   readonly onService: (view: ServiceView, before: ServiceState) => void;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
-};
+}
 
-export type Watcher = {
+export interface Watcher {
   readonly address: string;
   readonly stop: () => Promise<void>;
-};
+}
 
 /** What the names of this host's containers begin with. */
 function containerPrefix(env: Environment): string {
@@ -74,10 +74,11 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   process.umask(0o077);
   makeHome(home);
   const lock = lockHome(home.lock);
-  if (lock === undefined)
+  if (lock === undefined) {
     throw new Failure(
       `another supervisor runs on ${home.root}: stop that one, or choose another place with HEARTH_HOME.`,
     );
+  }
   const history = outliveFullDisk(
     openHistory(home.history, Date.now, options.onNotice),
     options.onNotice,
@@ -92,7 +93,9 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
           onChange: options.onService,
           onTrouble: options.onNotice,
           validate: async (name) => {
-            if (name === "gateway") await checkGatewayConfig(env);
+            if (name === "gateway") {
+              await checkGatewayConfig(env);
+            }
           },
         });
   try {
@@ -145,7 +148,9 @@ function rememberAddress(
         address === null
           ? null
           : {
-              ...{ pid, startTime: startTimeOf(pid) ?? "", address },
+              pid,
+              startTime: startTimeOf(pid) ?? "",
+              address,
               port: Number(new URL(address).port),
             },
     });

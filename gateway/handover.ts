@@ -50,8 +50,9 @@ export function startSuccessor(options: {
       stdio: ["ignore", output, output, descriptorOf(options.server), "pipe"],
     });
     child.unref();
-    if (child.pid !== undefined)
+    if (child.pid !== undefined) {
       writeFileSync(plan.started, `${child.pid}\n`, { mode: 0o600 });
+    }
     const pipe = child.stdio[PREDECESSOR_FD] as Duplex | null | undefined;
     pipe?.on("error", () => undefined);
     pipe?.once("data", () => {
@@ -74,7 +75,9 @@ function descriptorOf(server: Server): number {
   const { _handle: handle } = server as Server & {
     readonly _handle?: { readonly fd: number } | null;
   };
-  if (handle == null) throw new Error("this gateway does not listen");
+  if (handle == null) {
+    throw new Error("this gateway does not listen");
+  }
   return handle.fd;
 }
 
@@ -86,7 +89,9 @@ export function findPredecessor(env: NodeJS.ProcessEnv):
       readonly takeOver: () => Promise<void>;
     }
   | undefined {
-  if (env[MARK] === undefined) return undefined;
+  if (env[MARK] === undefined) {
+    return undefined;
+  }
   delete env[MARK];
   return {
     listenFd: LISTEN_FD,

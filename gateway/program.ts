@@ -17,18 +17,21 @@ const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 /** One line for each mistake and warning; exit code 1 when there is a mistake. */
 function requireConfig(result: LoadResult): GatewayConfig {
   const problems = result.ok ? result.warnings : result.problems;
-  for (const problem of problems)
+  for (const problem of problems) {
     process.stderr.write(`hearth: ${formatProblem(problem)}\n`);
-  if (!result.ok) process.exit(1);
+  }
+  if (!result.ok) {
+    process.exit(1);
+  }
   return result.config;
 }
 
-type Arguments = {
+interface Arguments {
   readonly file?: string;
   readonly port?: string;
   /** Only says what is wrong in the configuration. */
   readonly check: boolean;
-};
+}
 
 function readArguments(): Arguments {
   try {
@@ -78,7 +81,9 @@ const given = readArguments();
 const readConfig = () =>
   loadConfig({ ...given, env: process.env, projectRoot });
 const config = requireConfig(readConfig());
-if (given.check) process.exit(0);
+if (given.check) {
+  process.exit(0);
+}
 const log = createLog();
 const predecessor = findPredecessor(process.env);
 try {
@@ -93,7 +98,9 @@ try {
   });
   let ending = false;
   const stop = (noticeMs?: number) => {
-    if (ending) return;
+    if (ending) {
+      return;
+    }
     ending = true;
     running.stop(noticeMs).then(
       () => process.exit(0),
@@ -111,23 +118,25 @@ try {
     } else if (
       signal !== asked.signal ||
       Date.now() - asked.at > SAME_SIGNAL_MS
-    )
+    ) {
       process.exit(1);
+    }
   };
   process.on("SIGHUP", () => {
     running.gateway
       .reload()
       .then((reloaded) => {
-        if (!reloaded.ok)
+        if (!reloaded.ok) {
           log.error(
             { problems: reloaded.problems.map(formatProblem) },
             "the configuration has mistakes; the old one stays",
           );
+        }
       })
       .catch((error: unknown) => log.error({ error }, "the reload failed"));
   });
   const successor = process.env["HEARTH_SUCCESSOR"];
-  if (successor !== undefined)
+  if (successor !== undefined) {
     process.on("SIGUSR2", () => {
       try {
         startSuccessor({
@@ -141,10 +150,13 @@ try {
         log.error({ error }, "the successor could not be started");
       }
     });
+  }
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
 } catch (error) {
-  if (!(error instanceof StartRefused)) throw error;
+  if (!(error instanceof StartRefused)) {
+    throw error;
+  }
   process.stderr.write(`hearth: ${error.message}\n`);
   process.exit(1);
 }

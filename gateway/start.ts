@@ -126,7 +126,9 @@ export async function startGateway({
             log.debug({ error: error.message }, "no connection to Redis"),
         );
   const redis = connected(connectRedis);
-  if (redis !== null) await refuseEviction(redis, log);
+  if (redis !== null) {
+    await refuseEviction(redis, log);
+  }
   const cacheRedis =
     config.cache.kind === "redis" ? connected(connectCacheRedis) : null;
   const memoryCache = createMemoryCache();
@@ -156,7 +158,9 @@ export async function startGateway({
       );
     },
     async payer(entity, { maxBudget, budgetDuration }) {
-      if (maxBudget === null) return;
+      if (maxBudget === null) {
+        return;
+      }
       const window = windowAt(budgetDuration, Date.now(), timezone).name;
       await ledger.totals.prepare([{ entity, window }]);
     },
@@ -190,8 +194,12 @@ export async function startGateway({
     log,
     shared: redis !== null,
     onChange(table, id) {
-      if (table === "models") return void readModels();
-      if (table !== "spend_totals") return callers.changed(table, id);
+      if (table === "models") {
+        return void readModels();
+      }
+      if (table !== "spend_totals") {
+        return callers.changed(table, id);
+      }
       ledger.totals
         .reload([id])
         .catch((error: unknown) =>
@@ -312,7 +320,9 @@ export async function startGateway({
     readConfig,
     async reload() {
       const read = readConfig();
-      if (!read.ok) return read;
+      if (!read.ok) {
+        return read;
+      }
       const diff = diffConfig(live.config, read.config);
       live = { config: read.config, catalog: catalogOf(read.config) };
       const login = read.config.database.url.reveal();
@@ -326,7 +336,9 @@ export async function startGateway({
       return { ok: true, diff };
     },
     async reloadModels() {
-      if (!live.config.general.storeModelInDb) return;
+      if (!live.config.general.storeModelInDb) {
+        return;
+      }
       await stored.load();
       live = { ...live, catalog: catalogOf(live.config) };
       await recordModels();
@@ -337,7 +349,9 @@ export async function startGateway({
   const server = createServer({ ...config.server, log });
   const connections = watchConnections(server.server);
   server.addHook("onRequest", async (_request, reply) => {
-    if (stopping) reply.raw.shouldKeepAlive = false;
+    if (stopping) {
+      reply.raw.shouldKeepAlive = false;
+    }
   });
   addRoutes(server, gateway);
 
@@ -377,15 +391,17 @@ export async function startGateway({
   }
 
   try {
-    if (listenFd === undefined)
+    if (listenFd === undefined) {
       await server.listen({
         host: config.server.host,
         port: config.server.port,
       });
-    else {
+    } else {
       await server.ready();
       const deadline = Date.now() + READY_BEFORE_LISTENING_MS;
-      while (!database.ready() && Date.now() < deadline) await sleep(10);
+      while (!database.ready() && Date.now() < deadline) {
+        await sleep(10);
+      }
       await new Promise<void>((resolve, reject) => {
         server.server.once("error", reject);
         server.server.listen({ fd: listenFd }, resolve);
@@ -417,15 +433,21 @@ async function within(ms: number, done: Promise<unknown>): Promise<void> {
 
 async function refuseEviction(redis: Redis, log: Logger): Promise<void> {
   const problem = await findEviction(redis, (later) => log.error(later));
-  if (problem === null) return;
+  if (problem === null) {
+    return;
+  }
   redis.disconnect();
   throw new StartRefused(problem);
 }
 
 function openPrices(file: string | null): PriceBook {
-  if (file === null) return createPriceBook(null);
+  if (file === null) {
+    return createPriceBook(null);
+  }
   const read = readPricesFile(file);
-  if (read.ok) return createPriceBook(read.prices);
+  if (read.ok) {
+    return createPriceBook(read.prices);
+  }
   throw new StartRefused(read.problems.map(formatProblem).join("\n"));
 }
 

@@ -1,4 +1,8 @@
-import { authorityFile, serverFile, TLS_ENDPOINT_NAME } from "./certificates.ts";
+import {
+  authorityFile,
+  serverFile,
+  TLS_ENDPOINT_NAME,
+} from "./certificates.ts";
 import { EDGE_PROBE_SECONDS } from "./config/config-schema.ts";
 import type { EdgeArgs } from "./components/edge.ts";
 import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";

@@ -23,7 +23,9 @@ beforeAll(async () => {
 
 function container(from: readonly Registered[], name: string): Registered {
   const found = containersOf(from).find((each) => each.name === name);
-  if (found === undefined) throw new Error(`no container ${name}`);
+  if (found === undefined) {
+    throw new Error(`no container ${name}`);
+  }
   return found;
 }
 
@@ -59,14 +61,20 @@ test("a rotation changes logins and files, and leaves the servers that are told 
     // One that is made for another reason carries the new password.
     expect(is.inputs["uploads"], server).not.toEqual(was.inputs["uploads"]);
   }
-  for (const gateway of ["gateway-a", "gateway-b"])
+  for (const gateway of ["gateway-a", "gateway-b"]) {
     expect(container(rotated, gateway).inputs["envs"], gateway).toEqual(
       expect.arrayContaining([
         "PROXY_MASTER_KEY_PREVIOUS_UNTIL=2027-01-31T12:00:00Z",
         "PROXY_MASTER_KEY_PREVIOUS_FILE=/run/hearth/PROXY_MASTER_KEY_PREVIOUS",
       ]),
     );
-  for (const name of ["gateway-a", "gateway-b", "supervisor-a", "supervisor-b"])
+  }
+  for (const name of [
+    "gateway-a",
+    "gateway-b",
+    "supervisor-a",
+    "supervisor-b",
+  ]) {
     expect(
       listOf(container(rotated, name).inputs["uploads"]),
       name,
@@ -76,6 +84,7 @@ test("a rotation changes logins and files, and leaves the servers that are told 
         content: "sk-master-another-0123456789",
       }),
     );
+  }
 });
 
 test("what else changes in the notes server's settings is a new container", async () => {

@@ -154,7 +154,9 @@ export function containerArgs(
 
 function labelOf(spec: ContainerSpec): Input<string> {
   const { contents } = spec;
-  if (contents === undefined) return configHash(spec);
+  if (contents === undefined) {
+    return configHash(spec);
+  }
   // A hash over random secrets leads back to none of them.
   return unsecret(
     output(contents).apply((text) => configHash({ ...spec, contents: text })),
@@ -185,8 +187,12 @@ export function configHash(spec: ContainerSpec): string {
 }
 
 function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    return value.map(sorted);
+  }
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
   return Object.fromEntries(
     Object.entries(value)
       .toSorted(([x], [y]) => compare(x, y))

@@ -18,7 +18,9 @@ function withEdge(
 
 function hostSettings(values: typeof rightConfig): HostSettings {
   const read = readHostSettings(values);
-  if (!read.ok) throw new Error(read.errors.join());
+  if (!read.ok) {
+    throw new Error(read.errors.join());
+  }
   return read.config;
 }
 

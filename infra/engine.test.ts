@@ -7,8 +7,9 @@ import { dockerAt, loginPrefix, sshCommand, typedDocker } from "./engine.ts";
 const directories: string[] = [];
 afterEach(() => {
   vi.unstubAllEnvs();
-  for (const directory of directories.splice(0))
+  for (const directory of directories.splice(0)) {
     rmSync(directory, { recursive: true });
+  }
 });
 
 /** Puts a program named ssh before the machine's own. */
@@ -25,10 +26,17 @@ const engine = { endpoint: "ssh://root@10.8.0.1:2222", sshOpts: ["-i", "key"] };
 test("ssh never asks and never waits long; firm options come first, the operator's before ours", () => {
   expect(sshCommand(engine, ["-o", "ControlPath=none"])).toEqual([
     "ssh",
-    ...["-o", "ControlPath=none"],
-    ...["-i", "key"],
-    ...["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"],
-    ...["-p", "2222", "root@10.8.0.1"],
+    "-o",
+    "ControlPath=none",
+    "-i",
+    "key",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-p",
+    "2222",
+    "root@10.8.0.1",
   ]);
   expect(
     sshCommand({ endpoint: "unix:///var/run/docker.sock", sshOpts: [] }),

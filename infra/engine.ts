@@ -58,12 +58,17 @@ async function runDocker(
     timeout: withinMs,
   });
   const stdin = running.child.stdin?.on("error", () => undefined);
-  if (typeof input === "string") stdin?.end(input);
-  else if (stdin) input.pipe(stdin);
+  if (typeof input === "string") {
+    stdin?.end(input);
+  } else if (stdin) {
+    input.pipe(stdin);
+  }
   try {
     return await running;
   } catch (error) {
-    if ((error as { readonly killed?: boolean }).killed !== true) throw error;
+    if ((error as { readonly killed?: boolean }).killed !== true) {
+      throw error;
+    }
     throw new Error(
       `Docker at ${engine.endpoint} did not answer within ${withinMs / 1000} s: see whether \`${typedDocker(engine, "ps")}\` does, then run the same command again.`,
       { cause: error },
@@ -98,7 +103,10 @@ export function sshCommand(
         ...firm,
         ...sshOpts,
         // Asked for a password, it would wait on the terminal; an address where nobody is, for minutes.
-        ...["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"],
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "ConnectTimeout=10",
         ...(ssh.port === undefined ? [] : ["-p", ssh.port]),
         ssh.login,
       ];
@@ -107,7 +115,9 @@ export function sshCommand(
 /** Before a command that a person is to run on the host; empty where ssh does not lead there. */
 export function loginPrefix({ endpoint, sshOpts }: EngineAddress): string {
   const ssh = sshLogin(endpoint);
-  if (ssh === null) return "";
+  if (ssh === null) {
+    return "";
+  }
   const words = [
     ...withoutSharing(sshOpts).map((word) =>
       /^[\w@%+=:,./~-]+$/.test(word) ? word : shellWord(word),
@@ -130,7 +140,9 @@ function withoutSharing(sshOpts: readonly string[]): readonly string[] {
 /** A docker command as a person types it: over ssh it is the host's own docker, as this machine need not have one. */
 export function typedDocker(engine: EngineAddress, command: string): string {
   const login = loginPrefix(engine);
-  if (login === "") return `docker -H ${engine.endpoint} ${command}`;
+  if (login === "") {
+    return `docker -H ${engine.endpoint} ${command}`;
+  }
   const terminal = command.startsWith("exec -it ") ? "-t " : "";
   return `${login.replace(/^ssh /, `ssh ${terminal}`)}docker ${command}`;
 }

@@ -36,11 +36,13 @@ describe("every container", () => {
         "cpus",
         "init",
         "tmpfs",
-      ])
+      ]) {
         expect(inputs, name).not.toHaveProperty(forbidden);
+      }
       for (const capability of (inputs.capabilities as { adds?: string[] })
-        .adds ?? [])
+        .adds ?? []) {
         expect(capability).toMatch(/^CAP_[A-Z_]+$/);
+      }
     }));
 
   test("has a limit of memory, and memorySwap with it", () =>
@@ -59,18 +61,20 @@ describe("every container", () => {
   test("has a health check with canonical durations, and nothing that old engines refuse", () =>
     each(({ healthcheck }, name) => {
       const check = healthcheck as Record<string, unknown>;
-      for (const field of ["interval", "timeout", "startPeriod"])
+      for (const field of ["interval", "timeout", "startPeriod"]) {
         expect(check[field], `${name} ${field}`).toMatch(canonical);
+      }
       expect(check, name).not.toHaveProperty("startInterval");
     }));
 
   test("is published on addresses that were named, never on all", () =>
     each(({ ports }, name) => {
-      for (const port of listOf(ports))
+      for (const port of listOf(ports)) {
         expect(
           ["192.168.1.10", "192.168.1.11", "10.8.0.1", "10.8.0.2"],
           name,
         ).toContain(port.ip);
+      }
     }));
 
   test("runs the image by its id, on the host's own provider, on a network of ours", () =>
@@ -78,8 +82,9 @@ describe("every container", () => {
       expect(inputs.image, name).toMatch(/^sha256:of-/);
       const { provider } = containers.find((one) => one.name === name) ?? {};
       expect(provider, name).toContain("pulumi:providers:docker::host-");
-      for (const network of listOf(inputs.networksAdvanced))
+      for (const network of listOf(inputs.networksAdvanced)) {
         expect(["hearth", "hearth-socket"]).toContain(network.name);
+      }
     }));
 
   test("says in labels whose it is, and its configuration's hash", () => {
@@ -99,8 +104,9 @@ describe("every container", () => {
       const secrets = secretsOf(rightConfig);
       for (const secret of secrets) {
         expect(JSON.stringify(shown), name).not.toContain(secret);
-        if (JSON.stringify(uploads).includes(secret))
+        if (JSON.stringify(uploads).includes(secret)) {
           expect(uploads, name).toHaveProperty("secret");
+        }
       }
       for (const file of listOf(uploads)) {
         expect(file, name).not.toHaveProperty("owner");
@@ -110,7 +116,9 @@ describe("every container", () => {
         );
         // Uploads are root's: read by an entrypoint that begins as root, or by way of root's group.
         const own = user === undefined ? "0400" : "0440";
-        if (user !== undefined) expect(user, name).toMatch(/^\d+:0$/);
+        if (user !== undefined) {
+          expect(user, name).toMatch(/^\d+:0$/);
+        }
         expect(
           isSecret ? [own] : [own, "0440", "0444"],
           `${name} ${String(file.file)}`,
@@ -131,7 +139,7 @@ describe("every container", () => {
   });
 
   test("takes nothing from another resource but its image's id, and a gateway its network's subnets: a replaced one would replace it too", () => {
-    for (const { name, options } of containers)
+    for (const { name, options } of containers) {
       expect(options.madeFrom, name).toEqual({
         image: [`${name}-image`],
         // Whom a gateway believes about callers' addresses.
@@ -139,6 +147,7 @@ describe("every container", () => {
           ? { uploads: [name.replace("gateway", "network")] }
           : {}),
       });
+    }
   });
 
   test("sorts its lists, so that no order of ours is a difference", () =>

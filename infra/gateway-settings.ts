@@ -35,7 +35,9 @@ function readLayer(path: string): string {
     return text.trim() === "" ? "" : text;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return "";
+    if (code === "ENOENT") {
+      return "";
+    }
     throw new Error(
       `${path} cannot be read (${code}): make it a file that you may read, or remove it, then run up again.`,
       { cause: error },
@@ -54,21 +56,27 @@ function addGeneralSettings(
 ): string {
   const layer = parseDocument(yaml);
   const [mistake] = layer.errors;
-  if (mistake !== undefined)
+  if (mistake !== undefined) {
     throw new Error(
       `${name} is no YAML (${mistake.message.split("\n")[0]?.replace(/:$/, "")}): mend it, then run up again.`,
     );
+  }
   const section = "general_settings";
   const isLayer = layer.contents === null || isMap(layer.contents);
   const general = isLayer ? (layer.get(section) ?? null) : null;
-  if (!isLayer || (general !== null && !isMap(general)))
+  if (!isLayer || (general !== null && !isMap(general))) {
     throw new Error(
       `${name} must hold names and values${isLayer ? ` in ${section}` : ", such as model_list"}: mend it, then run up again.`,
     );
-  if (general === null) layer.set(section, layer.createNode(added));
-  else
-    for (const [key, value] of Object.entries(added))
-      if (FIRM.includes(key) || !layer.hasIn([section, key]))
+  }
+  if (general === null) {
+    layer.set(section, layer.createNode(added));
+  } else {
+    for (const [key, value] of Object.entries(added)) {
+      if (FIRM.includes(key) || !layer.hasIn([section, key])) {
         layer.setIn([section, key], layer.createNode(value));
+      }
+    }
+  }
   return String(layer);
 }

@@ -24,10 +24,11 @@ import { readStackConfig } from "./config/program-config.ts";
 
 /** What a plain `pulumi` command runs: only `npm run deploy -- rotate` knows what a server must be told in a rotation. */
 export async function programOutsideRotations(): Promise<StackOutputs> {
-  if (readStackConfig().rotation !== undefined)
+  if (readStackConfig().rotation !== undefined) {
     throw new RunError(
       "a rotation is not over, nothing was touched: `npm run deploy -- doctor` names the command that goes on with it.",
     );
+  }
   return program();
 }
 

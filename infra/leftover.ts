@@ -18,12 +18,15 @@ export async function removeLeftover(
   name: string,
 ): Promise<void> {
   const [found] = await listContainers(engine, `name=^/${name}$`);
-  if (found === undefined) return;
+  if (found === undefined) {
+    return;
+  }
   refuseOtherStack(engine, [found]);
-  if (!found.ours)
+  if (!found.ours) {
     throw new Error(
       `a container named ${name} that Hearth did not make is on ${engine.endpoint}: rename or remove it, then run up again.`,
     );
+  }
   await stopAndRemove(engine, [found.id]);
 }
 
@@ -51,12 +54,14 @@ export async function removeLeftoverNetwork(
     const attached = await listContainers(engine, `network=${id}`);
     refuseOtherStack(engine, attached);
     const strange = attached.find(({ ours }) => !ours);
-    if (strange !== undefined)
+    if (strange !== undefined) {
       throw new Error(
         `a network named ${name} that Hearth did not make, or that others use, is on ${engine.endpoint}: take the container ${strange.name} off it, then run up again.`,
       );
-    if (attached.length > 0 && !withContainers)
+    }
+    if (attached.length > 0 && !withContainers) {
       throw unknownStack(`${engine.endpoint}: ${namesOf(attached)}`);
+    }
     await stopAndRemove(
       engine,
       attached.map((container) => container.id),
@@ -82,7 +87,9 @@ export async function removeLeftoverRole(
     engine,
     `SELECT rolname FROM pg_roles WHERE rolname = '${name.replaceAll("'", "''")}';`,
   );
-  if (found === "") return;
+  if (found === "") {
+    return;
+  }
   await askPostgres(
     engine,
     `REASSIGN OWNED BY ${role} TO hearth_owner; DROP OWNED BY ${role}; DROP ROLE ${role};`,
@@ -109,13 +116,18 @@ export async function refuseOthersVolumes(
   names: readonly string[],
 ): Promise<void> {
   const lines = await dockerAt(engine, [
-    ...["volume", "ls", "--filter", `label=${STACK_LABEL}`],
-    ...["--format", `{{.Name}} {{.Label "${STACK_LABEL}"}}`],
+    "volume",
+    "ls",
+    "--filter",
+    `label=${STACK_LABEL}`,
+    "--format",
+    `{{.Name}} {{.Label "${STACK_LABEL}"}}`,
   ]);
   for (const line of words(lines)) {
     const [name = "", owner = ""] = line.split(" ");
-    if (names.includes(name) && owner !== engine.stack)
+    if (names.includes(name) && owner !== engine.stack) {
       throw otherStack(engine, owner, `the volume ${name}`);
+    }
   }
 }
 
@@ -136,8 +148,9 @@ function refuseOtherStack(
     ({ stack }) => stack !== "" && stack !== engine.stack,
   );
   const [first] = others;
-  if (first !== undefined)
+  if (first !== undefined) {
     throw otherStack(engine, first.stack, namesOf(others));
+  }
 }
 
 function otherStack(
@@ -177,7 +190,9 @@ async function stopAndRemove(
   engine: StackEngine,
   ids: readonly string[],
 ): Promise<void> {
-  if (ids.length === 0) return;
+  if (ids.length === 0) {
+    return;
+  }
   await dockerAt(engine, ["stop", "--time", "60", ...ids]);
   await dockerAt(engine, ["rm", "--force", ...ids]);
 }

@@ -9,14 +9,16 @@ for (const [network, bits] of [
   ["169.254.0.0", 16],
   ["172.16.0.0", 12],
   ["192.168.0.0", 16],
-] as const)
+] as const) {
   privateNetworks.addSubnet(network, bits, "ipv4");
+}
 for (const [network, bits] of [
   ["::1", 128],
   ["fc00::", 7],
   ["fe80::", 10],
-] as const)
+] as const) {
   privateNetworks.addSubnet(network, bits, "ipv6");
+}
 
 export function isPrivate(address: string): boolean {
   return privateNetworks.check(address, isIPv6(address) ? "ipv6" : "ipv4");

@@ -25,7 +25,9 @@ beforeAll(async () => {
 
 const container = (name: string): Record<string, unknown> => {
   const found = containers.find((each) => each.name === name);
-  if (found === undefined) throw new Error(`no container ${name}`);
+  if (found === undefined) {
+    throw new Error(`no container ${name}`);
+  }
   return found.inputs;
 };
 
@@ -89,8 +91,11 @@ test("the engine is told to do four things at once: each is a connection over ss
 });
 
 test("every docker and postgresql resource has a provider of its own choosing", () => {
-  for (const { type, name, provider } of resources)
-    if (/^(docker|postgresql):/.test(type)) expect(provider, name).not.toBe("");
+  for (const { type, name, provider } of resources) {
+    if (/^(docker|postgresql):/.test(type)) {
+      expect(provider, name).not.toBe("");
+    }
+  }
 });
 
 test("images are pinned by digest or built before they are looked for, and stay for a roll back", () => {
@@ -141,22 +146,27 @@ test("gateways are replaced one after the other, and the supervisor comes when t
     );
     expect(dependsOn(`supervisor-${host}`)).toEqual(
       expect.arrayContaining([
-        ...[`edge-${host}`, `tls-${host}`, `socket-proxy-${host}`],
+        `edge-${host}`,
+        `tls-${host}`,
+        `socket-proxy-${host}`,
       ]),
     );
   }
 });
 
 test("ssh is dialled once for all requests to a host", () => {
-  for (const { type, inputs, name } of resources)
-    if (type === "pulumi:providers:docker")
+  for (const { type, inputs, name } of resources) {
+    if (type === "pulumi:providers:docker") {
       expect(inputs.sshOpts, name).toContain("ControlMaster=auto");
+    }
+  }
 });
 
 test("networks carry no labels, and volumes one that never changes: a changed label would replace them", () => {
   for (const { inputs, name, options, type } of resources) {
-    if (type.endsWith(":Network"))
+    if (type.endsWith(":Network")) {
       expect(inputs, name).not.toHaveProperty("labels");
+    }
     if (type.endsWith(":Volume")) {
       expect(inputs.labels, name).toEqual([
         { label: "hearth.stack", value: "hearth/home" },
@@ -171,8 +181,14 @@ test("with a prefix and ports of its own, a stack shares no name and no port of 
     ...rightConfig,
     prefix: "trial",
     ports: JSON.stringify({
-      ...{ edge: 14_000, edgeTls: 10_443, notes: 15_984, gatewayTls: 14_444 },
-      ...{ notesTls: 16_984, console: 14_443, postgres: 15_432, redis: 16_379 },
+      edge: 14_000,
+      edgeTls: 10_443,
+      notes: 15_984,
+      gatewayTls: 14_444,
+      notesTls: 16_984,
+      console: 14_443,
+      postgres: 15_432,
+      redis: 16_379,
     }),
   });
   const held = (all: readonly Registered[]) => [
@@ -184,7 +200,9 @@ test("with a prefix and ports of its own, a stack shares no name and no port of 
       .map(({ ip, external }) => `${String(ip)}:${String(external)}`),
   ];
   const both = held(resources);
-  for (const each of held(other.resources)) expect(both).not.toContain(each);
+  for (const each of held(other.resources)) {
+    expect(both).not.toContain(each);
+  }
   const [volumes, files] = ["volumes", "uploads"].map((input) =>
     JSON.stringify(
       containersOf(other.resources).flatMap(({ inputs }) =>
@@ -200,7 +218,9 @@ test("with a prefix and ports of its own, a stack shares no name and no port of 
 
 test("the host checks know every port that is published", () => {
   const read = readHostSettings(rightConfig);
-  if (!read.ok) throw new Error(read.errors.join());
+  if (!read.ok) {
+    throw new Error(read.errors.join());
+  }
   for (const host of ["a", "b"] as const) {
     const published = containers
       .filter(({ provider }) => provider.includes(`::host-${host}::`))
@@ -325,16 +345,20 @@ test("no input holds a secret of the configuration, or what follows from one, in
     certificates.tls.b.key,
   ];
   expect(secrets.length).toBeGreaterThan(15);
-  for (const { name, plainTexts } of resources)
-    for (const text of plainTexts)
-      for (const secret of [...secrets, "SCRAM-SHA-256$", "PRIVATE KEY"])
+  for (const { name, plainTexts } of resources) {
+    for (const text of plainTexts) {
+      for (const secret of [...secrets, "SCRAM-SHA-256$", "PRIVATE KEY"]) {
         expect(text.includes(secret), `${name}: ${text}`).toBe(false);
+      }
+    }
+  }
   for (const name of [
     "masterKey",
     "operatorPassword",
     "notesAdminPassword",
-  ] as const)
+  ] as const) {
     expect(await pulumi.isSecret(outputs[name]), name).toBe(true);
+  }
 });
 
 test("a wrong configuration registers nothing", async () => {

@@ -24,6 +24,8 @@ export function readNamedFile(setting: string, path: string): string {
     throw unusable(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
   // The docker plugin refuses to upload nothing.
-  if (text.trim() === "") throw unusable("is empty");
+  if (text.trim() === "") {
+    throw unusable("is empty");
+  }
   return text;
 }

@@ -61,10 +61,11 @@ export async function acceptRedisPasswords(
     ["sh", "-c", redisCli],
     `ACL SETUSER default resetpass ${hashes(passwords)}\n`,
   );
-  if (said.trim() !== "OK")
+  if (said.trim() !== "OK") {
     throw new Error(
       `Redis did not take its new password (${said.trim()}): see \`${typedDocker(engine, "logs hearth-redis")}\`, then run the same command again.`,
     );
+  }
   await replaceFile(engine, redisUsersFile, users);
   await replaceFile(engine, redisPasswordFile, passwords[0] ?? "");
 }

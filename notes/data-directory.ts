@@ -27,7 +27,9 @@ export function claimDataDirectory(directory: string): DataDirectory {
   const release = lock(directory);
   try {
     // What an earlier process received but could not store was never acknowledged. One that still runs would miss it.
-    for (const file of readdirSync(spool)) rmSync(join(spool, file));
+    for (const file of readdirSync(spool)) {
+      rmSync(join(spool, file));
+    }
   } catch (failure) {
     release();
     throw new Error(directoryFailure(directory, failure));
@@ -40,7 +42,9 @@ function checkWritable(directory: string): void {
   try {
     writeFileDurably(join(directory, "written-at-start"), `${process.pid}\n`);
   } catch (failure) {
-    if (!isFullDisk(failure)) throw failure;
+    if (!isFullDisk(failure)) {
+      throw failure;
+    }
   }
 }
 

@@ -38,7 +38,9 @@ export function openDatabaseUpdates(names: readonly string[]): DatabaseUpdates {
   let isClosed = false;
 
   const notify = (): void => {
-    for (const listener of [...listeners]) listener();
+    for (const listener of [...listeners]) {
+      listener();
+    }
   };
   const record = (name: string, type: UpdateType): void => {
     const key = `${type}:${name}`;
@@ -46,16 +48,22 @@ export function openDatabaseUpdates(names: readonly string[]): DatabaseUpdates {
     // The latest is the last of the map.
     rows.delete(key);
     rows.set(key, { name, type, at: seq });
-    if (rows.size > MAX_ROWS) rows.delete(rows.keys().next().value!);
+    if (rows.size > MAX_ROWS) {
+      rows.delete(rows.keys().next().value!);
+    }
   };
   const recordWritten = (): void => {
     timer = undefined;
-    for (const name of written) record(name, "updated");
+    for (const name of written) {
+      record(name, "updated");
+    }
     written.clear();
     notify();
   };
 
-  for (const name of names) record(name, "updated");
+  for (const name of names) {
+    record(name, "updated");
+  }
   const token = (at: number): string => `${at}-${process}`;
 
   return {
@@ -83,12 +91,15 @@ export function openDatabaseUpdates(names: readonly string[]): DatabaseUpdates {
       [...rows.values()]
         .filter(({ at }) => at > since)
         .map(({ name, type, at }) => ({
-          ...{ db_name: name, type },
+          db_name: name,
+          type,
           seq: token(at),
         })),
     token,
     seqOf: (text) => {
-      if (text === "now") return seq;
+      if (text === "now") {
+        return seq;
+      }
       const [at, of] = (text ?? "").split("-");
       return of === process ? Number(at) || 0 : 0;
     },

@@ -51,7 +51,14 @@ async function leftAfter(
     const user = { name: "admin", roles: ["_admin"] };
     const login = { user, by: "default", onEnd: () => () => undefined };
     void answer({
-      ...{ request, response, method, target, user, login, gone, database },
+      request,
+      response,
+      method,
+      target,
+      user,
+      login,
+      gone,
+      database,
     } as DatabaseExchange);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -74,7 +81,11 @@ test.each(["GET", "HEAD"])("%s leaves no call behind", async (method) => {
       sendAnswer(
         exchange,
         await database.call(
-          { operation: "allDocs", query: {}, maxDocumentSize: MAX_DOCUMENT_SIZE },
+          {
+            operation: "allDocs",
+            query: {},
+            maxDocumentSize: MAX_DOCUMENT_SIZE,
+          },
           exchange.gone,
         ),
       ),

@@ -99,7 +99,9 @@ export async function openDatabase(
     worker.once("exit", () => resolve());
   });
   const send = (message: ToWorker): void => {
-    if (closed === undefined) worker.postMessage(message);
+    if (closed === undefined) {
+      worker.postMessage(message);
+    }
   };
 
   const watchdog = openWatchdog({
@@ -120,7 +122,9 @@ export async function openDatabase(
   });
 
   const shut = (failure: Error): void => {
-    if (closed !== undefined) return;
+    if (closed !== undefined) {
+      return;
+    }
     closed = failure;
     watchdog.stop();
     for (const call of calls.values()) {
@@ -129,7 +133,9 @@ export async function openDatabase(
       call.wake();
       call.done();
     }
-    for (const listener of [...listeners]) listener();
+    for (const listener of [...listeners]) {
+      listener();
+    }
   };
 
   await new Promise<void>((resolve, reject) => {
@@ -137,7 +143,9 @@ export async function openDatabase(
       switch (message.kind) {
         case "ready":
           state = message.state;
-          if (message.readOnly) events.readOnly(data.name);
+          if (message.readOnly) {
+            events.readOnly(data.name);
+          }
           resolve();
           break;
         case "unusable":
@@ -156,7 +164,9 @@ export async function openDatabase(
         case "state":
           state = message.state;
           events.changed(data.name);
-          for (const listener of [...listeners]) listener();
+          for (const listener of [...listeners]) {
+            listener();
+          }
           break;
         case "compacted":
           events.compacted(
@@ -200,18 +210,24 @@ export async function openDatabase(
       return () => listeners.delete(listener);
     },
     call: async (request, signal) => {
-      if (closed !== undefined) throw closed;
+      if (closed !== undefined) {
+        throw closed;
+      }
       lastCall += 1;
       watchdog.start();
       return await startCall(calls, lastCall, request, signal, send);
     },
     close: async () => {
-      if (closed !== undefined) return;
+      if (closed !== undefined) {
+        return;
+      }
       closing = true;
       watchdog.start();
       await new Promise<void>((resolve) => {
         listeners.add(() => {
-          if (closed !== undefined) resolve();
+          if (closed !== undefined) {
+            resolve();
+          }
         });
         send({ kind: "close" });
       });
@@ -229,7 +245,9 @@ function receive(
     report(message.detail);
   }
   const call = calls.get(message.call);
-  if (call === undefined) return;
+  if (call === undefined) {
+    return;
+  }
   switch (message.kind) {
     case "head":
       call.head({
@@ -239,7 +257,9 @@ function receive(
         chunks: message.streaming ? read(message.call, call, send) : undefined,
         discard: () => giveUp(message.call, call, send),
       });
-      if (!message.streaming) call.done();
+      if (!message.streaming) {
+        call.done();
+      }
       break;
     case "chunk":
       call.chunks.push(message.bytes);
@@ -310,8 +330,12 @@ async function* read(
         send({ kind: "ack", call: number });
         continue;
       }
-      if (call.failure !== undefined) throw call.failure;
-      if (call.ended) return call.end;
+      if (call.failure !== undefined) {
+        throw call.failure;
+      }
+      if (call.ended) {
+        return call.end;
+      }
       await new Promise<void>((resolve) => {
         call.wake = resolve;
       });
@@ -326,6 +350,8 @@ function giveUp(
   call: Call,
   send: (message: ToWorker) => void,
 ): void {
-  if (!call.ended) send({ kind: "cancel", call: number });
+  if (!call.ended) {
+    send({ kind: "cancel", call: number });
+  }
   call.done();
 }

@@ -58,7 +58,9 @@ async function count(name: string): Promise<unknown> {
 
 test("no request fails because its database is just being closed", async () => {
   const names = ["one", "two", "three"];
-  for (const name of names) await databases.create(name);
+  for (const name of names) {
+    await databases.create(name);
+  }
   await Promise.all(
     names.map(async (name) => {
       for (let n = 0; n < 12; n += 1) {
@@ -67,7 +69,9 @@ test("no request fails because its database is just being closed", async () => {
       }
     }),
   );
-  for (const name of names) expect(await count(name)).toBe(12);
+  for (const name of names) {
+    expect(await count(name)).toBe(12);
+  }
 });
 
 test("a closed database can be deleted and created again", async () => {

@@ -70,13 +70,19 @@ export async function openDatabases(
   let newestStart = 0;
 
   const open = async (name: string, startTime = "0"): Promise<Database> => {
-    if (!names.has(name)) throw missing();
+    if (!names.has(name)) {
+      throw missing();
+    }
     const known = opened.get(name);
-    if (known !== undefined) return await given(known);
+    if (known !== undefined) {
+      return await given(known);
+    }
     const opening = start(name, startTime);
     opened.set(name, opening);
     const forget = (): void => {
-      if (opened.get(name) !== opening) return;
+      if (opened.get(name) !== opening) {
+        return;
+      }
       opened.delete(name);
       running.delete(name);
     };
@@ -121,7 +127,9 @@ export async function openDatabases(
     closing.set(name, closed);
     await closed;
     closing.delete(name);
-    if (running.get(name) === database) running.delete(name);
+    if (running.get(name) === database) {
+      running.delete(name);
+    }
   };
 
   const idle = watchIdle({
@@ -161,7 +169,9 @@ export async function openDatabases(
     open: (name) => open(name),
     create,
     remove: async (name) => {
-      if (!names.has(name)) throw missing();
+      if (!names.has(name)) {
+        throw missing();
+      }
       const database = await open(name);
       names.delete(name);
       busy.add(name);
@@ -211,8 +221,11 @@ async function readNames(directory: string): Promise<string[]> {
   );
   const names: string[] = [];
   for (const file of files.filter((each) => each.endsWith(SUFFIX))) {
-    if (isEmptyFile(join(directory, file))) await removeFiles(directory, file);
-    else names.push(nameOfFile(file));
+    if (isEmptyFile(join(directory, file))) {
+      await removeFiles(directory, file);
+    } else {
+      names.push(nameOfFile(file));
+    }
   }
   return names;
 }
@@ -241,11 +254,15 @@ async function removeFiles(directory: string, file: string): Promise<void> {
   }));
   for (const { part, removed } of parts) {
     await rename(part, removed).catch((failure: NodeJS.ErrnoException) => {
-      if (failure.code !== "ENOENT") throw failure;
+      if (failure.code !== "ENOENT") {
+        throw failure;
+      }
     });
   }
   syncDirectory(directory);
-  for (const { removed } of parts) await rm(removed, { force: true });
+  for (const { removed } of parts) {
+    await rm(removed, { force: true });
+  }
 }
 
 function syncDirectory(directory: string): void {

@@ -55,9 +55,15 @@ export function openWait(
   return {
     forChangeAfter: async (seq) => {
       for (;;) {
-        if (stop.aborted || source.isClosed()) return false;
-        if (source.seq() > seq) return true;
-        if (expired) return false;
+        if (stop.aborted || source.isClosed()) {
+          return false;
+        }
+        if (source.seq() > seq) {
+          return true;
+        }
+        if (expired) {
+          return false;
+        }
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -78,7 +84,9 @@ export function openWait(
 
 function sendLineFeed(response: ServerResponse): void {
   // A client that reads nothing gets no pile of line feeds.
-  if (response.writableLength === 0) response.write("\n");
+  if (response.writableLength === 0) {
+    response.write("\n");
+  }
 }
 
 export function readKind(feed: string | undefined): FeedKind {
@@ -121,8 +129,12 @@ export function readPatience(
 }
 
 function readHeartbeat(text: string | undefined): number | undefined {
-  if (text === undefined || text === "false") return undefined;
-  if (text === "true") return MAX_WAIT_MS;
+  if (text === undefined || text === "false") {
+    return undefined;
+  }
+  if (text === "true") {
+    return MAX_WAIT_MS;
+  }
   if (!/^-?\d{1,15}$/.test(text)) {
     throw new Refusal(
       "bad_request",

@@ -55,8 +55,11 @@ export async function answerChanges(
     response.end();
     return;
   }
-  if (kind === "continuous") await runContinuous(feed, first.chunks);
-  else await runOnce(feed, first.chunks);
+  if (kind === "continuous") {
+    await runContinuous(feed, first.chunks);
+  } else {
+    await runOnce(feed, first.chunks);
+  }
 }
 
 type Chunks = AsyncGenerator<Uint8Array, ChangesEnd | undefined>;
@@ -91,12 +94,16 @@ async function runContinuous(feed: Feed, first: Chunks): Promise<void> {
   left -= end.rows;
   if (left > 0 && !oneWay) {
     // Sends the headers when there were no rows to send them with.
-    if (end.rows === 0) response.write("\n");
+    if (end.rows === 0) {
+      response.write("\n");
+    }
     const wait = waitFor(feed);
     try {
       while (left > 0 && (await wait.forChangeAfter(end.seen))) {
         end = await nextPass(feed, end, left, true);
-        if (end.rows > 0) wait.restart();
+        if (end.rows > 0) {
+          wait.restart();
+        }
         left -= end.rows;
       }
     } finally {
@@ -116,7 +123,9 @@ async function nextPass(
   first: boolean,
 ): Promise<ChangesEnd> {
   const answer = await pass(feed, end.token, limit, first);
-  if (answer.chunks === undefined) return end;
+  if (answer.chunks === undefined) {
+    return end;
+  }
   return ended(await pipeChunks(feed.exchange.response, answer.chunks));
 }
 
@@ -146,7 +155,9 @@ async function pass(
 }
 
 function ended(end: ChangesEnd | undefined): ChangesEnd {
-  if (end === undefined) throw new Error("a changes answer was cut short");
+  if (end === undefined) {
+    throw new Error("a changes answer was cut short");
+  }
   return end;
 }
 

@@ -21,8 +21,11 @@ export function watchIdle({ idleMs, opened, close }: IdleOptions): IdleWatch {
   const check = (): void => {
     const now = performance.now();
     for (const database of opened()) {
-      if (!database.isIdle()) usedAt.set(database, now);
-      else if (now - (usedAt.get(database) ?? now) >= idleMs) close(database);
+      if (!database.isIdle()) {
+        usedAt.set(database, now);
+      } else if (now - (usedAt.get(database) ?? now) >= idleMs) {
+        close(database);
+      }
     }
   };
   const timer = setInterval(check, idleMs / CHECKS).unref();

@@ -10,7 +10,9 @@ export function parseIni(text: string): Ini {
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const line = raw.trim();
     const where = `line ${index + 1}`;
-    if (line === "" || line.startsWith(";") || line.startsWith("#")) continue;
+    if (line === "" || line.startsWith(";") || line.startsWith("#")) {
+      continue;
+    }
     const heading = /^\[([^[\]]+)\]$/.exec(line);
     if (heading !== null) {
       section = sections[heading[1]!.trim()] ??= dictionary();

@@ -61,8 +61,12 @@ export function refusalBody(refusal: Refusal): string {
 
 /** What an unexpected failure becomes: a full disk is named, everything else is an internal error whose details go to the log only. */
 export function refusalOf(failure: unknown): Refusal {
-  if (failure instanceof Refusal) return failure;
-  if (isFullDisk(failure)) return fullDisk();
+  if (failure instanceof Refusal) {
+    return failure;
+  }
+  if (isFullDisk(failure)) {
+    return fullDisk();
+  }
   return new Refusal(
     "internal_error",
     "The notes store failed on this request; its log says why.",

@@ -74,7 +74,9 @@ async function serve(
     }
     await route(context, authentication, request, response, gone.signal);
   } catch (failure) {
-    if (gone.signal.aborted) return;
+    if (gone.signal.aborted) {
+      return;
+    }
     await refuse(context, request, response, failure, requestId);
   }
 }
@@ -92,8 +94,12 @@ async function route(
   const login = await authentication.authenticate(request);
   if (target.segments.join("/") === "_session") {
     const session = { request, response, target, authentication };
-    if (method === "POST") return await startSession(context, session);
-    if (method === "DELETE") return endSession(session);
+    if (method === "POST") {
+      return await startSession(context, session);
+    }
+    if (method === "DELETE") {
+      return endSession(session);
+    }
   }
   if (login?.setCookie !== undefined) {
     response.setHeader("set-cookie", login.setCookie);
@@ -130,9 +136,15 @@ async function answer(
   exchange: Exchange,
 ): Promise<void> {
   const [first, ...rest] = exchange.target.segments;
-  if (first === "_utils") return await answerUtils(context, exchange);
-  if (first === "_node") return await answerNode(context, exchange);
-  if (await answerServer(context, exchange)) return;
+  if (first === "_utils") {
+    return await answerUtils(context, exchange);
+  }
+  if (first === "_node") {
+    return await answerNode(context, exchange);
+  }
+  if (await answerServer(context, exchange)) {
+    return;
+  }
   if (rest.length === 0 && exchange.method === "PUT") {
     return await createDatabase(context, exchange);
   }
@@ -182,6 +194,8 @@ async function refuse(
     response.destroy();
     return;
   }
-  if (!(await dropRest(request))) response.setHeader("connection", "close");
+  if (!(await dropRest(request))) {
+    response.setHeader("connection", "close");
+  }
   sendText(response, refusal.status, refusalBody(refusal), refusal.headers);
 }

@@ -92,7 +92,9 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       writeFileDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
       kept = next;
       merged = merge(ini, kept);
-      for (const listener of listeners) listener();
+      for (const listener of listeners) {
+        listener();
+      }
     },
     onChange: (listener) => void listeners.push(listener),
     trustedProxies: proxiesOf(iniFile, merged),
@@ -172,9 +174,14 @@ function merge(ini: Ini, kept: Overrides): Ini {
   for (const [section, keys] of Object.entries(kept)) {
     const target = (merged[section] ??= dictionary());
     for (const [key, { value, insteadOf }] of Object.entries(keys)) {
-      if ((ini[section]?.[key] ?? null) !== insteadOf) continue;
-      if (value === null) delete target[key];
-      else target[key] = value;
+      if ((ini[section]?.[key] ?? null) !== insteadOf) {
+        continue;
+      }
+      if (value === null) {
+        delete target[key];
+      } else {
+        target[key] = value;
+      }
     }
   }
   return merged;
@@ -183,7 +190,9 @@ function merge(ini: Ini, kept: Overrides): Ini {
 function ownUuid(dataDirectory: string): string {
   const file = join(dataDirectory, "server.json");
   const known = readJson<{ uuid: string }>(file);
-  if (known !== undefined) return known.uuid;
+  if (known !== undefined) {
+    return known.uuid;
+  }
   const uuid = randomBytes(16).toString("hex");
   mkdirSync(dataDirectory, { recursive: true });
   writeFileDurably(file, `${JSON.stringify({ uuid })}\n`);

@@ -18,7 +18,9 @@ export function onStopSignal(
         stop(signal);
         return;
       }
-      if (first.signal === signal && now() - first.at < SAME_MS) return;
+      if (first.signal === signal && now() - first.at < SAME_MS) {
+        return;
+      }
       exit(FORCED_EXIT_CODE);
     });
   }

@@ -33,7 +33,9 @@ export function openWatchdog(options: WatchdogOptions): Watchdog {
   const look = (): void => {
     if (isAwaited) {
       missed += 1;
-      if (missed < EXPIRED_AFTER) return;
+      if (missed < EXPIRED_AFTER) {
+        return;
+      }
       stop();
       options.expired();
     } else if (options.isBusy()) {

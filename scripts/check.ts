@@ -23,12 +23,13 @@ if (changed?.length === 0) {
 
 /** Where this branch left the main branch; the last commit where there is none, as in a shallow clone. */
 function forkPoint(): string {
-  for (const main of ["origin/main", "main"])
+  for (const main of ["origin/main", "main"]) {
     try {
       return git("merge-base", "HEAD", main).trim();
     } catch {
       // There is no such branch, or nothing in common with it.
     }
+  }
   return git("rev-parse", "HEAD").trim();
 }
 
@@ -58,22 +59,35 @@ function plan(
   const code = changed === undefined ? files : files.filter(isCode);
   return [
     [
-      ...["typescript/bin/tsc", "--incremental"],
-      ...["--tsBuildInfoFile", "node_modules/.cache/tsc.tsbuildinfo"],
+      "typescript/bin/tsc",
+      "--incremental",
+      "--tsBuildInfoFile",
+      "node_modules/.cache/tsc.tsbuildinfo",
     ],
     ...(files.length === 0
       ? []
       : [["prettier/bin/prettier.cjs", ...prettier, ...files]]),
     [
-      ...["eslint/bin/eslint.js", "--no-warn-ignored", "--pass-on-no-patterns"],
-      ...[...cache, "--cache-location", "node_modules/.cache/eslint/", ...code],
+      "eslint/bin/eslint.js",
+      "--no-warn-ignored",
+      "--pass-on-no-patterns",
+      ...cache,
+      "--cache-location",
+      "node_modules/.cache/eslint/",
+      ...code,
     ],
     ...(base === undefined
       ? []
       : [
           [
-            ...["vitest/vitest.mjs", "run", "--changed", base],
-            ...["--project", "unit", "--project", "mocked"],
+            "vitest/vitest.mjs",
+            "run",
+            "--changed",
+            base,
+            "--project",
+            "unit",
+            "--project",
+            "mocked",
           ],
         ]),
   ];

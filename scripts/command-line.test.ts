@@ -26,8 +26,14 @@ function run(file: string, ...args: readonly string[]) {
 
 test("all benchmarks and campaigns are looked at", () => {
   expect(programs.map(([name]) => name)).toEqual([
-    ...["test:faults", "test:watching", "bench", "bench:ledger"],
-    ...["bench:supervisor", "bench:pages", "bench:profile", "bench:notes"],
+    "test:faults",
+    "test:watching",
+    "bench",
+    "bench:ledger",
+    "bench:supervisor",
+    "bench:pages",
+    "bench:profile",
+    "bench:notes",
     "bench:soak",
   ]);
 });

@@ -35,13 +35,17 @@ function sentenceOf({ message }: Error): string {
 /** The number above 0 that an option holds; throws one sentence. */
 export function numberOf(option: string, text: string): number {
   const value = Number(text);
-  if (Number.isFinite(value) && value > 0) return value;
+  if (Number.isFinite(value) && value > 0) {
+    return value;
+  }
   throw new Error(`--${option}: ${text} is not a number above 0.`);
 }
 
 /** The whole number that an option holds; throws one sentence. */
 export function wholeNumberOf(option: string, text: string, least = 1): number {
   const value = text.trim() === "" ? NaN : Number(text);
-  if (Number.isInteger(value) && value >= least) return value;
+  if (Number.isInteger(value) && value >= least) {
+    return value;
+  }
   throw new Error(`--${option}: ${text} is not a whole number from ${least}.`);
 }

@@ -11,7 +11,8 @@ try {
   const { id } = assembleRelease(projectRoot, home);
   process.stdout.write(`${join(releaseDirectory(home, id))}\n`);
 } catch (error) {
-  for (const sentence of sentencesOf(error))
+  for (const sentence of sentencesOf(error)) {
     process.stderr.write(`hearth: ${sentence}\n`);
+  }
   process.exitCode = 1;
 }

@@ -45,7 +45,9 @@ ln -sf "${process.execPath}" node_modules/node/bin/node
 });
 
 afterEach(() => {
-  for (const child of started.splice(0)) child.kill("SIGKILL");
+  for (const child of started.splice(0)) {
+    child.kill("SIGKILL");
+  }
   rmSync(checkout, { recursive: true, force: true });
 });
 

@@ -48,7 +48,8 @@ test("an older file gets what it lacks and keeps all else", () => {
   const { operatorPassword, cliToken } = openCredentials(home, {})();
   expect(operatorPassword).toBe(older.operatorPassword);
   expect(JSON.parse(readFileSync(home.secrets, "utf8"))).toMatchObject({
-    ...{ ...older, cliToken },
+    ...older,
+    cliToken,
   });
 });
 
@@ -75,7 +76,8 @@ test("what a command changes in the file holds at once, and a broken file change
   const before = credentials();
   changeSecrets(home, { operatorPassword: "another-password-000" });
   expect(credentials()).toEqual({
-    ...{ ...before, operatorPassword: "another-password-000" },
+    ...before,
+    operatorPassword: "another-password-000",
   });
   writeFileSync(home.secrets, "{");
   expect(credentials().operatorPassword).toBe("another-password-000");

@@ -6,23 +6,24 @@ import { readVariable, type Environment } from "../core/environment.ts";
 import { aliveIn, readRunFile } from "./runtimes/process/run-file.ts";
 
 /** What proves that a request to the supervisor comes from the operator. */
-export type Credentials = {
+export interface Credentials {
   /** For people and programs: Basic authentication of the user `operator`, and the sign-in form. */
   readonly operatorPassword: string;
   /** For the commands on this machine: a bearer token that only the reader of secrets.json knows. */
   readonly cliToken: string;
   /** For Prometheus: a bearer token that reads /metrics and /readyz, and nothing else. */
   readonly metricsToken: string;
-};
+}
 
 /** The operator's password where the environment sets it; undefined where secrets.json holds it. */
 export function givenPassword(env: Environment): string | undefined {
   const given = readVariable("HEARTH_OPERATOR_PASSWORD", env);
   // An empty password would be accepted from every caller.
-  if (given === "")
+  if (given === "") {
     throw new Failure(
       "HEARTH_OPERATOR_PASSWORD_FILE names an empty file: write the operator password into it.",
     );
+  }
   return given;
 }
 
@@ -79,8 +80,9 @@ export function authorizationFor(
   const secrets = isSameServer(ours, address)
     ? readSecretsFile(home)
     : undefined;
-  if (secrets?.cliToken !== undefined)
+  if (secrets?.cliToken !== undefined) {
     return { authorization: `Bearer ${secrets.cliToken}` };
+  }
   // A supervisor of an earlier release knows no token.
   const password = givenPassword(env) ?? secrets?.operatorPassword;
   return password === undefined ? {} : operatorHeaders(password);

@@ -7,13 +7,14 @@ import type { ServiceState, ServiceView } from "./runtimes/runtime.ts";
 
 /** JSON lines on standard output, pretty on a terminal. */
 export function openLog(): Logger {
-  if (process.stdout.isTTY)
+  if (process.stdout.isTTY) {
     return pino({
       transport: {
         target: "pino-pretty",
         options: { ignore: "pid,hostname" },
       },
     });
+  }
   return openLogFile(1);
 }
 
@@ -27,11 +28,11 @@ export function openLogFile(target: string | number): Logger {
   );
 }
 
-export type Reporter = {
+export interface Reporter {
   readonly onService: (view: ServiceView, before: ServiceState) => void;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
   readonly onNotice: (sentence: string) => void;
-};
+}
 
 const TROUBLED: readonly ServiceState[] = [
   "backing-off",
@@ -44,7 +45,9 @@ const TROUBLED: readonly ServiceState[] = [
 export function reportTo(log: Logger): Reporter {
   return {
     onService: ({ name, state, pid, reason, tookMs }, before) => {
-      if (state === before) return;
+      if (state === before) {
+        return;
+      }
       const level = TROUBLED.includes(state) ? "error" : "info";
       log[level]({ service: name, state, pid, reason, tookMs }, "service");
     },

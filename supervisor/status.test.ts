@@ -89,7 +89,9 @@ test("what needs somebody comes with what was seen, what was tried, and the comm
       since: 0,
       text: "postgres is down: killed by SIGKILL",
       command: "hearth logs postgres; hearth restart postgres",
-      ...{ output: null, tried: [], silenced: null },
+      output: null,
+      tried: [],
+      silenced: null,
     },
     {
       name: "notes",
@@ -97,7 +99,9 @@ test("what needs somebody comes with what was seen, what was tried, and the comm
       since: 0,
       text: "check notes is down: no answer within 10 s; gave up: restarted 3 times in 1 h",
       command: "hearth check notes",
-      ...{ output: null, tried: [], silenced: null },
+      output: null,
+      tried: [],
+      silenced: null,
     },
   ]);
 });
@@ -158,10 +162,11 @@ test("all is well only while every model is known to answer", () => {
       [check("models", { kind: "models", state })],
     ).verdict;
   expect(verdictWith("up")).toBe("All is well.");
-  for (const state of ["new", "pending", "paused", "maintenance"] as const)
+  for (const state of ["new", "pending", "paused", "maintenance"] as const) {
     expect(verdictWith(state)).toBe(
       "Everything runs; whether every model answers is not known yet.",
     );
+  }
 });
 
 test("what is no alarm counts as well, unless an alarm says more of the same thing", () => {

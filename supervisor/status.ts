@@ -8,7 +8,7 @@ export type ServiceStatus = ServiceView & {
 };
 
 /** What `/api/status` answers and `hearth status --json` prints. Times in milliseconds since 1970. */
-export type Status = {
+export interface Status {
   /** The whole in one sentence. */
   readonly verdict: string;
   /** Nothing is down, and all is known to be up; something may need a person all the same. */
@@ -31,9 +31,9 @@ export type Status = {
   readonly notices: readonly string[];
   /** While no backup leaves this machine; it does not change the verdict. */
   readonly offsite: OffsiteWarning | null;
-};
+}
 
-export type Attention = {
+export interface Attention {
   readonly name: string;
   readonly level: "down" | "warning";
   readonly text: string;
@@ -45,7 +45,7 @@ export type Attention = {
   readonly tried: readonly string[];
   /** Somebody knows: nobody is told until then, for this reason. */
   readonly silenced: { readonly until: number; readonly why: string } | null;
-};
+}
 
 /**
  * Finds what needs somebody: services that do not run and are not about to, checks that are down and not inhibited, and
@@ -134,7 +134,9 @@ export function findAttention(
       tried: alarm.tried ?? [],
       silenced: silenceOf(alarms, alarm.subject),
     }));
-  for (const { name } of ofAlarms) blamed.add(name);
+  for (const { name } of ofAlarms) {
+    blamed.add(name);
+  }
   const ofChecks = checks
     .filter(
       (check) =>
@@ -178,39 +180,44 @@ export function judge(
   attention: readonly Attention[],
   checks: readonly Pick<CheckView, "kind" | "state">[],
 ): { readonly ok: boolean; readonly verdict: string } {
-  if (phase === "stopping")
+  if (phase === "stopping") {
     return { ok: false, verdict: "Hearth is stopping." };
+  }
   const named = (level: Attention["level"]) => [
     ...new Set(
       attention.filter((each) => each.level === level).map(({ name }) => name),
     ),
   ];
   const names = named("down");
-  if (names.length > 0)
+  if (names.length > 0) {
     return {
       ok: false,
       verdict: `${listed(names)} ${names.length === 1 ? "is" : "are"} down.`,
     };
+  }
   const warned = named("warning");
   const idle = services
     .filter(({ state }) => state !== "running")
     .map(({ name }) => name);
   const notYet = idle.filter((name) => !warned.includes(name));
-  if (notYet.length > 0)
+  if (notYet.length > 0) {
     return {
       ok: false,
       verdict: `${listed(notYet)} ${notYet.length === 1 ? "is" : "are"} not up yet.`,
     };
-  if (idle.length > 0)
+  }
+  if (idle.length > 0) {
     return {
       ok: false,
       verdict: `${listed(idle)} ${idle.length === 1 ? "needs" : "need"} a look.`,
     };
-  if (warned.length > 0)
+  }
+  if (warned.length > 0) {
     return {
       ok: true,
       verdict: `${capital(numberWord(warned.length))} ${warned.length === 1 ? "thing needs" : "things need"} you; every service answers.`,
     };
+  }
   const areModelsKnown = checks.every(
     ({ kind, state }) => kind !== "models" || state === "up",
   );

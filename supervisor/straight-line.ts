@@ -1,4 +1,7 @@
-export type Point = { readonly at: number; readonly value: number };
+export interface Point {
+  readonly at: number;
+  readonly value: number;
+}
 
 /**
  * The slope, per millisecond, of the straight line that fits best; undefined where the line explains less than half of what
@@ -16,7 +19,9 @@ export function slopeOf(points: readonly Point[]): number | undefined {
     together += (at - meanAt) * (value - mean);
     variance += (value - mean) ** 2;
   }
-  if (variance === 0 || spread === 0) return undefined;
+  if (variance === 0 || spread === 0) {
+    return undefined;
+  }
   const explained = together ** 2 / (spread * variance);
   return explained < 0.5 ? undefined : together / spread;
 }

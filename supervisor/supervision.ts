@@ -32,7 +32,7 @@ import { registerStatusPage } from "../console/pages/status/status-page.ts";
 import type { Runtime } from "./runtimes/runtime.ts";
 import { findAttention, judge, type Attention, type Status } from "./status.ts";
 
-export type SupervisionOptions = {
+export interface SupervisionOptions {
   readonly home: Home;
   readonly env: Environment;
   readonly config: LoadedConfig;
@@ -43,10 +43,10 @@ export type SupervisionOptions = {
   readonly onStopAsked: ((reason: string) => void) | undefined;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
   readonly onNotice: (sentence: string) => void;
-};
+}
 
 /** What every room of the supervisor works with. */
-export type Surroundings = {
+export interface Surroundings {
   readonly home: Home;
   readonly env: Environment;
   readonly config: SupervisorConfig;
@@ -66,15 +66,15 @@ export type Surroundings = {
   readonly showDevices: (devices: readonly DeviceView[]) => void;
   /** Something that an operator should read once, now. */
   readonly onNotice: (sentence: string) => void;
-};
+}
 
 /** One room (jobs, alerts, notes …): its routes are there from the start, its work begins when all is up. */
-export type Room = {
+export interface Room {
   readonly routes: (server: FastifyInstance) => void;
   readonly begin: () => void;
   /** Ends within 10 s. */
   readonly stop: () => Promise<void>;
-};
+}
 
 type OpenRoom = (surroundings: Surroundings) => Room;
 
@@ -87,7 +87,7 @@ const ROOMS: readonly OpenRoom[] = [
   openJobsRoom,
 ];
 
-export type Supervision = {
+export interface Supervision {
   readonly address: string;
   readonly status: () => Status;
   readonly alarms: Alarms;
@@ -100,7 +100,7 @@ export type Supervision = {
   /** Stops looking and working; the API goes on answering. */
   readonly rest: () => Promise<void>;
   readonly close: () => Promise<void>;
-};
+}
 
 /** What the supervisor does however the services run: API, checks, healing, alarms, jobs. Listens at once, works from `begin` on. */
 export async function openSupervision(
@@ -224,7 +224,9 @@ export async function openSupervision(
     sinks: alerts.alerting.sinks(),
     jobs: jobs.list(),
   }));
-  for (const room of opened) room.routes(api);
+  for (const room of opened) {
+    room.routes(api);
+  }
   address = await listen(api, options.host, options.port);
 
   return {
@@ -245,7 +247,9 @@ export async function openSupervision(
         onError: (error) =>
           options.onNotice(`a check failed to run: ${textOf(error)}`),
       });
-      for (const room of opened) room.begin();
+      for (const room of opened) {
+        room.begin();
+      }
       phase = "running";
     },
     rest: async () => {
@@ -253,7 +257,9 @@ export async function openSupervision(
       // First: at a host's shutdown Docker stops all containers at once, and to restart one then makes Docker take it for
       // stopped by hand, so that the next boot does not start it.
       watch?.stop();
-      for (const room of opened.toReversed()) await room.stop();
+      for (const room of opened.toReversed()) {
+        await room.stop();
+      }
     },
     close: () => api.close(),
   };
@@ -262,20 +268,24 @@ export async function openSupervision(
 /** How many proxies in front of this supervisor name those whom they speak for: wrong passwords are counted by address. */
 function readProxyHops(env: Environment): number {
   const hops = readVariable("HEARTH_PROXY_HOPS", env) ?? "0";
-  if (!/^\d$/.test(hops))
+  if (!/^\d$/.test(hops)) {
     throw new Failure(
       `HEARTH_PROXY_HOPS is "${hops}": it must be a number from 0 to 9.`,
     );
+  }
   return Number(hops);
 }
 
 /** Where browsers reach this supervisor, if the operator says so. */
 function readPublicUrl(env: Environment): string | undefined {
   const url = readVariable("SUPERVISOR_PUBLIC_URL", env);
-  if (url === undefined) return undefined;
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+  if (url === undefined) {
+    return undefined;
+  }
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new Failure(
       `SUPERVISOR_PUBLIC_URL is "${url}": it must be an address such as https://console.example.org.`,
     );
+  }
   return new URL(url).origin;
 }

@@ -10,7 +10,8 @@ import type { Verb } from "../cli/verb.ts";
 
 const project = fileURLToPath(new URL("..", import.meta.url));
 const PAGES = [
-  ...["README.md", "CONTRIBUTING.md"],
+  "README.md",
+  "CONTRIBUTING.md",
   ...readdirSync(join(project, "docs"))
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -97,7 +98,9 @@ async function findVerb(
   verb: Verb,
   [word, ...rest]: readonly string[],
 ): Promise<Verb | undefined> {
-  if (verb.verbs === undefined || word === undefined) return verb;
+  if (verb.verbs === undefined || word === undefined) {
+    return verb;
+  }
   const next = verb.verbs[word];
   return next === undefined ? undefined : findVerb(await next(), rest);
 }
@@ -122,8 +125,9 @@ test("every command of hearth that the pages name exists, with its options", asy
     const missing = optionsOf(call).filter(
       (option) => verb === undefined || !hasOption(verb, option),
     );
-    if (verb === undefined || missing.length > 0)
+    if (verb === undefined || missing.length > 0) {
       wrong.push(`hearth ${call} ${missing.join(" ")}`);
+    }
   }
   expect(wrong).toEqual([]);
 });

@@ -38,19 +38,23 @@ export function lookAtFiles(home: Home): readonly Finding[] {
 /** Room on the disk that holds everything. */
 export function lookAtDisk({ root }: Home): Finding {
   let place = root;
-  while (!existsSync(place)) place = dirname(place);
+  while (!existsSync(place)) {
+    place = dirname(place);
+  }
   const { bavail, bsize, files, ffree } = statfsSync(place);
   const free = bavail * bsize;
   const text = `the disk that holds ${asTyped(root)} has ${Math.floor(free / MIB).toLocaleString("en-US")} MiB left`;
   const mend = `du -xh --max-depth=2 ${place} | sort -h | tail`;
-  if (free < NEEDED)
+  if (free < NEEDED) {
     return wrong(
       "disk",
       `${text}, Hearth needs ${NEEDED / MIB} to start`,
       mend,
     );
-  if (files > 0 && ffree / files < 0.01)
+  }
+  if (files > 0 && ffree / files < 0.01) {
     return wrong("disk", "the disk has hardly any room for new files", mend);
+  }
   return free < COMFORTABLE
     ? hint("disk", `${text}: that fills soon`, mend)
     : fine("disk", text);
@@ -59,7 +63,7 @@ export function lookAtDisk({ root }: Home): Finding {
 function lookAtRights(home: Home): readonly Finding[] {
   const uid = process.getuid?.();
   const { uid: owner, mode } = statSync(home.root);
-  if (uid !== undefined && uid !== 0 && owner !== uid)
+  if (uid !== undefined && uid !== 0 && owner !== uid) {
     return [
       wrong(
         "files",
@@ -67,10 +71,11 @@ function lookAtRights(home: Home): readonly Finding[] {
         `sudo chown -R ${uid} ${home.root}`,
       ),
     ];
+  }
   const readOnly = [home.root, home.logs, home.journal, home.notes].find(
     (path) => existsSync(path) && !isWritable(path),
   );
-  if (readOnly !== undefined)
+  if (readOnly !== undefined) {
     return [
       wrong(
         "files",
@@ -78,6 +83,7 @@ function lookAtRights(home: Home): readonly Finding[] {
         `chmod u+rwx ${readOnly}`,
       ),
     ];
+  }
   return (mode & 0o066) === 0
     ? []
     : [
@@ -100,12 +106,13 @@ function isWritable(path: string): boolean {
 
 function lookAtSecrets(home: Home): Finding {
   try {
-    if (readSecretsFile(home) === undefined)
+    if (readSecretsFile(home) === undefined) {
       return wrong(
         "files",
         `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened`,
         `put it back from a copy, or: mv ${home.root} ${home.root}.old`,
       );
+    }
   } catch (error) {
     return wrongBySentence("files", sentencesOf(error).join(" "));
   }
@@ -121,12 +128,13 @@ function lookAtSecrets(home: Home): Finding {
 function lookAtPostgresData(home: Home): Finding {
   try {
     const place = findPostgresData(home);
-    if (place === undefined)
+    if (place === undefined) {
       return hint(
         "postgres",
         "there is no database yet; the next start makes one",
         "hearth up",
       );
+    }
     inspectCluster(place);
     return fine(
       "postgres",

@@ -87,7 +87,9 @@ function fill(): void {
   put("backups/postgres/2026-11-21T030000Z/table.gz", "four");
   const sha256 = "0".repeat(64);
   writeManifest(join(home.backups, "postgres", "2026-11-21T030000Z"), {
-    ...{ format: 1, kind: "postgres", takenAt: 0 },
+    format: 1,
+    kind: "postgres",
+    takenAt: 0,
     files: [{ name: "table.gz", bytes: 4, sha256 }],
   });
   put("logs/gateway.log", "");
@@ -186,7 +188,9 @@ test("a history that was moved aside is a hint until it is deleted", () => {
 });
 
 test("many damaged files are counted, not listed", () => {
-  for (let count = 0; count < 30; count += 1) put(`vaults/v${count}.json`, "{");
+  for (let count = 0; count < 30; count += 1) {
+    put(`vaults/v${count}.json`, "{");
+  }
   const findings = lookAtHome(place.home);
   expect(findings).toHaveLength(21);
   expect(findings.at(-1)?.text).toBe("10 more files cannot be read");

@@ -32,14 +32,14 @@ import {
 } from "../../core/finding.ts";
 
 /** A kind of file: how to find out that it is whole, and what to do when it is not. */
-type FileKind = {
+interface FileKind {
   /** Of paths relative to the home. */
   readonly paths: RegExp;
   /** Throws when the file is damaged; a Failure says itself what to do. */
   readonly read: (path: string, home: Home) => void;
   /** The command, or what to do. */
   readonly fix: (path: string) => string;
-};
+}
 
 const START_AGAIN = "hearth down; hearth up --detach";
 const MOST_FINDINGS = 20;
@@ -63,13 +63,16 @@ const KINDS: readonly FileKind[] = [
   {
     paths: /^notes-state\.json$/,
     read: readNotesState,
-    fix: () => `${START_AGAIN} (what is known of the vaults is collected again)`,
+    fix: () =>
+      `${START_AGAIN} (what is known of the vaults is collected again)`,
   },
   {
     paths: /^notes\.ini$/,
     read: (path) => {
       const mistake = notesIniMistake(readFileSync(path, "utf8"));
-      if (mistake !== undefined) throw new Error(mistake);
+      if (mistake !== undefined) {
+        throw new Error(mistake);
+      }
     },
     fix: () => "hearth restart notes (writes it again)",
   },
@@ -95,8 +98,9 @@ const KINDS: readonly FileKind[] = [
   {
     paths: /^handed\/(?!PROXY_MASTER_KEY_PREVIOUS)/,
     read: (path) => {
-      if (readFileSync(path, "utf8").trim() === "")
+      if (readFileSync(path, "utf8").trim() === "") {
         throw new Error("it is empty");
+      }
     },
     fix: () => `${START_AGAIN} (writes it again)`,
   },
@@ -143,7 +147,9 @@ export function lookAtHome(home: Home): readonly Finding[] {
   for (const path of filesIn(home.root, home, findings)) {
     count += 1;
     const finding = findingOf(path, home);
-    if (finding !== undefined) findings.push(finding);
+    if (finding !== undefined) {
+      findings.push(finding);
+    }
   }
   const left = movedAside(home.history).map((path) =>
     hint(
@@ -152,8 +158,9 @@ export function lookAtHome(home: Home): readonly Finding[] {
       `rm -r ${path}*`,
     ),
   );
-  if (findings.length === 0)
+  if (findings.length === 0) {
     return [fine("files", `${count} files can be read and are whole`), ...left];
+  }
   const more = findings.length - MOST_FINDINGS;
   return [
     ...findings.slice(0, MOST_FINDINGS),
@@ -179,15 +186,19 @@ function findingOf(path: string, home: Home): Finding | undefined {
   } catch (error) {
     const code = codeOf(error) ?? "";
     // Written and removed while the stack runs.
-    if (code === "ENOENT") return undefined;
-    if (code === "EACCES" || code === "EPERM")
+    if (code === "ENOENT") {
+      return undefined;
+    }
+    if (code === "EACCES" || code === "EPERM") {
       return wrong(
         "files",
         `${asTyped(path)} cannot be read by this user`,
         `sudo chown ${process.getuid?.() ?? "$USER"} ${path}`,
       );
-    if (error instanceof Failure)
+    }
+    if (error instanceof Failure) {
       return wrongBySentence("files", sentencesOf(error).join(" "));
+    }
     return wrong(
       "files",
       `${asTyped(path)} is damaged: ${reasonOf(error)}`,
@@ -203,14 +214,15 @@ function* filesIn(
   findings: Finding[],
 ): Generator<string> {
   const skipped = [
-    ...[...postgresPaths(home.root), home.compileCache],
+    ...postgresPaths(home.root),
+    home.compileCache,
     ...installedIn(home),
   ];
   let names: readonly string[];
   try {
     names = readdirSync(directory).toSorted();
   } catch (error) {
-    if (codeOf(error) !== "ENOENT")
+    if (codeOf(error) !== "ENOENT") {
       findings.push(
         wrong(
           "files",
@@ -218,29 +230,43 @@ function* filesIn(
           `sudo chown -R ${process.getuid?.() ?? "$USER"} ${directory}`,
         ),
       );
+    }
     return;
   }
   for (const name of names) {
     const path = join(directory, name);
     // SQLite's own, which belong to the file beside them.
-    if (/-(wal|shm|journal)$/.test(name)) continue;
-    if (name.startsWith(`${basename(home.history)}.damaged-`)) continue;
-    if (skipped.includes(path)) continue;
+    if (/-(wal|shm|journal)$/.test(name)) {
+      continue;
+    }
+    if (name.startsWith(`${basename(home.history)}.damaged-`)) {
+      continue;
+    }
+    if (skipped.includes(path)) {
+      continue;
+    }
     const isKnown = KINDS.some(({ paths }) =>
       paths.test(relative(home.root, path)),
     );
     const isDirectory =
       statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-    if (isDirectory && !isKnown) yield* filesIn(path, home, findings);
-    else yield path;
+    if (isDirectory && !isKnown) {
+      yield* filesIn(path, home, findings);
+    } else {
+      yield path;
+    }
   }
 }
 
 /** Reads the first bytes: whether this user may, and the disk can. */
 function touch(path: string): void {
-  if (statSync(path).isDirectory()) throw new Error("it is a directory");
+  if (statSync(path).isDirectory()) {
+    throw new Error("it is a directory");
+  }
   // A pipe or a socket would wait for somebody at its other end.
-  if (!statSync(path).isFile()) return;
+  if (!statSync(path).isFile()) {
+    return;
+  }
   const file = openSync(path, "r");
   try {
     readSync(file, Buffer.alloc(4096));
@@ -253,7 +279,9 @@ function readHistory(path: string): void {
   const db = openWhole(path, true);
   try {
     const missing = missingTables(db);
-    if (missing.length > 0) throw new Error(`without ${missing.join(", ")}`);
+    if (missing.length > 0) {
+      throw new Error(`without ${missing.join(", ")}`);
+    }
   } finally {
     db.close();
   }
@@ -262,8 +290,9 @@ function readHistory(path: string): void {
 /** Held or not, such a file is empty or begins as every SQLite file. */
 function readLock(path: string): void {
   const start = readFileSync(path).subarray(0, 16).toString("latin1");
-  if (start !== "" && start !== "SQLite format 3\0")
+  if (start !== "" && start !== "SQLite format 3\0") {
     throw new Error("it is not a lock file");
+  }
 }
 
 function readVariables(path: string): void {
@@ -271,7 +300,9 @@ function readVariables(path: string): void {
   const bad = lines.findIndex(
     (line) => !/^\s*(#.*|(export\s+)?[A-Za-z_]\w*=.*)?$/.test(line),
   );
-  if (bad >= 0) throw new Error(`line ${bad + 1} is not NAME=value`);
+  if (bad >= 0) {
+    throw new Error(`line ${bad + 1} is not NAME=value`);
+  }
 }
 
 /**
@@ -289,20 +320,22 @@ function readJournal(path: string): void {
     crc32(Buffer.from(line.slice(9), "latin1"));
   const last = lines.findLastIndex(isGood);
   const bad = lines.slice(0, last).filter((line) => !isGood(line)).length;
-  if (bad > 0)
+  if (bad > 0) {
     throw new Error(
       `${bad} of its lines, and with them the calls that they record, cannot be read`,
     );
+  }
 }
 
 function readBackup(manifest: string): void {
   const backup = dirname(manifest);
   for (const { name, bytes } of readManifest(backup).files) {
     const size = statSync(join(backup, name), { throwIfNoEntry: false })?.size;
-    if (size !== bytes)
+    if (size !== bytes) {
       throw new Error(
         `${name} ${size === undefined ? "is missing" : `has ${size} bytes instead of ${bytes}`}, so this backup cannot be restored`,
       );
+    }
   }
 }
 
@@ -311,9 +344,10 @@ function nameOf(path: string): string {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof z.ZodError)
+  if (error instanceof z.ZodError) {
     return error.issues
       .map(({ path, message }) => `${path.join(".") || "content"}: ${message}`)
       .join("; ");
+  }
   return error instanceof SyntaxError ? "it is not JSON" : textOf(error);
 }

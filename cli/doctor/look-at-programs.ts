@@ -70,14 +70,15 @@ export async function lookAtServices(
   env: Environment,
 ): Promise<readonly Finding[]> {
   const address = readVariable("HEARTH_URL", env) ?? supervisorIn(home);
-  if (address === undefined)
+  if (address === undefined) {
     return [hint("services", "Hearth does not run here", "hearth up --detach")];
+  }
   try {
     const { status, body } = await askHttp(`${address}/api/status`, {
       headers: authorizationFor(home, address, env),
       signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
     });
-    if (status === 401)
+    if (status === 401) {
       return [
         wrong(
           "services",
@@ -85,6 +86,7 @@ export async function lookAtServices(
           "set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it",
         ),
       ];
+    }
     const { attention, verdict } = JSON.parse(body) as Status;
     return attention.length === 0
       ? [fine("services", verdict)]
@@ -114,8 +116,9 @@ export async function lookAtRedis(
   env: Environment,
 ): Promise<readonly Finding[]> {
   const host = readVariable("REDIS_HOST", env);
-  if (host === undefined)
+  if (host === undefined) {
     return [fine("redis", "not used: the gateway does its work in memory")];
+  }
   const port = readPort("REDIS_PORT", 6379, env);
   const password = readVariable("REDIS_PASSWORD", env);
   const ca = readVariable("REDIS_CA", env);

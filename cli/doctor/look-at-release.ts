@@ -22,9 +22,11 @@ export function lookAtRelease(home: Home): readonly Finding[] {
     running == null
       ? linkedRelease(home, "current")
       : readRelease(releaseDirectory(home, running));
-  if (release === undefined) return [];
+  if (release === undefined) {
+    return [];
+  }
   const { checkout } = release;
-  if (!existsSync(join(checkout, "package-lock.json")))
+  if (!existsSync(join(checkout, "package-lock.json"))) {
     return [
       hint(
         "release",
@@ -32,6 +34,7 @@ export function lookAtRelease(home: Home): readonly Finding[] {
         "clone Hearth again, then: npx hearth upgrade",
       ),
     ];
+  }
   try {
     const there = describeCheckout(checkout);
     return [

@@ -43,7 +43,9 @@ function newApi(
     status: () => {
       throw new Error("not asked");
     },
-    ...{ runtime: () => undefined, watch: () => undefined, history },
+    runtime: () => undefined,
+    watch: () => undefined,
+    history,
     stop: undefined,
     credentials: () => credentials,
     publicUrl: "https://console.example.org",
@@ -89,7 +91,9 @@ async function statusWith(
 
 async function newLink(): Promise<string> {
   const made = await ask({
-    ...{ method: "POST", url: "/api/sign-in-links", headers: asOperator },
+    method: "POST",
+    url: "/api/sign-in-links",
+    headers: asOperator,
   });
   expect(made.statusCode).toBe(201);
   return made.json<{ readonly path: string }>().path;
@@ -191,8 +195,9 @@ describe("a link", () => {
     for (const headers of [
       { "sec-purpose": "prefetch;prerender" },
       { purpose: "prefetch" },
-    ])
+    ]) {
       expect((await ask({ url: first, headers })).statusCode).toBe(204);
+    }
     await ask({ method: "HEAD", url: first });
     expect((await ask({ url: first })).statusCode).toBe(200);
     vi.setSystemTime(Date.now() + 1);
@@ -240,11 +245,15 @@ describe("a session", () => {
     expect((await ask({ ...all, headers: asOperator })).json()).toEqual({
       ended: 2,
     });
-    for (const session of sessions) expect(await statusWith(session)).toBe(401);
+    for (const session of sessions) {
+      expect(await statusWith(session)).toBe(401);
+    }
     expect((await ask({ url: link })).statusCode).toBe(401);
     await api.close();
     api = newApi();
-    for (const session of sessions) expect(await statusWith(session)).toBe(401);
+    for (const session of sessions) {
+      expect(await statusWith(session)).toBe(401);
+    }
 
     const later = cookieOf(await signIn(password));
     await api.close();
@@ -274,8 +283,9 @@ describe("a session", () => {
 });
 
 test("after five wrong passwords even the right one has to wait, by form and by header; tokens, links and others need not", async () => {
-  for (let round = 0; round < 5; round += 1)
+  for (let round = 0; round < 5; round += 1) {
     expect((await signIn("wrong")).statusCode).toBe(401);
+  }
   const refused = await signIn(password);
   expect(refused.statusCode).toBe(429);
   expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
@@ -286,7 +296,9 @@ test("after five wrong passwords even the right one has to wait, by form and by 
   expect(other.statusCode).toBe(200);
   const token = { authorization: `Bearer ${testCredentials.cliToken}` };
   const made = await ask({
-    ...{ method: "POST", url: "/api/sign-in-links", headers: token },
+    method: "POST",
+    url: "/api/sign-in-links",
+    headers: token,
   });
   const { path } = made.json<{ readonly path: string }>();
   expect(await statusWith(cookieOf(await ask({ url: path })))).toBe(200);
@@ -297,22 +309,26 @@ test("behind a proxy that names its callers, wrong passwords count for the addre
     (await signIn(given, { "x-forwarded-for": caller })).statusCode;
   await api.close();
   api = newApi({ proxyHops: 1 });
-  for (let round = 0; round < 5; round += 1)
+  for (let round = 0; round < 5; round += 1) {
     expect(await attempt("192.168.1.66", "wrong")).toBe(401);
+  }
   expect(await attempt("192.168.1.10, 192.168.1.66", password)).toBe(429);
   expect(await attempt("192.168.1.66, 192.168.1.10", password)).toBe(303);
   await api.close();
   api = newApi();
-  for (let round = 0; round < 5; round += 1)
+  for (let round = 0; round < 5; round += 1) {
     expect(await attempt(`192.168.1.${round}`, "wrong")).toBe(401);
+  }
   expect(await attempt("192.168.1.10", password)).toBe(429);
 });
 
 test("a wrong token opens nothing and delays no later request", async () => {
   const { cliToken, metricsToken } = testCredentials;
-  for (const wrong of ["x", "", metricsToken, password, `${cliToken}x`])
-    for (let round = 0; round < 5; round += 1)
+  for (const wrong of ["x", "", metricsToken, password, `${cliToken}x`]) {
+    for (let round = 0; round < 5; round += 1) {
       expect(await statusWith({ authorization: `Bearer ${wrong}` })).toBe(401);
+    }
+  }
   expect(await statusWith(asOperator)).toBe(200);
 });
 
@@ -333,7 +349,9 @@ test("the wait doubles up to five minutes, ends with the right password, and is 
   now += 3_600_000;
   attempts.failed(AFAR);
   expect(attempts.waitOf(AFAR)).toBe(0);
-  for (let round = 0; round < 5; round += 1) attempts.failed(AFAR);
+  for (let round = 0; round < 5; round += 1) {
+    attempts.failed(AFAR);
+  }
   attempts.succeeded(AFAR);
   expect(attempts.waitOf(AFAR)).toBe(0);
 });

@@ -27,7 +27,7 @@ export type SignIn =
   /** Too many wrong passwords: this one was not compared. */
   | { readonly kind: "wait"; readonly ms: number };
 
-export type DoorParts = {
+export interface DoorParts {
   readonly credentials: () => Credentials;
   /** Sessions are kept in the history file. */
   readonly db: DatabaseSync;
@@ -35,13 +35,13 @@ export type DoorParts = {
   readonly publicUrl: string | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-};
+}
 
 /**
  * Authenticates requests. Their network address proves nothing: other users, containers and proxies reach a loopback address,
  * too. A web page of another origin may change nothing, even in the operator's browser.
  */
-export type Door = {
+export interface Door {
   readonly judge: (request: FastifyRequest, audience: Audience) => Access;
   readonly signIn: (request: FastifyRequest, password: string) => SignIn;
   readonly makeLink: () => SignInLink;
@@ -52,7 +52,7 @@ export type Door = {
   readonly signOutAll: () => number;
   /** Whether this request came in by a cookie, so that there is something to sign out of. */
   readonly isSignedIn: (request: FastifyRequest) => boolean;
-};
+}
 
 export function openDoor(parts: DoorParts): Door {
   const { credentials, now } = parts;
@@ -73,9 +73,14 @@ export function openDoor(parts: DoorParts): Door {
   ): "right" | "wrong" | { readonly ms: number } {
     const address = request.ip;
     const ms = attempts.waitOf(address);
-    if (ms > 0) return { ms };
-    if (isRight) attempts.succeeded(address);
-    else attempts.failed(address);
+    if (ms > 0) {
+      return { ms };
+    }
+    if (isRight) {
+      attempts.succeeded(address);
+    } else {
+      attempts.failed(address);
+    }
     return isRight ? "right" : "wrong";
   }
 
@@ -100,7 +105,9 @@ export function openDoor(parts: DoorParts): Door {
       scheme.toLowerCase() === "basic" &&
         isSameText(given, `operator:${operatorPassword}`),
     );
-    if (trial === "right") return { kind: "allowed" };
+    if (trial === "right") {
+      return { kind: "allowed" };
+    }
     return trial === "wrong"
       ? { kind: "unauthenticated" }
       : { kind: "wait", ...trial };
@@ -108,28 +115,38 @@ export function openDoor(parts: DoorParts): Door {
 
   return {
     judge: (request, audience) => {
-      if (isForeignChange(request)) return { kind: "foreign-page" };
-      if (audience === "public") return { kind: "allowed" };
+      if (isForeignChange(request)) {
+        return { kind: "foreign-page" };
+      }
+      if (audience === "public") {
+        return { kind: "allowed" };
+      }
       const { authorization, host } = request.headers;
       const own = isOwnHost(host, parts.publicUrl);
-      if (own && (audience === "sign-in" || isSignedIn(request)))
+      if (own && (audience === "sign-in" || isSignedIn(request))) {
         return { kind: "allowed" };
+      }
       // Programs send it only to the address that they were given, so any Host is accepted.
-      if (authorization !== undefined && audience !== "sign-in")
+      if (authorization !== undefined && audience !== "sign-in") {
         return judgeAuthorization(request, authorization, audience);
+      }
       return { kind: own ? "unauthenticated" : "foreign-host" };
     },
     signIn: (request, given) => {
       const { operatorPassword } = credentials();
       const trial = tryPassword(request, isSameText(given, operatorPassword));
-      if (trial === "right") return { kind: "open", token: sessions.begin() };
+      if (trial === "right") {
+        return { kind: "open", token: sessions.begin() };
+      }
       return trial === "wrong" ? { kind: "wrong" } : { kind: "wait", ...trial };
     },
     makeLink: links.make,
     signInByLink: (token) => (links.use(token) ? sessions.begin() : undefined),
     signOut: (request) => {
       const token = sessionTokenOf(request);
-      if (token !== undefined) sessions.end(token);
+      if (token !== undefined) {
+        sessions.end(token);
+      }
     },
     signOutAll: () => {
       links.endAll();
@@ -168,10 +185,13 @@ function isForeignChange(request: FastifyRequest): boolean {
 /** Browsers name the page that sends a request; tools do not. */
 function isForeignPage(request: FastifyRequest): boolean {
   const site = request.headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin" && site !== "none")
+  if (site !== undefined && site !== "same-origin" && site !== "none") {
     return true;
+  }
   const { origin } = request.headers;
-  if (origin === undefined) return false;
+  if (origin === undefined) {
+    return false;
+  }
   return !URL.canParse(origin) || new URL(origin).host !== request.headers.host;
 }
 

@@ -36,7 +36,7 @@ export function registerAlertRoutes(
   server.get("/api/silences", () => ({ silences: alerting.silences() }));
   server.post("/api/silences", (request, reply) => {
     const parsed = silenceBody.safeParse(request.body);
-    if (!parsed.success)
+    if (!parsed.success) {
       return refuse(
         reply,
         400,
@@ -46,6 +46,7 @@ export function registerAlertRoutes(
           )
           .join(" "),
       );
+    }
     const { pattern, for: forMs, why } = parsed.data;
     return reply.code(201).send(alerting.silence(pattern, forMs, why));
   });
@@ -54,7 +55,9 @@ export function registerAlertRoutes(
     (request, reply) => {
       const { id } = request.params;
       const ended = alerting.endSilences(id);
-      if (ended.length > 0) return reply.send({ ended });
+      if (ended.length > 0) {
+        return reply.send({ ended });
+      }
       const known = alerting.silences().map(({ pattern }) => pattern);
       return refuse(
         reply,

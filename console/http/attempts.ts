@@ -1,10 +1,10 @@
 /** Wrong passwords cost time: after five in a row from one address each further one doubles the wait. */
-export type Attempts = {
+export interface Attempts {
   /** Milliseconds until this address may try again; 0 when it may now. */
   readonly waitOf: (address: string) => number;
   readonly failed: (address: string) => void;
   readonly succeeded: (address: string) => void;
-};
+}
 
 const FREE_TRIES = 5;
 const FIRST_WAIT_MS = 2000;
@@ -21,7 +21,9 @@ export function countAttempts(now: () => number): Attempts {
 
   function known(address: string) {
     const entry = byAddress.get(address);
-    if (entry === undefined || now() - entry.at < FORGET_AFTER_MS) return entry;
+    if (entry === undefined || now() - entry.at < FORGET_AFTER_MS) {
+      return entry;
+    }
     byAddress.delete(address);
     return undefined;
   }
@@ -29,7 +31,9 @@ export function countAttempts(now: () => number): Attempts {
   return {
     waitOf: (address) => {
       const entry = known(address);
-      if (entry === undefined || entry.count < FREE_TRIES) return 0;
+      if (entry === undefined || entry.count < FREE_TRIES) {
+        return 0;
+      }
       const wait = Math.min(
         LONGEST_WAIT_MS,
         FIRST_WAIT_MS * 2 ** (entry.count - FREE_TRIES),
@@ -41,8 +45,9 @@ export function countAttempts(now: () => number): Attempts {
       byAddress.delete(address);
       byAddress.set(address, { count, at: now() });
       const [oldest] = byAddress.keys();
-      if (byAddress.size > MOST_ADDRESSES && oldest !== undefined)
+      if (byAddress.size > MOST_ADDRESSES && oldest !== undefined) {
         byAddress.delete(oldest);
+      }
     },
     succeeded: (address) => {
       byAddress.delete(address);

@@ -12,14 +12,14 @@ import { sentencesOf, textOf } from "../../core/failure.ts";
 import { refuse } from "./refuse.ts";
 
 /** One line of `hearth backup list`. Times in milliseconds since 1970. */
-export type BackupView = {
+export interface BackupView {
   readonly kind: string;
   readonly name: string;
   readonly takenAt: number;
   readonly bytes: number;
   /** Null when the manifest is as it was written; the files are read by `hearth backup verify`. */
   readonly problem: string | null;
-};
+}
 
 const KINDS = ["postgres", "notes"];
 const PEER_WITHIN_MS = 10_000;
@@ -31,12 +31,13 @@ export function registerBackupRoutes(
   peer: Peer | undefined,
 ): void {
   server.get("/api/peer-copies", async (_request, reply) => {
-    if (peer === undefined)
+    if (peer === undefined) {
       return refuse(
         reply,
         409,
         "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
       );
+    }
     try {
       const signal = AbortSignal.timeout(PEER_WITHIN_MS);
       return reply.send({ copies: await listPeerCopies(peer, signal) });
@@ -45,9 +46,9 @@ export function registerBackupRoutes(
     }
   });
   server.get("/api/backups", () => ({
-    backups: KINDS
-      .flatMap((kind) => viewsOf(join(directory, kind), kind))
-      .toSorted((a, b) => b.takenAt - a.takenAt),
+    backups: KINDS.flatMap((kind) =>
+      viewsOf(join(directory, kind), kind),
+    ).toSorted((a, b) => b.takenAt - a.takenAt),
   }));
 }
 

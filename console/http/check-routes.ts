@@ -31,7 +31,9 @@ const maintenanceBody = z.strictObject({
 });
 const pauseBody = z.strictObject({ why }).optional();
 
-type Named = { readonly Params: { readonly name: string } };
+interface Named {
+  readonly Params: { readonly name: string };
+}
 
 /**
  * GET /api/checks/:name; POST /api/pause/:name, /api/resume/:name; GET, POST /api/maintenance; DELETE /api/maintenance/:id;
@@ -58,8 +60,9 @@ export function registerCheckRoutes(
   );
   server.post<Named>("/api/pause/:name", (request, reply) => {
     const parsed = pauseBody.safeParse(request.body ?? undefined);
-    if (!parsed.success)
+    if (!parsed.success) {
       return refuse(reply, 400, sentencesIn(parsed.error.issues));
+    }
     const reason = parsed.data?.why ?? "paused by the operator";
     return withCheck(reply, watching(), request.params.name, (view, watch) =>
       watch.pause(view.name, reason),
@@ -83,15 +86,19 @@ function registerMaintenance(
   }));
   server.post("/api/maintenance", (request, reply) => {
     const watch = watching();
-    if (watch === undefined) return notYet(reply);
+    if (watch === undefined) {
+      return notYet(reply);
+    }
     const parsed = maintenanceBody.safeParse(request.body);
-    if (!parsed.success)
+    if (!parsed.success) {
       return refuse(reply, 400, sentencesIn(parsed.error.issues));
+    }
     const { checks, for: forMs, why } = parsed.data;
     const known = watch.list().map((check) => check.name);
     const stranger = checks?.find((each) => !known.includes(each));
-    if (stranger !== undefined)
+    if (stranger !== undefined) {
       return refuse(reply, 404, noSuch("check", stranger, known));
+    }
     return reply
       .code(201)
       .send(watch.maintenance.begin(checks ?? null, forMs, why, Date.now()));
@@ -100,7 +107,9 @@ function registerMaintenance(
     "/api/maintenance/:id",
     (request, reply) => {
       const watch = watching();
-      if (watch === undefined) return notYet(reply);
+      if (watch === undefined) {
+        return notYet(reply);
+      }
       const { id } = request.params;
       const ended = watch.maintenance.end(id, Date.now());
       return ended === undefined
@@ -126,7 +135,7 @@ function registerPings(
       { parseAs: "string", bodyLimit: 64 * 1024 },
       (_request, body, done) => done(null, body),
     );
-    for (const method of ["GET", "POST"] as const)
+    for (const method of ["GET", "POST"] as const) {
       scope.route<{
         Params: { readonly name: string; readonly how?: string };
       }>({
@@ -136,14 +145,17 @@ function registerPings(
         handler: async (request, reply) => {
           const { name, how } = request.params;
           const meant = pingMeant(how);
-          if (meant === undefined)
+          if (meant === undefined) {
             return refuse(
               reply,
               400,
               `"${how ?? ""}" is no ping: use /ping/${name}, /ping/${name}/start, /ping/${name}/fail or /ping/${name}/<exit code>.`,
             );
+          }
           const watch = watching();
-          if (watch === undefined) return notYet(reply);
+          if (watch === undefined) {
+            return notYet(reply);
+          }
           const said = [meant.text, textIn(request.body)]
             .filter((text) => text !== "")
             .join(": ");
@@ -162,6 +174,7 @@ function registerPings(
             : { name, state: view.state };
         },
       });
+    }
   });
 }
 
@@ -169,10 +182,15 @@ function registerPings(
 function pingMeant(
   how: string | undefined,
 ): { readonly kind: PingKind; readonly text: string } | undefined {
-  if (how === undefined || how === "" || how === "0")
+  if (how === undefined || how === "" || how === "0") {
     return { kind: "success", text: "" };
-  if (how === "start") return { kind: "start", text: "" };
-  if (how === "fail") return { kind: "fail", text: "" };
+  }
+  if (how === "start") {
+    return { kind: "start", text: "" };
+  }
+  if (how === "fail") {
+    return { kind: "fail", text: "" };
+  }
   return /^\d{1,3}$/.test(how) && Number(how) <= 255
     ? { kind: "fail", text: `exit code ${Number(how)}` }
     : undefined;
@@ -197,7 +215,9 @@ function withCheck(
   name: string,
   answer: (view: CheckView, watch: Watch) => unknown,
 ): FastifyReply {
-  if (watch === undefined) return notYet(reply);
+  if (watch === undefined) {
+    return notYet(reply);
+  }
   const views = watch.list();
   const view = views.find((check) => check.name === name);
   return view === undefined

@@ -55,8 +55,9 @@ export function registerCopyRoutes(
     async (request, reply) => {
       const where = placeOf(request);
       const named = file.safeParse(request.params);
-      if (where === undefined || !named.success)
+      if (where === undefined || !named.success) {
         return refuse(reply, 400, "that is no copy's name.");
+      }
       return answering(reply, 201, () =>
         copies.store(where, named.data.file, request.body as Readable),
       );
@@ -65,8 +66,9 @@ export function registerCopyRoutes(
   server.post("/api/copies/:kind/:name", async (request, reply) => {
     const where = placeOf(request);
     const copy = copySchema.safeParse(request.body);
-    if (where === undefined || !copy.success)
+    if (where === undefined || !copy.success) {
       return refuse(reply, 400, "that is no copy.");
+    }
     return answering(reply, 201, async () => {
       await copies.complete(where, copy.data);
       return { complete: true };
@@ -102,7 +104,9 @@ async function answering(
   try {
     return reply.code(status).send(await act());
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
     const status = error instanceof CopyIsComplete ? 409 : 507;
     return refuse(reply, status, error.sentences.join(" "));
   }

@@ -53,9 +53,12 @@ export function readFields<T extends z.ZodType>(
     Object.entries(fields).filter(([, value]) => value !== ""),
   );
   const parsed = schema.safeParse(filled);
-  if (parsed.success) return { kind: "read", value: parsed.data };
+  if (parsed.success) {
+    return { kind: "read", value: parsed.data };
+  }
   const mistakes: Record<string, string> = {};
-  for (const { path, message } of parsed.error.issues)
+  for (const { path, message } of parsed.error.issues) {
     mistakes[String(path[0] ?? "form")] ??= message;
+  }
   return { kind: "mistakes", mistakes, fields };
 }

@@ -53,7 +53,12 @@ const write = async (
   const known = await database.document(path);
   await database.put(path, {
     ...(known === undefined ? {} : { _rev: known._rev }),
-    ...{ type: "plain", path, mtime: 1, ctime: 1, size: 3, eden: {} },
+    type: "plain",
+    path,
+    mtime: 1,
+    ctime: 1,
+    size: 3,
+    eden: {},
     ...members,
   });
 };
@@ -99,9 +104,11 @@ test("one folder is restored through the API, binary files too; what lies elsewh
   });
   const { notes: present } = await readVaultAt(source, cipher, Date.now());
   const contents = new Map<string, Buffer>();
-  for (const { note } of present.values())
-    if (!note.deleted)
+  for (const { note } of present.values()) {
+    if (!note.deleted) {
       contents.set(note.path, await contentOf(source, cipher, note));
+    }
+  }
   expect(contents).toEqual(
     new Map([
       ["daily/a.md", Buffer.from("old")],

@@ -10,10 +10,10 @@ const writeBody = z.strictObject({
   chunks: z.array(z.string()),
 });
 
-type VaultRequest = {
+interface VaultRequest {
   readonly Params: { readonly vault: string };
   readonly Querystring: Readonly<Record<string, string | undefined>>;
-};
+}
 
 /**
  * A vault's past as it is stored; what is encrypted is decrypted by the one who asks. Under /api/notes/:vault/history: GET, GET

@@ -31,17 +31,22 @@ beforeEach(() => {
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: { raise: () => {}, clear: () => {} },
-    ...{ clock: systemClock, timeZone: "UTC", scheduled: false },
+    clock: systemClock,
+    timeZone: "UTC",
+    scheduled: false,
   });
   const asked = { cron: null, timeoutMs: 60_000, retries: 0 };
   jobs.add({
-    ...{ name: "sweep-all", description: "Sweeps.", schedule: asked },
+    name: "sweep-all",
+    description: "Sweeps.",
+    schedule: asked,
     run: async ({ signal, progress, options }) => {
       progress("sweeping", 0.25);
-      if (options["wait"] === true)
+      if (options["wait"] === true) {
         await new Promise((resolve) =>
           signal.addEventListener("abort", resolve),
         );
+      }
       signal.throwIfAborted();
       return { status: "done", summary: `swept with ${options["broom"]}.` };
     },
@@ -52,7 +57,9 @@ beforeEach(() => {
   registerReportRoutes(server, {
     makeReport: async (_kind, choice) => {
       choices.push(choice);
-      if (choice.since === "never") throw new Failure("never is no time.");
+      if (choice.since === "never") {
+        throw new Failure("never is no time.");
+      }
       return usualSpend();
     },
   });
@@ -64,7 +71,8 @@ afterEach(async () => {
 
 async function ask(method: "GET" | "POST", url: string, payload?: object) {
   const answer = await server.inject({
-    ...{ method, url },
+    method,
+    url,
     ...(payload === undefined ? {} : { payload }),
   });
   return {
@@ -177,8 +185,10 @@ test("backups are listed, the newest first, with what is wrong with them", async
     );
     mkdirSync(backup, { recursive: true });
     writeManifest(backup, {
-      ...{ format: 1, kind: "postgres" },
-      ...{ takenAt, files: [] },
+      format: 1,
+      kind: "postgres",
+      takenAt,
+      files: [],
     });
     return backup;
   });

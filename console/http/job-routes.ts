@@ -39,8 +39,9 @@ export function registerJobRoutes(
     "/api/jobs/:name/run",
     (request, reply) => {
       const body = runBody.safeParse(request.body);
-      if (!body.success)
+      if (!body.success) {
         return refuse(reply, 400, 'the body must be {"options": {…}}.');
+      }
       return answering(reply.code(202), () =>
         jobs.run(request.params.name, body.data?.options),
       );
@@ -57,13 +58,17 @@ function answering(reply: FastifyReply, act: () => unknown): FastifyReply {
   try {
     return reply.send(act());
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
     return refuse(reply, statusOfJobFailure(error), error.sentences.join(" "));
   }
 }
 
 /** The HTTP status of what a runner refuses. */
 export function statusOfJobFailure(error: Failure): number {
-  if (error instanceof NoSuchJob) return 404;
+  if (error instanceof NoSuchJob) {
+    return 404;
+  }
   return error instanceof AlreadyRuns ? 409 : 502;
 }

@@ -12,10 +12,10 @@ import { NoSuchVault } from "../../supervisor/vaults/vault-names.ts";
 import { registerHistoryRoutes } from "./history-routes.ts";
 import { refuse } from "./refuse.ts";
 
-export type NotesRouteParts = {
+export interface NotesRouteParts {
   readonly acts: VaultActs;
   readonly backups: string;
-};
+}
 
 const text = z.string().min(1, "must not be empty").max(2000);
 const addBody = vaultChoices.extend({
@@ -48,7 +48,9 @@ const collectBody = z.strictObject({
 const LONGEST_CHUNK_LIST = 64 * 1024 * 1024;
 const nothing = z.strictObject({});
 
-type VaultRequest = { readonly Params: { readonly vault: string } };
+interface VaultRequest {
+  readonly Params: { readonly vault: string };
+}
 
 /**
  * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices|growth; POST
@@ -59,8 +61,9 @@ export function registerNotesRoutes(
   parts: NotesRouteParts | string,
 ): void {
   if (typeof parts === "string") {
-    for (const url of ["/api/notes", "/api/notes/*"])
+    for (const url of ["/api/notes", "/api/notes/*"]) {
       server.all(url, (_request, reply) => refuse(reply, 409, parts));
+    }
     return;
   }
   const { acts } = parts;
@@ -137,7 +140,9 @@ export async function withBody<T extends z.ZodType>(
   act: (body: z.output<T>) => Promise<unknown>,
 ): Promise<FastifyReply> {
   const parsed = schema.safeParse(request.body ?? {});
-  if (parsed.success) return answering(reply, () => act(parsed.data));
+  if (parsed.success) {
+    return answering(reply, () => act(parsed.data));
+  }
   return refuse(
     reply,
     400,
@@ -158,7 +163,9 @@ export async function answering(
   try {
     return await reply.send(await act());
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
     return refuse(
       reply,
       statusOfNotesFailure(error),
@@ -169,7 +176,9 @@ export async function answering(
 
 /** The HTTP status of what the vaults' acts refuse. */
 export function statusOfNotesFailure(error: Failure): number {
-  if (error instanceof NoSuchVault) return 404;
+  if (error instanceof NoSuchVault) {
+    return 404;
+  }
   return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 400;
 }
 

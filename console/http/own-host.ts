@@ -19,7 +19,9 @@ export function isOwnHost(
   publicUrl: string | undefined,
 ): boolean {
   const name = nameIn(`http://${host ?? ""}`);
-  if (name === undefined) return false;
+  if (name === undefined) {
+    return false;
+  }
   return (
     isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0 ||
     !name.includes(".") ||

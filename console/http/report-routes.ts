@@ -12,7 +12,9 @@ import {
 import type { MakeReport } from "../../supervisor/reports/reporting.ts";
 import { refuse } from "./refuse.ts";
 
-export type ReportParts = { readonly makeReport: MakeReport };
+export interface ReportParts {
+  readonly makeReport: MakeReport;
+}
 
 /** A report is a page without script; its style stands in it. */
 export const REPORT_POLICY =
@@ -41,14 +43,16 @@ export function registerReportRoutes(
     async (request, reply) => {
       const kind = kinds.safeParse(request.params.kind);
       const query = asked.safeParse(request.query);
-      if (!kind.success)
+      if (!kind.success) {
         return refuse(reply, 404, "there are the reports spend and health.");
-      if (!query.success)
+      }
+      if (!query.success) {
         return refuse(
           reply,
           400,
           query.error.issues.map(({ message }) => `${message}.`).join(" "),
         );
+      }
       const { format, period: unit, last, since } = query.data;
       try {
         return await sendReport(
@@ -59,7 +63,9 @@ export function registerReportRoutes(
           format,
         );
       } catch (error) {
-        if (!(error instanceof Failure)) throw error;
+        if (!(error instanceof Failure)) {
+          throw error;
+        }
         return refuse(reply, 502, error.sentences.join(" "));
       }
     },

@@ -95,7 +95,9 @@ const runtime: Runtime = {
   logs: (_name, lines) => ["one", "two"].slice(-lines),
   stats: () => undefined,
   restart: async (name) => {
-    if (gateway.state === "gave-up") throw new Failure("it does not start.");
+    if (gateway.state === "gave-up") {
+      throw new Failure("it does not start.");
+    }
     restarted.push(name);
   },
 };

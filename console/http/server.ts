@@ -30,7 +30,7 @@ declare module "fastify" {
   }
 }
 
-export type ApiParts = {
+export interface ApiParts {
   readonly status: () => Status;
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
@@ -42,7 +42,7 @@ export type ApiParts = {
   readonly publicUrl: string | undefined;
   /** Proxies in front that say in X-Forwarded-For whom they speak for; without any, the header is ignored. */
   readonly proxyHops?: number;
-};
+}
 
 const MOST_LOG_LINES = 5000;
 const MOST_ENTRIES = 10_000;
@@ -61,7 +61,9 @@ export function buildApi(parts: ApiParts): FastifyInstance {
 
   const { credentials, publicUrl } = parts;
   const door = openDoor({
-    ...{ credentials, publicUrl, db: parts.history.db },
+    credentials,
+    publicUrl,
+    db: parts.history.db,
     now: () => Date.now(),
   });
 
@@ -86,8 +88,9 @@ export function buildApi(parts: ApiParts): FastifyInstance {
           `too many wrong passwords: try again in ${inWords(access.ms)}.`,
         );
       case "unauthenticated":
-        if (wantsPage(request))
+        if (wantsPage(request)) {
           return askToSignIn(request, reply, { status: 401, to: request.url });
+        }
         return refuse(
           reply.header("www-authenticate", 'Basic realm="Hearth"'),
           401,
@@ -138,8 +141,9 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     "/api/history",
     (request, reply) => {
       const limit = Number(request.query.limit ?? 200);
-      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ENTRIES)
+      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ENTRIES) {
         return refuse(reply, 400, `limit must be from 1 to ${MOST_ENTRIES}.`);
+      }
       return reply.send({
         entries: parts.history.latest(limit, request.query.name),
       });
@@ -151,11 +155,13 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     async (request, reply) => {
       const runtime = parts.runtime();
       const { name } = request.params;
-      if (runtime?.inspect(name) === undefined)
+      if (runtime?.inspect(name) === undefined) {
         return refuse(reply, 404, noSuch("service", name, serviceNames()));
+      }
       const lines = Number(request.query.lines ?? 200);
-      if (!Number.isInteger(lines) || lines < 1 || lines > MOST_LOG_LINES)
+      if (!Number.isInteger(lines) || lines < 1 || lines > MOST_LOG_LINES) {
         return refuse(reply, 400, `lines must be from 1 to ${MOST_LOG_LINES}.`);
+      }
       return reply.send({ name, lines: await runtime.logs(name, lines) });
     },
   );
@@ -164,7 +170,9 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     async (request, reply) => {
       const { name } = request.params;
       const view = await parts.watch()?.lookNow(name);
-      if (view !== undefined) return view;
+      if (view !== undefined) {
+        return view;
+      }
       const known =
         parts
           .watch()
@@ -178,8 +186,9 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     async (request, reply) => {
       const runtime = parts.runtime();
       const { name } = request.params;
-      if (runtime?.inspect(name) === undefined)
+      if (runtime?.inspect(name) === undefined) {
         return refuse(reply, 404, noSuch("service", name, serviceNames()));
+      }
       try {
         await restartAsked(runtime, parts.watch(), name);
       } catch (error) {
@@ -189,12 +198,13 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     },
   );
   server.post("/api/stop", (_request, reply) => {
-    if (parts.stop === undefined)
+    if (parts.stop === undefined) {
       return refuse(
         reply,
         409,
         "this supervisor started nothing that it could stop.",
       );
+    }
     parts.stop("asked by the operator");
     return reply.code(202).send({ stopping: true });
   });
@@ -230,10 +240,11 @@ export async function listen(
   try {
     return await server.listen({ host, port });
   } catch (error) {
-    if (codeOf(error) === "EADDRINUSE")
+    if (codeOf(error) === "EADDRINUSE") {
       throw new Failure(
         portTaken(port, "the supervisor", "HEARTH_SUPERVISOR_PORT"),
       );
+    }
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import { Failure } from "../../core/failure.ts";
 import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import type { Look } from "../../core/shapes.ts";
 
-export type Page = {
+export interface Page {
   /** The verdict: tab title and heading. */
   readonly title: string;
   readonly look: Look;
@@ -15,7 +15,7 @@ export type Page = {
   readonly refreshes?: boolean | "soon";
   /** Where a program gets the same. */
   readonly json?: string;
-};
+}
 
 const USUAL_SECONDS = 15;
 const SOON_SECONDS = 3;
@@ -35,15 +35,20 @@ export async function showPage(
   const seconds = refreshes === "soon" ? SOON_SECONDS : USUAL_SECONDS;
   const html = await renderPage(
     {
-      ...{ title, look, current, said, signedIn: request.signedIn },
+      title,
+      look,
+      current,
+      said,
+      signedIn: request.signedIn,
       json: json ?? null,
       refreshes: refreshes === false ? null : seconds,
     },
     template,
     view,
   );
-  if (said !== null)
+  if (said !== null) {
     reply.header("set-cookie", `${SAID_COOKIE}=; Path=/; Max-Age=0`);
+  }
   return reply
     .code(status)
     .header("content-security-policy", await contentSecurityPolicy())
@@ -79,7 +84,9 @@ export function showFailure(
     reply,
     {
       title: status === 404 ? "There is no such page." : "That did not work.",
-      ...{ look: "warn", current: null, status },
+      look: "warn",
+      current: null,
+      status,
     },
     "message",
     { sentences, back },
@@ -102,7 +109,9 @@ export async function attempting(
   try {
     return await act();
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
     return showFailure(request, reply, statusOf(error), error.sentences, back);
   }
 }
@@ -112,7 +121,9 @@ function saidIn(cookies: string | undefined): string | null {
     ?.split(/;\s*/)
     .find((each) => each.startsWith(`${SAID_COOKIE}=`))
     ?.slice(SAID_COOKIE.length + 1);
-  if (value === undefined || value === "") return null;
+  if (value === undefined || value === "") {
+    return null;
+  }
   try {
     return decodeURIComponent(value);
   } catch {

@@ -6,13 +6,13 @@ import { showPage } from "./show-page.ts";
 import { LINK_MINUTES } from "./sign-in-links.ts";
 
 /** What `hearth open` prints as an address. */
-export type SignInLinkView = {
+export interface SignInLinkView {
   readonly path: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
   /** Where browsers reach this supervisor; null when it is not known. */
   readonly publicUrl: string | null;
-};
+}
 
 /**
  * POST /sign-in (a form: password, to), GET /sign-in/:token (a link), POST /sign-out (this browser); for commands POST
@@ -35,7 +35,9 @@ export function registerSignInRoutes(
           .redirect(to, 303);
       case "wrong":
         return askToSignIn(request, reply, {
-          ...{ status: 401, to, mistake: mistakeOf(result) },
+          status: 401,
+          to,
+          mistake: mistakeOf(result),
         });
       case "wait":
         return askToSignIn(
@@ -49,12 +51,19 @@ export function registerSignInRoutes(
     "/sign-in/:token",
     { ...atTheDoor, exposeHeadRoute: false },
     async (request, reply) => {
-      if (isPreview(request)) return reply.code(204).send();
+      if (isPreview(request)) {
+        return reply.code(204).send();
+      }
       const token = door.signInByLink(request.params.token);
-      if (token !== undefined) return greet(request, reply, token);
-      if (door.isSignedIn(request)) return reply.redirect("/", 303);
+      if (token !== undefined) {
+        return greet(request, reply, token);
+      }
+      if (door.isSignedIn(request)) {
+        return reply.redirect("/", 303);
+      }
       return askToSignIn(request, reply, {
-        ...{ status: 401, to: "/" },
+        status: 401,
+        to: "/",
         note: `This link was used already or is older than ${LINK_MINUTES} minutes. \`hearth open\` prints a new one.`,
       });
     },

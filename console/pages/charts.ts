@@ -22,7 +22,9 @@ export function drawColumns(data: ChartData, description: string): string {
     let base = 0;
     return data.series.map(({ values, colour }) => {
       const value = values[at] ?? 0;
-      if (value <= 0) return "";
+      if (value <= 0) {
+        return "";
+      }
       const from = plot.y(base);
       base += value;
       const x = plot.x(at) - plot.step * 0.38;
@@ -89,7 +91,9 @@ function planFor(
     ),
   ];
   return {
-    ...{ step, x, y },
+    step,
+    x,
+    y,
     around: (drawn, description) =>
       `<svg viewBox="0 26 ${width} 212" role="img" aria-label="${escaped(description)}" fill="var(--soft)" font-size="15">${axes.join("")}${drawn}</svg>`,
   };
@@ -100,15 +104,21 @@ function stretchesOf(
   values: readonly (number | null)[],
 ): readonly (readonly (readonly [number, number])[])[] {
   const stretches: (readonly [number, number])[][] = [[]];
-  for (const [at, value] of values.entries())
-    if (value === null) stretches.push([]);
-    else stretches.at(-1)?.push([at, value]);
+  for (const [at, value] of values.entries()) {
+    if (value === null) {
+      stretches.push([]);
+    } else {
+      stretches.at(-1)?.push([at, value]);
+    }
+  }
   return stretches.filter(({ length }) => length > 0);
 }
 
 /** The next round number whose half is one too; 1 for nothing. */
 function roundUp(value: number): number {
-  if (value <= 0) return 1;
+  if (value <= 0) {
+    return 1;
+  }
   const power = 10 ** Math.floor(Math.log10(value));
   const factor =
     [1, 2, 3, 4, 5, 6, 8, 10].find((each) => each * power >= value) ?? 10;

@@ -9,7 +9,10 @@ import { REFRESH_SCRIPT } from "./refresh.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 
 /** A page of the console; those that are there stand in the navigation. */
-export type PageLink = { readonly path: string; readonly name: string };
+export interface PageLink {
+  readonly path: string;
+  readonly name: string;
+}
 
 export const PAGE_LINKS: readonly PageLink[] = [
   { path: "/", name: "Status" },
@@ -20,7 +23,7 @@ export const PAGE_LINKS: readonly PageLink[] = [
   { path: "/reports/", name: "Reports" },
 ];
 
-export type Frame = {
+export interface Frame {
   /** The verdict: tab title and heading. */
   readonly title: string;
   readonly look: Look;
@@ -34,13 +37,13 @@ export type Frame = {
   readonly json: string | null;
   /** What the act that led here has to say. */
   readonly said: string | null;
-};
+}
 
-type Fixed = {
+interface Fixed {
   readonly eta: Eta;
   readonly stylesheet: string;
   readonly version: string;
-};
+}
 
 let fixed: Promise<Fixed> | undefined;
 

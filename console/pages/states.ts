@@ -10,13 +10,15 @@ export function stateOf(
   service: ServiceStatus | undefined,
   at: number,
 ): { readonly look: Look; readonly word: string } {
-  if (service !== undefined && lookOfService(service.state) !== "ok")
+  if (service !== undefined && lookOfService(service.state) !== "ok") {
     return {
       look: lookOfService(service.state),
       word: wordOfService(service, at),
     };
-  if (check.inhibitedBy !== null && check.state !== "up")
+  }
+  if (check.inhibitedBy !== null && check.state !== "up") {
     return { look: "rest", word: `waits for ${check.inhibitedBy}` };
+  }
   switch (check.state) {
     case "up":
       return {
@@ -64,7 +66,9 @@ export function lookOfService(state: ServiceState): Look {
 
 export function wordOfService(service: ServiceStatus, at: number): string {
   const { state, since } = service;
-  if (state === "running") return `up for ${inWords(at - since)}`;
+  if (state === "running") {
+    return `up for ${inWords(at - since)}`;
+  }
   return state === "backing-off"
     ? "ended, is started again"
     : state.replace("-", " ");

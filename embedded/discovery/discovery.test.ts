@@ -29,7 +29,9 @@ async function serve(
 ): Promise<string> {
   const port = await freePort();
   const server = createServer((request, response) => {
-    if (answers === "hang") return;
+    if (answers === "hang") {
+      return;
+    }
     const body = answers[request.url ?? ""];
     response
       .writeHead(body === undefined ? 404 : 200)

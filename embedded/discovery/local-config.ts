@@ -4,19 +4,19 @@ import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf } from "../../core/failure.ts";
 import type { FoundRunner } from "./runners.ts";
 
-export type Entry = {
+export interface Entry {
   readonly model_name: string;
   readonly provider_params: {
     readonly model: string;
     readonly api_base: string;
   };
   readonly model_info: { readonly mode: "chat" | "embedding" };
-};
+}
 
-export type Written = {
+export interface Written {
   readonly added: readonly Entry[];
   readonly known: readonly Entry[];
-};
+}
 
 const HEADING = ` The operator's own settings: they win over config/gateway.yaml.`;
 
@@ -30,10 +30,11 @@ export function addModels(
 ): Written {
   const document = open(path);
   const list = document.get("model_list");
-  if (list !== undefined && list !== null && !isSeq(list))
+  if (list !== undefined && list !== null && !isSeq(list)) {
     throw new Failure(
       `model_list in ${path} is no list: mend it, then run the command again.`,
     );
+  }
   const present = new Set(
     (isSeq(list) ? list.items : []).map((item) => keyOf(document, item)),
   );
@@ -41,9 +42,13 @@ export function addModels(
   const known = entries.filter((entry) => present.has(keyOfEntry(entry)));
   const added = entries.filter((entry) => !present.has(keyOfEntry(entry)));
   if (added.length > 0) {
-    if (isSeq(list))
-      for (const entry of added) list.add(document.createNode(entry));
-    else document.set("model_list", document.createNode(added));
+    if (isSeq(list)) {
+      for (const entry of added) {
+        list.add(document.createNode(entry));
+      }
+    } else {
+      document.set("model_list", document.createNode(added));
+    }
     writeDurably(path, document.toString({ lineWidth: 0 }), modeOf(path));
   }
   return { added, known };
@@ -67,7 +72,9 @@ function open(path: string): Document {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") {
+      throw error;
+    }
   }
   const lines = new LineCounter();
   const document: Document = parseDocument(text, {
@@ -75,18 +82,22 @@ function open(path: string): Document {
     prettyErrors: false,
   });
   const error = document.errors[0];
-  if (error !== undefined)
+  if (error !== undefined) {
     throw new Failure(
       `${path} line ${lines.linePos(error.pos[0]).line} is not valid YAML (${error.message}): mend it, then run the command again.`,
     );
+  }
   if (document.contents === null) {
     document.contents = document.createNode({});
-    if (text === "") document.commentBefore = HEADING;
+    if (text === "") {
+      document.commentBefore = HEADING;
+    }
   }
-  if (!isMap(document.contents))
+  if (!isMap(document.contents)) {
     throw new Failure(
       `${path} must hold a mapping such as "model_list:": mend it, then run the command again.`,
     );
+  }
   return document;
 }
 

@@ -4,7 +4,7 @@ import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 
 /** A local model runner that answered. */
-export type FoundRunner = {
+export interface FoundRunner {
   /** "Ollama", "LM Studio", … or the variable that names it. */
   readonly name: string;
   /** Its address without credentials, for people. */
@@ -13,14 +13,14 @@ export type FoundRunner = {
   readonly apiBase: string;
   readonly provider: "ollama" | "openai";
   readonly models: readonly string[];
-};
+}
 
-type Candidate = {
+interface Candidate {
   readonly name: string;
   readonly url: string;
   readonly apiBase?: string;
   readonly speaks: readonly ("ollama" | "openai")[];
-};
+}
 
 const USUAL: readonly Candidate[] = [
   { name: "Ollama", url: "http://127.0.0.1:11434", speaks: ["ollama"] },
@@ -79,10 +79,11 @@ function named(env: Environment): readonly Candidate[] {
 }
 
 function given(url: string): Candidate {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new Failure(
       `"${url}" is no address of a runner: write one such as http://192.168.1.10:11434.`,
     );
+  }
   return { name: "runner", url, speaks: ["ollama", "openai"] };
 }
 
@@ -93,7 +94,9 @@ async function ask(
   const base = candidate.url.replace(/\/+$/, "").replace(/\/v1$/, "");
   for (const dialect of candidate.speaks) {
     const models = await modelsOf(base, dialect, timeoutMs);
-    if (models === undefined) continue;
+    if (models === undefined) {
+      continue;
+    }
     const address = withoutCredentials(base);
     return {
       name: candidate.name,
@@ -116,7 +119,9 @@ async function modelsOf(
     const signal = AbortSignal.timeout(timeoutMs);
     const path = dialect === "ollama" ? "/api/tags" : "/v1/models";
     const answer = await askHttp(`${base}${path}`, { signal });
-    if (answer.status !== 200) return undefined;
+    if (answer.status !== 200) {
+      return undefined;
+    }
     const body: unknown = JSON.parse(answer.body);
     return dialect === "ollama"
       ? ollamaTags.parse(body).models.map(({ name }) => name)

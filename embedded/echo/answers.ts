@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 
-export type Message = {
+export interface Message {
   readonly role: string;
   readonly content?: unknown;
-};
+}
 
-export type EchoAnswer = {
+export interface EchoAnswer {
   readonly words: readonly string[];
   readonly finishReason: "stop" | "length";
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly delayMs: number;
-};
+}
 
 const LONGEST_DELAY_MS = 60_000;
 const DIMENSIONS = 64;
@@ -31,7 +31,9 @@ export function answerChat(
   let completionTokens = 0;
   for (const word of all) {
     const tokens = countTokens(word);
-    if (maxTokens !== undefined && completionTokens + tokens > maxTokens) break;
+    if (maxTokens !== undefined && completionTokens + tokens > maxTokens) {
+      break;
+    }
     completionTokens += tokens;
     words.push(word);
   }
@@ -67,8 +69,12 @@ export function embed(text: string): readonly number[] {
 
 /** The text of a message: a string, or the text parts of a list. */
 export function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
+  if (typeof content === "string") {
+    return content;
+  }
+  if (!Array.isArray(content)) {
+    return "";
+  }
   return content
     .map((part: unknown) =>
       typeof part === "object" &&
@@ -84,6 +90,8 @@ export function textOf(content: unknown): string {
 
 function delayAsked(text: string): number {
   const [, amount, unit] = /\[delay (\d{1,6})(ms|s)\]/.exec(text) ?? [];
-  if (amount === undefined) return 0;
+  if (amount === undefined) {
+    return 0;
+  }
   return Math.min(Number(amount) * (unit === "s" ? 1000 : 1), LONGEST_DELAY_MS);
 }

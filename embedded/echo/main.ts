@@ -17,7 +17,8 @@ process.stdout.on("error", () => undefined);
 process.stdout.write(
   `hearth echo (repeats what it is told, no model) on ${echo.address}\n`,
 );
-for (const signal of ["SIGTERM", "SIGINT"] as const)
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.once(signal, () => {
     void echo.close().then(() => process.exit(0));
   });
+}

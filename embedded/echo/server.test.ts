@@ -75,7 +75,9 @@ test("a stream has several chunks, its usage when asked for, and is recorded bef
     stream_options: { include_usage: true },
   });
   const chunks = [];
-  for await (const chunk of stream) chunks.push(chunk);
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+  }
   expect(calls()).toHaveLength(1);
   expect(chunks.length).toBeGreaterThan(4);
   expect(
@@ -138,8 +140,11 @@ test("a caller who leaves in the middle of a stream is not recorded as finished"
     },
     { signal: abort.signal },
   );
-  for await (const chunk of stream)
-    if (chunk.choices[0]?.delta.content !== "") break;
+  for await (const chunk of stream) {
+    if (chunk.choices[0]?.delta.content !== "") {
+      break;
+    }
+  }
   abort.abort();
   await new Promise((resolve) => setTimeout(resolve, 600));
   expect(() => calls()).toThrow("ENOENT");

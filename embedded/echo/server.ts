@@ -24,17 +24,17 @@ const embeddingBody = z.looseObject({
   encoding_format: z.enum(["float", "base64"]).optional(),
 });
 
-type Usage = {
+interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-};
+}
 
-export type EchoOptions = {
+export interface EchoOptions {
   readonly port: number;
   /** A file that gets one JSON line for each finished call, before the caller has the last byte. */
   readonly record?: string;
-};
+}
 
 /** An OpenAI-style server on loopback that repeats what it is told: chat (also streamed) and embeddings. */
 export async function startEcho(options: EchoOptions): Promise<{
@@ -57,7 +57,9 @@ export async function startEcho(options: EchoOptions): Promise<{
 
   server.post("/v1/chat/completions", async (request, reply) => {
     const parsed = chatBody.safeParse(request.body);
-    if (!parsed.success) return refuse(reply, 400, describe(parsed.error));
+    if (!parsed.success) {
+      return refuse(reply, 400, describe(parsed.error));
+    }
     const finish = begin(request, parsed.data.stream === true);
     const { messages, max_tokens, max_completion_tokens } = parsed.data;
     const answer = answerChat(
@@ -70,11 +72,12 @@ export async function startEcho(options: EchoOptions): Promise<{
       created: Math.floor(Date.now() / 1000),
       model: parsed.data.model,
     };
-    if (parsed.data.stream === true)
+    if (parsed.data.stream === true) {
       return stream(reply, head, answer, usage, {
         includeUsage: parsed.data.stream_options?.include_usage === true,
         finish,
       });
+    }
     await wait(answer.delayMs);
     finish(usage);
     return {
@@ -93,7 +96,9 @@ export async function startEcho(options: EchoOptions): Promise<{
 
   server.post("/v1/embeddings", (request, reply) => {
     const parsed = embeddingBody.safeParse(request.body);
-    if (!parsed.success) return refuse(reply, 400, describe(parsed.error));
+    if (!parsed.success) {
+      return refuse(reply, 400, describe(parsed.error));
+    }
     const finish = begin(request, false);
     const { input, encoding_format, model: asked } = parsed.data;
     const texts = typeof input === "string" ? [input] : input;
@@ -126,7 +131,9 @@ export async function startEcho(options: EchoOptions): Promise<{
     const given = request.headers["x-request-id"];
     const id = typeof given === "string" ? given : randomUUID();
     return (usage) => {
-      if (options.record === undefined) return;
+      if (options.record === undefined) {
+        return;
+      }
       const line = {
         id,
         started_at: started,
@@ -178,12 +185,18 @@ async function stream(
   const pause = answer.delayMs / Math.max(1, answer.words.length);
   send(choice({ role: "assistant", content: "" }));
   for (const word of answer.words) {
-    if (pause > 0) await wait(pause);
-    if (out.destroyed) return;
+    if (pause > 0) {
+      await wait(pause);
+    }
+    if (out.destroyed) {
+      return;
+    }
     send(choice({ content: word }));
   }
   send(choice({}, answer.finishReason));
-  if (how.includeUsage) send([], { usage });
+  if (how.includeUsage) {
+    send([], { usage });
+  }
   how.finish(usage);
   out.end("data: [DONE]\n\n");
 }

@@ -26,7 +26,9 @@ beforeEach(() => {
   file = join(checkout, "bin", "hearth.js");
   writeFileSync(file, "");
   symlinkSync("hearth.js", join(checkout, "bin", "link"));
-  for (const path of [checkout, join(checkout, "bin")]) chmodSync(path, 0o755);
+  for (const path of [checkout, join(checkout, "bin")]) {
+    chmodSync(path, 0o755);
+  }
   chmodSync(file, 0o644);
 });
 afterEach(() => place.remove());
@@ -102,12 +104,14 @@ test("the user is sudo's caller or the named one, and never root", () => {
   expect(findServiceUser("nobody", { SUDO_USER: "daemon" }).name).toBe(
     "nobody",
   );
-  for (const env of [{}, { SUDO_USER: "root" }])
+  for (const env of [{}, { SUDO_USER: "root" }]) {
     expect(() => findServiceUser(undefined, env)).toThrow(
       "the service does not run as root",
     );
-  for (const name of ["hearth-nowhere", "x;touch /tmp/x", "-u"])
+  }
+  for (const name of ["hearth-nowhere", "x;touch /tmp/x", "-u"]) {
     expect(() => findServiceUser(name, {})).toThrow("this machine has no user");
+  }
 });
 
 test("a service of a user's keeps its data in that user's home, not in root's", () => {

@@ -46,7 +46,10 @@ export function prepareAsUser(
     process.execPath,
     [join(checkout, "bin", "hearth.js"), "service", "install", "--prepare"],
     {
-      ...{ uid: user.uid, gid: user.gid, cwd: "/", encoding: "utf8" },
+      uid: user.uid,
+      gid: user.gid,
+      cwd: "/",
+      encoding: "utf8",
       stdio: ["ignore", "inherit", "pipe"],
       env: {
         HOME: user.home,
@@ -57,11 +60,12 @@ export function prepareAsUser(
       },
     },
   );
-  if (made.status !== 0 || !existsSync(plan.node))
+  if (made.status !== 0 || !existsSync(plan.node)) {
     throw new Failure([
       ...(made.error?.message ?? made.stderr).trim().split("\n").slice(-3),
       `user ${user.name} cannot install a release of ${checkout} in ${plan.home}: put the checkout where that user can read it, for example in /opt, or name another user with --user.`,
     ]);
+  }
 }
 
 /** The checkout, and what runs this command where that is a release. */
@@ -77,7 +81,9 @@ function checkCode(checkout: string): void {
     ]),
   };
   checkOnlyTrustedWrite(checkout, trusted);
-  if (projectRoot !== checkout) checkOnlyTrustedWrite(projectRoot, trusted);
+  if (projectRoot !== checkout) {
+    checkOnlyTrustedWrite(projectRoot, trusted);
+  }
 }
 
 /** An earlier version's service ran as root, on root's data: without it this one would start empty. */
@@ -86,12 +92,16 @@ function checkSameHome(
   plan: ServicePlan,
   installed: string,
 ): void {
-  if (!existsSync(installed)) return;
+  if (!existsSync(installed)) {
+    return;
+  }
   const unit = readFileSync(installed, "utf8");
   const before = /HEARTH_HOME(?:=|<\/key><string>)([^"<\n]+)/
     .exec(unit)?.[1]
     ?.replaceAll("%%", "%");
-  if (before === undefined || before === plan.home) return;
+  if (before === undefined || before === plan.home) {
+    return;
+  }
   throw new Failure(
     `the service that is installed keeps its data in ${before}, this one would in ${plan.home}: \`hearth service remove\`, then move the data there and give it to ${user.name} (docs/operate.md, "Starting at boot"), or keep the place with HEARTH_HOME=${before}.`,
   );

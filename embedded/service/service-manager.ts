@@ -18,7 +18,7 @@ import {
 } from "./unit-files.ts";
 
 /** What starts services at boot on this machine. */
-export type ServiceManager = {
+export interface ServiceManager {
   readonly name: "systemd" | "launchd";
   /** Where the file lies. */
   readonly path: string;
@@ -29,15 +29,15 @@ export type ServiceManager = {
   /** Stops it and takes the file away; false when there was none. */
   readonly remove: () => boolean;
   readonly status: () => ServiceStatus;
-};
+}
 
-export type ServiceStatus = {
+export interface ServiceStatus {
   readonly installed: boolean;
   readonly running: boolean;
   readonly atBoot: boolean;
   /** The manager's own words. */
   readonly words: string;
-};
+}
 
 type Run = (
   program: string,
@@ -74,14 +74,17 @@ function systemd(system: boolean, run: Run): ServiceManager {
     path,
     fileFor: systemdUnit,
     install: (plan) => {
-      if (!existsSync("/run/systemd/system"))
+      if (!existsSync("/run/systemd/system")) {
         throw new Failure(
           "systemd does not run this machine: `hearth service install --print` prints the unit, to be put where it does.",
         );
+      }
       putFile(path, systemdUnit(plan));
       mustSucceed(tell("daemon-reload"), "systemctl daemon-reload");
       mustSucceed(tell("enable", "--now", UNIT_NAME), "systemctl enable --now");
-      if (system) return [];
+      if (system) {
+        return [];
+      }
       // Without it a user's services begin at the first sign-in and end with the last.
       const { username } = userInfo();
       return run("loginctl", ["enable-linger", username]).ok
@@ -91,7 +94,9 @@ function systemd(system: boolean, run: Run): ServiceManager {
           ];
     },
     remove: () => {
-      if (!existsSync(path)) return false;
+      if (!existsSync(path)) {
+        return false;
+      }
       mustSucceed(
         tell("disable", "--now", UNIT_NAME),
         "systemctl disable --now",
@@ -134,7 +139,9 @@ function launchd(system: boolean, run: Run): ServiceManager {
           ];
     },
     remove: () => {
-      if (!existsSync(path)) return false;
+      if (!existsSync(path)) {
+        return false;
+      }
       run("launchctl", ["bootout", target]);
       rmSync(path);
       return true;
@@ -150,7 +157,9 @@ function launchd(system: boolean, run: Run): ServiceManager {
 }
 
 function putFile(path: string, text: string): void {
-  if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+  if (existsSync(path) && readFileSync(path, "utf8") === text) {
+    return;
+  }
   try {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text, { mode: 0o644 });
@@ -160,10 +169,11 @@ function putFile(path: string, text: string): void {
 }
 
 function mustSucceed({ ok, output }: ReturnType<Run>, command: string): void {
-  if (!ok)
+  if (!ok) {
     throw new Failure(
       `${command} failed (${output === "" ? "it said nothing" : output}): mend that, then run the command again.`,
     );
+  }
 }
 
 function runProgram(program: string, args: readonly string[]) {

@@ -2,13 +2,13 @@ import { spawnSync } from "node:child_process";
 import { Failure } from "../../core/failure.ts";
 
 /** The user that a service for the whole machine runs as. */
-export type ServiceUser = {
+export interface ServiceUser {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
   /** Home directory of the user. */
   readonly home: string;
-};
+}
 
 /** The named user, else the one who called sudo. Root is rejected: what a service runs must not own the machine. */
 export function findServiceUser(
@@ -16,19 +16,22 @@ export function findServiceUser(
   env: Readonly<Record<string, string | undefined>>,
 ): ServiceUser {
   const name = asked ?? env["SUDO_USER"];
-  if (name === undefined || name === "" || name === "root")
+  if (name === undefined || name === "" || name === "root") {
     throw new Failure(
       "the service does not run as root: name an ordinary user with --user, for example `useradd --create-home hearth`, then `hearth service install --user hearth`.",
     );
+  }
   const user = /^[\w.][\w.-]*\$?$/.test(name) ? lookUp(name) : undefined;
-  if (user === undefined)
+  if (user === undefined) {
     throw new Failure(
       `this machine has no user "${name}": create it (useradd --create-home NAME), or name another with --user.`,
     );
-  if (user.uid === 0)
+  }
+  if (user.uid === 0) {
     throw new Failure(
       `user "${name}" is root by another name: name an ordinary user with --user.`,
     );
+  }
   return user;
 }
 
@@ -44,12 +47,16 @@ function lookUp(name: string): ServiceUser | undefined {
 
 /** The group that a user has alone, where the system gives each user one; undefined where others are in it. */
 export function privateGroupOf(user: string): number | undefined {
-  if (printed("id", ["-gn", user]) !== user) return undefined;
+  if (printed("id", ["-gn", user]) !== user) {
+    return undefined;
+  }
   const members = printed("getent", ["group", user])?.split(":")[3];
   const others = members
     ?.split(",")
     .filter((name) => !["", user].includes(name));
-  if (others === undefined || others.length > 0) return undefined;
+  if (others === undefined || others.length > 0) {
+    return undefined;
+  }
   return Number(printed("id", ["-g", user]));
 }
 

@@ -71,10 +71,11 @@ function analyze(unit: string, ...words: readonly string[]) {
     [...words, path],
     { encoding: "utf8" },
   );
-  if (error !== undefined)
+  if (error !== undefined) {
     throw new Error(
       `systemd-analyze does not run (${error.message}): apt-get install systemd`,
     );
+  }
   return { status, stdout, stderr };
 }
 
@@ -148,9 +149,13 @@ test("the property list is well formed, whatever a path holds", () => {
   );
   const names = [...plist.matchAll(/<(\/?)([a-z]+)(\/?)(?: [^>]*)?>/g)];
   const open: string[] = [];
-  for (const [, closes, name = "", empty] of names)
-    if (closes === "/") expect(open.pop()).toBe(name);
-    else if (empty === "") open.push(name);
+  for (const [, closes, name = "", empty] of names) {
+    if (closes === "/") {
+      expect(open.pop()).toBe(name);
+    } else if (empty === "") {
+      open.push(name);
+    }
+  }
   expect(open).toEqual([]);
 });
 

@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { Failure } from "../../core/failure.ts";
 
 /** Users and groups that may write a file which root runs. */
-export type Trusted = {
+export interface Trusted {
   readonly users: ReadonlySet<number>;
   readonly groups: ReadonlySet<number>;
-};
+}
 
 /** Git's own files are not run. */
 const SKIPPED = ".git";
@@ -21,7 +21,9 @@ export function checkOnlyTrustedWrite(path: string, trusted: Trusted): void {
       // In a sticky directory, such as /tmp, only owners replace what is theirs.
       return (stats.mode & STICKY) === 0 && isWritable(stats, trusted);
     }) ?? findWritable(directory, trusted);
-  if (found === undefined) return;
+  if (found === undefined) {
+    return;
+  }
   throw new Failure(
     `other users can change ${found}, and a service that root installs would run what they write: \`chown -R\` ${directory} to root or to your user and \`chmod -R go-w\` it, or use a checkout that only you can write to.`,
   );
@@ -34,20 +36,32 @@ function ancestorsOf(directory: string): readonly string[] {
 
 function findWritable(path: string, trusted: Trusted): string | undefined {
   const stats = lstatSync(path);
-  if (isWritable(stats, trusted)) return path;
-  if (!stats.isDirectory()) return undefined;
+  if (isWritable(stats, trusted)) {
+    return path;
+  }
+  if (!stats.isDirectory()) {
+    return undefined;
+  }
   for (const name of readdirSync(path)) {
-    if (name === SKIPPED) continue;
+    if (name === SKIPPED) {
+      continue;
+    }
     const found = findWritable(join(path, name), trusted);
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      return found;
+    }
   }
   return undefined;
 }
 
 function isWritable(stats: Stats, { users, groups }: Trusted): boolean {
   const { uid, gid, mode } = stats;
-  if (!users.has(uid)) return true;
+  if (!users.has(uid)) {
+    return true;
+  }
   // The mode of a symbolic link means nothing.
-  if (stats.isSymbolicLink()) return false;
+  if (stats.isSymbolicLink()) {
+    return false;
+  }
   return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !groups.has(gid));
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
 
 /** What a service manager needs to know to start Hearth at boot. All paths absolute. */
-export type ServicePlan = {
+export interface ServicePlan {
   readonly node: string;
   /** Of this checkout. */
   readonly project: string;
@@ -12,7 +12,7 @@ export type ServicePlan = {
   readonly settings: Readonly<Record<string, string>>;
   /** The user it runs as when root installs it for the whole machine; undefined for a service of one user's own. */
   readonly user: string | undefined;
-};
+}
 
 export const UNIT_NAME = "hearth.service";
 export const LAUNCHD_LABEL = "org.hearth.supervisor";
@@ -43,7 +43,9 @@ export function plainSettingsOf(
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) => {
-      if (value === undefined || value === "") return [];
+      if (value === undefined || value === "") {
+        return [];
+      }
       const isPlain =
         PLAIN_SETTINGS.includes(name) ||
         /_(KEY|PASSWORD|TOKEN|SECRET|URL)_FILE$/.test(name);
@@ -115,11 +117,9 @@ export function systemdUnit(plan: ServicePlan): string {
   const { project, home, user } = plan;
   // The service's own shell opens the log: root would follow a link there, too.
   const command = [
-    ...[
-      "/bin/sh",
-      "-c",
-      'exec "$0" "$@" >>"$HEARTH_HOME/logs/supervisor.log" 2>&1',
-    ],
+    "/bin/sh",
+    "-c",
+    'exec "$0" "$@" >>"$HEARTH_HOME/logs/supervisor.log" 2>&1',
     ...commandOf(plan),
   ];
   return `[Unit]

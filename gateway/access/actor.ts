@@ -59,25 +59,29 @@ export async function actorFor(
   route: RouteName,
   rule: Rule,
 ): Promise<Actor> {
-  if (caller.kind === "master") return masterActor(caller.userId, headers);
+  if (caller.kind === "master") {
+    return masterActor(caller.userId, headers);
+  }
   if (
     !keyAllowsRoute(caller, rule, route.slice(route.indexOf(" ") + 1)) &&
     rule.kind !== "any"
-  )
+  ) {
     throw new CallError(
       "permission_denied",
       `This key may not use ${route}: its key_type or allowed_routes leave it out.`,
     );
+  }
   const actor = await keyActor(pool, caller);
   const part = {
     adminOfATeam: [...actor.teams.values()].includes("admin"),
     memberOfATeam: actor.teams.size > 0,
   };
-  if (!mayUseRoute(rule, actor.role, part))
+  if (!mayUseRoute(rule, actor.role, part)) {
     throw new CallError(
       "permission_denied",
       `The role ${actor.role} may not use ${route}: it is for ${whoMay(rule)}.`,
     );
+  }
   return actor;
 }
 
@@ -103,7 +107,9 @@ interface Parts {
 }
 
 function withinOf({ team, organization }: KeyCaller): Within | null {
-  if (team !== null) return { team_id: team.id };
+  if (team !== null) {
+    return { team_id: team.id };
+  }
   return organization === null ? null : { organization_id: organization.id };
 }
 
@@ -123,7 +129,9 @@ async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
     heldBackBy: heldBackBy(caller),
     within: withinOf(caller),
   };
-  if (userId === null) return { ...EMPTY, ...own, role };
+  if (userId === null) {
+    return { ...EMPTY, ...own, role };
+  }
   const [parts] = await query<Parts>(pool, PARTS, [
     userId,
     team?.id,
@@ -178,7 +186,9 @@ function heldBackBy(caller: KeyCaller): Actor["heldBackBy"] {
     allowedRoutes.length > 0 ||
     tags.length > 0 ||
     expires !== null;
-  if (isLimited) return "limits";
+  if (isLimited) {
+    return "limits";
+  }
   return caller.keyType === "default" ? "nothing" : "key_type";
 }
 

@@ -13,32 +13,38 @@ export async function authenticate(
   headers: IncomingHttpHeaders,
 ): Promise<Caller> {
   const credential = readKey(headers);
-  if (credential === null || credential === "")
+  if (credential === null || credential === "") {
     throw new CallError(
       "no_key",
       "No API key was sent. Send it as `Authorization: Bearer sk-…`.",
     );
+  }
   const token = hashKey(credential);
-  if (isMasterKey(gateway, token)) return masterCaller(gateway);
-  if (!credential.startsWith("sk-"))
+  if (isMasterKey(gateway, token)) {
+    return masterCaller(gateway);
+  }
+  if (!credential.startsWith("sk-")) {
     throw new CallError(
       "malformed_key",
       "The API key is malformed: virtual keys begin with `sk-`.",
     );
+  }
   const caller = await findKey(gateway, token);
-  if (caller === null)
+  if (caller === null) {
     throw new CallError(
       "unknown_key",
       `The API key ending in ${credential.slice(-4)} is not known here. Ask whoever runs this gateway for a new one.`,
     );
+  }
   refuseUnusable(caller, credential);
   return caller;
 }
 
 /** Who sent a request, as its route found out before its body was read. */
 export function callerOf({ caller }: FastifyRequest): Caller {
-  if (caller === null)
+  if (caller === null) {
     throw new Error("a route without a key asked for its caller");
+  }
   return caller;
 }
 
@@ -61,7 +67,9 @@ const masterHashes = new WeakMap<Secret, string>();
 /** Hashed once for each configuration: every call asks for it. */
 function hashOfMasterKey(masterKey: Secret): string {
   const known = masterHashes.get(masterKey);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const hash = hashKey(masterKey.reveal());
   masterHashes.set(masterKey, hash);
   return hash;
@@ -69,14 +77,19 @@ function hashOfMasterKey(masterKey: Secret): string {
 
 async function masterCaller(gateway: Gateway): Promise<Caller> {
   const user = gateway.callers.users.peek(MASTER_USER);
-  if (user !== undefined) return { kind: "master", userId: MASTER_USER, user };
+  if (user !== undefined) {
+    return { kind: "master", userId: MASTER_USER, user };
+  }
   // The master key works without the database: its user has limits only where somebody set them.
-  if (!gateway.database.ready())
+  if (!gateway.database.ready()) {
     return { kind: "master", userId: MASTER_USER, user: null };
+  }
   const found = await gateway.callers.users
     .find(MASTER_USER)
     .catch((error: unknown) => {
-      if (error instanceof DatabaseUnavailable) return null;
+      if (error instanceof DatabaseUnavailable) {
+        return null;
+      }
       throw error;
     });
   return { kind: "master", userId: MASTER_USER, user: found };
@@ -88,8 +101,12 @@ async function findKey(
   token: string,
 ): Promise<KeyCaller | null> {
   const known = gateway.callers.keys.peek(token);
-  if (known !== undefined) return known;
-  if (!gateway.database.ready()) throw databaseUnavailable();
+  if (known !== undefined) {
+    return known;
+  }
+  if (!gateway.database.ready()) {
+    throw databaseUnavailable();
+  }
   try {
     return await gateway.callers.keys.find(token);
   } catch (error) {
@@ -98,20 +115,23 @@ async function findKey(
 }
 
 function refuseUnusable(caller: KeyCaller, secret: string): void {
-  if (caller.expires !== null && caller.expires <= Date.now())
+  if (caller.expires !== null && caller.expires <= Date.now()) {
     throw new CallError(
       "expired_key",
       // A replaced secret opens its successor's row, and must not tell that one's name.
       `The API key ${keyName(secret)} expired at ${new Date(caller.expires).toISOString()}. Ask for a new one.`,
     );
-  if (caller.blocked)
+  }
+  if (caller.blocked) {
     throw new CallError(
       "blocked",
       `Key is blocked: ${caller.keyName}. Ask whoever runs this gateway to unblock it.`,
     );
-  if (caller.team?.blocked === true)
+  }
+  if (caller.team?.blocked === true) {
     throw new CallError(
       "blocked",
       `Team=${caller.team.id} is blocked. Ask whoever runs this gateway to unblock it.`,
     );
+  }
 }

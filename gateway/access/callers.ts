@@ -98,7 +98,9 @@ export function createCallers(
   const keys = createLookup({
     async load(token) {
       const key = await loadKey(pool, token);
-      if (key !== null) await prepare.key(key);
+      if (key !== null) {
+        await prepare.key(key);
+      }
       return key;
     },
     keepMs,
@@ -111,7 +113,9 @@ export function createCallers(
     createLookup({
       async load(id) {
         const payer = await loadPayer(pool, table, column, id);
-        if (payer !== null) await prepare.payer(`${kind}:${id}`, payer.limits);
+        if (payer !== null) {
+          await prepare.payer(`${kind}:${id}`, payer.limits);
+        }
         return payer;
       },
       keepMs,
@@ -150,11 +154,15 @@ export function createCallers(
           return tags.invalidate((_, name) => name === id);
         default:
           // A tier: whoever points to it.
-          for (const lookup of all) lookup.invalidate(() => true);
+          for (const lookup of all) {
+            lookup.invalidate(() => true);
+          }
       }
     },
     forgetAll() {
-      for (const lookup of all) lookup.invalidate(() => true);
+      for (const lookup of all) {
+        lookup.invalidate(() => true);
+      }
     },
   };
 }
@@ -236,7 +244,9 @@ interface ModelBudget {
 
 async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
   const [row] = await query<KeyRow>(pool, KEY_QUERY, [token]);
-  if (row === undefined) return null;
+  if (row === undefined) {
+    return null;
+  }
   return {
     kind: "key",
     token: row.token,

@@ -140,8 +140,9 @@ describe.runIf(redisServerHere())(
           })
         ).status;
       // Five of each, the least calls of a minute that count.
-      for (let failures = 0; failures < 10; failures++)
+      for (let failures = 0; failures < 10; failures++) {
         expect(await ask(one)).toBe(502);
+      }
       expect(await ask(one)).toBe(429);
       await expect.poll(() => ask(other), WITHIN).toBe(429);
     });

@@ -27,11 +27,14 @@ const BEARER = "bearer ";
 /** The credential of a request: Bearer, else the headers that other SDKs use, else whatever `authorization` holds. null when there is none. */
 export function readKey(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers;
-  if (authorization?.slice(0, BEARER.length).toLowerCase() === BEARER)
+  if (authorization?.slice(0, BEARER.length).toLowerCase() === BEARER) {
     return authorization.slice(BEARER.length).trim();
+  }
   for (const name of ["x-api-key", "api-key", "x-goog-api-key"]) {
     const value = headers[name];
-    if (typeof value === "string") return value.trim();
+    if (typeof value === "string") {
+      return value.trim();
+    }
   }
   return authorization ?? null;
 }

@@ -7,13 +7,16 @@ test("60,000 unknown ids evict no known one, and few of them are kept", async ()
   const lookup = createLookup({
     keepMs: 3_600_000,
     load: (id) => {
-      if (away) return Promise.reject(new DatabaseUnavailable("away"));
+      if (away) {
+        return Promise.reject(new DatabaseUnavailable("away"));
+      }
       return Promise.resolve(id === "known" ? { id } : null);
     },
   });
   await lookup.find("known");
-  for (let guess = 0; guess < 60_000; guess++)
+  for (let guess = 0; guess < 60_000; guess++) {
     await lookup.find(`guess-${guess}`);
+  }
   away = true;
   expect(lookup.peek("known")).toEqual({ id: "known" });
   expect(lookup.recall("guess-0")).toBeUndefined();

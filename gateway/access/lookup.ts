@@ -55,7 +55,9 @@ export function createLookup<Value>(options: {
   function evict(space: Map<string, Entry<Value>>, max: number): void {
     for (const oldest of space.keys()) {
       space.delete(oldest);
-      if (space.size <= max * 0.9) return;
+      if (space.size <= max * 0.9) {
+        return;
+      }
     }
   }
 
@@ -65,12 +67,16 @@ export function createLookup<Value>(options: {
     const [space, max] =
       value === null ? [absent, MAX_ABSENT] : [entries, MAX_ENTRIES];
     space.set(id, { value, checkedAt: now(), stale });
-    if (space.size > max) evict(space, max);
+    if (space.size > max) {
+      evict(space, max);
+    }
   }
 
   function ask(id: string): Promise<Value> {
     const running = loading.get(id);
-    if (running !== undefined) return running;
+    if (running !== undefined) {
+      return running;
+    }
     const heardOf = invalidations;
     const asked = load(id)
       .then((value) => {
@@ -102,25 +108,36 @@ export function createLookup<Value>(options: {
     async find(id) {
       const at = now();
       const entry = entryOf(id);
-      if (entry === undefined) return ask(id);
-      if (isFresh(entry, at)) return entry.value;
+      if (entry === undefined) {
+        return ask(id);
+      }
+      if (isFresh(entry, at)) {
+        return entry.value;
+      }
       const keepable = at - entry.checkedAt < keepMs;
       if (keepable && (away || !entry.stale)) {
-        if (!away || at >= retryAt) ask(id).catch(() => undefined);
+        if (!away || at >= retryAt) {
+          ask(id).catch(() => undefined);
+        }
         return entry.value;
       }
       try {
         return await ask(id);
       } catch (error) {
-        if (error instanceof DatabaseUnavailable && keepable)
+        if (error instanceof DatabaseUnavailable && keepable) {
           return entry.value;
+        }
         throw error;
       }
     },
     invalidate(concerns) {
-      for (const space of [entries, absent])
-        for (const [id, entry] of space)
-          if (concerns(entry.value, id)) entry.stale = true;
+      for (const space of [entries, absent]) {
+        for (const [id, entry] of space) {
+          if (concerns(entry.value, id)) {
+            entry.stale = true;
+          }
+        }
+      }
       invalidations++;
       loading.clear();
       // Only a database that is there announces changes.

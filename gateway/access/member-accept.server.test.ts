@@ -65,8 +65,9 @@ test("a team's admin adds a user and spends nothing of that user's, until the us
     keyOf("team-admin"),
   );
   const ofTeam = String(key);
-  for (const text of ["one", "two"])
+  for (const text of ["one", "two"]) {
     expect((await fixture.chat(ofTeam, text)).status).toBe(200);
+  }
   await expect.poll(fixture.differences).toEqual([]);
   expect(await spendOf("victim")).toBe(0);
 

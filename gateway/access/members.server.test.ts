@@ -70,8 +70,9 @@ describe("users of an organization", () => {
     const both = await made("both", ["own-team", "strange-team"]);
     expect(both).toMatchObject({ organization_id: null });
     keys.set("both", String(both["key"]));
-    for (const team of ["own-team", "strange-team"])
+    for (const team of ["own-team", "strange-team"]) {
       expect(await status("both", `/team/info?team_id=${team}`)).toBe(200);
+    }
   });
 
   test("are their admin's to change and delete", async () => {
@@ -100,20 +101,22 @@ describe("users of an organization", () => {
       auto_create_key: what === "a personal key",
       ...fields,
     });
-    if (what === "a personal key")
+    if (what === "a personal key") {
       await fixture.post(
         "/organization/member_add",
         { organization_id: "own-org", member: { user_id } },
         keyOf("org-admin"),
       );
+    }
     for (const [path, body] of [
       ["/user/update", { user_id, max_budget: 1 }],
       ["/user/delete", { user_ids: [user_id] }],
-    ] as const)
+    ] as const) {
       expect([path, await status("org-admin", path, body)]).toEqual([
         path,
         403,
       ]);
+    }
     expect(
       await fixture.get(`/user/info?user_id=${encodeURIComponent(user_id)}`),
     ).toMatchObject({ user_id });
@@ -136,8 +139,9 @@ describe("users of an organization", () => {
       ["/user/update", { user_id: "default_user_id", max_budget: 1 }],
       ["/user/delete", { user_ids: ["default_user_id"] }],
       ["/user/new", { user_id: "default_user_id", organizations: ["own-org"] }],
-    ] as const)
+    ] as const) {
       expect(await status("org-admin", path, body)).toBe(403);
+    }
   });
 
   test("include their admin, who has no rights on itself beyond", async () => {
@@ -169,8 +173,9 @@ test("a plain member of an organization sees its own teams there, its admin all 
       .toSorted();
   };
   expect(await teamsFor(String(plain["key"]))).toEqual(["own-team"]);
-  for (const key of [keyOf("org-admin"), undefined])
+  for (const key of [keyOf("org-admin"), undefined]) {
     expect(await teamsFor(key)).toEqual(["other-team", "own-team"]);
+  }
 });
 
 test.each([
@@ -233,8 +238,9 @@ test.each([
       shared,
     );
     expect(asItself.json).toMatchObject({ user_info: { user_id } });
-    for (const { text } of [added, seen, listed, asItself])
+    for (const { text } of [added, seen, listed, asItself]) {
       expect(text).not.toMatch(/12345|diary|strange-team/);
+    }
     const activity = await fixture.get(
       `/user/daily/activity?user_id=${id}`,
       keyOf(who),

@@ -20,13 +20,16 @@ export function authorizeModel(
   const name = resolveAlias(caller, requested);
   refuseUnlessAllowed(caller, name, requested);
   const group = gateway.catalog.find(name);
-  if (group === null) throw unknownModel(requested);
-  if (group.pending !== null)
+  if (group === null) {
+    throw unknownModel(requested);
+  }
+  if (group.pending !== null) {
     throw new CallError(
       "model_pending",
       `The model ${requested} is pending: set ${group.pending} where the gateway runs, then restart it.`,
       { param: "model" },
     );
+  }
   return group;
 }
 
@@ -45,7 +48,9 @@ export function mayUse(caller: Caller, name: string): boolean {
 
 /** Key and team can give models names of their own. */
 function resolveAlias(caller: Caller, requested: string): string {
-  if (caller.kind === "master") return requested;
+  if (caller.kind === "master") {
+    return requested;
+  }
   return (
     caller.aliases.get(requested) ??
     caller.team?.modelAliases.get(requested) ??
@@ -59,7 +64,9 @@ function refuseUnlessAllowed(
   requested: string,
 ): void {
   const denied = deniedBy(caller, name);
-  if (denied === null) return;
+  if (denied === null) {
+    return;
+  }
   const allowed =
     denied.models.length === 0 ? "none" : denied.models.join(", ");
   throw new CallError(
@@ -76,28 +83,34 @@ interface Denial {
 }
 
 function deniedBy(caller: Caller, name: string): Denial | null {
-  if (caller.kind === "master") return null;
+  if (caller.kind === "master") {
+    return null;
+  }
   const { models, team, organization, user } = caller;
-  if (!allows(models, name, team?.models))
+  if (!allows(models, name, team?.models)) {
     return { kind: "key_model_access_denied", whose: "This key is", models };
-  if (team !== null && !allows(team.models, name))
+  }
+  if (team !== null && !allows(team.models, name)) {
     return {
       kind: "team_model_access_denied",
       whose: `Team ${team.id} is`,
       models: team.models,
     };
-  if (organization !== null && !allows(organization.models, name))
+  }
+  if (organization !== null && !allows(organization.models, name)) {
     return {
       kind: "org_model_access_denied",
       whose: `Organization ${organization.id} is`,
       models: organization.models,
     };
-  if (team === null && user !== null && !allows(user.models, name))
+  }
+  if (team === null && user !== null && !allows(user.models, name)) {
     return {
       kind: "user_model_access_denied",
       whose: `User ${caller.userId} is`,
       models: user.models,
     };
+  }
   return null;
 }
 
@@ -107,11 +120,19 @@ export function allows(
   name: string,
   teamModels: readonly string[] = [],
 ): boolean {
-  if (models.length === 0) return true;
+  if (models.length === 0) {
+    return true;
+  }
   return models.some((model) => {
-    if (model === NO_MODELS) return false;
-    if (ALL_MODELS.has(model) || model === name) return true;
-    if (model === TEAM_MODELS) return allows(teamModels, name);
+    if (model === NO_MODELS) {
+      return false;
+    }
+    if (ALL_MODELS.has(model) || model === name) {
+      return true;
+    }
+    if (model === TEAM_MODELS) {
+      return allows(teamModels, name);
+    }
     return model.endsWith("*") && name.startsWith(model.slice(0, -1));
   });
 }

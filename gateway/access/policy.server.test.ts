@@ -23,8 +23,11 @@ test("an admin may use every route, a viewer changes nothing and calls nothing",
     for (const viewer of [
       "proxy_admin_viewer",
       "internal_user_viewer",
-    ] as const)
-      if (changes) expect(rule.reach[viewer]).toBe("none");
+    ] as const) {
+      if (changes) {
+        expect(rule.reach[viewer]).toBe("none");
+      }
+    }
     expect(whoMay(rule)).toContain("proxy_admin");
     expect(mayUseRoute(rule, "proxy_admin", NO_TEAM)).toBe(true);
     expect(
@@ -95,8 +98,9 @@ describe("over HTTP", () => {
       "key-team-user": { team_id: "own", user_id: "team-user" },
       "key-strange": { team_id: "strange" },
       "key-other": { user_id: "somebody-else" },
-    }))
+    })) {
       keys.set(id, await fixture.makeKey({ ...fields, key_alias: id }));
+    }
   });
 
   afterAll(() => fixture?.stop());
@@ -281,8 +285,9 @@ describe("over HTTP", () => {
       ["/key/generate", {}],
       ["/key/update", { key: limited, max_budget: 9 }],
       ["/key/regenerate", { key: limited, max_budget: 9 }],
-    ] as const)
+    ] as const) {
       expect(await status(limited, "POST", path, body)).toBe(403);
+    }
     expect(
       await status("internal_user", "POST", "/key/update", {
         key: limited,
@@ -295,8 +300,9 @@ describe("over HTTP", () => {
     for (const [who, body] of [
       ["internal_user", { organization_id: "org" }],
       ["org_admin", { organization_id: "org", team_id: "strange" }],
-    ] as const)
+    ] as const) {
       expect(await status(who, "POST", "/key/generate", body)).toBe(403);
+    }
   });
 
   test("lists show each its own", async () => {

@@ -245,9 +245,13 @@ export function mayUseRoute(
   role: Role,
   part: { readonly adminOfATeam: boolean; readonly memberOfATeam: boolean },
 ): boolean {
-  if (reach[role] !== "none") return true;
+  if (reach[role] !== "none") {
+    return true;
+  }
   // A viewer of everything changes nothing, whatever its teams are.
-  if (role === "proxy_admin_viewer") return false;
+  if (role === "proxy_admin_viewer") {
+    return false;
+  }
   return (
     (teamAdmin && part.adminOfATeam) ||
     (teamUser !== "never" && part.memberOfATeam)
@@ -265,10 +269,15 @@ export function whoMay({ reach, teamAdmin, teamUser }: Rule): string {
           ? `${role} for its own`
           : role,
     );
-  if (teamAdmin) roles.push("admin of its team");
-  if (teamUser === "always") roles.push("member of its team");
-  if (teamUser === "permitted")
+  if (teamAdmin) {
+    roles.push("admin of its team");
+  }
+  if (teamUser === "always") {
+    roles.push("member of its team");
+  }
+  if (teamUser === "permitted") {
     roles.push("member whose team_member_permissions name this route");
+  }
   return roles.length === 1
     ? (roles[0] ?? "")
     : `${roles.slice(0, -1).join(", ")} or ${roles.at(-1)}`;
@@ -295,8 +304,12 @@ export function keyAllowsRoute(
   { kind }: Rule,
   path: string,
 ): boolean {
-  if (!(KEY_TYPES.get(key.keyType) ?? []).includes(kind)) return false;
-  if (key.allowedRoutes.length === 0) return true;
+  if (!(KEY_TYPES.get(key.keyType) ?? []).includes(kind)) {
+    return false;
+  }
+  if (key.allowedRoutes.length === 0) {
+    return true;
+  }
   return key.allowedRoutes.some(
     (allowed) =>
       ROUTE_GROUPS.get(allowed)?.includes(kind) === true ||

@@ -20,15 +20,29 @@ export function reaches(
   path = "",
 ): boolean {
   const reach = rule.reach[actor.role];
-  if (reach === "all") return true;
-  if (actor.role === "proxy_admin_viewer") return false;
-  if (reach === "organization" && isOfOrganization(actor, object)) return true;
-  if (reach !== "none" && isOwn(actor, rule, object)) return true;
+  if (reach === "all") {
+    return true;
+  }
+  if (actor.role === "proxy_admin_viewer") {
+    return false;
+  }
+  if (reach === "organization" && isOfOrganization(actor, object)) {
+    return true;
+  }
+  if (reach !== "none" && isOwn(actor, rule, object)) {
+    return true;
+  }
   const part =
     object.teamId == null ? undefined : actor.teams.get(object.teamId);
-  if (part === undefined) return false;
-  if (rule.teamAdmin && part === "admin") return true;
-  if (rule.teamUser === "always") return true;
+  if (part === undefined) {
+    return false;
+  }
+  if (rule.teamAdmin && part === "admin") {
+    return true;
+  }
+  if (rule.teamUser === "always") {
+    return true;
+  }
   return (
     rule.teamUser === "permitted" &&
     object.userId === actor.userId &&
@@ -61,15 +75,17 @@ function isOfOrganization(actor: Actor, object: ObjectFacts): boolean {
  */
 function isOwn(actor: Actor, rule: Rule, object: ObjectFacts): boolean {
   const changes = rule.kind === "management";
-  if (!changes && object.token != null && object.token === actor.token)
+  if (!changes && object.token != null && object.token === actor.token) {
     return true;
+  }
   if (
     object.userId != null &&
     object.userId === actor.userId &&
     isWithin(actor, object) &&
     !(changes && object.teamId != null)
-  )
+  ) {
     return true;
+  }
   return (
     !changes &&
     object.organizationId != null &&
@@ -80,7 +96,9 @@ function isOwn(actor: Actor, rule: Rule, object: ObjectFacts): boolean {
 }
 
 function isWithin({ within }: Actor, object: ObjectFacts): boolean {
-  if (within === null) return true;
+  if (within === null) {
+    return true;
+  }
   return "team_id" in within
     ? object.teamId === within.team_id
     : object.organizationId === within.organization_id;
@@ -93,7 +111,9 @@ export function refuseUnlessReached(
   object: ObjectFacts,
   path = "",
 ): void {
-  if (!reaches(actor, rule, object, path)) throw outOfReach(rule, object.what);
+  if (!reaches(actor, rule, object, path)) {
+    throw outOfReach(rule, object.what);
+  }
 }
 
 export function outOfReach(rule: Rule, what: string): CallError {

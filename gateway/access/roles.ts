@@ -25,7 +25,9 @@ export function outranks(one: Role, other: Role): boolean {
 
 /** What is left of a role on a key that others can take over: it reaches everything no more. */
 export function roleOfSharedKey(role: Role): Role {
-  if (role === "proxy_admin") return "internal_user";
+  if (role === "proxy_admin") {
+    return "internal_user";
+  }
   return role === "proxy_admin_viewer" ? "internal_user_viewer" : role;
 }
 

@@ -170,11 +170,12 @@ test("the policy gives every route to the roles of the table, and the server has
   expect(ROUTES.map(({ name }) => name).sort()).toEqual(
     [...ROUTE_NAMES].sort(),
   );
-  for (const name of ROUTE_NAMES)
+  for (const name of ROUTE_NAMES) {
     expect([
       name,
       roles.filter((role) => mayUseRoute(ruleOf(name), role, NO_TEAM)),
     ]).toEqual([name, whoByTable(name)]);
+  }
 });
 
 let fixture: AdminFixture;
@@ -209,26 +210,30 @@ test.each(BY_NAME)(
   "%s is for its roles at all its addresses, and tells others whom it is for",
   async (name, route) => {
     const may = whoByTable(name);
-    for (const path of pathsOf(route))
+    for (const path of pathsOf(route)) {
       for (const role of roles) {
         const { status, json } = await ask(route, path, keys.get(role));
         const { message } = json["error"] ?? {};
         const refusal = `The role ${role} may not use ${name}: it is for ${whoMay(ruleOf(name))}.`;
-        if (may.includes(role)) expect(message).not.toBe(refusal);
-        else
+        if (may.includes(role)) {
+          expect(message).not.toBe(refusal);
+        } else {
           expect([path, role, status, message]).toEqual([
             path,
             role,
             403,
             refusal,
           ]);
+        }
       }
+    }
   },
 );
 
 test.each(BY_NAME)("%s answers nobody without a key", async (_, route) => {
-  for (const path of pathsOf(route))
+  for (const path of pathsOf(route)) {
     expect([path, (await ask(route, path, "")).status]).toEqual([path, 401]);
+  }
 });
 
 const PROMPT = { messages: [{ role: "user", content: "hello" }] };

@@ -181,8 +181,9 @@ const OPEN = ADMIN_ROUTES.map(({ name }) => name).filter((name) => {
 async function ask(name: RouteName, who: string, given: Asked) {
   const [method = "", pattern = ""] = name.split(" ");
   const path = pattern.replace(":key", strangeKey);
-  if (method !== "GET")
+  if (method !== "GET") {
     return fixture.request(method, path, given, keys.get(who));
+  }
   const query = new URLSearchParams(given as Record<string, string>).toString();
   return fixture.request(method, `${path}?${query}`, undefined, keys.get(who));
 }
@@ -208,7 +209,9 @@ test.each(LIMITED)(
   async (who) => {
     for (const name of OPEN) {
       const strange = STRANGE[name];
-      if (strange === undefined) continue;
+      if (strange === undefined) {
+        continue;
+      }
       const { status, json } = await ask(name, who, strange());
       expect([name, status]).toEqual([name, 403]);
       expect(json).toMatchObject({ error: { type: "permission_denied" } });
@@ -231,35 +234,40 @@ test.each(Object.keys(LISTS) as RouteName[])(
   "%s shows what is strange to those who see everything alone",
   async (name) => {
     for (const asked of LISTS[name]?.() ?? []) {
-      for (const who of ["proxy_admin", "proxy_admin_viewer"])
+      for (const who of ["proxy_admin", "proxy_admin_viewer"]) {
         expect([who, asked, await shows(who, name, asked)]).toEqual([
           who,
           asked,
           true,
         ]);
-      for (const who of LIMITED)
+      }
+      for (const who of LIMITED) {
         expect([who, asked, await shows(who, name, asked)]).toEqual([
           who,
           asked,
           false,
         ]);
+      }
     }
   },
 );
 
 test.each(LIMITED)("%s sees nothing strange where nobody is", async (who) => {
-  for (const [name, asked] of Object.entries(OF_NOBODY))
+  for (const [name, asked] of Object.entries(OF_NOBODY)) {
     expect([name, await shows(who, name as RouteName, asked)]).toEqual([
       name,
       false,
     ]);
+  }
 });
 
 test("a viewer reads the strange, and changes nothing", async () => {
   const viewer: Role = "proxy_admin_viewer";
   for (const name of OPEN) {
     const strange = STRANGE[name];
-    if (strange === undefined) continue;
+    if (strange === undefined) {
+      continue;
+    }
     const { status } = await ask(name, viewer, strange());
     expect([name, status]).toEqual([
       name,

@@ -62,12 +62,13 @@ test("keys are made for one's people, and not for those among them who have more
     status(who, "/key/generate", { team_id: "own-team", user_id });
   expect(await forUser("team-admin", "member")).toBe(200);
   expect(await forUser("org-admin", "member")).toBe(200);
-  for (const user_id of ["boss", "org-admin"])
+  for (const user_id of ["boss", "org-admin"]) {
     await fixture.post(
       "/team/member_add",
       { team_id: "own-team", member: { user_id } },
       keyOf("team-admin"),
     );
+  }
   expect(await forUser("team-admin", "boss")).toBe(403);
   expect(await forUser("team-admin", "org-admin")).toBe(403);
   expect(await forUser("org-admin", "boss")).toBe(403);
@@ -91,14 +92,16 @@ describe("a key that others can take over", () => {
     async (where) => {
       for (const user_id of ["boss", "viewer"]) {
         keys.set("shared", await fixture.makeKey({ ...where, user_id }));
-        for (const [path, body] of BOSS_ONLY)
+        for (const [path, body] of BOSS_ONLY) {
           expect([path, await status("shared", path, body)]).toEqual([
             path,
             403,
           ]);
+        }
       }
-      for (const [path, body] of BOSS_ONLY.slice(3))
+      for (const [path, body] of BOSS_ONLY.slice(3)) {
         expect([path, await status("boss", path, body)]).toEqual([path, 200]);
+      }
     },
   );
 
@@ -151,14 +154,16 @@ describe("a key that others can take over", () => {
       ["/key/delete", { keys: [personal] }],
       ["/key/generate", {}],
       ["/key/generate", { team_id: null }],
-    ] as const)
+    ] as const) {
       expect([path, await status("shared", path, body)]).toEqual([path, 403]);
+    }
     const list = await fixture.get("/key/list?size=100", shared);
     const own = await fixture.get("/key/list?size=100", personal);
     expect(list["keys"]).not.toContain(hashKey(elsewhere));
     expect(list["keys"]).toContain(hashKey(shared));
-    for (const key of [personal, shared, elsewhere])
+    for (const key of [personal, shared, elsewhere]) {
       expect(own["keys"]).toContain(hashKey(key));
+    }
     const logs = await fixture.get("/spend/logs", shared);
     expect(logs).toMatchObject([{ team_id: "own-team" }]);
     expect(await fixture.get("/spend/logs", personal)).toHaveLength(3);
@@ -200,8 +205,12 @@ describe("a key that others can take over", () => {
     expect(await status("org-admin", info("strange-org"))).toBe(200);
     expect(await status("shared", info("own-org"))).toBe(200);
     expect(await status("shared", "/team/info?team_id=own-team")).toBe(200);
-    for (const path of [info("strange-org"), "/team/info?team_id=strange-team"])
+    for (const path of [
+      info("strange-org"),
+      "/team/info?team_id=strange-team",
+    ]) {
       expect([path, await status("shared", path)]).toEqual([path, 403]);
+    }
     await fixture.request("DELETE", "/organization/member_delete", {
       organization_id: "strange-org",
       user_id: "org-admin",
@@ -225,12 +234,13 @@ test("a restricted key makes, changes and renews no key but itself", async () =>
       ["/key/update", { key: other, metadata: {} }],
       ["/key/regenerate", { key: other }],
       ["/key/regenerate", { key, key_type: "default" }],
-    ] as const)
+    ] as const) {
       expect([
         restriction,
         path,
         await status("restricted", path, body),
       ]).toEqual([restriction, path, 403]);
+    }
     expect(await status("restricted", "/key/regenerate", { key })).toBe(200);
   }
 });
@@ -253,12 +263,13 @@ test("a restricted key makes no key of its team that is not", async () => {
   ] as const) {
     const asking = { user_id: who, ...made, ...restriction };
     keys.set("restricted", await fixture.makeKey(asking));
-    for (const path of ["/key/service-account/generate", "/key/generate"])
+    for (const path of ["/key/service-account/generate", "/key/generate"]) {
       expect([who, path, await status("restricted", path, made)]).toEqual([
         who,
         path,
         403,
       ]);
+    }
   }
 });
 
@@ -289,12 +300,13 @@ test("a team admin's key for management alone looks after the keys of its team, 
     ["/key/generate", {}, 403],
     ["/key/generate", { team_id: "strange-team" }, 403],
     ["/key/regenerate", { key }, 200],
-  ] as const)
+  ] as const) {
     expect([path, body, await status("manager", path, body)]).toEqual([
       path,
       body,
       expected,
     ]);
+  }
 });
 
 test("who may not unblock a key does not unblock it by changing or renewing it", async () => {
@@ -308,11 +320,12 @@ test("who may not unblock a key does not unblock it by changing or renewing it",
     ["/key/update", { key, blocked: false, max_budget: null, duration: null }],
     ["/key/update", { key, blocked: null }],
     ["/key/regenerate", { key, blocked: false }],
-  ] as const)
+  ] as const) {
     expect([path, await status("blocked-one", path, body)]).toEqual([
       path,
       403,
     ]);
+  }
   const resets = { key: unblocked, blocked: null, tags: null };
   expect(await status("blocked-one", "/key/update", resets)).toBe(200);
   expect(

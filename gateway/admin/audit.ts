@@ -48,7 +48,9 @@ export async function auditDone(
   try {
     await audit(pool, name, action, objectType, objectId, null, after);
   } catch (error) {
-    if (!(error instanceof DatabaseUnavailable)) throw error;
+    if (!(error instanceof DatabaseUnavailable)) {
+      throw error;
+    }
     gateway.log.warn(
       { actor: name, action, objectType, objectId, after },
       "the database is away: this is not in the audit log",

@@ -11,10 +11,13 @@ export function checkInput<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
 ): z.output<Schema> {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new CallError("invalid_request", "The body must be a JSON object.");
+  }
   const result = schema.safeParse(value);
-  if (!result.success) throw invalidField(result.error);
+  if (!result.success) {
+    throw invalidField(result.error);
+  }
   refuseUnknownFields(schema, value);
   return result.data;
 }

@@ -83,7 +83,9 @@ test("the guide names every field of LiteLLM's, and what to do instead", () => {
   );
   for (const { field, instead } of LITELLM_FIELDS) {
     expect(guide).toContain(`\`${field}\``);
-    if (instead !== null) expect(guide).toContain(instead);
+    if (instead !== null) {
+      expect(guide).toContain(instead);
+    }
   }
 });
 

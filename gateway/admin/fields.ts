@@ -10,8 +10,9 @@ export const name = z
   .max(256, "it may have at most 256 characters")
   .superRefine((text, context) => {
     const fault = faultOfName(text);
-    if (fault !== null)
+    if (fault !== null) {
       context.addIssue({ code: "custom", message: `it ${fault}` });
+    }
   });
 /** An id that is part of other names: a slash would make two of them one. */
 export const plainName = name.regex(/^[^/]*$/, "it must not contain a slash");
@@ -40,7 +41,9 @@ export const moment = z.iso.datetime({
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`. */
 export const duration = z.string().superRefine((text, context) => {
   const parsed = parseDuration(text);
-  if (!parsed.ok) context.addIssue({ code: "custom", message: parsed.error });
+  if (!parsed.ok) {
+    context.addIssue({ code: "custom", message: parsed.error });
+  }
 });
 
 /** What limits any payer. */
@@ -59,11 +62,12 @@ function byModel<Value extends z.ZodType>(value: Value) {
   return z.record(z.string(), value).superRefine((given, context) => {
     for (const alias of Object.keys(given)) {
       const fault = faultOfName(alias);
-      if (fault !== null)
+      if (fault !== null) {
         context.addIssue({
           code: "custom",
           message: `a model's name ${fault}`,
         });
+      }
     }
   });
 }
@@ -83,7 +87,9 @@ export const modelBudgets = byModel(
       },
     )
     .transform((budget) => {
-      if (typeof budget === "number") return { budget_limit: budget };
+      if (typeof budget === "number") {
+        return { budget_limit: budget };
+      }
       return "budget_limit" in budget
         ? budget
         : {

@@ -39,12 +39,15 @@ export async function refuseWhileUsed(
       [id],
     );
     const count = found?.count ?? 0;
-    if (count > 0) users.push(`${count} ${noun}${count === 1 ? "" : "s"}`);
+    if (count > 0) {
+      users.push(`${count} ${noun}${count === 1 ? "" : "s"}`);
+    }
   }
-  if (users.length > 0)
+  if (users.length > 0) {
     throw new CallError(
       "invalid_request",
       `The ${of.noun} ${id} is in use by ${users.join(", ")}: give them another \`${column}\`, or none, before you delete it.`,
       { param: column },
     );
+  }
 }

@@ -37,15 +37,18 @@ async function orCallError<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof InstanceUnknown)
+    if (error instanceof InstanceUnknown) {
       throw new CallError("unknown_object", error.message);
-    if (error instanceof InstanceRunning)
+    }
+    if (error instanceof InstanceRunning) {
       throw new CallError("invalid_request", error.message);
-    if (error instanceof RedisAway)
+    }
+    if (error instanceof RedisAway) {
       throw new CallError(
         "limits_unavailable",
         "Redis is unavailable. Try again when it is back.",
       );
+    }
     throw error;
   }
 }

@@ -65,13 +65,16 @@ export function keyColumns(
   if (
     (fields.temp_budget_increase == null) !==
     (fields.temp_budget_expiry == null)
-  )
+  ) {
     throw new CallError(
       "invalid_request",
       "`temp_budget_increase` and `temp_budget_expiry` go together: send both, or neither.",
       { param: "temp_budget_expiry" },
     );
-  if (life === undefined) return fields;
+  }
+  if (life === undefined) {
+    return fields;
+  }
   const expires = life === null ? null : expiresAt(life, now);
   return { ...fields, expires: expires === null ? null : new Date(expires) };
 }
@@ -123,12 +126,13 @@ export async function refuseReplaced(
   const one = named.find((name) =>
     ended.some((row) => row.old_token === tokenOf(name)),
   );
-  if (one !== undefined)
+  if (one !== undefined) {
     throw new CallError(
       "unknown_object",
       `The secret ending in ${one.slice(-4)} was replaced and opens nothing any more. To stop the key itself, name it by its secret or hash of now: GET /key/info?key= with the former hash tells it.`,
       { param },
     );
+  }
 }
 
 /** The key that an argument names; throws 404, 403 when it is out of reach. */
@@ -148,12 +152,13 @@ async function findKey(from: Pool | Client, keyOrHash: string): Promise<Row> {
     return await findOne(from, KEY, { token });
   } catch (error) {
     // Never the key itself: sentences end up in logs.
-    if (error instanceof CallError)
+    if (error instanceof CallError) {
       throw new CallError(
         "unknown_object",
         `There is no key ending in ${keyOrHash.slice(-4)}. List those there are with GET /key/list.`,
         { param: "key" },
       );
+    }
     throw error;
   }
 }

@@ -50,10 +50,11 @@ test("keys are found by what one knows of them", async () => {
     ["anna.laptop", ["of-anna"]],
     ["kitchen", ["of-kitchen"]],
     ["_00", []],
-  ] as const)
+  ] as const) {
     expect(
       (await list(`search=${encodeURIComponent(search)}`)).aliases,
     ).toEqual(aliases);
+  }
 });
 
 test("each state has its keys, with the budget in force and the last use", async () => {
@@ -64,7 +65,9 @@ test("each state has its keys, with the budget in force and the last use", async
       user_id: "stateful",
       ...fields,
     });
-    if (spend > 0) await fixture.spend({ api_key: hashKey(key), spend });
+    if (spend > 0) {
+      await fixture.spend({ api_key: hashKey(key), spend });
+    }
     return key;
   };
   await make("s-fresh");

@@ -58,16 +58,20 @@ export async function refuseChanges(
     );
   }
   const after = { ...before, ...fields };
-  if (OWNER_FIELDS.some((field) => after[field] !== before[field]))
+  if (OWNER_FIELDS.some((field) => after[field] !== before[field])) {
     await refuseOwner(admin, after);
+  }
 }
 
 /** Throws 403 unless whoever asks may have keys with the user, the team and the organization of `key`, 404 for a team that is not there. */
 export async function refuseOwner(admin: Admin, key: Row): Promise<void> {
   const { token: _, ...facts } = await keyFacts(admin.pool, key);
-  if (facts.teamId !== null)
+  if (facts.teamId !== null) {
     await findOne(admin.pool, TEAM, { team_id: facts.teamId });
-  if (admin.reachesAll) return;
+  }
+  if (admin.reachesAll) {
+    return;
+  }
   admin.refuse({ ...facts, what: describeOwner(facts) });
   await refuseHolder(admin, facts);
 }
@@ -78,8 +82,12 @@ type Owner = Pick<
 >;
 
 function describeOwner({ userId, teamId, organizationId }: Owner): string {
-  if (teamId !== null) return `keys of team ${teamId}`;
-  if (organizationId !== null) return `keys of organization ${organizationId}`;
+  if (teamId !== null) {
+    return `keys of team ${teamId}`;
+  }
+  if (organizationId !== null) {
+    return `keys of organization ${organizationId}`;
+  }
   return userId === null ? "keys of nobody" : `keys of user ${userId}`;
 }
 
@@ -88,7 +96,9 @@ async function refuseHolder(
   { actor, pool }: Admin,
   { userId, teamId, organizationId }: Owner,
 ): Promise<void> {
-  if (userId === null || userId === actor.userId) return;
+  if (userId === null || userId === actor.userId) {
+    return;
+  }
   const [user] = await query<{
     readonly user_role: string;
     readonly in_team: boolean;
@@ -107,7 +117,7 @@ async function refuseHolder(
       actor.organizations.has(organizationId ?? "") ? organizationId : null,
     ],
   );
-  if (user === undefined || !(user.in_team || user.in_organization))
+  if (user === undefined || !(user.in_team || user.in_organization)) {
     throw new CallError(
       "permission_denied",
       teamId === null
@@ -115,14 +125,16 @@ async function refuseHolder(
         : `User ${userId} is not in team ${teamId}. Add it with POST /team/member_add.`,
       { param: "user_id" },
     );
+  }
   const { user_role: given, administers } = user;
   const role = roleWith(roleNamed(given), administers);
-  if (outranks(role, actor.role))
+  if (outranks(role, actor.role)) {
     throw new CallError(
       "permission_denied",
       `User ${userId} has more rights than this key: only somebody with the role ${role} may make keys for it.`,
       { param: "user_id" },
     );
+  }
 }
 
 /** A key's user is made where there is none. */
@@ -131,13 +143,16 @@ export async function makeHolder(
   client: Client,
   { user_id: userId }: KeyFields,
 ): Promise<void> {
-  if (userId != null)
+  if (userId != null) {
     await create(admin, client, USER, { user_id: userId }, true);
+  }
 }
 
 /** Whether the key that asks may not make or change such keys. */
 function isHeldBack({ actor, rule }: Admin, keys: readonly Row[]): boolean {
-  if (rule.reach[actor.role] === "organization") return false;
+  if (rule.reach[actor.role] === "organization") {
+    return false;
+  }
   switch (actor.heldBackBy) {
     case "nothing":
       return false;
@@ -157,24 +172,29 @@ export function refuseSpecialRights(
   fields: Row,
   before: Row = fields,
 ): void {
-  if (admin.reachesAll) return;
-  if (isHeldBack(admin, [before, { ...before, ...fields }]))
+  if (admin.reachesAll) {
+    return;
+  }
+  if (isHeldBack(admin, [before, { ...before, ...fields }])) {
     throw new CallError(
       "permission_denied",
       "This key has limits of its own, so it may not make or change keys: use one without, or ask an admin.",
     );
+  }
   const organization = fields["organization_id"] as string | null | undefined;
-  if (organization != null && !admin.actor.memberOf.has(organization))
+  if (organization != null && !admin.actor.memberOf.has(organization)) {
     throw new CallError(
       "permission_denied",
       `This key may not let organization ${organization} pay: only its members may.`,
       { param: "organization_id" },
     );
+  }
   const metadata = fields["metadata"] as Row | null | undefined;
-  if (metadata?.["allow_client_mock_response"] !== undefined)
+  if (metadata?.["allow_client_mock_response"] !== undefined) {
     throw new CallError(
       "permission_denied",
       "Only a proxy_admin may set metadata.allow_client_mock_response.",
       { param: "metadata" },
     );
+  }
 }

@@ -86,7 +86,9 @@ test.each(["itself", "its hash"])(
       expect(refused.error["message"]).toContain("was replaced");
       expect(JSON.stringify(refused)).not.toContain(former);
     }
-    for (const key of [now, other]) expect(await works(key)).toBe(true);
+    for (const key of [now, other]) {
+      expect(await works(key)).toBe(true);
+    }
   },
 );
 
@@ -96,11 +98,13 @@ test("a new secret without a grace period ends all former ones, with one it leav
     key: now,
     grace_period: "1h",
   });
-  for (const key of [former, now, String(third["key"])])
+  for (const key of [former, now, String(third["key"])]) {
     expect(await works(key)).toBe(true);
+  }
   const last = await fixture.post("/key/regenerate", { key: third["key"] });
-  for (const key of [former, now, String(third["key"])])
+  for (const key of [former, now, String(third["key"])]) {
     await expect.poll(() => works(key)).toBe(false);
+  }
   expect(await works(String(last["key"]))).toBe(true);
 });
 

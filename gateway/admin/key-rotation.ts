@@ -43,7 +43,9 @@ async function rotate(
   const old = await reachableKey(admin, admin.pool, key);
   const renewsItself =
     old["token"] === admin.actor.token && Object.keys(fields).length === 0;
-  if (!renewsItself) await refuseChanges(admin, old, fields);
+  if (!renewsItself) {
+    await refuseChanges(admin, old, fields);
+  }
   const secret = newSecret(newKey);
   await admin.gateway.ledger.flush();
   await ensurePartitions(admin.pool, [
@@ -133,12 +135,13 @@ async function openByOldSecret(
     token,
     valid_until: end,
   });
-  if (until === null)
+  if (until === null) {
     await query(
       client,
       "UPDATE rotated_keys SET valid_until = $2 WHERE token = $1 AND valid_until > $2",
       [token, end],
     );
+  }
 }
 
 const regenerate = adminRoute(

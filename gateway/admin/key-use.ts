@@ -43,8 +43,12 @@ export async function shownInUse(
 
 function stateOf(row: Row, now: number): KeyState {
   const { blocked, expires, spend, budget_in_force: budget } = row;
-  if (blocked === true) return "blocked";
-  if (expires instanceof Date && expires.getTime() <= now) return "expired";
+  if (blocked === true) {
+    return "blocked";
+  }
+  if (expires instanceof Date && expires.getTime() <= now) {
+    return "expired";
+  }
   return typeof budget === "number" && Number(spend) >= budget
     ? "over_budget"
     : "active";

@@ -31,7 +31,9 @@ const info = adminRoute(
 );
 
 function ownKey(admin: Admin): string {
-  if (admin.actor.token !== null) return admin.actor.token;
+  if (admin.actor.token !== null) {
+    return admin.actor.token;
+  }
   throw new CallError(
     "invalid_request",
     "`key` is missing: the master key is no virtual key. Name one, as itself or by its hash.",
@@ -50,9 +52,11 @@ const infoOfSeveral = adminRoute(
       [named],
     );
     const reachable: Row[] = [];
-    for (const row of rows)
-      if (reaches(admin.actor, admin.rule, await keyFacts(admin.pool, row)))
+    for (const row of rows) {
+      if (reaches(admin.actor, admin.rule, await keyFacts(admin.pool, row))) {
         reachable.push(row);
+      }
+    }
     const tokens = new Set(reachable.map((row) => row["token"]));
     return {
       key: keys.filter((_, at) => tokens.has(named[at])),
@@ -96,33 +100,46 @@ const listQuery = z.object({
 
 const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
   const filter = reachableKeys(admin);
-  if (asked.user_id !== undefined)
-    if (asked.include_team_keys)
+  if (asked.user_id !== undefined) {
+    if (asked.include_team_keys) {
       filter.and(
         "(user_id = ? OR team_id IN (SELECT team_id FROM team_members WHERE user_id = ?))",
         asked.user_id,
       );
-    else filter.and("user_id = ?", asked.user_id);
-  if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
-  if (asked.organization_id !== undefined)
+    } else {
+      filter.and("user_id = ?", asked.user_id);
+    }
+  }
+  if (asked.team_id !== undefined) {
+    filter.and("team_id = ?", asked.team_id);
+  }
+  if (asked.organization_id !== undefined) {
     filter.and(
       "(organization_id = ? OR team_id IN (SELECT team_id FROM teams WHERE organization_id = ?))",
       asked.organization_id,
     );
-  if (asked.key_hash !== undefined)
+  }
+  if (asked.key_hash !== undefined) {
     filter.and("token = ANY(?)", await tokensNow(admin.pool, [asked.key_hash]));
-  if (asked.key_alias !== undefined)
+  }
+  if (asked.key_alias !== undefined) {
     filter.and("key_alias = ?", asked.key_alias);
-  if (asked.search !== undefined) searchFor(filter, asked.search);
+  }
+  if (asked.search !== undefined) {
+    searchFor(filter, asked.search);
+  }
   const { page, size } = asked;
   const deleted = asked.status === "deleted";
-  if (asked.state !== undefined && deleted)
+  if (asked.state !== undefined && deleted) {
     throw new CallError(
       "invalid_request",
       "`state` is not right: deleted keys have none, so leave it out, or `status=deleted`.",
       { param: "state" },
     );
-  if (asked.state !== undefined) filter.and(IN_STATE[asked.state]);
+  }
+  if (asked.state !== undefined) {
+    filter.and(IN_STATE[asked.state]);
+  }
   const found = await readPage(
     admin.pool,
     deleted ? "deleted_keys" : "keys",
@@ -168,7 +185,9 @@ const aliases = adminRoute(
   async (admin, { page, size, search }) => {
     const filter = reachableKeys(admin);
     filter.and("key_alias IS NOT NULL");
-    if (search !== undefined) containing(filter, search, ["key_alias"]);
+    if (search !== undefined) {
+      containing(filter, search, ["key_alias"]);
+    }
     const found = await readPage(
       admin.pool,
       "keys",

@@ -119,12 +119,13 @@ test("deleted keys are gone, and history keeps them", async () => {
 });
 
 test("lists are filtered, sorted and paged", async () => {
-  for (const budget of [3, 1, 2])
+  for (const budget of [3, 1, 2]) {
     await fixture.makeKey({
       user_id: "lister",
       max_budget: budget,
       key_alias: `list-${budget}`,
     });
+  }
   const first = await fixture.get(
     "/key/list?user_id=lister&size=2&sort_by=max_budget&sort_order=asc&return_full_object=true",
   );

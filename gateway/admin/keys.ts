@@ -55,7 +55,9 @@ export async function insertKey(
 const spent = z.number().min(0, "a spend is at least 0 dollars").nullish();
 
 function refuseToSetSpend(admin: Admin): void {
-  if (admin.reachesAll) return;
+  if (admin.reachesAll) {
+    return;
+  }
   throw new CallError(
     "permission_denied",
     "Only a proxy_admin may set `spend`.",
@@ -76,7 +78,9 @@ function ownedFields(
   { actor, reachesAll }: Admin,
   fields: KeyFields,
 ): KeyFields {
-  if (reachesAll) return fields;
+  if (reachesAll) {
+    return fields;
+  }
   return {
     ...actor.within,
     ...fields,
@@ -91,11 +95,15 @@ const generate = adminRoute(
     const owned = ownedFields(admin, fields);
     refuseSpecialRights(admin, owned);
     await refuseOwner(admin, owned);
-    if (spend != null && spend > 0) refuseToSetSpend(admin);
+    if (spend != null && spend > 0) {
+      refuseToSetSpend(admin);
+    }
     const made = await transaction(admin.pool, (client) =>
       insertKey(admin, client, owned, key),
     );
-    if (spend != null && spend > 0) await setSpend(admin, KEY, made.row, spend);
+    if (spend != null && spend > 0) {
+      await setSpend(admin, KEY, made.row, spend);
+    }
     return shownWithSecret(admin, made);
   },
 );
@@ -104,12 +112,13 @@ const generateForService = adminRoute(
   "POST /key/service-account/generate",
   z.object({ ...keyFields, key: chosenKey.nullish(), team_id: name }),
   async (admin, { key, user_id: userId, ...fields }) => {
-    if (userId != null)
+    if (userId != null) {
       throw new CallError(
         "invalid_request",
         "`user_id` is not right: a service account's key belongs to its team, not to a user.",
         { param: "user_id" },
       );
+    }
     refuseSpecialRights(admin, fields);
     await findOne(admin.pool, TEAM, { team_id: fields.team_id });
     const facts = await keyFacts(admin.pool, fields);
@@ -136,13 +145,17 @@ async function updateKey(
 ): Promise<Row> {
   const before = await reachableKey(admin, admin.pool, key);
   await refuseChanges(admin, before, fields);
-  if (spend != null) refuseToSetSpend(admin);
+  if (spend != null) {
+    refuseToSetSpend(admin);
+  }
   const columns = keyColumns(fields, admin.now);
   const row = await transaction(admin.pool, async (client) => {
     await makeHolder(admin, client, fields);
     return change(admin, client, KEY, { token: before["token"] }, columns);
   });
-  if (spend != null) await setSpend(admin, KEY, row, spend);
+  if (spend != null) {
+    await setSpend(admin, KEY, row, spend);
+  }
   return { ...(await shownOne(admin, KEY, row)), key };
 }
 
@@ -184,28 +197,33 @@ const deleteKeys = adminRoute(
   "POST /key/delete",
   z.object({ keys: names.nullish(), key_aliases: names.nullish() }),
   async (admin, { keys, key_aliases: aliases }) => {
-    if ((keys ?? aliases) == null)
+    if ((keys ?? aliases) == null) {
       throw new CallError(
         "invalid_request",
         "`keys` is missing: send a list of keys or hashes, or `key_aliases`.",
         { param: "keys" },
       );
+    }
     return transaction(admin.pool, async (client) => {
       const found = await query<Row>(
         client,
         "SELECT * FROM keys WHERE token = ANY($1) OR key_alias = ANY($2) FOR UPDATE",
         [await tokensNow(client, keys ?? []), aliases ?? []],
       );
-      if (found.length === 0)
+      if (found.length === 0) {
         throw new CallError(
           "unknown_object",
           "None of these keys exist. List those there are with GET /key/list.",
           { param: keys == null ? "key_aliases" : "keys" },
         );
-      for (const row of found) admin.refuse(await keyFacts(client, row));
+      }
+      for (const row of found) {
+        admin.refuse(await keyFacts(client, row));
+      }
       await refuseReplaced(admin, client, "keys", keys ?? []);
-      for (const { token } of found)
+      for (const { token } of found) {
         await remove(admin, client, KEY, { token });
+      }
       return { deleted_keys: found.map(({ token }) => token) };
     });
   },

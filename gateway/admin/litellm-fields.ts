@@ -81,8 +81,14 @@ export const LITELLM_FIELDS: readonly {
 ].sort((one, other) => one.field.localeCompare(other.field));
 
 function isEmpty(value: unknown): boolean {
-  if (value === null || value === undefined) return true;
-  if (value === "" || value === 0 || value === false) return true;
-  if (typeof value !== "object") return false;
+  if (value === null || value === undefined) {
+    return true;
+  }
+  if (value === "" || value === 0 || value === false) {
+    return true;
+  }
+  if (typeof value !== "object") {
+    return false;
+  }
   return Object.keys(value).length === 0;
 }

@@ -15,8 +15,9 @@ afterAll(() => fixture?.stop());
 test("a user's teams and a team's members are in every row of theirs", async () => {
   const { get, post } = fixture;
   await post("/organization/new", { organization_id: "o1" });
-  for (const team_id of ["t1", "t2"])
+  for (const team_id of ["t1", "t2"]) {
     await post("/team/new", { team_id, organization_id: "o1" });
+  }
   const made = await post("/user/new", {
     user_id: "anna",
     user_email: "anna@example.org",

@@ -99,7 +99,9 @@ function prices(card: PriceCard | null) {
 }
 
 function perToken(price: Price | null): number | null {
-  if (price === null) return null;
+  if (price === null) {
+    return null;
+  }
   const perMillion = typeof price === "number" ? price : price.base;
   return Number((perMillion / 1e6).toPrecision(12));
 }

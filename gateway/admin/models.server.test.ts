@@ -242,13 +242,15 @@ test("another start reads the same models; keys sealed with the master key are s
   await gateway.stop();
   gateway = await start();
   expect(await sealed()).not.toBe(before);
-  for (const model of ["stored", "under-master"])
+  for (const model of ["stored", "under-master"]) {
     expect((await gateway.chat(key, "again", { model })).status).toBe(200);
+  }
   await gateway.stop();
   gateway = await start({
     ...SALT,
     PROXY_MASTER_KEY: `${MASTER_KEY}-changed`,
   });
-  for (const model of ["stored", "under-master"])
+  for (const model of ["stored", "under-master"]) {
     expect((await gateway.chat(key, "changed", { model })).status).toBe(200);
+  }
 });

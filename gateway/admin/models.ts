@@ -68,23 +68,25 @@ const updateModel = adminRoute(
     refuseUnlessStored(admin);
     const { id: inInfo, ...free } = given.model_info ?? {};
     const modelId = given.model_id ?? inInfo;
-    if (modelId == null)
+    if (modelId == null) {
       throw new CallError(
         "invalid_request",
         "`model_info.id` is missing: say which model to update. GET /model/info lists them.",
         { param: "model_info.id" },
       );
+    }
     refuseFromFile(admin, modelId);
     const row = await transaction(admin.pool, async (client) => {
       const before = await lockModel(client, modelId);
       const opened = openParams(before, admin.gateway.config.general);
       const changes = given.provider_params ?? given.litellm_params ?? {};
-      if (opened === null && changes["api_key"] == null)
+      if (opened === null && changes["api_key"] == null) {
         throw new CallError(
           "invalid_request",
           "`provider_params.api_key` is missing: the stored one was encrypted with a key that this gateway does not have. Send it again.",
           { param: "provider_params.api_key" },
         );
+      }
       const wanted = checked(admin, {
         id: modelId,
         name: given.model_name ?? before.model_name,
@@ -138,7 +140,9 @@ function spellingOf(given: { readonly litellm_params?: unknown }) {
 /** The columns of a model that can be served; throws 400 with what is wrong with it otherwise. */
 function checked({ gateway }: Admin, wanted: Wanted): ModelRow {
   const read = rowOfModel(wanted, gateway.config.general, gateway.env);
-  if (read.ok) return read.row;
+  if (read.ok) {
+    return read.row;
+  }
   const said = read.problems.map(({ path, message }) => ({
     path: path.replace(/^provider_params/, wanted.spelling),
     message,
@@ -161,7 +165,9 @@ function shownStored(row: ModelRow) {
 }
 
 function refuseUnlessStored({ gateway }: Admin): void {
-  if (gateway.config.general.storeModelInDb) return;
+  if (gateway.config.general.storeModelInDb) {
+    return;
+  }
   throw new CallError(
     "invalid_request",
     "Models are kept in the configuration file only: `general_settings.store_model_in_db` is false.",
@@ -169,7 +175,9 @@ function refuseUnlessStored({ gateway }: Admin): void {
 }
 
 function refuseFromFile({ gateway }: Admin, id: string): void {
-  if (gateway.config.models.every((model) => model.id !== id)) return;
+  if (gateway.config.models.every((model) => model.id !== id)) {
+    return;
+  }
   throw new CallError(
     "invalid_request",
     `The model ${id} is of the configuration file: change it there, then POST /config/reload.`,
@@ -183,12 +191,13 @@ async function lockModel(client: Client, id: string): Promise<ModelRow> {
     "SELECT * FROM models WHERE model_id = $1 FOR UPDATE",
     [id],
   );
-  if (row === undefined)
+  if (row === undefined) {
     throw new CallError(
       "unknown_object",
       `There is no stored model ${id}. GET /model/info lists them.`,
       { param: "id" },
     );
+  }
   return row;
 }
 
@@ -201,7 +210,9 @@ export async function auditModel(
   after: Row | ModelRow | null,
 ): Promise<void> {
   const open = (row: Row | ModelRow | null) => {
-    if (row === null) return null;
+    if (row === null) {
+      return null;
+    }
     const { sealed, ...rest } = row as ModelRow;
     return { ...rest, ...(sealed === null ? {} : { secrets: SECRET_PARAMS }) };
   };

@@ -87,8 +87,9 @@ async function attempt(
     expected,
     expect.any(String),
   ]);
-  if (status !== 200)
+  if (status !== 200) {
     expect(json["error"]?.["message"]).toEqual(expect.any(String));
+  }
   return json;
 }
 
@@ -118,8 +119,9 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
       aliases: { [name]: name },
       model_max_budget: { [name]: { budget_limit: 1 } },
     });
-    if (held === 200)
+    if (held === 200) {
       expect(key).toMatchObject({ key_alias: name, user_id: name });
+    }
     for (const [path, body, status] of [
       ["/budget/new", { budget_id: name }, held],
       [
@@ -140,8 +142,9 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
       ],
       ["/customer/new", { user_id: name, alias: name }, held],
       ["/tag/new", { name, description: name }, held],
-    ] as const)
+    ] as const) {
       await attempt(status, "POST", path, body);
+    }
     for (const [path, status] of [
       [`/key/info?key=${encoded}`, missing],
       [`/key/list?key_alias=${encoded}&user_id=${encoded}`, held],
@@ -159,13 +162,15 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
       [`/refusals?api_key=${encoded}&type=${encoded}`, held],
       [`/audit?object_id=${encoded}`, held],
       [`/notices?entity=${encoded}`, held],
-    ] as const)
+    ] as const) {
       await attempt(status, "GET", path);
+    }
     for (const [path, body] of [
       [`/key/${encoded}/regenerate`, {}],
       [`/key/${encoded}/reset_spend`, { reset_to: 0 }],
-    ] as const)
+    ] as const) {
       await attempt(missing, "POST", path, body);
+    }
     for (const [path, body, status] of [
       ["/key/block", { key: name }, missing],
       ["/team/block", { team_id: name }, ofTeam],
@@ -183,8 +188,9 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
       ["/budget/delete", { id: name }, held],
       ["/key/delete", { key_aliases: [name] }, held],
       ["/user/delete", { user_ids: [name] }, held],
-    ] as const)
+    ] as const) {
       await attempt(status, "POST", path, body);
+    }
     expect(await bystanders()).toEqual(before);
     expect(await fixture.differences()).toEqual([]);
   },
@@ -234,12 +240,13 @@ test("patterns in a search are taken as they stand", async () => {
     ["%", ["100% sure"]],
     ["_", []],
     ["100% SURE", ["100% sure"]],
-  ] as const)
+  ] as const) {
     expect(
       (await fixture.get(`/key/aliases?search=${encodeURIComponent(search)}`))[
         "aliases"
       ],
     ).toEqual(found);
+  }
 });
 
 test("fields named like an object's own do nothing to others", async () => {

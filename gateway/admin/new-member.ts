@@ -13,14 +13,17 @@ export async function mayAccept(
   from: Pool | Client,
   member: Row,
 ): Promise<boolean> {
-  if (role === "proxy_admin") return true;
+  if (role === "proxy_admin") {
+    return true;
+  }
   if (
     userId !== null &&
     userId === member["user_id"] &&
     within === null &&
     heldBackBy === "nothing"
-  )
+  ) {
     return true;
+  }
   const shared = await query(
     from,
     `SELECT FROM teams t JOIN organization_members m USING (organization_id)

@@ -57,8 +57,9 @@ export const newUser = adminRoute(
       ...columns
     } = fields;
     refuseRole(admin, fields.user_role);
-    if (!admin.reachesAll && fields.user_id === MASTER_USER)
+    if (!admin.reachesAll && fields.user_id === MASTER_USER) {
       throw outOfReach(admin.rule, `user ${MASTER_USER}`);
+    }
     refuseUnlessOfOrganization(admin, organizations ?? []);
     const payer =
       withKey === false ? null : await payerOfFirstKey(admin, fields);
@@ -112,14 +113,18 @@ async function payerOfFirstKey(
 ): Promise<string | null> {
   const [only = null, ...others] = new Set(organizations);
   if (others.length > 0) {
-    if (reachesAll) return null;
+    if (reachesAll) {
+      return null;
+    }
     throw new CallError(
       "invalid_request",
       "`auto_create_key` is not right: of several organizations one has to pay for a key. Send false, and name that one with POST /key/generate.",
       { param: "auto_create_key" },
     );
   }
-  if (given != null && roleOfSharedKey(given) !== given) return null;
+  if (given != null && roleOfSharedKey(given) !== given) {
+    return null;
+  }
   const outside = await query(
     pool,
     "SELECT FROM teams WHERE team_id = ANY($1) AND organization_id IS DISTINCT FROM $2 LIMIT 1",
@@ -132,15 +137,19 @@ function refuseUnlessOfOrganization(
   admin: Admin,
   organizations: readonly string[],
 ): void {
-  if (admin.reachesAll) return;
-  if (organizations.length === 0)
+  if (admin.reachesAll) {
+    return;
+  }
+  if (organizations.length === 0) {
     throw new CallError(
       "permission_denied",
       "An org_admin makes users of its organization: name it in `organizations`.",
       { param: "organizations" },
     );
-  for (const organizationId of organizations)
+  }
+  for (const organizationId of organizations) {
     admin.refuse({ what: `organization ${organizationId}`, organizationId });
+  }
 }
 
 async function join(
@@ -150,20 +159,22 @@ async function join(
   teams: readonly (string | z.output<typeof teamOfUser>)[],
   organizations: readonly string[],
 ): Promise<void> {
-  for (const organizationId of new Set(organizations))
+  for (const organizationId of new Set(organizations)) {
     await create(admin, client, ORGANIZATION_MEMBER, {
       organization_id: organizationId,
       user_id: userId,
     });
+  }
   const byId = new Map(teams.map((team) => [teamIdOf(team), team]));
   for (const [teamId, asked] of byId) {
     const team = await findOne(client, TEAM, { team_id: teamId });
-    if (!admin.reachesAll)
+    if (!admin.reachesAll) {
       admin.refuse({
         what: `team ${teamId}`,
         teamId,
         organizationId: team["organization_id"] as string | null,
       });
+    }
     await createMember(admin, client, {
       team_id: teamId,
       user_id: userId,

@@ -82,7 +82,9 @@ function deleteBy(
     route,
     z.object({ organization_ids: someNames }),
     async (admin, { organization_ids: ids }) => {
-      for (const id of ids) await reachable(admin, id);
+      for (const id of ids) {
+        await reachable(admin, id);
+      }
       return transaction(admin.pool, async (client) => {
         const gone: Row[] = [];
         for (const id of new Set(ids)) {
@@ -137,8 +139,9 @@ const list = adminRoute(
   }),
   async (admin, { page, page_size: size }) => {
     const filter = conditions();
-    if (!admin.reachesAll)
+    if (!admin.reachesAll) {
       filter.and("organization_id = ANY(?)", [...admin.actor.memberOf]);
+    }
     const rows = await query<Row>(
       admin.pool,
       `SELECT * FROM organizations ${filter.where()} ORDER BY created_at DESC, organization_id
@@ -173,12 +176,13 @@ const memberAdd = adminRoute(
           { organization_id: id, user_id: user["user_id"], role: one.role },
           true,
         );
-        if (made === null)
+        if (made === null) {
           throw new CallError(
             "invalid_request",
             `User ${String(user["user_id"])} is in organization ${id} already. Change it with PATCH /organization/member_update.`,
             { param: "member" },
           );
+        }
         users.push(user);
       }
       return users;

@@ -80,12 +80,13 @@ export function orderOf(
   const expression = Object.hasOwn(sortable, wanted)
     ? sortable[wanted]
     : undefined;
-  if (expression === undefined)
+  if (expression === undefined) {
     throw new CallError(
       "invalid_request",
       `\`sort_by\` is not right: it may be ${names.join(", ")}.`,
       { param: "sort_by" },
     );
+  }
   return `${expression} ${sortOrder} NULLS LAST, ${id} ${sortOrder}`;
 }
 

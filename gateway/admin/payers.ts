@@ -126,7 +126,9 @@ export async function findOne(
   id: Row,
 ): Promise<Row> {
   const [row] = await findRows(from, of.table, id);
-  if (row === undefined) throw unknown(of, nameOf(of, id));
+  if (row === undefined) {
+    throw unknown(of, nameOf(of, id));
+  }
   return row;
 }
 
@@ -145,7 +147,9 @@ export async function shown(
   rows: readonly Row[],
   from: Pool | Client = admin.pool,
 ): Promise<readonly Row[]> {
-  if (of.entity === null) return rows;
+  if (of.entity === null) {
+    return rows;
+  }
   const withSpends = await withSpend(
     from,
     rows,
@@ -183,7 +187,9 @@ export async function create(
     { ...withoutNulls(fields), created_by: name, updated_by: name },
     ifNew ? "ON CONFLICT DO NOTHING" : "",
   );
-  if (row === null) return null;
+  if (row === null) {
+    return null;
+  }
   await audit(client, name, "created", of.noun, nameOf(of, row), null, row);
   await seedIfWindowsMayChange(admin, client, of, row, fields);
   return row;
@@ -199,7 +205,9 @@ export async function change(
   action: AuditAction = "updated",
 ): Promise<Row> {
   const [before] = await findRows(client, of.table, id, "FOR UPDATE");
-  if (before === undefined) throw unknown(of, nameOf(of, id));
+  if (before === undefined) {
+    throw unknown(of, nameOf(of, id));
+  }
   const { name } = admin.actor;
   const [after] = await updateRows(client, of.table, idOf(of, before), {
     ...changes,
@@ -228,8 +236,9 @@ export async function remove(
   const gone = await deleteRows(client, of.table, where);
   const { name } = admin.actor;
   for (const row of gone) {
-    if (of === KEY)
+    if (of === KEY) {
       await insertRow(client, "deleted_keys", { ...row, deleted_by: name });
+    }
     await audit(client, name, "deleted", of.noun, nameOf(of, row), row, null);
   }
   return gone;
@@ -266,7 +275,9 @@ async function seedIfWindowsMayChange(
   row: Row,
   fields: Row,
 ): Promise<void> {
-  if (!WINDOW_FIELDS.some((field) => fields[field] !== undefined)) return;
+  if (!WINDOW_FIELDS.some((field) => fields[field] !== undefined)) {
+    return;
+  }
   // Before the payers of a tier are looked for: who joins it meanwhile seeds its own.
   await lockLedger(client);
   const entities = await budgetedEntities(client, of, row);
@@ -279,8 +290,12 @@ async function budgetedEntities(
   of: Kind,
   row: Row,
 ): Promise<readonly string[]> {
-  if (of === KEY) return keyEntities(client, "token", row["token"]);
-  if (of !== BUDGET) return of.entity === null ? [] : [entityOf(of, row)];
+  if (of === KEY) {
+    return keyEntities(client, "token", row["token"]);
+  }
+  if (of !== BUDGET) {
+    return of.entity === null ? [] : [entityOf(of, row)];
+  }
   const id = row["budget_id"];
   const entities = [...(await keyEntities(client, "budget_id", id))];
   for (const pointing of [USER, TEAM, MEMBER, ORGANIZATION, END_USER, TAG]) {

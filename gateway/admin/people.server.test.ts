@@ -60,8 +60,9 @@ test.each([
 
 test("users are changed, listed and deleted with their keys and memberships", async () => {
   await fixture.post("/team/new", { team_id: "leavers" });
-  for (const id of ["u1", "u2", "u3"])
+  for (const id of ["u1", "u2", "u3"]) {
     await fixture.post("/user/new", { user_id: id, teams: ["leavers"] });
+  }
   expect(
     await fixture.post("/user/update", { user_id: "u1", user_alias: "One" }),
   ).toMatchObject({ user_id: "u1", data: { user_alias: "One" } });
@@ -129,10 +130,11 @@ test("a team is made with members; who made it is its admin", async () => {
     { user_id: "ada", role: "admin" },
     { user_email: "new@example.org", role: "user" },
     { user_id: "default_user_id", role: "admin" },
-  ])
+  ]) {
     expect(made["members_with_roles"]).toContainEqual(
       expect.objectContaining(member),
     );
+  }
   expect(
     await fixture.refused("POST", "/team/new", { team_id: "crew" }),
   ).toMatchObject({ status: 400, error: { param: "team_id" } });

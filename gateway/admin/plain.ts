@@ -95,7 +95,9 @@ function commonRoutes(plain: Plain): readonly AdminRoute[] {
       of === BUDGET ? named : named.extend({ spend }),
       async (admin, { spend: target, [id]: named, ...given }: Row) => {
         const row = await changeAndShow(admin, of, { [id]: named }, given);
-        if (typeof target !== "number") return row;
+        if (typeof target !== "number") {
+          return row;
+        }
         await setSpend(admin, of, row, target);
         return shownOne(admin, of, row);
       },
@@ -136,7 +138,9 @@ async function several(
   const byId = new Map(rows.map((row) => [row[id], row]));
   return ids.map((asked) => {
     const row = byId.get(asked);
-    if (row === undefined) throw unknown(of, asked);
+    if (row === undefined) {
+      throw unknown(of, asked);
+    }
     return row;
   });
 }
@@ -146,12 +150,13 @@ const customerInfo = adminRoute(
   z.object({ end_user_id: name.optional(), user_id: name.optional() }),
   async (admin, { end_user_id: endUser, user_id: user }) => {
     const id = endUser ?? user;
-    if (id === undefined)
+    if (id === undefined) {
       throw new CallError(
         "invalid_request",
         "`end_user_id` is missing: name an end user.",
         { param: "end_user_id" },
       );
+    }
     const [row] = await several(admin, END_USER, [id]);
     return shownOne(admin, END_USER, row ?? {});
   },
@@ -246,12 +251,13 @@ const budgetDelete = adminRoute(
   z.object({ id: name.optional(), budget_id: name.optional() }),
   async (admin, { id, budget_id: budgetId }) => {
     const named = id ?? budgetId;
-    if (named === undefined)
+    if (named === undefined) {
       throw new CallError(
         "invalid_request",
         "`id` is missing: name a budget.",
         { param: "id" },
       );
+    }
     const [gone] = await removeAll(admin, BUDGET, [named]);
     return gone;
   },

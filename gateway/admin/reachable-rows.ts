@@ -37,9 +37,12 @@ function within(
   { within }: Actor,
   prefix: string,
 ): readonly string[] {
-  if (within === null) return [];
-  if ("team_id" in within)
+  if (within === null) {
+    return [];
+  }
+  if ("team_id" in within) {
     return [`${prefix}team_id = ${filter.bind(within.team_id)}`];
+  }
   const id = filter.bind(within.organization_id);
   return [
     `(${prefix}organization_id = ${id} OR ${prefix}team_id IN (SELECT t.team_id FROM teams t WHERE t.organization_id = ${id}))`,
@@ -50,23 +53,25 @@ function within(
 export function reachableKeys(admin: Admin): Conditions {
   const filter = conditions();
   const { actor } = admin;
-  if (!admin.reachesAll)
+  if (!admin.reachesAll) {
     keepReachable(
       filter,
       actor,
       { key: "token" },
       actor.token === null ? [] : [actor.token],
     );
+  }
   return filter;
 }
 
 /** The teams that whoever asks may see. */
 export function reachableTeams({ actor, reachesAll }: Admin): Conditions {
   const filter = conditions();
-  if (!reachesAll)
+  if (!reachesAll) {
     filter.and("team_id = ANY(?)", [
       ...actor.teams.keys(),
       ...actor.organizationTeams,
     ]);
+  }
   return filter;
 }

@@ -108,6 +108,8 @@ export async function adminOf(
 /** Some clients send a body with DELETE, others with GET: it is read wherever it comes. */
 function bodyOf(request: FastifyRequest): object {
   const { body } = request;
-  if (body === undefined || body === null) return {};
+  if (body === undefined || body === null) {
+    return {};
+  }
   return checkInput(z.looseObject({}), body);
 }

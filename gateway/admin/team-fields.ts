@@ -106,19 +106,22 @@ export function refuseOtherFields(fields: Row): void {
   const other = Object.keys(fields).find(
     (field) => fields[field] !== undefined && !Object.hasOwn(ownFields, field),
   );
-  if (other !== undefined)
+  if (other !== undefined) {
     throw new CallError(
       "permission_denied",
       `A team's admin may not set \`${other}\`: that is for proxy_admin or org_admin of its organization.`,
       { param: other },
     );
+  }
 }
 
 /** Throws 403 for models that a team's organization does not have; an empty list means all that it has. */
 export async function refuseModels(admin: Admin, team: Row): Promise<void> {
   const id = team["organization_id"] as string | null | undefined;
   const models = (team["models"] ?? []) as readonly string[];
-  if (admin.reachesAll || id == null || models.length === 0) return;
+  if (admin.reachesAll || id == null || models.length === 0) {
+    return;
+  }
   const organization = await findOne(admin.pool, ORGANIZATION, {
     organization_id: id,
   });
@@ -126,12 +129,13 @@ export async function refuseModels(admin: Admin, team: Row): Promise<void> {
   const other = models.find(
     (model) => model !== NO_MODELS && !allows(allowed, model),
   );
-  if (other !== undefined)
+  if (other !== undefined) {
     throw new CallError(
       "permission_denied",
       `Organization ${id} is not allowed to access model ${other}. Allowed models: ${allowed.join(", ")}.`,
       { param: "models" },
     );
+  }
 }
 
 /** A member with its budget and spend in the team. */

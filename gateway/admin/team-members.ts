@@ -68,12 +68,13 @@ const add = adminRoute(
 
 async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
   const made = await createMember(admin, client, row, true);
-  if (made === null)
+  if (made === null) {
     throw new CallError(
       "invalid_request",
       `User ${String(row["user_id"])} is in team ${String(row["team_id"])} already. Change it with POST /team/member_update.`,
       { param: "member" },
     );
+  }
   return made;
 }
 
@@ -84,11 +85,12 @@ const accept = adminRoute(
   async (admin, { team_id: teamId, user_id: named }) => {
     const userId = named ?? admin.actor.userId;
     const id = { team_id: teamId, user_id: userId };
-    if (!(await mayAccept(admin.actor, admin.pool, id)))
+    if (!(await mayAccept(admin.actor, admin.pool, id))) {
       throw new CallError(
         "permission_denied",
         `This key may not accept the membership of ${userId === null ? "a user" : `user ${userId}`} in team ${teamId}: use a key of that user without team, organization and limits, or ask a proxy_admin.`,
       );
+    }
     const member = await transaction(admin.pool, (client) =>
       change(admin, client, MEMBER, id, { accepted: true }),
     );

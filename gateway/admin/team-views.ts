@@ -31,7 +31,9 @@ const info = adminRoute(
       : { team_id: teamId, user_id: actor.userId };
     const keys = conditions();
     keys.and("team_id = ?", teamId);
-    if (!seesAll) keys.and("user_id = ?", actor.userId);
+    if (!seesAll) {
+      keys.and("user_id = ?", actor.userId);
+    }
     const members = await findRows(
       admin.pool,
       "team_members",
@@ -75,18 +77,24 @@ function askedTeams(
   asked: { readonly [Field in keyof typeof filters]?: string | undefined },
 ): Conditions {
   const filter = reachableTeams(admin);
-  if (asked.user_id !== undefined)
+  if (asked.user_id !== undefined) {
     filter.and(
       "team_id IN (SELECT team_id FROM team_members WHERE user_id = ?)",
       asked.user_id,
     );
-  if (asked.organization_id !== undefined)
+  }
+  if (asked.organization_id !== undefined) {
     filter.and("organization_id = ?", asked.organization_id);
-  if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
-  if (asked.team_alias !== undefined)
+  }
+  if (asked.team_id !== undefined) {
+    filter.and("team_id = ?", asked.team_id);
+  }
+  if (asked.team_alias !== undefined) {
     containing(filter, asked.team_alias, ["team_alias"]);
-  if (asked.search !== undefined)
+  }
+  if (asked.search !== undefined) {
     containing(filter, asked.search, ["team_id", "team_alias"]);
+  }
   return filter;
 }
 

@@ -77,11 +77,13 @@ test("a team's admin sets its models by either route, within what its organizati
     });
   }
   await fixture.post("/team/update", { team_id, models: ["mock"] }, key);
-  for (const path of ["/team/update", "/team/model/add"])
-    for (const model of ["large", "*", "all-proxy-models"])
+  for (const path of ["/team/update", "/team/model/add"]) {
+    for (const model of ["large", "*", "all-proxy-models"]) {
       expect(
         await fixture.refused("POST", path, { team_id, models: [model] }, key),
       ).toMatchObject({ status: 403, error: { param: "models" } });
+    }
+  }
   // Whoever renames a team of before the organization's list was cut is not asked about models.
   await fixture.request("PATCH", "/organization/update", {
     organization_id: "frugal",
@@ -120,13 +122,15 @@ test("somebody who is not there is no member, as anybody else who is none", asyn
       "/organization/member_update",
       { organization_id: "small", role: "org_admin" },
     ],
-  ] as const)
+  ] as const) {
     for (const who of [
       { user_id: "nobody" },
       { user_email: "nobody@example.org" },
       { user_id: "somebody" },
-    ])
+    ]) {
       expect(
         await fixture.refused(method, path, { ...where, ...who }),
       ).toMatchObject({ status: 400, error: { param: "user_id" } });
+    }
+  }
 });

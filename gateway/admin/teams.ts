@@ -49,12 +49,13 @@ const newTeam = adminRoute(
         { ...fields, team_id: teamId },
         true,
       );
-      if (made === null)
+      if (made === null) {
         throw new CallError(
           "invalid_request",
           `\`team_id\` is taken already: team ${teamId} exists. Change it with POST /team/update.`,
           { param: "team_id" },
         );
+      }
       // First: whoever is listed too stays its admin.
       const creator = { team_id: teamId, user_id: admin.actor.userId };
       if (creator.user_id !== null) {
@@ -81,17 +82,21 @@ async function refuseOrganization(
   admin: Admin,
   organizationId: string | null | undefined,
 ): Promise<void> {
-  if (organizationId != null)
+  if (organizationId != null) {
     await findOne(admin.pool, ORGANIZATION, {
       organization_id: organizationId,
     });
-  if (admin.reachesAll) return;
-  if (organizationId == null)
+  }
+  if (admin.reachesAll) {
+    return;
+  }
+  if (organizationId == null) {
     throw new CallError(
       "permission_denied",
       "An org_admin makes teams of its organization: name it in `organization_id`.",
       { param: "organization_id" },
     );
+  }
   admin.refuse({ what: `organization ${organizationId}`, organizationId });
 }
 
@@ -104,15 +109,21 @@ const update = adminRoute(
   }),
   async (admin, { team_id: teamId, spend, ...fields }) => {
     const before = await reachableTeam(admin, admin.pool, teamId);
-    if (!paysFor(admin, before)) refuseOtherFields({ ...fields, spend });
-    if (fields.organization_id !== undefined)
+    if (!paysFor(admin, before)) {
+      refuseOtherFields({ ...fields, spend });
+    }
+    if (fields.organization_id !== undefined) {
       await refuseOrganization(admin, fields.organization_id);
-    if ((fields.models ?? fields.organization_id) != null)
+    }
+    if ((fields.models ?? fields.organization_id) != null) {
       await refuseModels(admin, { ...before, ...fields });
+    }
     const team = await transaction(admin.pool, (client) =>
       change(admin, client, TEAM, { team_id: teamId }, fields),
     );
-    if (spend != null) await setSpend(admin, TEAM, team, spend);
+    if (spend != null) {
+      await setSpend(admin, TEAM, team, spend);
+    }
     return { team_id: teamId, data: await shownOne(admin, TEAM, team) };
   },
 );
@@ -121,12 +132,15 @@ const deleteTeams = adminRoute(
   "POST /team/delete",
   z.object({ team_ids: someNames }),
   async (admin, { team_ids: teamIds }) => {
-    for (const teamId of teamIds)
+    for (const teamId of teamIds) {
       await reachableTeam(admin, admin.pool, teamId);
+    }
     return transaction(admin.pool, async (client) => {
-      for (const teamId of new Set(teamIds))
-        for (const kind of [KEY, MEMBER, TEAM])
+      for (const teamId of new Set(teamIds)) {
+        for (const kind of [KEY, MEMBER, TEAM]) {
           await remove(admin, client, kind, { team_id: teamId });
+        }
+      }
       return { deleted_teams: teamIds };
     });
   },
@@ -177,19 +191,21 @@ function changeModels(
           [teamId],
         );
         const before = (locked?.["models"] ?? []) as readonly string[];
-        if (before.length === 0)
+        if (before.length === 0) {
           throw new CallError(
             "invalid_request",
             "The team may use all models, so it has no list to change: give it one with POST /team/update.",
             { param: "models" },
           );
+        }
         const after = changed(before, given);
-        if (after.length === 0)
+        if (after.length === 0) {
           throw new CallError(
             "invalid_request",
             "`models` is not right: without its last model the team could use all; set `no-default-models` instead.",
             { param: "models" },
           );
+        }
         return change(
           admin,
           client,

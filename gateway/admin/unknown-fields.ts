@@ -16,8 +16,11 @@ export function refuseUnknownFields(
   for (const [field, inner, innerSchema] of fieldsOf(fitting, value)) {
     const at =
       typeof field === "number" ? `${path}[${field}]` : join(path, field);
-    if (innerSchema !== null) refuseUnknownFields(innerSchema, inner, at);
-    else if (typeof field === "string") refuse(fitting, field, inner, at);
+    if (innerSchema !== null) {
+      refuseUnknownFields(innerSchema, inner, at);
+    } else if (typeof field === "string") {
+      refuse(fitting, field, inner, at);
+    }
   }
 }
 
@@ -32,13 +35,16 @@ function refuse(
   at: string,
 ): void {
   const instead = insteadOf(field, value);
-  if (instead !== null)
+  if (instead !== null) {
     throw new CallError(
       "invalid_request",
       `\`${at}\` has no effect here: ${instead}, or leave it out.`,
       { param: at },
     );
-  if (isLitellmField(field)) return;
+  }
+  if (isLitellmField(field)) {
+    return;
+  }
   const known = Object.keys((schema as z.ZodObject).shape);
   const near = nearestName(field, known);
   throw new CallError(
@@ -54,18 +60,23 @@ type Field = readonly [string | number, unknown, z.ZodType | null];
 
 /** The fields of a value with their schemas; null for one that the schema does not know. */
 function fieldsOf(inner: z.ZodType, value: unknown): readonly Field[] {
-  if (inner instanceof z.ZodArray && Array.isArray(value))
+  if (inner instanceof z.ZodArray && Array.isArray(value)) {
     return value.map((item, at) => [at, item, inner.element as z.ZodType]);
-  if (typeof value !== "object" || value === null || Array.isArray(value))
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return [];
+  }
   const entries = Object.entries(value);
-  if (inner instanceof z.ZodRecord)
+  if (inner instanceof z.ZodRecord) {
     return entries.map(([name, item]) => [
       name,
       item,
       inner.valueType as z.ZodType,
     ]);
-  if (!(inner instanceof z.ZodObject)) return [];
+  }
+  if (!(inner instanceof z.ZodObject)) {
+    return [];
+  }
   // A loose object takes anything.
   const loose = inner.def.catchall !== undefined;
   return entries.flatMap(([name, item]): readonly Field[] => {
@@ -79,7 +90,9 @@ function fieldsOf(inner: z.ZodType, value: unknown): readonly Field[] {
 /** The schema that a value passed: of several the first that takes it. */
 function fit(schema: z.ZodType, value: unknown): z.ZodType {
   const inner = bare(schema);
-  if (!(inner instanceof z.ZodUnion)) return inner;
+  if (!(inner instanceof z.ZodUnion)) {
+    return inner;
+  }
   const options = inner.options as readonly z.ZodType[];
   const fitting = options.find((option) => option.safeParse(value).success);
   return fitting === undefined ? inner : fit(fitting, value);
@@ -91,8 +104,11 @@ function bare(schema: z.ZodType): z.ZodType {
     schema instanceof z.ZodOptional ||
     schema instanceof z.ZodNullable ||
     schema instanceof z.ZodDefault
-  )
+  ) {
     return bare(schema.def.innerType as z.ZodType);
-  if (schema instanceof z.ZodPipe) return bare(schema.def.in as z.ZodType);
+  }
+  if (schema instanceof z.ZodPipe) {
+    return bare(schema.def.in as z.ZodType);
+  }
   return schema;
 }

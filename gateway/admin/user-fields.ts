@@ -41,12 +41,13 @@ export async function findUser(
   from: Pool | Client,
   { user_id: id, user_email: email }: UserReference,
 ): Promise<Row | null> {
-  if (id == null && email == null)
+  if (id == null && email == null) {
     throw new CallError(
       "invalid_request",
       "`user_id` is missing: name a user by `user_id` or `user_email`.",
       { param: "user_id" },
     );
+  }
   const [row] = await findRows(
     from,
     "users",
@@ -60,8 +61,9 @@ export async function requireUser(
   reference: UserReference,
 ): Promise<Row> {
   const row = await findUser(from, reference);
-  if (row === null)
+  if (row === null) {
     throw unknown(USER, reference.user_id ?? reference.user_email ?? "");
+  }
   return row;
 }
 
@@ -72,7 +74,9 @@ export async function findOrMakeUser(
   reference: UserReference,
 ): Promise<Row> {
   const known = await findUser(client, reference);
-  if (known !== null) return known;
+  if (known !== null) {
+    return known;
+  }
   const made = await create(
     admin,
     client,
@@ -88,13 +92,17 @@ export async function findOrMakeUser(
 
 /** Throws 403 unless a user is somebody's to change, or to see, be it in part. */
 export async function refuseUser(admin: Admin, user: Row): Promise<void> {
-  if (admin.reachesAll) return;
+  if (admin.reachesAll) {
+    return;
+  }
   const userId = String(user["user_id"]);
   const isReached =
     admin.rule.kind === "management"
       ? (await whollyTheirs(admin, [user])).has(userId)
       : userId === admin.actor.userId || (await sharesWith(admin, userId));
-  if (!isReached) throw outOfReach(admin.rule, `user ${userId}`);
+  if (!isReached) {
+    throw outOfReach(admin.rule, `user ${userId}`);
+  }
 }
 
 /**
@@ -105,7 +113,9 @@ export async function seenUsers(
   admin: Admin,
   users: readonly Row[],
 ): Promise<readonly Row[]> {
-  if (admin.reachesAll) return users;
+  if (admin.reachesAll) {
+    return users;
+  }
   const whole = await whollyTheirs(admin, users);
   const oneself = admin.actor.within === null ? admin.actor.userId : null;
   return users.map((user) => {
@@ -168,19 +178,21 @@ export async function requireMembership(
     user === null
       ? []
       : await findRows(from, of.table, { ...group, user_id: user["user_id"] });
-  if (member === undefined)
+  if (member === undefined) {
     throw new CallError(
       "invalid_request",
       `User ${reference.user_id ?? reference.user_email} is not in ${Object.values(group).join()}. Add it with ${of.madeBy}.`,
       { param: "user_id" },
     );
+  }
   return { ...member, user_email: user?.["user_email"] };
 }
 
 /** Roles on everything are given by those who have them. */
 export function refuseRole(admin: Admin, asked: Role | null | undefined): void {
-  if (admin.reachesAll || asked == null || asked.startsWith("internal_user"))
+  if (admin.reachesAll || asked == null || asked.startsWith("internal_user")) {
     return;
+  }
   throw new CallError(
     "permission_denied",
     `Only a proxy_admin may give the role ${asked}.`,
@@ -194,12 +206,15 @@ export async function refuseTakenEmail(
   email: string | null | undefined,
   exceptUser: string | null,
 ): Promise<void> {
-  if (email == null) return;
+  if (email == null) {
+    return;
+  }
   const [other] = await findRows(from, "users", { user_email: email });
-  if (other !== undefined && other["user_id"] !== exceptUser)
+  if (other !== undefined && other["user_id"] !== exceptUser) {
     throw new CallError(
       "already_exists",
       `\`user_email\` is taken already: user ${String(other["user_id"])} has it.`,
       { param: "user_email" },
     );
+  }
 }

@@ -87,18 +87,24 @@ const list = adminRoute(
         [...actor.organizations],
       );
     }
-    if (asked.role !== undefined) filter.and("user_role = ?", asked.role);
-    if (asked.user_ids !== undefined)
+    if (asked.role !== undefined) {
+      filter.and("user_role = ?", asked.role);
+    }
+    if (asked.user_ids !== undefined) {
       filter.and("user_id = ANY(?)", asked.user_ids);
-    if (asked.user_email !== undefined)
+    }
+    if (asked.user_email !== undefined) {
       containing(filter, asked.user_email, ["user_email"]);
-    if (asked.search !== undefined)
+    }
+    if (asked.search !== undefined) {
       containing(filter, asked.search, ["user_id", "user_email", "user_alias"]);
-    if (asked.team !== undefined)
+    }
+    if (asked.team !== undefined) {
       filter.and(
         "user_id IN (SELECT user_id FROM team_members WHERE team_id = ?)",
         asked.team,
       );
+    }
     const { page, page_size: size } = asked;
     const found = await readPage(
       admin.pool,

@@ -42,18 +42,21 @@ async function updateUser(
   });
   await refuseUser(admin, user);
   refuseRole(admin, fields.user_role);
-  if (spend != null && !admin.reachesAll)
+  if (spend != null && !admin.reachesAll) {
     throw new CallError(
       "permission_denied",
       "Only a proxy_admin may set `spend`.",
       { param: "spend" },
     );
+  }
   const id = { user_id: user["user_id"] };
   const row = await transaction(admin.pool, async (client) => {
     await refuseTakenEmail(client, fields.user_email, String(id.user_id));
     return change(admin, client, USER, id, fields);
   });
-  if (spend != null) await setSpend(admin, USER, row, spend);
+  if (spend != null) {
+    await setSpend(admin, USER, row, spend);
+  }
   return shownOne(admin, USER, row);
 }
 
@@ -88,14 +91,15 @@ const bulkUpdate = adminRoute(
             )
           ).map((user) => ({ ...updates, ...user }))
         : users;
-    if (entries == null || entries.length === 0)
+    if (entries == null || entries.length === 0) {
       throw new CallError(
         "invalid_request",
         "`users` is missing: send a list of users with their changes, or `all_users` with `user_updates`.",
         { param: "users" },
       );
+    }
     const results: Row[] = [];
-    for (const entry of entries)
+    for (const entry of entries) {
       try {
         const updated = await updateUser(
           admin,
@@ -117,6 +121,7 @@ const bulkUpdate = adminRoute(
           updated_user: null,
         });
       }
+    }
     const successful = results.filter((result) => result["success"] === true);
     return {
       results,
@@ -131,17 +136,19 @@ const deleteUsers = adminRoute(
   "POST /user/delete",
   z.object({ user_ids: someNames }),
   async (admin, { user_ids: userIds }) => {
-    for (const userId of userIds)
+    for (const userId of userIds) {
       await refuseUser(
         admin,
         await requireUser(admin.pool, { user_id: userId }),
       );
+    }
     return transaction(admin.pool, async (client) => {
       let count = 0;
       for (const userId of new Set(userIds)) {
         const id = { user_id: userId };
-        for (const kind of [KEY, MEMBER, ORGANIZATION_MEMBER])
+        for (const kind of [KEY, MEMBER, ORGANIZATION_MEMBER]) {
           await remove(admin, client, kind, id);
+        }
         count += (await remove(admin, client, USER, id)).length;
       }
       return count;

@@ -33,8 +33,11 @@ function createCounters() {
   let misses = 0;
   return {
     count(hit: boolean) {
-      if (hit) hits++;
-      else misses++;
+      if (hit) {
+        hits++;
+      } else {
+        misses++;
+      }
     },
     get hits() {
       return hits;
@@ -76,7 +79,9 @@ export function createRedisResponseCache(
   /** After a deadline the connection is made again: until it is, reads fail at once and no other call waits. */
   function missed(error: unknown): null {
     const late = (error as Error).message === "Command timed out";
-    if (late && redis.status === "ready") redis.disconnect(true);
+    if (late && redis.status === "ready") {
+      redis.disconnect(true);
+    }
     return null;
   }
 
@@ -94,8 +99,9 @@ export function createRedisResponseCache(
     async ping() {
       const key = `${namespace}:ping`;
       await redis.set(key, "ping", "PX", 1_000);
-      if ((await redis.get(key)) !== "ping")
+      if ((await redis.get(key)) !== "ping") {
         throw new Error("Redis did not give back what was written");
+      }
     },
     async serverInfo() {
       const lines = (await redis.info()).split("\r\n");
@@ -123,7 +129,9 @@ export function createRedisResponseCache(
           SCAN_COUNT,
         );
         cursor = next;
-        if (keys.length > 0) removed += await redis.unlink(...keys);
+        if (keys.length > 0) {
+          removed += await redis.unlink(...keys);
+        }
       } while (cursor !== "0");
       return removed;
     },

@@ -24,7 +24,9 @@ let redis: TestRedis;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  if (!redisServerHere()) return;
+  if (!redisServerHere()) {
+    return;
+  }
   database = await throwAwayDatabase();
   provider = await startMockProvider();
   redis = await startRedis();
@@ -51,8 +53,12 @@ test.skipIf(!redisServerHere())(
     const ofCache = new Set<string>();
     const ofLimits = new Set<string>();
     const monitor = await watchCommands(redis.port, (source, command) => {
-      if (command.includes('"proxy.cache')) ofCache.add(source);
-      if (/^"evalsha"/i.test(command)) ofLimits.add(source);
+      if (command.includes('"proxy.cache')) {
+        ofCache.add(source);
+      }
+      if (/^"evalsha"/i.test(command)) {
+        ofLimits.add(source);
+      }
     });
     try {
       const key = await gateway.makeKey({ max_budget: 1 });
@@ -106,8 +112,9 @@ async function watchCommands(
   await once(lines, "line");
   lines.on("line", (line) => {
     const [, source, command] = /\[\d+ (\S+)\] (.*)/.exec(line) ?? [];
-    if (source === undefined || command === undefined || source === "lua")
+    if (source === undefined || command === undefined || source === "lua") {
       return;
+    }
     onCommand(source, command);
   });
   return socket;

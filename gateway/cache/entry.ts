@@ -21,7 +21,9 @@ export function encodeAnswer({ body, ...head }: CachedAnswer): Buffer {
 /** null for bytes that are not ours. */
 export function decodeAnswer(bytes: Buffer): CachedAnswer | null {
   const end = bytes.indexOf(NEWLINE);
-  if (end < 0) return null;
+  if (end < 0) {
+    return null;
+  }
   try {
     const head = JSON.parse(bytes.toString("utf8", 0, end)) as Omit<
       CachedAnswer,

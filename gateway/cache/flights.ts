@@ -43,9 +43,13 @@ export function createFlights(): Flights {
     },
     leave(key) {
       const flight = flights.get(key);
-      if (flight === undefined) return;
+      if (flight === undefined) {
+        return;
+      }
       flight.followers--;
-      if (flight.followers === 0) flight.stop?.();
+      if (flight.followers === 0) {
+        flight.stop?.();
+      }
     },
     land: (key, landing) => flights.get(key)?.resolve(landing),
     end(key) {
@@ -55,7 +59,9 @@ export function createFlights(): Flights {
     hasFollowers: (key) => (flights.get(key)?.followers ?? 0) > 0,
     whenAbandoned(key, stop) {
       const flight = flights.get(key);
-      if (flight !== undefined) flight.stop = stop;
+      if (flight !== undefined) {
+        flight.stop = stop;
+      }
     },
   };
 }

@@ -68,7 +68,9 @@ export function cacheKeyOf(
   asked: AskedOfCache,
   wishes: CacheWishes,
 ): string | null {
-  if (!isCached(config, asked.callType, wishes)) return null;
+  if (!isCached(config, asked.callType, wishes)) {
+    return null;
+  }
   return nameOf(config, textOf(config, asked, NOT_IN_KEY));
 }
 
@@ -78,7 +80,9 @@ export function itemKeysOf(
   asked: AskedOfCache,
   wishes: CacheWishes,
 ): readonly string[] | null {
-  if (!isCached(config, asked.callType, wishes)) return null;
+  if (!isCached(config, asked.callType, wishes)) {
+    return null;
+  }
   const common = textOf(config, asked, NOT_IN_ITEM_KEY);
   return itemsOf(asked.body["input"]).map((item) =>
     nameOf(config, `${common},item:${canonical(item)}`),
@@ -98,9 +102,12 @@ function isCached(
   if (
     !config.enabled ||
     !(config.callTypes as readonly string[]).includes(callType)
-  )
+  ) {
     return false;
-  if (config.mode === "default_off" && !wishes.asked) return false;
+  }
+  if (config.mode === "default_off" && !wishes.asked) {
+    return false;
+  }
   return wishes.read || wishes.store;
 }
 
@@ -115,15 +122,21 @@ function textOf(
 ): string {
   const scope = config.scope === "global" ? "global" : tenantOf(payers);
   let text = JSON.stringify([scope, callType, alias]);
-  for (const name of Object.keys(body).sort())
-    if (!without.has(name))
+  for (const name of Object.keys(body).sort()) {
+    if (!without.has(name)) {
       text += `,${JSON.stringify(name)}:${canonical(body[name])}`;
+    }
+  }
   return text;
 }
 
 function tenantOf(payers: Payers): string {
-  if (payers.teamId !== null) return `team:${payers.teamId}`;
-  if (payers.userId !== null) return `user:${payers.userId}`;
+  if (payers.teamId !== null) {
+    return `team:${payers.teamId}`;
+  }
+  if (payers.userId !== null) {
+    return `user:${payers.userId}`;
+  }
   return `key:${payers.apiKey}`;
 }
 
@@ -137,14 +150,19 @@ function canonical(value: unknown): string {
     typeof value === "string" &&
     value.length >= LONG_TEXT &&
     value.isWellFormed()
-  )
+  ) {
     return `${value.length}:${value}`;
-  if (typeof value !== "object" || value === null)
+  }
+  if (typeof value !== "object" || value === null) {
     return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  }
+  if (Array.isArray(value)) {
+    return `[${value.map(canonical).join(",")}]`;
+  }
   const fields = value as Readonly<Record<string, unknown>>;
   let text = "";
-  for (const name of Object.keys(fields).sort())
+  for (const name of Object.keys(fields).sort()) {
     text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${canonical(fields[name])}`;
+  }
   return `{${text}}`;
 }

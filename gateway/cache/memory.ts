@@ -23,7 +23,9 @@ export function createMemoryCache(
 
   function remove(key: string): boolean {
     const entry = entries.get(key);
-    if (entry === undefined) return false;
+    if (entry === undefined) {
+      return false;
+    }
     entries.delete(key);
     bytes -= entry.value.length + ENTRY_BYTES;
     return true;
@@ -32,7 +34,9 @@ export function createMemoryCache(
   return {
     get(key) {
       const entry = entries.get(key);
-      if (entry === undefined) return null;
+      if (entry === undefined) {
+        return null;
+      }
       if (entry.expiresAt <= now()) {
         remove(key);
         return null;
@@ -43,11 +47,15 @@ export function createMemoryCache(
     },
     set(key, value, ttlMs) {
       remove(key);
-      if (value.length + ENTRY_BYTES > mostBytes) return;
+      if (value.length + ENTRY_BYTES > mostBytes) {
+        return;
+      }
       entries.set(key, { value, expiresAt: now() + ttlMs });
       bytes += value.length + ENTRY_BYTES;
       for (const oldest of entries.keys()) {
-        if (bytes <= mostBytes) break;
+        if (bytes <= mostBytes) {
+          break;
+        }
         remove(oldest);
       }
     },

@@ -76,19 +76,25 @@ function writeOnceEachTurn(redis: Redis): void {
   let ending = false;
 
   function endSoon(): void {
-    if (ending) return;
+    if (ending) {
+      return;
+    }
     ending = true;
     setImmediate(end);
   }
 
   function end(): void {
     try {
-      while (last.length > 0) last.shift()?.();
+      while (last.length > 0) {
+        last.shift()?.();
+      }
     } finally {
       ending = false;
       corked?.uncork();
       corked = null;
-      if (last.length > 0) endSoon();
+      if (last.length > 0) {
+        endSoon();
+      }
     }
   }
 

@@ -73,7 +73,9 @@ export async function raiseLease(
   group: ModelGroup,
 ): Promise<boolean> {
   const estimate = estimateOf(gateway, call.whole ?? call, group);
-  if (estimate <= estimateOf(gateway, call, call.group)) return true;
+  if (estimate <= estimateOf(gateway, call, call.group)) {
+    return true;
+  }
   const admission = await gateway.limits.admit({
     ...admitCallOf(gateway, call, false),
     estimate,
@@ -115,7 +117,9 @@ function renewalOf(
 function estimateOf(gateway: Gateway, call: Call, group: ModelGroup): Nanos {
   const costs = group.deployments.map((deployment) => {
     const { priceCard } = deployment;
-    if (priceCard === null) return 0;
+    if (priceCard === null) {
+      return 0;
+    }
     const margin = gateway.tokens.margin(deployment);
     return dearest(
       priceCard,

@@ -158,8 +158,9 @@ export function keepAnswer(
     call.cacheKey === null ||
     !call.cache.store ||
     outcome.status !== "success"
-  )
+  ) {
     return;
+  }
   gateway.cache.store(call.cacheKey, encodeAnswer(answer), call.cache.ttlMs);
   gateway.flights.land(call.cacheKey, answer);
 }

@@ -68,7 +68,9 @@ async function rowOf(callId: string | null): Promise<Row> {
       { timeout: 20_000 },
     )
     .toBeDefined();
-  if (row === undefined) throw new Error("no row");
+  if (row === undefined) {
+    throw new Error("no row");
+  }
   return { ...row, spend: Number(row.spend) };
 }
 
@@ -93,7 +95,9 @@ async function leaveAtFinish(model: string, wishes: object): Promise<string> {
   let text = "";
   for await (const bytes of answer.body ?? []) {
     text += decoder.decode(bytes as Uint8Array, { stream: true });
-    if (text.includes('"finish_reason":"stop"')) break;
+    if (text.includes('"finish_reason":"stop"')) {
+      break;
+    }
   }
   aborter.abort();
   return String(answer.headers.get("x-hearth-call-id"));

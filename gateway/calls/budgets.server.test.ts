@@ -72,8 +72,9 @@ async function userWithTwoKeys(
     max_budget: SMALL,
   });
   await insertRow(pool(), "teams", { team_id: ids.team_id });
-  if (membership !== null)
+  if (membership !== null) {
     await insertRow(pool(), "team_members", { ...ids, ...membership });
+  }
   return {
     personal: await gateway.makeKey({ user_id: ids.user_id }),
     team: await gateway.makeKey(ids),
@@ -91,11 +92,12 @@ test.each([
     const name = `accepted, ${first} first`;
     const keys = await userWithTwoKeys(name, { accepted: true });
     expect((await gateway.chat(keys[first], "one")).status).toBe(200);
-    for (const key of [keys[second], keys[first]])
+    for (const key of [keys[second], keys[first]]) {
       expect((await gateway.chat(key, "two")).json["error"]).toMatchObject({
         type: "budget_exceeded",
         message: expect.stringContaining(`User=user ${name}`),
       });
+    }
     await expect.poll(differences).toEqual([]);
   },
 );
@@ -107,8 +109,9 @@ test.each([
   "the budget of a user with %s is spent by personal keys only, whichever comes first",
   async (what, membership) => {
     const teamFirst = await userWithTwoKeys(`${what}, team`, membership);
-    for (const text of ["one", "two"])
+    for (const text of ["one", "two"]) {
       expect((await gateway.chat(teamFirst.team, text)).status).toBe(200);
+    }
     expect(await refusalAfterOneCall(teamFirst.personal)).toContain("User=");
 
     const name = `${what}, personal`;
@@ -271,8 +274,9 @@ test("200 calls at once on money for ten: nobody is told the budget is gone whil
       .filter((answer) => answer.status !== 200)
       .map((answer) => answer.json["error"]?.["type"]),
   );
-  for (const type of told)
+  for (const type of told) {
     expect(["budget_exceeded", "budget_held"]).toContain(type);
+  }
 });
 
 test("strict refuses what may not fit, and never overshoots", async () => {

@@ -102,11 +102,12 @@ export async function beginCall(
 ): Promise<Call> {
   const payers = payersOf(caller, group.alias, body, request);
   const { endUser, tags } = await otherPayersOf(gateway, payers);
-  if (endUser?.blocked === true)
+  if (endUser?.blocked === true) {
     throw new CallError(
       "blocked",
       `End user=${endUser.id} is blocked. Ask whoever runs this gateway to unblock it.`,
     );
+  }
   const cache = readCacheWishes(body, request.headers);
   const wishes = readCallWishes(body, request.headers, caller);
   const startedAt = Date.now();
@@ -172,7 +173,7 @@ function payersOf(
   ]);
   refuseUnholdable("user", [endUser]);
   const common = { alias, endUser: endUser === "" ? null : endUser, tags };
-  if (caller.kind === "master")
+  if (caller.kind === "master") {
     return {
       ...common,
       apiKey: null,
@@ -181,6 +182,7 @@ function payersOf(
       teamId: null,
       organizationId: null,
     };
+  }
   return {
     ...common,
     apiKey: caller.token,
@@ -199,7 +201,9 @@ async function otherPayersOf(
   { callers }: Gateway,
   { endUser, tags }: Payers,
 ): Promise<OtherPayers> {
-  if (endUser === null && tags.length === 0) return NO_OTHERS;
+  if (endUser === null && tags.length === 0) {
+    return NO_OTHERS;
+  }
   const [foundUser, foundTags] = await Promise.all([
     endUser === null ? null : findPayer(callers.endUsers, endUser),
     Promise.all(tags.map((tag) => findPayer(callers.tags, tag))),
@@ -219,9 +223,13 @@ async function findPayer(
   id: string,
 ): Promise<OtherPayer | null> {
   const known = lookup.peek(id);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   return lookup.find(id).catch((error: unknown) => {
-    if (error instanceof DatabaseUnavailable) return null;
+    if (error instanceof DatabaseUnavailable) {
+      return null;
+    }
     throw error;
   });
 }

@@ -29,7 +29,9 @@ describe.each(stores)("embeddings with a cache in %s", (store) => {
   beforeAll(async () => {
     database = await throwAwayDatabase();
     provider = await startMockProvider();
-    if (store === "redis") redis = await startRedis();
+    if (store === "redis") {
+      redis = await startRedis();
+    }
     const more = `
   - model_name: falls
     provider_params: { model: openai/falls, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0, input_cost_per_token: 0.000001 }

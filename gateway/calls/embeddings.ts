@@ -33,7 +33,9 @@ export type Kept = readonly (KeptVector | null)[];
 /** The items of a list that are in the cache; a single item is looked up with the limits, in their round trip. */
 export async function readKept(gateway: Gateway, call: Call): Promise<Kept> {
   const { itemKeys } = call;
-  if (itemKeys === null || itemKeys.length < 2 || !call.cache.read) return [];
+  if (itemKeys === null || itemKeys.length < 2 || !call.cache.read) {
+    return [];
+  }
   const entries = await gateway.cache.readMany(itemKeys);
   return entries.map((bytes) => (bytes === null ? null : decodeVector(bytes)));
 }
@@ -42,7 +44,9 @@ export async function readKept(gateway: Gateway, call: Call): Promise<Kept> {
 export function askedOnly(gateway: Gateway, call: Call, kept: Kept): Call {
   const items = itemsOf(call.body["input"]);
   const missing = missingKeys(call, kept);
-  if (missing.size === 0 || missing.size === items.length) return call;
+  if (missing.size === 0 || missing.size === items.length) {
+    return call;
+  }
   const body = {
     ...call.body,
     input: [...missing.values()].map((at) => items[at]),
@@ -72,8 +76,9 @@ export async function embeddingsFromCache(
   const all = single === null ? kept : [single];
   const found = all.filter((item) => item !== null);
   const [first] = found;
-  if (first === undefined || found.length < (call.itemKeys?.length ?? 1))
+  if (first === undefined || found.length < (call.itemKeys?.length ?? 1)) {
     return null;
+  }
   const sum = (of: (item: KeptVector) => number) =>
     found.reduce((total, item) => total + of(item), 0);
   const tokens = sum(({ entry }) => entry.usage.inputTokens);
@@ -122,7 +127,7 @@ export async function sendEmbeddings(
   const answer = fellBack
     ? body
     : completed(gateway, asked, { body, usage, outcome, kept, upstream });
-  if (call.cacheKey !== null && call.cache.store)
+  if (call.cacheKey !== null && call.cache.store) {
     gateway.flights.land(call.cacheKey, {
       contentType: upstream.contentType,
       usage,
@@ -131,6 +136,7 @@ export async function sendEmbeddings(
       modelId: upstream.deployment.id,
       body: answer,
     });
+  }
   return sendWhole(gateway, call, admitted, upstream, outcome, answer, reply);
 }
 
@@ -148,14 +154,18 @@ function completed(
   { body, usage, outcome, kept, upstream }: Answered,
 ): Buffer {
   const call = asked.whole ?? asked;
-  if (call.itemKeys === null) return body;
+  if (call.itemKeys === null) {
+    return body;
+  }
   const answer = readEmbeddings(body);
   const missing = missingKeys(call, kept);
   // Asked as it was sent, an item that stands in it twice was asked for twice.
   const places = asked.whole === null ? call.itemKeys : [...missing.keys()];
   const vectors = answer?.vectors ?? null;
   if (answer === null || vectors?.length !== places.length) {
-    if (asked.whole === null) return body;
+    if (asked.whole === null) {
+      return body;
+    }
     throw new CallError(
       "upstream_error",
       `${call.group.alias}: the provider answered with other vectors than it was asked for. Try again.`,
@@ -166,9 +176,12 @@ function completed(
       ? answer.rest["model"]
       : upstream.deployment.model;
   const found = new Map(places.map((key, at) => [key, vectors[at] ?? ""]));
-  if (call.cache.store)
+  if (call.cache.store) {
     keepVectors(gateway, asked, { places, vectors, model, usage, outcome });
-  if (asked.whole === null) return body;
+  }
+  if (asked.whole === null) {
+    return body;
+  }
   return writeEmbeddings(
     call.itemKeys.map((key, at) => kept[at]?.vector ?? found.get(key) ?? ""),
     model,
@@ -216,15 +229,20 @@ function keepVectors(
 /** The items that the cache did not hold, by key, with the place where each stands first. */
 function missingKeys(call: Call, kept: Kept): ReadonlyMap<string, number> {
   const missing = new Map<string, number>();
-  for (const [at, key] of (call.itemKeys ?? []).entries())
-    if (kept[at] == null && !missing.has(key)) missing.set(key, at);
+  for (const [at, key] of (call.itemKeys ?? []).entries()) {
+    if (kept[at] == null && !missing.has(key)) {
+      missing.set(key, at);
+    }
+  }
   return missing;
 }
 
 /** null for bytes that are not ours. */
 function decodeVector(bytes: Buffer): KeptVector | null {
   const entry = decodeAnswer(bytes);
-  if (entry === null) return null;
+  if (entry === null) {
+    return null;
+  }
   const text = entry.body.toString("latin1");
   const end = text.indexOf("\n");
   try {

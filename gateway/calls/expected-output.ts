@@ -10,8 +10,9 @@ const MOST_OUTPUT_TOKENS = 128_000;
  * `budget_mode: strict` the most that any of its models can write.
  */
 export function expectedOutput(gateway: Gateway, group: ModelGroup): number {
-  if (gateway.config.general.budgetMode !== "strict")
+  if (gateway.config.general.budgetMode !== "strict") {
     return gateway.tokens.outputEstimate(group.alias);
+  }
   return Math.max(...group.deployments.map(mostOutput));
 }
 

@@ -111,10 +111,13 @@ test("followers of an answer that is too long to share ask the provider all at o
   leader.writeHead(200, { "content-type": "text/event-stream" }).write(event);
   // The leader's own stream is not over yet.
   const followers = [await next(), await next()];
-  for (const response of followers)
+  for (const response of followers) {
     response.writeHead(200, { "content-type": "text/event-stream" });
-  for (const response of [leader, ...followers])
+  }
+  for (const response of [leader, ...followers]) {
     response.end("data: [DONE]\n\n");
-  for (const answer of await Promise.all(calls))
+  }
+  for (const answer of await Promise.all(calls)) {
     expect(answer.text.endsWith("data: [DONE]\n\n")).toBe(true);
+  }
 }, 30_000);

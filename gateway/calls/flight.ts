@@ -18,14 +18,21 @@ export async function askOnce(
   ask: () => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   const key = call.cache.read && call.cache.store ? call.cacheKey : null;
-  if (key === null) return ask();
+  if (key === null) {
+    return ask();
+  }
   for (;;) {
     const flight = gateway.flights.join(key);
-    if (flight === null) return lead(gateway, key, ask);
+    if (flight === null) {
+      return lead(gateway, key, ask);
+    }
     const landing = await follow(gateway, key, flight.landed, reply);
-    if (typeof landing === "object")
+    if (typeof landing === "object") {
       return sendCached(gateway, call, admitted, landing, reply);
-    if (reply.raw.destroyed) return leaveUnasked(gateway, call, reply);
+    }
+    if (reply.raw.destroyed) {
+      return leaveUnasked(gateway, call, reply);
+    }
     if (landing === "not_shared") {
       gateway.cache.count(false);
       return ask();
@@ -64,7 +71,9 @@ async function follow(
 ): Promise<Landing> {
   let left = false;
   const leave = () => {
-    if (!left) gateway.flights.leave(key);
+    if (!left) {
+      gateway.flights.leave(key);
+    }
     left = true;
   };
   reply.raw.once("close", leave);

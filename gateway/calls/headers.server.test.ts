@@ -45,8 +45,9 @@ test("with litellm_headers an answer bears LiteLLM's headers too", async () => {
     ["attempted-fallbacks", "attempted-fallbacks"],
     ["response-duration-ms", "duration-ms"],
     ["overhead-duration-ms", "overhead-ms"],
-  ] as const)
+  ] as const) {
     expect(told(theirs)).toBe(headers.get(`x-hearth-${ours}`));
+  }
   expect(told("model-group")).toBe("mock");
   expect(Number(told("key-spend"))).toBeCloseTo(ONE_CALL, 9);
   expect(told("key-max-budget")).toBe("3");
@@ -160,7 +161,9 @@ test.each(["writeHead", "setTimeout"] as const)(
         // The provider is a server of this process too.
         const ofProvider =
           method === "writeHead" && !JSON.stringify(args).includes("x-hearth");
-        if (ofProvider) return working.apply(this, args);
+        if (ofProvider) {
+          return working.apply(this, args);
+        }
         throw new Error("broken by the test");
       });
     try {

@@ -33,9 +33,12 @@ export function answerHeaders(
     "x-hearth-duration-ms": String(durationMs),
     "x-hearth-overhead-ms": String(overheadMs),
   };
-  if (cost !== null) headers["x-hearth-cost"] = String(cost);
-  if (call.cacheKey !== null)
+  if (cost !== null) {
+    headers["x-hearth-cost"] = String(cost);
+  }
+  if (call.cacheKey !== null) {
     headers["x-hearth-cache-key"] = headerText(call.cacheKey);
+  }
   if (upstream !== null) {
     const { id, provider } = namesOf(upstream.deployment);
     headers["x-hearth-model-id"] = id;
@@ -47,8 +50,9 @@ export function answerHeaders(
   }
   addRates(headers, "requests", admitted.rates);
   addRates(headers, "tokens", admitted.rates);
-  if (config.general.litellmHeaders)
+  if (config.general.litellmHeaders) {
     addLitellmNames(headers, config, call, admitted, upstream);
+  }
   return headers;
 }
 
@@ -62,7 +66,9 @@ const names = new WeakMap<Deployment, DeploymentNames>();
 /** As headers bear them; read once of each deployment. */
 function namesOf(deployment: Deployment): DeploymentNames {
   const known = names.get(deployment);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const read = {
     id: headerText(deployment.id),
     provider: headerText(deployment.providerName),
@@ -105,7 +111,9 @@ function addLitellmNames(
 ): void {
   for (const [theirs, ours] of LITELLM_NAMES) {
     const value = headers[`x-hearth-${ours}`];
-    if (value !== undefined) headers[`x-litellm-${theirs}`] = value;
+    if (value !== undefined) {
+      headers[`x-litellm-${theirs}`] = value;
+    }
   }
   const deployment = upstream?.deployment;
   headers["x-litellm-max-retries"] = String(
@@ -118,12 +126,16 @@ function addLitellmNames(
     timeouts.requestMs ??
     timeouts.firstByteMs;
   headers["x-litellm-timeout"] = String(timeoutMs / 1_000);
-  if (caller.kind !== "key") return;
-  if (caller.limits.maxBudget !== null)
+  if (caller.kind !== "key") {
+    return;
+  }
+  if (caller.limits.maxBudget !== null) {
     headers["x-litellm-key-max-budget"] = String(caller.limits.maxBudget);
+  }
   const own = spends.find(({ entity }) => entity === `key:${caller.token}`);
-  if (own !== undefined)
+  if (own !== undefined) {
     headers["x-litellm-key-spend"] = String(dollarsFromNanos(own.spend));
+  }
 }
 
 /** The tightest of the payers' limits is the one that a client can act on. */
@@ -138,10 +150,13 @@ function addRates(
     if (
       state !== null &&
       (tightest === null || state.remaining < tightest.remaining)
-    )
+    ) {
       tightest = state;
+    }
   }
-  if (tightest === null) return;
+  if (tightest === null) {
+    return;
+  }
   headers[`x-ratelimit-limit-${kind}`] = String(tightest.limit);
   headers[`x-ratelimit-remaining-${kind}`] = String(tightest.remaining);
   headers[`x-ratelimit-reset-${kind}`] = String(

@@ -39,7 +39,9 @@ export async function tryDeployment(
       const route = await chooseDeployment(gateway, call);
       await journalIntent(gateway, call, deployment);
       const upstream = await callProvider(gateway, call, route, null);
-      if (upstream.kind !== "whole") return;
+      if (upstream.kind !== "whole") {
+        return;
+      }
       const { facts } = upstream.translation.answer(upstream.body);
       await endCall(gateway, call, {
         status: "success",
@@ -54,7 +56,9 @@ export async function tryDeployment(
     });
     return null;
   } catch (error) {
-    if (error instanceof CallError) return error.message;
+    if (error instanceof CallError) {
+      return error.message;
+    }
     throw error;
   }
 }

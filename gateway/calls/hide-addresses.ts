@@ -38,7 +38,9 @@ function isInternal(candidate: string, own: ReadonlySet<string>): boolean {
   const [, bracketed, bare = "", port] =
     /^(?:\[(.+)\]|(.+?))(?::(\d+))?$/.exec(candidate) ?? [];
   const host = (bracketed ?? bare).toLowerCase();
-  if (isIP(candidate) !== 0 || isIP(host) !== 0 || own.has(host)) return true;
+  if (isIP(candidate) !== 0 || isIP(host) !== 0 || own.has(host)) {
+    return true;
+  }
   // A word without a dot is an address only where a port follows: `vllm-0:8000`.
   const isAddress = port !== undefined || host.includes(".");
   return isAddress && /[a-z]/.test(host) && isPrivateHost(host);
@@ -58,7 +60,9 @@ const hosts = new WeakMap<Catalog, ReadonlySet<string>>();
 
 function hostsOf(catalog: Catalog): ReadonlySet<string> {
   const known = hosts.get(catalog);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const found = new Set(
     catalog.deployments
       .map(({ apiBase }) => hostOf(apiBase))

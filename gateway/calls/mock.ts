@@ -8,13 +8,15 @@ export function mockFailure(
   { wishes }: Call,
   attemptsBefore: number,
 ): UpstreamFailure | null {
-  if (wishes.mock.timeout)
+  if (wishes.mock.timeout) {
     return askedFor(408, "the call asked for a timeout (mock_timeout)");
-  if (wishes.mock.failFirst && attemptsBefore === 0)
+  }
+  if (wishes.mock.failFirst && attemptsBefore === 0) {
     return askedFor(
       500,
       "the call asked for a failure (mock_testing_fallbacks)",
     );
+  }
   return null;
 }
 
@@ -27,13 +29,15 @@ function askedFor(status: number, message: string): UpstreamFailure {
 /** `mock_response`: that text as the answer, without asking a provider; null: not asked for. */
 export function mockAnswer(call: Call, deployment: PricedDeployment) {
   const { response } = call.wishes.mock;
-  if (response === null) return null;
+  if (response === null) {
+    return null;
+  }
   const head = {
     id: `chatcmpl-${call.id}`,
     created: Math.floor(call.startedAt / 1_000),
     model: deployment.model,
   };
-  if (!call.stream)
+  if (!call.stream) {
     return {
       kind: "whole" as const,
       contentType: "application/json",
@@ -51,6 +55,7 @@ export function mockAnswer(call: Call, deployment: PricedDeployment) {
         }),
       ),
     };
+  }
   const chunk = (choice: object) =>
     `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: [{ index: 0, ...choice }] })}\n\n`;
   const events = [

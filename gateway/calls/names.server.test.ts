@@ -51,7 +51,9 @@ test.each(UNHOLDABLE)(
       expect([field, answer.status]).toEqual([field, 400]);
       const error = answer.json["error"];
       expect(error?.["param"]).toBe(field);
-      if (field !== "fallbacks") expect(error?.["message"]).toContain(said);
+      if (field !== "fallbacks") {
+        expect(error?.["message"]).toContain(said);
+      }
       expect(answer.text.length).toBeLessThan(500);
     }
     expect(provider.requests.length).toBe(asked);
@@ -64,11 +66,12 @@ test("a key or a team whose stored tags the ledger cannot hold goes on calling",
   await gateway.request("POST", "/team/new", { team_id: "tagged" });
   const key = await gateway.makeKey({ team_id: "tagged" });
   const tag = "漢".repeat(200);
-  for (const table of ["keys", "teams"])
+  for (const table of ["keys", "teams"]) {
     await query(pool, `UPDATE ${table} SET tags = $1 WHERE team_id = $2`, [
       [`${table} ${tag}`],
       "tagged",
     ]);
+  }
   const answer = await gateway.chat(key, "hello", { tags: ["sent"] });
   expect([answer.status, answer.text.slice(0, 200)]).toEqual([
     200,
@@ -118,7 +121,7 @@ test("a model of the longest name is called and recorded", async () => {
 test("what an admin makes has a name that the ledger can hold", async () => {
   const { gateway } = stand;
   const params = { model: "openai/m", api_base: "http://127.0.0.1:9/v1" };
-  for (const [name, said] of UNHOLDABLE)
+  for (const [name, said] of UNHOLDABLE) {
     for (const [path, body] of [
       ["/model/new", { model_name: name, provider_params: params }],
       [
@@ -143,6 +146,7 @@ test("what an admin makes has a name that the ledger can hold", async () => {
       ]);
       expect(json["error"]?.["param"], said).not.toBeNull();
     }
+  }
 });
 
 /** What every JavaScript object has of itself, and what none of ours may be asked for by. */

@@ -13,12 +13,13 @@ export function payingTags(
   const own = distinct(sent.flat().filter((tag) => typeof tag === "string"));
   refuseUnholdable("tags", own);
   const tags = distinct([...storedTags(caller), ...own]);
-  if (tags.length > MOST_TAGS)
+  if (tags.length > MOST_TAGS) {
     throw new CallError(
       "invalid_request",
       `\`tags\` has ${tags.length} entries with those of the key and its team: send at most ${MOST_TAGS} in all.`,
       { param: "tags" },
     );
+  }
   return tags;
 }
 
@@ -28,10 +29,11 @@ export function refuseUnholdable(
   names: readonly string[],
 ): void {
   const fault = names.map(faultOfName).find((fault) => fault !== null);
-  if (fault !== undefined)
+  if (fault !== undefined) {
     throw new CallError("invalid_request", `\`${field}\` ${fault}.`, {
       param: field,
     });
+  }
 }
 
 /** What an admin gave: whoever calls can do nothing about a name that the ledger cannot hold. */
@@ -42,7 +44,9 @@ function storedTags(caller: Caller): readonly string[] {
 }
 
 function distinct(tags: readonly string[]): readonly string[] {
-  if (tags.length === 0) return tags;
+  if (tags.length === 0) {
+    return tags;
+  }
   const named = tags.map((tag) => tag.trim()).filter((tag) => tag !== "");
   return [...new Set(named)];
 }

@@ -32,7 +32,9 @@ export function createPromptLog(pool: Pool, log: Logger): PromptLog {
   async function write(): Promise<void> {
     const batch = waiting;
     waiting = [];
-    if (batch.length === 0) return;
+    if (batch.length === 0) {
+      return;
+    }
     try {
       await query(
         pool,
@@ -75,7 +77,9 @@ export function createPromptLog(pool: Pool, log: Logger): PromptLog {
         request: holdable(prompt.request),
         response: prompt.response === null ? null : holdable(prompt.response),
       };
-      if (characters + sizeOf(kept) > MOST_CHARACTERS) return;
+      if (characters + sizeOf(kept) > MOST_CHARACTERS) {
+        return;
+      }
       characters += sizeOf(kept);
       waiting.push(kept);
       schedule();

@@ -77,7 +77,9 @@ export async function chooseDeployment(
       mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
   });
   let first = await route.first();
-  if (!("deployment" in first)) throw noDeployments(gateway, call, first);
+  if (!("deployment" in first)) {
+    throw noDeployments(gateway, call, first);
+  }
   for (;;) {
     try {
       const translation = translate(gateway, call, first);
@@ -85,7 +87,9 @@ export async function chooseDeployment(
     } catch (error) {
       giveBack(gateway, first);
       const other: Target | null = await route.otherOfGroup();
-      if (other === null) throw error;
+      if (other === null) {
+        throw error;
+      }
       first = other;
     }
   }
@@ -106,7 +110,9 @@ async function nextTarget(
         translation: translate(gateway, call, next),
       };
     } catch (error) {
-      if (!(error instanceof CallError)) throw error;
+      if (!(error instanceof CallError)) {
+        throw error;
+      }
       giveBack(gateway, next);
       next = await route.passOver();
     }
@@ -115,7 +121,9 @@ async function nextTarget(
 }
 
 function giveBack(gateway: Gateway, { taken }: Target): void {
-  if (taken !== null) gateway.router.usage.correct(taken, 0);
+  if (taken !== null) {
+    gateway.router.usage.correct(taken, 0);
+  }
 }
 
 /** A fallback is another model: it is asked for all of a list of embeddings, also for what the cache holds of the alias. */
@@ -176,7 +184,9 @@ export async function callProvider(
         abort: () => aborter.abort(),
       };
     } catch (error) {
-      if (!(error instanceof UpstreamFailure)) throw error;
+      if (!(error instanceof UpstreamFailure)) {
+        throw error;
+      }
       const { deployment } = target;
       attempts.push({
         model_id: deployment.id,
@@ -190,18 +200,22 @@ export async function callProvider(
         isLate(call.deadlineAt) || gateway.underWay.aborted()
           ? null
           : await nextTarget(gateway, call, route, error);
-      if (next === null)
+      if (next === null) {
         throw await giveUp(gateway, call, deployment, error, {
           attempts,
           fallbacks: route.fallbacksTaken,
           waitedMs,
         });
+      }
       const owed = usageOwed(call, deployment, error);
-      if (owed !== null)
+      if (owed !== null) {
         gateway.underWay.failedAtCost(call.id, costAt(deployment, owed));
+      }
       ({ first: target, translation } = next);
       waitedMs += target.pauseMs;
-      if (target.pauseMs > 0) await sleep(target.pauseMs);
+      if (target.pauseMs > 0) {
+        await sleep(target.pauseMs);
+      }
     }
   }
 }
@@ -212,8 +226,9 @@ export function correctUsage(
   { taken }: Upstream,
   { inputTokens, outputTokens }: Usage,
 ): void {
-  if (taken !== null)
+  if (taken !== null) {
     gateway.router.usage.correct(taken, inputTokens + outputTokens);
+  }
 }
 
 type Answered = { readonly translation: Translation } & (
@@ -233,9 +248,13 @@ async function attempt(
 ): Promise<Answered> {
   const { observations } = gateway.router;
   const failure = mockFailure(call, attemptsBefore);
-  if (failure !== null) throw failure;
+  if (failure !== null) {
+    throw failure;
+  }
   const mocked = mockAnswer(call, deployment);
-  if (mocked !== null) return { ...mocked, translation };
+  if (mocked !== null) {
+    return { ...mocked, translation };
+  }
   const begunAt = performance.now();
   let latencyMs: number | null = null;
   observations.began(deployment.id);
@@ -265,8 +284,12 @@ async function attempt(
     latencyMs = performance.now() - begunAt;
     return read;
   } catch (error) {
-    if (!aborter.signal.aborted) throw error;
-    if (gateway.underWay.aborted()) throw stopped(error);
+    if (!aborter.signal.aborted) {
+      throw error;
+    }
+    if (gateway.underWay.aborted()) {
+      throw stopped(error);
+    }
     const late = outOfTime(deployment, error);
     late.byRequest =
       call.wishes.timeoutMs !== null && deadlineAt === call.deadlineAt;
@@ -306,7 +329,9 @@ function wasSent(error: unknown): boolean {
 
 /** Of the whole call, and `request_timeout` of each attempt: whichever comes first. */
 function deadlineOf(call: Call, attemptMs: number | null): number | null {
-  if (attemptMs === null) return call.deadlineAt;
+  if (attemptMs === null) {
+    return call.deadlineAt;
+  }
   return Math.min(call.deadlineAt ?? Infinity, Date.now() + attemptMs);
 }
 
@@ -315,7 +340,9 @@ function startDeadline(
   deadlineAt: number | null,
   aborter: AbortController,
 ): NodeJS.Timeout | undefined {
-  if (deadlineAt === null) return undefined;
+  if (deadlineAt === null) {
+    return undefined;
+  }
   return setTimeout(
     () => aborter.abort(),
     Math.max(0, deadlineAt - Date.now()),
@@ -366,8 +393,9 @@ async function giveUp(
     "x-hearth-attempted-retries": String(attempts.length - 1 - fallbacks),
     "x-hearth-attempted-fallbacks": String(fallbacks),
   };
-  if (failure.retryAfterMs !== null)
+  if (failure.retryAfterMs !== null) {
     headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1_000));
+  }
   return new CallError(
     "upstream_error",
     `${call.group.alias}: ${errorTextFor(call.caller, gateway, message)}`,
@@ -392,9 +420,11 @@ function noDeployments(
 ): CallError {
   if (kind.callType !== "health_check") {
     gateway.metrics.unavailable(group.configured, cause);
-    if (cause === "cooldown")
-      for (const deployment of group.deployments)
+    if (cause === "cooldown") {
+      for (const deployment of group.deployments) {
         gateway.router.cooldowns.rejected(cooldownId(group, deployment));
+      }
+    }
   }
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return new CallError(

@@ -26,10 +26,14 @@ export function recordRefusal(
   request: FastifyRequest,
   error: unknown,
 ): void {
-  if (!(error instanceof CallError) || NOT_REFUSED.has(error.kind)) return;
+  if (!(error instanceof CallError) || NOT_REFUSED.has(error.kind)) {
+    return;
+  }
   gateway.metrics.refused(errorBody(error).error.type);
   const apiKey = keyOf(gateway, request);
-  if (apiKey === null) return;
+  if (apiKey === null) {
+    return;
+  }
   const { type, message } = errorBody(error).error;
   const model = (request.body as { model?: unknown } | null | undefined)?.model;
   gateway.refusals.record({
@@ -45,8 +49,12 @@ export function recordRefusal(
 /** Hash of the known key that asked, empty for the master key; null for a strange one: who guesses keys writes nothing. */
 function keyOf(gateway: Gateway, request: FastifyRequest): string | null {
   const credential = readKey(request.headers);
-  if (credential === null) return null;
+  if (credential === null) {
+    return null;
+  }
   const token = hashKey(credential);
-  if (isMasterKey(gateway, token)) return "";
+  if (isMasterKey(gateway, token)) {
+    return "";
+  }
   return gateway.callers.keys.recall(token)?.token ?? null;
 }

@@ -46,7 +46,9 @@ export async function journalIntent(
   };
   const written = gateway.journal.intent(intent);
   gateway.underWay.journaled(call.id);
-  if (written !== undefined) await written;
+  if (written !== undefined) {
+    await written;
+  }
 }
 
 /** Dollars for the counted input of a call at a deployment. */
@@ -71,7 +73,9 @@ function metadataOf(
   estimatedCost: number,
 ): Ending["metadata"] {
   const isEstimated = estimated === true || estimatedCost > 0;
-  if (unpriced.length === 0 && !isEstimated) return metadata;
+  if (unpriced.length === 0 && !isEstimated) {
+    return metadata;
+  }
   return {
     ...metadata,
     ...(unpriced.length === 0 ? {} : { unpriced_parts: unpriced }),
@@ -132,7 +136,9 @@ export async function journalOutcome(
   };
   gateway.underWay.recorded(call.id);
   const written = gateway.journal.outcome(outcome);
-  if (written !== undefined) await written;
+  if (written !== undefined) {
+    await written;
+  }
   return outcome;
 }
 
@@ -197,7 +203,9 @@ export function storePrompt(
   call: Call,
   response: () => string | null,
 ): void {
-  if (!config.general.storePrompts) return;
+  if (!config.general.storePrompts) {
+    return;
+  }
   const { messages, input, prompt } = call.body;
   prompts.record({
     requestId: call.id,
@@ -221,7 +229,9 @@ function chargedWindows(
   const { timezone } = gateway.config.general;
   const entities = limitedEntities(limitSources, endedAt, timezone);
   const known = charged.get(entities);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const windows = Object.fromEntries(
     entities
       .filter(({ budget }) => budget !== null)

@@ -92,7 +92,9 @@ test("of each key the last few are kept, all are counted", async () => {
   const calls = KEPT_REFUSALS + 7;
   for (let call = 0; call < calls; call++) {
     await fixture.chat(key, `prompt ${call}`);
-    if (call % 10 === 0) await refusalsOf(key);
+    if (call % 10 === 0) {
+      await refusalsOf(key);
+    }
   }
   const told = await refusalsOf(key);
   expect(told["total"]).toBe(calls);

@@ -35,18 +35,24 @@ export function createRefusalLog(pool: Pool, log: Logger): RefusalLog {
   function note(refused: Refused): void {
     const ofKey = latest.get(refused.apiKey);
     if (ofKey === undefined) {
-      if (latest.size < MOST_KEYS) latest.set(refused.apiKey, [refused]);
+      if (latest.size < MOST_KEYS) {
+        latest.set(refused.apiKey, [refused]);
+      }
       return;
     }
     ofKey.push(refused);
-    if (ofKey.length > KEPT_REFUSALS) ofKey.shift();
+    if (ofKey.length > KEPT_REFUSALS) {
+      ofKey.shift();
+    }
   }
 
   function count(added: RefusedHour): void {
     const { hour, apiKey, type } = added;
     const id = `${hour} ${type} ${apiKey}`;
     const known = hours.get(id);
-    if (known === undefined && hours.size >= MOST_HOURS) return;
+    if (known === undefined && hours.size >= MOST_HOURS) {
+      return;
+    }
     hours.set(id, {
       ...added,
       count: added.count + (known?.count ?? 0),
@@ -61,14 +67,20 @@ export function createRefusalLog(pool: Pool, log: Logger): RefusalLog {
     const counted = [...hours.values()];
     latest = new Map();
     hours = new Map();
-    if (counted.length === 0) return;
+    if (counted.length === 0) {
+      return;
+    }
     try {
       await insertRefusals(pool, refused, counted);
     } catch (error) {
       const since = latest;
       latest = new Map();
-      for (const one of [...refused, ...[...since.values()].flat()]) note(one);
-      for (const one of counted) count(one);
+      for (const one of [...refused, ...[...since.values()].flat()]) {
+        note(one);
+      }
+      for (const one of counted) {
+        count(one);
+      }
       schedule();
       throw error;
     }
@@ -85,7 +97,9 @@ export function createRefusalLog(pool: Pool, log: Logger): RefusalLog {
   }
 
   function schedule(): void {
-    if (timer !== undefined || stopped) return;
+    if (timer !== undefined || stopped) {
+      return;
+    }
     timer = setTimeout(() => {
       flush().catch((error: unknown) =>
         log.debug({ error }, "refusals wait for the database"),

@@ -57,8 +57,9 @@ export function refusalError(refusal: Refusal, renewsAt: number): CallError {
 
 /** No calls: what is held is on its way into the ledger, or is another instance's share. */
 function heldBy(inFlight: number): string {
-  if (inFlight === 0)
+  if (inFlight === 0) {
     return "calls that are not settled yet. Try again in a moment.";
+  }
   return inFlight === 1
     ? "1 call in flight. Try again when it has ended."
     : `${inFlight} calls in flight. Try again when they have ended.`;
@@ -76,9 +77,15 @@ const NAMES: Readonly<Record<string, string>> = {
 /** `Team=… ` for everyone but the key itself, whose name its holder needs not. */
 function prefixOf(entity: string): string {
   const [kind = "", id = ""] = split(entity);
-  if (kind === "key") return "";
-  if (kind === "key_model") return `Model=${id.slice(id.indexOf("/") + 1)} `;
-  if (kind === "proxy") return "Whole gateway: ";
+  if (kind === "key") {
+    return "";
+  }
+  if (kind === "key_model") {
+    return `Model=${id.slice(id.indexOf("/") + 1)} `;
+  }
+  if (kind === "proxy") {
+    return "Whole gateway: ";
+  }
   return `${NAMES[kind]}=${id} `;
 }
 

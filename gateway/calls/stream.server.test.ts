@@ -19,11 +19,15 @@ const PROVIDERS: Readonly<
   Record<string, (response: ServerResponse) => Promise<void>>
 > = {
   async long(response) {
-    for (let at = 0; at < 40; at++) await write(response, LONG);
+    for (let at = 0; at < 40; at++) {
+      await write(response, LONG);
+    }
     response.end("data: [DONE]\n\n");
   },
   async endless(response) {
-    while (!response.destroyed) await write(response, LONG);
+    while (!response.destroyed) {
+      await write(response, LONG);
+    }
   },
   async silent(response) {
     response.write(chunk("thinking"));
@@ -39,7 +43,9 @@ const LONG = chunk("word ".repeat(13_000));
 
 async function write(response: ServerResponse, text: string): Promise<void> {
   response.write(text);
-  while (response.writableNeedDrain && !response.destroyed) await sleep(5);
+  while (response.writableNeedDrain && !response.destroyed) {
+    await sleep(5);
+  }
 }
 
 async function serve(
@@ -47,7 +53,9 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   let text = "";
-  for await (const part of question) text += String(part);
+  for await (const part of question) {
+    text += String(part);
+  }
   const { model } = JSON.parse(text) as { model: string };
   response.writeHead(200, { "content-type": "text/event-stream" });
   await PROVIDERS[model.replace(/^o3-/, "")]?.(response);
@@ -106,7 +114,9 @@ async function streamed(model: string): Promise<IncomingMessage> {
 
 async function textOf(answer: IncomingMessage): Promise<string> {
   let text = "";
-  for await (const part of answer) text += String(part);
+  for await (const part of answer) {
+    text += String(part);
+  }
   return text;
 }
 

@@ -74,7 +74,9 @@ export async function streamAnswer(
   } catch (error) {
     endUnread(upstream);
     // Past the framework nobody else would end it.
-    if (reply.sent) client.destroy();
+    if (reply.sent) {
+      client.destroy();
+    }
     throw error;
   }
   return reply;
@@ -117,7 +119,7 @@ async function passAndRecord(
   });
   storePrompt(gateway, call, () => JSON.stringify(facts.text));
   correctUsage(gateway, upstream, usage);
-  if (end.kind === "whole" && passed.kept !== null)
+  if (end.kind === "whole" && passed.kept !== null) {
     keepAnswer(gateway, call, outcome, {
       contentType: CONTENT_TYPE,
       usage,
@@ -126,10 +128,13 @@ async function passAndRecord(
       modelId: upstream.deployment.id,
       body: Buffer.from(passed.kept.join("") + passed.ending),
     });
+  }
   client.setTimeout(gateway.config.timeouts.idleMs);
-  if (end.kind === "cut")
+  if (end.kind === "cut") {
     client.end(textOf(stream.fail(brokenOff(gateway, call, end.failure))));
-  else if (end.kind !== "client_gone") client.end(passed.ending);
+  } else if (end.kind !== "client_gone") {
+    client.end(passed.ending);
+  }
 }
 
 /** Others who wait for the same answer: while there are any, the provider goes on though the client left. */
@@ -145,10 +150,14 @@ function audienceOf(gateway: Gateway, call: Call): Audience {
   return {
     othersListen: () => key !== null && gateway.flights.hasFollowers(key),
     whenNobodyListens(stop) {
-      if (key !== null) gateway.flights.whenAbandoned(key, stop);
+      if (key !== null) {
+        gateway.flights.whenAbandoned(key, stop);
+      }
     },
     cannotShare() {
-      if (key !== null) gateway.flights.land(key, "not_shared");
+      if (key !== null) {
+        gateway.flights.land(key, "not_shared");
+      }
     },
   };
 }
@@ -172,34 +181,52 @@ async function passOn(
   };
   const abandon = () => {
     passed.clientLeft = true;
-    if (lacksOnlyUsage(stream)) grace = setTimeout(stop, USAGE_GRACE_MS);
-    else stop();
+    if (lacksOnlyUsage(stream)) {
+      grace = setTimeout(stop, USAGE_GRACE_MS);
+    } else {
+      stop();
+    }
   };
   const onClose = () => {
-    if (audience.othersListen()) audience.whenNobodyListens(abandon);
-    else abandon();
+    if (audience.othersListen()) {
+      audience.whenNobodyListens(abandon);
+    } else {
+      abandon();
+    }
   };
-  if (client.destroyed) onClose();
+  if (client.destroyed) {
+    onClose();
+  }
   client.once("close", onClose);
   const parser = createSseParser();
   try {
     for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
       const taken = take(pieces, usageWanted, passed, errorText);
-      if (passed.kept === null) audience.cannotShare();
-      if (taken.text !== "" && !client.destroyed && !client.write(taken.text))
+      if (passed.kept === null) {
+        audience.cannotShare();
+      }
+      if (taken.text !== "" && !client.destroyed && !client.write(taken.text)) {
         await untilRead(client, gateway.config.timeouts.idleMs);
-      if (taken.failed) return { kind: "failed" };
-      if (taken.done) return { kind: "whole" };
-      if (abandoned || (passed.clientLeft && !lacksOnlyUsage(stream)))
+      }
+      if (taken.failed) {
+        return { kind: "failed" };
+      }
+      if (taken.done) {
+        return { kind: "whole" };
+      }
+      if (abandoned || (passed.clientLeft && !lacksOnlyUsage(stream))) {
         return { kind: "client_gone" };
+      }
     }
     const rest = [
       ...parser.end().flatMap((event) => stream.push(event)),
       ...stream.end(),
     ];
     const taken = take(rest, usageWanted, passed, errorText);
-    if (taken.text !== "") client.write(taken.text);
+    if (taken.text !== "") {
+      client.write(taken.text);
+    }
     return { kind: taken.failed ? "failed" : "whole" };
   } catch (error) {
     return passed.clientLeft
@@ -211,7 +238,9 @@ async function passOn(
   } finally {
     clearTimeout(grace);
     client.off("close", onClose);
-    if (!upstream.body.destroyed) upstream.body.destroy();
+    if (!upstream.body.destroyed) {
+      upstream.body.destroy();
+    }
   }
 }
 
@@ -249,24 +278,33 @@ function take(
   let done = false;
   let failed = false;
   for (const piece of pieces) {
-    if (piece.kind === "usage_only" && !usageWanted) continue;
+    if (piece.kind === "usage_only" && !usageWanted) {
+      continue;
+    }
     failed ||= piece.kind === "error";
     done ||= piece.kind === "done";
     const shown =
       piece.kind === "error"
         ? { ...piece, data: errorText(piece.data) }
         : piece;
-    if (done) passed.ending += ssePieceText(shown);
-    else text += ssePieceText(shown);
+    if (done) {
+      passed.ending += ssePieceText(shown);
+    } else {
+      text += ssePieceText(shown);
+    }
   }
-  if (text !== "") keep(passed, text);
+  if (text !== "") {
+    keep(passed, text);
+  }
   return { done, failed, text };
 }
 
 function keep(passed: Passed, text: string): void {
   passed.firstTokenAt ??= Date.now();
   passed.characters += text.length;
-  if (passed.characters > MOST_CACHED_CHARACTERS) passed.kept = null;
+  if (passed.characters > MOST_CACHED_CHARACTERS) {
+    passed.kept = null;
+  }
   passed.kept?.push(text);
 }
 

@@ -45,17 +45,19 @@ export function translationFor(
 ): Translation {
   const wire = wireOf(deployment.provider);
   const { endpoint, shape } = call.kind;
-  if (wire.speaks(endpoint, deployment))
+  if (wire.speaks(endpoint, deployment)) {
     return through(config, call, deployment, wire, endpoint, {
       body: call.body,
       lacks: [],
     });
-  if (shape === null)
+  }
+  if (shape === null) {
     throw new CallError(
       "invalid_request",
       `The provider of ${call.group.alias} (${deployment.providerName}) has no ${endpoint}. Choose another model.`,
       { param: "model" },
     );
+  }
   const chat = shape.chatBody(call.body, deployment);
   const inner = through(config, call, deployment, wire, "chat", chat);
   return {
@@ -131,8 +133,12 @@ function refuseLacking(
   lacking: readonly string[],
 ): void {
   const [first] = lacking;
-  if (first === undefined) return;
-  if (deployment.dropParams ?? config.general.dropParams) return;
+  if (first === undefined) {
+    return;
+  }
+  if (deployment.dropParams ?? config.general.dropParams) {
+    return;
+  }
   throw new CallError(
     "invalid_request",
     `The provider of ${call.group.alias} (${deployment.providerName}) does not take ${lacking.map((name) => `\`${name}\``).join(", ")}: leave it out, or set \`drop_params\`.`,

@@ -39,7 +39,9 @@ export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
   const aborts = new Map<string, () => void>();
   let aborted = false;
   const timer = setInterval(() => {
-    if (calls.size > 0) limits.renew([...calls.keys()]).catch(() => undefined);
+    if (calls.size > 0) {
+      limits.renew([...calls.keys()]).catch(() => undefined);
+    }
   }, RENEW_EVERY_MS);
   return {
     count: () => calls.size,
@@ -58,12 +60,16 @@ export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
     },
     endsBy(callId, abort) {
       aborts.set(callId, abort);
-      if (aborted) abort();
+      if (aborted) {
+        abort();
+      }
     },
     aborted: () => aborted,
     abortAll() {
       aborted = true;
-      for (const abort of aborts.values()) abort();
+      for (const abort of aborts.values()) {
+        abort();
+      }
     },
     hasOpenIntent: (callId) => calls.get(callId) === "journaled",
     answeredBy: (callId) => answering.get(callId) ?? null,
@@ -85,9 +91,11 @@ export async function whileAdmitted<T>(
   try {
     return await work();
   } catch (error) {
-    if (underWay.hasOpenIntent(call.id))
+    if (underWay.hasOpenIntent(call.id)) {
       await recordFailure(gateway, call, error);
-    else await limits.settle({ callId: call.id, tokens: 0, pending: [] });
+    } else {
+      await limits.settle({ callId: call.id, tokens: 0, pending: [] });
+    }
     throw error instanceof CallError
       ? withHeaders(error, { "x-hearth-call-id": call.id })
       : error;
@@ -101,8 +109,9 @@ async function recordFailure(
   call: Call,
   error: unknown,
 ): Promise<void> {
-  if (!(error instanceof CallError))
+  if (!(error instanceof CallError)) {
     gateway.log.error({ error, call: call.id }, "a call failed unexpectedly");
+  }
   const deployment = gateway.underWay.answeredBy(call.id);
   await endCall(gateway, call, {
     status: "failure",

@@ -6,10 +6,13 @@ import { CallError } from "../http/errors.ts";
 /** The model that a request names, in its body or (Azure-style clients) in its path, before anything else is looked at. */
 export function modelOf(request: FastifyRequest): string {
   const { body } = request;
-  if (typeof body !== "object" || body === null || Array.isArray(body))
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new CallError("invalid_request", "The body must be a JSON object.");
+  }
   const { deployment } = request.params as { deployment?: string };
-  if (deployment !== undefined) Object.assign(body, { model: deployment });
+  if (deployment !== undefined) {
+    Object.assign(body, { model: deployment });
+  }
   const { model } = body as { model?: unknown };
   const named = typeof model === "string" && model !== "" ? model : null;
   const fault =
@@ -18,7 +21,9 @@ export function modelOf(request: FastifyRequest): string {
         ? "is missing"
         : "must be a text"
       : faultOfName(named);
-  if (named !== null && fault === null) return named;
+  if (named !== null && fault === null) {
+    return named;
+  }
   throw new CallError(
     "invalid_request",
     `\`model\` ${fault}. Call \`/v1/models\` to see the models that this key may use.`,
@@ -32,7 +37,9 @@ export function validateBody<Schema extends z.ZodType>(
   body: unknown,
 ): z.output<Schema> {
   const result = schema.safeParse(body);
-  if (result.success) return result.data;
+  if (result.success) {
+    return result.data;
+  }
   throw invalidField(result.error);
 }
 
@@ -70,8 +77,9 @@ function mistake(issue: z.core.$ZodIssue | undefined): string {
   const [, expected = "", received] =
     WRONG_TYPE.exec(issue?.message ?? "") ?? [];
   const kind = KINDS[expected];
-  if (kind === undefined)
+  if (kind === undefined) {
     return `is not right: ${issue?.message ?? "wrong type"}`;
+  }
   return received === "undefined"
     ? `is missing: it must be ${kind}`
     : `must be ${kind}`;

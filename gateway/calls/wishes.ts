@@ -74,14 +74,17 @@ function numberOf(
   least: number,
   most: number,
 ): number | null {
-  if (value === undefined || value === null) return null;
+  if (value === undefined || value === null) {
+    return null;
+  }
   // Anything but a number or a header's text may throw here, or be taken for a number that nobody wrote.
   const number =
     typeof value === "number" || (typeof value === "string" && value !== "")
       ? Number(value)
       : NaN;
-  if (Number.isFinite(number) && number >= least && number <= most)
+  if (Number.isFinite(number) && number >= least && number <= most) {
     return number;
+  }
   throw new CallError(
     "invalid_request",
     `\`${field}\` must be a number from ${least} to ${most}.`,
@@ -90,7 +93,9 @@ function numberOf(
 }
 
 function fallbacksOf(value: unknown): readonly string[] | null {
-  if (value === undefined || value === null) return null;
+  if (value === undefined || value === null) {
+    return null;
+  }
   const names = Array.isArray(value)
     ? value.map((entry: unknown) =>
         typeof entry === "object" && entry !== null
@@ -103,8 +108,9 @@ function fallbacksOf(value: unknown): readonly string[] | null {
     names.length <= MOST_FALLBACKS &&
     names.every((name) => typeof name === "string") &&
     names.every((name) => faultOfName(name) === null)
-  )
+  ) {
     return names;
+  }
   throw new CallError(
     "invalid_request",
     `\`fallbacks\` must be a list of at most ${MOST_FALLBACKS} model names.`,

@@ -104,7 +104,7 @@ function readDatabaseUrl(
     read,
     "DATABASE_URL",
   );
-  if (url === null)
+  if (url === null) {
     reading.problems.push({
       file: null,
       line: null,
@@ -112,7 +112,7 @@ function readDatabaseUrl(
       message:
         "is not set; keys and spend live in Postgres: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
     });
-  else if (!/^postgres(ql)?:\/\//.test(url))
+  } else if (!/^postgres(ql)?:\/\//.test(url)) {
     reading.problems.push(
       general.database_url === undefined
         ? {
@@ -123,6 +123,7 @@ function readDatabaseUrl(
           }
         : problemAt(reading, path, DATABASE_URL_FORM),
     );
+  }
   return url ?? "";
 }
 
@@ -131,7 +132,7 @@ const DATABASE_URL_FORM =
 
 function readJournalDirectory(reading: Reading, read: ReadVariable): string {
   const directory = read("HEARTH_JOURNAL_DIR");
-  if (directory === null)
+  if (directory === null) {
     reading.problems.push({
       file: null,
       line: null,
@@ -139,6 +140,7 @@ function readJournalDirectory(reading: Reading, read: ReadVariable): string {
       message:
         "is not set; spend is written there before it reaches Postgres: set it to a directory that survives restarts",
     });
+  }
   return directory ?? "";
 }
 
@@ -164,18 +166,19 @@ function readMasterKey(
         path: "PROXY_MASTER_KEY",
         message,
       });
-  if (key === null)
+  if (key === null) {
     reading.problems.push(
       place(
         "is not set; the gateway does not start without a master key: set PROXY_MASTER_KEY (or PROXY_MASTER_KEY_FILE) to a long random value",
       ),
     );
-  else if (key.length < GUESSABLE_BELOW)
+  } else if (key.length < GUESSABLE_BELOW) {
     reading.warnings.push(
       place(
         `the master key is shorter than ${GUESSABLE_BELOW} characters and can be guessed; use a long random value`,
       ),
     );
+  }
   return key ?? "";
 }
 
@@ -188,8 +191,9 @@ function fileOrVariable(
   variable: string,
 ): string | null {
   const given = read(variable);
-  if (written !== undefined && given !== null && written !== given)
+  if (written !== undefined && given !== null && written !== given) {
     reading.problems.push(otherThanVariable(reading, path, variable));
+  }
   return written ?? given;
 }
 
@@ -199,9 +203,13 @@ function readPreviousMasterKey(
   read: ReadVariable,
 ): PreviousMasterKey | null {
   const key = read("PROXY_MASTER_KEY_PREVIOUS");
-  if (key === null) return null;
+  if (key === null) {
+    return null;
+  }
   const until = Date.parse(read("PROXY_MASTER_KEY_PREVIOUS_UNTIL") ?? "");
-  if (!Number.isNaN(until)) return { key: secret(key), until };
+  if (!Number.isNaN(until)) {
+    return { key: secret(key), until };
+  }
   reading.problems.push({
     file: null,
     line: null,
@@ -218,8 +226,8 @@ function readGeneral(
   parts: Parts,
 ): GeneralConfig {
   const { general, proxy, retained } = parts;
-  for (const key of ["track_spend", "track_cost"] as const)
-    if (general[key] === false)
+  for (const key of ["track_spend", "track_cost"] as const) {
+    if (general[key] === false) {
       reading.problems.push(
         problemAt(
           reading,
@@ -227,6 +235,8 @@ function readGeneral(
           "cannot be false: budgets rest on the ledger, which is not optional; set it to true or leave it out",
         ),
       );
+    }
+  }
   const saltKey = read("HEARTH_SALT_KEY");
   const metricsKey = general.metrics_key ?? read("HEARTH_METRICS_KEY");
   return {
@@ -272,13 +282,14 @@ function readServer(
       : readNumber(reading, "--port", String(port), 0, 65_535);
   const notice = read("HEARTH_DRAIN_NOTICE");
   const noticeMs = notice === null ? 5_000 : parseDuration(notice);
-  if (noticeMs === undefined)
+  if (noticeMs === undefined) {
     reading.problems.push({
       file: null,
       line: null,
       path: "HEARTH_DRAIN_NOTICE",
       message: "must be a time such as 5s or 0s",
     });
+  }
   return {
     host: read("HEARTH_GATEWAY_HOST") ?? "127.0.0.1",
     port: asked ?? 4_000,

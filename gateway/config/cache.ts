@@ -15,7 +15,7 @@ export function readRedis(
 ): RedisConfig | null {
   const host = cache.host ?? router.redis_host ?? read("REDIS_HOST");
   if (host === null) {
-    if (cache.type === "redis")
+    if (cache.type === "redis") {
       reading.warnings.push(
         problemAt(
           reading,
@@ -23,6 +23,7 @@ export function readRedis(
           "is redis, but no host is known; cache and limits work in memory until host or REDIS_HOST is set",
         ),
       );
+    }
     return null;
   }
   const password =
@@ -56,7 +57,7 @@ export function readCache(
   const path = ["proxy_settings", "cache_params", "type"];
   const { node } = locate(reading.root, path);
   const written = node === null ? null : plain(node);
-  if (FOREIGN_CACHES.some((type) => type === written))
+  if (FOREIGN_CACHES.some((type) => type === written)) {
     reading.warnings.push(
       problemAt(
         reading,
@@ -64,6 +65,7 @@ export function readCache(
         `is ${String(written)}, which Hearth does not have; the cache works in memory: write redis or memory`,
       ),
     );
+  }
   const wanted = cache.supported_call_types ?? ["acompletion", "aembedding"];
   const callTypes = wanted.flatMap((type) => CALL_TYPES.get(type) ?? []);
   return {

@@ -4,7 +4,9 @@ export function sameDatabase(one: string, other: string): boolean {
 }
 
 function withoutLogin(address: string): string {
-  if (!URL.canParse(address)) return address;
+  if (!URL.canParse(address)) {
+    return address;
+  }
   const url = new URL(address);
   url.username = "";
   url.password = "";

@@ -35,14 +35,17 @@ function models(
 ): readonly Deployment[] {
   // JSON is YAML.
   const result = load(JSON.stringify({ model_list: entries }), env);
-  if (!result.ok)
+  if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
+  }
   return result.config.models;
 }
 
 const one = (params: object, env: Record<string, string> = {}): Deployment => {
   const [first] = models([{ model_name: "a", provider_params: params }], env);
-  if (first === undefined) throw new Error("left out");
+  if (first === undefined) {
+    throw new Error("left out");
+  }
   return first;
 };
 
@@ -120,10 +123,11 @@ test.each([
       apiBase,
       pending,
     });
-    if (pending !== null)
+    if (pending !== null) {
       expect(one({ model }, { [pending]: "sk-1" })).toMatchObject({
         pending: null,
       });
+    }
   },
 );
 
@@ -318,8 +322,9 @@ environment_variables:
       PROXY_MASTER_KEY: "",
     },
   );
-  if (!result.ok)
+  if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
+  }
   const { config } = result;
   expect(
     config.models.map((one) => [

@@ -22,8 +22,9 @@ export function readDeployments(
   read: ReadVariable,
 ): readonly Deployment[] {
   const list = reading.root.entries.get("model_list")?.node;
-  if (list === undefined || (list.kind === "scalar" && list.value === null))
+  if (list === undefined || (list.kind === "scalar" && list.value === null)) {
     return [];
+  }
   if (list.kind !== "list") {
     reading.problems.push(
       problemAt(
@@ -38,7 +39,9 @@ export function readDeployments(
   const taken = new Map<string, number>();
   for (const index of list.items.keys()) {
     const deployment = readDeployment(reading, ["model_list", index], read);
-    if (deployment === null) continue;
+    if (deployment === null) {
+      continue;
+    }
     deployments.push({
       ...deployment,
       id: ownId(reading, ["model_list", index], deployment.id, taken),
@@ -56,9 +59,11 @@ function ownId(
 ): string {
   const before = taken.get(id) ?? 0;
   taken.set(id, before + 1);
-  if (before === 0) return id;
+  if (before === 0) {
+    return id;
+  }
   const given = [...path, "model_info", "id"];
-  if (locate(reading.root, given).node !== null)
+  if (locate(reading.root, given).node !== null) {
     reading.problems.push(
       problemAt(
         reading,
@@ -66,6 +71,7 @@ function ownId(
         "is the id of another entry too; ids must differ",
       ),
     );
+  }
   return `${id}-${before + 1}`;
 }
 
@@ -81,10 +87,14 @@ export function readDeployment(
     quiet: ["*"],
   });
   const info = readSection(reading, [...path, "model_info"], modelInfo);
-  if (entry === null || params === null || info === null) return null;
+  if (entry === null || params === null || info === null) {
+    return null;
+  }
 
   const target = readTarget(reading, paramsPath, params);
-  if (target === null) return null;
+  if (target === null) {
+    return null;
+  }
   const { providerName, known, model } = target;
   const written = params.api_base ?? params.base_url ?? null;
   const node = locate(reading.root, paramsPath).node;

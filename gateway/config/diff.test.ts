@@ -27,8 +27,9 @@ function load(config: object, env: Record<string, string> = {}): GatewayConfig {
     },
     projectRoot: root,
   });
-  if (!result.ok)
+  if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
+  }
   return result.config;
 }
 

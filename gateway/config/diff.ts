@@ -98,15 +98,17 @@ function changedPaths(
   after: unknown,
   path: string,
 ): readonly string[] {
-  if (isSecret(before) && isSecret(after))
+  if (isSecret(before) && isSecret(after)) {
     return before.reveal() === after.reveal() ? [] : [path];
+  }
   if (
     !isObject(before) ||
     !isObject(after) ||
     Array.isArray(before) ||
     Array.isArray(after)
-  )
+  ) {
     return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];
+  }
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(
     (key) =>
       changedPaths(

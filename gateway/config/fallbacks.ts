@@ -17,7 +17,7 @@ export function checkFallbackTargets(
     wildcards.some((wildcard) => name.startsWith(wildcard.slice(0, -1)));
   const check = (keys: readonly string[], targets: Iterable<string>): void => {
     const unknown = [...new Set(targets)].filter((name) => !served(name));
-    if (unknown.length > 0)
+    if (unknown.length > 0) {
       reading.warnings.push(
         problemAt(
           reading,
@@ -27,6 +27,7 @@ export function checkFallbackTargets(
             : `names ${unknown.join(", ")}, which are no model_names of this configuration: correct them, add those models, or leave them out`,
         ),
       );
+    }
   };
   check(["fallbacks"], targetsOf(router.fallbacks));
   check(["context_window_fallbacks"], targetsOf(router.contextWindowFallbacks));

@@ -7,7 +7,9 @@ import type { Fallbacks } from "./types.ts";
 function field<T>(allowed: string, read: (raw: unknown) => T | undefined) {
   return z.unknown().transform((raw, context): T => {
     const value = read(raw);
-    if (value !== undefined) return value;
+    if (value !== undefined) {
+      return value;
+    }
     context.addIssue({ code: "custom", message: `must be ${allowed}` });
     return z.NEVER;
   });
@@ -15,7 +17,9 @@ function field<T>(allowed: string, read: (raw: unknown) => T | undefined) {
 
 // Numbers and booleans arrive as text when they come from a variable.
 function numeric(raw: unknown): number {
-  if (typeof raw === "number") return raw;
+  if (typeof raw === "number") {
+    return raw;
+  }
   return typeof raw === "string" && raw.trim() !== "" ? Number(raw) : NaN;
 }
 
@@ -79,7 +83,9 @@ export const text = () =>
 export const name = () =>
   field(`a name of at most ${LONGEST_NAME_BYTES} bytes`, (raw) => {
     const given = typeof raw === "number" ? String(raw) : raw;
-    if (typeof given !== "string" || given.trim() === "") return undefined;
+    if (typeof given !== "string" || given.trim() === "") {
+      return undefined;
+    }
     return faultOfName(given) === null ? given.trim() : undefined;
   });
 
@@ -118,7 +124,9 @@ export const texts = () =>
 
 export const webAddress = () =>
   field("an address such as http://192.168.1.10:11434", (raw) => {
-    if (typeof raw !== "string" || !URL.canParse(raw)) return undefined;
+    if (typeof raw !== "string" || !URL.canParse(raw)) {
+      return undefined;
+    }
     return /^https?:$/.test(new URL(raw).protocol) ? raw : undefined;
   }).optional();
 
@@ -152,14 +160,17 @@ export const fallbacks = () =>
     const maps = Array.isArray(raw) ? raw : [raw];
     const result = new Map<string, readonly string[]>();
     for (const map of maps) {
-      if (!isRecord(map)) return undefined;
+      if (!isRecord(map)) {
+        return undefined;
+      }
       for (const [alias, targets] of Object.entries(map)) {
         const list = typeof targets === "string" ? [targets] : targets;
         if (
           !Array.isArray(list) ||
           !list.every((one) => typeof one === "string")
-        )
+        ) {
           return undefined;
+        }
         result.set(alias, [...(result.get(alias) ?? []), ...list]);
       }
     }
@@ -169,11 +180,15 @@ export const fallbacks = () =>
 /** `{name: alias}` or `{name: {model: alias, hidden: true}}`. */
 export const groupAliases = () =>
   field("a mapping such as name: alias", (raw) => {
-    if (!isRecord(raw)) return undefined;
+    if (!isRecord(raw)) {
+      return undefined;
+    }
     const result: Record<string, { model: string; hidden: boolean }> = {};
     for (const [alias, target] of Object.entries(raw)) {
       const model = isRecord(target) ? target["model"] : target;
-      if (typeof model !== "string") return undefined;
+      if (typeof model !== "string") {
+        return undefined;
+      }
       result[alias] = {
         model,
         hidden: isRecord(target) && target["hidden"] === true,

@@ -40,7 +40,9 @@ export function readLayers(options: {
     const shown = shownName(absolute, projectRoot);
     const text = readText(absolute);
     if (typeof text !== "string") {
-      if (text.code === "ENOENT" && whenMissing === "fine") return;
+      if (text.code === "ENOENT" && whenMissing === "fine") {
+        return;
+      }
       const list =
         text.code === "ENOENT" && whenMissing === "warning"
           ? warnings
@@ -62,10 +64,14 @@ export function readLayers(options: {
 
   if (file !== null) {
     add(resolve(file), "problem");
-    if (extra !== null) add(resolve(extra), "warning");
+    if (extra !== null) {
+      add(resolve(extra), "warning");
+    }
   } else {
     add(join("config", "gateway.yaml"), "problem");
-    if (extra !== null) add(resolve(extra), "warning");
+    if (extra !== null) {
+      add(resolve(extra), "warning");
+    }
     add(local ?? join("config", "gateway.local.yaml"), "fine");
   }
   return {
@@ -109,7 +115,9 @@ const ENTRY_SPELLINGS: ReadonlyMap<string, string> = new Map([
 function useOneDialect(layer: Mapping, problems: ConfigProblem[]): Mapping {
   const renamed = rename(layer, SECTION_SPELLINGS, problems);
   const models = renamed.entries.get("model_list");
-  if (models?.node.kind !== "list") return renamed;
+  if (models?.node.kind !== "list") {
+    return renamed;
+  }
   const items = models.node.items.map((item) =>
     item.kind === "map" ? rename(item, ENTRY_SPELLINGS, problems) : item,
   );
@@ -131,14 +139,16 @@ function rename(
   for (const [key, entry] of tree.entries) {
     const name = spellings.get(key) ?? key;
     const earlier = entries.get(name);
-    if (earlier !== undefined)
+    if (earlier !== undefined) {
       problems.push({
         file: entry.at.file,
         line: entry.at.line,
         path: entry.spelling,
         message: `is the same as ${earlier.spelling}, which is given above; keep one of the two`,
       });
-    else entries.set(name, entry);
+    } else {
+      entries.set(name, entry);
+    }
   }
   return { ...tree, entries };
 }
@@ -148,7 +158,9 @@ function mergeLayers(lower: Mapping, upper: Mapping): Mapping {
   const merged = mergeMappings(lower, upper);
   const below = lower.entries.get("model_list");
   const above = upper.entries.get("model_list");
-  if (below?.node.kind !== "list" || above?.node.kind !== "list") return merged;
+  if (below?.node.kind !== "list" || above?.node.kind !== "list") {
+    return merged;
+  }
   const replaced = new Set(above.node.items.map(modelName));
   const items = [
     ...below.node.items.filter((item) => !replaced.has(modelName(item))),

@@ -42,8 +42,9 @@ function load(
 
 function loaded(...args: Parameters<typeof load>): GatewayConfig {
   const result = load(...args);
-  if (!result.ok)
+  if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
+  }
   return result.config;
 }
 
@@ -54,8 +55,9 @@ function problems(...args: Parameters<typeof load>): string[] {
 
 function warnings(...args: Parameters<typeof load>): string[] {
   const result = load(...args);
-  if (!result.ok)
+  if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
+  }
   return result.warnings.map(formatProblem);
 }
 
@@ -68,8 +70,9 @@ test("the shipped file holds eleven aliases, all pending in an empty environment
     projectRoot: join(import.meta.dirname, "../.."),
     file: join(import.meta.dirname, "../../config/gateway.yaml"),
   });
-  if (!result.ok)
+  if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
+  }
   const { models, router, cache, redis, server, timeouts, general } =
     result.config;
   expect(models.map((one) => one.pending)).toEqual([

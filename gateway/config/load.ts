@@ -116,7 +116,9 @@ export function loadConfig(options: LoadOptions): LoadResult {
 /** LiteLLM's `environment_variables` section sets variables for the references of the same files. */
 function withFileVariables(tree: Mapping, read: ReadVariable): ReadVariable {
   const section = child(tree, "environment_variables");
-  if (section === null) return read;
+  if (section === null) {
+    return read;
+  }
   const values = plain(resolveMapping(section, read)) as Record<
     string,
     unknown
@@ -131,7 +133,9 @@ function refuseOtherVariables(
   readEnvironment: ReadVariable,
 ): void {
   const section = child(reading.root, "environment_variables");
-  if (section === null) return;
+  if (section === null) {
+    return;
+  }
   const values = plain(section) as Record<string, unknown>;
   for (const variable of ["DATABASE_URL", "PROXY_MASTER_KEY"]) {
     const given = readEnvironment(variable);
@@ -139,7 +143,7 @@ function refuseOtherVariables(
       given !== null &&
       Object.hasOwn(values, variable) &&
       String(values[variable]) !== given
-    )
+    ) {
       reading.problems.push(
         otherThanVariable(
           reading,
@@ -147,13 +151,16 @@ function refuseOtherVariables(
           variable,
         ),
       );
+    }
   }
 }
 
 function warnAboutSections(reading: Reading): void {
-  for (const key of reading.root.entries.keys())
-    if (!SECTIONS.some((section) => section === key))
+  for (const key of reading.root.entries.keys()) {
+    if (!SECTIONS.some((section) => section === key)) {
       reading.warnings.push(unknownKey(reading, [key], key, SECTIONS));
+    }
+  }
 }
 
 /** `prices_file` is relative to the file that names it. */
@@ -162,11 +169,13 @@ function findPricesFile(
   written: string | undefined,
   projectRoot: string,
 ): string | null {
-  if (written === undefined) return null;
+  if (written === undefined) {
+    return null;
+  }
   const path = ["general_settings", "prices_file"];
   const { at } = locate(reading.root, path);
   const file = resolve(projectRoot, dirname(at.file), written);
-  if (!existsSync(file))
+  if (!existsSync(file)) {
     reading.problems.push(
       problemAt(
         reading,
@@ -174,6 +183,7 @@ function findPricesFile(
         `points to ${file}, which does not exist: mend the path, or leave it out for the built-in prices`,
       ),
     );
+  }
   return file;
 }
 

@@ -22,7 +22,9 @@ export function readNumber(
   max: number,
 ): number | null {
   const number = value.trim() === "" ? NaN : Number(value);
-  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  if (Number.isInteger(number) && number >= min && number <= max) {
+    return number;
+  }
   reading.problems.push({
     file: null,
     line: null,

@@ -50,8 +50,9 @@ function editDistance(a: string, b: string): number {
         (previous[j] ?? 0) + 1,
         (previous[j - 1] ?? 0) + (same ? 0 : 1),
       );
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
         least = Math.min(least, (beforePrevious[j - 2] ?? 0) + 1);
+      }
       row.push(least);
     }
     beforePrevious = previous;

@@ -107,10 +107,15 @@ export const FOREIGN_PROVIDERS: ReadonlySet<string> = new Set([
 
 /** The provider of a model written without one, where its name leaves no doubt. */
 export function guessProvider(model: string): string | null {
-  if (/^(gpt-|o[1-9](-|$)|chatgpt-|text-embedding-|dall-e)/.test(model))
+  if (/^(gpt-|o[1-9](-|$)|chatgpt-|text-embedding-|dall-e)/.test(model)) {
     return "openai";
-  if (model.startsWith("claude-")) return "anthropic";
-  if (model.startsWith("gemini-")) return "gemini";
+  }
+  if (model.startsWith("claude-")) {
+    return "anthropic";
+  }
+  if (model.startsWith("gemini-")) {
+    return "gemini";
+  }
   return null;
 }
 

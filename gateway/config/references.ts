@@ -13,7 +13,9 @@ export function variableReader(
   const read = new Map<string, string | null>();
   return (name) => {
     const known = read.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known;
+    }
     const value = env[name]?.trim() || readVariableFile(env, name, problems);
     read.set(name, value);
     return value;
@@ -26,7 +28,9 @@ function readVariableFile(
   problems: ConfigProblem[],
 ): string | null {
   const file = env[`${name}_FILE`];
-  if (!file) return null;
+  if (!file) {
+    return null;
+  }
   try {
     return readFileSync(file, "utf8").trim() || null;
   } catch (error) {
@@ -64,13 +68,16 @@ export function resolveReferences(tree: Tree, read: ReadVariable): Tree {
 
 export function resolveMapping(tree: Mapping, read: ReadVariable): Mapping {
   const entries = new Map<string, Entry>();
-  for (const [key, entry] of tree.entries)
+  for (const [key, entry] of tree.entries) {
     entries.set(key, { ...entry, node: resolveReferences(entry.node, read) });
+  }
   return { ...tree, entries };
 }
 
 function resolveScalar(tree: Scalar, read: ReadVariable): Scalar {
-  if (typeof tree.value !== "string") return tree;
+  if (typeof tree.value !== "string") {
+    return tree;
+  }
   const whole = WHOLE_REFERENCE.exec(tree.value)?.[1];
   if (whole !== undefined) {
     const value = read(whole);
@@ -81,7 +88,9 @@ function resolveScalar(tree: Scalar, read: ReadVariable): Scalar {
       unset: value === null ? whole : null,
     };
   }
-  if (!tree.value.includes("${")) return tree;
+  if (!tree.value.includes("${")) {
+    return tree;
+  }
   const variables: string[] = [];
   let unset: string | null = null;
   const value = tree.value.replace(
@@ -89,7 +98,9 @@ function resolveScalar(tree: Scalar, read: ReadVariable): Scalar {
     (_match, name: string, fallback: string | undefined) => {
       variables.push(name);
       const found = read(name) ?? fallback;
-      if (found === undefined) unset ??= name;
+      if (found === undefined) {
+        unset ??= name;
+      }
       return found ?? "";
     },
   );
@@ -111,7 +122,9 @@ export function firstUnset(tree: Tree): string | null {
 function firstOf(trees: readonly Tree[]): string | null {
   for (const tree of trees) {
     const unset = firstUnset(tree);
-    if (unset !== null) return unset;
+    if (unset !== null) {
+      return unset;
+    }
   }
   return null;
 }

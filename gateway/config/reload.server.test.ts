@@ -63,8 +63,9 @@ test("a check says what the next start would complain about, and changes nothing
 
 test("only the master key may check and reload", async () => {
   const key = await gateway.makeKey({});
-  for (const path of ["/config/check", "/config/reload"])
+  for (const path of ["/config/check", "/config/reload"]) {
     expect((await gateway.request("POST", path, undefined, key)).status).toBe(
       403,
     );
+  }
 });

@@ -37,7 +37,9 @@ beforeAll(async () => {
     "PROXY_MASTER_KEY_PREVIOUS",
     "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
   ];
-  for (const name of names) hand(name, "");
+  for (const name of names) {
+    hand(name, "");
+  }
   hand("DATABASE_URL", database.url);
   hand("PROXY_MASTER_KEY", MASTER_KEY);
   gateway = await startTestGateway({

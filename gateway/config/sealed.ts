@@ -37,7 +37,9 @@ export function open(
 ): Opened | null {
   const [version, data = ""] = sealed.split(":");
   const bytes = Buffer.from(data, "base64");
-  if (version !== VERSION || bytes.length < IV_BYTES + TAG_BYTES) return null;
+  if (version !== VERSION || bytes.length < IV_BYTES + TAG_BYTES) {
+    return null;
+  }
   for (const [by, key] of keys.entries()) {
     const decipher = createDecipheriv(
       "aes-256-gcm",

@@ -68,7 +68,9 @@ function parseFields<S extends z.ZodObject>(
   value: Record<string, unknown>,
 ): z.output<S> | null {
   const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    return parsed.data;
+  }
   const wrong = new Set<PropertyKey>();
   for (const issue of parsed.error.issues) {
     const at = [
@@ -80,7 +82,9 @@ function parseFields<S extends z.ZodObject>(
     reading.problems.push(
       problemAt(reading, at, describe(reading, at, issue.message)),
     );
-    if (issue.path[0] !== undefined) wrong.add(issue.path[0]);
+    if (issue.path[0] !== undefined) {
+      wrong.add(issue.path[0]);
+    }
   }
   const rest = schema.safeParse(
     Object.fromEntries(
@@ -92,8 +96,9 @@ function parseFields<S extends z.ZodObject>(
 
 function describe(reading: Reading, path: Path, allowed: string): string {
   const { node } = locate(reading.root, path);
-  if (node === null || (node.kind === "scalar" && node.value === null))
+  if (node === null || (node.kind === "scalar" && node.value === null)) {
     return `is missing; it ${allowed}`;
+  }
   const given = shownValue(node, path);
   return given === null ? allowed : `${allowed}; ${given}`;
 }
@@ -111,8 +116,9 @@ function shownValue(node: Tree, path: Path): string | null {
     case "list":
       return "it is a list";
     case "scalar": {
-      if (node.variables.length > 0)
+      if (node.variables.length > 0) {
         return `the value of ${node.variables.join(" and ")} is not`;
+      }
       const text = JSON.stringify(node.value);
       const hidden =
         path.some((step) => SECRET_KEY.test(String(step))) ||
@@ -130,11 +136,15 @@ function warnAboutUnknown(
   schema: z.ZodObject,
 ): void {
   // A loose object (`model_info`) takes free fields.
-  if (schema.def.catchall !== undefined) return;
+  if (schema.def.catchall !== undefined) {
+    return;
+  }
   const known = Object.keys(schema.shape);
-  for (const key of node.entries.keys())
-    if (!known.includes(key))
+  for (const key of node.entries.keys()) {
+    if (!known.includes(key)) {
       reading.warnings.push(unknownKey(reading, [...path, key], key, known));
+    }
+  }
 }
 
 /** The warning about a key that has no meaning here. */
@@ -160,13 +170,13 @@ function warnAboutUnset(
   node: Mapping,
   quiet: readonly string[],
 ): void {
-  for (const [key, entry] of node.entries)
+  for (const [key, entry] of node.entries) {
     if (
       entry.node.kind === "scalar" &&
       entry.node.unset !== null &&
       !quiet.includes(key) &&
       !quiet.includes("*")
-    )
+    ) {
       reading.warnings.push(
         problemAt(
           reading,
@@ -174,4 +184,6 @@ function warnAboutUnset(
           `${entry.node.unset} is not set; the default is used`,
         ),
       );
+    }
+  }
 }

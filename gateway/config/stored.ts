@@ -50,7 +50,7 @@ export function deploymentFromRow(
             spelling,
           }),
         };
-  if (hasReference(root))
+  if (hasReference(root)) {
     problems.push({
       file: null,
       line: null,
@@ -58,18 +58,22 @@ export function deploymentFromRow(
       message:
         "refers to a variable; only the configuration file may do that: give the value itself",
     });
+  }
   const deployment = readDeployment(
     { root, problems, warnings },
     [],
     variableReader(env, problems),
   );
-  if (deployment !== null && problems.length === 0)
+  if (deployment !== null && problems.length === 0) {
     return { ok: true, deployment };
+  }
   return { ok: false, problems: problems.length > 0 ? problems : warnings };
 }
 
 function withoutOwnKeyReference(params: unknown): unknown {
-  if (typeof params !== "object" || params === null) return params;
+  if (typeof params !== "object" || params === null) {
+    return params;
+  }
   const { api_key: key, ...rest } = params as Record<string, unknown>;
   const variable = referencedVariable(key);
   const own =
@@ -98,10 +102,12 @@ function treeOf(value: Readonly<Record<string, unknown>>): Mapping {
 }
 
 function grow(value: unknown): Tree {
-  if (Array.isArray(value))
+  if (Array.isArray(value)) {
     return { kind: "list", at: NOWHERE, items: value.map(grow) };
-  if (typeof value === "object" && value !== null)
+  }
+  if (typeof value === "object" && value !== null) {
     return treeOf(value as Record<string, unknown>);
+  }
   return scalar(
     typeof value === "string" ||
       typeof value === "number" ||

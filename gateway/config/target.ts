@@ -43,12 +43,13 @@ export function readTarget(
     return null;
   }
   const known = Object.hasOwn(PROVIDERS, named) ? PROVIDERS[named] : undefined;
-  if (known !== undefined && model !== "")
+  if (known !== undefined && model !== "") {
     return {
       providerName: named === "ollama_chat" ? "ollama" : named,
       known,
       model,
     };
+  }
   if (FOREIGN_PROVIDERS.has(named)) {
     reading.warnings.push(
       problemAt(
@@ -60,12 +61,13 @@ export function readTarget(
     return null;
   }
   // An unknown name with an address is an OpenAI-style server with a name of its own.
-  if (model !== "" && (params.api_base ?? params.base_url) !== undefined)
+  if (model !== "" && (params.api_base ?? params.base_url) !== undefined) {
     return {
       providerName: named,
       known: { family: "openai", apiBase: null, keyVariable: null },
       model,
     };
+  }
   const near = nearestName(named, Object.keys(PROVIDERS));
   reading.problems.push(
     problemAt(
@@ -92,7 +94,9 @@ export interface Address {
 export function addressVariable(reading: Reading, path: Path): string | null {
   for (const key of ["api_base", "base_url"]) {
     const { node } = locate(reading.root, [...path, key]);
-    if (node?.kind === "scalar" && node.unset !== null) return node.unset;
+    if (node?.kind === "scalar" && node.unset !== null) {
+      return node.unset;
+    }
   }
   return null;
 }
@@ -104,13 +108,16 @@ export function findAddress(
   unset: string | null,
   read: ReadVariable,
 ): Address | null {
-  if (written !== null)
+  if (written !== null) {
     return {
       base: normalizeApiBase(known.family, written),
       isDefault: false,
       pending: null,
     };
-  if (unset !== null) return { base: "", isDefault: false, pending: unset };
+  }
+  if (unset !== null) {
+    return { base: "", isDefault: false, pending: unset };
+  }
   if (known.family === "azure") {
     const base = read("AZURE_API_BASE");
     return base === null || !URL.canParse(base)
@@ -133,9 +140,12 @@ export function findKey(
   atOwnAddress: boolean,
   read: ReadVariable,
 ): { readonly key: Secret | null; readonly pending: string | null } {
-  if (written !== null) return { key: secret(written), pending: null };
-  if (known.keyVariable === null || !atOwnAddress)
+  if (written !== null) {
+    return { key: secret(written), pending: null };
+  }
+  if (known.keyVariable === null || !atOwnAddress) {
     return { key: null, pending: null };
+  }
   const value = read(known.keyVariable);
   return value === null
     ? { key: null, pending: known.keyVariable }

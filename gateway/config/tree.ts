@@ -77,15 +77,18 @@ export function parseTree(
     at: { file, line: 1 },
     entries: new Map(),
   };
-  if (problems.length > 0 || document.contents === null)
+  if (problems.length > 0 || document.contents === null) {
     return { tree: empty, problems };
+  }
 
   const place = (node: Node): Place => ({
     file,
     line: lineAt(node.range?.[0] ?? 0),
   });
   const tree = plant(document.contents, document, place, problems, new Set());
-  if (tree.kind === "map") return { tree, problems };
+  if (tree.kind === "map") {
+    return { tree, problems };
+  }
   problems.push({
     file,
     line: tree.at.line,
@@ -122,8 +125,10 @@ function plant(
   }
   open.add(node);
   try {
-    if (isMap(node)) return plantMap(node, document, place, problems, open);
-    if (isSeq(node))
+    if (isMap(node)) {
+      return plantMap(node, document, place, problems, open);
+    }
+    if (isSeq(node)) {
       return {
         kind: "list",
         at: place(node),
@@ -131,7 +136,10 @@ function plant(
           plant(item, document, place, problems, open),
         ),
       };
-    if (isScalar(node)) return scalar(plainScalar(node.value), place(node));
+    }
+    if (isScalar(node)) {
+      return scalar(plainScalar(node.value), place(node));
+    }
     throw new Error("a YAML node of an unknown kind");
   } finally {
     open.delete(node);
@@ -155,15 +163,23 @@ function plantMap(
       pair.value === null
         ? scalar(null, keyAt)
         : plant(pair.value, document, place, problems, open);
-    if (key === "<<") inherited.push(value);
-    else entries.set(key, { at: keyAt, spelling: key, node: value });
+    if (key === "<<") {
+      inherited.push(value);
+    } else {
+      entries.set(key, { at: keyAt, spelling: key, node: value });
+    }
   }
   for (const source of inherited.flatMap((tree) =>
     tree.kind === "list" ? tree.items : [tree],
-  ))
-    if (source.kind === "map")
-      for (const [key, entry] of source.entries)
-        if (!entries.has(key)) entries.set(key, entry);
+  )) {
+    if (source.kind === "map") {
+      for (const [key, entry] of source.entries) {
+        if (!entries.has(key)) {
+          entries.set(key, entry);
+        }
+      }
+    }
+  }
   return { kind: "map", at, entries };
 }
 
@@ -231,7 +247,9 @@ export function locate(
     } else if (node?.kind === "list") {
       node = node.items[Number(step)] ?? null;
       at = node?.at ?? at;
-    } else node = null;
+    } else {
+      node = null;
+    }
     shown +=
       typeof step === "number"
         ? `[${step}]`

@@ -23,7 +23,9 @@ beforeEach(async () => {
   closing.push(database.drop, relay.close);
 });
 afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
+  for (const close of closing.splice(0).reverse()) {
+    await close();
+  }
 });
 
 function poolOf(url: string): Pool {

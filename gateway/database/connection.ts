@@ -104,15 +104,22 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       stopProbe = probe.stop;
       const lost = Promise.race([closed, probe.failed]).then((reason) => {
         connected = false;
-        if (isOverdue(reason)) setAllSilent(true);
+        if (isOverdue(reason)) {
+          setAllSilent(true);
+        }
         return reason;
       });
-      if (!ready) await migrate(pool, log);
+      if (!ready) {
+        await migrate(pool, log);
+      }
       client = attempt;
       connected = true;
       retryMs = RETRY_AFTER_MS;
-      if (ready) options.onReconnect();
-      else await options.onReady();
+      if (ready) {
+        options.onReconnect();
+      } else {
+        await options.onReady();
+      }
       ready = true;
       log.info("connected to the database");
       throw await lost;
@@ -139,14 +146,17 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     }
     refusedSince ??= Date.now();
     // One that had the database to itself before a silence waits until Postgres has given up its former session.
-    if (!ready && Date.now() - refusedSince > LOCK_PATIENCE_MS)
+    if (!ready && Date.now() - refusedSince > LOCK_PATIENCE_MS) {
       options.onRefused();
+    }
     throw new Error("another gateway has this database for itself");
   }
 
   function keepTrying(): void {
     connect().catch((error: unknown) => {
-      if (stopped) return;
+      if (stopped) {
+        return;
+      }
       setAllSilent(isOverdue(error));
       log.warn(
         { error: error instanceof Error ? error.message : String(error) },
@@ -165,7 +175,9 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      if (client !== null) await endOf(client);
+      if (client !== null) {
+        await endOf(client);
+      }
     },
   };
 }

@@ -79,20 +79,28 @@ function contractions(before: Catalogue, after: Catalogue): readonly string[] {
   const lost = [...before].flatMap(([name, rules]) => {
     const now = after.get(name);
     // A rule, or the rejection of nulls, may go: what was accepted still is.
-    if (/^(rule|unique) /.test(name)) return [];
-    if (now === undefined)
-      return name.startsWith("nulls") ? [] : [`gone: ${name}`];
-    if (now === rules || (name.startsWith("nulls") && now === "accepted"))
+    if (/^(rule|unique) /.test(name)) {
       return [];
+    }
+    if (now === undefined) {
+      return name.startsWith("nulls") ? [] : [`gone: ${name}`];
+    }
+    if (now === rules || (name.startsWith("nulls") && now === "accepted")) {
+      return [];
+    }
     return [`changed: ${name} (${rules} to ${now})`];
   });
   const added = [...after].flatMap(([name, rules]) => {
-    if (before.get(name) === rules) return [];
+    if (before.get(name) === rules) {
+      return [];
+    }
     const isNew = !before.has(name);
-    if (/^(rule|unique) /.test(name) && had(relationOf(name)))
+    if (/^(rule|unique) /.test(name) && had(relationOf(name))) {
       return [`stricter: ${name} ${rules}`.trim()];
-    if (isNew && name.startsWith("column ") && rules.endsWith(", required"))
+    }
+    if (isNew && name.startsWith("column ") && rules.endsWith(", required")) {
       return had(relationOf(name)) ? [`stricter: ${name} (${rules})`] : [];
+    }
     return [];
   });
   return [...lost, ...added];
@@ -102,7 +110,9 @@ test("the migrations of each release only add to what the release before uses", 
   for (const file of files) {
     const before = await readCatalogue();
     await client.query(readFileSync(`${directory}/${file}`, "utf8"));
-    if (file < FIRST) continue;
+    if (file < FIRST) {
+      continue;
+    }
     expect(
       contractions(before, await readCatalogue()),
       `${file} takes away what the release before uses: add beside it, and remove the old one in a later generation (hearth.schemaGeneration in gateway/package.json, docs/upgrade.md)`,

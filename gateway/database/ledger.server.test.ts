@@ -108,7 +108,10 @@ test("the days of the proxy, of teams and of organizations follow every change o
     );
   const all = (spend: number, calls: number, tokens: number) =>
     ["organization", "proxy", "team"].map((part) => ({
-      ...{ part, spend, calls, tokens },
+      part,
+      spend,
+      calls,
+      tokens,
     }));
   const call = row({ ...own, model: "parted", spend: 0.25 });
   await recordRows(pool, [call], [], null, "UTC");
@@ -190,11 +193,12 @@ test("a soft budget is told of once, when it is crossed", async () => {
     soft_budget: 0.25,
   });
   const told = [];
-  for (let call = 0; call < 5; call++)
+  for (let call = 0; call < 5; call++) {
     told.push(
       (await recordRows(pool, [row({ api_key: "k4" })], [], null, "UTC"))
         .softBudgets.length,
     );
+  }
   expect(told).toEqual([0, 0, 1, 0, 0]);
 });
 

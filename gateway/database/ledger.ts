@@ -131,7 +131,9 @@ export async function recordRows(
     return await record();
   } catch (error) {
     // Of a month whose partition retention has dropped, or that was not created ahead.
-    if (!isPartitionMissing(error)) throw error;
+    if (!isPartitionMissing(error)) {
+      throw error;
+    }
     await ensurePartitions(pool, rows);
     return record();
   }
@@ -187,13 +189,16 @@ async function holdable(delivered: readonly SpendRow[]): Promise<{
 }> {
   const pieces: string[] = [];
   for (let at = 0; at < delivered.length; at += ROWS_AT_ONCE) {
-    if (at > 0) await nextTurn();
+    if (at > 0) {
+      await nextTurn();
+    }
     const piece = JSON.stringify(delivered.slice(at, at + ROWS_AT_ONCE));
     pieces.push(piece.slice(1, -1));
   }
   const written = `[${pieces.join(",")}]`;
-  if (!written.includes("\\u") || !UNHOLDABLE.test(written))
+  if (!written.includes("\\u") || !UNHOLDABLE.test(written)) {
     return { rows: delivered, json: written };
+  }
   const json = JSON.stringify(delivered, (_, value: unknown) =>
     typeof value === "string"
       ? value.toWellFormed().replaceAll("\0", "\uFFFD")

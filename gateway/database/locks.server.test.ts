@@ -32,7 +32,9 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  for (const holder of holders.splice(0)) await holder.end();
+  for (const holder of holders.splice(0)) {
+    await holder.end();
+  }
 });
 
 afterAll(async () => {
@@ -69,7 +71,9 @@ async function waitForAll(tables: string): Promise<void> {
       "SELECT FROM pg_locks WHERE NOT granted AND pid = $1",
       [rows[0]?.pid],
     );
-    if (waits.length > 0) return;
+    if (waits.length > 0) {
+      return;
+    }
   }
 }
 
@@ -133,7 +137,9 @@ test("who holds the ledger lock waits no longer than a second for another one, a
   await expect(record("2027-02-05T00:00:00.000Z")).rejects.toBeInstanceOf(
     DatabaseUnavailable,
   );
-  for (const holder of holders.splice(0)) await holder.end();
+  for (const holder of holders.splice(0)) {
+    await holder.end();
+  }
   await transaction(pool, async (client) => {
     await lockLedger(client);
     await expect(record("2027-02-05T00:00:00.000Z")).rejects.toBeInstanceOf(
@@ -161,13 +167,16 @@ test("calls do not wait behind a change of the ledger's tables that waits for a 
     // Longer than the deadline of a call's statement: each second begins a window, whose total is read.
     const until = Date.now() + 4_000;
     const statuses = new Set<number>();
-    while (Date.now() < until)
+    while (Date.now() < until) {
       statuses.add((await gateway.chat(known, "meanwhile")).status);
+    }
     expect([...statuses]).toEqual([200]);
     expect((await gateway.chat("sk-never-seen-before", "hello")).status).toBe(
       401,
     );
-    for (const holder of holders.splice(0)) await holder.end();
+    for (const holder of holders.splice(0)) {
+      await holder.end();
+    }
     await gateway.running.gateway.ledger.flush();
     expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
   } finally {

@@ -20,7 +20,9 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
     .sort();
   const applied = await namesIn(pool, TABLE);
   const remembered = await namesIn(pool, TEXTS_TABLE);
-  if (names.every((name) => applied.has(name) && remembered.has(name))) return;
+  if (names.every((name) => applied.has(name) && remembered.has(name))) {
+    return;
+  }
   const { runner } = await import("node-pg-migrate");
   const client = await pool.connect();
   try {
@@ -38,16 +40,18 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
       advisoryLockMode: "wait",
       log: () => undefined,
     });
-    for (const name of names)
+    for (const name of names) {
       await client.query(
         `INSERT INTO ${TEXTS_TABLE} (name, sql) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
         [name, await readFile(join(directory, `${name}.sql`), "utf8")],
       );
-    if (ran.length > 0)
+    }
+    if (ran.length > 0) {
       log.info(
         { migrations: ran.map((migration) => migration.name) },
         "the database schema was migrated",
       );
+    }
   } finally {
     client.release(true);
   }
@@ -64,7 +68,9 @@ async function namesIn(
       "SELECT to_regclass($1)::text AS found",
       [table],
     );
-    if (known[0]?.found == null) return new Set();
+    if (known[0]?.found == null) {
+      return new Set();
+    }
     const rows = await query<{ name: string }>(
       client,
       `SELECT name FROM ${table}`,

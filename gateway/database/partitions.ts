@@ -25,7 +25,9 @@ export async function ensurePartitions(
        WHERE to_regclass('spend_log_' || replace(month, '-', '_')) IS NULL`,
     [[...months]],
   );
-  for (const { month } of missing) await createPartition(pool, month);
+  for (const { month } of missing) {
+    await createPartition(pool, month);
+  }
 }
 
 /**
@@ -43,7 +45,9 @@ async function createPartition(pool: Pool, month: string): Promise<void> {
       "SELECT to_regclass($1) IS NOT NULL AS there",
       [partition],
     );
-    if (found?.there === true) return;
+    if (found?.there === true) {
+      return;
+    }
     await query(
       client,
       `CREATE TABLE ${partition} (LIKE spend_log INCLUDING ALL)`,

@@ -77,8 +77,9 @@ export function createPool(
   });
   // The pool drops what is ending: a login of before goes when its work is done, however busy the pool is.
   pool.on("release", (_error, client) => {
-    if (logins.get(client) !== pool.options.connectionString)
+    if (logins.get(client) !== pool.options.connectionString) {
       void client.end().catch(() => undefined);
+    }
   });
   return pool;
 }
@@ -89,11 +90,17 @@ export function createPool(
  */
 export function setSilent(pool: Pool, silent: boolean): void {
   const state = states.get(pool);
-  if (state === undefined) return;
+  if (state === undefined) {
+    return;
+  }
   state.silent = silent;
   state.awayUntil = 0;
-  if (!silent) return;
-  for (const client of state.busy) void client.end().catch(() => undefined);
+  if (!silent) {
+    return;
+  }
+  for (const client of state.busy) {
+    void client.end().catch(() => undefined);
+  }
 }
 
 /** Connections made from now on log in as this address says; those that are open end after the work they are given next. */
@@ -111,11 +118,16 @@ const AWAY_WORDS = /terminat|timeout|timed out|connection|not queryable/i;
 
 /** Whether the database is away, as against a statement that it refused. */
 export function isUnavailable(error: unknown): boolean {
-  if (error instanceof DatabaseUnavailable) return true;
-  if (!(error instanceof Error)) return false;
+  if (error instanceof DatabaseUnavailable) {
+    return true;
+  }
+  if (!(error instanceof Error)) {
+    return false;
+  }
   const { code } = error as { code?: unknown };
-  if (error instanceof pg.DatabaseError)
+  if (error instanceof pg.DatabaseError) {
     return typeof code === "string" && AWAY_STATES.test(code);
+  }
   return typeof code === "string" || AWAY_WORDS.test(error.message);
 }
 
@@ -154,8 +166,12 @@ export async function query<Row extends pg.QueryResultRow>(
     const answer = pool.query<Row>(text, values as unknown[]);
     return (await (ofCall ? within(CALL_DEADLINE_MS, answer) : answer)).rows;
   } catch (error) {
-    if (!isUnavailable(error)) throw error;
-    if (ofCall) state.awayUntil = Date.now() + RETRY_AFTER_MS;
+    if (!isUnavailable(error)) {
+      throw error;
+    }
+    if (ofCall) {
+      state.awayUntil = Date.now() + RETRY_AFTER_MS;
+    }
     throw asUnavailable(error);
   }
 }
@@ -167,9 +183,12 @@ function asUnavailable(error: unknown): DatabaseUnavailable {
 }
 
 function refuseWhileAway(state: PoolState | undefined): void {
-  if (state === undefined) return;
-  if (state.silent || Date.now() < state.awayUntil)
+  if (state === undefined) {
+    return;
+  }
+  if (state.silent || Date.now() < state.awayUntil) {
     throw new DatabaseUnavailable(new Error("Postgres does not answer"));
+  }
 }
 
 /** What `work` answers; throws {@link DatabaseUnavailable} after `ms`. An answer that is there while this process is busy is in time. */
@@ -228,7 +247,9 @@ export async function transaction<T>(
     return result;
   } catch (error) {
     broken = isUnavailable(error);
-    if (!broken) await client.query("ROLLBACK").catch(() => (broken = true));
+    if (!broken) {
+      await client.query("ROLLBACK").catch(() => (broken = true));
+    }
     throw broken && !(error instanceof DatabaseUnavailable)
       ? new DatabaseUnavailable(error)
       : error;

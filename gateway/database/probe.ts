@@ -31,7 +31,9 @@ export function startProbe(client: pg.Client): Probe {
 
 /** Whether an error is that of an answer that never came, as against one that Postgres gave. */
 export function isOverdue(error: unknown): boolean {
-  if (error instanceof DatabaseUnavailable) return isOverdue(error.cause);
+  if (error instanceof DatabaseUnavailable) {
+    return isOverdue(error.cause);
+  }
   return (
     error instanceof Error &&
     !(error instanceof pg.DatabaseError) &&

@@ -92,6 +92,8 @@ export async function dropOldRefusals(
          SELECT hour, api_key, type FROM refusal_hours WHERE hour < $1 ORDER BY hour LIMIT ${BATCH}) RETURNING 1`,
       [before],
     );
-    if (gone.length < BATCH) return;
+    if (gone.length < BATCH) {
+      return;
+    }
   }
 }

@@ -41,14 +41,16 @@ test("months that are over are dropped, and every sum goes on holding", async ()
     budget_duration: "1h",
   });
   await insertRow(pool, "users", { user_id: "u1", budget_duration: "12mo" });
-  for (const day of ["2026-08-30", "2026-08-31", "2026-10-01", "2026-11-20"])
-    for (const time of ["T00:30:00.000Z", "T23:10:00.000Z"])
+  for (const day of ["2026-08-30", "2026-08-31", "2026-10-01", "2026-11-20"]) {
+    for (const time of ["T00:30:00.000Z", "T23:10:00.000Z"]) {
       await record({
         ended_at: day + time,
         api_key: "k1",
         user_id: "u1",
         tags: ["red"],
       });
+    }
+  }
   await record({
     ended_at: "2026-08-31T12:00:00.000Z",
     user_id: "u1",
@@ -104,7 +106,7 @@ test("another zone or another duration of the whole proxy begins with what was s
 });
 
 test("old audit entries go", async () => {
-  for (const days of [1, 50, 100])
+  for (const days of [1, 50, 100]) {
     await insertRow(pool, "audit_log", {
       at: new Date(NOW - days * 86_400_000),
       actor: "a",
@@ -112,5 +114,6 @@ test("old audit entries go", async () => {
       object_type: "key",
       object_id: String(days),
     });
+  }
   expect(await dropOldAudit(pool, 60, NOW)).toBe(1);
 });

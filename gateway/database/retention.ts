@@ -35,11 +35,15 @@ export async function dropOldSpend(
   for (const { name } of partitions) {
     const month = name.slice("spend_log_".length).replace("_", "-");
     const [year = 0, number = 0] = month.split("-").map(Number);
-    if (Date.UTC(year, number, 1) + days * DAY_MS > now) continue;
+    if (Date.UTC(year, number, 1) + days * DAY_MS > now) {
+      continue;
+    }
     const gone = await transaction(pool, (client) =>
       archive(client, month, now),
     );
-    if (gone) dropped.push(month);
+    if (gone) {
+      dropped.push(month);
+    }
   }
   return dropped;
 }
@@ -61,7 +65,9 @@ async function archive(
     "SELECT to_regclass($1) IS NOT NULL AS there",
     [partition],
   );
-  if (found?.there !== true) return false;
+  if (found?.there !== true) {
+    return false;
+  }
   await query(client, `LOCK TABLE ${partition} IN SHARE MODE`);
   const [last] = await longQuery<{ at: Date | null }>(
     client,
@@ -69,7 +75,9 @@ async function archive(
     ARCHIVE_TIMEOUT_MS,
   );
   const lastEnd = last?.at?.getTime() ?? -Infinity;
-  if (lastEnd > now - AT_LEAST_MS) return false;
+  if (lastEnd > now - AT_LEAST_MS) {
+    return false;
+  }
   await longQuery(
     client,
     `INSERT INTO spend_archive (month, day, ended_at, payer, api_key, user_id, user_pays, team_id, organization_id, end_user, tags, model_group, spend, calls)
@@ -79,12 +87,13 @@ async function archive(
   );
   await lockLedger(client);
   // Windows that are over and reach into the month cannot be summed by the hour any more, and nobody asks for them.
-  if (Number.isFinite(lastEnd))
+  if (Number.isFinite(lastEnd)) {
     await query(
       client,
       "DELETE FROM spend_totals WHERE window_name <> 'all' AND window_end <= $1 AND window_start <= $2",
       [new Date(now).toISOString(), new Date(lastEnd).toISOString()],
     );
+  }
   await query(client, `DROP TABLE ${partition}`);
   return true;
 }
@@ -103,7 +112,9 @@ export async function dropOldAudit(
       [before],
     );
     sum += gone.length;
-    if (gone.length < DELETED_AT_ONCE) return sum;
+    if (gone.length < DELETED_AT_ONCE) {
+      return sum;
+    }
   }
 }
 
@@ -120,6 +131,8 @@ export async function dropOldPrompts(
       `DELETE FROM prompts WHERE request_id IN (SELECT request_id FROM prompts WHERE started_at < $1 LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
       [before],
     );
-    if (gone.length < DELETED_AT_ONCE) return;
+    if (gone.length < DELETED_AT_ONCE) {
+      return;
+    }
   }
 }

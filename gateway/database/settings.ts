@@ -16,8 +16,9 @@ export async function followSettings(
     const before = await readSettings(client);
     const { timeZone, proxyDuration } = windowing;
     const sameZone = before.get("time_zone") === timeZone;
-    if (sameZone && (before.get("proxy_duration") ?? null) === proxyDuration)
+    if (sameZone && (before.get("proxy_duration") ?? null) === proxyDuration) {
       return;
+    }
     const budgets = sameZone ? [] : await budgetsWithWindows(client);
     const proxy = { entity: "proxy:", budget_duration: proxyDuration };
     await seedWindows(

@@ -11,7 +11,9 @@ export async function withSpend(
   windowing: Windowing,
   at: number,
 ): Promise<readonly Row[]> {
-  if (rows.length === 0) return [];
+  if (rows.length === 0) {
+    return [];
+  }
   const durations = await durationsOf(from, rows.map(entityOf), windowing);
   const windows = rows.map((row) =>
     windowAt(durations.get(entityOf(row)) ?? null, at, windowing.timeZone),

@@ -81,8 +81,9 @@ export async function durationsOf(
   const durations = new Map(
     found.map((row) => [row.entity, row.budget_duration]),
   );
-  if (proxyDuration !== null && entities.includes("proxy:"))
+  if (proxyDuration !== null && entities.includes("proxy:")) {
     durations.set("proxy:", proxyDuration);
+  }
   return durations;
 }
 
@@ -105,7 +106,9 @@ export async function seedWindows(
   client: Client,
   windows: readonly EntityWindow[],
 ): Promise<void> {
-  if (windows.length === 0) return;
+  if (windows.length === 0) {
+    return;
+  }
   await query(client, SEED_WINDOWS, [
     windows.map(({ entity }) => entity),
     windows.map(({ window }) => window.name),
@@ -238,7 +241,9 @@ export async function readTotals(
   from: Pool | Client,
   counters: readonly Counter[],
 ): Promise<readonly Total[]> {
-  if (counters.length === 0) return [];
+  if (counters.length === 0) {
+    return [];
+  }
   const known = await query<Total>(
     from,
     `SELECT entity, window_name AS window, spend, version FROM spend_totals

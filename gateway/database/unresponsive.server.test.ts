@@ -73,7 +73,9 @@ function call(key: string, fields: Readonly<Record<string, unknown>> = {}) {
 async function untilReadinessSays(db: string): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     const { text } = await ask("/health/readiness", MASTER_KEY);
-    if (text.includes(`"db":"${db}"`)) return;
+    if (text.includes(`"db":"${db}"`)) {
+      return;
+    }
     await sleep(25);
   }
   throw new Error(`readiness never said "${db}"`);

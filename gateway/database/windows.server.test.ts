@@ -115,14 +115,19 @@ test("a window's sum waits for no partition of another time", async () => {
 
 test("a call that ended months after its start counts in the window of its end", async () => {
   const late = {
-    ...{ api_key: "late", user_id: "late", team_id: "t", tags: ["a", "a"] },
+    api_key: "late",
+    user_id: "late",
+    team_id: "t",
+    tags: ["a", "a"],
     started_at: "2026-06-30T23:59:59.000Z",
     ended_at: "2026-09-15T10:00:00.000Z",
     spend: 2,
   };
   const early = {
     ...late,
-    ...{ started_at: "2026-10-01T00:00:01.000Z", spend: 4, user_pays: false },
+    started_at: "2026-10-01T00:00:01.000Z",
+    spend: 4,
+    user_pays: false,
     ended_at: "2026-09-30T23:59:59.000Z",
   };
   await recordRows(pool, [late, early].map(ledgerRow), [], null, "UTC");

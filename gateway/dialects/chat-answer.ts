@@ -46,8 +46,9 @@ export function readChatAnswer(text: string): ChatAnswer | null {
   if (
     answer === null ||
     (!Array.isArray(answer["choices"]) && !isRecord(answer["usage"]))
-  )
+  ) {
     return null;
+  }
   const [choice] = recordsOf(answer["choices"]).filter(
     ({ index }) => index === undefined || index === 0,
   );
@@ -90,7 +91,9 @@ function toolCallPart(call: JsonRecord, position: number): ToolCallPart {
 }
 
 function usageOf(usage: unknown): ChatUsage | null {
-  if (!isRecord(usage)) return null;
+  if (!isRecord(usage)) {
+    return null;
+  }
   const input = recordOf(usage["prompt_tokens_details"]);
   const output = recordOf(usage["completion_tokens_details"]);
   return {

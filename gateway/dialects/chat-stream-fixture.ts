@@ -118,8 +118,12 @@ export const anyChatStream = fc
       );
       const queue = open[(order.next().value ?? 0) % open.length];
       const part = queue?.shift();
-      if (part === undefined) continue;
-      if (part.index === begun) begun++;
+      if (part === undefined) {
+        continue;
+      }
+      if (part.index === begun) {
+        begun++;
+      }
       deltas.push({ tool_calls: [part] });
     }
     const head = { id: "chatcmpl-x", created: 1, model: "m" };

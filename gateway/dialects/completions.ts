@@ -19,12 +19,18 @@ const COMPLETIONS_ONLY = new Set(["prompt", "suffix", "echo", "best_of"]);
 
 function chatBodyOf(body: CallBody): ChatBody {
   const lacks: string[] = [];
-  for (const name of ["suffix", "echo"])
-    if (body[name] != null && body[name] !== "" && body[name] !== false)
+  for (const name of ["suffix", "echo"]) {
+    if (body[name] != null && body[name] !== "" && body[name] !== false) {
       lacks.push(name);
-  if (body["best_of"] != null && body["best_of"] !== 1) lacks.push("best_of");
+    }
+  }
+  if (body["best_of"] != null && body["best_of"] !== 1) {
+    lacks.push("best_of");
+  }
   const { logprobs } = body;
-  if (logprobs != null) lacks.push("logprobs");
+  if (logprobs != null) {
+    lacks.push("logprobs");
+  }
   const chat = Object.fromEntries(
     Object.entries(body).filter(
       ([name]) => !COMPLETIONS_ONLY.has(name) && name !== "logprobs",
@@ -41,9 +47,13 @@ function chatBodyOf(body: CallBody): ChatBody {
 }
 
 function promptOf(prompt: unknown): string {
-  if (typeof prompt === "string") return prompt;
+  if (typeof prompt === "string") {
+    return prompt;
+  }
   const [only] = listOf(prompt);
-  if (listOf(prompt).length === 1 && typeof only === "string") return only;
+  if (listOf(prompt).length === 1 && typeof only === "string") {
+    return only;
+  }
   throw new CallError(
     "invalid_request",
     "`prompt` must be one text: the provider of this model takes neither several prompts nor token numbers.",
@@ -54,7 +64,9 @@ function promptOf(prompt: unknown): string {
 function completionAnswer(bytes: Buffer): Buffer {
   const text = bytes.toString("utf8");
   const answer = readChatAnswer(text);
-  if (answer === null) return bytes;
+  if (answer === null) {
+    return bytes;
+  }
   return Buffer.from(
     JSON.stringify({
       ...headOf(answer),
@@ -86,7 +98,9 @@ function createCompletionsStream(): ClientStream {
   return {
     push(piece) {
       const answer = readChatAnswer(piece.data);
-      if (answer === null || piece.kind === "error") return [piece];
+      if (answer === null || piece.kind === "error") {
+        return [piece];
+      }
       const usage = parseRecord(piece.data)?.["usage"];
       const data = JSON.stringify({
         ...headOf(answer),

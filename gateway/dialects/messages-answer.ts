@@ -10,7 +10,9 @@ import {
 /** A chat answer as Anthropic's message; other bytes pass. */
 export function messageAnswer(bytes: Buffer): Buffer {
   const answer = readChatAnswer(bytes.toString("utf8"));
-  if (answer === null) return bytes;
+  if (answer === null) {
+    return bytes;
+  }
   return Buffer.from(
     JSON.stringify({
       ...emptyMessage(answer),

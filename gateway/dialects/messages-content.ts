@@ -37,9 +37,13 @@ function blocksOf(
   path: string,
   lack: Lack,
 ): readonly JsonRecord[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (typeof content === "string") {
+    return [{ type: "text", text: content }];
+  }
   return listOf(content).flatMap((block, index) => {
-    if (isRecord(block)) return [block];
+    if (isRecord(block)) {
+      return [block];
+    }
     lack(`${path}[${index}]`);
     return [];
   });
@@ -145,7 +149,9 @@ function partsOf(
     }
   };
   const found = part();
-  if (found !== null) return [found];
+  if (found !== null) {
+    return [found];
+  }
   lack(
     `${path}${typeof block["type"] === "string" ? ` (${block["type"]})` : ""}`,
   );

@@ -28,9 +28,14 @@ export function chatBodyOf(
   const lack = (path: string) => void lacks.push(path);
   const dialect = dialectOf(deployment);
   const { tools, toolChoice } = toolsOf(body, lack);
-  for (const name of ["mcp_servers", "container"])
-    if (body[name] != null && listOf(body[name]).length !== 0) lack(name);
-  if (body["top_k"] != null && !dialect.topK) lack("top_k");
+  for (const name of ["mcp_servers", "container"]) {
+    if (body[name] != null && listOf(body[name]).length !== 0) {
+      lack(name);
+    }
+  }
+  if (body["top_k"] != null && !dialect.topK) {
+    lack("top_k");
+  }
   const chat = present({
     ...ours(body),
     model: body.model,
@@ -61,14 +66,17 @@ function ours(body: CallBody): JsonRecord {
 
 function messagesIn(body: CallBody): readonly JsonRecord[] {
   const { messages } = body;
-  if (!Array.isArray(messages) || messages.length === 0)
+  if (!Array.isArray(messages) || messages.length === 0) {
     throw new CallError(
       "invalid_request",
       "`messages` must be a list of at least one message.",
       { param: "messages" },
     );
+  }
   messages.forEach((message: unknown, index) => {
-    if (isRecord(message) && typeof message["role"] === "string") return;
+    if (isRecord(message) && typeof message["role"] === "string") {
+      return;
+    }
     throw new CallError(
       "invalid_request",
       `\`messages[${index}]\` must be an object with a \`role\` and a \`content\`.`,
@@ -151,9 +159,13 @@ function formatOf(body: CallBody): unknown {
 /** OpenAI's efforts for Anthropic's budgets of thinking, in tokens. */
 function effortOf(body: CallBody): string | null {
   const effort = recordOf(body["output_config"])["effort"];
-  if (typeof effort === "string") return effort === "max" ? "high" : effort;
+  if (typeof effort === "string") {
+    return effort === "max" ? "high" : effort;
+  }
   const thinking = recordOf(body["thinking"]);
-  if (thinking["type"] !== "enabled") return null;
+  if (thinking["type"] !== "enabled") {
+    return null;
+  }
   const budget = numberOf(thinking["budget_tokens"]) ?? 0;
   return budget <= 2_048 ? "low" : budget <= 8_192 ? "medium" : "high";
 }

@@ -30,7 +30,9 @@ export function createMessagesStream(model: string): ClientStream {
     readonly id: string;
     readonly model: string;
   }): readonly JsonRecord[] {
-    if (begun) return [];
+    if (begun) {
+      return [];
+    }
     begun = true;
     blocks = createBlockWriter(head.id);
     const message = { ...emptyMessage(head), usage: messageUsage(null) };
@@ -60,7 +62,9 @@ export function createMessagesStream(model: string): ClientStream {
 
   return {
     push(piece) {
-      if (over) return [];
+      if (over) {
+        return [];
+      }
       switch (piece.kind) {
         case "pass":
         case "usage_only": {
@@ -137,10 +141,15 @@ function createBlockWriter(answerId: string) {
   ];
 
   function close(): readonly JsonRecord[] {
-    if (open === null) return [];
+    if (open === null) {
+      return [];
+    }
     open = null;
-    for (const tool of tools.values())
-      if (tool.state === "open") tool.state = "closed";
+    for (const tool of tools.values()) {
+      if (tool.state === "open") {
+        tool.state = "closed";
+      }
+    }
     return [stop()];
   }
 
@@ -148,10 +157,12 @@ function createBlockWriter(answerId: string) {
     kind: "text" | "thinking",
     text: string,
   ): readonly JsonRecord[] {
-    if (text === "") return [];
+    if (text === "") {
+      return [];
+    }
     const begun = open === kind;
     const events = begun ? [] : [...close()];
-    if (!begun)
+    if (!begun) {
       events.push(
         start(
           kind === "text"
@@ -159,6 +170,7 @@ function createBlockWriter(answerId: string) {
             : { type: "thinking", thinking: "", signature: "" },
         ),
       );
+    }
     open = kind;
     events.push(
       delta(
@@ -172,7 +184,9 @@ function createBlockWriter(answerId: string) {
 
   /** Whole blocks come at the end of what was told as text: what is left is the signature. */
   function thinkingBlock(block: JsonRecord): readonly JsonRecord[] {
-    if (block["type"] !== "thinking") return [...close(), ...whole(block)];
+    if (block["type"] !== "thinking") {
+      return [...close(), ...whole(block)];
+    }
     const text = textOf(block["thinking"]);
     const events =
       open === "thinking" && thought === text
@@ -185,8 +199,9 @@ function createBlockWriter(answerId: string) {
       events.push(start({ type: "thinking", thinking: "", signature: "" }));
       open = "thinking";
     }
-    if (signature !== "")
+    if (signature !== "") {
       events.push(delta({ type: "signature_delta", signature }));
+    }
     return [...events, ...close()];
   }
 
@@ -219,10 +234,16 @@ function createBlockWriter(answerId: string) {
   function tellCalls(atEnd: boolean): readonly JsonRecord[] {
     const events: JsonRecord[] = [];
     for (const [index, tool] of tools) {
-      if (tool.state === "closed") continue;
+      if (tool.state === "closed") {
+        continue;
+      }
       if (tool.state === "waiting") {
-        if (tool.name === "" && !atEnd) break;
-        if (!atEnd && !callIsWhole()) break;
+        if (tool.name === "" && !atEnd) {
+          break;
+        }
+        if (!atEnd && !callIsWhole()) {
+          break;
+        }
         events.push(
           ...close(),
           start({
@@ -237,8 +258,9 @@ function createBlockWriter(answerId: string) {
       }
       const untold = tool.written.slice(tool.told);
       tool.told = tool.written.length;
-      if (untold !== "")
+      if (untold !== "") {
         events.push(delta({ type: "input_json_delta", partial_json: untold }));
+      }
     }
     return events;
   }
@@ -265,9 +287,13 @@ function createBlockWriter(answerId: string) {
       const events: JsonRecord[] = [];
       if (hasContent(answer)) {
         held.push(answer);
-        if (callIsWhole()) events.push(...flush());
+        if (callIsWhole()) {
+          events.push(...flush());
+        }
       }
-      if (answer.toolCalls.length === 0) return events;
+      if (answer.toolCalls.length === 0) {
+        return events;
+      }
       answer.toolCalls.forEach(takeCall);
       return [...events, ...tellCalls(false)];
     },

@@ -67,7 +67,7 @@ function assemble(pieces: readonly StreamPiece[]): Message {
   let open = false;
   let json = "";
   let message = events[0]?.message as Message;
-  for (const event of events)
+  for (const event of events) {
     switch (event.type) {
       case "content_block_start":
         expect(open).toBe(false);
@@ -81,18 +81,23 @@ function assemble(pieces: readonly StreamPiece[]): Message {
         expect(event.index).toBe(blocks.length - 1);
         const block = blocks.at(-1) as Block;
         const { delta } = event;
-        if (delta.type === "text_delta") block.text += delta.text;
-        else if (delta.type === "thinking_delta")
+        if (delta.type === "text_delta") {
+          block.text += delta.text;
+        } else if (delta.type === "thinking_delta") {
           block.thinking += delta.thinking;
-        else if (delta.type === "signature_delta")
+        } else if (delta.type === "signature_delta") {
           block.signature = delta.signature;
-        else json += delta.partial_json;
+        } else {
+          json += delta.partial_json;
+        }
         break;
       }
       case "content_block_stop":
         expect(open).toBe(true);
         open = false;
-        if (json !== "") (blocks.at(-1) as Block).input = JSON.parse(json);
+        if (json !== "") {
+          (blocks.at(-1) as Block).input = JSON.parse(json);
+        }
         break;
       case "message_delta":
         expect(open).toBe(false);
@@ -102,6 +107,7 @@ function assemble(pieces: readonly StreamPiece[]): Message {
           usage: event.usage,
         };
     }
+  }
   return { ...message, content: blocks };
 }
 

@@ -11,7 +11,9 @@ import { encryptedContent } from "./responses-input.ts";
 /** A chat answer as a Response; other bytes pass. */
 export function responseAnswer(bytes: Buffer, body: CallBody): Buffer {
   const answer = readChatAnswer(bytes.toString("utf8"));
-  if (answer === null) return bytes;
+  if (answer === null) {
+    return bytes;
+  }
   const output = outputOf(answer);
   return Buffer.from(
     JSON.stringify(

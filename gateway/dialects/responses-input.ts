@@ -25,7 +25,9 @@ export function inputMessages(
   dialect: Dialect,
   lack: Lack,
 ): readonly JsonRecord[] {
-  if (typeof input === "string") return [{ role: "user", content: input }];
+  if (typeof input === "string") {
+    return [{ role: "user", content: input }];
+  }
   const messages: JsonRecord[] = [];
   let turn: Turn | null = null;
 
@@ -34,18 +36,24 @@ export function inputMessages(
     return turn;
   }
   function endTurn(): void {
-    if (turn !== null) messages.push(assistantMessage(turn));
+    if (turn !== null) {
+      messages.push(assistantMessage(turn));
+    }
     turn = null;
   }
 
   listOf(input).forEach((item, index) => {
     const path = `input[${index}]`;
-    if (!isRecord(item)) return lack(path);
+    if (!isRecord(item)) {
+      return lack(path);
+    }
     switch (item["type"] ?? "message") {
       case "message":
         if (item["role"] === "assistant") {
           // What follows the calls of a turn begins another.
-          if (turn !== null && turn.calls.length > 0) endTurn();
+          if (turn !== null && turn.calls.length > 0) {
+            endTurn();
+          }
           const before = assistant().content;
           assistant().content = (before ?? "") + wordsOf(item["content"]);
           return;
@@ -58,8 +66,9 @@ export function inputMessages(
         endTurn();
         return void messages.push(...outputOf(item, path, lack));
       case "reasoning":
-        if (turn !== null && (turn.calls.length > 0 || turn.content !== null))
+        if (turn !== null && (turn.calls.length > 0 || turn.content !== null)) {
           endTurn();
+        }
         return addReasoning(assistant(), item);
       default:
         return lack(
@@ -108,7 +117,9 @@ function messageOf(
 }
 
 function contentOf(content: unknown, path: string, lack: Lack): unknown {
-  if (typeof content === "string") return content;
+  if (typeof content === "string") {
+    return content;
+  }
   const parts = listOf(content).flatMap((part, index) =>
     partOf(part, `${path}[${index}]`, lack),
   );
@@ -123,7 +134,9 @@ function partOf(
 ): readonly JsonRecord[] {
   if (isRecord(part)) {
     const found = knownPart(part);
-    if (found !== null) return [found];
+    if (found !== null) {
+      return [found];
+    }
   }
   lack(path);
   return [];
@@ -207,7 +220,9 @@ function addReasoning(turn: Turn, item: JsonRecord): void {
     .map((part) => textOf(part["text"]))
     .join("");
   const kept = textOf(item["encrypted_content"]);
-  if (!kept.startsWith(OURS)) return;
+  if (!kept.startsWith(OURS)) {
+    return;
+  }
   const text = Buffer.from(kept.slice(OURS.length), "base64").toString("utf8");
   turn.thinkingBlocks.push(...recordsOf(parseJson(text)));
 }

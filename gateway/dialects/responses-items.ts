@@ -52,7 +52,9 @@ export function createItems(answerId: string) {
   });
 
   function think(text: string): readonly JsonRecord[] {
-    if (text === "") return [];
+    if (text === "") {
+      return [];
+    }
     const events: JsonRecord[] = [];
     if (reasoning === null) {
       const place = add(reasoningItem(answerId, "", []));
@@ -60,13 +62,14 @@ export function createItems(answerId: string) {
       events.push(added(place));
     }
     const { place } = reasoning;
-    if (reasoning.text === "")
+    if (reasoning.text === "") {
       events.push({
         type: "response.reasoning_summary_part.added",
         ...at(place),
         summary_index: 0,
         part: { type: "summary_text", text: "" },
       });
+    }
     reasoning.text += text;
     events.push({
       type: "response.reasoning_summary_text.delta",
@@ -78,16 +81,22 @@ export function createItems(answerId: string) {
   }
 
   function keepThinking(blocks: readonly JsonRecord[]): readonly JsonRecord[] {
-    if (blocks.length === 0) return [];
+    if (blocks.length === 0) {
+      return [];
+    }
     thinkingBlocks = [...thinkingBlocks, ...blocks];
-    if (reasoning !== null) return [];
+    if (reasoning !== null) {
+      return [];
+    }
     const place = add(reasoningItem(answerId, "", []));
     reasoning = { place, text: "", ended: false };
     return [added(place)];
   }
 
   function endReasoning(): readonly JsonRecord[] {
-    if (reasoning === null || reasoning.ended) return [];
+    if (reasoning === null || reasoning.ended) {
+      return [];
+    }
     reasoning.ended = true;
     const { place, text } = reasoning;
     const part = { type: "summary_text", text };
@@ -113,7 +122,9 @@ export function createItems(answerId: string) {
   }
 
   function say(text: string, refusal: string): readonly JsonRecord[] {
-    if (text === "" && refusal === "") return [];
+    if (text === "" && refusal === "") {
+      return [];
+    }
     const events: JsonRecord[] = [];
     if (message === null) {
       const place = add(messageItem(answerId, "", "", "in_progress"));
@@ -122,13 +133,14 @@ export function createItems(answerId: string) {
     }
     const { place } = message;
     if (text !== "") {
-      if (message.text === "")
+      if (message.text === "") {
         events.push({
           type: "response.content_part.added",
           ...at(place),
           content_index: message.part++,
           part: textPart(""),
         });
+      }
       message.text += text;
       events.push({
         type: "response.output_text.delta",
@@ -144,7 +156,9 @@ export function createItems(answerId: string) {
   }
 
   function endMessage(): readonly JsonRecord[] {
-    if (message === null) return [];
+    if (message === null) {
+      return [];
+    }
     const { place, text, refusal, part } = message;
     return [
       ...(text === ""
@@ -209,19 +223,22 @@ export function createItems(answerId: string) {
     const events: JsonRecord[] = [];
     for (const [index, call] of calls) {
       if (call.place === null) {
-        if (call.name === "" && !atEnd) continue;
+        if (call.name === "" && !atEnd) {
+          continue;
+        }
         const begun = { id: call.id, name: call.name, arguments: "" };
         call.place = add(callItem(answerId, index, begun, "in_progress"));
         events.push(added(call.place));
       }
       const delta = call.arguments.slice(call.told);
       call.told = call.arguments.length;
-      if (delta !== "")
+      if (delta !== "") {
         events.push({
           type: "response.function_call_arguments.delta",
           ...at(call.place),
           delta,
         });
+      }
     }
     return events;
   }

@@ -39,7 +39,9 @@ export function chatBodyOf(
   const dialect = dialectOf(deployment);
   const tools = toolsOf(body, lack);
   const text = recordOf(body["text"]);
-  if ((numberOf(body["top_logprobs"]) ?? 0) > 0) lack("top_logprobs");
+  if ((numberOf(body["top_logprobs"]) ?? 0) > 0) {
+    lack("top_logprobs");
+  }
   const chat = present({
     ...Object.fromEntries(
       Object.entries(body).filter(
@@ -67,27 +69,33 @@ export function chatBodyOf(
 
 /** Answers are not kept here: what asks for a kept one is refused with a way out. */
 function refuseState(body: CallBody): void {
-  for (const name of ["previous_response_id", "conversation"])
-    if (body[name] != null)
+  for (const name of ["previous_response_id", "conversation"]) {
+    if (body[name] != null) {
       throw new CallError(
         "invalid_request",
         `\`${name}\` asks for a conversation that the provider of ${body.model} does not keep. Send the whole conversation in \`input\`.`,
         { param: name },
       );
-  if (body["background"] === true)
+    }
+  }
+  if (body["background"] === true) {
     throw new CallError(
       "invalid_request",
       `\`background\` asks for an answer to be fetched later, and the provider of ${body.model} keeps none. Leave it out, or use \`stream\`.`,
       { param: "background" },
     );
-  if (body["prompt"] != null)
+  }
+  if (body["prompt"] != null) {
     throw new CallError(
       "invalid_request",
       `\`prompt\` names a stored prompt, and the provider of ${body.model} keeps none. Send its text in \`instructions\` and \`input\`.`,
       { param: "prompt" },
     );
+  }
   const { input } = body;
-  if (typeof input === "string" || Array.isArray(input)) return;
+  if (typeof input === "string" || Array.isArray(input)) {
+    return;
+  }
   throw new CallError(
     "invalid_request",
     "`input` must be a text or a list of items.",
@@ -101,13 +109,14 @@ function toolsOf(
 ): readonly JsonRecord[] {
   return listOf(body["tools"]).flatMap((tool, index) => {
     const { type, name, description, parameters, strict } = recordOf(tool);
-    if (type === "function" && typeof name === "string")
+    if (type === "function" && typeof name === "string") {
       return [
         {
           type,
           function: present({ name, description, parameters, strict }),
         },
       ];
+    }
     lack(`tools[${index}]${typeof type === "string" ? ` (${type})` : ""}`);
     return [];
   });
@@ -115,11 +124,14 @@ function toolsOf(
 
 function choiceOf(body: CallBody, lack: (path: string) => void): unknown {
   const choice = body["tool_choice"];
-  if (choice == null || typeof choice === "string") return choice;
+  if (choice == null || typeof choice === "string") {
+    return choice;
+  }
   if (isRecord(choice)) {
-    if (choice["type"] === "function")
+    if (choice["type"] === "function") {
       return { type: "function", function: { name: choice["name"] } };
-    if (choice["type"] === "allowed_tools")
+    }
+    if (choice["type"] === "allowed_tools") {
       return {
         type: "allowed_tools",
         allowed_tools: {
@@ -130,6 +142,7 @@ function choiceOf(body: CallBody, lack: (path: string) => void): unknown {
           })),
         },
       };
+    }
   }
   lack("tool_choice");
   return null;

@@ -39,7 +39,9 @@ export function createResponsesStream(body: CallBody): ClientStream {
     events.map((event) => piece("pass", event));
 
   function begin(first: ResponseHead): readonly JsonRecord[] {
-    if (begun) return [];
+    if (begun) {
+      return [];
+    }
     begun = true;
     head = first;
     items = createItems(first.id);
@@ -88,7 +90,9 @@ export function createResponsesStream(body: CallBody): ClientStream {
 
   return {
     push(next) {
-      if (over) return [];
+      if (over) {
+        return [];
+      }
       switch (next.kind) {
         case "pass":
         case "usage_only": {

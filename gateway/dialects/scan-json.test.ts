@@ -6,7 +6,9 @@ const count = (text: string) => countValues(Buffer.from(text));
 
 /** Nesting counts once more: a list and its first value are two. */
 function valuesOf(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
+  if (typeof value !== "object" || value === null) {
+    return 0;
+  }
   const inner: readonly unknown[] = Object.values(value);
   return inner.reduce<number>(
     (sum, one) => sum + valuesOf(one),

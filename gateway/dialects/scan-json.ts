@@ -20,7 +20,7 @@ const CLOSE_OBJECT = 0x7d;
 export function countValues(text: Uint8Array): number {
   let depth = 0;
   let values = 1;
-  for (let at = 0; at < text.length; at++)
+  for (let at = 0; at < text.length; at++) {
     switch (text[at]) {
       case QUOTE:
         at = endOfString(text, at + 1);
@@ -28,15 +28,20 @@ export function countValues(text: Uint8Array): number {
       case OPEN_LIST:
       case OPEN_OBJECT:
         values++;
-        if (++depth > MAX_DEPTH) throw tooDeep();
+        if (++depth > MAX_DEPTH) {
+          throw tooDeep();
+        }
         break;
       case COMMA:
-        if (++values > MAX_VALUES) throw tooMany();
+        if (++values > MAX_VALUES) {
+          throw tooMany();
+        }
         break;
       case CLOSE_LIST:
       case CLOSE_OBJECT:
         depth--;
     }
+  }
   return values;
 }
 
@@ -48,14 +53,24 @@ function endOfString(text: Uint8Array, start: number): number {
   let at = start;
   for (;;) {
     for (const until = at + SEARCH_AFTER; at < until; at++) {
-      if (text[at] === QUOTE || at >= text.length) return at;
-      if (text[at] === BACKSLASH) at++;
+      if (text[at] === QUOTE || at >= text.length) {
+        return at;
+      }
+      if (text[at] === BACKSLASH) {
+        at++;
+      }
     }
     const quote = text.indexOf(QUOTE, at);
-    if (quote === -1) return text.length;
+    if (quote === -1) {
+      return text.length;
+    }
     let escapes = quote;
-    while (escapes > at && text[escapes - 1] === BACKSLASH) escapes--;
-    if ((quote - escapes) % 2 === 0) return quote;
+    while (escapes > at && text[escapes - 1] === BACKSLASH) {
+      escapes--;
+    }
+    if ((quote - escapes) % 2 === 0) {
+      return quote;
+    }
     at = quote + 1;
   }
 }

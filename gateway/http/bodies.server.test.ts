@@ -89,8 +89,9 @@ test("bodies above the limit of one are rejected, with a length and without one"
     "transfer-encoding: chunked",
   ]);
   const piece = "x".repeat(200_000);
-  for (let sent = 0; sent < 8; sent++)
+  for (let sent = 0; sent < 8; sent++) {
     socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+  }
   const [head] = (await once(socket, "data")) as [Buffer];
   expect(head.toString()).toMatch(/^HTTP\/1.1 413 /);
   socket.destroy();
@@ -115,7 +116,9 @@ test("bodies of all requests together have a limit: 503 above it, room again whe
   expect(headers.get("retry-after")).toBe("1");
   // A small call still fits.
   expect((await stand.gateway.chat(key, "small")).status).toBe(200);
-  for (const socket of waiting) socket.destroy();
+  for (const socket of waiting) {
+    socket.destroy();
+  }
   await expect.poll(async () => (await ask()).status).toBe(400);
 });
 

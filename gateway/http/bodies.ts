@@ -34,7 +34,9 @@ export function createBodies(limitBytes: number | null): Bodies {
 
   /** Throws 503 where there is no room for so many bytes more. */
   function hold(request: IncomingMessage, bytes: number): void {
-    if (total + bytes > totalLimit) throw busy();
+    if (total + bytes > totalLimit) {
+      throw busy();
+    }
     total += bytes;
     held.set(request, (held.get(request) ?? 0) + bytes);
   }
@@ -44,10 +46,13 @@ export function createBodies(limitBytes: number | null): Bodies {
     chunks: readonly Buffer[],
   ): unknown {
     const [first] = chunks;
-    if (first === undefined) return undefined;
+    if (first === undefined) {
+      return undefined;
+    }
     const body = chunks.length === 1 ? first : Buffer.concat(chunks);
-    if (routeOptions.config.takesForm === true)
+    if (routeOptions.config.takesForm === true) {
       return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
+    }
     hold(raw, countValues(body) * BYTES_PER_VALUE);
     return parseJson(body.toString("utf8"));
   }
@@ -60,8 +65,12 @@ export function createBodies(limitBytes: number | null): Bodies {
     parse(request, payload, done) {
       const limit = Math.min(request.routeOptions.bodyLimit, totalLimit);
       const announced = Number(request.headers["content-length"] ?? 0);
-      if (announced > limit) return done(tooLarge());
-      if (total + announced > totalLimit) return done(busy());
+      if (announced > limit) {
+        return done(tooLarge());
+      }
+      if (total + announced > totalLimit) {
+        return done(busy());
+      }
       const chunks: Buffer[] = [];
       let size = 0;
       const end = (error: Error | null, body?: unknown) => {
@@ -69,12 +78,16 @@ export function createBodies(limitBytes: number | null): Bodies {
         payload.removeListener("end", onEnd);
         payload.removeListener("error", onError);
         // What still comes is thrown away.
-        if (error !== null) payload.resume();
+        if (error !== null) {
+          payload.resume();
+        }
         done(error, body);
       };
       const onData = (chunk: Buffer) => {
         size += chunk.length;
-        if (size > limit) return end(tooLarge());
+        if (size > limit) {
+          return end(tooLarge());
+        }
         try {
           hold(request.raw, chunk.length);
         } catch (error) {

@@ -63,10 +63,11 @@ test("the largest values that can be stored are", async () => {
     { max_parallel_requests: 2_147_483_647 },
     { tpm_limit: Number.MAX_SAFE_INTEGER },
     { metadata: { a: "\u{1f525}" } },
-  ])
+  ]) {
     expect(
       (await gateway.request("POST", "/key/generate", fields)).status,
     ).toBe(200);
+  }
   const leap = await gateway.request(
     "GET",
     "/spend/logs?start_date=2028-02-29&end_date=2028-02-29",

@@ -16,17 +16,21 @@ const UNHOLDABLE: ReadonlyMap<string, string> = new Map([
 
 /** What the database refused, as a sentence that names the field where it is known; null for a fault of ours. */
 export function conflictOf(error: unknown): CallError | null {
-  if (!(error instanceof pg.DatabaseError)) return null;
+  if (!(error instanceof pg.DatabaseError)) {
+    return null;
+  }
   const { code = "", constraint = "", table = "" } = error;
   const unholdable = UNHOLDABLE.get(code);
-  if (unholdable !== undefined)
+  if (unholdable !== undefined) {
     return new CallError("invalid_request", unholdable);
+  }
   if (code === UNIQUE_VIOLATION) {
-    if (constraint.endsWith("_pkey"))
+    if (constraint.endsWith("_pkey")) {
       return new CallError(
         "already_exists",
         `There is such an entry in ${table} already. Update it instead.`,
       );
+    }
     const field = fieldOf(constraint, table, "_key");
     return new CallError(
       "invalid_request",
@@ -47,9 +51,13 @@ export function conflictOf(error: unknown): CallError | null {
 
 /** What one of several changes was refused for; anything that is no refusal is thrown on. */
 export function refusalOf(error: unknown): CallError {
-  if (error instanceof CallError) return error;
+  if (error instanceof CallError) {
+    return error;
+  }
   const conflict = conflictOf(error);
-  if (conflict === null) throw error;
+  if (conflict === null) {
+    throw error;
+  }
   return conflict;
 }
 

@@ -22,7 +22,9 @@ export function watchConnections(server: Server): Connections {
 
   function closeIfIdle(socket: Socket): void {
     // The last answer is sent before the end.
-    if (underWay.get(socket) === 0) socket.destroySoon();
+    if (underWay.get(socket) === 0) {
+      socket.destroySoon();
+    }
   }
 
   /** A client connects and sends at once: to close in between would fail its call. */
@@ -37,28 +39,40 @@ export function watchConnections(server: Server): Connections {
       underWay.delete(socket);
       fresh.delete(socket);
     });
-    if (closing) closeUnlessUsed(socket);
+    if (closing) {
+      closeUnlessUsed(socket);
+    }
   });
   server.on("request", ({ socket }, response) => {
     fresh.delete(socket);
     underWay.set(socket, (underWay.get(socket) ?? 0) + 1);
     response.once("close", () => {
       const left = underWay.get(socket);
-      if (left === undefined) return;
+      if (left === undefined) {
+        return;
+      }
       underWay.set(socket, left - 1);
-      if (closing) closeIfIdle(socket);
+      if (closing) {
+        closeIfIdle(socket);
+      }
     });
   });
 
   return {
     closeIdle() {
       closing = true;
-      for (const socket of underWay.keys())
-        if (fresh.has(socket)) closeUnlessUsed(socket);
-        else closeIfIdle(socket);
+      for (const socket of underWay.keys()) {
+        if (fresh.has(socket)) {
+          closeUnlessUsed(socket);
+        } else {
+          closeIfIdle(socket);
+        }
+      }
     },
     closeAll() {
-      for (const socket of underWay.keys()) socket.destroy();
+      for (const socket of underWay.keys()) {
+        socket.destroy();
+      }
     },
   };
 }

@@ -22,7 +22,9 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
   );
   addDocumentRoutes(server, gateway);
   addPageRoutes(server, gateway);
-  for (const route of ROUTES) add(server, gateway, route);
+  for (const route of ROUTES) {
+    add(server, gateway, route);
+  }
 }
 
 function add(
@@ -34,17 +36,23 @@ function add(
 
   /** By the headers alone: of a request that is not let in no byte of the body is read. */
   async function letIn(request: FastifyRequest): Promise<void> {
-    if (!fromTheStart && !gateway.database.ready()) throw databaseUnavailable();
-    if (ownKeys) return;
+    if (!fromTheStart && !gateway.database.ready()) {
+      throw databaseUnavailable();
+    }
+    if (ownKeys) {
+      return;
+    }
     try {
       request.caller = await authenticate(gateway, request.headers);
     } catch (error) {
-      if (isCall) recordRefusal(gateway, request, error);
+      if (isCall) {
+        recordRefusal(gateway, request, error);
+      }
       throw error;
     }
   }
 
-  for (const url of paths)
+  for (const url of paths) {
     server.route({
       method,
       url,
@@ -52,4 +60,5 @@ function add(
       onRequest: letIn,
       handler: (request, reply) => handler(gateway, request, reply),
     });
+  }
 }

@@ -60,8 +60,11 @@ export function createServer({
   server.addHook("onRequest", (request, reply, done) => {
     reply.raw.on("close", bodies.onClose);
     // Before the body is read, which nothing would use.
-    if (request.is404) sendError(reply, noRoute(request));
-    else done();
+    if (request.is404) {
+      sendError(reply, noRoute(request));
+    } else {
+      done();
+    }
   });
   // Its hooks answer first; without it a body would have no parser.
   server.setNotFoundHandler((request, reply) =>
@@ -95,7 +98,9 @@ const MAX_DISCARDED_BYTES = 1_048_576;
 
 /** Whether a request still sends more than is worth reading. */
 function stillSends({ raw, headers }: FastifyRequest): boolean {
-  if (raw.complete) return false;
+  if (raw.complete) {
+    return false;
+  }
   return (
     headers["transfer-encoding"] !== undefined ||
     Number(headers["content-length"] ?? 0) > MAX_DISCARDED_BYTES
@@ -124,22 +129,30 @@ function asCallError(
   request: FastifyRequest,
   log: Logger,
 ): CallError {
-  if (error instanceof CallError) return error;
-  if (error instanceof DatabaseUnavailable) return databaseUnavailable();
-  if (error instanceof JournalFull)
+  if (error instanceof CallError) {
+    return error;
+  }
+  if (error instanceof DatabaseUnavailable) {
+    return databaseUnavailable();
+  }
+  if (error instanceof JournalFull) {
     return new CallError(
       "journal_full",
       "The journal of calls is full or its disk is, so a call would go unrecorded. Free disk space or bring the database back, then try again.",
       { headers: { "retry-after": "10" } },
     );
+  }
   const conflict = conflictOf(error);
-  if (conflict !== null) return conflict;
+  if (conflict !== null) {
+    return conflict;
+  }
   const { code } = error as { code?: string };
-  if (code?.startsWith("FST_ERR_CTP") === true)
+  if (code?.startsWith("FST_ERR_CTP") === true) {
     return new CallError(
       "invalid_request",
       "The body could not be read. Send JSON with its right length.",
     );
+  }
   log.error(
     { error, route: request.routeOptions.url },
     "a request failed unexpectedly",

@@ -47,7 +47,9 @@ async function connect({ url }: TestGateway, text: string): Promise<Socket> {
   const socket = createConnection(Number(new URL(url).port), "127.0.0.1");
   socket.on("error", () => undefined).resume();
   await once(socket, "connect");
-  if (text !== "") socket.write(text);
+  if (text !== "") {
+    socket.write(text);
+  }
   return socket;
 }
 
@@ -65,7 +67,9 @@ test("connections without a call delay no shutdown: silent ones, idle ones, unfi
   ];
   await once(sockets[2] as Socket, "data");
   await gateway.stop();
-  for (const socket of sockets) socket.destroy();
+  for (const socket of sockets) {
+    socket.destroy();
+  }
 });
 
 test("a call under way is answered before the gateway stops, and its connection closed", async () => {

@@ -78,9 +78,12 @@ function goneOwner(
 ): string | null {
   const team = textOf(row["team_id"]);
   const organization = textOf(row["organization_id"]);
-  if (team !== null && !teams.has(team)) return "its team is gone";
-  if (organization !== null && !organizations.has(organization))
+  if (team !== null && !teams.has(team)) {
+    return "its team is gone";
+  }
+  if (organization !== null && !organizations.has(organization)) {
     return "its organization is gone";
+  }
   return null;
 }
 

@@ -34,9 +34,11 @@ export async function bringModels(
   );
   for (const given of await source.rows("models")) {
     const read = readModel(given, credentials, keeping);
-    if ("why" in read)
+    if ("why" in read) {
       notes.left("models", String(given["model_name"]), read.why);
-    else await putModel(bringing, read);
+    } else {
+      await putModel(bringing, read);
+    }
   }
 }
 
@@ -53,20 +55,25 @@ function readModel(
 ): Readable | { readonly why: string } {
   const id = String(given["model_id"]);
   const { id: _, db_model: __, ...info } = (given["model_info"] ?? {}) as Row;
-  if (!config.general.storeModelInDb)
+  if (!config.general.storeModelInDb) {
     return {
       why: "models are kept in the configuration file only: general_settings.store_model_in_db is false",
     };
-  if (config.models.some((model) => model.id === id))
+  }
+  if (config.models.some((model) => model.id === id)) {
     return { why: "the configuration file has a model of the same id" };
-  if (info["team_id"] != null)
+  }
+  if (info["team_id"] != null) {
     return {
       why: "it was one team's own, and every key could call it here: add it with POST /model/new, and name it in `models` of that team",
     };
+  }
   const own = unsealAll(given["litellm_params"] as Row, litellmKeys);
   const { litellm_credential_name: credentialName, ...params } = own ?? {};
   const shared = unsealAll(credentials.get(credentialName) ?? {}, litellmKeys);
-  if (own === null || shared === null) return { why: ENCRYPTED };
+  if (own === null || shared === null) {
+    return { why: ENCRYPTED };
+  }
   const read = rowOfModel(
     {
       id,
@@ -77,12 +84,13 @@ function readModel(
     config.general,
     env,
   );
-  if (!read.ok)
+  if (!read.ok) {
     return {
       why: read.problems
         .map(({ path, message }) => `${path} ${message}`)
         .join("; "),
     };
+  }
   const dropped = Object.entries(params).filter(
     ([param, value]) =>
       !Object.hasOwn(providerParams.shape, param) && !isEmpty(value),
@@ -111,13 +119,16 @@ async function putModel(
     "ON CONFLICT DO NOTHING",
   );
   notes.count("models", made === null ? "known" : "brought");
-  if (made === null) return;
-  if (dropped.length > 0)
+  if (made === null) {
+    return;
+  }
+  if (dropped.length > 0) {
     notes.changed(
       "models",
       row.model_name,
       `without ${dropped.join(", ")}: there is no such parameter here`,
     );
+  }
   await auditModel(client, ACTOR, "created", null, row);
 }
 

@@ -28,8 +28,9 @@ import {
 const PROXY_BUDGET_USER = "litellm-proxy-budget";
 
 export async function bringBudgets(bringing: Bringing): Promise<void> {
-  for (const row of await bringing.source.rows("budgets"))
+  for (const row of await bringing.source.rows("budgets")) {
     await put(bringing, BUDGET, "tiers", budgetOf(row, bringing.notes));
+  }
 }
 
 export async function bringOrganizations(bringing: Bringing): Promise<void> {
@@ -81,14 +82,16 @@ export async function bringOrganizationMembers(
       notes.left("organization members", name, "the organization is gone");
       continue;
     }
-    if (textOf(row["budget_id"]) !== null)
+    if (textOf(row["budget_id"]) !== null) {
       notes.changed(
         "organization members",
         name,
         "a member of an organization has no budget of its own here",
       );
-    if (!(await ensureUser(bringing, user, "organization members", name)))
+    }
+    if (!(await ensureUser(bringing, user, "organization members", name))) {
       continue;
+    }
     await put(bringing, ORGANIZATION_MEMBER, "organization members", {
       organization_id: organization,
       user_id: user,
@@ -103,13 +106,14 @@ export async function bringEndUsersAndTags(bringing: Bringing): Promise<void> {
   for (const [table, of, plural, convert] of [
     ["endUsers", END_USER, "end users", endUserOf],
     ["tags", TAG, "tags", tagOf],
-  ] as const)
+  ] as const) {
     for (const given of await source.rows(table)) {
       const row = convert(given, notes);
       const name = String(row[of.id[0] ?? ""]);
       const known = withKnownTier(bringing, tiers, plural, name, row);
       await put(bringing, of, plural, known, given["spend"]);
     }
+  }
 }
 
 /** A member of something who has no row in LiteLLM is made, as its first call would have. False: it was deleted here. */

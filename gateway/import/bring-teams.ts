@@ -43,8 +43,9 @@ export async function bringTeams(bringing: Bringing): Promise<void> {
       memberTier?.["max_budget"],
       notes,
     );
-    if (await put(bringing, TEAM, "teams", row, given["spend"]))
+    if (await put(bringing, TEAM, "teams", row, given["spend"])) {
       await bringMembers(bringing, given, memberships.get(name) ?? []);
+    }
   }
 }
 
@@ -63,20 +64,27 @@ async function bringMembers(
   const roles = new Map<string, string>();
   for (const member of listOf(team["members_with_roles"]).map(objectOf)) {
     const user = textOf(member["user_id"]);
-    if (user === null)
+    if (user === null) {
       notes.left(
         "team members",
         `${teamId}/${String(member["user_email"])}`,
         "named by an e-mail address that no user has",
       );
-    else roles.set(user, member["role"] === "admin" ? "admin" : "user");
+    } else {
+      roles.set(user, member["role"] === "admin" ? "admin" : "user");
+    }
   }
-  for (const user of byUser.keys())
-    if (!roles.has(user)) roles.set(user, "user");
+  for (const user of byUser.keys()) {
+    if (!roles.has(user)) {
+      roles.set(user, "user");
+    }
+  }
   for (const [user, role] of roles) {
     const membership = byUser.get(user);
     const name = `${teamId}/${user}`;
-    if (!(await ensureUser(bringing, user, "team members", name))) continue;
+    if (!(await ensureUser(bringing, user, "team members", name))) {
+      continue;
+    }
     await put(
       bringing,
       MEMBER,

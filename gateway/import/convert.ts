@@ -35,13 +35,19 @@ function tellMissing(kind: string, name: string, row: Row, notes: Notes): void {
   for (const [from, list] of [
     [row, NOT_HERE],
     [metadata, NOT_HERE_IN_METADATA],
-  ] as const)
-    for (const [field, text] of list)
-      if (!isEmpty(from[field])) notes.changed(kind, name, text);
+  ] as const) {
+    for (const [field, text] of list) {
+      if (!isEmpty(from[field])) {
+        notes.changed(kind, name, text);
+      }
+    }
+  }
 }
 
 function isEmpty(value: unknown): boolean {
-  if (value === null || value === undefined || value === "") return true;
+  if (value === null || value === undefined || value === "") {
+    return true;
+  }
   return typeof value === "object" && Object.keys(value).length === 0;
 }
 
@@ -60,8 +66,12 @@ export function objectOf(value: unknown): Row {
 }
 
 export function listOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  if (typeof value !== "string") return [];
+  if (Array.isArray(value)) {
+    return value;
+  }
+  if (typeof value !== "string") {
+    return [];
+  }
   try {
     const parsed: unknown = JSON.parse(value);
     return Array.isArray(parsed) ? parsed : [];
@@ -80,8 +90,12 @@ function namesOf(value: unknown): readonly string[] {
 
 function dollarsOf(kind: string, name: string, value: unknown, notes: Notes) {
   const dollars = value === null || value === undefined ? null : Number(value);
-  if (dollars === null || !Number.isFinite(dollars)) return null;
-  if (dollars <= MOST_BUDGET) return Math.max(0, dollars);
+  if (dollars === null || !Number.isFinite(dollars)) {
+    return null;
+  }
+  if (dollars <= MOST_BUDGET) {
+    return Math.max(0, dollars);
+  }
   notes.changed(kind, name, `budgets above $ ${MOST_BUDGET} become that much`);
   return MOST_BUDGET;
 }
@@ -96,12 +110,13 @@ function limitOf(value: unknown): number | null {
 function limitsOf(kind: string, name: string, row: Row, notes: Notes): Row {
   const duration = textOf(row["budget_duration"]);
   const known = duration === null || parseDuration(duration).ok;
-  if (!known)
+  if (!known) {
     notes.changed(
       kind,
       name,
       `the budget_duration "${duration}" is not known here: the budget never resets`,
     );
+  }
   return {
     max_budget: dollarsOf(kind, name, row["max_budget"], notes),
     soft_budget: dollarsOf(kind, name, row["soft_budget"], notes),
@@ -127,7 +142,9 @@ function modelBudgetsOf(
       ]),
     ),
   );
-  if (read.success) return read.data;
+  if (read.success) {
+    return read.data;
+  }
   notes.changed(
     kind,
     name,
@@ -138,7 +155,9 @@ function modelBudgetsOf(
 
 /** LiteLLM keeps the limits of a model beside its budget, and numbers as texts. */
 function plainBudget(budget: unknown): unknown {
-  if (typeof budget !== "object" || budget === null) return Number(budget);
+  if (typeof budget !== "object" || budget === null) {
+    return Number(budget);
+  }
   const { budget_limit, max_budget, time_period, budget_duration } =
     budget as Row;
   return {
@@ -180,14 +199,16 @@ export function userOf(row: Row, notes: Notes): Row {
   tellMissing("users", name, row, notes);
   const role = textOf(row["user_role"]) ?? "internal_user";
   const known = isRole(role) && role !== "org_admin";
-  if (!known && role !== "org_admin")
+  if (!known && role !== "org_admin") {
     notes.changed("users", name, `the role ${role} becomes internal_user`);
-  if (!isEmpty(row["model_max_budget"]))
+  }
+  if (!isEmpty(row["model_max_budget"])) {
     notes.changed(
       "users",
       name,
       "a user's `model_max_budget` does not hold here: set it on its keys",
     );
+  }
   return {
     user_id: name,
     user_alias: textOf(row["user_alias"]),
@@ -208,13 +229,15 @@ export function teamOf(
 ): Row {
   const name = String(row["team_id"]);
   tellMissing("teams", name, row, notes);
-  for (const field of ["model_max_budget"])
-    if (!isEmpty(row[field]))
+  for (const field of ["model_max_budget"]) {
+    if (!isEmpty(row[field])) {
       notes.changed(
         "teams",
         name,
         `a team's \`${field}\` does not hold here: set it on its keys`,
       );
+    }
+  }
   const permissions = namesOf(row["team_member_permissions"]);
   const kept = permissions.filter((route) => PERMISSIONS.includes(route));
   const metadata = objectOf(row["metadata"]);
@@ -241,12 +264,14 @@ export function keyOf(
 ): { readonly row: Row } | { readonly why: string } {
   const stored = String(row["token"]);
   const token = stored.startsWith("sk-") ? hashKey(stored) : stored;
-  if (!isKeyHash(token))
+  if (!isKeyHash(token)) {
     return {
       why: "not stored as a SHA-256, so nothing that is sent could be it",
     };
-  if (row["team_id"] === "litellm-dashboard")
+  }
+  if (row["team_id"] === "litellm-dashboard") {
     return { why: "a sign-in of LiteLLM's own pages, no key" };
+  }
   const shownName = textOf(row["key_name"]);
   const named = stored.startsWith("sk-")
     ? keyName(stored)
@@ -302,8 +327,9 @@ export function endUserOf(row: Row, notes: Notes): Row {
 
 export function tagOf(row: Row, notes: Notes): Row {
   const name = String(row["tag_name"]);
-  if (!isEmpty(row["models"]))
+  if (!isEmpty(row["models"])) {
     notes.changed("tags", name, "a tag's list of models does not hold here");
+  }
   return {
     name,
     description: textOf(row["description"]),

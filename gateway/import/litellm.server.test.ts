@@ -90,11 +90,12 @@ async function contents() {
     "audit_log",
   ];
   const counts: Record<string, unknown> = {};
-  for (const table of tables)
+  for (const table of tables) {
     [counts[table]] = await query(
       fixture.pool,
       `SELECT count(*), md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) AS digest FROM ${table} t`,
     );
+  }
   return counts;
 }
 
@@ -120,7 +121,7 @@ test("everyone comes over, and a second run changes nothing", async () => {
     tags: 1,
     keys: 1_000,
   };
-  for (const [kind, count] of Object.entries(expected))
+  for (const [kind, count] of Object.entries(expected)) {
     expect(kinds[kind]).toEqual({
       kind,
       there: count,
@@ -128,6 +129,7 @@ test("everyone comes over, and a second run changes nothing", async () => {
       known: 0,
       left: 0,
     });
+  }
   expect(remarks).toEqual([]);
   expect(brought.dollars).toBeCloseTo(500.5, 6);
   expect(await fixture.differences()).toEqual([]);
@@ -350,8 +352,9 @@ test("what cannot be brought is told with the reason, the rest comes", async () 
     "keys: guardrails do not exist here",
     'keys: the budget_duration "monthly" is not known here: the budget never resets',
     "users: the role customer becomes internal_user",
-  ])
+  ]) {
     expect(told).toContain(text);
+  }
   expect(await fixture.get("/key/info?key=sk-same-alias")).toMatchObject({
     info: { key_alias: null, spend: 0.5, max_budget: 3 },
   });
@@ -454,7 +457,8 @@ test("what was deleted here does not come back", async () => {
     `/key/info?key=${made}`,
     "/team/info?team_id=team-30",
     "/user/info?user_id=user-150",
-  ])
+  ]) {
     expect((await fixture.refused("GET", path)).status).toBe(404);
+  }
   expect(await fixture.differences()).toEqual([]);
 });

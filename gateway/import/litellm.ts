@@ -38,18 +38,24 @@ export async function importLitellm(
   try {
     await migrate(pool, options.log);
     const notes = createNotes();
-    if (options.logs && dryRun)
+    if (options.logs && dryRun) {
       notes.count("spend log rows", "brought", await source.count("logs"));
-    if (options.logs && !dryRun)
+    }
+    if (options.logs && !dryRun) {
       await bringLogs(pool, source, notes, windowing, now, options.progress);
+    }
     await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
     let sums = { payers: 0, dollars: 0 };
     await transaction(pool, async (client) => {
       sums = await bringPayers(client, source, notes, windowing, now);
       await bringModels({ client, source, notes }, options.keeping);
-      if (dryRun) throw new DryRun();
+      if (dryRun) {
+        throw new DryRun();
+      }
     }).catch((error: unknown) => {
-      if (!(error instanceof DryRun)) throw error;
+      if (!(error instanceof DryRun)) {
+        throw error;
+      }
     });
     return { notes, brought: { dryRun, ...sums } };
   } finally {

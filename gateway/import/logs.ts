@@ -46,11 +46,14 @@ export async function bringLogs(
     const inserted = await transaction(pool, (client) =>
       insertKeepingSpends(client, rows, windowing, now),
     );
-    for (const { request_id: id } of rows)
+    for (const { request_id: id } of rows) {
       notes.count("spend log rows", inserted.has(id) ? "brought" : "known");
+    }
     progress((sum += rows.length));
     const end = given.at(-1);
-    if (given.length < BATCH_ROWS || end === undefined) return;
+    if (given.length < BATCH_ROWS || end === undefined) {
+      return;
+    }
     last = { startTime: end["place"], requestId: end["request_id"] };
   }
 }
@@ -78,7 +81,7 @@ async function insertKeepingSpends(
     })),
   );
   const { inserted } = await insertRows(client, rows, windowing);
-  if (inserted.size > 0)
+  if (inserted.size > 0) {
     await adjustSpend(
       client,
       before.map(({ entity, spend }) => ({ entity, dollars: spend })),
@@ -86,6 +89,7 @@ async function insertKeepingSpends(
       windowing,
       now,
     );
+  }
   return inserted;
 }
 

@@ -37,9 +37,13 @@ function readArguments() {
 /** A variable, or the file that `NAME_FILE` names. */
 function given(name: string): string | null {
   const value = process.env[name];
-  if (value !== undefined && value !== "") return value;
+  if (value !== undefined && value !== "") {
+    return value;
+  }
   const file = process.env[`${name}_FILE`];
-  if (file === undefined || file === "") return null;
+  if (file === undefined || file === "") {
+    return null;
+  }
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
@@ -64,7 +68,9 @@ const loaded = loadConfig({
   env: { HEARTH_JOURNAL_DIR: tmpdir(), ...process.env },
   projectRoot: fileURLToPath(new URL("../..", import.meta.url)),
 });
-if (!loaded.ok) fail(loaded.problems.map(formatProblem).join("\nhearth: "));
+if (!loaded.ok) {
+  fail(loaded.problems.map(formatProblem).join("\nhearth: "));
+}
 const { database, general } = loaded.config;
 const log = pino({ level: "silent" });
 const pool = createPool(database.url.reveal(), 2, log);
@@ -82,24 +88,30 @@ try {
     logs: wishes.logs,
     now: Date.now(),
     progress: (rows) => {
-      if (process.stderr.isTTY)
+      if (process.stderr.isTTY) {
         process.stderr.write(
           `\r${rows.toLocaleString("en-US")} spend log rows`,
         );
+      }
     },
   });
-  if (process.stderr.isTTY && wishes.logs) process.stderr.write("\n");
+  if (process.stderr.isTTY && wishes.logs) {
+    process.stderr.write("\n");
+  }
   process.stdout.write(
     wishes.json
       ? `${JSON.stringify({ ...brought, kinds: notes.tallies(), remarks: notes.remarks() }, null, 2)}\n`
       : `${report(notes, brought)}\n`,
   );
 } catch (error) {
-  if (error instanceof SourceRefused) fail(error.message);
-  if (isUnavailable(error))
+  if (error instanceof SourceRefused) {
+    fail(error.message);
+  }
+  if (isUnavailable(error)) {
     fail(
       "Hearth's own database cannot be reached: start it (`hearth up`) or check DATABASE_URL, then run this again; nothing is brought twice.",
     );
+  }
   throw error;
 } finally {
   await pool.end();

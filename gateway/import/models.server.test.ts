@@ -135,7 +135,7 @@ test("with it they come over with their provider keys, answer, and a second run 
     [expect.stringContaining("refers to a variable"), ["by-variable"]],
     [expect.stringContaining("it was one team's own"), ["of-a-team"]],
   ]);
-  for (const model of ["shared", "by-credential"])
+  for (const model of ["shared", "by-credential"]) {
     await expect
       .poll(
         async () =>
@@ -143,6 +143,7 @@ test("with it they come over with their provider keys, answer, and a second run 
         PATIENT,
       )
       .toBe(200);
+  }
   const rows = await query(
     fixture.pool,
     "SELECT * FROM models ORDER BY model_id",

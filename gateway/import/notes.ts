@@ -62,7 +62,9 @@ export function createNotes(): Notes {
       examples: [],
     };
     known.count++;
-    if (known.examples.length < MOST_EXAMPLES) known.examples.push(name);
+    if (known.examples.length < MOST_EXAMPLES) {
+      known.examples.push(name);
+    }
     remarks.set(`${kind} ${text}`, known);
   }
 

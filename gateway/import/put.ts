@@ -47,21 +47,24 @@ export async function put(
     "ON CONFLICT DO NOTHING",
   );
   notes.count(plural, made === null ? "known" : "brought");
-  if (made === null && (await cameWithoutCount(bringing, of, row, spend)))
+  if (made === null && (await cameWithoutCount(bringing, of, row, spend))) {
     notes.changed(
       plural,
       shownName,
       "it came before imports kept LiteLLM's counts: what LiteLLM counted since is not brought, what it counts from this run on is",
     );
-  if (of.entity !== null)
+  }
+  if (of.entity !== null) {
     spends.push({
       name: entityOf(of, row),
       entity: entityOf(of, row),
       dollars: dollarsOf(spend),
       isNew: made !== null,
     });
-  if (made !== null)
+  }
+  if (made !== null) {
     await audit(client, ACTOR, "created", of.noun, name, null, made);
+  }
   return true;
 }
 
@@ -71,7 +74,9 @@ export async function wasDeleted(
   of: Kind,
   row: Row,
 ): Promise<boolean> {
-  if (of.entity === null || !before.has(entityOf(of, row))) return false;
+  if (of.entity === null || !before.has(entityOf(of, row))) {
+    return false;
+  }
   return (await findRows(client, of.table, idOf(of, row))).length === 0;
 }
 
@@ -82,11 +87,14 @@ async function cameWithoutCount(
   row: Row,
   spend: unknown,
 ): Promise<boolean> {
-  if (of.entity === null || dollarsOf(spend) === "0") return false;
+  if (of.entity === null || dollarsOf(spend) === "0") {
+    return false;
+  }
   const entity = entityOf(of, row);
   // A membership may be told twice in one run.
-  if (before.has(entity) || spends.some(({ name }) => name === entity))
+  if (before.has(entity) || spends.some(({ name }) => name === entity)) {
     return false;
+  }
   const [known] = await findRows(client, of.table, idOf(of, row));
   return known?.["created_by"] === ACTOR;
 }
@@ -118,7 +126,9 @@ export function withKnownTier(
   row: Row,
 ): Row {
   const tier = textOf(row["budget_id"]);
-  if (tier === null || tiers.has(tier)) return row;
+  if (tier === null || tiers.has(tier)) {
+    return row;
+  }
   notes.changed(plural, name, "its tier is not there any more");
   return { ...row, budget_id: null };
 }

@@ -42,7 +42,9 @@ function listed(
   kind: Remark["kind"],
 ): readonly string[] {
   const own = remarks.filter((remark) => remark.kind === kind);
-  if (own.length === 0) return [];
+  if (own.length === 0) {
+    return [];
+  }
   return [
     "",
     title,

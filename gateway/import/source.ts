@@ -44,8 +44,9 @@ const STATEMENT_TIMEOUT_MS = 600_000;
 /** Prisma's `timestamp` has no zone and means UTC; the driver would take it for local time. */
 const types = {
   getTypeParser(oid: number, format?: "text" | "binary"): unknown {
-    if (oid === pg.types.builtins.TIMESTAMP)
+    if (oid === pg.types.builtins.TIMESTAMP) {
       return (text: string) => new Date(`${text.replace(" ", "T")}Z`);
+    }
     return pg.types.getTypeParser(oid, format ?? "text");
   },
 };
@@ -93,7 +94,9 @@ export async function openSource(url: string): Promise<Source> {
       return Number(row?.["count"] ?? 0);
     },
     async logsAfter(last, most) {
-      if (!there.has(TABLES.logs)) return [];
+      if (!there.has(TABLES.logs)) {
+        return [];
+      }
       const after =
         last === null ? "" : `WHERE ("startTime", request_id) > ($1, $2)`;
       const { rows } = await client.query<Row>(
@@ -109,23 +112,28 @@ export async function openSource(url: string): Promise<Source> {
 
 /** Prisma's own parameters (`connection_limit`, `pool_timeout`, `pgbouncer`) mean nothing to Postgres; its `schema` does. */
 function withoutPrismaParameters(text: string): string {
-  if (!URL.canParse(text))
+  if (!URL.canParse(text)) {
     throw new SourceRefused(
       "LITELLM_DATABASE_URL is no address: write postgresql://user:password@host:5432/database.",
     );
+  }
   const url = new URL(text);
-  if (!/^postgres(ql)?:$/.test(url.protocol))
+  if (!/^postgres(ql)?:$/.test(url.protocol)) {
     throw new SourceRefused(
       "LITELLM_DATABASE_URL must begin with postgresql://: LiteLLM keeps its keys in Postgres.",
     );
+  }
   const schema = url.searchParams.get("schema");
   const ssl = url.searchParams.get("sslmode");
   url.search = "";
-  if (ssl !== null) url.searchParams.set("sslmode", ssl);
-  if (schema !== null)
+  if (ssl !== null) {
+    url.searchParams.set("sslmode", ssl);
+  }
+  if (schema !== null) {
     url.searchParams.set(
       "options",
       `-c search_path="${schema.replaceAll('"', "")}"`,
     );
+  }
   return url.href;
 }

@@ -46,9 +46,12 @@ export async function bringSpends(
       ({ isNew, dollars }) => isNew && Number(dollars) > 0,
     );
     const since = await spentSince(client, some);
-    if (fresh.length > 0)
+    if (fresh.length > 0) {
       await adjustSpend(client, fresh, REASON, windowing, now);
-    if (since.length > 0) await addSpend(client, since, REASON, windowing, now);
+    }
+    if (since.length > 0) {
+      await addSpend(client, since, REASON, windowing, now);
+    }
     await remember(client, some);
     brought.push(...fresh, ...since);
   }

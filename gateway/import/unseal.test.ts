@@ -26,6 +26,7 @@ test.each(Object.entries(SEALED))(
 );
 
 test("a text that was never encrypted stays as it is", () => {
-  for (const plain of ["", "openai/gpt-4o", "https://example.org/v1", "v3"])
+  for (const plain of ["", "openai/gpt-4o", "https://example.org/v1", "v3"]) {
     expect(unseal(plain, [SALT])).toBe(plain);
+  }
 });

@@ -18,13 +18,16 @@ export function unseal(value: string, keys: readonly Secret[]): string | null {
   const marked = GCM.exec(value);
   const open = marked === null ? openBox : openGcm(marked[1] === "v3");
   const bytes = Buffer.from(marked?.[2] ?? value, "base64");
-  if (marked === null && !couldBeBox(value, bytes)) return value;
-  for (const key of keys)
+  if (marked === null && !couldBeBox(value, bytes)) {
+    return value;
+  }
+  for (const key of keys) {
     try {
       return open(bytes, key);
     } catch {
       // Another key's: the next one is tried.
     }
+  }
   return null;
 }
 

@@ -20,7 +20,9 @@ async function drain(): Promise<void> {
   const lines = rows.map(({ intent: { id }, outcome }) =>
     JSON.stringify({ id, interrupted: outcome === null }),
   );
-  if (lines.length > 0) fs.writeSync(ledger, `${lines.join("\n")}\n`);
+  if (lines.length > 0) {
+    fs.writeSync(ledger, `${lines.join("\n")}\n`);
+  }
   journal.commit(position);
 }
 
@@ -41,9 +43,13 @@ for (let call = 0; ; call++) {
   // Up to 20 calls are under way; every 500th stays so.
   while (open.length > call % 20) {
     const ended = open.splice((call * 7) % open.length, 1)[0];
-    if (ended === undefined || ended.id.endsWith("499")) continue;
+    if (ended === undefined || ended.id.endsWith("499")) {
+      continue;
+    }
     journal.outcome({ id: ended.id, cost: 0.25, error: "x".repeat(call % 40) });
     fs.writeSync(1, `outcome ${ended.id}\n`);
   }
-  if (call % 30 === 29) await drain();
+  if (call % 30 === 29) {
+    await drain();
+  }
 }

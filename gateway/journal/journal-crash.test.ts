@@ -43,7 +43,9 @@ async function runAndKill(round: number, lines: number): Promise<string[]> {
       output += part;
       seen += part.split("\n").length - 1;
       // Goes on reading after the kill: what the pipe still holds was acknowledged too.
-      if (seen >= lines) child.kill("SIGKILL");
+      if (seen >= lines) {
+        child.kill("SIGKILL");
+      }
     }
   } finally {
     child.kill("SIGKILL");
@@ -60,7 +62,9 @@ test("a killed process loses no acknowledged line", async () => {
     const lines = 1 + Math.floor(Math.random() * 3_000);
     for (const line of await runAndKill(round, lines)) {
       const [kind, id = ""] = line.split(" ");
-      if (kind === "intent" || kind === "outcome") acknowledged[kind].add(id);
+      if (kind === "intent" || kind === "outcome") {
+        acknowledged[kind].add(id);
+      }
     }
   }
   const journal = await openTestJournal(directory);
@@ -287,7 +291,9 @@ test("damaged bytes anywhere cost only the calls whose lines they hit", async ()
       fc.array(damage, { minLength: 1, maxLength: 4 }),
       async (damages) => {
         const bytes = Buffer.from(whole);
-        for (const { at, bytes: written } of damages) bytes.set(written, at);
+        for (const { at, bytes: written } of damages) {
+          bytes.set(written, at);
+        }
         await fs.writeFile(file, bytes);
         const expected = intactCalls(whole, bytes);
         const journal = await openTestJournal(directory);
@@ -312,7 +318,9 @@ function intactCalls(whole: Buffer, damaged: Buffer): number[] {
     const from = Math.max(0, start - 1);
     const id = /"call-(\d+)"/.exec(whole.toString("utf8", start, next))?.[1];
     const same = whole.compare(damaged, from, next, from, next) === 0;
-    if (same && id !== undefined) intact.set(id, (intact.get(id) ?? 0) + 1);
+    if (same && id !== undefined) {
+      intact.set(id, (intact.get(id) ?? 0) + 1);
+    }
     start = next;
   }
   return [...intact].flatMap(([id, lines]) =>

@@ -11,26 +11,26 @@ import type {
 
 /** Records, directories and logs for the journal's tests. */
 
-export type TestIntent = {
+export interface TestIntent {
   readonly id: string;
   readonly startedAt: number;
   readonly payer?: string;
   readonly metadata?: unknown;
-};
-export type TestOutcome = {
+}
+export interface TestOutcome {
   readonly id: string;
   readonly cost: number;
   readonly error?: string;
   readonly metadata?: unknown;
-};
+}
 export type TestJournal = Journal<TestIntent, TestOutcome>;
 export type TestRow = JournalRow<TestIntent, TestOutcome>;
 
-export type LoggedLine = {
+export interface LoggedLine {
   readonly level: "info" | "warn" | "error";
   readonly fields: object;
   readonly message: string;
-};
+}
 
 export function recordingLog(): JournalLog & { readonly lines: LoggedLine[] } {
   const lines: LoggedLine[] = [];
@@ -66,7 +66,9 @@ export async function readAll(journal: TestJournal): Promise<TestRow[]> {
   const rows: TestRow[] = [];
   for (;;) {
     const batch = await journal.read(7);
-    if (batch.rows.length === 0) return rows;
+    if (batch.rows.length === 0) {
+      return rows;
+    }
     rows.push(...batch.rows);
   }
 }
@@ -79,7 +81,9 @@ export async function copyAsKilled(directory: string): Promise<string> {
       await fs.copyFile(path.join(directory, name), path.join(copy, name));
     } catch (error) {
       // A segment deleted or renamed meanwhile.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") {
+        throw error;
+      }
     }
   }
   return copy;

@@ -10,7 +10,9 @@ export async function instanceOf(directory: string): Promise<string> {
   const file = path.join(directory, "instance");
   const known = await readIfThere(file);
   if (known !== null) {
-    if (UUID.test(known)) return known;
+    if (UUID.test(known)) {
+      return known;
+    }
     throw new Error(
       `${file} does not hold an instance id: put back what it held, or delete it to get a new one.`,
     );
@@ -27,7 +29,9 @@ async function readIfThere(file: string): Promise<string | null> {
   try {
     return (await fs.readFile(file, "utf8")).trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+      return null;
+    }
     throw error;
   }
 }

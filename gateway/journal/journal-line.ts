@@ -53,16 +53,24 @@ export function verifiedJson(
   end: number,
 ): Buffer | null {
   let from = start;
-  while (from < end && bytes[from] === 0) from++;
-  if (end - from <= FRAME_BYTES - 1) return null;
-  if (bytes[from + CHECKSUM_BYTES] !== SPACE) return null;
+  while (from < end && bytes[from] === 0) {
+    from++;
+  }
+  if (end - from <= FRAME_BYTES - 1) {
+    return null;
+  }
+  if (bytes[from + CHECKSUM_BYTES] !== SPACE) {
+    return null;
+  }
   const json = bytes.subarray(from + CHECKSUM_BYTES + 1, end);
   return readHex(bytes, from) === crc32(json) ? json : null;
 }
 
 /** The kind of a verified line, from its first characters (`{"intent"`, `{"outcome"`, `{"opened"`), without parsing it. */
 export function lineKind(json: Buffer): LineKind {
-  if (json[2] === 0x69) return "intent";
+  if (json[2] === 0x69) {
+    return "intent";
+  }
   return json[3] === 0x75 ? "outcome" : "opened";
 }
 
@@ -85,9 +93,13 @@ function readHex(bytes: Buffer, start: number): number {
   for (let index = start; index < start + CHECKSUM_BYTES; index++) {
     const byte = bytes[index] ?? 0;
     let digit: number;
-    if (byte >= 0x30 && byte <= 0x39) digit = byte - 0x30;
-    else if (byte >= 0x61 && byte <= 0x66) digit = byte - 0x57;
-    else return -1;
+    if (byte >= 0x30 && byte <= 0x39) {
+      digit = byte - 0x30;
+    } else if (byte >= 0x61 && byte <= 0x66) {
+      digit = byte - 0x57;
+    } else {
+      return -1;
+    }
     value = value * 16 + digit;
   }
   return value;

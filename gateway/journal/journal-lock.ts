@@ -16,7 +16,9 @@ export function lockJournal(directory: string): { release(): void } {
     lock.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");
   } catch (error) {
     lock.close();
-    if (!isBusy(error)) throw error;
+    if (!isBusy(error)) {
+      throw error;
+    }
     throw new Error(
       `The journal ${directory} is in use by ${describeOwner(ownerFile)}: stop that gateway, or give this one a directory of its own in HEARTH_JOURNAL_DIR.`,
       { cause: error },

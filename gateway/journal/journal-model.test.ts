@@ -85,8 +85,11 @@ async function live(
   let journal: TestJournal = await openTestJournal(directory, options);
 
   function insert(rows: readonly TestRow[]): void {
-    for (const row of rows)
-      if (!ledger.has(row.intent.id)) ledger.set(row.intent.id, row);
+    for (const row of rows) {
+      if (!ledger.has(row.intent.id)) {
+        ledger.set(row.intent.id, row);
+      }
+    }
   }
 
   async function reopen(): Promise<void> {
@@ -114,7 +117,9 @@ async function live(
         return;
       case "outcome": {
         const [id] = open.splice(next.which % Math.max(1, open.length), 1);
-        if (id === undefined) return;
+        if (id === undefined) {
+          return;
+        }
         journal.outcome({ id, cost: index, error: "e".repeat(next.length) });
         ended.set(id, index);
         return;
@@ -153,7 +158,9 @@ async function live(
   }
 
   try {
-    for (const [index, next] of steps.entries()) await take(next, index);
+    for (const [index, next] of steps.entries()) {
+      await take(next, index);
+    }
     await journal.close();
     await reopen();
     insert(await readAll(journal));

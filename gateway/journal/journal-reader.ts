@@ -13,7 +13,7 @@ import type { Segments } from "./segments.ts";
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
-export type JournalReader<Intent, Outcome> = {
+export interface JournalReader<Intent, Outcome> {
   read(maxRows: number): Promise<JournalRow<Intent, Outcome>[]>;
   /** Rows returned by `read` so far. */
   delivered(): number;
@@ -27,7 +27,7 @@ export type JournalReader<Intent, Outcome> = {
   /** Whether every line written so far was read. */
   atEnd(): boolean;
   close(): Promise<void>;
-};
+}
 
 /**
  * Follows the journal from the oldest line to the newest, in its files and where it has caught up in memory (`tail`), and
@@ -103,9 +103,13 @@ export function createJournalReader<
       interruptOpen();
       return true;
     }
-    if (segment === segments.active()) return false;
+    if (segment === segments.active()) {
+      return false;
+    }
     const next = segments.list.find(({ number }) => number > segment.number);
-    if (next === undefined) return false;
+    if (next === undefined) {
+      return false;
+    }
     await file?.close();
     file = null;
     segment = next;
@@ -116,7 +120,9 @@ export function createJournalReader<
   /** Where in `chunk` the newline of the next line stands; -1 when it is not there. */
   function newlineInChunk(): number {
     const start = offset - chunkOffset;
-    if (start >= chunkBytes) return -1;
+    if (start >= chunkBytes) {
+      return -1;
+    }
     const newline = chunk.indexOf(NEWLINE, start);
     return newline < chunkBytes ? newline : -1;
   }
@@ -133,7 +139,9 @@ export function createJournalReader<
       const { bytesRead } = await file.read(chunk, 0, wanted, offset);
       chunkOffset = offset;
       chunkBytes = bytesRead;
-      if (newlineInChunk() !== -1) return true;
+      if (newlineInChunk() !== -1) {
+        return true;
+      }
     } while (chunkBytes === chunk.length && offset + chunkBytes < end);
     return false;
   }
@@ -146,7 +154,9 @@ export function createJournalReader<
       const { intent } = line;
       // Written once more to free an old segment.
       const earlier = open.get(intent.id);
-      if (earlier !== undefined) count(earlier.segment, -1);
+      if (earlier !== undefined) {
+        count(earlier.segment, -1);
+      }
       open.set(intent.id, { intent, segment: segment.number });
       count(segment.number, 1);
     } else if ("outcome" in line) {
@@ -171,7 +181,9 @@ export function createJournalReader<
 
   function reportDamage(from: number, to: number): void {
     // What earlier lives left was reported when the journal was opened.
-    if (!beyondRecovered) return;
+    if (!beyondRecovered) {
+      return;
+    }
     log.error(
       { segment: segment.number, offset: from, bytes: to - from },
       "A line of the journal is damaged: the call in it is not in the ledger.",
@@ -185,15 +197,22 @@ export function createJournalReader<
     const from = offset;
     const json = verifiedJson(chunk, from - chunkOffset, newline);
     offset = chunkOffset + newline + 1;
-    if (json === null) reportDamage(from, offset);
-    else take(parseLine(json), rows);
+    if (json === null) {
+      reportDamage(from, offset);
+    } else {
+      take(parseLine(json), rows);
+    }
   }
 
   /** Takes the next line as it is in memory, if it is. */
   function takeFromTail(rows: JournalRow<Intent, Outcome>[]): boolean {
-    if (!beyondRecovered) return false;
+    if (!beyondRecovered) {
+      return false;
+    }
     const next = tail.take(segment.number, offset);
-    if (next === null) return false;
+    if (next === null) {
+      return false;
+    }
     offset = next.end;
     take(next.line, rows);
     return true;
@@ -202,8 +221,12 @@ export function createJournalReader<
   /** Reads one line, or goes on to the next segment; false at the end of the journal. */
   async function readOn(): Promise<boolean> {
     const end = readableEnd();
-    if (offset >= end) return goOn();
-    if (await fill(end)) return true;
+    if (offset >= end) {
+      return goOn();
+    }
+    if (await fill(end)) {
+      return true;
+    }
     reportDamage(offset, end);
     offset = end;
     return true;
@@ -224,14 +247,21 @@ export function createJournalReader<
             deliver(rows, { intent, outcome: null, recoveredAt }, next.segment);
             continue;
           }
-          if (takeFromTail(rows)) continue;
+          if (takeFromTail(rows)) {
+            continue;
+          }
           const newline = newlineInChunk();
-          if (newline !== -1) takeLine(newline, rows);
-          else if (!(await readOn())) break;
+          if (newline !== -1) {
+            takeLine(newline, rows);
+          } else if (!(await readOn())) {
+            break;
+          }
         }
       } catch (error) {
         // Rows read before the failure count as delivered; the next call meets it again.
-        if (rows.length === 0) throw error;
+        if (rows.length === 0) {
+          throw error;
+        }
       }
       return rows;
     },
@@ -244,8 +274,12 @@ export function createJournalReader<
           `Position ${position} is beyond the ${delivered} rows read.`,
         );
       }
-      if (rows <= 0) return;
-      for (const number of delivering.splice(0, rows)) count(number, -1);
+      if (rows <= 0) {
+        return;
+      }
+      for (const number of delivering.splice(0, rows)) {
+        count(number, -1);
+      }
     },
     done(of) {
       if (of.number >= segment.number || uncommittedIn(of.number) > 0) {
@@ -255,10 +289,14 @@ export function createJournalReader<
       return true;
     },
     holding(of) {
-      if (of.number >= segment.number) return [];
+      if (of.number >= segment.number) {
+        return [];
+      }
       const intents = [];
       for (const held of open.values()) {
-        if (held.segment === of.number) intents.push(held.intent);
+        if (held.segment === of.number) {
+          intents.push(held.intent);
+        }
       }
       return intents.length === uncommittedIn(of.number) ? intents : [];
     },

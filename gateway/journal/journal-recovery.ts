@@ -3,13 +3,13 @@ import type { JournalLog } from "./journal-types.ts";
 import { clearBytes, listSegments, syncData, type Segment } from "./segment.ts";
 import { scanSegment, type SegmentScan } from "./segment-scan.ts";
 
-export type Recovered = {
+export interface Recovered {
   /** Oldest first; the active one and those after it are open for writing. */
   readonly segments: readonly Segment[];
   /** Where the next line goes: the last segment with lines. 0 in an empty directory. */
   readonly active: number;
   readonly intents: number;
-};
+}
 
 /**
  * Checks every line that earlier lives of the process left, cuts a torn end, and reports what is damaged.
@@ -64,9 +64,13 @@ function report(
         { segment: segment.number, ...scan.torn },
         "The journal's last line was torn when the gateway died, and is cut: its call counts as not begun, or as interrupted.",
       );
-    } else damaged.push(scan.torn);
+    } else {
+      damaged.push(scan.torn);
+    }
   }
-  if (damaged.length === 0) return;
+  if (damaged.length === 0) {
+    return;
+  }
   log.error(
     {
       segment: segment.number,

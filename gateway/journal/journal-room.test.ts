@@ -140,9 +140,13 @@ test("whatever the order and lengths, the outcome of an accepted intent finds ro
               } catch (error) {
                 expect(error).toBeInstanceOf(JournalFull);
               }
-            } else if (under.length > 0) end(next.end, next.length);
+            } else if (under.length > 0) {
+              end(next.end, next.length);
+            }
           }
-          while (under.length > 0) end(0, 10_000);
+          while (under.length > 0) {
+            end(0, 10_000);
+          }
           const rows = await readAll(tight);
           expect(
             new Map(

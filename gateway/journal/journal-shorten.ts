@@ -23,20 +23,28 @@ export function jsonWithin<T extends object>(
 ): Written<T> | null {
   let json = JSON.stringify(record);
   // A UTF-16 unit takes at most three bytes: the usual record is done here without counting them.
-  if (json.length * 3 <= maxBytes) return { json, record };
+  if (json.length * 3 <= maxBytes) {
+    return { json, record };
+  }
   let excess = Buffer.byteLength(json) - maxBytes;
-  if (excess <= 0) return { json, record };
+  if (excess <= 0) {
+    return { json, record };
+  }
 
   const shortened = { ...record } as Record<string, unknown>;
   for (const field of freeText) {
     for (const shorten of [cutLongTexts, emptied]) {
       const value = shortened[field];
-      if (value === undefined || value === null) break;
+      if (value === undefined || value === null) {
+        break;
+      }
       shortened[field] =
         typeof value === "string" ? cutBytes(value, excess) : shorten(value);
       json = JSON.stringify(shortened);
       excess = Buffer.byteLength(json) - maxBytes;
-      if (excess <= 0) return { json, record: JSON.parse(json) as T };
+      if (excess <= 0) {
+        return { json, record: JSON.parse(json) as T };
+      }
     }
   }
   return null;
@@ -50,27 +58,40 @@ function cutBytes(text: string, bytes: number): string {
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     const size = Buffer.byteLength(JSON.stringify(cutTo(text, middle)));
-    if (size <= goal) low = middle;
-    else high = middle - 1;
+    if (size <= goal) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
   }
   return low === 0 ? "" : cutTo(text, low);
 }
 
 function cutTo(text: string, characters: number): string {
-  if (text.length <= characters) return text;
+  if (text.length <= characters) {
+    return text;
+  }
   return text.slice(0, characters).toWellFormed() + CUT_MARK;
 }
 
 function cutLongTexts(value: unknown): unknown {
-  if (typeof value === "string") return cutTo(value, NESTED_TEXT_CHARACTERS);
-  if (Array.isArray(value)) return value.map(cutLongTexts);
-  if (value === null || typeof value !== "object") return value;
+  if (typeof value === "string") {
+    return cutTo(value, NESTED_TEXT_CHARACTERS);
+  }
+  if (Array.isArray(value)) {
+    return value.map(cutLongTexts);
+  }
+  if (value === null || typeof value !== "object") {
+    return value;
+  }
   return Object.fromEntries(
     Object.entries(value).map(([name, nested]) => [name, cutLongTexts(nested)]),
   );
 }
 
 function emptied(value: unknown): unknown {
-  if (Array.isArray(value)) return [];
+  if (Array.isArray(value)) {
+    return [];
+  }
   return value !== null && typeof value === "object" ? {} : value;
 }

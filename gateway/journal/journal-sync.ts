@@ -1,12 +1,12 @@
 /** Flushes what was written: some time after a write, or when asked for, many writes at once. */
-export type Syncer = {
+export interface Syncer {
   /** Something was written: it is flushed within the syncer's delay. */
   touch(): void;
   /** Resolves when all that was written before the call is on the disk; rejects when flushing failed. */
   flushed(): Promise<void>;
   /** Flushes a last time; after that nothing is flushed any more. */
   stop(): Promise<void>;
-};
+}
 
 /**
  * Calls `flush` at most once at a time, `delayMs` after the first `touch`, at once for `flushed`.
@@ -26,7 +26,9 @@ export function createSyncer(
 
   async function run(): Promise<void> {
     running = true;
-    if (timer !== null) clearTimeout(timer);
+    if (timer !== null) {
+      clearTimeout(timer);
+    }
     timer = null;
     dirty = false;
     const waiters = waiting;
@@ -43,17 +45,22 @@ export function createSyncer(
   }
 
   function schedule(): void {
-    if (running || stopped) return;
+    if (running || stopped) {
+      return;
+    }
     // After this turn of the event loop, so that its writes share one flush.
-    if (waiting !== null) setImmediate(startOnce);
-    else if (dirty && timer === null) {
+    if (waiting !== null) {
+      setImmediate(startOnce);
+    } else if (dirty && timer === null) {
       timer = setTimeout(startOnce, delayMs);
       timer.unref();
     }
   }
 
   function startOnce(): void {
-    if (!running && (dirty || waiting !== null)) void run();
+    if (!running && (dirty || waiting !== null)) {
+      void run();
+    }
   }
 
   function flushed(): Promise<void> {
@@ -66,7 +73,9 @@ export function createSyncer(
 
   return {
     touch() {
-      if (dirty) return;
+      if (dirty) {
+        return;
+      }
       dirty = true;
       schedule();
     },
@@ -76,7 +85,9 @@ export function createSyncer(
         // `failed` was told.
       });
       stopped = true;
-      if (timer !== null) clearTimeout(timer);
+      if (timer !== null) {
+        clearTimeout(timer);
+      }
     },
   };
 }

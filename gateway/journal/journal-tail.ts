@@ -39,11 +39,15 @@ export function createJournalTail<Intent, Outcome>(
         entries = [];
         first = 0;
       }
-      if (mostLines > 0) entries.push({ segment, offset, end, line });
+      if (mostLines > 0) {
+        entries.push({ segment, offset, end, line });
+      }
     },
     take(segment, offset) {
       const entry = entries[first];
-      if (entry?.segment !== segment || entry.offset !== offset) return null;
+      if (entry?.segment !== segment || entry.offset !== offset) {
+        return null;
+      }
       first++;
       return entry;
     },

@@ -1,5 +1,7 @@
 /** The least that a record says of itself: the call it belongs to. */
-export type Recorded = { readonly id: string };
+export interface Recorded {
+  readonly id: string;
+}
 /** An intent also says when the call began, in ms since the epoch. */
 export type Started = Recorded & { readonly startedAt: number };
 
@@ -13,13 +15,13 @@ export type JournalRow<Intent, Outcome> =
       readonly recoveredAt: number;
     };
 
-export type JournalBatch<Intent, Outcome> = {
+export interface JournalBatch<Intent, Outcome> {
   readonly rows: readonly JournalRow<Intent, Outcome>[];
   /** For `commit`: all rows up to the end of this batch. */
   readonly position: number;
-};
+}
 
-export type JournalState = {
+export interface JournalState {
   /** Rows that are in the journal and not known to be in the ledger. */
   readonly pendingRecords: number;
   /** Calls under way. */
@@ -33,16 +35,19 @@ export type JournalState = {
   readonly full: boolean;
   /** Why the journal cannot be trusted until a restart (a failed flush); null when all is well. */
   readonly problem: string | null;
-};
+}
 
 /** What the journal needs of a logger; pino has it. */
-export type JournalLog = {
+export interface JournalLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-};
+}
 
-export type JournalOptions<Intent extends Started, Outcome extends Recorded> = {
+export interface JournalOptions<
+  Intent extends Started,
+  Outcome extends Recorded,
+> {
   /** Made where missing. One process at a time. */
   readonly dir: string;
   /** Default 8 MiB, at most a quarter of the limit. */
@@ -64,7 +69,7 @@ export type JournalOptions<Intent extends Started, Outcome extends Recorded> = {
   /** Ms since the epoch. */
   readonly now: () => number;
   readonly log: JournalLog;
-};
+}
 
 /**
  * The append-only record of calls between the gateway and the ledger.
@@ -73,7 +78,7 @@ export type JournalOptions<Intent extends Started, Outcome extends Recorded> = {
  * `sync: "always"` they return a promise that resolves once the line is flushed; otherwise undefined, and waiting for
  * it costs nothing: `const flushed = journal.intent(record); if (flushed) await flushed;`.
  */
-export type Journal<Intent extends Started, Outcome extends Recorded> = {
+export interface Journal<Intent extends Started, Outcome extends Recorded> {
   /** Stable id of this journal. */
   readonly instance: string;
   /**
@@ -98,4 +103,4 @@ export type Journal<Intent extends Started, Outcome extends Recorded> = {
   state(): JournalState;
   /** Flushes and lets go of the directory. Calls still open come back as interrupted at the next start. */
   close(): Promise<void>;
-};
+}

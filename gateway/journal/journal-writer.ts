@@ -12,7 +12,7 @@ export class JournalFull extends Error {
   readonly code = "journal_full";
 }
 
-export type JournalWriter<Intent, Outcome> = {
+export interface JournalWriter<Intent, Outcome> {
   intent(record: Intent): void;
   /** False when the disk refused the line: it is kept in memory and tried again with `retry`. */
   outcome(record: Outcome): boolean;
@@ -26,7 +26,7 @@ export type JournalWriter<Intent, Outcome> = {
   openIntents(): number;
   /** Whether an intent of ordinary length would be refused. */
   full(): boolean;
-};
+}
 
 /** Writes lines so that every open intent keeps room for its outcome. */
 export function createJournalWriter<
@@ -70,7 +70,9 @@ export function createJournalWriter<
     reserves: number,
   ): void {
     const bytes = encoder.encode(json);
-    if (!segments.reserve(bytes.length, reserves)) throw noRoom();
+    if (!segments.reserve(bytes.length, reserves)) {
+      throw noRoom();
+    }
     try {
       append(bytes, line);
     } catch (error) {
@@ -100,7 +102,9 @@ export function createJournalWriter<
   function noRoom(): JournalFull {
     const message =
       "The journal has no room for another call: bring the database back so that it drains, free its disk, or raise its limit.";
-    if (!refusing) log.error(situation(), message);
+    if (!refusing) {
+      log.error(situation(), message);
+    }
     refusing = true;
     return new JournalFull(message);
   }
@@ -123,7 +127,9 @@ export function createJournalWriter<
     );
     try {
       // The reserve of its own intent is what it uses up.
-      if (!segments.reserve(bytes.length, open.size - 1)) return false;
+      if (!segments.reserve(bytes.length, open.size - 1)) {
+        return false;
+      }
       append(bytes, { outcome, segment, at });
     } catch (error) {
       if (refused.size === 0) {
@@ -140,14 +146,18 @@ export function createJournalWriter<
 
   function retry(): boolean {
     for (const [id, written] of refused) {
-      if (writeOutcome(written, open.get(id) ?? 0)) refused.delete(id);
+      if (writeOutcome(written, open.get(id) ?? 0)) {
+        refused.delete(id);
+      }
     }
     return refused.size === 0;
   }
 
   return {
     intent(record) {
-      if (problem !== null) throw new JournalFull(problem);
+      if (problem !== null) {
+        throw new JournalFull(problem);
+      }
       if (open.has(record.id)) {
         throw new Error(`Call ${record.id} has an open intent already.`);
       }
@@ -157,7 +167,9 @@ export function createJournalWriter<
           `The intent of call ${record.id} is longer than ${intentBytes} bytes even with its free text shortened.`,
         );
       }
-      if (!opened) writeOpened();
+      if (!opened) {
+        writeOpened();
+      }
       writeIntent(written, open.size + 1);
       open.set(record.id, segments.active().number);
       if (refusing) {
@@ -181,16 +193,22 @@ export function createJournalWriter<
         freeText,
         reserveBytes - ENVELOPE_BYTES,
       ) ?? { json: JSON.stringify(record), record };
-      if (writeOutcome(written, segment)) return true;
+      if (writeOutcome(written, segment)) {
+        return true;
+      }
       refused.set(record.id, written);
       return false;
     },
     retry,
     carry(intents, segment) {
       for (const record of intents) {
-        if (open.get(record.id) !== segment || refused.has(record.id)) continue;
+        if (open.get(record.id) !== segment || refused.has(record.id)) {
+          continue;
+        }
         const written = jsonWithin(record, freeText, intentBytes);
-        if (written === null) continue;
+        if (written === null) {
+          continue;
+        }
         try {
           writeIntent(written, open.size);
         } catch {
@@ -206,8 +224,12 @@ export function createJournalWriter<
     problem: () => problem,
     openIntents: () => open.size,
     full() {
-      if (problem !== null) return true;
-      if (segments.hasRoom(reserveBytes, open.size + 1)) return false;
+      if (problem !== null) {
+        return true;
+      }
+      if (segments.hasRoom(reserveBytes, open.size + 1)) {
+        return false;
+      }
       // Asks the disk again, so that a journal without calls finds out that there is room.
       segments.keepSpare(open.size);
       return true;

@@ -75,7 +75,9 @@ test("rows come in the order of their outcomes, joined with their intents", asyn
 test("reading goes on while calls are written, at most as many rows as asked for", async () => {
   const read: string[] = [];
   for (let round = 0; round < 40; round++) {
-    for (let at = 0; at < 5; at++) call(`${round}-${at}`, 100);
+    for (let at = 0; at < 5; at++) {
+      call(`${round}-${at}`, 100);
+    }
     read.push(...ids((await journal.read(3)).rows));
   }
   expect(read).toHaveLength(120);
@@ -106,7 +108,9 @@ test("segments are made ahead, full of zeros", async () => {
 
 test("an outcome finds its intent in an earlier segment", async () => {
   journal.intent({ id: "long", startedAt: 1 });
-  for (let at = 0; at < 40; at++) call(`filler-${at}`, 900);
+  for (let at = 0; at < 40; at++) {
+    call(`filler-${at}`, 900);
+  }
   journal.outcome({ id: "long", cost: 3 });
   const rows = await readAll(journal);
   expect(rows).toHaveLength(41);
@@ -118,7 +122,9 @@ test("an outcome finds its intent in an earlier segment", async () => {
 
 test("segments are deleted when all of their calls are in the ledger, oldest first", async () => {
   journal.intent({ id: "long", startedAt: 1 });
-  for (let at = 0; at < 60; at++) call(`filler-${at}`, 900);
+  for (let at = 0; at < 60; at++) {
+    call(`filler-${at}`, 900);
+  }
   const first = await journal.read(100);
   expect(first.rows).toHaveLength(60);
   journal.commit(first.position);
@@ -134,7 +140,9 @@ test("segments are deleted when all of their calls are in the ledger, oldest fir
 });
 
 test("a position in the middle of a batch commits the rows up to it", async () => {
-  for (let at = 0; at < 30; at++) call(`call-${at}`, 900);
+  for (let at = 0; at < 30; at++) {
+    call(`call-${at}`, 900);
+  }
   const { position } = await journal.read(100);
   journal.commit(position - 20);
   expect(journal.state().pendingRecords).toBe(20);
@@ -149,7 +157,9 @@ test("a call that stays open does not keep the whole journal", async () => {
   journal.intent({ id: "stream", startedAt: 1, payer: "long" });
   for (let at = 0; at < 3_000; at++) {
     call(`call-${at}`, 900);
-    if (at % 20 === 19) journal.commit((await journal.read(100)).position);
+    if (at % 20 === 19) {
+      journal.commit((await journal.read(100)).position);
+    }
     // Three times the limit is written in all.
     if (at % 100 === 99) {
       await expect.poll(() => journal.state().bytes).toBeLessThan(512 * 1024);
@@ -170,7 +180,9 @@ test("an open call carried out of a deleted segment is interrupted once", async 
   journal.intent({ id: "stream", startedAt: 1 });
   for (let at = 0; at < 600; at++) {
     call(`call-${at}`, 900);
-    if (at % 20 === 19) journal.commit((await journal.read(100)).position);
+    if (at % 20 === 19) {
+      journal.commit((await journal.read(100)).position);
+    }
   }
   await expect
     .poll(() => segmentFiles(directory))
@@ -184,7 +196,9 @@ test("an open call carried out of a deleted segment is interrupted once", async 
 });
 
 test("after a restart everything not deleted comes again, the same each time", async () => {
-  for (let at = 0; at < 50; at++) call(`call-${at}`, 900);
+  for (let at = 0; at < 50; at++) {
+    call(`call-${at}`, 900);
+  }
   journal.intent({ id: "open", startedAt: 1 });
   const first = await readAll(journal);
   await journal.close();
@@ -199,7 +213,9 @@ test("after a restart everything not deleted comes again, the same each time", a
 });
 
 test("a journal closed with everything in the ledger has nothing to replay", async () => {
-  for (let at = 0; at < 20; at++) call(`call-${at}`);
+  for (let at = 0; at < 20; at++) {
+    call(`call-${at}`);
+  }
   await expect.poll(() => segmentFiles(directory)).toHaveLength(2);
   journal.commit((await journal.read(100)).position);
   await journal.close();

@@ -47,7 +47,9 @@ export async function openJournal<
   } catch (error) {
     release();
     // What the system says (no permission, a file in the way, disk full) lacks what to do.
-    if (!(error instanceof Error && "syscall" in error)) throw error;
+    if (!(error instanceof Error && "syscall" in error)) {
+      throw error;
+    }
     throw new Error(
       `The journal ${options.dir} cannot be used (${error.message}): mend that, or name another directory in HEARTH_JOURNAL_DIR.`,
       { cause: error },
@@ -112,11 +114,15 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
     async () => {
       const written = writer.retry();
       await segments.sync();
-      if (!written) syncer.touch();
+      if (!written) {
+        syncer.touch();
+      }
     },
     (error) => {
       const problem = `The journal in ${dir} could not be flushed to its disk (${messageOf(error)}): check the disk and restart the gateway.`;
-      if (writer.problem() === null) log.error({}, problem);
+      if (writer.problem() === null) {
+        log.error({}, problem);
+      }
       // The kernel may report a failed flush once only and then forget what it could not write.
       writer.fail(problem);
     },
@@ -158,7 +164,9 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
     try {
       // Intents carried out of them must be on the disk before they go.
       await syncer.flushed();
-      for (const segment of dropped) await segments.unlink(segment);
+      for (const segment of dropped) {
+        await segments.unlink(segment);
+      }
     } catch (error) {
       log.error(
         { error: messageOf(error), segments: dropped.map((s) => s.number) },
@@ -184,8 +192,12 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
   /** Leaves the active segment behind when all of it is in the ledger, so that the next start has nothing to replay. */
   async function leaveCommitted(): Promise<void> {
     const idle = writer.openIntents() === 0 && reader.atEnd();
-    if (!idle || reader.committed() < reader.delivered()) return;
-    if (!segments.leaveActive()) return;
+    if (!idle || reader.committed() < reader.delivered()) {
+      return;
+    }
+    if (!segments.leaveActive()) {
+      return;
+    }
     await reader.read(1);
     deleteCommitted();
   }
@@ -193,7 +205,9 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
   return {
     instance,
     intent(record) {
-      if (closed) throw new JournalFull("The journal is closed.");
+      if (closed) {
+        throw new JournalFull("The journal is closed.");
+      }
       writer.intent(record);
       return sync === "always" ? flushed() : undefined;
     },
@@ -223,7 +237,9 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
       };
     },
     async close() {
-      if (closed) return;
+      if (closed) {
+        return;
+      }
       closed = true;
       await reading;
       await leaveCommitted();

@@ -1,9 +1,12 @@
 import { lineKind, parseLine, verifiedJson } from "./journal-line.ts";
 import { endOfContent } from "./segment.ts";
 
-export type ByteRange = { readonly offset: number; readonly bytes: number };
+export interface ByteRange {
+  readonly offset: number;
+  readonly bytes: number;
+}
 
-export type SegmentScan = {
+export interface SegmentScan {
   /** The offset after the last good line. */
   readonly end: number;
   readonly intents: number;
@@ -13,7 +16,7 @@ export type SegmentScan = {
   readonly torn: ByteRange;
   /** When the last good line was written, in ms since the epoch; null without any line. */
   readonly lastAt: number | null;
-};
+}
 
 const NEWLINE = 0x0a;
 
@@ -26,14 +29,18 @@ export function scanSegment(bytes: Buffer): SegmentScan {
   let bad: ByteRange[] = [];
   for (let offset = 0; offset < bytes.length;) {
     const newline = bytes.indexOf(NEWLINE, offset);
-    if (newline === -1) break;
+    if (newline === -1) {
+      break;
+    }
     const json = verifiedJson(bytes, offset, newline);
     if (json === null) {
       bad.push({ offset, bytes: newline + 1 - offset });
     } else {
       damaged.push(...bad);
       bad = [];
-      if (lineKind(json) === "intent") intents++;
+      if (lineKind(json) === "intent") {
+        intents++;
+      }
       last = json;
       end = newline + 1;
     }

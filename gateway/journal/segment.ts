@@ -2,7 +2,7 @@ import fs from "node:fs";
 import path from "node:path";
 
 /** A file of the journal, `NNNNNN.jsonl`: lines from its beginning, then zero bytes that keep its room on the disk. */
-export type Segment = {
+export interface Segment {
   readonly number: number;
   readonly path: string;
   /** Bytes of the file. */
@@ -11,7 +11,7 @@ export type Segment = {
   end: number;
   /** Open for writing, or null once the journal has moved on to a later segment. */
   fd: number | null;
-};
+}
 
 const NAME = /^(\d{6,})\.jsonl$/;
 /** A segment still being filled with zeros has this ending, and is deleted at the next start. */
@@ -90,10 +90,14 @@ export function endOfContent(bytes: Buffer, from: number): number {
   let end = bytes.length;
   while (end > from) {
     const start = Math.max(from, end - ZEROS.length);
-    if (bytes.compare(ZEROS, 0, end - start, start, end) !== 0) break;
+    if (bytes.compare(ZEROS, 0, end - start, start, end) !== 0) {
+      break;
+    }
     end = start;
   }
-  while (end > from && bytes[end - 1] === 0) end--;
+  while (end > from && bytes[end - 1] === 0) {
+    end--;
+  }
   return end;
 }
 
@@ -121,9 +125,13 @@ export async function listSegments(
   const found = [];
   for (const name of await fs.promises.readdir(directory)) {
     const file = path.join(directory, name);
-    if (name.endsWith(UNFINISHED)) await fs.promises.rm(file, { force: true });
+    if (name.endsWith(UNFINISHED)) {
+      await fs.promises.rm(file, { force: true });
+    }
     const number = segmentNumber(name);
-    if (number !== null) found.push({ number, path: file });
+    if (number !== null) {
+      found.push({ number, path: file });
+    }
   }
   return found.sort((a, b) => a.number - b.number);
 }

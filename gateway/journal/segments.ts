@@ -16,7 +16,7 @@ const RETRY_ALLOCATION_MS = 1_000;
 /** Part of the limit above which an operator should look. */
 const NEAR_LIMIT = 0.8;
 
-export type SegmentsOptions = {
+export interface SegmentsOptions {
   readonly directory: string;
   /** Bytes of each new segment. */
   readonly segmentBytes: number;
@@ -29,7 +29,7 @@ export type SegmentsOptions = {
   readonly dirtied: () => void;
   /** Called when the disk gave no room for another segment. */
   readonly allocationFailed: (error: unknown) => void;
-};
+}
 
 /**
  * The journal's files in order: those written full, the active one, and spare ones made ahead.
@@ -37,7 +37,7 @@ export type SegmentsOptions = {
  * Room is counted in reserves: a file with `free` bytes holds `floor(free / reserveBytes)` lines of at most
  * `reserveBytes`, in whichever order and lengths they come; a line never goes on in the next file.
  */
-export type Segments = {
+export interface Segments {
   /** Oldest first; never empty. */
   readonly list: readonly Segment[];
   active(): Segment;
@@ -67,7 +67,7 @@ export type Segments = {
   quiet(): Promise<void>;
   /** Closes the files, after the last `sync`. */
   close(): void;
-};
+}
 
 /**
  * Goes on with the segments that recovery found (oldest first, the active one and later ones open for writing), or
@@ -133,7 +133,9 @@ export async function openSegments(
   /** Reserves left after a line of `length` bytes; -1 when there is no room for the line. */
   function reservesAfter(length: number): number {
     const left = active.size - active.end - length;
-    if (left >= 0) return Math.floor(left / reserveBytes) + spareReserves;
+    if (left >= 0) {
+      return Math.floor(left / reserveBytes) + spareReserves;
+    }
     for (const [index, spare] of spares.entries()) {
       if (spare.size >= length) {
         const rest = Math.floor((spare.size - length) / reserveBytes);
@@ -146,8 +148,9 @@ export async function openSegments(
   function moveToRoomFor(length: number): void {
     while (active.size - active.end < length) {
       const next = spares.shift();
-      if (next === undefined)
+      if (next === undefined) {
         throw new Error("The journal counted its room wrongly.");
+      }
       active = next;
       spareReserves = sparesFrom(0);
     }
@@ -170,12 +173,16 @@ export async function openSegments(
   /** Throws unless two more segments fit: the last free bytes of a disk are for others, such as Postgres. */
   function checkDisk(): void {
     const disk = fs.statfsSync(directory);
-    if (disk.bavail * disk.bsize >= 2 * segmentBytes) return;
+    if (disk.bavail * disk.bsize >= 2 * segmentBytes) {
+      return;
+    }
     throw new Error(`The disk of ${directory} is full.`);
   }
 
   function allocateNow(): boolean {
-    if (!mayAllocate()) return false;
+    if (!mayAllocate()) {
+      return false;
+    }
     try {
       checkDisk();
       const file = unfinishedFile("burst");
@@ -201,7 +208,9 @@ export async function openSegments(
   }
 
   function closeFile(segment: Segment): void {
-    if (segment.fd !== null) fs.closeSync(segment.fd);
+    if (segment.fd !== null) {
+      fs.closeSync(segment.fd);
+    }
     segment.fd = null;
   }
 
@@ -215,7 +224,9 @@ export async function openSegments(
     active: () => active,
     reserve(length, reserves) {
       while (reservesAfter(length) < reserves) {
-        if (length > segmentBytes || !allocateNow()) return false;
+        if (length > segmentBytes || !allocateNow()) {
+          return false;
+        }
       }
       moveToRoomFor(length);
       return true;
@@ -224,7 +235,9 @@ export async function openSegments(
       reservesAfter(length) >= reserves ||
       (diskFullSince === -Infinity && mayAllocate()),
     append(line) {
-      if (active.fd === null) throw new Error("The journal is closed.");
+      if (active.fd === null) {
+        throw new Error("The journal is closed.");
+      }
       writeFully(active.fd, line, active.end);
       active.end += line.length;
       dirty.add(active);
@@ -232,12 +245,18 @@ export async function openSegments(
     },
     keepSpare(reserves) {
       const left = Math.floor((active.size - active.end) / reserveBytes);
-      if (left + spareReserves - reserves >= perSegment) return;
-      if (allocating === null && mayAllocate()) allocating = allocate();
+      if (left + spareReserves - reserves >= perSegment) {
+        return;
+      }
+      if (allocating === null && mayAllocate()) {
+        allocating = allocate();
+      }
     },
     leaveActive() {
       const next = active.end > 0 ? spares.shift() : undefined;
-      if (next === undefined) return false;
+      if (next === undefined) {
+        return false;
+      }
       active = next;
       spareReserves = sparesFrom(0);
       return true;
@@ -254,7 +273,9 @@ export async function openSegments(
       }
       for (const segment of [...dirty]) {
         dirty.delete(segment);
-        if (segment.fd === null) continue;
+        if (segment.fd === null) {
+          continue;
+        }
         try {
           await syncData(segment.fd);
         } catch (error) {
@@ -263,8 +284,12 @@ export async function openSegments(
         }
       }
       for (const segment of list) {
-        if (segment === active) break;
-        if (!dirty.has(segment)) closeFile(segment);
+        if (segment === active) {
+          break;
+        }
+        if (!dirty.has(segment)) {
+          closeFile(segment);
+        }
       }
     },
     dropOldest() {
@@ -289,7 +314,9 @@ export async function openSegments(
       await allocating;
     },
     close() {
-      for (const segment of list) closeFile(segment);
+      for (const segment of list) {
+        closeFile(segment);
+      }
     },
   };
 }

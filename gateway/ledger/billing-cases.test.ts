@@ -383,7 +383,9 @@ function pricedDeployment(model: string): PricedDeployment {
     },
     {},
   );
-  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  if (!result.ok) {
+    throw new Error(JSON.stringify(result.problems));
+  }
   const { deployment } = result;
   return { ...deployment, priceCard: book.priceFor(deployment) };
 }
@@ -394,7 +396,9 @@ function billed(
 ) {
   const deployment = pricedDeployment(model);
   const { priceCard } = deployment;
-  if (priceCard === null) throw new Error(`${model} has no price`);
+  if (priceCard === null) {
+    throw new Error(`${model} has no price`);
+  }
   const call = {
     body: { model, ...request },
     inputTokens: 1,
@@ -422,14 +426,16 @@ test.each(CASES)("$model $endpoint $request: $cost ($source)", (one) => {
 /** The events in which a provider streams an answer that has nothing but a price. */
 function eventsOf({ endpoint, answer, model }: Case): readonly object[] {
   const { usage, service_tier } = answer as Record<string, object>;
-  if (model.startsWith("anthropic/"))
+  if (model.startsWith("anthropic/")) {
     return [
       { type: "message_start", message: { id: "1", usage } },
       { type: "message_delta", delta: { stop_reason: "end_turn" }, usage },
       { type: "message_stop" },
     ];
-  if (endpoint === "responses")
+  }
+  if (endpoint === "responses") {
     return [{ type: "response.completed", response: { id: "1", ...answer } }];
+  }
   const head = { id: "1", service_tier };
   return [
     { ...head, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
@@ -444,8 +450,9 @@ test.each(
 )("streamed: $model $endpoint $request: $cost", (one) => {
   const bill = billed(one, ({ provider }) => {
     const stream = wireOf(provider).stream(one.endpoint);
-    for (const event of eventsOf(one))
+    for (const event of eventsOf(one)) {
       stream.push({ event: null, data: JSON.stringify(event) });
+    }
     return stream.facts();
   });
   expect(bill.cost).toBeCloseTo(one.cost, 12);
@@ -454,7 +461,9 @@ test.each(
 
 test("an answer that broke off before it named its tier is billed at the one asked for", () => {
   const [, , flex] = CASES;
-  if (flex === undefined) throw new Error("no case");
+  if (flex === undefined) {
+    throw new Error("no case");
+  }
   const bill = billed(flex, () => ({
     usage: null,
     responseId: null,

@@ -83,13 +83,16 @@ export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
   }
 
   async function load(counters: readonly Counter[]): Promise<void> {
-    if (options.databaseConnected() || !counters.every(lastKnown))
+    if (options.databaseConnected() || !counters.every(lastKnown)) {
       try {
         return await readAlone(counters, assign);
       } catch (error) {
         const isKnown = counters.every(lastKnown);
-        if (!(error instanceof DatabaseUnavailable) || !isKnown) throw error;
+        if (!(error instanceof DatabaseUnavailable) || !isKnown) {
+          throw error;
+        }
       }
+    }
     await assignLastKnown(counters);
   }
 
@@ -100,10 +103,12 @@ export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
   }
 
   async function assignLastKnown(counters: readonly Counter[]): Promise<void> {
-    if (unconfirmed.size === 0)
+    if (unconfirmed.size === 0) {
       log.warn("the ledger cannot be read; budgets use the last known totals");
-    for (const counter of counters)
+    }
+    for (const counter of counters) {
       unconfirmed.set(`${counter.entity}|${counter.window}`, counter);
+    }
     const parts = counters.map((counter) => {
       const { entity, window } = counter;
       const known = lastKnown(counter) ?? NOTHING_SPENT;
@@ -113,19 +118,24 @@ export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
   }
 
   async function assign(totals: readonly Total[]): Promise<void> {
-    if (totals.length > 0) await limits.assign(partsOf(totals));
+    if (totals.length > 0) {
+      await limits.assign(partsOf(totals));
+    }
   }
 
   /** All that changed meanwhile at once: an import changes thousands, and calls wait for their turn behind each reading. */
   async function reloadChanged(): Promise<void> {
     try {
-      while (changed.size > 0)
+      while (changed.size > 0) {
         await alone(async () => {
           const entities = [...changed].slice(0, RELOADED_AT_ONCE);
-          for (const entity of entities) changed.delete(entity);
+          for (const entity of entities) {
+            changed.delete(entity);
+          }
           const counters = await openCounters(callPool, entities);
           await assign(await readTotalsOf(counters));
         });
+      }
     } finally {
       // After a failure they are read again when the connection is back.
       changed.clear();
@@ -150,21 +160,30 @@ export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
       const unknown = counters.filter(
         ({ entity, window }) => limits.lastKnown(entity, window) === null,
       );
-      if (unknown.length > 0)
+      if (unknown.length > 0) {
         await readAlone(unknown, (totals) => limits.remember(partsOf(totals)));
+      }
     },
     async reload(entities) {
-      for (const entity of entities) changed.add(entity);
-      if (changed.size > 0) await (reloading ??= reloadChanged());
+      for (const entity of entities) {
+        changed.add(entity);
+      }
+      if (changed.size > 0) {
+        await (reloading ??= reloadChanged());
+      }
     },
     async confirm() {
       const used = [...unconfirmed].slice(0, CONFIRMED_AT_ONCE);
-      if (used.length === 0) return;
+      if (used.length === 0) {
+        return;
+      }
       await readAlone(
         used.map(([, counter]) => counter),
         assign,
       );
-      for (const [name] of used) unconfirmed.delete(name);
+      for (const [name] of used) {
+        unconfirmed.delete(name);
+      }
     },
   };
 }

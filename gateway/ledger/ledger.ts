@@ -69,20 +69,27 @@ export function createLedger(options: LedgerOptions): Ledger {
     ...options,
     alone,
     async resolve() {
-      if (uncertain) await commitBatch();
+      if (uncertain) {
+        await commitBatch();
+      }
     },
   });
 
   async function drainBatch(): Promise<number> {
     batch ??= await journal.read(BATCH_ROWS);
     const { length } = batch.rows;
-    if (length > 0) await alone(commitBatch);
-    else batch = null;
+    if (length > 0) {
+      await alone(commitBatch);
+    } else {
+      batch = null;
+    }
     return length;
   }
 
   async function commitBatch(): Promise<void> {
-    if (batch === null) return;
+    if (batch === null) {
+      return;
+    }
     const { rows: entries, position } = batch;
     uncertain = true;
     const counters = countersOf(entries);
@@ -91,9 +98,11 @@ export function createLedger(options: LedgerOptions): Ledger {
       (rows) => recordRows(pool, rows, counters, proxyDuration, timeZone),
       log,
     );
-    for (const { outcome } of entries)
-      if (outcome !== null && !recovering)
+    for (const { outcome } of entries) {
+      if (outcome !== null && !recovering) {
         pending.subtract(outcome.charged, nanosFromCost(outcome.spend));
+      }
+    }
     journal.commit(position);
     batch = null;
     uncertain = false;
@@ -111,7 +120,9 @@ export function createLedger(options: LedgerOptions): Ledger {
   ): Promise<readonly SpendRow[]> {
     const rows: SpendRow[] = [];
     for (let at = 0; at < entries.length; at += ROWS_AT_ONCE) {
-      if (at > 0) await nextTurn();
+      if (at > 0) {
+        await nextTurn();
+      }
       rows.push(...entries.slice(at, at + ROWS_AT_ONCE).map(rowOf));
     }
     return rows;
@@ -138,7 +149,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     for (;;) {
       const rows = await drainBatch();
       sum += rows;
-      if (rows < BATCH_ROWS) return sum;
+      if (rows < BATCH_ROWS) {
+        return sum;
+      }
     }
   }
 
@@ -147,11 +160,13 @@ export function createLedger(options: LedgerOptions): Ledger {
       .then(totals.confirm)
       .then(
         () => {
-          if (away) log.info("the database is back; the journal is drained");
+          if (away) {
+            log.info("the database is back; the journal is drained");
+          }
           away = false;
         },
         (error: unknown) => {
-          if (!away)
+          if (!away) {
             log.error(
               {
                 error: error instanceof Error ? error.message : String(error),
@@ -159,12 +174,14 @@ export function createLedger(options: LedgerOptions): Ledger {
               },
               "the ledger cannot be written now; the journal keeps what is waiting",
             );
+          }
           away = true;
         },
       )
       .finally(() => {
-        if (!stopped)
+        if (!stopped) {
           timer = setTimeout(tick, away ? RETRY_AFTER_MS : DRAIN_EVERY_MS);
+        }
       });
   }
 
@@ -199,10 +216,14 @@ function countersOf(
 ): readonly Counter[] {
   const charged = new Set(entries.map(({ outcome }) => outcome?.charged ?? {}));
   const counters = new Map<string, Counter>();
-  for (const windows of charged)
+  for (const windows of charged) {
     for (const [entity, window] of Object.entries(windows))
-      // Postgres holds no NUL, not even in a question.
-      if (!entity.includes("\0"))
+    // Postgres holds no NUL, not even in a question.
+    {
+      if (!entity.includes("\0")) {
         counters.set(`${entity}|${window}`, { entity, window });
+      }
+    }
+  }
   return [...counters.values()];
 }

@@ -8,10 +8,12 @@ export const LONGEST_NAME_BYTES = 256;
 
 /** What is wrong with a name, as the rest of a sentence about it; null: the ledger can hold it. */
 export function faultOfName(name: string): string | null {
-  if (!name.isWellFormed() || name.includes("\0"))
+  if (!name.isWellFormed() || name.includes("\0")) {
     return "has characters that cannot be stored (NUL or half a character): leave them out";
-  if (Buffer.byteLength(name) > LONGEST_NAME_BYTES)
+  }
+  if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
     return `is too long: send at most ${LONGEST_NAME_BYTES} bytes of UTF-8`;
+  }
   return null;
 }
 
@@ -19,7 +21,9 @@ const HASH_CHARACTERS = 16;
 
 /** A name that the ledger can hold: itself, or its beginning with a hash of the whole. */
 export function heldName(name: string): string {
-  if (faultOfName(name) === null) return name;
+  if (faultOfName(name) === null) {
+    return name;
+  }
   const hash = createHash("sha256").update(name).digest("hex");
   const room = LONGEST_NAME_BYTES - HASH_CHARACTERS - 1;
   const beginning = Buffer.from(name.replaceAll("\0", "\uFFFD"))

@@ -29,15 +29,27 @@ export function entitiesOf(payers: Payers): readonly string[] {
   const { apiKey, userId, teamId, organizationId, endUser, tags, alias } =
     payers;
   const entities = ["proxy:"];
-  if (apiKey !== null)
+  if (apiKey !== null) {
     entities.push(`key:${apiKey}`, `key_model:${apiKey}/${alias}`);
-  if (userId !== null && payers.userPays) entities.push(`user:${userId}`);
-  if (teamId !== null) entities.push(`team:${teamId}`);
-  if (teamId !== null && userId !== null)
+  }
+  if (userId !== null && payers.userPays) {
+    entities.push(`user:${userId}`);
+  }
+  if (teamId !== null) {
+    entities.push(`team:${teamId}`);
+  }
+  if (teamId !== null && userId !== null) {
     entities.push(`member:${teamId}/${userId}`);
-  if (organizationId !== null) entities.push(`organization:${organizationId}`);
-  if (endUser !== null) entities.push(`end_user:${endUser}`);
-  for (const tag of tags) entities.push(`tag:${tag}`);
+  }
+  if (organizationId !== null) {
+    entities.push(`organization:${organizationId}`);
+  }
+  if (endUser !== null) {
+    entities.push(`end_user:${endUser}`);
+  }
+  for (const tag of tags) {
+    entities.push(`tag:${tag}`);
+  }
   return entities;
 }
 
@@ -54,7 +66,9 @@ const proxyLimits = new WeakMap<GeneralConfig, PayerLimits>();
 /** What limits the whole gateway: one object for each configuration. */
 export function proxyLimitsOf(general: GeneralConfig): PayerLimits {
   const known = proxyLimits.get(general);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const limits = {
     maxBudget: general.maxBudget,
     budgetDuration: general.budgetDuration,
@@ -91,8 +105,9 @@ export function limitedEntities(
   timeZone: string,
 ): readonly LimitedEntity[] {
   const { caller, alias, endUser, tags, proxy } = sources;
-  if (caller.kind !== "key" || endUser !== null || tags.length > 0)
+  if (caller.kind !== "key" || endUser !== null || tags.length > 0) {
     return findEntities(sources, at, timeZone).entities;
+  }
   const ofCaller = kept.get(caller) ?? new Map<string, Kept>();
   const known = ofCaller.get(alias);
   if (
@@ -101,10 +116,13 @@ export function limitedEntities(
     known.timeZone === timeZone &&
     at >= known.from &&
     at < known.until
-  )
+  ) {
     return known.entities;
+  }
   const found = findEntities(sources, at, timeZone);
-  if (ofCaller.size >= MOST_ALIASES) ofCaller.clear();
+  if (ofCaller.size >= MOST_ALIASES) {
+    ofCaller.clear();
+  }
   ofCaller.set(alias, { ...found, proxy, timeZone });
   kept.set(caller, ofCaller);
   return found.entities;
@@ -121,8 +139,11 @@ export function countersOfKey(
   for (const alias of ["", ...caller.modelLimits.keys()]) {
     const sources = { caller, alias, endUser: null, tags: [], proxy };
     for (const { entity, budget, window } of findEntities(sources, at, timeZone)
-      .entities)
-      if (budget !== null) counters.set(entity, { entity, window });
+      .entities) {
+      if (budget !== null) {
+        counters.set(entity, { entity, window });
+      }
+    }
   }
   return [...counters.values()];
 }
@@ -141,7 +162,9 @@ function findEntities(
     limits: PayerLimits | null | undefined,
     increase = 0,
   ) => {
-    if (limits == null || isUnlimited(limits)) return;
+    if (limits == null || isUnlimited(limits)) {
+      return;
+    }
     const { maxBudget, budgetDuration } = limits;
     const window = windowAt(budgetDuration, at, timeZone);
     from = Math.max(from, window.start);
@@ -158,22 +181,37 @@ function findEntities(
   if (caller.kind === "key") {
     const { token, team, organization, temporaryIncrease: raise } = caller;
     const raised = raise !== null && at < raise.until;
-    if (raised) until = raise.until;
-    else if (raise !== null) from = raise.until;
+    if (raised) {
+      until = raise.until;
+    } else if (raise !== null) {
+      from = raise.until;
+    }
     add(`key:${token}`, caller.limits, raised ? raise.dollars : 0);
     add(`key_model:${token}/${alias}`, caller.modelLimits.get(alias));
-    if (team !== null) add(`team:${team.id}`, team.limits);
-    if (organization !== null)
+    if (team !== null) {
+      add(`team:${team.id}`, team.limits);
+    }
+    if (organization !== null) {
       add(`organization:${organization.id}`, organization.limits);
-    for (const tag of tags) add(`tag:${tag.id}`, tag.limits);
-    if (caller.userPays) add(`user:${caller.userId}`, caller.user?.limits);
-    if (team !== null)
+    }
+    for (const tag of tags) {
+      add(`tag:${tag.id}`, tag.limits);
+    }
+    if (caller.userPays) {
+      add(`user:${caller.userId}`, caller.user?.limits);
+    }
+    if (team !== null) {
       add(`member:${team.id}/${caller.userId}`, team.memberLimits);
+    }
   } else {
-    for (const tag of tags) add(`tag:${tag.id}`, tag.limits);
+    for (const tag of tags) {
+      add(`tag:${tag.id}`, tag.limits);
+    }
     add(`user:${caller.userId}`, caller.user?.limits);
   }
-  if (endUser !== null) add(`end_user:${endUser.id}`, endUser.limits);
+  if (endUser !== null) {
+    add(`end_user:${endUser.id}`, endUser.limits);
+  }
   add("proxy:", proxy);
   return { from, until, entities };
 }

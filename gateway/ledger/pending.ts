@@ -24,10 +24,16 @@ export function createPendingSums(): PendingSums {
   function change(entity: string, window: string, by: Nanos): Nanos {
     const windows = sums.get(entity) ?? new Map<string, Nanos>();
     const sum = (windows.get(window) ?? 0) + by;
-    if (sum === 0) windows.delete(window);
-    else windows.set(window, sum);
-    if (windows.size === 0) sums.delete(entity);
-    else sums.set(entity, windows);
+    if (sum === 0) {
+      windows.delete(window);
+    } else {
+      windows.set(window, sum);
+    }
+    if (windows.size === 0) {
+      sums.delete(entity);
+    } else {
+      sums.set(entity, windows);
+    }
     return sum;
   }
 
@@ -39,8 +45,9 @@ export function createPendingSums(): PendingSums {
         pending: change(entity, window, spend),
       })),
     subtract(charged, spend) {
-      for (const [entity, window] of Object.entries(charged))
+      for (const [entity, window] of Object.entries(charged)) {
         change(entity, window, -spend);
+      }
     },
     of: (entity, window) => sums.get(entity)?.get(window) ?? 0,
     all: () =>

@@ -23,11 +23,20 @@ const TOOL_TOKENS = 8;
 /** Collects the input of a chat, completions, messages or responses body; parts that it does not know count as their JSON. */
 export function promptContent(body: unknown): PromptContent {
   const found = { texts: [] as string[], tokens: ANSWER_START_TOKENS };
-  if (!isRecord(body)) return found;
-  for (const message of listOf(body["messages"])) addMessage(found, message);
+  if (!isRecord(body)) {
+    return found;
+  }
+  for (const message of listOf(body["messages"])) {
+    addMessage(found, message);
+  }
   // Responses: a text, or a list of messages and of what tools did.
-  if (typeof body["input"] === "string") found.texts.push(body["input"]);
-  else for (const item of listOf(body["input"])) addMessage(found, item);
+  if (typeof body["input"] === "string") {
+    found.texts.push(body["input"]);
+  } else {
+    for (const item of listOf(body["input"])) {
+      addMessage(found, item);
+    }
+  }
   addContent(found, body["prompt"]);
   addContent(found, body["system"]);
   addContent(found, body["instructions"]);
@@ -46,26 +55,39 @@ interface Found {
 
 function addMessage(found: Found, message: unknown): void {
   found.tokens += MESSAGE_TOKENS + 1;
-  if (!isRecord(message)) return addContent(found, message);
-  if (typeof message["name"] === "string") found.texts.push(message["name"]);
+  if (!isRecord(message)) {
+    return addContent(found, message);
+  }
+  if (typeof message["name"] === "string") {
+    found.texts.push(message["name"]);
+  }
   addContent(found, message["content"]);
   addJson(found, message["tool_calls"]);
   addJson(found, message["function_call"]);
   // Items of a Responses input that are not messages.
-  for (const key of ["arguments", "output", "summary"])
+  for (const key of ["arguments", "output", "summary"]) {
     addContent(found, message[key]);
+  }
   for (const key of ["refusal", "reasoning_content"]) {
     const text = message[key];
-    if (typeof text === "string") found.texts.push(text);
+    if (typeof text === "string") {
+      found.texts.push(text);
+    }
   }
 }
 
 function addContent(found: Found, content: unknown): void {
-  if (typeof content === "string") found.texts.push(content);
-  else if (typeof content === "number") found.tokens += 1;
-  else if (Array.isArray(content))
-    for (const part of content) addContent(found, part);
-  else if (isRecord(content)) addPart(found, content);
+  if (typeof content === "string") {
+    found.texts.push(content);
+  } else if (typeof content === "number") {
+    found.tokens += 1;
+  } else if (Array.isArray(content)) {
+    for (const part of content) {
+      addContent(found, part);
+    }
+  } else if (isRecord(content)) {
+    addPart(found, content);
+  }
 }
 
 function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
@@ -117,16 +139,21 @@ function detailOf(part: Readonly<Record<string, unknown>>): unknown {
 
 /** The length of the longest text inside, which is the file itself. */
 function longestText(value: unknown): number {
-  if (typeof value === "string") return value.length;
-  if (Array.isArray(value)) return Math.max(0, ...value.map(longestText));
+  if (typeof value === "string") {
+    return value.length;
+  }
+  if (Array.isArray(value)) {
+    return Math.max(0, ...value.map(longestText));
+  }
   return isRecord(value)
     ? Math.max(0, ...Object.values(value).map(longestText))
     : 0;
 }
 
 function addJson(found: Found, value: unknown): void {
-  if (value !== undefined && value !== null)
+  if (value !== undefined && value !== null) {
     found.texts.push(JSON.stringify(value));
+  }
 }
 
 function lengthOf(value: unknown): number {

@@ -180,8 +180,9 @@ test("names that are cut stay as many as they were, and those that fit stay whol
     [0.25, true],
     [0.5, true],
   ]);
-  for (const { end_user: name } of rows)
+  for (const { end_user: name } of rows) {
     expect(name.startsWith(LONG.slice(0, 200))).toBe(true);
+  }
 });
 
 describe("a fault of the tables is none of the rows: the journal keeps everything", () => {

@@ -26,13 +26,15 @@ export async function recordAll(
   const leftOut: LeftOut[] = [];
   const recorded = await recordHalves(rows, record, log, leftOut);
   // Of several rows some would be taken, were it not the tables that refuse them all.
-  if (rows.length > 1 && leftOut.length === rows.length)
+  if (rows.length > 1 && leftOut.length === rows.length) {
     throw leftOut[0]?.error;
-  for (const { row, error } of leftOut)
+  }
+  for (const { row, error } of leftOut) {
     log.error(
       { error, row },
       "the database refuses a call's row however plain: it is left out of the ledger, and stands whole in this line",
     );
+  }
   return recorded;
 }
 
@@ -45,10 +47,13 @@ async function recordHalves(
   try {
     return await record(rows);
   } catch (error) {
-    if (!isContentRefused(error)) throw error;
+    if (!isContentRefused(error)) {
+      throw error;
+    }
     const [row] = rows;
-    if (row !== undefined && rows.length === 1)
+    if (row !== undefined && rows.length === 1) {
       return recordPlain(row, error, record, log, leftOut);
+    }
     const middle = rows.length >> 1;
     return joined(
       await recordHalves(rows.slice(0, middle), record, log, leftOut),
@@ -74,7 +79,9 @@ async function recordPlain(
     return recorded;
   } catch (error) {
     // A plain row lacks nothing.
-    if (!isValueRefused(error)) throw error;
+    if (!isValueRefused(error)) {
+      throw error;
+    }
     leftOut.push({ row: plain, error });
     return NOTHING;
   }

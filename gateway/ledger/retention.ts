@@ -38,12 +38,15 @@ export function createRetention(options: {
     if (spendLogDays !== null) {
       await dropOldPrompts(pool, spendLogDays, now);
       const months = await dropOldSpend(pool, spendLogDays, now);
-      if (months.length > 0)
+      if (months.length > 0) {
         log.info({ months }, "old ledger rows were dropped; their sums stay");
+      }
     }
     if (auditLogDays !== null) {
       const entries = await dropOldAudit(pool, auditLogDays, now);
-      if (entries > 0) log.info({ entries }, "old audit entries were dropped");
+      if (entries > 0) {
+        log.info({ entries }, "old audit entries were dropped");
+      }
     }
   }
 
@@ -57,7 +60,9 @@ export function createRetention(options: {
         },
       )
       .then((pauseMs) => {
-        if (stopped) return;
+        if (stopped) {
+          return;
+        }
         timer = setTimeout(runAndLog, pauseMs);
         timer.unref();
       });

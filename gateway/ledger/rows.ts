@@ -89,7 +89,9 @@ export function spendRow(
 
 /** Names of everyone that a row counts for. */
 export function entitiesOfRow(row: SpendRow): readonly string[] {
-  if (row.payer !== null) return [row.payer];
+  if (row.payer !== null) {
+    return [row.payer];
+  }
   return entitiesOf({
     apiKey: row.api_key,
     userId: row.user_id,
@@ -130,9 +132,11 @@ export function groupsOf(rows: readonly SpendRow[]): readonly RowGroup[] {
       row.model_group,
     ]);
     const known = groups.get(name);
-    if (known === undefined)
+    if (known === undefined) {
       groups.set(name, { entities: entitiesOfRow(row), second, rows: [row] });
-    else known.rows.push(row);
+    } else {
+      known.rows.push(row);
+    }
   }
   return [...groups.values()];
 }
@@ -144,14 +148,18 @@ export function windowsOf(
   timeZone: string,
 ): readonly EntityWindow[] {
   const windows = new Map<string, EntityWindow>();
-  for (const { entities, second } of groups)
+  for (const { entities, second } of groups) {
     for (const entity of entities) {
       const duration = durations.get(entity) ?? null;
-      if (duration === null) continue;
+      if (duration === null) {
+        continue;
+      }
       const window = windowAt(duration, second, timeZone);
-      if (window !== LIFETIME)
+      if (window !== LIFETIME) {
         windows.set(`${entity}|${window.name}`, { entity, window });
+      }
     }
+  }
   return [...windows.values()];
 }
 

@@ -26,9 +26,13 @@ export function instantOf(wall: number, timeZone: string): number {
   const before = offsetAt(wall - ASIDE, zone);
   const after = offsetAt(wall + ASIDE, zone);
   const early = wall - Math.max(before, after);
-  if (wall - early === offsetAt(early, zone)) return early;
+  if (wall - early === offsetAt(early, zone)) {
+    return early;
+  }
   const late = wall - Math.min(before, after);
-  if (wall - late === offsetAt(late, zone)) return late;
+  if (wall - late === offsetAt(late, zone)) {
+    return late;
+  }
   return firstWithOffset(after, early, late, zone);
 }
 
@@ -43,8 +47,11 @@ function firstWithOffset(
   let high = to;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (offsetAt(middle, zone) === offset) high = middle;
-    else low = middle;
+    if (offsetAt(middle, zone) === offset) {
+      high = middle;
+    } else {
+      low = middle;
+    }
   }
   return high;
 }

@@ -288,7 +288,9 @@ function changesOf(zone: string): number[] {
   const changes: number[] = [];
   const offset = (at: number) => DateTime.fromMillis(at, { zone }).offset;
   for (let at = Date.UTC(2005, 0); at < Date.UTC(2030, 0); at += DAY) {
-    if (offset(at) !== offset(at + DAY)) changes.push(at + DAY / 2);
+    if (offset(at) !== offset(at + DAY)) {
+      changes.push(at + DAY / 2);
+    }
   }
   return changes;
 }

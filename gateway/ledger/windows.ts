@@ -51,7 +51,9 @@ export function parseDuration(
 ):
   | { readonly ok: true; readonly duration: Duration }
   | { readonly ok: false; readonly error: string } {
-  if (text === "-1") return { ok: true, duration: { kind: "never" } };
+  if (text === "-1") {
+    return { ok: true, duration: { kind: "never" } };
+  }
   const [, digits, unit] = WRITTEN.exec(text) ?? [];
   if (digits === undefined || unit === undefined) {
     return {
@@ -87,11 +89,17 @@ export function windowAt(
   at: number,
   timeZone: string,
 ): Window {
-  if (duration === null) return LIFETIME;
+  if (duration === null) {
+    return LIFETIME;
+  }
   let ofZone = current.get(timeZone);
-  if (ofZone === undefined) current.set(timeZone, (ofZone = new Map()));
+  if (ofZone === undefined) {
+    current.set(timeZone, (ofZone = new Map()));
+  }
   const known = ofZone.get(duration);
-  if (known !== undefined && at >= known.start && at < known.end) return known;
+  if (known !== undefined && at >= known.start && at < known.end) {
+    return known;
+  }
   const window = findWindow(duration, at, timeZone);
   ofZone.set(duration, window);
   return window;
@@ -127,9 +135,13 @@ export function dayOf(at: number, timeZone: string): string {
  */
 export function expiresAt(duration: string, from: number): number | null {
   const parsed = requireDuration(duration);
-  if (parsed.kind === "never") return null;
+  if (parsed.kind === "never") {
+    return null;
+  }
   const { count, unit } = parsed;
-  if (unit !== "mo") return from + count * UNIT_MS[unit];
+  if (unit !== "mo") {
+    return from + count * UNIT_MS[unit];
+  }
   return DateTime.fromMillis(from, { zone: "utc" })
     .plus({ months: count })
     .toMillis();
@@ -137,18 +149,25 @@ export function expiresAt(duration: string, from: number): number | null {
 
 function requireDuration(text: string): Duration {
   const parsed = parseDuration(text);
-  if (!parsed.ok) throw new Error(`"${text}" is no duration: ${parsed.error}.`);
+  if (!parsed.ok) {
+    throw new Error(`"${text}" is no duration: ${parsed.error}.`);
+  }
   return parsed.duration;
 }
 
 function findWindow(text: string, at: number, timeZone: string): Window {
   const duration = requireDuration(text);
-  if (duration.kind === "never") return LIFETIME;
+  if (duration.kind === "never") {
+    return LIFETIME;
+  }
   const { start, end } = spanAt(duration.count, duration.unit, at, timeZone);
   return { name: `${text}@${new Date(start).toISOString()}`, start, end };
 }
 
-type Span = { readonly start: number; readonly end: number };
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
 
 function spanAt(count: number, unit: Unit, at: number, timeZone: string): Span {
   switch (unit) {
@@ -157,8 +176,12 @@ function spanAt(count: number, unit: Unit, at: number, timeZone: string): Span {
     case "h":
       return clockSpan(count * UNIT_MS[unit], at, timeZone);
     case "d":
-      if (count === 7) return spanAt(1, "w", at, timeZone);
-      if (count === 30) return spanAt(1, "mo", at, timeZone);
+      if (count === 7) {
+        return spanAt(1, "w", at, timeZone);
+      }
+      if (count === 30) {
+        return spanAt(1, "mo", at, timeZone);
+      }
       return between(at, timeZone, everyFrom(0, count * DAY));
     case "w":
       return between(at, timeZone, everyFrom(FIRST_MONDAY, count * WEEK));
@@ -170,10 +193,10 @@ function spanAt(count: number, unit: Unit, at: number, timeZone: string): Span {
 }
 
 /** Boundaries in wall time: the last one not after `wall`, and the one after a boundary. */
-type Boundaries = {
+interface Boundaries {
   last(wall: number): number;
   next(boundary: number): number;
-};
+}
 
 /** The moments of the boundaries around `at`. */
 function between(at: number, timeZone: string, boundaries: Boundaries): Span {
@@ -183,7 +206,9 @@ function between(at: number, timeZone: string, boundaries: Boundaries): Span {
     wall = boundaries.next(wall);
     const end = instantOf(wall, timeZone);
     // In an hour that the clocks repeat, a boundary may have passed that the clock shows as still to come.
-    if (end > at) return { start, end };
+    if (end > at) {
+      return { start, end };
+    }
     start = end;
   }
 }
@@ -211,7 +236,9 @@ function everyMonths(count: number): Boundaries {
 
 /** Seconds, minutes and hours. */
 function clockSpan(length: number, at: number, timeZone: string): Span {
-  if (length > DAY) return between(at, timeZone, everyFrom(0, length));
+  if (length > DAY) {
+    return between(at, timeZone, everyFrom(0, length));
+  }
   if (length <= HOUR) {
     // By elapsed time, so that the hour that the clocks repeat is no longer window than others.
     const day = between(at, timeZone, everyFrom(0, DAY));

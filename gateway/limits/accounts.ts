@@ -53,11 +53,15 @@ export function createAccounts(now: () => number): Accounts {
 
   function counter(account: Account, window: string): WindowCounter {
     const known = account.windows.get(window);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known;
+    }
     const at = now();
-    for (const old of account.windows.values())
-      if (old.pending === 0 && at - old.usedAt > SUPERSEDED_MS)
+    for (const old of account.windows.values()) {
+      if (old.pending === 0 && at - old.usedAt > SUPERSEDED_MS) {
         account.windows.delete(old.window);
+      }
+    }
     const made = {
       window,
       total: 0,
@@ -78,10 +82,14 @@ export function createAccounts(now: () => number): Accounts {
       at - account.usedAt <= IDLE_MS ||
       account.slots > 0 ||
       account.holders > 0
-    )
+    ) {
       return false;
-    for (const counter of account.windows.values())
-      if (counter.pending !== 0) return false;
+    }
+    for (const counter of account.windows.values()) {
+      if (counter.pending !== 0) {
+        return false;
+      }
+    }
     return true;
   }
 
@@ -89,7 +97,9 @@ export function createAccounts(now: () => number): Accounts {
     find: (entity) => accounts.get(entity),
     open(entity) {
       const known = accounts.get(entity);
-      if (known !== undefined) return known;
+      if (known !== undefined) {
+        return known;
+      }
       const made: Account = {
         entity,
         leased: 0,
@@ -111,8 +121,11 @@ export function createAccounts(now: () => number): Accounts {
       const at = now();
       for (let looked = 0; looked < 2; looked++) {
         const next = sweeping.next();
-        if (next.done === true) sweeping = accounts.values();
-        else if (idle(next.value, at)) accounts.delete(next.value.entity);
+        if (next.done === true) {
+          sweeping = accounts.values();
+        } else if (idle(next.value, at)) {
+          accounts.delete(next.value.entity);
+        }
       }
     },
   };

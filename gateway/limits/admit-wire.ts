@@ -21,10 +21,12 @@ export function admitBatch(calls: readonly AdmitCall[]): AdmitBatch {
   const lists = new Map<readonly LimitedEntity[], number>();
   for (const call of calls) {
     positionOf(lists, call.entities);
-    for (const payer of call.entities) positionOf(payers, payer);
+    for (const payer of call.entities) {
+      positionOf(payers, payer);
+    }
   }
   const args = [String(LEASE_MS), String(payers.size)];
-  for (const payer of payers.keys())
+  for (const payer of payers.keys()) {
     args.push(
       payer.entity,
       optional(payer.budget),
@@ -33,12 +35,15 @@ export function admitBatch(calls: readonly AdmitCall[]): AdmitBatch {
       optional(payer.tokensPerMinute),
       optional(payer.parallel),
     );
+  }
   args.push(String(lists.size));
   for (const list of lists.keys()) {
     args.push(String(list.length));
-    for (const payer of list) args.push(String(positionOf(payers, payer)));
+    for (const payer of list) {
+      args.push(String(positionOf(payers, payer)));
+    }
   }
-  for (const call of calls)
+  for (const call of calls) {
     args.push(
       call.callId,
       String(call.estimate),
@@ -46,6 +51,7 @@ export function admitBatch(calls: readonly AdmitCall[]): AdmitBatch {
       call.strict ? "1" : "0",
       String(positionOf(lists, call.entities)),
     );
+  }
   return {
     calls,
     payers: [...payers.keys()],
@@ -57,7 +63,9 @@ export function admitBatch(calls: readonly AdmitCall[]): AdmitBatch {
 /** From 1; the next one where it is new. */
 function positionOf<T>(positions: Map<T, number>, item: T): number {
   const known = positions.get(item);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const position = positions.size + 1;
   positions.set(item, position);
   return position;
@@ -79,21 +87,23 @@ export function readAdmissions(
   { calls, payers, lists }: AdmitBatch,
 ): readonly Admission[] {
   const states = new Map<LimitedEntity, PayerState>();
-  for (const [i, payer] of payers.entries())
+  for (const [i, payer] of payers.entries()) {
     states.set(
       payer,
       payerState(reply, FIRST_PAYER + i * PAYER_NUMBERS, payer),
     );
+  }
   const left = new Map(lists.map((list) => [list, leftOf(list, states)]));
   const first = FIRST_PAYER + payers.length * PAYER_NUMBERS;
   return calls.map((call, i) => {
     const answer = reply[first + i];
-    if (!Array.isArray(answer))
+    if (!Array.isArray(answer)) {
       return {
         kind: "admitted",
         lease: numberAt(reply, first + i),
         ...(left.get(call.entities) ?? NOTHING_LEFT),
       };
+    }
     return refusal(answer, call);
   });
 }
@@ -135,7 +145,9 @@ function minuteState(
   usedAt: number,
   leftAt: number,
 ): RateState["requests"] {
-  if (limit === null) return null;
+  if (limit === null) {
+    return null;
+  }
   return {
     limit,
     remaining: Math.max(0, limit - numberAt(reply, usedAt)),
@@ -151,17 +163,22 @@ function leftOf(
   const spends: { entity: string; spend: number }[] = [];
   for (const payer of list) {
     const state = states.get(payer);
-    if (state === undefined) continue;
-    if (state.rate !== null) rates.push(state.rate);
-    if (state.spend !== null)
+    if (state === undefined) {
+      continue;
+    }
+    if (state.rate !== null) {
+      rates.push(state.rate);
+    }
+    if (state.spend !== null) {
       spends.push({ entity: payer.entity, spend: state.spend });
+    }
   }
   return { rates, spends };
 }
 
 function refusal(answer: Reply, call: AdmitCall): Admission {
   const code = numberAt(answer, 0);
-  if (code === MISSING)
+  if (code === MISSING) {
     return {
       kind: "totals_missing",
       counters: answer.slice(1).map((_, i) => {
@@ -169,6 +186,7 @@ function refusal(answer: Reply, call: AdmitCall): Admission {
         return { entity, window };
       }),
     };
+  }
   const limits = payerAt(call, answer, 1);
   const { entity } = limits;
   const detail = numberAt(answer, 2);
@@ -212,10 +230,11 @@ function refusal(answer: Reply, call: AdmitCall): Admission {
 
 function payerAt(call: AdmitCall, answer: Reply, at: number): LimitedEntity {
   const payer = call.entities[numberAt(answer, at)];
-  if (payer === undefined)
+  if (payer === undefined) {
     throw new Error(
       "a limits script named an entity that the call does not have",
     );
+  }
   return payer;
 }
 

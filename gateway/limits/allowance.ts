@@ -57,7 +57,9 @@ function allowanceOf(of: Budgeted, share: Share, now: number): Allowance {
   const { counter, budget } = of;
   const known = counter.allowance;
   const basis = basisOf(counter, share);
-  if (known !== null && known.basis >= basis) return known;
+  if (known !== null && known.basis >= basis) {
+    return known;
+  }
   const settled = known?.settled ?? 0;
   const held = known?.held ?? of.leased;
   const spend = counter.total + counter.pending - settled;
@@ -69,18 +71,24 @@ function allowanceOf(of: Budgeted, share: Share, now: number): Allowance {
 }
 
 function basisOf(counter: WindowCounter, share: Share): Basis {
-  if (!isClear(counter, share)) return GUESS;
+  if (!isClear(counter, share)) {
+    return GUESS;
+  }
   return counter.stale && share.instances > 1 ? LAST_KNOWN : LEDGER;
 }
 
 /** The total was read when it held what others had in flight, unseen from here, when Redis became unavailable. */
 export function isClear(counter: WindowCounter, share: Share): boolean {
-  if (share.instances === 1) return true;
+  if (share.instances === 1) {
+    return true;
+  }
   return share.clearSince !== null && counter.assignedAt >= share.clearSince;
 }
 
 function keptBack(basis: Basis, free: Nanos, estimate: Nanos): Nanos {
-  if (basis === LEDGER) return 0;
+  if (basis === LEDGER) {
+    return 0;
+  }
   const calls = FEW_CALLS * estimate;
   return Math.min(calls, basis === GUESS ? free : Math.floor(free / 2));
 }
@@ -92,8 +100,12 @@ function sightedOf(
   now: number,
 ): Nanos {
   const sighting = account?.sighting ?? null;
-  if (sighting === null || share.instances === 1) return 0;
-  if (!counter.stale && now - share.since > SIGHTED_FOR_MS) return 0;
+  if (sighting === null || share.instances === 1) {
+    return 0;
+  }
+  if (!counter.stale && now - share.since > SIGHTED_FOR_MS) {
+    return 0;
+  }
   const window = sighting.windows.get(counter.window);
   return sighting.leasedByOthers + (window?.spend ?? 0);
 }

@@ -89,7 +89,7 @@ export function createCounters(now: () => number): Counters {
     );
 
     const missing = entities.filter(lacksTotal);
-    if (missing.length > 0)
+    if (missing.length > 0) {
       return {
         kind: "totals_missing",
         counters: missing.map(({ limits: { entity, window } }) => ({
@@ -97,11 +97,14 @@ export function createCounters(now: () => number): Counters {
           window,
         })),
       };
+    }
     const refusal =
       overBudget(entities) ??
       (inFlight === undefined ? rates.refusal(call.entities, share) : null) ??
       (estimate > 0 ? withoutRoom(entities, estimate, call.strict) : null);
-    if (refusal !== null) return refusal;
+    if (refusal !== null) {
+      return refusal;
+    }
 
     const lease = estimate === 0 ? 0 : leastRoom(entities, estimate);
     const starts =
@@ -126,7 +129,9 @@ export function createCounters(now: () => number): Counters {
   ): Standing {
     const account = accounts.find(limits.entity);
     const counter = account?.windows.get(limits.window);
-    if (counter !== undefined) counter.usedAt = now();
+    if (counter !== undefined) {
+      counter.usedAt = now();
+    }
     const holds =
       limits.budget !== null &&
       inFlight !== undefined &&
@@ -139,7 +144,9 @@ export function createCounters(now: () => number): Counters {
   // needed, because spend never counts twice and budgets are rounded up.
   function overBudget(entities: readonly Standing[]): Refusal | null {
     for (const { limits, counter } of entities) {
-      if (limits.budget === null || spendOf(counter) < limits.budget) continue;
+      if (limits.budget === null || spendOf(counter) < limits.budget) {
+        continue;
+      }
       return {
         kind: "budget_exceeded",
         entity: limits.entity,
@@ -155,28 +162,35 @@ export function createCounters(now: () => number): Counters {
     estimate: Nanos,
     strict: boolean,
   ): Refusal | null {
-    if (strict)
+    if (strict) {
       for (const { limits, counter } of entities) {
-        if (limits.budget === null) continue;
+        if (limits.budget === null) {
+          continue;
+        }
         const remaining = limits.budget - spendOf(counter);
-        if (estimate > remaining)
+        if (estimate > remaining) {
           return {
             kind: "estimate_too_large",
             entity: limits.entity,
             estimate,
             remaining,
           };
+        }
       }
+    }
     for (const entity of entities) {
       const { budget, entity: name } = entity.limits;
-      if (budget === null) continue;
+      if (budget === null) {
+        continue;
+      }
       const room = roomOf(entity, budget);
-      if (room <= 0 || (strict && estimate > room))
+      if (room <= 0 || (strict && estimate > room)) {
         return {
           kind: "budget_held",
           entity: name,
           inFlight: entity.account?.holders ?? 0,
         };
+      }
     }
     return null;
   }
@@ -196,7 +210,9 @@ export function createCounters(now: () => number): Counters {
     const { account, counter, own } = entity;
     const leased = (account?.leased ?? 0) - own;
     const room = budget - spendOf(counter) - leased;
-    if (share === null || counter === undefined) return room;
+    if (share === null || counter === undefined) {
+      return room;
+    }
     const { estimate } = entity;
     const budgeted = { account, counter, budget, leased, estimate };
     return Math.min(room, allowanceLeft(budgeted, share, now()));
@@ -205,19 +221,28 @@ export function createCounters(now: () => number): Counters {
   /** The total is not known, or what could be granted without knowing it well is used up: it is read again. */
   function lacksTotal(entity: Standing): boolean {
     const { limits, counter } = entity;
-    if (limits.budget === null) return false;
-    if (counter?.era !== era) return true;
-    if (share === null || share.clearSince === null) return false;
+    if (limits.budget === null) {
+      return false;
+    }
+    if (counter?.era !== era) {
+      return true;
+    }
+    if (share === null || share.clearSince === null) {
+      return false;
+    }
     const { allowance } = counter;
-    if (allowance === null || isClear(counter, share)) return false;
+    if (allowance === null || isClear(counter, share)) {
+      return false;
+    }
     const leased = entity.account?.leased ?? 0;
     return allowance.granted - allowance.settled - leased <= 0;
   }
 
   function setPending(counter: WindowCounter, pending: Nanos): void {
     // Pending spend falls only when a drain has brought it into the ledger; each rise is spend of this instance.
-    if (counter.allowance !== null)
+    if (counter.allowance !== null) {
       counter.allowance.settled += Math.max(0, pending - counter.pending);
+    }
     counter.pending = pending;
   }
 
@@ -229,14 +254,18 @@ export function createCounters(now: () => number): Counters {
     const before = counter.era === era ? spendOf(counter) : 0;
     setPending(counter, pending);
     counter.usedAt = now();
-    if (version < counter.version) return;
+    if (version < counter.version) {
+      return;
+    }
     counter.total = total;
     counter.version = version;
     counter.era = era;
     counter.assignedAt = now();
     counter.stale = lastKnown;
     // An admin has lowered the spend: there is more to share. (A drain's own rounding never comes to so much.)
-    if (spendOf(counter) < before - ROUNDING) counter.allowance = null;
+    if (spendOf(counter) < before - ROUNDING) {
+      counter.allowance = null;
+    }
   }
 
   return {
@@ -249,48 +278,61 @@ export function createCounters(now: () => number): Counters {
     },
     settle({ callId, tokens, pending }) {
       const released = calls.release(callId, tokens);
-      for (const part of pending)
+      for (const part of pending) {
         setPending(
           accounts.counter(accounts.open(part.entity), part.window),
           part.pending,
         );
+      }
       return released;
     },
     renew(callIds) {
-      for (const callId of callIds) calls.renew(callId);
+      for (const callId of callIds) {
+        calls.renew(callId);
+      }
     },
     assign(counters, lastKnown) {
-      for (const counter of counters) assignOne(counter, lastKnown);
+      for (const counter of counters) {
+        assignOne(counter, lastKnown);
+      }
     },
     lastKnown(entity, window) {
       const counter = accounts.find(entity)?.windows.get(window);
-      if (counter === undefined || counter.version < 0) return null;
+      if (counter === undefined || counter.version < 0) {
+        return null;
+      }
       return { total: counter.total, version: counter.version };
     },
     sight(entity, leased, windows) {
       const account = accounts.find(entity);
-      if (account === undefined) return;
+      if (account === undefined) {
+        return;
+      }
       account.sighting = sightingOf(account, leased, windows);
     },
     newest: (parts) => newestOf(parts, accounts.find(parts.entity)),
     recentTotals(ms) {
       const recent: CounterParts[] = [];
       const from = now() - ms;
-      for (const { entity, windows } of accounts.all())
+      for (const { entity, windows } of accounts.all()) {
         for (const counter of windows.values()) {
           const { window, total, version, pending, assignedAt } = counter;
-          if (assignedAt >= from)
+          if (assignedAt >= from) {
             recent.push({ entity, window, total, version, pending });
+          }
         }
+      }
       return recent;
     },
     turnOver(next) {
       share?.end();
       share = next;
       era++;
-      for (const account of accounts.all())
-        for (const counter of account.windows.values())
+      for (const account of accounts.all()) {
+        for (const counter of account.windows.values()) {
           counter.allowance = null;
+        }
+      }
     },
     held: (callId) => calls.find(callId),
     allHeld() {
@@ -299,9 +341,13 @@ export function createCounters(now: () => number): Counters {
     },
     allPending() {
       const all: PendingCounter[] = [];
-      for (const { entity, windows } of accounts.all())
-        for (const { window, pending } of windows.values())
-          if (pending !== 0) all.push({ entity, window, pending });
+      for (const { entity, windows } of accounts.all()) {
+        for (const { window, pending } of windows.values()) {
+          if (pending !== 0) {
+            all.push({ entity, window, pending });
+          }
+        }
+      }
       return all;
     },
     pendingOf: (entity, window) =>

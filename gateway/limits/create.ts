@@ -72,8 +72,9 @@ export interface LimitsOptions {
 /** The limits of this gateway: in Redis where there is one, with a share in process while it is away; else in process. */
 export function createLimits(options: LimitsOptions): Limits {
   const { redis, instance, leastInstances = 1 } = options;
-  if (redis === undefined)
+  if (redis === undefined) {
     return createMemoryLimits({ now: options.now ?? Date.now });
+  }
   return createRedisLimits({
     redis,
     instance,

@@ -15,7 +15,9 @@ export async function findEviction(
   const problem = (await isConnected(redis)) ? await evictionOf(redis) : null;
   redis.on("ready", () => {
     void evictionOf(redis).then((later) => {
-      if (later !== null) onLater(later);
+      if (later !== null) {
+        onLater(later);
+      }
     });
   });
   return problem;
@@ -23,7 +25,9 @@ export async function findEviction(
 
 /** False when the first attempt fails or takes long. */
 function isConnected(redis: Redis): Promise<boolean> {
-  if (redis.status === "ready") return Promise.resolve(true);
+  if (redis.status === "ready") {
+    return Promise.resolve(true);
+  }
   return new Promise((resolve) => {
     const timer = setTimeout(end, FIRST_ANSWER_MS);
     redis.once("ready", end);
@@ -41,6 +45,8 @@ function isConnected(redis: Redis): Promise<boolean> {
 async function evictionOf(redis: Redis): Promise<string | null> {
   const info = await redis.info("memory").catch(() => "");
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
-  if (policy === undefined || KEEPS_LIMITS.test(policy)) return null;
+  if (policy === undefined || KEEPS_LIMITS.test(policy)) {
+    return null;
+  }
   return `Redis evicts any key when its memory is full (maxmemory-policy ${policy}), limits and spend included: set maxmemory-policy to volatile-lru or noeviction.`;
 }

@@ -29,29 +29,38 @@ export function createFormerLife(options: {
   let state: "not drained" | "to do" | "running" | "done" = "not drained";
 
   async function dropAll(): Promise<void> {
-    for await (const keys of entityKeys(redis, prefix))
-      if (keys.length > 0) await drop(keys);
+    for await (const keys of entityKeys(redis, prefix)) {
+      if (keys.length > 0) {
+        await drop(keys);
+      }
+    }
   }
 
   async function drop(keys: readonly string[]): Promise<void> {
     const [code, ...names] = await link().run("own", keys);
-    if (code === STALE) throw new RedisAway("another generation has begun");
+    if (code === STALE) {
+      throw new RedisAway("another generation has begun");
+    }
     // From here to the sending nothing can come between: a sum that has grown meanwhile is sent after this one.
     const over = [];
     for (let at = 0; at < names.length; at += 2) {
       const [entity, window] = [String(names[at]), String(names[at + 1])];
-      if (counters.pendingOf(entity, window) === 0)
+      if (counters.pendingOf(entity, window) === 0) {
         over.push({ entity, window, pending: 0 });
+      }
     }
     const replies = await Promise.all(
       partsArguments([], over, [], 0).map((args) => link().run("parts", args)),
     );
-    if (replies.some(([answer]) => answer === STALE))
+    if (replies.some(([answer]) => answer === STALE)) {
       throw new RedisAway("another generation has begun");
+    }
   }
 
   function start(): void {
-    if (state !== "to do" || !link().open()) return;
+    if (state !== "to do" || !link().open()) {
+      return;
+    }
     state = "running";
     dropAll().then(
       () => {

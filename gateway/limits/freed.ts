@@ -19,20 +19,25 @@ export function createFreedWaits(): FreedWaits {
         const end = () => {
           clearTimeout(timer);
           crowd.delete(end);
-          if (crowd.size === 0 && waiting.get(entity) === crowd)
+          if (crowd.size === 0 && waiting.get(entity) === crowd) {
             waiting.delete(entity);
+          }
           resolve();
         };
         const timer = setTimeout(end, ms);
         crowd.add(end);
       }),
     freed(entities) {
-      if (waiting.size === 0) return;
+      if (waiting.size === 0) {
+        return;
+      }
       for (const entity of entities) {
         let woken = 0;
         for (const wake of waiting.get(entity) ?? []) {
           wake();
-          if (++woken === WOKEN_AT_ONCE) break;
+          if (++woken === WOKEN_AT_ONCE) {
+            break;
+          }
         }
       }
     },

@@ -30,10 +30,13 @@ export function createGathered<Item, Answer>(
       waiting = waiting.slice(MOST_AT_ONCE);
       try {
         const answers = await send(batch.map(({ item }) => item));
-        for (const [i, { resolve }] of batch.entries())
+        for (const [i, { resolve }] of batch.entries()) {
           resolve(answers[i] as Answer);
+        }
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        for (const { reject } of batch) {
+          reject(error);
+        }
       }
     }
     sending = false;
@@ -43,7 +46,9 @@ export function createGathered<Item, Answer>(
     send: (item) =>
       new Promise((resolve, reject) => {
         waiting.push({ item, resolve, reject });
-        if (sending) return;
+        if (sending) {
+          return;
+        }
         sending = true;
         atEndOfTurn(() => void sendAll());
       }),

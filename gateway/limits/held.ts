@@ -54,7 +54,9 @@ export function createHeldCalls(
     by: Nanos,
     holders: number,
   ): void {
-    if ((takes & TAKES_BUDGET) === 0) return;
+    if ((takes & TAKES_BUDGET) === 0) {
+      return;
+    }
     account.leased += by;
     account.holders += holders;
   }
@@ -69,7 +71,9 @@ export function createHeldCalls(
         sign * call.estimate,
         call.estimate > 0 ? sign : 0,
       );
-      if ((takes & TAKES_SLOT) !== 0) account.slots += sign;
+      if ((takes & TAKES_SLOT) !== 0) {
+        account.slots += sign;
+      }
       account.usedAt = at;
     }
   }
@@ -82,22 +86,28 @@ export function createHeldCalls(
     const before = call.estimate;
     call.estimate = Math.max(before, estimate);
     const more = call.estimate - before;
-    for (const [i, account] of call.accounts.entries())
+    for (const [i, account] of call.accounts.entries()) {
       change(
         account,
         call.takes[i] ?? 0,
         more,
         before === 0 && more > 0 ? 1 : 0,
       );
+    }
     for (const { entity, budget } of entities) {
-      if (budget === null) continue;
+      if (budget === null) {
+        continue;
+      }
       const at = call.accounts.findIndex(
         (account) => account.entity === entity,
       );
-      if (at >= 0 && ((call.takes[at] ?? 0) & TAKES_BUDGET) !== 0) continue;
+      if (at >= 0 && ((call.takes[at] ?? 0) & TAKES_BUDGET) !== 0) {
+        continue;
+      }
       const account = call.accounts[at] ?? accounts.open(entity);
-      if (at >= 0) call.takes[at] = (call.takes[at] ?? 0) | TAKES_BUDGET;
-      else {
+      if (at >= 0) {
+        call.takes[at] = (call.takes[at] ?? 0) | TAKES_BUDGET;
+      } else {
         call.accounts.push(account);
         call.takes.push(TAKES_BUDGET);
         call.rateStarts.push(0);
@@ -113,10 +123,12 @@ export function createHeldCalls(
       if (
         ((call.takes[i] ?? 0) & TAKES_TOKENS) === 0 ||
         account.rateStart !== start
-      )
+      ) {
         continue;
-      if (at < start + RATE_WINDOW_MS)
+      }
+      if (at < start + RATE_WINDOW_MS) {
         account.tokens = Math.max(0, account.tokens + used - call.tokens);
+      }
     }
   }
 
@@ -165,7 +177,9 @@ export function createHeldCalls(
     release(callId, tokens) {
       lapsed.delete(callId);
       const call = calls.get(callId);
-      if (call === undefined) return [];
+      if (call === undefined) {
+        return [];
+      }
       calls.delete(callId);
       take(call, -1);
       correctTokens(call, tokens);
@@ -173,22 +187,30 @@ export function createHeldCalls(
     },
     renew(callId) {
       const call = calls.get(callId) ?? lapsed.get(callId);
-      if (call === undefined) return;
-      if (lapsed.delete(callId)) take(call, 1);
+      if (call === undefined) {
+        return;
+      }
+      if (lapsed.delete(callId)) {
+        take(call, 1);
+      }
       prolong(call);
     },
     reap() {
       const at = now();
       let reaped = 0;
       for (const call of calls.values()) {
-        if (call.expires > at) break;
+        if (call.expires > at) {
+          break;
+        }
         calls.delete(call.callId);
         take(call, -1);
         lapsed.set(call.callId, call);
         reaped++;
       }
       for (const call of lapsed.values()) {
-        if (call.expires + 10 * LEASE_MS > at) break;
+        if (call.expires + 10 * LEASE_MS > at) {
+          break;
+        }
         lapsed.delete(call.callId);
       }
       return reaped;

@@ -36,9 +36,13 @@ export function createInstances(options: {
     script: "instances" | "forget",
     args: readonly string[],
   ): Promise<Reply> {
-    if (!link.open()) throw new RedisAway("Redis is unavailable");
+    if (!link.open()) {
+      throw new RedisAway("Redis is unavailable");
+    }
     const reply = await link.run(script, args);
-    if (reply[0] === STALE) throw new RedisAway("Redis lost its data just now");
+    if (reply[0] === STALE) {
+      throw new RedisAway("Redis lost its data just now");
+    }
     return reply;
   }
 
@@ -48,11 +52,12 @@ export function createInstances(options: {
     for await (const keys of entityKeys(redis, prefix)) {
       const reply = await run("instances", keys);
       const [beats, pending] = [listAt(reply, 2), listAt(reply, 3)];
-      for (let at = 0; at < beats.length; at += 2)
+      for (let at = 0; at < beats.length; at += 2) {
         silent.set(
           String(beats[at]),
           numberAt(reply, 1) - Number(String(beats[at + 1])),
         );
+      }
       for (let at = 0; at < pending.length; at += 3) {
         const before = held.get(String(pending[at]));
         held.set(String(pending[at]), {
@@ -75,21 +80,25 @@ export function createInstances(options: {
   return {
     list,
     async forget(gone) {
-      if (gone === instance)
+      if (gone === instance) {
         throw new InstanceRunning(
           `"${gone}" is this instance; only one that is gone for good can be forgotten.`,
         );
+      }
       const known = (await list()).find((one) => one.instance === gone);
-      if (known === undefined)
+      if (known === undefined) {
         throw new InstanceUnknown(
           `No instance "${gone}": GET /instances lists them.`,
         );
-      if (known.running)
+      }
+      if (known.running) {
         throw new InstanceRunning(
           `"${gone}" is running; only an instance that is gone for good can be forgotten.`,
         );
-      for await (const keys of entityKeys(redis, prefix))
+      }
+      for await (const keys of entityKeys(redis, prefix)) {
         await run("forget", [gone, ...keys]);
+      }
     },
   };
 }

@@ -51,7 +51,9 @@ describe.runIf(redisServerHere())("what instances know of each other", () => {
   ): Promise<Admission> {
     for (let loads = 0; ; loads++) {
       const admission = await store.admit(call);
-      if (admission.kind !== "totals_missing" || loads === 3) return admission;
+      if (admission.kind !== "totals_missing" || loads === 3) {
+        return admission;
+      }
       const known = admission.counters.map((counter) => ({
         ...counter,
         total: 0,
@@ -68,10 +70,11 @@ describe.runIf(redisServerHere())("what instances know of each other", () => {
     a.remember([
       { entity: "key:a", window: "all", total: 0, version: 0, pending: 0 },
     ]);
-    for (let calls = 0; calls < 9; calls++)
+    for (let calls = 0; calls < 9; calls++) {
       expect(
         (await admitKnowing(b, callOf([key], { estimate: 10 }))).kind,
       ).toBe("admitted");
+    }
     await sleep(HEARTBEATS_MS);
     await kill();
     const answers = new Set<string>();

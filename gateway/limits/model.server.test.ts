@@ -122,7 +122,9 @@ async function live(
 
   const store = (instance: number): Limits => {
     const one = stores[instance % stores.length];
-    if (one === undefined) throw new Error("no store");
+    if (one === undefined) {
+      throw new Error("no store");
+    }
     return one;
   };
   const payersOf = (indices: readonly number[]): LimitedEntity[] =>
@@ -150,13 +152,17 @@ async function live(
           "phantom",
         ).toBeGreaterThanOrEqual(answer.budget);
       }
-      if (answer.kind === "admitted")
-        for (const { entity } of call.entities)
+      if (answer.kind === "admitted") {
+        for (const { entity } of call.entities) {
           dearest.set(
             entity,
             Math.max(dearest.get(entity) ?? 0, call.estimate),
           );
-      if (answer.kind !== "totals_missing") return;
+        }
+      }
+      if (answer.kind !== "totals_missing") {
+        return;
+      }
       // A gateway reads no totals between a commit and its report.
       await report(by);
       await store(by).assign(
@@ -169,13 +175,18 @@ async function live(
   }
 
   function noteOutlived(call: ModelCall): void {
-    if (call.expires <= model.now)
-      for (const entity of call.takes.keys()) outlived.add(entity);
+    if (call.expires <= model.now) {
+      for (const entity of call.takes.keys()) {
+        outlived.add(entity);
+      }
+    }
   }
 
   async function report(by: number): Promise<void> {
     const counters = model.report(by);
-    if (counters.length > 0) await store(by).assign(counters);
+    if (counters.length > 0) {
+      await store(by).assign(counters);
+    }
   }
 
   async function settle(
@@ -185,7 +196,9 @@ async function live(
     twice: boolean,
   ): Promise<void> {
     const call = model.calls.get(callId);
-    if (call === undefined) return;
+    if (call === undefined) {
+      return;
+    }
     noteOutlived(call);
     const settlement = {
       callId,
@@ -193,7 +206,9 @@ async function live(
       pending: model.settle(callId, cost, tokens, `w${window}`),
     };
     await store(call.instance).settle(settlement);
-    if (twice) await store(call.instance).settle(settlement);
+    if (twice) {
+      await store(call.instance).settle(settlement);
+    }
   }
 
   async function take(one: Step): Promise<void> {
@@ -207,7 +222,9 @@ async function live(
       }
       case "settle": {
         const call = at([...model.calls.values()], one.call);
-        if (call === undefined) return;
+        if (call === undefined) {
+          return;
+        }
         return settle(
           call.callId,
           Math.floor(call.estimate * one.share),
@@ -217,7 +234,9 @@ async function live(
       }
       case "raise": {
         const call = at(model.live(), one.call);
-        if (call === undefined) return;
+        if (call === undefined) {
+          return;
+        }
         const { callId, instance, estimate, tokens } = call;
         // Who pays is named: what the call had before, and perhaps more.
         const before = PAYERS.keys().filter((i) =>
@@ -237,7 +256,9 @@ async function live(
         const mine = [...model.calls.values()]
           .filter(({ instance }) => instance === by)
           .map(({ callId }) => callId);
-        for (const call of model.calls.values()) noteOutlived(call);
+        for (const call of model.calls.values()) {
+          noteOutlived(call);
+        }
         model.renew(mine);
         return store(by).renew(mine);
       }
@@ -264,7 +285,9 @@ async function live(
       case "report":
         return report(one.instance % stores.length);
       case "flush":
-        if (flush === null) return;
+        if (flush === null) {
+          return;
+        }
         model.flush();
         return flush();
       default:
@@ -274,24 +297,27 @@ async function live(
 
   for (const one of steps) {
     await take(one);
-    for (const [i, { entity, budget }] of PAYERS.entries())
+    for (const [i, { entity, budget }] of PAYERS.entries()) {
       if (budget !== null && !outlived.has(entity)) {
         const over = model.trueSpend(entity, `w${window}`) - (budgets[i] ?? 0);
         expect(over, `overshoot of ${entity}`).toBeLessThan(
           Math.max(1, dearest.get(entity) ?? 0),
         );
       }
+    }
   }
   // In the end nothing is held: what is not spent can be leased, to the last nano.
-  for (const call of model.calls.values())
+  for (const call of model.calls.values()) {
     await settle(call.callId, 0, 0, false);
+  }
   for (const i of stores.keys()) {
     model.commit(i);
     await report(i);
   }
   model.now += 60_000;
-  for (const i of PAYERS.keys())
+  for (const i of PAYERS.keys()) {
     await admit(0, callOf(payersOf([i]), { estimate: 1_000, tokens: 1 }));
+  }
 }
 
 function at<T>(items: readonly T[], index: number): T | undefined {

@@ -84,10 +84,11 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     );
     expect(await heldInRedis(redis)).toEqual([]);
     expect(under.seen.phantoms).toBe(0);
-    for (const [entity, budget] of under.budgets)
+    for (const [entity, budget] of under.budgets) {
       expect(under.spent(entity), entity).toBeLessThanOrEqual(
         budget + mostOver,
       );
+    }
     // The poor key was really spent to its end.
     expect(under.spent("key:poor")).toBeGreaterThanOrEqual(100 * COST);
   }
@@ -140,8 +141,9 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
         await until(() => under.spent("key:poor") >= 100 * COST);
         await sleep(300);
         await expectSound(under, ONE_CALL_EACH);
-        for (const store of under.stores)
+        for (const store of under.stores) {
           expect(store.counts().servedAway).toBeGreaterThan(0);
+        }
       },
     );
 
@@ -173,7 +175,9 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       }
       await until(() => under.spent("key:poor") >= 100 * COST);
       await expectSound(under, ONE_CALL);
-      for (const store of under.stores) expect(store.counts().outages).toBe(0);
+      for (const store of under.stores) {
+        expect(store.counts().outages).toBe(0);
+      }
     });
   });
 

@@ -43,7 +43,7 @@ export function createRates(accounts: Accounts, now: () => number): Rates {
     ] as const;
     for (const [limit, whole, used, resetInMs] of checks) {
       const allowed = shared(whole, share);
-      if (allowed !== null && used >= allowed)
+      if (allowed !== null && used >= allowed) {
         return {
           kind: "rate_limited",
           entity: limits.entity,
@@ -51,6 +51,7 @@ export function createRates(accounts: Accounts, now: () => number): Rates {
           allowed,
           resetInMs,
         };
+      }
     }
     return null;
   }
@@ -82,16 +83,22 @@ export function createRates(accounts: Accounts, now: () => number): Rates {
     refusal(entities, share) {
       const at = now();
       for (const limits of entities) {
-        if (!isRated(limits) && limits.parallel === null) continue;
+        if (!isRated(limits) && limits.parallel === null) {
+          continue;
+        }
         const refusal = refusalOf(limits, share, at);
-        if (refusal !== null) return refusal;
+        if (refusal !== null) {
+          return refusal;
+        }
       }
       return null;
     },
     take(entities, tokens) {
       const at = now();
       return entities.map((limits) => {
-        if (!isRated(limits)) return 0;
+        if (!isRated(limits)) {
+          return 0;
+        }
         const account = accounts.open(limits.entity);
         const minute = minuteOf(account, at);
         account.rateStart = minute.start;
@@ -161,8 +168,9 @@ function minuteOf(
     account === undefined ||
     at >= account.rateStart + RATE_WINDOW_MS ||
     at < account.rateStart
-  )
+  ) {
     return { start: at, requests: 0, tokens: 0 };
+  }
   const { rateStart: start, requests, tokens } = account;
   return { start, requests, tokens };
 }

@@ -95,7 +95,9 @@ export function createLink(options: LinkOptions): Link {
   redis.on("ready", onReady);
   redis.on("close", onClose);
   redis.on("end", onClose);
-  if (redis.status === "ready") onReady();
+  if (redis.status === "ready") {
+    onReady();
+  }
 
   /** Settles with the answer, or when the link goes away: after the deadline at the latest. No timer of its own. */
   function guarded<T>(ask: () => Promise<T>): Promise<T> {
@@ -108,7 +110,9 @@ export function createLink(options: LinkOptions): Link {
           resolve(answer);
         },
         (error: unknown) => {
-          if (waiters.delete(waiter)) reject(error);
+          if (waiters.delete(waiter)) {
+            reject(error);
+          }
         },
       );
     });
@@ -135,7 +139,9 @@ export function createLink(options: LinkOptions): Link {
       );
       return reply as Reply;
     } catch (error) {
-      if (error instanceof RedisAway) throw error;
+      if (error instanceof RedisAway) {
+        throw error;
+      }
       const reason = messageOf(error);
       if (!reason.startsWith("NOSCRIPT")) {
         goAway(reason);
@@ -150,7 +156,9 @@ export function createLink(options: LinkOptions): Link {
     name: ScriptName,
     args: readonly string[],
   ): Promise<Reply> {
-    if (!open) throw new RedisAway("limits are not set in Redis now");
+    if (!open) {
+      throw new RedisAway("limits are not set in Redis now");
+    }
     const reply = await send(name, args);
     if (reply[0] === STALE && state === "ready") {
       enter("joining");
@@ -160,16 +168,21 @@ export function createLink(options: LinkOptions): Link {
   }
 
   async function join(anew: boolean): Promise<void> {
-    if (joining) return;
+    if (joining) {
+      return;
+    }
     joining = true;
     triedAt = performance.now();
     try {
       for (let attempt = 0; ; attempt++) {
-        if (await joinOnce(anew && attempt === 0)) break;
-        if (attempt === 4)
+        if (await joinOnce(anew && attempt === 0)) {
+          break;
+        }
+        if (attempt === 4) {
           throw new RedisAway(
             "the limits in Redis were flushed again and again",
           );
+        }
       }
       enter("ready");
       options.onJoined();
@@ -202,7 +215,9 @@ export function createLink(options: LinkOptions): Link {
     ]);
     generation = String(id);
     heardTo = "0";
-    if (state === "away") enter("joining");
+    if (state === "away") {
+      enter("joining");
+    }
     // From here to the first await nothing can come between: what changes afterwards is sent afterwards.
     open = true;
     const own = options.ownParts();
@@ -212,7 +227,9 @@ export function createLink(options: LinkOptions): Link {
         ...own.totals.map((args) => send("assign", args)),
         send("ready", []),
       ]);
-      if (replies.every(([code]) => code !== STALE)) return true;
+      if (replies.every(([code]) => code !== STALE)) {
+        return true;
+      }
     } catch (error) {
       own.failed();
       throw error;
@@ -228,16 +245,24 @@ export function createLink(options: LinkOptions): Link {
       gate = Promise.withResolvers<void>();
     }
     state = next;
-    if (next === "ready") gate.resolve();
+    if (next === "ready") {
+      gate.resolve();
+    }
   }
 
   function goAway(reason: string): void {
-    if (state === "closed") return;
+    if (state === "closed") {
+      return;
+    }
     open = false;
     const abandoned = [...waiters];
     waiters.clear();
-    for (const waiter of abandoned) waiter.reject(new RedisAway(reason));
-    if (state === "away") return;
+    for (const waiter of abandoned) {
+      waiter.reject(new RedisAway(reason));
+    }
+    if (state === "away") {
+      return;
+    }
     state = "away";
     triedAt = performance.now();
     options.onAway(reason);
@@ -245,13 +270,18 @@ export function createLink(options: LinkOptions): Link {
   }
 
   function onReady(): void {
-    if (state === "connecting") void join(false);
-    else if (state === "away") void join(true);
+    if (state === "connecting") {
+      void join(false);
+    } else if (state === "away") {
+      void join(true);
+    }
   }
 
   function onClose(): void {
     scriptsLoaded = false;
-    if (state !== "connecting") goAway("the connection was closed");
+    if (state !== "connecting") {
+      goAway("the connection was closed");
+    }
   }
 
   function look(): void {
@@ -262,10 +292,16 @@ export function createLink(options: LinkOptions): Link {
       redis.disconnect(true);
       return;
     }
-    if (state === "connecting" && !joining && at - createdAt > deadlineMs)
+    if (state === "connecting" && !joining && at - createdAt > deadlineMs) {
       goAway("no connection");
-    if (state === "away" && redis.status === "ready" && at - triedAt > RETRY_MS)
+    }
+    if (
+      state === "away" &&
+      redis.status === "ready" &&
+      at - triedAt > RETRY_MS
+    ) {
       void join(true);
+    }
     // A frozen server still accepts connections and then says nothing.
     handshakeSince = redis.status === "connect" ? (handshakeSince ?? at) : null;
     if (handshakeSince !== null && at - handshakeSince > HANDSHAKE_MS) {
@@ -275,11 +311,15 @@ export function createLink(options: LinkOptions): Link {
   }
 
   function beat(): void {
-    if (state !== "ready" || beating) return;
+    if (state !== "ready" || beating) {
+      return;
+    }
     beating = true;
     run("beat", [String(ALIVE_MS), heardTo])
       .then((reply) => {
-        if (reply[0] === STALE) return;
+        if (reply[0] === STALE) {
+          return;
+        }
         options.onReaped(numberAt(reply, 1));
         alive = listAt(reply, 2).map(String);
         heardTo = String(reply[3]);
@@ -300,7 +340,9 @@ export function createLink(options: LinkOptions): Link {
     generation: () => generation,
     instances: () => alive,
     async close() {
-      if (state === "closed") return;
+      if (state === "closed") {
+        return;
+      }
       clearInterval(watch);
       clearInterval(beats);
       redis.off("ready", onReady);

@@ -81,7 +81,11 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     const reply = await redis.evalsha(
       SCRIPTS.admit.sha,
       0,
-      ...["sessions:", "a", known["id"] ?? "", known["session:a"] ?? "", ""],
+      "sessions:",
+      "a",
+      known["id"] ?? "",
+      known["session:a"] ?? "",
+      "",
       ...admitBatch([call]).args,
     );
     expect(reply).toEqual([STALE]);
@@ -135,7 +139,9 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     // A heartbeat may come between.
     expect((await scripts()) - before).toBeLessThan(5);
     const inTurn = [];
-    for (const call of calls) inTurn.push(await inProcess.admit(call));
+    for (const call of calls) {
+      inTurn.push(await inProcess.admit(call));
+    }
     const essence = (admission: (typeof together)[number]) =>
       admission.kind === "admitted" ? admission.lease : admission;
     expect(together.map(essence)).toEqual(inTurn.map(essence));

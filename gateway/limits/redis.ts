@@ -101,8 +101,9 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       counts.reapedLeases += leases;
     },
     onMoved(moved) {
-      for (const { entity, leased, windows } of moved.map(readMoved))
+      for (const { entity, leased, windows } of moved.map(readMoved)) {
         counters.sight(entity, leased, windows);
+      }
     },
   });
 
@@ -119,17 +120,24 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     const latest = performance.now() + LONGEST_ADMIT_MS;
     for (;;) {
       const state = link.state();
-      if (state === "away" || state === "closed") return admitAway(call);
+      if (state === "away" || state === "closed") {
+        return admitAway(call);
+      }
       if (state !== "ready") {
         await link.settled();
         continue;
       }
-      if (performance.now() > latest)
+      if (performance.now() > latest) {
         link.giveUp("the limits could not be rebuilt in time");
+      }
       const answer = await admissions.send(call);
-      if (answer === "away") unsent.over(call.callId);
-      else if (answer === "rebuilding") await sleep(REBUILD_POLL_MS);
-      else if (answer !== "stale") return admission(call, answer);
+      if (answer === "away") {
+        unsent.over(call.callId);
+      } else if (answer === "rebuilding") {
+        await sleep(REBUILD_POLL_MS);
+      } else if (answer !== "stale") {
+        return admission(call, answer);
+      }
     }
   }
 
@@ -142,18 +150,28 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
   ): Promise<readonly (Admission | "away" | "rebuilding" | "stale")[]> {
     const batch = admitBatch(calls);
     const reply = await tried("admit", batch.args);
-    if (reply === null) return calls.map(() => "away");
-    if (reply[0] === REBUILDING) return calls.map(() => "rebuilding");
-    if (reply[0] === STALE) return calls.map(() => "stale");
+    if (reply === null) {
+      return calls.map(() => "away");
+    }
+    if (reply[0] === REBUILDING) {
+      return calls.map(() => "rebuilding");
+    }
+    if (reply[0] === STALE) {
+      return calls.map(() => "stale");
+    }
     counts.reapedLeases += numberAt(reply, 1);
     return readAdmissions(reply, batch);
   }
 
   function admission(call: AdmitCall, answer: Admission): Admission {
-    if (answer.kind === "admitted") counters.adopt(call);
-    if (answer.kind === "totals_missing")
-      for (const counter of answer.counters)
+    if (answer.kind === "admitted") {
+      counters.adopt(call);
+    }
+    if (answer.kind === "totals_missing") {
+      for (const counter of answer.counters) {
         asked.set(nameOf(counter), performance.now());
+      }
+    }
     return answer;
   }
 
@@ -174,7 +192,9 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     try {
       return await link.run(script, args);
     } catch (error) {
-      if (error instanceof RedisAway) return null;
+      if (error instanceof RedisAway) {
+        return null;
+      }
       throw error;
     }
   }
@@ -205,10 +225,14 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
 
   async function settle(call: Settlement): Promise<void> {
     const freed = counters.settle(call);
-    if (await settlements.send(call)) return waits.freed(freed);
+    if (await settlements.send(call)) {
+      return waits.freed(freed);
+    }
     // The next arrival carries it; where one is under way the caller waits for it, so that the next call sees this one.
     unsent.over(call.callId);
-    for (const part of call.pending) unsent.changed(part);
+    for (const part of call.pending) {
+      unsent.changed(part);
+    }
     await link.settled();
     waits.freed(freed);
   }
@@ -220,7 +244,9 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     const lastKnown = source === "last known";
     counters.assign(parts, lastKnown);
     const creation = (counter: CounterParts): Creation => {
-      if (lastKnown) return "k";
+      if (lastKnown) {
+        return "k";
+      }
       return asked.has(nameOf(counter)) ? "1" : "0";
     };
     const sent = lastKnown ? parts.map(counters.newest) : parts;
@@ -231,20 +257,31 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     if (
       calls.length > 0 &&
       replies.every((reply) => reply !== null && reply[0] !== STALE)
-    )
+    ) {
       return;
-    for (const part of parts) unsent.changed(part);
+    }
+    for (const part of parts) {
+      unsent.changed(part);
+    }
     await link.settled();
   }
 
   async function renew(callIds: readonly string[]): Promise<void> {
     counters.renew(callIds);
     const longAgo = performance.now() - ASKED_FOR_MS;
-    for (const [name, since] of asked) if (since < longAgo) asked.delete(name);
+    for (const [name, since] of asked) {
+      if (since < longAgo) {
+        asked.delete(name);
+      }
+    }
     for (const batch of batches(callIds)) {
-      if (!link.open()) return;
+      if (!link.open()) {
+        return;
+      }
       const reply = await tried("renew", [String(LEASE_MS), ...batch]);
-      if (reply === null || reply[0] === STALE) return;
+      if (reply === null || reply[0] === STALE) {
+        return;
+      }
       counts.reapedLeases += numberAt(reply, 1);
       const gone = reply
         .slice(2)
@@ -254,8 +291,9 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
         [],
         gone.filter((call) => call !== undefined),
         now(),
-      ))
+      )) {
         await tried("parts", args);
+      }
     }
   }
 

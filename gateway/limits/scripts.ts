@@ -42,14 +42,16 @@ function read(name: string): string {
 
 export function numberAt(reply: Reply, at: number): number {
   const value = reply[at];
-  if (typeof value !== "number")
+  if (typeof value !== "number") {
     throw new Error(`a limits script answered no number at ${at}`);
+  }
   return value;
 }
 
 export function listAt(reply: Reply, at: number): Reply {
   const value = reply[at];
-  if (!Array.isArray(value))
+  if (!Array.isArray(value)) {
     throw new Error(`a limits script answered no list at ${at}`);
+  }
   return value as Reply;
 }

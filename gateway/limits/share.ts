@@ -30,7 +30,9 @@ export function createShare(instances: () => number, now: () => number): Share {
   let clearSince: number | null = null;
   const timer = setInterval(() => {
     ticks++;
-    if (ticks < CLEAR_AFTER_TICKS) return;
+    if (ticks < CLEAR_AFTER_TICKS) {
+      return;
+    }
     clearSince = now();
     clearInterval(timer);
   }, TICK_MS).unref();

@@ -47,6 +47,8 @@ export function newestOf(
   account: Account | undefined,
 ): CounterParts {
   const said = account?.sighting?.windows.get(parts.window);
-  if (said === undefined || said.version <= parts.version) return parts;
+  if (said === undefined || said.version <= parts.version) {
+    return parts;
+  }
   return { ...parts, total: said.total, version: said.version };
 }

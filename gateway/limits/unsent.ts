@@ -29,14 +29,18 @@ export function createUnsent(counters: Counters, now: () => number): Unsent {
       known !== undefined &&
       "version" in known &&
       (!("version" in part) || part.version < known.version);
-    if (!keeps) parts.set(name, part);
+    if (!keeps) {
+      parts.set(name, part);
+    }
   }
 
   return {
     over(callId) {
       const at = now();
       for (const [old, since] of over) {
-        if (at - since <= LEASE_MS) break;
+        if (at - since <= LEASE_MS) {
+          break;
+        }
         over.delete(old);
       }
       over.set(callId, at);
@@ -50,8 +54,12 @@ export function createUnsent(counters: Counters, now: () => number): Unsent {
       for (const part of partsNow.values()) {
         const { entity, window } = part;
         const sum = counters.pendingOf(entity, window);
-        if (sum === 0) pending.push({ entity, window, pending: 0 });
-        if ("version" in part) totals.push({ ...part, pending: sum });
+        if (sum === 0) {
+          pending.push({ entity, window, pending: 0 });
+        }
+        if ("version" in part) {
+          totals.push({ ...part, pending: sum });
+        }
       }
       // What others heard of them may be lost with Redis.
       totals.push(...counters.recentTotals(RECENT_MS));
@@ -64,7 +72,9 @@ export function createUnsent(counters: Counters, now: () => number): Unsent {
         totals: assignArguments(totals, () => "-"),
         failed() {
           over = new Map([...overNow, ...over]);
-          for (const part of partsNow.values()) changed(part);
+          for (const part of partsNow.values()) {
+            changed(part);
+          }
         },
       };
     },

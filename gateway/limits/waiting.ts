@@ -22,13 +22,19 @@ export async function admitWaiting(
 ): Promise<Admission> {
   const { heldForMs = HELD_FOR_MS, signal } = options;
   let admission = await store.admit(call);
-  if (admission.kind !== "budget_held") return admission;
+  if (admission.kind !== "budget_held") {
+    return admission;
+  }
   const until = performance.now() + heldForMs;
   for (let step = FIRST_WAIT_MS; ; step = Math.min(step * 2, LONGEST_WAIT_MS)) {
     const left = until - performance.now();
-    if (left <= 0 || signal?.aborted === true) return admission;
+    if (left <= 0 || signal?.aborted === true) {
+      return admission;
+    }
     await store.freed(admission.entity, Math.min(step, left));
     admission = await store.admit(call);
-    if (admission.kind !== "budget_held") return admission;
+    if (admission.kind !== "budget_held") {
+      return admission;
+    }
   }
 }

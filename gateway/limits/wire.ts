@@ -28,7 +28,9 @@ export function settleArguments(
   for (const { callId, tokens, pending } of calls) {
     for (const { entity, window } of pending) {
       const name = `${entity}|${window}`;
-      if (sent.has(name)) continue;
+      if (sent.has(name)) {
+        continue;
+      }
       sent.add(name);
       sums.push(entity, window, String(pendingOf(entity, window)));
     }
@@ -85,8 +87,9 @@ export function partsArguments(
       ...overNow,
       String(pendingNow.length),
     ];
-    for (const part of pendingNow)
+    for (const part of pendingNow) {
       args.push(part.entity, part.window, String(part.pending));
+    }
     for (const call of calls.slice(at, at + BATCH)) {
       args.push(
         call.callId,
@@ -94,8 +97,9 @@ export function partsArguments(
         String(call.expires - now),
         String(call.accounts.length),
       );
-      for (const [i, account] of call.accounts.entries())
+      for (const [i, account] of call.accounts.entries()) {
         args.push(account.entity, String(call.takes[i] ?? 0));
+      }
     }
     all.push(args);
   }

@@ -118,7 +118,9 @@ export function createCallMetrics(mostValues: number): CallMetrics {
     };
     const name = `${labels.alias}|${labels.provider}|${labels.team}|${labels.key_alias}|${labels.status}`;
     const known = sums.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known;
+    }
     const fresh = {
       labels,
       calls: 0,
@@ -135,7 +137,9 @@ export function createCallMetrics(mostValues: number): CallMetrics {
   function latenciesOf(labels: Latencies["labels"]): Latencies {
     const name = `${labels.alias}|${labels.provider}`;
     const known = latencies.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known;
+    }
     const fresh = {
       labels: { alias: labels.alias, provider: labels.provider },
       duration: createHistogram(DURATIONS),
@@ -153,12 +157,17 @@ export function createCallMetrics(mostValues: number): CallMetrics {
       sum.outputTokens += call.outputTokens;
       sum.cost += call.cost;
       sum.saved += call.saved;
-      if (call.unpriced) sum.unpriced++;
+      if (call.unpriced) {
+        sum.unpriced++;
+      }
       const seen = latenciesOf(sum.labels);
       seen.duration.observe(call.durationMs / 1_000);
-      if (call.firstTokenMs !== null)
+      if (call.firstTokenMs !== null) {
         seen.firstToken.observe(call.firstTokenMs / 1_000);
-      if (call.addedMs !== null) added.observe(call.addedMs / 1_000);
+      }
+      if (call.addedMs !== null) {
+        added.observe(call.addedMs / 1_000);
+      }
     },
     providerFailed: (provider, status) =>
       count(providerFailures, `${provider}|${status}`, 1),
@@ -185,5 +194,7 @@ export function createCallMetrics(mostValues: number): CallMetrics {
 }
 
 function count(counts: Map<string, number>, name: string, by: number): void {
-  if (by > 0) counts.set(name, (counts.get(name) ?? 0) + by);
+  if (by > 0) {
+    counts.set(name, (counts.get(name) ?? 0) + by);
+  }
 }

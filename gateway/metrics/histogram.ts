@@ -18,7 +18,9 @@ export function createHistogram(bounds: readonly number[]): Histogram {
     },
     observe(value) {
       let at = 0;
-      while (at < bounds.length && value > (bounds[at] ?? 0)) at++;
+      while (at < bounds.length && value > (bounds[at] ?? 0)) {
+        at++;
+      }
       counts[at] = (counts[at] ?? 0) + 1;
       sum += value;
     },

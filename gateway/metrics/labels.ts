@@ -5,8 +5,12 @@ export const OTHER = "other";
 export function createBoundedLabel(most: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {
-    if (known.has(value)) return value;
-    if (known.size >= most) return OTHER;
+    if (known.has(value)) {
+      return value;
+    }
+    if (known.size >= most) {
+      return OTHER;
+    }
     known.add(value);
     return value;
   };

@@ -156,8 +156,9 @@ test("failures, retries, fallbacks, cooldowns and rejections are counted", async
   expect(sample(text, "hearth_retries_total", { alias: "backed" })).toBeNull();
   expect(sample(text, "hearth_fallbacks_total", { alias: "backed" })).toBe(1);
   expect(sample(text, "hearth_fallbacks_total", { alias: "gone" })).toBeNull();
-  for (const model_id of ["gone-1", "gone-2"])
+  for (const model_id of ["gone-1", "gone-2"]) {
     expect(sample(text, "hearth_cooldowns_total", { model_id })).toBe(1);
+  }
   expect(sample(text, "hearth_resting_deployments")).toBe(2);
   expect(
     sample(text, "hearth_unavailable_rejections_total", {
@@ -201,8 +202,9 @@ general_settings: { metrics_label_values: 3 }
   );
   try {
     const key = await wild.gateway.makeKey({});
-    for (let at = 0; at < 5; at++)
+    for (let at = 0; at < 5; at++) {
       await wild.gateway.chat(key, "hello", { model: `wild/${at}` });
+    }
     await wild.gateway.chat(key, "hello");
     await wild.gateway.chat(key, '[mock]{"status":500}', { model: "flaky" });
     const { text } = await wild.gateway.request("GET", "/metrics");
@@ -222,8 +224,16 @@ test("soft budgets that were reached are counted by kind of payer, each of which
   const { gateway } = stand;
   const reached = async (payer: string) =>
     sample(await collected(), "hearth_soft_budgets_reached_total", { payer });
-  for (const payer of ["key", "user", "team", "member", "organization", "tag"])
+  for (const payer of [
+    "key",
+    "user",
+    "team",
+    "member",
+    "organization",
+    "tag",
+  ]) {
     expect(await reached(payer)).toBe(0);
+  }
   const key = await gateway.makeKey({ soft_budget: 0.00001 });
   await gateway.chat(key, "softly");
   await gateway.chat(key, "softly on");
@@ -269,10 +279,11 @@ test("metrics and health are told from the start, also while the database was ne
       503,
       "database_unavailable",
     ]);
-    for (const key of ["", "x"])
+    for (const key of ["", "x"]) {
       expect(
         (await gateway.request("GET", "/metrics", undefined, key)).status,
       ).toBe(401);
+    }
     expect((await gateway.request("GET", "/v1/models")).status).toBe(503);
     // Its call to the provider waits in the journal.
     expect(gateway.running.gateway.journal.state().pendingRecords).toBe(1);
@@ -317,18 +328,20 @@ test("every metric that the example dashboard and the alert rules name exists, w
       ([, label = ""]) => label,
     );
     // What is summed up has no other labels left.
-    if (grouped.length > 0)
+    if (grouped.length > 0) {
       expect(
         told.filter((label) => !grouped.includes(label)),
         expr,
       ).toEqual([]);
+    }
     for (const [, name = "", matchers = ""] of metrics) {
       const matched = [...matchers.matchAll(/(\w+)\s*(?:=|!=)/g)].map(
         ([, label = ""]) => label,
       );
       const there = [...labelsOf(text, name), ...OF_PROMETHEUS];
-      for (const label of [...matched, ...grouped, ...told])
+      for (const label of [...matched, ...grouped, ...told]) {
         expect(there, `${label} of ${expr}`).toContain(label);
+      }
     }
   }
   const named = new Set(

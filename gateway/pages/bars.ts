@@ -39,7 +39,9 @@ function bar(
   at: number,
   step: number,
 ): Html {
-  if (spend <= 0) return NOTHING;
+  if (spend <= 0) {
+    return NOTHING;
+  }
   const height = Math.max(1, ((GROUND - TOP) * spend) / most);
   const width = Math.max(1, step * 0.8);
   return html`<rect

@@ -22,10 +22,11 @@ export function html(
 export const NOTHING: Html = { html: "" };
 
 function shown(value: Shown): string {
-  if (typeof value === "object")
+  if (typeof value === "object") {
     return "html" in value
       ? value.html
       : value.map((each) => each.html).join("");
+  }
   return String(value)
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")

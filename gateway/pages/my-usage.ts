@@ -54,39 +54,43 @@ interface Verdict {
 }
 
 function verdictOf({ usage, mistake, timeZone }: MyUsage): Verdict {
-  if (mistake !== null)
+  if (mistake !== null) {
     return {
       look: "bad",
       sentence: "This key cannot be shown.",
       more: "Look at the sentence beside the field.",
     };
-  if (usage === null)
+  }
+  if (usage === null) {
     return {
       look: "none",
       sentence: "What has my key used?",
       more: "Paste a virtual key to see what it spent, what is left and what it may do.",
     };
+  }
   const who = usage.key?.key_alias ?? usage.key?.key_name ?? "The master key";
   const spent = `${money(usage.spend)} spent, ${money(usage.total_spend)} in its whole life.`;
   const tightest = [...usage.budgets].sort(
     (one, other) => one.remaining - other.remaining,
   )[0];
-  if (tightest === undefined)
+  if (tightest === undefined) {
     return {
       look: "ok",
       sentence: `${who} has no budget to reach.`,
       more: spent,
     };
+  }
   const until =
     tightest.budget_reset_at === null
       ? ""
       : ` until ${moment(tightest.budget_reset_at, timeZone)}`;
-  if (tightest.remaining === 0)
+  if (tightest.remaining === 0) {
     return {
       look: "bad",
       sentence: `${whose(tightest)} is used up${until}.`,
       more: `${spent} Calls are refused till then, or till whoever runs this gateway raises it.`,
     };
+  }
   return {
     look: tightest.spend >= NEARLY * tightest.max_budget ? "warn" : "ok",
     sentence: `${who} has ${money(tightest.remaining)} left${until}.`,
@@ -205,7 +209,9 @@ const KINDS: Readonly<Record<OwnUsage["budgets"][number]["of"], string>> = {
 };
 
 function whose({ of, name }: { of: keyof typeof KINDS; name: string }): string {
-  if (of === "proxy") return "The budget of the whole gateway";
+  if (of === "proxy") {
+    return "The budget of the whole gateway";
+  }
   return `The budget of ${KINDS[of].toLowerCase()} ${name}`;
 }
 
@@ -214,7 +220,9 @@ function named({ of, name }: { of: keyof typeof KINDS; name: string }): Html {
 }
 
 function budgets({ budgets: all }: OwnUsage, timeZone: string): Html {
-  if (all.length === 0) return NOTHING;
+  if (all.length === 0) {
+    return NOTHING;
+  }
   return html`<h2>Budgets</h2>
     ${table(
       "Budgets",
@@ -251,7 +259,9 @@ const LIMITED = {
 } as const;
 
 function limits({ limits: all }: OwnUsage, timeZone: string): Html {
-  if (all.length === 0) return NOTHING;
+  if (all.length === 0) {
+    return NOTHING;
+  }
   return html`<h2>Limits</h2>
     ${table(
       "Limits",

@@ -120,7 +120,9 @@ test("the API page names every operation", async () => {
   const document = await fixture.get("/openapi.json", "");
   const paths = Object.keys(document["paths"] ?? {});
   expect(paths.length).toBeGreaterThan(50);
-  for (const path of paths) expect(text).toContain(`<code>${path}</code`);
+  for (const path of paths) {
+    expect(text).toContain(`<code>${path}</code`);
+  }
   expect(await fixture.get("/routes", "")).toMatchObject({
     routes: expect.arrayContaining([
       {

@@ -40,7 +40,9 @@ async function showUsage(
   const { key, days } = form.parse(request.body ?? {});
   const view = { ...emptyView(gateway, request), days };
   try {
-    if (!gateway.database.ready()) throw databaseUnavailable();
+    if (!gateway.database.ready()) {
+      throw databaseUnavailable();
+    }
     const headers = { authorization: `Bearer ${key.trim()}` };
     const caller = await authenticate(gateway, headers);
     const admin = await adminOf(gateway, caller, headers, "GET /me/usage");
@@ -51,7 +53,9 @@ async function showUsage(
     const usage = await ownUsageOf(admin, { start_date: start });
     return send(reply, myUsagePage({ ...view, usage }));
   } catch (error) {
-    if (!(error instanceof CallError)) throw error;
+    if (!(error instanceof CallError)) {
+      throw error;
+    }
     reply.code(statusOf(error));
     return send(reply, myUsagePage({ ...view, mistake: error.message }));
   }

@@ -4,14 +4,21 @@ import { html, type Html } from "./html.ts";
 /** What a schema takes, in words: `whole number of at least 0, or null`. Shapes with a name are links. */
 export function typeOf(schema: Schema): Html {
   const reference = schema["$ref"];
-  if (typeof reference === "string") return linkTo(reference);
+  if (typeof reference === "string") {
+    return linkTo(reference);
+  }
   const options = (schema["anyOf"] ?? schema["oneOf"]) as
     readonly Schema[] | undefined;
-  if (options !== undefined) return joined(options.map(typeOf));
-  if (schema["const"] !== undefined)
+  if (options !== undefined) {
+    return joined(options.map(typeOf));
+  }
+  if (schema["const"] !== undefined) {
     return html`${JSON.stringify(schema["const"])}`;
+  }
   const choices = schema["enum"] as readonly unknown[] | undefined;
-  if (choices !== undefined) return html`${choices.join(", ")}`;
+  if (choices !== undefined) {
+    return html`${choices.join(", ")}`;
+  }
   const types = [(schema["type"] ?? "any") as string | string[]].flat();
   return joined(types.map((type) => single(type, schema)));
 }
@@ -25,7 +32,9 @@ function single(type: string, schema: Schema): Html {
     case "object": {
       const fields = Object.keys((schema["properties"] ?? {}) as Schema);
       const further = schema["additionalProperties"] as Schema | undefined;
-      if (fields.length > 0) return html`{ ${fields.join(", ")} }`;
+      if (fields.length > 0) {
+        return html`{ ${fields.join(", ")} }`;
+      }
       return further === undefined || Object.keys(further).length === 0
         ? html`object`
         : html`names with ${typeOf(further)}`;

@@ -1,7 +1,9 @@
 /** "$ 41.55"; below a cent as much as it takes: "$ 0.00034". */
 export function money(dollars: number): string {
   const size = Math.abs(dollars);
-  if (size === 0 || size >= 0.01) return `$ ${grouped(dollars, 2)}`;
+  if (size === 0 || size >= 0.01) {
+    return `$ ${grouped(dollars, 2)}`;
+  }
   const digits = Math.min(12, 1 - Math.floor(Math.log10(size)));
   return `$ ${dollars.toFixed(digits).replace(/0+$/, "")}`;
 }

@@ -169,9 +169,13 @@ function tiersOf(
   const unknown: string[] = [];
   for (const name of tiers) {
     const price = card.serviceTiers?.[name];
-    if (price === undefined) unknown.push(`service_tier=${name}`);
-    else if (typeof price === "number") factor *= price;
-    else rates = { ...rates, ...price };
+    if (price === undefined) {
+      unknown.push(`service_tier=${name}`);
+    } else if (typeof price === "number") {
+      factor *= price;
+    } else {
+      rates = { ...rates, ...price };
+    }
   }
   return { rates, factor, unknown };
 }
@@ -224,9 +228,14 @@ function worstTokens(
 
 /** Above a tier's start, its price holds for all tokens of the call. */
 function tier(price: Price, inputTokens: number): number {
-  if (typeof price === "number") return price;
+  if (typeof price === "number") {
+    return price;
+  }
   let rate = price.base;
-  for (const step of price.tiers)
-    if (inputTokens > step.start) rate = step.price;
+  for (const step of price.tiers) {
+    if (inputTokens > step.start) {
+      rate = step.price;
+    }
+  }
   return rate;
 }

@@ -32,9 +32,13 @@ export function createMargins(): Margins {
         : initial + (learnt.ratio - initial) * learnt.trust;
     },
     learn(deploymentId, counted, reported) {
-      if (!(counted > 0 && reported > 0)) return;
+      if (!(counted > 0 && reported > 0)) {
+        return;
+      }
       const before = deployments.get(deploymentId);
-      if (before === undefined && deployments.size >= MOST_DEPLOYMENTS) return;
+      if (before === undefined && deployments.size >= MOST_DEPLOYMENTS) {
+        return;
+      }
       const seen = Math.min(MOST, Math.max(LEAST, reported / counted));
       const share = Math.min(1, counted / FULL_WEIGHT_FROM);
       const from = before?.ratio ?? seen;

@@ -25,11 +25,15 @@ const SURE_DIGITS = 15;
 /** A budget in dollars as nano-dollars; a positive one rounds up, so that 5e-10 still admits one call. */
 export function nanosFromBudget(dollars: number): Nanos {
   const known = budgets.get(dollars);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const nanos = Math.ceil(
     Number((dollars * NANOS_PER_DOLLAR).toPrecision(SURE_DIGITS)),
   );
-  if (budgets.size >= MOST_BUDGETS) budgets.clear();
+  if (budgets.size >= MOST_BUDGETS) {
+    budgets.clear();
+  }
   budgets.set(dollars, nanos);
   return nanos;
 }

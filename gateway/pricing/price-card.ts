@@ -102,7 +102,9 @@ export function perMillion(perToken: number | null): number | null {
 
 /** The rates that hold at a time (ms since the epoch). */
 export function ratesAt(card: PriceCard, at: number): Rates {
-  if (card.periods.length === 1) return card.periods[0].rates;
+  if (card.periods.length === 1) {
+    return card.periods[0].rates;
+  }
   return (
     card.periods.findLast((period) => holds(period, at)) ?? card.periods[0]
   ).rates;
@@ -114,7 +116,9 @@ export function ratesForEstimates(
   now: number,
 ): readonly Rates[] {
   const current = ratesAt(card, now);
-  if (card.periods.length === 1) return [current];
+  if (card.periods.length === 1) {
+    return [current];
+  }
   return [
     current,
     ...card.periods

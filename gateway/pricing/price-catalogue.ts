@@ -32,17 +32,23 @@ export function cataloguePrices(deployment: Deployment): PriceCard | null {
   const name =
     CATALOGUE_NAMES.get(deployment.providerName) ?? deployment.providerName;
   const providerId = byAddress?.id ?? findProvider({ providerId: name })?.id;
-  if (providerId === undefined) return null;
+  if (providerId === undefined) {
+    return null;
+  }
   for (const model of modelNames(deployment)) {
     const found = calcPrice({}, model, { providerId });
-    if (found !== null) return cardOf(found.model, providerId);
+    if (found !== null) {
+      return cardOf(found.model, providerId);
+    }
   }
   return null;
 }
 
 /** `base_model` first, since Azure's deployment names say nothing; it may carry a provider's prefix. */
 function modelNames({ baseModel, model }: Deployment): readonly string[] {
-  if (baseModel === null) return [model];
+  if (baseModel === null) {
+    return [model];
+  }
   const slash = baseModel.indexOf("/");
   return [baseModel, ...(slash < 0 ? [] : [baseModel.slice(slash + 1)]), model];
 }
@@ -52,8 +58,9 @@ function cardOf(model: ModelInfo, providerId: string): PriceCard {
     ? model.prices
     : [{ prices: model.prices }];
   const [first, ...rest] = prices.map(periodOf);
-  if (first === undefined)
+  if (first === undefined) {
     throw new Error(`the price catalogue has no price for ${model.id}`);
+  }
   return {
     source: "catalogue",
     periods: [first, ...rest],

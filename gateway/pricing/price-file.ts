@@ -34,19 +34,24 @@ export function readPricesFile(file: string): FilePricesResult {
   const entries = readEntries(file, report);
   const cards = new Map<string, PriceCard>();
   for (const [model, entry] of Object.entries(entries)) {
-    if (model === EXPLANATION) continue;
-    if (isEntry(entry))
+    if (model === EXPLANATION) {
+      continue;
+    }
+    if (isEntry(entry)) {
       cards.set(
         model,
         cardOf(entry, (key, message) => report(`${model}.${key}`, message)),
       );
-    else
+    } else {
       report(
         model,
         'must be an object such as {"input_cost_per_token": 0.000001}',
       );
+    }
   }
-  if (problems.length > 0) return { ok: false, problems };
+  if (problems.length > 0) {
+    return { ok: false, problems };
+  }
   return {
     ok: true,
     prices: {
@@ -58,7 +63,9 @@ export function readPricesFile(file: string): FilePricesResult {
           alias,
         ]) {
           const card = key === null ? undefined : cards.get(key);
-          if (card !== undefined) return card;
+          if (card !== undefined) {
+            return card;
+          }
         }
         return null;
       },
@@ -82,7 +89,9 @@ function readEntries(file: string, report: Report): Entry {
   }
   try {
     const json: unknown = JSON.parse(text);
-    if (isEntry(json)) return json;
+    if (isEntry(json)) {
+      return json;
+    }
     report("", "must be one JSON object, keyed by model");
   } catch (error) {
     report(
@@ -177,7 +186,9 @@ function tiered(
   report: Report,
 ): Price | null {
   const base = perMillion(amount(entry, key + suffix, report));
-  if (base === null) return null;
+  if (base === null) {
+    return null;
+  }
   const tiers = Object.keys(entry).flatMap((other) => {
     const [, thousands, end] =
       /^_above_(\d+)k_tokens(.*)$/.exec(
@@ -196,8 +207,12 @@ function tiered(
 
 function amount(entry: Entry, key: string, report: Report): number | null {
   const value = entry[key];
-  if (value === undefined || value === null) return null;
-  if (typeof value === "number" && value >= 0) return value;
+  if (value === undefined || value === null) {
+    return null;
+  }
+  if (typeof value === "number" && value >= 0) {
+    return value;
+  }
   report(
     key,
     `must be dollars, a number from 0; it is ${JSON.stringify(value)}`,

@@ -33,7 +33,9 @@ function deployment(params: object, info: object = {}): Deployment {
     { model_name: "alias", provider_params: params, model_info: info },
     {},
   );
-  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  if (!result.ok) {
+    throw new Error(JSON.stringify(result.problems));
+  }
   return result.deployment;
 }
 
@@ -42,12 +44,15 @@ function card(
   info: object = {},
   file: object | null = null,
 ): PriceCard | null {
-  if (file === null)
+  if (file === null) {
     return createPriceBook(null).priceFor(deployment(params, info));
+  }
   const path = join(directory, "prices.json");
   writeFileSync(path, JSON.stringify(file));
   const read = readPricesFile(path);
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  if (!read.ok) {
+    throw new Error(JSON.stringify(read.problems));
+  }
   return createPriceBook(read.prices).priceFor(deployment(params, info));
 }
 
@@ -67,7 +72,9 @@ function cost(
   parts: Partial<Usage>,
   at?: number,
 ): number {
-  if (priceCard === null) throw new Error("unpriced");
+  if (priceCard === null) {
+    throw new Error("unpriced");
+  }
   return costOf(priceCard, usage(parts), at);
 }
 
@@ -173,12 +180,14 @@ test("for every model of the catalogue we charge what the catalogue's own calcul
           cachedInputTokens: cached,
           cacheWriteTokens: written,
         };
-        if (theirs === null) expect(ours).toBeNull();
-        else
+        if (theirs === null) {
+          expect(ours).toBeNull();
+        } else {
           expect(cost(ours, parts, at.getTime())).toBeCloseTo(
             theirs.total_price,
             9,
           );
+        }
       },
     ),
     { numRuns: 300 },
@@ -198,7 +207,9 @@ test("every alias of the shipped configuration has a price", () => {
     },
     projectRoot,
   });
-  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  if (!result.ok) {
+    throw new Error(JSON.stringify(result.problems));
+  }
   const book = createPriceBook(null);
   expect(
     result.config.models.map((model) => book.priceFor(model)?.source),
@@ -422,7 +433,9 @@ test("the dearest case covers every call of that size, cached or not", () => {
       fc.nat(300_000),
       fc.nat(50_000),
       (priced, plain, cached, written, output) => {
-        if (priced === null) throw new Error("unpriced");
+        if (priced === null) {
+          throw new Error("unpriced");
+        }
         const input = plain + cached + written;
         const real = cost(priced, {
           inputTokens: input,
@@ -556,7 +569,9 @@ test("every price field of the catalogue changes what a call costs", () => {
 
 test("a model that is sold by the hour of audio alone is unpriced for tokens, not free", () => {
   const whisper = card({ model: "openai/whisper-1" });
-  if (whisper === null) throw new Error("no card");
+  if (whisper === null) {
+    throw new Error("no card");
+  }
   expect(pricesCalls(whisper)).toBe(false);
   expect(billOf(whisper, usage({ inputTokens: 10 }))).toEqual({
     cost: 0,
@@ -580,7 +595,9 @@ test("service tiers have the deployment's own prices, the file's, or are marked"
   });
   expect(cost(own, { ...parts, tiers: ["flex"] })).toBeCloseTo(1.5, 12);
   // The catalogue's multiple belonged to the prices that were replaced.
-  if (own === null) throw new Error("no card");
+  if (own === null) {
+    throw new Error("no card");
+  }
   expect(billOf(own, usage({ ...parts, tiers: ["priority"] }))).toEqual({
     cost: 3,
     unpriced: ["service_tier=priority"],
@@ -607,7 +624,9 @@ test("service tiers have the deployment's own prices, the file's, or are marked"
 
 test("the estimate of a more expensive tier covers it, of a cheaper one the standard price", () => {
   const priced = card({ model: "openai/gpt-5" });
-  if (priced === null) throw new Error("no card");
+  if (priced === null) {
+    throw new Error("no card");
+  }
   const standard = dearest(priced, 1_000, 1_000);
   expect(dearest(priced, 1_000, 1_000, 0, ["priority"])).toBeCloseTo(
     2 * standard,
@@ -643,7 +662,9 @@ test("a price file's other prices are used, and an entry without token prices is
     {},
     { own: { input_cost_per_second: 1e-4, mode: "audio_transcription" } },
   );
-  if (audio === null) throw new Error("no card");
+  if (audio === null) {
+    throw new Error("no card");
+  }
   expect(pricesCalls(audio)).toBe(false);
   expect(cost(audio, { audioSeconds: 60 })).toBeCloseTo(0.006, 12);
 });

@@ -35,9 +35,13 @@ export function createPriceBook(file: FilePrices | null): PriceBook {
         known.get(deployment) ?? new Map<string, PriceCard | null>();
       known.set(deployment, cards);
       const card = cards.get(model);
-      if (card !== undefined) return card;
+      if (card !== undefined) {
+        return card;
+      }
       const resolved = resolve({ ...deployment, model }, file);
-      if (cards.size < MOST_MODELS) cards.set(model, resolved);
+      if (cards.size < MOST_MODELS) {
+        cards.set(model, resolved);
+      }
       return resolved;
     },
   };

@@ -80,8 +80,9 @@ test.each(ERRORS)(
     const error = errorInBody(Buffer.from(JSON.stringify(answer)));
     expect(error?.status).toBe(status);
     expect(sentenceOf(status, error?.text ?? "")).toBe(sentence);
-    if (!Array.isArray(answer))
+    if (!Array.isArray(answer)) {
       expect(errorInEvent(JSON.stringify(answer))).toEqual(error);
+    }
   },
 );
 

@@ -19,7 +19,9 @@ export interface AnsweredError {
  */
 export function errorInBody(body: Buffer): AnsweredError | null {
   // Inside a text the quotes are escaped: most answers are not parsed a second time.
-  if (!body.includes('"error"')) return null;
+  if (!body.includes('"error"')) {
+    return null;
+  }
   const parsed = parseJson(body.toString("utf8"));
   // Gemini's OpenAI-compatible endpoint wraps its errors in a list.
   return errorIn(Array.isArray(parsed) ? parsed[0] : parsed);
@@ -31,7 +33,9 @@ export function errorInEvent(data: string): AnsweredError | null {
 }
 
 function errorIn(answer: unknown): AnsweredError | null {
-  if (!isRecord(answer)) return null;
+  if (!isRecord(answer)) {
+    return null;
+  }
   const error =
     found(answer["error"]) ??
     found(recordOf(answer["response"])["error"]) ??
@@ -61,7 +65,9 @@ function errorOfChoices(choices: unknown): JsonRecord | null {
 }
 
 function found(error: unknown): JsonRecord | null {
-  if (typeof error === "string" && error !== "") return { message: error };
+  if (typeof error === "string" && error !== "") {
+    return { message: error };
+  }
   return isRecord(error) && Object.keys(error).length > 0 ? error : null;
 }
 
@@ -79,8 +85,11 @@ const WORDS: readonly (readonly [RegExp, number])[] = [
 
 function statusOf(error: JsonRecord): number {
   const { code, status, type } = error;
-  for (const value of [code, status].map(Number))
-    if (Number.isInteger(value) && value >= 400 && value < 600) return value;
+  for (const value of [code, status].map(Number)) {
+    if (Number.isInteger(value) && value >= 400 && value < 600) {
+      return value;
+    }
+  }
   const words = [code, status, type].map(textOf).join(" ");
   return WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 502;
 }

@@ -180,7 +180,9 @@ test.each([...RECORDINGS, "overloaded"])(
     const pieces = translated(translator, events);
     expect(pieces.map(({ event, data }) => ({ event, data }))).toEqual(events);
     expect(pieces.at(-1)?.kind).toBe(name === "overloaded" ? "error" : "done");
-    if (name === "overloaded") return;
+    if (name === "overloaded") {
+      return;
+    }
     const answer = fixture(`anthropic/${name}.json`);
     const { body, facts } = wire.answer("messages", answer);
     expect(body).toBe(answer);
@@ -247,9 +249,13 @@ test("no event, however strange, is too much", () => {
             wire.stream(endpoint),
             events.map((data) => ({ event: null, data })),
           );
-          if (endpoint === "chat") messageOf(pieces);
+          if (endpoint === "chat") {
+            messageOf(pieces);
+          }
         }
-        for (const data of events) wire.answer("chat", Buffer.from(data));
+        for (const data of events) {
+          wire.answer("chat", Buffer.from(data));
+        }
       },
     ),
   );

@@ -18,7 +18,9 @@ const NO_FACTS: AnswerFacts = { usage: null, responseId: null, text: "" };
 /** An answer of Anthropic's shape in OpenAI's; `created` is in seconds. Other bytes pass as they are. */
 export function chatAnswer(bytes: Buffer, created: number): TranslatedAnswer {
   const answer = messageIn(bytes);
-  if (answer === null) return { body: bytes, facts: NO_FACTS };
+  if (answer === null) {
+    return { body: bytes, facts: NO_FACTS };
+  }
   const { message, text } = chatMessage(recordsOf(answer["content"]));
   const explanation = textOf(recordOf(answer["stop_details"])["explanation"]);
   const completion = {
@@ -81,7 +83,7 @@ function chatMessage(blocks: readonly JsonRecord[]): {
   const thinking: JsonRecord[] = [];
   const calls: JsonRecord[] = [];
   const others: JsonRecord[] = [];
-  for (const block of blocks)
+  for (const block of blocks) {
     switch (block["type"]) {
       case "text":
         texts.push(textOf(block["text"]));
@@ -99,6 +101,7 @@ function chatMessage(blocks: readonly JsonRecord[]): {
       default:
         others.push(block);
     }
+  }
   const content = texts.join("");
   const message = {
     role: "assistant",

@@ -35,7 +35,7 @@ export function createBlocks() {
         json: "",
       };
       open.set(indexOf(said), opened);
-      if (call !== null)
+      if (call !== null) {
         return [
           {
             tool_calls: [
@@ -48,8 +48,13 @@ export function createBlocks() {
             ],
           },
         ];
-      if (block["type"] === "text") return contentDelta(textOf(block["text"]));
-      if (block["type"] !== "thinking") return [];
+      }
+      if (block["type"] === "text") {
+        return contentDelta(textOf(block["text"]));
+      }
+      if (block["type"] !== "thinking") {
+        return [];
+      }
       opened.text = textOf(block["thinking"]);
       return reasoningDelta(opened.text);
     },
@@ -62,16 +67,21 @@ export function createBlocks() {
           return contentDelta(textOf(delta["text"]));
         case "thinking_delta": {
           const text = textOf(delta["thinking"]);
-          if (opened !== undefined) opened.text += text;
+          if (opened !== undefined) {
+            opened.text += text;
+          }
           return reasoningDelta(text);
         }
         case "signature_delta":
-          if (opened !== undefined)
+          if (opened !== undefined) {
             opened.signature += textOf(delta["signature"]);
+          }
           return [];
         case "input_json_delta": {
           const written = textOf(delta["partial_json"]);
-          if (opened === undefined || written === "") return [];
+          if (opened === undefined || written === "") {
+            return [];
+          }
           opened.json += written;
           return opened.call === null ? [] : [toolDelta(opened.call, written)];
         }
@@ -84,13 +94,16 @@ export function createBlocks() {
     stop(said: JsonRecord): readonly JsonRecord[] {
       const index = indexOf(said);
       const opened = open.get(index);
-      if (opened === undefined) return [];
+      if (opened === undefined) {
+        return [];
+      }
       open.delete(index);
       const { block, call, text, signature, json } = opened;
-      if (call !== null)
+      if (call !== null) {
         return json === ""
           ? [toolDelta(call, JSON.stringify(block["input"] ?? {}))]
           : [];
+      }
       switch (block["type"]) {
         case "text":
           return [];

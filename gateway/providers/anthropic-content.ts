@@ -19,7 +19,9 @@ export function contentBlocks(
   path: string,
   lack: Lack,
 ): readonly JsonRecord[] {
-  if (typeof content === "string") return textBlocks(content);
+  if (typeof content === "string") {
+    return textBlocks(content);
+  }
   return listOf(content).flatMap((part, index) =>
     typeof part === "string"
       ? textBlocks(part)
@@ -45,7 +47,9 @@ function partBlocks(
   switch (part["type"]) {
     case "text": {
       const { text } = part;
-      if (typeof text !== "string") return [part];
+      if (typeof text !== "string") {
+        return [part];
+      }
       // Fields such as `citations` are Anthropic's own and stay.
       return text === "" ? [] : [part];
     }
@@ -81,7 +85,9 @@ function refuse(path: string, lack: Lack): readonly JsonRecord[] {
 /** A data URL or an address as an image; a PDF as a document. */
 function mediaBlock(url: string): JsonRecord {
   const data = DATA_URL.exec(url);
-  if (data === null) return { type: "image", source: { type: "url", url } };
+  if (data === null) {
+    return { type: "image", source: { type: "url", url } };
+  }
   const [, mediaType = "", , encoded = ""] = data;
   const source = { type: "base64", media_type: mediaType, data: encoded };
   return mediaType === "application/pdf"
@@ -91,19 +97,24 @@ function mediaBlock(url: string): JsonRecord {
 
 function fileBlock(file: JsonRecord): JsonRecord | null {
   const title = file["filename"];
-  if (typeof file["file_id"] === "string")
+  if (typeof file["file_id"] === "string") {
     return present({
       type: "document",
       source: { type: "file", file_id: file["file_id"] },
       title,
     });
+  }
   const { file_data: fileData } = file;
-  if (typeof fileData !== "string") return null;
+  if (typeof fileData !== "string") {
+    return null;
+  }
   const data = DATA_URL.exec(fileData);
   const mediaType = data?.[1] ?? "application/pdf";
   const encoded = data?.[3] ?? fileData;
-  if (mediaType.startsWith("image/")) return mediaBlock(fileData);
-  if (mediaType.startsWith("text/"))
+  if (mediaType.startsWith("image/")) {
+    return mediaBlock(fileData);
+  }
+  if (mediaType.startsWith("text/")) {
     return present({
       type: "document",
       source: {
@@ -115,6 +126,7 @@ function fileBlock(file: JsonRecord): JsonRecord | null {
       },
       title,
     });
+  }
   return present({
     type: "document",
     source: { type: "base64", media_type: mediaType, data: encoded },
@@ -132,8 +144,12 @@ function decodePercent(text: string): string {
 
 /** The arguments of a tool call as the object that Anthropic asks for; what is no object is wrapped in one. */
 export function toolInput(written: unknown): JsonRecord {
-  if (isRecord(written)) return written;
-  if (typeof written !== "string" || written.trim() === "") return {};
+  if (isRecord(written)) {
+    return written;
+  }
+  if (typeof written !== "string" || written.trim() === "") {
+    return {};
+  }
   const parsed = parseJson(written);
   return isRecord(parsed) ? parsed : { arguments: written };
 }

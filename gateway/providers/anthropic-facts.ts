@@ -11,11 +11,14 @@ export function createFactReader() {
   return {
     read(said: JsonRecord): void {
       const message = recordOf(said["message"]);
-      if (typeof message["id"] === "string") responseId ??= message["id"];
+      if (typeof message["id"] === "string") {
+        responseId ??= message["id"];
+      }
       usage = mergedUsage(usage, message["usage"] ?? said["usage"]);
       // The first event counts the output that was not made yet.
-      if (numberOf(recordOf(said["usage"])["output_tokens"]) !== null)
+      if (numberOf(recordOf(said["usage"])["output_tokens"]) !== null) {
         outputKnown = true;
+      }
       const started = recordOf(said["content_block"]);
       const delta = recordOf(said["delta"]);
       for (const piece of [
@@ -23,8 +26,11 @@ export function createFactReader() {
         delta["text"],
         delta["thinking"],
         delta["partial_json"],
-      ])
-        if (typeof piece === "string" && piece !== "") texts.push(piece);
+      ]) {
+        if (typeof piece === "string" && piece !== "") {
+          texts.push(piece);
+        }
+      }
     },
     usage: () => usage,
     facts(): AnswerFacts {

@@ -20,10 +20,10 @@ export interface Conversation {
   readonly turns: readonly Turn[];
 }
 
-export type Turn = {
+export interface Turn {
   readonly role: "user" | "assistant";
   readonly content: readonly JsonRecord[];
-};
+}
 
 /**
  * The messages of an OpenAI body as Anthropic's conversation: system messages out of line, tool messages as results
@@ -34,15 +34,22 @@ export function conversationOf(messages: unknown, lack: Lack): Conversation {
   const turns: { role: Turn["role"]; content: JsonRecord[] }[] = [];
 
   function add(role: Turn["role"], blocks: readonly JsonRecord[]): void {
-    if (blocks.length === 0) return;
+    if (blocks.length === 0) {
+      return;
+    }
     const last = turns.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
-    else turns.push({ role, content: [...blocks] });
+    if (last?.role === role) {
+      last.content.push(...blocks);
+    } else {
+      turns.push({ role, content: [...blocks] });
+    }
   }
 
   listOf(messages).forEach((message, index) => {
     const path = `messages[${index}]`;
-    if (!isRecord(message)) return lack(path);
+    if (!isRecord(message)) {
+      return lack(path);
+    }
     const content = () =>
       marked(
         contentBlocks(message["content"], `${path}.content`, lack),
@@ -63,8 +70,9 @@ export function conversationOf(messages: unknown, lack: Lack): Conversation {
     }
   });
   // A conversation begins with the user; greetings of an assistant and lone system messages do not.
-  if (turns[0]?.role !== "user")
+  if (turns[0]?.role !== "user") {
     turns.unshift({ role: "user", content: [{ type: "text", text: "." }] });
+  }
   return { system, turns: withoutTrailingSpace(turns) };
 }
 
@@ -85,8 +93,11 @@ function assistantBlocks(
   path: string,
   lack: Lack,
 ): readonly JsonRecord[] {
-  for (const field of ["function_call", "audio"])
-    if (message[field] != null) lack(`${path}.${field}`);
+  for (const field of ["function_call", "audio"]) {
+    if (message[field] != null) {
+      lack(`${path}.${field}`);
+    }
+  }
   const thinking = recordsOf(message["thinking_blocks"]).filter(
     (block) =>
       (block["type"] === "thinking" && textOf(block["signature"]) !== "") ||
@@ -139,7 +150,9 @@ function toolResult(message: JsonRecord, path: string, lack: Lack): JsonRecord {
 function withoutTrailingSpace(turns: readonly Turn[]): readonly Turn[] {
   const last = turns.at(-1);
   const block = last?.content.at(-1);
-  if (last?.role !== "assistant" || block?.["type"] !== "text") return turns;
+  if (last?.role !== "assistant" || block?.["type"] !== "text") {
+    return turns;
+  }
   const text = textOf(block["text"]).trimEnd();
   const content = [
     ...last.content.slice(0, -1),

@@ -23,7 +23,8 @@ const VERSION = /claude-(?:[a-z]+-)*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/;
 export function traitsOf(model: string): ModelTraits {
   const name = model.toLowerCase();
   if (!name.includes("claude"))
-    // Another server that speaks the format: the form that all of them know.
+  // Another server that speaks the format: the form that all of them know.
+  {
     return {
       thinking: "budget",
       alwaysThinks: false,
@@ -31,6 +32,7 @@ export function traitsOf(model: string): ModelTraits {
       oneSampler: false,
       xhigh: false,
     };
+  }
   const version = versionOf(name);
   return {
     thinking: version >= 4.06 ? "adaptive" : "budget",
@@ -78,7 +80,9 @@ export function maxOutputTokens({
  */
 function maxOutputOf(model: string): number | null {
   const name = model.toLowerCase();
-  if (!name.includes("claude")) return null;
+  if (!name.includes("claude")) {
+    return null;
+  }
   const version = versionOf(name);
   const found = MAX_OUTPUT.find(
     ([from, family]) => version >= from && family.test(name),

@@ -681,7 +681,9 @@ test("no body, however strange, is too much; every strange part is sent or named
         const sent = anthropicWire.request("chat", asked, to, true);
         expect(Array.isArray(sent["messages"])).toBe(true);
         const lacks = anthropicWire.unsupported("chat", asked, to);
-        if (asked.invented != null) expect(lacks).toContain("invented");
+        if (asked.invented != null) {
+          expect(lacks).toContain("invented");
+        }
       },
     ),
     { numRuns: 500 },

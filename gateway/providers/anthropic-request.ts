@@ -72,8 +72,11 @@ export function anthropicRequest(
   const lacks: string[] = [];
   const lack: Lack = (path) => void lacks.push(path);
   const params = { ...deployment.defaults, ...present(body) };
-  for (const [name, value] of Object.entries(present(body)))
-    if (!isKnown(name) && !isHarmless(name, value)) lack(name);
+  for (const [name, value] of Object.entries(present(body))) {
+    if (!isKnown(name) && !isHarmless(name, value)) {
+      lack(name);
+    }
+  }
 
   const { system, turns } = conversationOf(params["messages"], lack);
   const { tools, toolChoice, forced } = toolWishes(params, lack);
@@ -86,7 +89,11 @@ export function anthropicRequest(
     toolForced: forced,
     thoughtsLost: lostThoughts(turns),
   });
-  for (const name of refused) if (body[name] != null) lack(name);
+  for (const name of refused) {
+    if (body[name] != null) {
+      lack(name);
+    }
+  }
   const outputConfig = present({
     effort,
     format: format.schema,
@@ -173,19 +180,22 @@ function formatOf(
   readonly instruction: readonly JsonRecord[];
 } {
   const { type, json_schema: wished } = recordOf(format);
-  if (format === undefined || type === "text")
+  if (format === undefined || type === "text") {
     return { schema: null, instruction: [] };
+  }
   const schema = recordOf(wished)["schema"];
-  if (type === "json_schema" && isRecord(schema))
+  if (type === "json_schema" && isRecord(schema)) {
     return {
       schema: { type: "json_schema", schema: closed(schema) },
       instruction: [],
     };
-  if (type === "json_object" || type === "json_schema")
+  }
+  if (type === "json_object" || type === "json_schema") {
     return {
       schema: null,
       instruction: [{ type: "text", text: JSON_INSTRUCTION }],
     };
+  }
   lack("response_format");
   return { schema: null, instruction: [] };
 }
@@ -195,9 +205,15 @@ const DEEPEST_SCHEMA = 64;
 
 /** The schema with every object closed, as structured outputs demand. */
 function closed(value: unknown, depth = 0): unknown {
-  if (depth > DEEPEST_SCHEMA) return value;
-  if (Array.isArray(value)) return value.map((one) => closed(one, depth + 1));
-  if (!isRecord(value)) return value;
+  if (depth > DEEPEST_SCHEMA) {
+    return value;
+  }
+  if (Array.isArray(value)) {
+    return value.map((one) => closed(one, depth + 1));
+  }
+  if (!isRecord(value)) {
+    return value;
+  }
   const inner = Object.fromEntries(
     Object.entries(value).map(([name, one]) => [name, closed(one, depth + 1)]),
   );
@@ -213,7 +229,9 @@ function stopSequences(params: JsonRecord, lack: Lack): unknown {
   const texts = asked.filter((stop) => textOf(stop) !== "");
   // White space alone is refused as a stop sequence.
   const kept = texts.filter((stop) => textOf(stop).trim() !== "");
-  if (kept.length < texts.length) lack("stop");
+  if (kept.length < texts.length) {
+    lack("stop");
+  }
   return kept.length === 0 ? null : kept;
 }
 

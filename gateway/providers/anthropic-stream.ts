@@ -31,7 +31,9 @@ export function createChatStream(now: () => number): StreamTranslator {
   });
 
   function finish(stopReason: unknown, details: unknown): StreamPiece[] {
-    if (finished) return [];
+    if (finished) {
+      return [];
+    }
     finished = true;
     const explanation = textOf(recordOf(details)["explanation"]);
     const delta = explanation === "" ? {} : { refusal: explanation };
@@ -56,7 +58,9 @@ export function createChatStream(now: () => number): StreamTranslator {
   return {
     push(event) {
       const said = parseRecord(event.data);
-      if (said === null || ended) return [];
+      if (said === null || ended) {
+        return [];
+      }
       reader.read(said);
       switch (said["type"]) {
         case "message_start": {
@@ -88,7 +92,9 @@ export function createChatStream(now: () => number): StreamTranslator {
       }
     },
     end() {
-      if (ended) return [];
+      if (ended) {
+        return [];
+      }
       ended = true;
       return [errorPiece({ type: "api_error", message: CUT_SHORT })];
     },
@@ -130,8 +136,9 @@ function errorPiece(error: JsonRecord): StreamPiece {
 
 /** Some messages are one word (`Overloaded`); the type says more. */
 export function anthropicSentence(type: string, message: string): string {
-  if (message === "")
+  if (message === "") {
     return `The provider failed${type === "" ? "" : ` (${type})`}.`;
+  }
   return type === "" || message.includes(" ")
     ? message
     : `${message} (${type})`;
@@ -151,7 +158,9 @@ export function createNativeStream(): StreamTranslator {
       return [{ kind: done ? "done" : failed ? "error" : "pass", event, data }];
     },
     end() {
-      if (ended) return [];
+      if (ended) {
+        return [];
+      }
       ended = true;
       const error = { type: "api_error", message: CUT_SHORT };
       return [

@@ -1,4 +1,5 @@
 import type { ModelTraits } from "./anthropic-model.ts";
+import type { Turn } from "./anthropic-messages.ts";
 import { isRecord, numberOf, recordOf, type JsonRecord } from "./json.ts";
 
 /** What is sent of thinking and sampling, and the parameters that the model refuses. */
@@ -54,12 +55,15 @@ function thinkingOf(wishes: ThinkingWishes): {
   const effort = params["reasoning_effort"];
   const known = typeof effort === "string" ? effort : null;
   // Anthropic's own parameter says it better.
-  if (params["thinking"] !== undefined)
+  if (params["thinking"] !== undefined) {
     return {
       thinking: params["thinking"],
       effort: traits.thinking === "adaptive" ? effortOf(known, traits) : null,
     };
-  if (known === null) return { thinking: undefined, effort: null };
+  }
+  if (known === null) {
+    return { thinking: undefined, effort: null };
+  }
   return traits.thinking === "adaptive"
     ? adaptive(known, wishes)
     : { thinking: budget(known, wishes), effort: null };
@@ -69,10 +73,11 @@ function adaptive(
   effort: string,
   { traits, toolForced }: ThinkingWishes,
 ): { readonly thinking: unknown; readonly effort: string | null } {
-  if (effort === "none")
+  if (effort === "none") {
     return traits.alwaysThinks
       ? { thinking: undefined, effort: "low" }
       : { thinking: { type: "disabled" }, effort: null };
+  }
   return {
     thinking: toolForced
       ? undefined
@@ -82,15 +87,21 @@ function adaptive(
 }
 
 function effortOf(effort: string | null, traits: ModelTraits): string | null {
-  if (effort === "minimal") return "low";
-  if (effort === "xhigh" && !traits.xhigh) return "high";
+  if (effort === "minimal") {
+    return "low";
+  }
+  if (effort === "xhigh" && !traits.xhigh) {
+    return "high";
+  }
   return effort === "none" ? null : effort;
 }
 
 function budget(effort: string, wishes: ThinkingWishes): unknown {
   const { maxTokens, toolForced, thoughtsLost } = wishes;
   const asked = BUDGETS.get(effort);
-  if (asked === undefined || toolForced || thoughtsLost) return undefined;
+  if (asked === undefined || toolForced || thoughtsLost) {
+    return undefined;
+  }
   // The budget counts towards max_tokens and must leave room for the answer.
   const tokens = Math.min(asked, Math.floor(maxTokens / 2));
   return tokens < LEAST_BUDGET
@@ -108,24 +119,31 @@ function samplingOf(
   const refused: string[] = [];
   for (const name of ["temperature", "top_p", "top_k"]) {
     const value = params[name];
-    if (value === undefined) continue;
+    if (value === undefined) {
+      continue;
+    }
     const number = numberOf(value);
     // 1 is the default of both: leaving it out changes nothing.
-    if (number === 1 && name !== "top_k" && (thinks || !traits.sampling))
+    if (number === 1 && name !== "top_k" && (thinks || !traits.sampling)) {
       continue;
+    }
     const goesWithThinking =
       name === "top_p" && number !== null && number >= 0.95;
-    if (!traits.sampling || (thinks && !goesWithThinking)) refused.push(name);
-    else
+    if (!traits.sampling || (thinks && !goesWithThinking)) {
+      refused.push(name);
+    } else {
       fields[name] =
         name === "temperature" && number !== null
           ? Math.min(1, Math.max(0, number))
           : value;
+    }
   }
   if (traits.oneSampler && "temperature" in fields && "top_p" in fields) {
-    if (fields["top_p"] === 1) delete fields["top_p"];
-    else if (fields["temperature"] === 1) delete fields["temperature"];
-    else {
+    if (fields["top_p"] === 1) {
+      delete fields["top_p"];
+    } else if (fields["temperature"] === 1) {
+      delete fields["temperature"];
+    } else {
       delete fields["top_p"];
       refused.push("top_p");
     }
@@ -134,15 +152,18 @@ function samplingOf(
 }
 
 /** Whether the turn under way called tools without the thinking that led to them. */
-export function lostThoughts(turns: readonly JsonRecord[]): boolean {
+export function lostThoughts(turns: readonly Turn[]): boolean {
   for (const turn of turns.toReversed()) {
-    const blocks = Array.isArray(turn["content"]) ? turn["content"] : [];
-    const types = blocks.map((block) => recordOf(block)["type"]);
-    if (turn["role"] === "user") {
-      if (!types.includes("tool_result")) return false;
-    } else if (types.includes("tool_use"))
+    const types = turn.content.map((block) => recordOf(block)["type"]);
+    if (turn.role === "user") {
+      if (!types.includes("tool_result")) {
+        return false;
+      }
+    } else if (types.includes("tool_use")) {
       return types[0] !== "thinking" && types[0] !== "redacted_thinking";
-    else return false;
+    } else {
+      return false;
+    }
   }
   return false;
 }

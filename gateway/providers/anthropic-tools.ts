@@ -23,7 +23,9 @@ export function toolWishes(params: JsonRecord, lack: Lack): ToolWishes {
   const tools = listOf(params["tools"])
     .flatMap((tool, index) => toolOf(tool, `tools[${index}]`, lack))
     .filter((tool) => allowed?.names.has(textOf(tool["name"])) ?? true);
-  if (tools.length === 0) return { tools, toolChoice: null, forced: false };
+  if (tools.length === 0) {
+    return { tools, toolChoice: null, forced: false };
+  }
   const chosen = choiceOf(allowed?.mode ?? choice, lack);
   const single = params["parallel_tool_calls"] === false;
   const toolChoice =
@@ -44,7 +46,7 @@ function toolOf(
 ): readonly JsonRecord[] {
   if (isRecord(tool) && tool["type"] === "function") {
     const written = tool["function"];
-    if (isRecord(written) && typeof written["name"] === "string")
+    if (isRecord(written) && typeof written["name"] === "string") {
       return [
         present({
           name: written["name"],
@@ -54,12 +56,14 @@ function toolOf(
           cache_control: tool["cache_control"] ?? written["cache_control"],
         }),
       ];
+    }
   } else if (
     isRecord(tool) &&
     typeof tool["name"] === "string" &&
     (tool["type"] !== "custom" || isRecord(tool["input_schema"]))
-  )
+  ) {
     return [tool];
+  }
   lack(path);
   return [];
 }
@@ -75,7 +79,9 @@ function schemaOf(parameters: unknown): JsonRecord {
 function allowedTools(
   choice: unknown,
 ): { readonly mode: unknown; readonly names: ReadonlySet<string> } | null {
-  if (!isRecord(choice) || choice["type"] !== "allowed_tools") return null;
+  if (!isRecord(choice) || choice["type"] !== "allowed_tools") {
+    return null;
+  }
   const allowed = recordOf(choice["allowed_tools"]);
   return {
     mode: allowed["mode"] === "required" ? "required" : "auto",
@@ -100,10 +106,12 @@ function choiceOf(choice: unknown, lack: Lack): JsonRecord | null {
   }
   if (isRecord(choice)) {
     const name = recordOf(choice["function"])["name"];
-    if (choice["type"] === "function" && typeof name === "string")
+    if (choice["type"] === "function" && typeof name === "string") {
       return { type: "tool", name };
-    if (["auto", "any", "none", "tool"].includes(textOf(choice["type"])))
+    }
+    if (["auto", "any", "none", "tool"].includes(textOf(choice["type"]))) {
       return choice;
+    }
   }
   lack("tool_choice");
   return null;

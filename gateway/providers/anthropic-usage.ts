@@ -31,8 +31,9 @@ export function usageFromAnthropic(usage: unknown): Usage | null {
   if (
     numberOf(said["input_tokens"]) === null &&
     numberOf(said["output_tokens"]) === null
-  )
+  ) {
     return null;
+  }
   const counted = usageFromOpenAI({
     ...openaiUsage(said),
     server_tool_use: said["server_tool_use"],

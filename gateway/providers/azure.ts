@@ -22,7 +22,9 @@ export const azureWire: ProviderWire = {
         hasResponses(deployment)
       : endpoint !== "moderations" && openaiWire.speaks(endpoint, deployment),
   path(endpoint, deployment) {
-    if (isVersionFree(deployment)) return openaiPath(endpoint);
+    if (isVersionFree(deployment)) {
+      return openaiPath(endpoint);
+    }
     const version = `?api-version=${encodeURIComponent(versionOf(deployment))}`;
     return `${placeOf(endpoint, deployment)}${openaiPath(endpoint)}${version}`;
   },
@@ -31,7 +33,9 @@ export const azureWire: ProviderWire = {
 };
 
 function placeOf(endpoint: Endpoint, deployment: PricedDeployment): string {
-  if (isOneDeployment(deployment)) return "";
+  if (isOneDeployment(deployment)) {
+    return "";
+  }
   const root = deployment.apiBase.endsWith("/openai") ? "" : "/openai";
   // The Responses API names the deployment in its body alone.
   return endpoint === "responses"

@@ -90,26 +90,31 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           bodyTimeout: idleMsOf(deployment, timeouts),
         });
         const { statusCode, headers, body } = answer;
-        if (statusCode < 200 || statusCode >= 300)
+        if (statusCode < 200 || statusCode >= 300) {
           throw refusal(
             call,
             statusCode,
             headers,
             (await readStart(body)).toString("utf8"),
           );
+        }
         const contentType = contentTypeOf(headers);
-        if (!contentType.includes("text/event-stream"))
+        if (!contentType.includes("text/event-stream")) {
           throw noStream(call, headers, await readStart(body));
+        }
         const start = await startOfStream(body, client).catch(
           begunToFail(call),
         );
-        if (start.error === null)
+        if (start.error === null) {
           return { contentType, body, chunks: start.chunks };
+        }
         // Without a listener the error of a body that is not read would end the process.
         body.on("error", () => undefined).destroy();
         throw answeredError(call, headers, start.error);
       } catch (error) {
-        if (error instanceof UpstreamFailure) throw error;
+        if (error instanceof UpstreamFailure) {
+          throw error;
+        }
         const failure = unreachable(error, deployment.apiBase);
         failure.mayBeCharged = sent && isTimeout(failure, call.signal);
         throw failure;
@@ -161,7 +166,9 @@ function noStream(
   start: Buffer,
 ): UpstreamFailure {
   const error = errorInBody(start);
-  if (error !== null) return answeredError(call, headers, error);
+  if (error !== null) {
+    return answeredError(call, headers, error);
+  }
   const failure = new UpstreamFailure(
     502,
     `${call.deployment.apiBase} did not answer with a stream: leave \`stream\` out`,
@@ -194,7 +201,9 @@ function askWhole(
     let sent = false;
     let onAbort: (() => void) | null = null;
     const done = () => {
-      if (onAbort !== null) signal.removeEventListener("abort", onAbort);
+      if (onAbort !== null) {
+        signal.removeEventListener("abort", onAbort);
+      }
     };
     const answered = () => status >= 200 && status < 300;
     agent.dispatch(
@@ -211,8 +220,11 @@ function askWhole(
         onRequestStart(controller) {
           sent = !signal.aborted;
           onAbort = () => controller.abort(new Error("the call was ended"));
-          if (signal.aborted) onAbort();
-          else signal.addEventListener("abort", onAbort, { once: true });
+          if (signal.aborted) {
+            onAbort();
+          } else {
+            signal.addEventListener("abort", onAbort, { once: true });
+          }
         },
         onResponseStart(_, code, sent) {
           status = code;
@@ -220,7 +232,9 @@ function askWhole(
         },
         onResponseData(_, chunk) {
           bytes += chunk.length;
-          if (answered() || bytes <= ERROR_BYTES) chunks.push(chunk);
+          if (answered() || bytes <= ERROR_BYTES) {
+            chunks.push(chunk);
+          }
         },
         onResponseEnd() {
           done();
@@ -229,13 +243,17 @@ function askWhole(
             first !== undefined && chunks.length === 1
               ? first
               : Buffer.concat(chunks);
-          if (!answered())
+          if (!answered()) {
             return reject(
               refusal(call, status, headers, body.toString("utf8")),
             );
+          }
           const error = errorInBody(body);
-          if (error !== null) reject(answeredError(call, headers, error));
-          else resolve({ contentType: contentTypeOf(headers), body });
+          if (error !== null) {
+            reject(answeredError(call, headers, error));
+          } else {
+            resolve({ contentType: contentTypeOf(headers), body });
+          }
         },
         onResponseError(_, error) {
           done();
@@ -269,7 +287,9 @@ const addresses = new WeakMap<
 /** Where a deployment is, taken apart once. */
 function addressOf(deployment: PricedDeployment) {
   const known = addresses.get(deployment);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   const { origin, pathname } = new URL(deployment.apiBase);
   const address = { origin, base: pathname.replace(/\/$/, "") };
   addresses.set(deployment, address);
@@ -286,8 +306,9 @@ function headersFor(
     "x-request-id": callId,
     ...headers,
   };
-  for (const [name, value] of Object.entries(deployment.headers))
+  for (const [name, value] of Object.entries(deployment.headers)) {
     sent[name] = value.reveal();
+  }
   return sent;
 }
 
@@ -297,7 +318,9 @@ async function readStart(body: Readable): Promise<Buffer> {
   for await (const chunk of body as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > ERROR_BYTES) break;
+    if (bytes > ERROR_BYTES) {
+      break;
+    }
   }
   return Buffer.concat(chunks);
 }

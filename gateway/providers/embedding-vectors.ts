@@ -30,13 +30,19 @@ function inOrder(
   data: unknown,
   found: readonly string[],
 ): readonly string[] | null {
-  if (!Array.isArray(data) || data.length !== found.length) return null;
+  if (!Array.isArray(data) || data.length !== found.length) {
+    return null;
+  }
   const vectors: string[] = [];
   for (const [place, item] of data.entries()) {
-    if (!isRecord(item)) return null;
+    if (!isRecord(item)) {
+      return null;
+    }
     const { embedding } = item;
     const vector = typeof embedding === "number" ? found[embedding] : undefined;
-    if (vector === undefined) return null;
+    if (vector === undefined) {
+      return null;
+    }
     vectors[typeof item["index"] === "number" ? item["index"] : place] = vector;
   }
   return Object.keys(vectors).length === data.length &&

@@ -31,11 +31,12 @@ const TIMEOUTS = new Set([
 /** A fault of the connection as a failure that names the address. */
 export function unreachable(error: unknown, address: string): UpstreamFailure {
   const { code, message } = error as { code?: string; message?: string };
-  if (code !== undefined && TIMEOUTS.has(code))
+  if (code !== undefined && TIMEOUTS.has(code)) {
     return new UpstreamFailure(
       408,
       `${address} did not answer in time: try again, or set a longer timeout`,
     );
+  }
   return new UpstreamFailure(
     502,
     `${address} cannot be reached (${code ?? message ?? "connection failed"}): see that it runs, or mend its address`,
@@ -45,7 +46,9 @@ export function unreachable(error: unknown, address: string): UpstreamFailure {
 /** Whether another attempt may help: timeouts, connection faults, rate limits and faults of the server. */
 export function isRetryable(failure: UpstreamFailure): boolean {
   const { status } = failure;
-  if (isContentFilter(failure)) return false;
+  if (isContentFilter(failure)) {
+    return false;
+  }
   return [401, 403, 404, 408, 429].includes(status) || status >= 500;
 }
 
@@ -55,10 +58,13 @@ export function isRetryable(failure: UpstreamFailure): boolean {
  */
 export function countsAgainstDeployment(failure: UpstreamFailure): boolean {
   const { status, message, byRequest } = failure;
-  if (byRequest || isContentFilter(failure) || isContextWindow(failure))
+  if (byRequest || isContentFilter(failure) || isContextWindow(failure)) {
     return false;
+  }
   // OpenAI's answer to a single request above the limit of a whole minute.
-  if (status === 429) return !/request too large/i.test(message);
+  if (status === 429) {
+    return !/request too large/i.test(message);
+  }
   return [401, 403, 408].includes(status) || status >= 500;
 }
 

@@ -262,7 +262,9 @@ test("no chunk, however strange, is too much", () => {
       } catch {
         return;
       }
-      if (data === undefined) return;
+      if (data === undefined) {
+        return;
+      }
       gemini.stream("chat").push({ event: null, data });
       gemini.answer("chat", Buffer.from(data));
       openai.stream("chat").push({ event: null, data });

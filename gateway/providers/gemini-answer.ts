@@ -91,11 +91,14 @@ function createToolPlaces(): ToolPlaces {
   let last = -1;
   return {
     place(call) {
-      if (!isRecord(call)) return call;
+      if (!isRecord(call)) {
+        return call;
+      }
       const id = textOf(call["id"]);
       const known = places.get(id);
-      if (id !== "" && known !== undefined) last = known;
-      else if (
+      if (id !== "" && known !== undefined) {
+        last = known;
+      } else if (
         id !== "" ||
         last < 0 ||
         textOf(recordOf(call["function"])["name"]) !== ""
@@ -123,7 +126,9 @@ function mapChoices(
   choices: unknown,
   mend: (choice: JsonRecord) => JsonRecord,
 ): unknown {
-  if (!Array.isArray(choices)) return choices;
+  if (!Array.isArray(choices)) {
+    return choices;
+  }
   const mended = choices.map((choice: unknown) =>
     isRecord(choice) ? mend(choice) : choice,
   );
@@ -145,8 +150,9 @@ function mendedUsage(usage: JsonRecord): JsonRecord {
   const prompt = numberOf(usage["prompt_tokens"]);
   const total = numberOf(usage["total_tokens"]);
   const completion = numberOf(usage["completion_tokens"]) ?? 0;
-  if (prompt === null || total === null || total - prompt <= completion)
+  if (prompt === null || total === null || total - prompt <= completion) {
     return usage;
+  }
   const details = recordOf(usage["completion_tokens_details"]);
   return {
     ...usage,

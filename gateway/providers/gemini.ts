@@ -60,8 +60,12 @@ const HINTS = new Set([
 ]);
 
 function isRefused(name: string, value: unknown): boolean {
-  if (name === "parallel_tool_calls") return value === false;
-  if (!REFUSED.has(name) || value === false || value === 0) return false;
+  if (name === "parallel_tool_calls") {
+    return value === false;
+  }
+  if (!REFUSED.has(name) || value === false || value === 0) {
+    return false;
+  }
   return !(isRecord(value) && Object.keys(value).length === 0);
 }
 
@@ -97,13 +101,18 @@ const LOST_SIGNATURE = "skip_thought_signature_validator";
  * shape do not keep one. https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 function signed(message: unknown): unknown {
-  if (!isRecord(message) || !Array.isArray(message["tool_calls"]))
+  if (!isRecord(message) || !Array.isArray(message["tool_calls"])) {
     return message;
+  }
   const [first, ...others] = message["tool_calls"] as readonly unknown[];
-  if (!isRecord(first)) return message;
+  if (!isRecord(first)) {
+    return message;
+  }
   const extra = recordOf(first["extra_content"]);
   const google = recordOf(extra["google"]);
-  if (typeof google["thought_signature"] === "string") return message;
+  if (typeof google["thought_signature"] === "string") {
+    return message;
+  }
   const withSignature = {
     ...first,
     extra_content: {

@@ -66,8 +66,9 @@ export const openaiWire: ProviderWire = {
       ? ["background"]
       : [],
   request(endpoint, body, deployment, stream) {
-    if (endpoint === "chat" || endpoint === "completions")
+    if (endpoint === "chat" || endpoint === "completions") {
       return openaiRequest(body, deployment, stream);
+    }
     const { background: _fetchedLater, ...sent } = openaiRequest(
       body,
       deployment,
@@ -183,7 +184,9 @@ function responsesUsage(response: JsonRecord): Usage | null {
 }
 
 function outputText(output: unknown): string {
-  if (!Array.isArray(output)) return "";
+  if (!Array.isArray(output)) {
+    return "";
+  }
   return output
     .filter(isRecord)
     .map((item) =>
@@ -203,9 +206,12 @@ function createResponsesStream(): StreamTranslator {
     const said = parseRecord(data) ?? {};
     const type = textOf(said["type"]);
     const response = recordOf(said["response"]);
-    if (typeof response["id"] === "string")
+    if (typeof response["id"] === "string") {
       facts = { ...facts, responseId: facts.responseId ?? response["id"] };
-    if (type.endsWith(".delta")) texts.push(textOf(said["delta"]));
+    }
+    if (type.endsWith(".delta")) {
+      texts.push(textOf(said["delta"]));
+    }
     const last =
       type === "response.completed" || type === "response.incomplete";
     const failed = type === "response.failed" || type === "error";

@@ -19,19 +19,27 @@ export function openaiRequest(
   stream: boolean,
 ): Readonly<Record<string, unknown>> {
   const sent: Record<string, unknown> = { ...deployment.defaults };
-  for (const [name, value] of Object.entries(body))
-    if (!OUR_FIELDS.has(name)) sent[name] = value;
+  for (const [name, value] of Object.entries(body)) {
+    if (!OUR_FIELDS.has(name)) {
+      sent[name] = value;
+    }
+  }
   sent["model"] = deployment.model;
-  if (Array.isArray(sent["messages"]))
+  if (Array.isArray(sent["messages"])) {
     sent["messages"] = knownFields(sent["messages"], deployment);
+  }
   const metadata = providerMetadata(body["metadata"]);
-  if (metadata === undefined) delete sent["metadata"];
-  else sent["metadata"] = metadata;
-  if (stream)
+  if (metadata === undefined) {
+    delete sent["metadata"];
+  } else {
+    sent["metadata"] = metadata;
+  }
+  if (stream) {
     sent["stream_options"] = {
       ...(body["stream_options"] as object | undefined),
       include_usage: true,
     };
+  }
   return sent;
 }
 
@@ -66,7 +74,9 @@ function knownFields(
 }
 
 function providerMetadata(metadata: unknown): unknown {
-  if (typeof metadata !== "object" || metadata === null) return undefined;
+  if (typeof metadata !== "object" || metadata === null) {
+    return undefined;
+  }
   const kept = Object.entries(metadata).filter(
     ([name]) => !OUR_METADATA.has(name),
   );
@@ -103,7 +113,9 @@ interface OpenAIAnswer {
 /** Facts of a whole answer; none from bytes that are not JSON. */
 export function readAnswer(body: Buffer): AnswerFacts {
   const answer = parse(body.toString("utf8"));
-  if (answer === null) return { usage: null, responseId: null, text: "" };
+  if (answer === null) {
+    return { usage: null, responseId: null, text: "" };
+  }
   const text = choicesOf(answer)
     .map((choice) => textOf(choice.message) + asText(choice.text))
     .join("");
@@ -137,21 +149,34 @@ export function createStreamReader(): StreamReader {
   const texts: string[] = [];
   return {
     read({ data }) {
-      if (data === "[DONE]") return "done";
+      if (data === "[DONE]") {
+        return "done";
+      }
       const answer = parse(data);
-      if (answer === null) return "pass";
+      if (answer === null) {
+        return "pass";
+      }
       responseId ??= idOf(answer);
       tiers = tiersOf(answer) ?? tiers;
       const reported =
         answer.usage == null ? null : usageFromOpenAI(answer.usage);
-      if (reported !== null) usage = reported;
+      if (reported !== null) {
+        usage = reported;
+      }
       for (const choice of choicesOf(answer)) {
         const text = textOf(choice.delta) + asText(choice.text);
-        if (text !== "") texts.push(text);
-        if (choice.finish_reason != null) ended.set(choice.index, true);
-        else if (!ended.has(choice.index)) ended.set(choice.index, false);
+        if (text !== "") {
+          texts.push(text);
+        }
+        if (choice.finish_reason != null) {
+          ended.set(choice.index, true);
+        } else if (!ended.has(choice.index)) {
+          ended.set(choice.index, false);
+        }
       }
-      if (errorInEvent(data) !== null) return "error";
+      if (errorInEvent(data) !== null) {
+        return "error";
+      }
       return reported !== null && choicesOf(answer).length === 0
         ? "usage_only"
         : "pass";
@@ -197,7 +222,9 @@ function textOf(
       }
     | undefined,
 ): string {
-  if (message == null) return "";
+  if (message == null) {
+    return "";
+  }
   const tools =
     message.tool_calls == null ? "" : JSON.stringify(message.tool_calls);
   return asText(message.reasoning_content) + asText(message.content) + tools;

@@ -12,7 +12,9 @@ export function sentenceOf(status: number, text: string): string {
     const inner = isRecord(error)
       ? error["message"]
       : (error ?? said["message"] ?? said["detail"]);
-    if (typeof inner === "string" && inner.trim() !== "") return inner;
+    if (typeof inner === "string" && inner.trim() !== "") {
+      return inner;
+    }
   }
   const beginning = text.trim().slice(0, MOST_CHARACTERS);
   return beginning === ""

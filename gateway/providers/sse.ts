@@ -21,13 +21,17 @@ export function createSseParser(): SseParser {
 
   function takeLine(line: string, events: SseEvent[]): void {
     if (line === "") {
-      if (data.length > 0) events.push({ event, data: data.join("\n") });
+      if (data.length > 0) {
+        events.push({ event, data: data.join("\n") });
+      }
       data = [];
       event = null;
       return;
     }
     const colon = line.indexOf(":");
-    if (colon === 0) return;
+    if (colon === 0) {
+      return;
+    }
     const field = colon < 0 ? line : line.slice(0, colon);
     const start =
       colon < 0
@@ -35,24 +39,36 @@ export function createSseParser(): SseParser {
         : line.charCodeAt(colon + 1) === 0x20
           ? colon + 2
           : colon + 1;
-    if (field === "data") data.push(line.slice(start));
-    else if (field === "event") event = line.slice(start);
+    if (field === "data") {
+      data.push(line.slice(start));
+    } else if (field === "event") {
+      event = line.slice(start);
+    }
   }
 
   function takeText(text: string): readonly SseEvent[] {
     const events: SseEvent[] = [];
     let from = 0;
     // A line feed that begins this text may belong to a carriage return that ended the last one.
-    if (afterCarriageReturn && text.startsWith("\n")) from = 1;
-    if (text !== "") afterCarriageReturn = false;
+    if (afterCarriageReturn && text.startsWith("\n")) {
+      from = 1;
+    }
+    if (text !== "") {
+      afterCarriageReturn = false;
+    }
     for (let at = from; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      if (code !== 0x0a && code !== 0x0d) continue;
+      if (code !== 0x0a && code !== 0x0d) {
+        continue;
+      }
       takeLine(rest + text.slice(from, at), events);
       rest = "";
       if (code === 0x0d) {
-        if (at + 1 === text.length) afterCarriageReturn = true;
-        else if (text.charCodeAt(at + 1) === 0x0a) at++;
+        if (at + 1 === text.length) {
+          afterCarriageReturn = true;
+        } else if (text.charCodeAt(at + 1) === 0x0a) {
+          at++;
+        }
       }
       from = at + 1;
     }
@@ -64,7 +80,9 @@ export function createSseParser(): SseParser {
     push: (chunk) => takeText(decoder.decode(chunk, { stream: true })),
     end() {
       const events = [...takeText(decoder.decode())];
-      if (rest !== "") takeLine(rest, events);
+      if (rest !== "") {
+        takeLine(rest, events);
+      }
       rest = "";
       takeLine("", events);
       return events;

@@ -72,27 +72,35 @@ export function messageOf(pieces: readonly StreamPiece[]): {
   let usage: unknown = null;
   let head = { id: "", model: "" };
   for (const { kind, data } of pieces) {
-    if (kind === "done" || kind === "error") continue;
+    if (kind === "done" || kind === "error") {
+      continue;
+    }
     const chunk = JSON.parse(data) as Chunk;
     head = { id: chunk.id, model: chunk.model };
     usage = chunk.usage ?? usage;
     for (const { delta, finish_reason: reason } of chunk.choices) {
       finishReason = reason ?? finishReason;
-      for (const [name, value] of Object.entries(delta))
-        if (name === "tool_calls") addCalls(calls, value);
-        else if (name !== "role" && typeof value === "string")
+      for (const [name, value] of Object.entries(delta)) {
+        if (name === "tool_calls") {
+          addCalls(calls, value);
+        } else if (name !== "role" && typeof value === "string") {
           message[name] = ((message[name] as string | undefined) ?? "") + value;
-        else if (Array.isArray(value))
+        } else if (Array.isArray(value)) {
           message[name] = [
             ...((message[name] as unknown[] | undefined) ?? []),
             ...(value as unknown[]),
           ];
-        else message[name] = value;
+        } else {
+          message[name] = value;
+        }
+      }
     }
   }
   if (calls.length > 0) {
     message["tool_calls"] = calls;
-    if (message["content"] === "") message["content"] = null;
+    if (message["content"] === "") {
+      message["content"] = null;
+    }
   }
   return { ...head, message, finishReason, usage };
 }

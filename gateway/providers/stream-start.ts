@@ -27,7 +27,9 @@ export async function startOfStream(
   const rest = body[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
   const left = Promise.withResolvers<null>();
   const onClose = () => left.resolve(null);
-  if (client?.destroyed === true) onClose();
+  if (client?.destroyed === true) {
+    onClose();
+  }
   client?.once("close", onClose);
   const parser = createSseParser();
   const read: Read[] = [];
@@ -39,10 +41,13 @@ export async function startOfStream(
       next.catch(() => undefined);
       read.push(next);
       const piece = await Promise.race([next, left.promise]);
-      if (piece === null) return { chunks, error: null };
+      if (piece === null) {
+        return { chunks, error: null };
+      }
       const events = piece.done ? parser.end() : parser.push(piece.value);
-      if (events.length > 0 || piece.done)
+      if (events.length > 0 || piece.done) {
         return { chunks, error: errorBeforeAnswer(events) };
+      }
     }
   } finally {
     client?.off("close", onClose);
@@ -66,7 +71,9 @@ function readAgain(
 function errorBeforeAnswer(events: readonly SseEvent[]): AnsweredError | null {
   for (const { data } of events) {
     const error = errorInEvent(data);
-    if (error !== null || !isOpening(data)) return error;
+    if (error !== null || !isOpening(data)) {
+      return error;
+    }
   }
   return null;
 }
@@ -82,9 +89,13 @@ const OPENINGS = [
 /** An event that opens a stream and holds nothing of the answer. */
 function isOpening(data: string): boolean {
   const event = parseRecord(data);
-  if (event === null) return false;
+  if (event === null) {
+    return false;
+  }
   const choices = recordsOf(event["choices"]);
-  if (choices.length === 0) return OPENINGS.includes(textOf(event["type"]));
+  if (choices.length === 0) {
+    return OPENINGS.includes(textOf(event["type"]));
+  }
   return choices.every(({ delta }) => {
     const { role: _, ...produced } = isRecord(delta) ? delta : {};
     return Object.values(produced).every(

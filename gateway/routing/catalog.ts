@@ -43,7 +43,7 @@ export function createCatalog(
   for (const [alias, members] of Map.groupBy(
     deployments,
     (deployment) => deployment.alias,
-  ))
+  )) {
     groups.set(
       alias,
       groupOf(
@@ -51,6 +51,7 @@ export function createCatalog(
         members.map((deployment) => priced(deployment)),
       ),
     );
+  }
   // The longest prefix wins: `openai/gpt-*` before `openai/*` before `*`.
   const wildcards = [...groups.keys()]
     .filter((alias) => alias.endsWith("*"))
@@ -58,7 +59,9 @@ export function createCatalog(
   const listed = [...groups.values()];
   for (const [name, { model, hidden }] of Object.entries(furtherNames)) {
     const group = groups.get(model);
-    if (group !== undefined && !hidden) listed.push({ ...group, alias: name });
+    if (group !== undefined && !hidden) {
+      listed.push({ ...group, alias: name });
+    }
   }
 
   function find(name: string): ModelGroup | null {
@@ -66,14 +69,20 @@ export function createCatalog(
       ? furtherNames[name]?.model
       : undefined;
     const group = groups.get(name) ?? groups.get(further ?? "");
-    if (group !== undefined) return group;
+    if (group !== undefined) {
+      return group;
+    }
     // A key's own names for models may lead here with what nobody has looked at.
-    if (faultOfName(name) !== null) return null;
+    if (faultOfName(name) !== null) {
+      return null;
+    }
     const wildcard = wildcards.find((alias) =>
       name.startsWith(alias.slice(0, -1)),
     );
     const matched = wildcard === undefined ? undefined : groups.get(wildcard);
-    if (wildcard === undefined || matched === undefined) return null;
+    if (wildcard === undefined || matched === undefined) {
+      return null;
+    }
     const rest = name.slice(wildcard.length - 1);
     return {
       ...matched,

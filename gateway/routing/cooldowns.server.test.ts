@@ -60,10 +60,11 @@ async function statuses(
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<readonly number[]> {
   const answers: number[] = [];
-  for (const prompt of prompts)
+  for (const prompt of prompts) {
     answers.push(
       (await gateway.chat(key, prompt, { model, ...fields })).status,
     );
+  }
   return answers;
 }
 
@@ -113,8 +114,9 @@ test("what the request itself causes counts for nothing: content filters, contex
     told(403, "Your input was flagged by moderation"),
     told(500, "the request exceeds the available context size"),
     told(429, "Request too large for m: limit 30000, requested 50000"),
-  ])
+  ]) {
     await statuses("mockable", times(12, prompt), { num_retries: 0 });
+  }
   await statuses("mockable", times(12, '[mock]{"delayMs":500}'), {
     num_retries: 0,
     timeout: 0.02,

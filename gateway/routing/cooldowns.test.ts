@@ -26,11 +26,14 @@ function createTestCooldowns() {
     now: () => clock.at,
   });
   const fail = (calls: number, failure: Partial<CountedFailure> = {}) => {
-    for (let call = 0; call < calls; call++)
+    for (let call = 0; call < calls; call++) {
       cooldowns.failed("a", { ...FAILURE, ...failure });
+    }
   };
   const answer = (calls: number) => {
-    for (let call = 0; call < calls; call++) cooldowns.answered("a");
+    for (let call = 0; call < calls; call++) {
+      cooldowns.answered("a");
+    }
   };
   return { clock, cooldowns, cooledDown, fail, answer };
 }
@@ -90,7 +93,9 @@ test("a 429 cools a deployment down at once where others can take the calls", ()
 
 test("names that nobody calls any more are forgotten", () => {
   const { clock, cooldowns } = createTestCooldowns();
-  for (let name = 0; name < 1_000; name++) cooldowns.answered(`wild|${name}`);
+  for (let name = 0; name < 1_000; name++) {
+    cooldowns.answered(`wild|${name}`);
+  }
   expect(cooldowns.observed()).toBe(1_000);
   clock.at += 60_000;
   cooldowns.answered("wild|again");

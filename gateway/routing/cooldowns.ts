@@ -111,16 +111,22 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
     const shared = await from.hgetall(SHARED);
     for (const [id, text] of Object.entries(shared)) {
       const cooling = parseCooling(text);
-      if (cooling !== null && cooling.until > now())
+      if (cooling !== null && cooling.until > now()) {
         coolingDown.set(id, cooling);
-      else await from.hdel(SHARED, id);
+      } else {
+        await from.hdel(SHARED, id);
+      }
     }
   }
 
   function cooling(id: string): Cooling | null {
     const found = coolingDown.get(id);
-    if (found === undefined) return null;
-    if (found.until > now()) return found;
+    if (found === undefined) {
+      return null;
+    }
+    if (found.until > now()) {
+      return found;
+    }
     coolingDown.delete(id);
     return null;
   }
@@ -142,8 +148,11 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
         calls >= least.cooldownMinimumCalls &&
         failures >= calls * least.cooldownFailureRatio;
       const rateLimited = status === 429;
-      if (alone ? rateLimited && retryAfterMs !== null : rateLimited || tooMany)
+      if (
+        alone ? rateLimited && retryAfterMs !== null : rateLimited || tooMany
+      ) {
         coolDown(id, { until: now() + (retryAfterMs ?? cooldownMs), reason });
+      }
     },
     rejected: (id) => void recent.of(id).rejections++,
     stateOf(deploymentId) {
@@ -162,7 +171,9 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
 
 /** null for a text that is not ours. */
 function parseCooling(text: unknown): Cooling | null {
-  if (typeof text !== "string") return null;
+  if (typeof text !== "string") {
+    return null;
+  }
   try {
     const parsed = JSON.parse(text) as Partial<Cooling> | null;
     return typeof parsed?.until === "number"

@@ -28,8 +28,14 @@ afterEach(() => server.close());
 /** 0.0.0.0 reaches this machine and is no private address, so it stands for a provider. */
 function deployment(id: string, host = "0.0.0.0"): PricedDeployment {
   return {
-    ...{ id, alias: id, model: id, provider: "openai", pending: null },
-    ...{ apiBase: `http://${host}:${port}/v1`, apiKey: null, priceCard: null },
+    id,
+    alias: id,
+    model: id,
+    provider: "openai",
+    pending: null,
+    apiBase: `http://${host}:${port}/v1`,
+    apiKey: null,
+    priceCard: null,
   } as unknown as PricedDeployment;
 }
 

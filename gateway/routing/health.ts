@@ -76,8 +76,9 @@ export function createModelHealth(
   function kept(name: string, ask: () => Promise<Answer>): Promise<Answer> {
     const known = answers.get(name);
     // A clock that was set back would keep an answer for long.
-    if (known !== undefined && Math.abs(now() - known.at) < KEEP_MS)
+    if (known !== undefined && Math.abs(now() - known.at) < KEEP_MS) {
       return known.answer;
+    }
     const answer = ask();
     answers.set(name, { at: now(), answer });
     return answer;
@@ -93,7 +94,9 @@ export function createModelHealth(
       recentMs !== null &&
       answered !== null &&
       Math.abs(now() - answered) < recentMs;
-    if (isRecent) return null;
+    if (isRecent) {
+      return null;
+    }
     // One question to each runner for its list, to everyone else one for each key.
     const isLocal = isLocalRunner(deployment);
     const list = () =>
@@ -104,8 +107,12 @@ export function createModelHealth(
         listless: false,
       }));
     // A wildcard has no model of its own that could be called.
-    if ((isLocal && !deep) || model.endsWith("*")) return (await list()).error;
-    if (recentMs === null) return (await call()).error;
+    if ((isLocal && !deep) || model.endsWith("*")) {
+      return (await list()).error;
+    }
+    if (recentMs === null) {
+      return (await call()).error;
+    }
     const { error, listless } = await list();
     return listless ? (await call()).error : error;
   }

@@ -23,7 +23,9 @@ export function createRecentCalls(now: () => number): RecentCallCounts {
   function forgetEnded(): void {
     const at = now();
     for (const [id, { since }] of minutes) {
-      if (at - since < MINUTE_MS) return;
+      if (at - since < MINUTE_MS) {
+        return;
+      }
       minutes.delete(id);
     }
   }
@@ -31,7 +33,9 @@ export function createRecentCalls(now: () => number): RecentCallCounts {
   function of(id: string): Counts {
     forgetEnded();
     const known = minutes.get(id);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known;
+    }
     const fresh = { since: now(), calls: 0, failures: 0, rejections: 0 };
     minutes.set(id, fresh);
     return fresh;
@@ -43,7 +47,9 @@ export function createRecentCalls(now: () => number): RecentCallCounts {
       forgetEnded();
       const sum = { calls: 0, failures: 0, rejections: 0 };
       for (const [id, { calls, failures, rejections }] of minutes) {
-        if (!included(id)) continue;
+        if (!included(id)) {
+          continue;
+        }
         sum.calls += calls;
         sum.failures += failures;
         sum.rejections += rejections;

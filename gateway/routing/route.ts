@@ -93,7 +93,9 @@ export function planRoute(router: Router, options: RouteOptions): Route {
       const free = tried.includes(deployment) ? until <= startsAt : until === 0;
       return free && !passed.includes(deployment);
     });
-    if (usable.length === 0) return coolingOf(router, group);
+    if (usable.length === 0) {
+      return coolingOf(router, group);
+    }
     const fresh = usable.filter((deployment) => !tried.includes(deployment));
     const candidates = fresh.length > 0 ? fresh : usable;
     const ordered = orderBy(
@@ -112,16 +114,19 @@ export function planRoute(router: Router, options: RouteOptions): Route {
           router.config.strategy !== "usage-based-routing",
         )
       : null;
-    if (limited && taken === null)
+    if (limited && taken === null) {
       return {
         cause: "limit",
         retryAfterMs: 60_000 - (Date.now() % 60_000),
         reason: "every deployment is at its limit of this minute",
       };
+    }
     const deployment = ordered.find(
       ({ id }) => taken === null || id === taken.id,
     );
-    if (deployment === undefined) return coolingOf(router, group);
+    if (deployment === undefined) {
+      return coolingOf(router, group);
+    }
     current = deployment;
     return {
       group,
@@ -132,7 +137,9 @@ export function planRoute(router: Router, options: RouteOptions): Route {
   }
 
   async function otherOfGroup(): Promise<Target | null> {
-    if (current !== null) passed.push(current);
+    if (current !== null) {
+      passed.push(current);
+    }
     const target = await choose(0);
     return "deployment" in target ? target : null;
   }
@@ -148,27 +155,37 @@ export function planRoute(router: Router, options: RouteOptions): Route {
     waiting.unshift(...names);
     for (;;) {
       const name = waiting.shift();
-      if (name === undefined || fallbacksTaken >= MOST_FALLBACKS) return null;
+      if (name === undefined || fallbacksTaken >= MOST_FALLBACKS) {
+        return null;
+      }
       const next = seen.has(name) ? null : router.catalog.find(name);
       seen.add(name);
-      if (next === null || next.pending !== null) continue;
-      if (!(await options.mayFallBack(next))) continue;
+      if (next === null || next.pending !== null) {
+        continue;
+      }
+      if (!(await options.mayFallBack(next))) {
+        continue;
+      }
       group = next;
       tried = [];
       fallbacksTaken++;
       const target = await choose(0);
-      if ("deployment" in target) return target;
+      if ("deployment" in target) {
+        return target;
+      }
       return fallBack(false);
     }
   }
 
   /** A failure that the request caused itself is an answer as far as the deployment is concerned. */
   function count(failure: UpstreamFailure | null): void {
-    if (current === null) return;
+    if (current === null) {
+      return;
+    }
     const id = cooldownId(group, current);
     const countedBefore = counted.has(id);
     counted.add(id);
-    if (failure !== null && countsAgainstDeployment(failure))
+    if (failure !== null && countsAgainstDeployment(failure)) {
       router.cooldowns.failed(id, {
         status: failure.status,
         reason: failure.message.slice(0, 300),
@@ -176,7 +193,9 @@ export function planRoute(router: Router, options: RouteOptions): Route {
         alone: group.deployments.length < 2,
         countedBefore,
       });
-    else if (!countedBefore) router.cooldowns.answered(id);
+    } else if (!countedBefore) {
+      router.cooldowns.answered(id);
+    }
   }
 
   return {
@@ -186,23 +205,33 @@ export function planRoute(router: Router, options: RouteOptions): Route {
     answered: () => count(null),
     async first() {
       const target = await choose(0);
-      if ("deployment" in target) return target;
+      if ("deployment" in target) {
+        return target;
+      }
       return (await fallBack(false)) ?? target;
     },
     otherOfGroup,
     passOver: async () => (await otherOfGroup()) ?? fallBack(false),
     async after(failure) {
       count(failure);
-      if (current !== null) tried.push(current);
-      if (isContextWindow(failure)) return fallBack(true);
-      if (!isRetryable(failure)) return null;
+      if (current !== null) {
+        tried.push(current);
+      }
+      if (isContextWindow(failure)) {
+        return fallBack(true);
+      }
+      if (!isRetryable(failure)) {
+        return null;
+      }
       const retries =
         options.numRetries ?? current?.maxRetries ?? router.config.numRetries;
       if (tried.length <= retries) {
         const target = await choose(
           pause(tried.length, failure.retryAfterMs, random),
         );
-        if ("deployment" in target) return target;
+        if ("deployment" in target) {
+          return target;
+        }
       }
       return fallBack(false);
     },
@@ -214,8 +243,9 @@ function needsCounting(
   { strategy }: RouterConfig,
   { deployments }: ModelGroup,
 ): boolean {
-  if (deployments.some(({ rpm, tpm }) => rpm !== null || tpm !== null))
+  if (deployments.some(({ rpm, tpm }) => rpm !== null || tpm !== null)) {
     return true;
+  }
   return strategy === "usage-based-routing" && deployments.length > 1;
 }
 
@@ -227,7 +257,9 @@ function fallbackNames(
 ): readonly string[] {
   if (contextWindow) {
     const longer = fallbacksOf(config.contextWindowFallbacks, alias);
-    if (longer !== undefined) return longer;
+    if (longer !== undefined) {
+      return longer;
+    }
   }
   return (
     asked ?? fallbacksOf(config.fallbacks, alias) ?? config.defaultFallbacks
@@ -265,7 +297,9 @@ function pause(
   asked: number | null,
   random: () => number,
 ): number {
-  if (asked !== null) return Math.min(asked, MOST_PAUSE_MS);
+  if (asked !== null) {
+    return Math.min(asked, MOST_PAUSE_MS);
+  }
   const step = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), MOST_PAUSE_MS);
   return step / 2 + random() * (step / 2);
 }

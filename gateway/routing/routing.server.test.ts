@@ -132,10 +132,11 @@ test("a fallback that the key may not use is passed over", async () => {
 
 test("deployments that failed too often cool down, and the rejection says until when and why", async () => {
   // Five failures each, in any order.
-  for (let call = 0; call < 10; call++)
+  for (let call = 0; call < 10; call++) {
     expect(
       (await gateway.chat(key, `fails ${call}`, { model: "cools" })).status,
     ).toBe(500);
+  }
   const seen = bad.requests.length;
   const refused = await gateway.chat(key, "cooling down", { model: "cools" });
   expect(refused.status).toBe(429);
@@ -163,10 +164,11 @@ test("a prompt that is too long goes to the alias for long ones", async () => {
 
 test("a backend's own requests per minute are kept", async () => {
   const answers = [];
-  for (let call = 0; call < 3; call++)
+  for (let call = 0; call < 3; call++) {
     answers.push(
       (await gateway.chat(key, `limited ${call}`, { model: "limited" })).status,
     );
+  }
   expect(answers).toEqual([200, 200, 429]);
 });
 

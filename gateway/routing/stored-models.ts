@@ -73,9 +73,13 @@ export function openParams(
   /** Sealed with an older key than today's. */
   readonly outdated: boolean;
 } | null {
-  if (sealed === null) return { params, outdated: false };
+  if (sealed === null) {
+    return { params, outdated: false };
+  }
   const opened = open(sealed, keysOf(keys), placeOf(modelId));
-  if (opened === null) return null;
+  if (opened === null) {
+    return null;
+  }
   return {
     params: {
       ...params,
@@ -139,15 +143,18 @@ export function createStoredModels(options: {
   /** One that waits for the key that sealed its secrets is listed as pending. */
   async function deploymentOf(row: ModelRow): Promise<Deployment | null> {
     const opened = openParams(row, keys());
-    if (opened?.outdated === true) await sealAgain(row, opened.params);
+    if (opened?.outdated === true) {
+      await sealAgain(row, opened.params);
+    }
     const read = deploymentFromRow(
       storedModelOf(row, opened?.params ?? row.params),
       env,
     );
-    if (read.ok)
+    if (read.ok) {
       return opened === null
         ? { ...read.deployment, pending: "HEARTH_SALT_KEY" }
         : read.deployment;
+    }
     log.error(
       { model: row.model_id, problems: read.problems.map(formatProblem) },
       "a stored model cannot be served",
@@ -176,10 +183,14 @@ export function createStoredModels(options: {
         pool,
         "SELECT model_id, model_name, params, sealed, info FROM models ORDER BY created_at, model_id",
       );
-      if (keys().saltKey === null && rows.some(({ sealed }) => sealed !== null))
+      if (
+        keys().saltKey === null &&
+        rows.some(({ sealed }) => sealed !== null)
+      ) {
         log.warn(
           "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY, so that the master key can change",
         );
+      }
       const read = await Promise.all(rows.map(deploymentOf));
       deployments = read.filter((deployment) => deployment !== null);
     },

@@ -25,7 +25,9 @@ export function createObservations(now: () => number = Date.now): Observations {
     began: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
     ended(id, latencyMs) {
       busy.set(id, Math.max(0, (busy.get(id) ?? 0) - 1));
-      if (latencyMs === null) return;
+      if (latencyMs === null) {
+        return;
+      }
       answered.set(id, now());
       const before = latencies.get(id) ?? latencyMs;
       latencies.set(id, before + NEWEST_WEIGHT * (latencyMs - before));
@@ -53,7 +55,9 @@ export function orderBy(
   size: CallSize,
   random: () => number = Math.random,
 ): readonly PricedDeployment[] {
-  if (deployments.length < 2) return deployments;
+  if (deployments.length < 2) {
+    return deployments;
+  }
   const shuffled = shuffle(deployments, random);
   switch (strategy) {
     case "usage-based-routing":

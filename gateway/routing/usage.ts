@@ -41,7 +41,9 @@ export function createMemoryUsage(
 
   function usageOf(id: string, minute: number) {
     const known = minutes.get(id);
-    if (known?.minute === minute) return known;
+    if (known?.minute === minute) {
+      return known;
+    }
     const fresh = { minute, tokens: 0, requests: 0 };
     minutes.set(id, fresh);
     return fresh;
@@ -56,12 +58,16 @@ export function createMemoryUsage(
         if (
           (rpm !== null && used.requests >= rpm) ||
           (tpm !== null && used.tokens + tokens > tpm)
-        )
+        ) {
           continue;
-        if (best === null || (!inOrder && used.tokens < best.used))
+        }
+        if (best === null || (!inOrder && used.tokens < best.used)) {
           best = { id, used: used.tokens };
+        }
       }
-      if (best === null) return null;
+      if (best === null) {
+        return null;
+      }
       const used = usageOf(best.id, minute);
       used.tokens += tokens;
       used.requests++;
@@ -69,7 +75,9 @@ export function createMemoryUsage(
     },
     correct({ id, minute, tokens: counted }, tokens) {
       const used = minutes.get(id);
-      if (used?.minute === minute) used.tokens += tokens - counted;
+      if (used?.minute === minute) {
+        used.tokens += tokens - counted;
+      }
     },
   };
 }
@@ -126,13 +134,16 @@ export function createRedisUsage(redis: Redis): DeploymentUsage {
           : { id: answer[0], minute: answer[1], tokens };
       } catch {
         const taken = await own.take(candidates, tokens, inOrder);
-        if (taken !== null) ours.add(taken);
+        if (taken !== null) {
+          ours.add(taken);
+        }
         return taken;
       }
     },
     correct(taken, tokens) {
-      if (ours.has(taken)) own.correct(taken, tokens);
-      else
+      if (ours.has(taken)) {
+        own.correct(taken, tokens);
+      } else {
         redis
           .eval(
             CORRECT,
@@ -142,6 +153,7 @@ export function createRedisUsage(redis: Redis): DeploymentUsage {
             Math.round(tokens - taken.tokens),
           )
           .catch(() => undefined);
+      }
     },
   };
 }

@@ -46,7 +46,9 @@ function createPieceCounter(
   let ranks = new Float64Array(bytes.length + 1);
 
   function rankAt(part: number, parts: number): number {
-    if (part + 2 > parts) return Infinity;
+    if (part + 2 > parts) {
+      return Infinity;
+    }
     const rank = vocabulary.rankOf(
       bytes,
       starts[part] ?? 0,
@@ -58,23 +60,33 @@ function createPieceCounter(
   /** Joins the two neighbours that are the token of lowest rank until no neighbours are one. Answers the parts left. */
   function merge(length: number): number {
     let parts = length;
-    for (let part = 0; part <= length; part++) starts[part] = part;
-    for (let part = 0; part < length; part++) ranks[part] = rankAt(part, parts);
+    for (let part = 0; part <= length; part++) {
+      starts[part] = part;
+    }
+    for (let part = 0; part < length; part++) {
+      ranks[part] = rankAt(part, parts);
+    }
     for (;;) {
       let lowest = Infinity;
       let at = -1;
       for (let part = 0; part < parts - 1; part++) {
         const rank = ranks[part] ?? Infinity;
-        if (rank >= lowest) continue;
+        if (rank >= lowest) {
+          continue;
+        }
         lowest = rank;
         at = part;
       }
-      if (at < 0) return parts;
+      if (at < 0) {
+        return parts;
+      }
       starts.copyWithin(at + 1, at + 2, parts + 1);
       ranks.copyWithin(at, at + 1, parts);
       parts--;
       ranks[at] = rankAt(at, parts);
-      if (at > 0) ranks[at - 1] = rankAt(at - 1, parts);
+      if (at > 0) {
+        ranks[at - 1] = rankAt(at - 1, parts);
+      }
     }
   }
 

@@ -27,7 +27,9 @@ export function createOutputEstimates(): OutputEstimates {
   return {
     estimate(alias) {
       const recent = aliases.get(alias);
-      if (recent === undefined) return OUTPUT_BEFORE_ANY_CALL;
+      if (recent === undefined) {
+        return OUTPUT_BEFORE_ANY_CALL;
+      }
       recent.percentile ??= percentileOf(recent.outputs);
       const unsure = Math.max(0, 1 - recent.recorded / FADE_OVER);
       return Math.max(
@@ -41,7 +43,9 @@ export function createOutputEstimates(): OutputEstimates {
         recorded: 0,
         percentile: null,
       };
-      if (recent.recorded === 0) admit(aliases, alias, recent);
+      if (recent.recorded === 0) {
+        admit(aliases, alias, recent);
+      }
       recent.outputs[recent.recorded % REMEMBERED] = tokens;
       recent.recorded++;
       if (
@@ -49,8 +53,9 @@ export function createOutputEstimates(): OutputEstimates {
         tokens > recent.percentile ||
         recent.recorded <= FADE_OVER ||
         recent.recorded % RECOMPUTED_EVERY === 0
-      )
+      ) {
         recent.percentile = null;
+      }
     },
   };
 }
@@ -62,7 +67,9 @@ function admit(
 ): void {
   if (aliases.size >= MOST_ALIASES) {
     const oldest = aliases.keys().next();
-    if (!oldest.done) aliases.delete(oldest.value);
+    if (!oldest.done) {
+      aliases.delete(oldest.value);
+    }
   }
   aliases.set(alias, recent);
 }

@@ -57,7 +57,9 @@ export function inputOnly(
  * Missing and malformed counts are 0; null when there is no usage at all.
  */
 export function usageFromOpenAI(json: unknown): Usage | null {
-  if (!isRecord(json)) return null;
+  if (!isRecord(json)) {
+    return null;
+  }
   const pieces = piecesOf(json);
   const input = count(json["prompt_tokens"]) ?? count(json["input_tokens"]);
   const total = count(json["total_tokens"]);
@@ -65,8 +67,9 @@ export function usageFromOpenAI(json: unknown): Usage | null {
     count(json["completion_tokens"]) ??
     count(json["output_tokens"]) ??
     (input !== null && total !== null ? Math.max(0, total - input) : null);
-  if (input === null && output === null)
+  if (input === null && output === null) {
     return Object.keys(pieces).length === 0 ? null : { ...NOTHING, ...pieces };
+  }
   return {
     ...NOTHING,
     inputTokens: input ?? 0,

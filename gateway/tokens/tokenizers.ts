@@ -44,16 +44,22 @@ export function createTokenizers(): Tokenizers {
 
   function tokenizer(encoding: Encoding): CountTokens | null {
     const count = loaded.get(encoding);
-    if (count === undefined) void load(encoding);
+    if (count === undefined) {
+      void load(encoding);
+    }
     return count ?? null;
   }
 
   return {
     load,
     estimate(text, encoding) {
-      if (text === "") return 0;
+      if (text === "") {
+        return 0;
+      }
       const count = tokenizer(encoding);
-      if (count === null) return boundBySize(text);
+      if (count === null) {
+        return boundBySize(text);
+      }
       return text.length <= EXACT_UP_TO
         ? countInSlices(text, count)
         : countFromSamples(text, count);
@@ -78,7 +84,9 @@ const SLICE_WITHOUT_SPACE = 256;
  * so no more than a slice is given to it at once. A slice ends before a space where there is one, which changes nothing.
  */
 function countInSlices(text: string, count: CountTokens): number {
-  if (text.length <= SLICE_WITHOUT_SPACE) return count(text);
+  if (text.length <= SLICE_WITHOUT_SPACE) {
+    return count(text);
+  }
   let tokens = 0;
   let start = 0;
   while (start < text.length) {
@@ -90,7 +98,9 @@ function countInSlices(text: string, count: CountTokens): number {
 }
 
 function sliceEnd(text: string, start: number): number {
-  if (text.length - start <= SLICE_WITHOUT_SPACE) return text.length;
+  if (text.length - start <= SLICE_WITHOUT_SPACE) {
+    return text.length;
+  }
   // Only here: `lastIndexOf` on the whole text would go back to its beginning from each slice.
   const space = start + text.slice(start, start + SLICE + 1).lastIndexOf(" ");
   const spaced =

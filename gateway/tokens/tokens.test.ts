@@ -230,8 +230,9 @@ describe("a body's input", () => {
           { messages: [content] },
           { messages: [{ content }] },
           { input: content },
-        ])
+        ]) {
           expect(counter.countChat(body, "gpt-4o")).toBeGreaterThan(0);
+        }
         expect(
           counter.countEmbeddingInput(content, "gpt-4o"),
         ).toBeGreaterThanOrEqual(0);
@@ -266,20 +267,26 @@ describe("the expected output", () => {
     recordOutput("a", 10);
     expect(outputEstimate("a")).toBeGreaterThan(3_000);
     expect(outputEstimate("b")).toBe(4_096);
-    for (let tokens = 1; tokens <= 200; tokens++) recordOutput("a", tokens);
+    for (let tokens = 1; tokens <= 200; tokens++) {
+      recordOutput("a", tokens);
+    }
     expect(outputEstimate("a")).toBeGreaterThanOrEqual(197);
     expect(outputEstimate("a")).toBeLessThanOrEqual(200);
   });
 
   test("rises at once and forgets after 256 answers", () => {
     const { outputEstimate, recordOutput } = createTokenCounter();
-    for (let call = 0; call < 100; call++) recordOutput("a", 50);
+    for (let call = 0; call < 100; call++) {
+      recordOutput("a", 50);
+    }
     expect(outputEstimate("a")).toBe(50);
     recordOutput("a", 9_000);
     recordOutput("a", 9_000);
     recordOutput("a", 9_000);
     expect(outputEstimate("a")).toBe(9_000);
-    for (let call = 0; call < 272; call++) recordOutput("a", 50);
+    for (let call = 0; call < 272; call++) {
+      recordOutput("a", 50);
+    }
     expect(outputEstimate("a")).toBe(50);
   });
 
@@ -289,7 +296,9 @@ describe("the expected output", () => {
         fc.array(fc.nat(5_000), { minLength: 30, maxLength: 300 }),
         (outputs) => {
           const { outputEstimate, recordOutput } = createTokenCounter();
-          for (const tokens of outputs) recordOutput("a", tokens);
+          for (const tokens of outputs) {
+            recordOutput("a", tokens);
+          }
           const recent = outputs.slice(-240);
           const above = recent.filter(
             (tokens) => tokens > outputEstimate("a"),
@@ -303,7 +312,9 @@ describe("the expected output", () => {
 
   test("does not grow with the names that callers think of", () => {
     const { outputEstimate, recordOutput } = createTokenCounter();
-    for (let name = 0; name < 1_001; name++) recordOutput(`openai/${name}`, 1);
+    for (let name = 0; name < 1_001; name++) {
+      recordOutput(`openai/${name}`, 1);
+    }
     expect(outputEstimate("openai/0")).toBe(4_096);
     expect(outputEstimate("openai/1000")).toBeLessThan(4_096);
   });
@@ -328,11 +339,15 @@ describe("the margin of a deployment", () => {
     const { learn, margin } = createTokenCounter();
     learn("d", 1_000, 1_500);
     expect(margin(foreign)).toBeGreaterThan(1.3);
-    for (let call = 0; call < 20; call++) learn("d", 1_000, 1_500);
+    for (let call = 0; call < 20; call++) {
+      learn("d", 1_000, 1_500);
+    }
     expect(margin(foreign)).toBeCloseTo(1.5, 2);
     learn("d", 1_000, 1_000);
     expect(margin(foreign)).toBeGreaterThan(1.47);
-    for (let call = 0; call < 300; call++) learn("d", 1_000, 1_100);
+    for (let call = 0; call < 300; call++) {
+      learn("d", 1_000, 1_100);
+    }
     expect(margin(foreign)).toBeCloseTo(1.1, 2);
   });
 
@@ -346,7 +361,9 @@ describe("the margin of a deployment", () => {
       [NaN, 1],
       [1_000, 1],
     ] as const) {
-      for (let call = 0; call < 50; call++) learn("d", counted, reported);
+      for (let call = 0; call < 50; call++) {
+        learn("d", counted, reported);
+      }
       expect(margin(foreign)).toBeGreaterThanOrEqual(1);
       expect(margin(foreign)).toBeLessThanOrEqual(4);
     }

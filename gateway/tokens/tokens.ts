@@ -65,12 +65,20 @@ function embeddingContent(input: unknown): {
   readonly texts: readonly string[];
   readonly tokens: number;
 } {
-  if (typeof input === "string") return { texts: [input], tokens: 0 };
-  if (!Array.isArray(input)) return { texts: [], tokens: 0 };
+  if (typeof input === "string") {
+    return { texts: [input], tokens: 0 };
+  }
+  if (!Array.isArray(input)) {
+    return { texts: [], tokens: 0 };
+  }
   const texts: string[] = [];
   let tokens = 0;
-  for (const item of input)
-    if (typeof item === "string") texts.push(item);
-    else tokens += Array.isArray(item) ? item.length : 1;
+  for (const item of input) {
+    if (typeof item === "string") {
+      texts.push(item);
+    } else {
+      tokens += Array.isArray(item) ? item.length : 1;
+    }
+  }
   return { texts, tokens };
 }

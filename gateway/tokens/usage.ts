@@ -43,7 +43,9 @@ export function askedTiers(
   { provider, defaults }: PricedDeployment,
 ): readonly string[] {
   // Gemini's compatible endpoint and Ollama have none: the field is left out or ignored.
-  if (provider === "gemini" || provider === "ollama") return [];
+  if (provider === "gemini" || provider === "ollama") {
+    return [];
+  }
   return tiersIn({ ...defaults, ...body });
 }
 

@@ -23,8 +23,9 @@ const PADDING = 0x3d;
 const ALPHABET =
   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const SIX_BITS = new Uint8Array(128);
-for (let value = 0; value < ALPHABET.length; value++)
+for (let value = 0; value < ALPHABET.length; value++) {
   SIX_BITS[ALPHABET.charCodeAt(value)] = value;
+}
 
 /** Reads the vocabulary that `gpt-tokenizer` brings for an encoding: a line for each token, `<base64> <rank>`, in order. */
 export async function readVocabulary(encoding: string): Promise<Vocabulary> {
@@ -34,38 +35,54 @@ export async function readVocabulary(encoding: string): Promise<Vocabulary> {
     ),
   );
   let tokens = 0;
-  for (const byte of file) if (byte === NEWLINE) tokens++;
-  if (file.at(-1) !== NEWLINE) tokens++;
+  for (const byte of file) {
+    if (byte === NEWLINE) {
+      tokens++;
+    }
+  }
+  if (file.at(-1) !== NEWLINE) {
+    tokens++;
+  }
 
   /** Pairs of a second hash and a rank + 1; the next free pair where another token has it. At most half full. */
   const slots = new Int32Array(2 * 2 ** Math.ceil(Math.log2(tokens * 2)));
   const token = new Uint8Array(LONGEST);
   let at = 0;
   for (let rank = 0; rank < tokens; rank++) {
-    if (rank % AT_ONCE === 0) await nextTurn();
+    if (rank % AT_ONCE === 0) {
+      await nextTurn();
+    }
     let bits = 0;
     let held = 0;
     let length = 0;
     for (; file[at] !== SPACE; at++) {
       const character = file[at] ?? PADDING;
-      if (character === PADDING) continue;
+      if (character === PADDING) {
+        continue;
+      }
       bits = (bits << 6) | (SIX_BITS[character] ?? 0);
       held += 6;
-      if (held < 8) continue;
+      if (held < 8) {
+        continue;
+      }
       held -= 8;
       token[length++] = bits >> held;
     }
     let written = 0;
-    for (at++; at < file.length && file[at] !== NEWLINE; at++)
+    for (at++; at < file.length && file[at] !== NEWLINE; at++) {
       written = written * 10 + (file[at] ?? ZERO) - ZERO;
+    }
     at++;
-    if (written !== rank || length > LONGEST)
+    if (written !== rank || length > LONGEST) {
       throw new Error(`The vocabulary ${encoding} is damaged at ${rank}.`);
+    }
     const second = secondHash(token, 0, length);
     let slot = slotOf(token, 0, length, slots.length);
-    for (; slots[slot + 1] !== 0; slot = (slot + 2) % slots.length)
-      if (slots[slot] === second)
+    for (; slots[slot + 1] !== 0; slot = (slot + 2) % slots.length) {
+      if (slots[slot] === second) {
         throw new Error(`Two tokens of ${encoding} have the same hashes.`);
+      }
+    }
     slots[slot] = second;
     slots[slot + 1] = rank + 1;
   }
@@ -76,7 +93,9 @@ export async function readVocabulary(encoding: string): Promise<Vocabulary> {
       let slot = slotOf(bytes, start, end, slots.length);
       for (;;) {
         const rank = (slots[slot + 1] ?? 0) - 1;
-        if (rank < 0 || slots[slot] === second) return rank;
+        if (rank < 0 || slots[slot] === second) {
+          return rank;
+        }
         slot = (slot + 2) % slots.length;
       }
     },
@@ -91,8 +110,9 @@ function slotOf(
   slots: number,
 ): number {
   let hash = 0x811c9dc5;
-  for (let at = start; at < end; at++)
+  for (let at = start; at < end; at++) {
     hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
+  }
   return ((hash ^ (hash >>> 15)) << 1) & (slots - 1);
 }
 

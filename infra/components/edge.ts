@@ -92,7 +92,9 @@ function certificateFiles({
   certificate = "",
   key = "",
 }: EdgeArgs): readonly UploadedFile[] {
-  if (https.tls !== "files") return [];
+  if (https.tls !== "files") {
+    return [];
+  }
   return [
     {
       path: "/run/hearth/edge.crt",

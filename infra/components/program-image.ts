@@ -19,12 +19,16 @@ export function programImage(
   host: Host,
   parent: Resource,
 ): docker.RemoteImage {
-  if (typeof source === "string") return pullImage(name, source, host, parent);
+  if (typeof source === "string") {
+    return pullImage(name, source, host, parent);
+  }
   const tag = `hearth/${source.image}:${source.hash}`;
   const build = new ResourceHook(`build-${name}`, async () => {
     // The hash is of the whole content only where the base, which is in it by its name, is one image for ever.
     const { base } = source;
-    if (base.includes("@sha256:") && (await hasImage(host.engine, tag))) return;
+    if (base.includes("@sha256:") && (await hasImage(host.engine, tag))) {
+      return;
+    }
     await buildImage(host.engine, tag, source.assemble());
   });
   // By then the image is there, and what is there is not pulled.

@@ -87,8 +87,9 @@ export class Supervisor extends pulumi.ComponentResource {
     const volumes = [
       keepVolume(`${name}-history`, "supervisor", args.host, this),
     ];
-    if (args.backups === "volume")
+    if (args.backups === "volume") {
       volumes.push(keepVolume(`${name}-backups`, "backups", args.host, this));
+    }
     const image = programImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,

@@ -110,7 +110,9 @@ function documentationOf(setting: Setting): string {
 
 function valueOf(setting: Setting): unknown {
   const example = exampleOf(setting);
-  if (isList(setting)) return defaultOf(setting) ?? [example];
+  if (isList(setting)) {
+    return defaultOf(setting) ?? [example];
+  }
   return /^\d+$/.test(example ?? "") ? Number(example) : example;
 }
 
@@ -120,8 +122,11 @@ function comment(text: string): readonly string[] {
   // A command in backquotes stays on one line.
   for (const [word] of text.matchAll(/`[^`]*`\S*|\S+/g)) {
     const line = `${lines.at(-1) ?? "#"} ${word}`;
-    if (lines.length > 0 && line.length > WIDTH) lines.push(`# ${word}`);
-    else lines.splice(-1, 1, line);
+    if (lines.length > 0 && line.length > WIDTH) {
+      lines.push(`# ${word}`);
+    } else {
+      lines.splice(-1, 1, line);
+    }
   }
   return lines;
 }

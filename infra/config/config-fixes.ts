@@ -14,8 +14,9 @@ import { secretFields } from "./config-schema.ts";
 export function fixCommand(path: readonly string[]): string {
   const [top = ""] = path;
   const setting = settingAt([top]);
-  if (setting !== undefined && secretFields.includes(top))
+  if (setting !== undefined && secretFields.includes(top)) {
     return secretCommand(setting, path);
+  }
   const example = exampleAt(path);
   // A list is set element by element.
   const target = isListAt(path) ? [...path, "0"] : path;
@@ -49,7 +50,9 @@ export function removeCommand(path: readonly string[]): string {
 function exampleAt(path: readonly string[]): string {
   const setting = settingAt(path);
   const example = setting && exampleOf(setting);
-  if (example !== undefined) return example;
+  if (example !== undefined) {
+    return example;
+  }
   return path.length > 1 ? exampleAt(path.slice(0, -1)) : "VALUE";
 }
 
@@ -85,7 +88,7 @@ function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...from].entries()) {
     const next = [i + 1];
-    for (const [j, other] of [...to].entries())
+    for (const [j, other] of [...to].entries()) {
       next.push(
         Math.min(
           (row[j + 1] ?? 0) + 1,
@@ -93,6 +96,7 @@ function distance(from: string, to: string): number {
           (row[j] ?? 0) + (letter === other ? 0 : 1),
         ),
       );
+    }
     row = next;
   }
   return row[to.length] ?? 0;

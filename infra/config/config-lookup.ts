@@ -14,8 +14,12 @@ export function settingAt(path: readonly string[]): Setting | undefined {
 
 function partOf(group: Setting, step: string): Setting | undefined {
   const { bare } = withoutWrappers(group);
-  if (bare instanceof z.ZodObject) return partsOf(bare)[step];
-  if (bare instanceof z.ZodArray) return bare.element;
+  if (bare instanceof z.ZodObject) {
+    return partsOf(bare)[step];
+  }
+  if (bare instanceof z.ZodArray) {
+    return bare.element;
+  }
   return bare instanceof z.ZodRecord ? bare.valueType : undefined;
 }
 

@@ -49,12 +49,16 @@ export function readConfig(raw: RawConfig): ConfigResult {
   const errors = parsed.success
     ? []
     : parsed.error.issues.flatMap((issue) => describeIssue(issue, values));
-  for (const key of secretFields)
-    if (key in values && !raw.isSecret(key))
+  for (const key of secretFields) {
+    if (key in values && !raw.isSecret(key)) {
       errors.push(
         `hearth:${key} is stored in clear; change it, then encrypt it: ${fixCommand([key])}`,
       );
-  if (parsed.success) errors.push(...crossCheck(parsed.data));
+    }
+  }
+  if (parsed.success) {
+    errors.push(...crossCheck(parsed.data));
+  }
   return parsed.success && errors.length === 0
     ? { ok: true, config: parsed.data }
     : { ok: false, errors };
@@ -83,8 +87,13 @@ export function readHostSettings(
 /** What `pulumi config set --path` made is JSON; a plain value is the text itself. */
 function fromText(key: string, text: string): unknown {
   const setting = settingAt([key]);
-  if (setting === undefined || !isStructured(setting) || !/^\s*[[{]/.test(text))
+  if (
+    setting === undefined ||
+    !isStructured(setting) ||
+    !/^\s*[[{]/.test(text)
+  ) {
     return text;
+  }
   try {
     return JSON.parse(text);
   } catch {
@@ -97,23 +106,30 @@ function describeIssue(
   values: Readonly<Record<string, unknown>>,
 ): string[] {
   const path = issue.path.map(String);
-  if (issue.code === "unrecognized_keys")
+  if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
       const full = [...path, key];
       const near = nearestName(key, knownKeys(path));
       return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: ${removeCommand(full)}`;
     });
-  if (issue.code === "invalid_key")
+  }
+  if (issue.code === "invalid_key") {
     return [sentence(path, issue.issues[0]?.message ?? issue.message)];
+  }
   const missing = valueAt(values, path) === undefined;
   // Of a whole group that is missing, what must be set.
-  if (missing)
+  if (missing) {
     return requiredWithin(path).map((each) => sentence(each, "is missing"));
+  }
   // A value cannot be set below a word that stands in its place.
-  if (issue.code === "invalid_type" && /^(object|record)$/.test(issue.expected))
+  if (
+    issue.code === "invalid_type" &&
+    /^(object|record)$/.test(issue.expected)
+  ) {
     return [
       `hearth:${path.join(".")} must be a group of settings: ${removeCommand(path)}`,
     ];
+  }
   return [sentence(path, issue.message)];
 }
 
@@ -140,73 +156,91 @@ function knownKeys(path: readonly string[]): readonly string[] {
 function crossCheck(config: HearthConfig): readonly string[] {
   const errors: string[] = [];
   const { hosts, edge, images } = config;
-  if (hosts.a.docker === hosts.b.docker)
+  if (hosts.a.docker === hosts.b.docker) {
     errors.push(
       sentence(["hosts", "b", "docker"], "is the same engine as host A's"),
     );
-  if (hosts.a.address === hosts.b.address)
+  }
+  if (hosts.a.address === hosts.b.address) {
     errors.push(
       sentence(["hosts", "b", "address"], "is the same address as host A's"),
     );
-  for (const name of ["a", "b"] as const)
-    for (const [index, address] of hosts[name].publish.entries())
-      if (!isPrivate(address) && !servesHttps(config))
+  }
+  for (const name of ["a", "b"] as const) {
+    for (const [index, address] of hosts[name].publish.entries()) {
+      if (!isPrivate(address) && !servesHttps(config)) {
         errors.push(
           sentence(
             ["hosts", name, "publish", String(index)],
             `is ${address}, a public address: only https is served there, and edge.hostname is not set`,
           ),
         );
-  for (const [name, reference] of Object.entries(images))
+      }
+    }
+  }
+  for (const [name, reference] of Object.entries(images)) {
     if (
       reference !== undefined &&
       !reference.includes("@sha256:") &&
       config.imagesWithoutDigest === "refuse"
-    )
+    ) {
       errors.push(
         sentence(
           ["images", name],
           `is ${reference}, which has no digest and may be another image tomorrow (images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow)`,
         ),
       );
+    }
+  }
   if (
     config.masterKeyPrevious !== undefined &&
     config.masterKeyPreviousUntil === undefined
-  )
+  ) {
     errors.push(
       sentence(
         ["masterKeyPreviousUntil"],
         "is missing, and a previous master key is never accepted for ever",
       ),
     );
-  if (edge.tls !== "none" && !servesHttps(config))
+  }
+  if (edge.tls !== "none" && !servesHttps(config)) {
     errors.push(
       sentence(["edge", "hostname"], `is missing, edge.tls is ${edge.tls}`),
     );
-  if (edge.tls === "none" && servesHttps(config))
+  }
+  if (edge.tls === "none" && servesHttps(config)) {
     errors.push(
       sentence(
         ["edge", "tls"],
         "is none although a host name is given, which is served with a certificate",
       ),
     );
-  if (edge.hostname !== undefined && edge.hostname === edge.notesHostname)
+  }
+  if (edge.hostname !== undefined && edge.hostname === edge.notesHostname) {
     errors.push(
       sentence(
         ["edge", "notesHostname"],
         "is the gateway's host name; the notes need one of their own",
       ),
     );
-  if (edge.tls === "acme" && edge.email === undefined)
+  }
+  if (edge.tls === "acme" && edge.email === undefined) {
     errors.push(sentence(["edge", "email"], "is missing, edge.tls is acme"));
-  if (edge.tls === "files")
-    for (const key of ["edgeCertificate", "edgeKey"] as const)
-      if (config[key] === undefined)
+  }
+  if (edge.tls === "files") {
+    for (const key of ["edgeCertificate", "edgeKey"] as const) {
+      if (config[key] === undefined) {
         errors.push(sentence([key], "is missing, edge.tls is files"));
-  if (config.offsiteTarget !== undefined)
-    for (const key of ["offsiteIdentity", "offsiteRcloneConfig"] as const)
-      if (config[key] === undefined)
+      }
+    }
+  }
+  if (config.offsiteTarget !== undefined) {
+    for (const key of ["offsiteIdentity", "offsiteRcloneConfig"] as const) {
+      if (config[key] === undefined) {
         errors.push(sentence([key], "is missing, offsiteTarget is set"));
+      }
+    }
+  }
   return errors;
 }
 

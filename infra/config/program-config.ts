@@ -50,7 +50,9 @@ export function readStackConfig(): ProgramConfig {
   const errors = result.ok
     ? [...otherPostgres(result.config), ...unusableFiles(result.config)]
     : result.errors;
-  if (!result.ok || errors.length > 0) throw new ConfigRefused(errors);
+  if (!result.ok || errors.length > 0) {
+    throw new ConfigRefused(errors);
+  }
   return keepSecrets(result.config);
 }
 
@@ -59,7 +61,9 @@ function keepSecrets(config: HearthConfig): ProgramConfig {
   const settings = new Config(NAMESPACE);
   const kept = secretFields.flatMap((key) => {
     const value = config[key as SecretField];
-    if (value === undefined) return [];
+    if (value === undefined) {
+      return [];
+    }
     return [
       [
         key,
@@ -110,7 +114,9 @@ function unusableFiles(config: HearthConfig): readonly string[] {
 }
 
 function postgresAtFrom(text: string | undefined): RawConfig["values"] {
-  if (text === undefined) return {};
+  if (text === undefined) {
+    return {};
+  }
   const [, host = "", port = ""] = /^(.*):([^:]*)$/.exec(text) ?? [];
   return { postgresAt: JSON.stringify({ host, port }) };
 }

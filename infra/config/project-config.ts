@@ -18,10 +18,12 @@ export function projectConfig(): Readonly<Record<string, unknown>> {
     ([name, setting]): readonly (readonly [string, Declaration])[] => {
       const value = defaultOf(setting);
       const { description = "" } = metaOf(setting);
-      if (typeof value === "string")
+      if (typeof value === "string") {
         return [[name, { type: "string", default: value, description }]];
-      if (typeof value === "number")
+      }
+      if (typeof value === "number") {
         return [[name, { type: "integer", default: value, description }]];
+      }
       return [];
     },
   );

@@ -13,8 +13,9 @@ import { readState, ROLE_TYPE } from "./state.ts";
 /** With a state that knows login roles the rotation itself goes on; with a lost one it is for them that it needs `adopt`. */
 export async function refuseWhileRotating(session: Session): Promise<void> {
   const { rotation } = await readSettings(session);
-  if (rotation !== undefined && (await rolesInState(session)).length > 0)
+  if (rotation !== undefined && (await rolesInState(session)).length > 0) {
     await refuseHalfRotation(session);
+  }
 }
 
 /**
@@ -49,11 +50,12 @@ export async function adopt(session: Session): Promise<void> {
   await bringUp(session, lookFirst);
   await removeSettings(session, ["importRoles"]);
   // The other role of a rotation that was under way: no gateway logs in as it any more.
-  if (config.rotation === undefined)
+  if (config.rotation === undefined) {
     for (const role of strange) {
       await removeLeftoverRole(engine, role);
       say(`Dropped ${role}, which nothing uses.`);
     }
+  }
 }
 
 /** All but the superuser: ours, and an operator's own. */

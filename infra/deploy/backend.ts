@@ -4,7 +4,8 @@
  * EOF"). Nothing here asks for what they hold. Source: gocloud.dev/blob/fileblob
  */
 export function withoutSidecars(backendUrl: string): string {
-  if (!backendUrl.startsWith("file://") || /[?&]metadata=/.test(backendUrl))
+  if (!backendUrl.startsWith("file://") || /[?&]metadata=/.test(backendUrl)) {
     return backendUrl;
+  }
   return `${backendUrl}${backendUrl.includes("?") ? "&" : "?"}metadata=skip`;
 }

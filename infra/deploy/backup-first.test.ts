@@ -61,7 +61,9 @@ const onHost = (containers: string) => write("containers", containers);
 
 function ran(): readonly string[] {
   const file = join(directory, "ran");
-  if (!existsSync(file)) return [];
+  if (!existsSync(file)) {
+    return [];
+  }
   return readFileSync(file, "utf8").trim().split("\n");
 }
 

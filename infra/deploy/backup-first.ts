@@ -22,27 +22,33 @@ export async function backUpFirst(
   without: HostName | undefined,
 ): Promise<void> {
   // Mistakes in the configuration are the program's to tell; without Postgres' host no gateway can migrate.
-  if (hosts === null || hosts.placement.postgres === without) return;
+  if (hosts === null || hosts.placement.postgres === without) {
+    return;
+  }
   const host = hosts.placement.postgres;
   const engine = engines[host];
   const name = `host ${host.toUpperCase()}`;
   const view = await lookAt(engine);
-  if (view === null)
+  if (view === null) {
     throw new Error(
       `${name}: Docker does not answer, so it is unknown whether the database must be backed up first; nothing was changed: see that \`${typedDocker(engine, "ps")}\` works, or leave that host out with --without ${host}.`,
     );
+  }
   const postgres = view.containers.find(
     (each) => each.name === containerName(engine, "postgres"),
   );
   if (postgres === undefined || !postgres.status.startsWith("Up")) {
-    if (view.volumes.includes(volumeName(engine, "postgres")))
+    if (view.volumes.includes(volumeName(engine, "postgres"))) {
       say(
         `Postgres does not run on ${name}, so its data cannot be backed up before this run.`,
       );
+    }
     return;
   }
   const missing = await missingMigrations(engine);
-  if (missing.length === 0) return;
+  if (missing.length === 0) {
+    return;
+  }
   say(
     `The gateways will migrate the database (${missing.join(", ")}); backing up Postgres and the notes first …`,
   );
@@ -51,7 +57,9 @@ export async function backUpFirst(
 
 /** Backs up Postgres and the notes now. Throws one sentence; nothing was changed then. */
 export async function backUp(engine: StackEngine): Promise<void> {
-  for (const job of JOBS) await runJob(engine, job);
+  for (const job of JOBS) {
+    await runJob(engine, job);
+  }
 }
 
 /** For psql: the names of the migrations that a database has, none of one without tables. */
@@ -65,15 +73,19 @@ SELECT name FROM public.migrations;
 async function missingMigrations(
   engine: StackEngine,
 ): Promise<readonly string[]> {
-  const said = await askPostgres(engine, APPLIED_NAMES, ANSWERS_WITHIN_MS).catch(
-    (error: unknown) => {
-      throw new Error(
-        `Postgres does not say which migrations it has (${lastLine(error)}); nothing was changed: \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\` shows more; or accept to be without a backup with --no-backup.`,
-      );
-    },
-  );
+  const said = await askPostgres(
+    engine,
+    APPLIED_NAMES,
+    ANSWERS_WITHIN_MS,
+  ).catch((error: unknown) => {
+    throw new Error(
+      `Postgres does not say which migrations it has (${lastLine(error)}); nothing was changed: \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\` shows more; or accept to be without a backup with --no-backup.`,
+    );
+  });
   const applied = new Set(said.split(/\s+/).filter((word) => word !== ""));
-  if (applied.size === 0) return [];
+  if (applied.size === 0) {
+    return [];
+  }
   return readdirSync(inProject("gateway/database/migrations"))
     .filter((file) => file.endsWith(".sql"))
     .map((file) => file.slice(0, -".sql".length))

@@ -21,8 +21,9 @@ export async function bringUp(
   await followPlacement(session, state);
   await dropPendingCreates(session, state);
   // With a look at everything the engine finds them itself.
-  if (options.refresh !== true)
+  if (options.refresh !== true) {
     await forgetRemoved(session, options.exclude, state);
+  }
   const { summary } = await session.stack.up({
     ...session.options,
     ...options,

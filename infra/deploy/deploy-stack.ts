@@ -64,7 +64,9 @@ export interface FailedResource {
 /** The failed container's name and host: the plugin's error has neither, and no log line. */
 export function failedResource(event: EngineEvent): FailedResource | null {
   const metadata = event.resOpFailedEvent?.metadata;
-  if (metadata === undefined) return null;
+  if (metadata === undefined) {
+    return null;
+  }
   const inputs = metadata.new?.inputs as
     { readonly name?: unknown } | undefined;
   const isContainer = metadata.type === "docker:index/container:Container";

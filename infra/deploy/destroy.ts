@@ -43,12 +43,15 @@ export async function destroy(
   await dropPendingCreates(session);
   await renewProviders(session);
   // First: a network is not deleted while a container is on it.
-  for (const { host, name } of unknown)
+  for (const { host, name } of unknown) {
     await removeLeftover(engines[host], name);
+  }
   await stack.destroy({ ...options, excludeProtected: true });
-  for (const engine of [engines.a, engines.b])
-    for (const network of [networkName(engine), socketNetworkName(engine)])
+  for (const engine of [engines.a, engines.b]) {
+    for (const network of [networkName(engine), socketNetworkName(engine)]) {
       await removeLeftoverNetwork(engine, network, { withContainers: true });
+    }
+  }
 }
 
 export async function keptVolumes({

@@ -43,13 +43,14 @@ export function findDisagreements({
   postgresOn,
 }: Seen): Finding[] {
   const unknown = containersOn(hosts);
-  if (knowsNothing(state) && unknown.length > 0)
+  if (knowsNothing(state) && unknown.length > 0) {
     return [
       {
         what: `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)})`,
         mend: `give the command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost: ${RUN}adopt`,
       },
     ];
+  }
   const live = state.resources.filter((resource) => resource.delete !== true);
   const of = (type: string) => live.filter((each) => each.type === type);
   return [
@@ -90,35 +91,39 @@ function known(
     const name = String(resource.inputs?.["name"]);
     const what = `host ${host.toUpperCase()}: ${name}`;
     const there = view.containers.find(({ id }) => id === resource.id);
-    if (there === undefined)
+    if (there === undefined) {
       return [
         {
           what: `${what} is in the state and not on the host`,
           mend: `${RUN}up --refresh`,
         },
       ];
+    }
     // What ends again and again, or runs and is sick, is as the state has it: an `up` changes nothing.
-    if (there.status.startsWith("Restarting"))
+    if (there.status.startsWith("Restarting")) {
       return [
         {
           what: `${what} ends again and again (${there.status})`,
           mend: `${typed(`logs --tail 50 ${name}`)} says why; fix that and run ${RUN}up, or roll back`,
         },
       ];
-    if (there.status.includes("(unhealthy)"))
+    }
+    if (there.status.includes("(unhealthy)")) {
       return [
         {
           what: `${what} is unhealthy`,
           mend: `${typed(`logs --tail 50 ${name}`)} says why; ${typed(`restart ${name}`)} restarts it`,
         },
       ];
-    if (!there.status.startsWith("Up"))
+    }
+    if (!there.status.startsWith("Up")) {
       return [
         {
           what: `${what} does not run (${there.status})`,
           mend: `${RUN}up --refresh`,
         },
       ];
+    }
     return [];
   });
 }
@@ -159,7 +164,7 @@ function disagreeingRoles(
   engine: StackEngine,
 ): Finding[] {
   const postgres = containerName(engine, "postgres");
-  if (there === null)
+  if (there === null) {
     return known.length === 0
       ? []
       : [
@@ -168,6 +173,7 @@ function disagreeingRoles(
             mend: `when ${postgres} does not run: ${RUN}up --refresh; else \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` says why`,
           },
         ];
+  }
   const names = known.map(({ id }) => id ?? "");
   return [
     ...names
@@ -176,11 +182,11 @@ function disagreeingRoles(
         what: `Postgres does not know the role ${name}, which is in the state`,
         mend: `${RUN}up --refresh`,
       })),
-    ...LOGIN_ROLE_NAMES
-      .filter((name) => there.includes(name) && !names.includes(name))
-      .map((name) => ({
-        what: `Postgres knows the role ${name}, which is not in the state`,
-        mend: `${RUN}adopt`,
-      })),
+    ...LOGIN_ROLE_NAMES.filter(
+      (name) => there.includes(name) && !names.includes(name),
+    ).map((name) => ({
+      what: `Postgres knows the role ${name}, which is not in the state`,
+      mend: `${RUN}adopt`,
+    })),
   ];
 }

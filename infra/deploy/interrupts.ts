@@ -13,7 +13,9 @@ export function onInterrupts(
   let last: number | undefined;
   source.on("SIGINT", () => {
     const at = now();
-    if (last !== undefined && at - last < SAME_MS) return;
+    if (last !== undefined && at - last < SAME_MS) {
+      return;
+    }
     const tell = last === undefined ? first : second;
     last = at;
     tell();

@@ -15,7 +15,9 @@ export interface Lock {
 /** The stack's lock; null when there is none, or when the state is kept where locks cannot be looked at. */
 export async function readLock({ stack }: Session): Promise<Lock | null> {
   const { url } = await stack.workspace.whoAmI();
-  if (url?.startsWith("file://") !== true) return null;
+  if (url?.startsWith("file://") !== true) {
+    return null;
+  }
   const directory = join(
     resolve(
       stack.workspace.workDir,
@@ -31,7 +33,9 @@ export async function readLock({ stack }: Session): Promise<Lock | null> {
     return null;
   }
   const [file] = files;
-  if (file === undefined) return null;
+  if (file === undefined) {
+    return null;
+  }
   const lock = JSON.parse(readFileSync(join(directory, file), "utf8")) as Omit<
     Lock,
     "dead"

@@ -35,7 +35,9 @@ async function main(): Promise<number> {
   const session = await openSession(stack, say, {
     onEvent: (event: EngineEvent): void => {
       const resource = failedResource(event);
-      if (resource !== null) failed.push(resource);
+      if (resource !== null) {
+        failed.push(resource);
+      }
     },
     onOutput: (text: string) => void process.stdout.write(text),
     color: process.stdout.isTTY ? "always" : "never",
@@ -43,10 +45,13 @@ async function main(): Promise<number> {
   let tunnel: Tunnel | null = null;
   try {
     const [verb] = positionals;
-    if (verb !== "doctor" && verb !== "cancel") letEngineStop(say);
+    if (verb !== "doctor" && verb !== "cancel") {
+      letEngineStop(say);
+    }
     // Neither needs Postgres, and both must work when nothing else does.
-    if (verb !== "cancel" && verb !== "doctor")
+    if (verb !== "cancel" && verb !== "doctor") {
       tunnel = await reachPostgres(session, hostFlag(values.without));
+    }
     return await runVerb(session, positionals, values);
   } catch (error) {
     if (error instanceof NotUnderstood) {
@@ -54,11 +59,13 @@ async function main(): Promise<number> {
       return 2;
     }
     process.stderr.write(`hearth: ${reasonOf(error)}\n`);
-    for (const { container, host } of failed)
-      if (container !== null && host !== null)
+    for (const { container, host } of failed) {
+      if (container !== null && host !== null) {
         process.stderr.write(
           `\nThe last that ${container} on host ${host.toUpperCase()} said:\n${await lastLines(session.engines[host], container)}\n`,
         );
+      }
+    }
     return 1;
   } finally {
     await tunnel?.close();
@@ -104,16 +111,22 @@ function readArguments() {
 async function askForPassphrase(): Promise<void> {
   const { PULUMI_CONFIG_PASSPHRASE, PULUMI_CONFIG_PASSPHRASE_FILE } =
     process.env;
-  if ((PULUMI_CONFIG_PASSPHRASE ?? PULUMI_CONFIG_PASSPHRASE_FILE) !== undefined)
+  if (
+    (PULUMI_CONFIG_PASSPHRASE ?? PULUMI_CONFIG_PASSPHRASE_FILE) !== undefined
+  ) {
     return;
-  if (!process.stdin.isTTY)
+  }
+  if (!process.stdin.isTTY) {
     throw new Error(
       "the passphrase of the stack's secrets is not known: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
     );
+  }
   const answer = await password({
     message: "Passphrase of the stack's secrets",
   });
-  if (isCancel(answer)) throw new Error("stopped; nothing was changed.");
+  if (isCancel(answer)) {
+    throw new Error("stopped; nothing was changed.");
+  }
   process.env["PULUMI_CONFIG_PASSPHRASE"] = answer;
 }
 

@@ -62,7 +62,9 @@ test.each([
       ...Object.keys(mistakes).filter(
         (key) => !["placement", "memory", "edge"].includes(key),
       ),
-      ...["placement.redis", "memory.gateway", "edge.tls"],
+      "placement.redis",
+      "memory.gateway",
+      "edge.tls",
     ].toSorted(),
   );
 });

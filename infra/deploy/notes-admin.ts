@@ -44,8 +44,9 @@ export async function setNotesAdminPassword(
     ],
     JSON.stringify({ passwords: [previous, wanted], wanted }),
   );
-  if (said.trim() !== "200")
+  if (said.trim() !== "200") {
     throw new Error(
       `the notes server did not take its new admin password (it answered ${said.trim()}): see \`${typedDocker(engine, `logs ${containerName(engine, "couchdb")}`)}\`, then run the same command again.`,
     );
+  }
 }

@@ -33,11 +33,14 @@ export async function followPlacement(
 ): Promise<void> {
   const { stack, say } = session;
   const left = await readMoved(session, state);
-  if (left.length === 0) return;
-  for (const { resource, host } of left)
+  if (left.length === 0) {
+    return;
+  }
+  for (const { resource, host } of left) {
     say(
       `host ${host.toUpperCase()}: ${String(resource.inputs?.["name"])} stays there, and is no part of the stack any more`,
     );
+  }
   const gone = new Set(left.map(({ resource }) => resource.urn));
   await changeState(stack, ({ resources = [] }) => ({
     resources: resources.filter(({ urn }) => !gone.has(urn)),
@@ -50,13 +53,17 @@ async function readMoved(
   state?: State,
 ): Promise<readonly LeftBehind[]> {
   // Mistakes in the configuration are the program's to tell.
-  if (hosts === null) return [];
+  if (hosts === null) {
+    return [];
+  }
   const left = leftBehind(state ?? (await readState(stack)), hosts.placement);
-  for (const { service, resource, host } of left)
-    if (resource.type === CONTAINER_TYPE)
+  for (const { service, resource, host } of left) {
+    if (resource.type === CONTAINER_TYPE) {
       throw new Error(
         `hearth:placement.${service} says host ${hosts.placement[service].toUpperCase()}, and ${service} with its data is on host ${host.toUpperCase()}; nothing was touched: set it back (npx pulumi config set --path hearth:placement.${service} ${host}); to move it, then \`npm run deploy -- destroy\`, copy the data and set it again (docs/deploy.md, "Move a service").`,
       );
+    }
+  }
   return left;
 }
 

@@ -29,9 +29,11 @@ export async function makeReadOnly(engine: StackEngine): Promise<void> {
 SELECT pg_reload_conf();`,
   );
   const deadline = Date.now() + RELOADED_WITHIN_MS;
-  while (!(await isReadOnly(engine)))
-    if (Date.now() > deadline)
+  while (!(await isReadOnly(engine))) {
+    if (Date.now() > deadline) {
       throw new Error("Postgres does not become read-only");
+    }
+  }
   // Transactions that began before would still write.
   await askPostgres(
     engine,
@@ -118,8 +120,13 @@ export function inPostgres(
   return dockerAt(
     engine,
     [
-      ...["exec", "--user", "root", containerName(engine, "postgres")],
-      ...["bash", "-c", script],
+      "exec",
+      "--user",
+      "root",
+      containerName(engine, "postgres"),
+      "bash",
+      "-c",
+      script,
     ],
     "",
     withinMs,
@@ -136,18 +143,36 @@ function buildNextArgs(
 ): readonly string[] {
   const memory = `${memoryMiB}m`;
   return [
-    ...["run", "--detach", "--name", nextName(engine)],
-    ...["--network", networkName(engine)],
-    ...["--memory", memory, "--memory-swap", memory, "--shm-size", "256m"],
-    ...["--security-opt", "no-new-privileges", "--cap-drop", "ALL"],
+    "run",
+    "--detach",
+    "--name",
+    nextName(engine),
+    "--network",
+    networkName(engine),
+    "--memory",
+    memory,
+    "--memory-swap",
+    memory,
+    "--shm-size",
+    "256m",
+    "--security-opt",
+    "no-new-privileges",
+    "--cap-drop",
+    "ALL",
     ...["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"].flatMap(
       (capability) => ["--cap-add", capability],
     ),
-    ...["--volume", `${volumeName(engine, "postgres")}:${DATA_ROOT}`],
-    ...["--env", `PGDATA=${DATA_ROOT}/${making(major)}/docker`],
+    "--volume",
+    `${volumeName(engine, "postgres")}:${DATA_ROOT}`,
+    "--env",
+    `PGDATA=${DATA_ROOT}/${making(major)}/docker`,
     // The image wants one. It ends with the copy, which brings the stack's own.
-    ...["--env", `POSTGRES_PASSWORD=${randomBytes(24).toString("base64url")}`],
-    ...[image, "postgres", "-c", "listen_addresses="],
+    "--env",
+    `POSTGRES_PASSWORD=${randomBytes(24).toString("base64url")}`,
+    image,
+    "postgres",
+    "-c",
+    "listen_addresses=",
   ];
 }
 

@@ -23,19 +23,26 @@ export async function needSameMajor(
 ): Promise<void> {
   const { hosts, engines } = session;
   // Mistakes in the configuration are the program's to tell.
-  if (hosts === null || hosts.placement.postgres === without) return;
+  if (hosts === null || hosts.placement.postgres === without) {
+    return;
+  }
   const engine = engines[hosts.placement.postgres];
   const view = await lookAt(engine);
-  if (view === null || !view.volumes.includes(volumeName(engine, "postgres")))
+  if (view === null || !view.volumes.includes(volumeName(engine, "postgres"))) {
     return;
+  }
   const image = imageReferenceOf(await readSettings(session), "postgres");
   const wanted = postgresMajorOf(image);
   // An image of the operator's own, whose name does not say.
-  if (wanted === undefined) return;
+  if (wanted === undefined) {
+    return;
+  }
   const found = postgresRuns(engine, view)
     ? await runningMajor(engine)
     : await majorsOf(engine, image);
-  if (found.length === 0 || found.includes(wanted)) return;
+  if (found.length === 0 || found.includes(wanted)) {
+    return;
+  }
   throw new Error(
     `the image ${image.split("@")[0]} has Postgres ${wanted}, and the data is of Postgres ${found.join(" and ")}: with it the database would be empty, so nothing was changed. \`npm run deploy -- upgrade postgres\` copies the data and brings the stack up; or check out the version of Hearth that has Postgres ${found.join(" or ")}.`,
   );
@@ -74,13 +81,17 @@ export async function majorsOf(
   const listed = await dockerAt(
     engine,
     [
-      ...["run", "--rm", "--network", "none", "--entrypoint", "ls"],
-      ...[
-        "--volume",
-        `${volumeName(engine, "postgres")}:/data:ro`,
-        image,
-        "/data",
-      ],
+      "run",
+      "--rm",
+      "--network",
+      "none",
+      "--entrypoint",
+      "ls",
+
+      "--volume",
+      `${volumeName(engine, "postgres")}:/data:ro`,
+      image,
+      "/data",
     ],
     "",
     PULLED_WITHIN_MS,

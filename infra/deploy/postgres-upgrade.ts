@@ -51,15 +51,22 @@ export async function upgradePostgres(
   const { engine, config, current, wanted } = versions;
   const copies =
     current !== undefined && current !== wanted && !(await isCopied(versions));
-  if (current === wanted || copies) await clear(engine);
+  if (current === wanted || copies) {
+    await clear(engine);
+  }
   if (copies && backup) {
     say("Backing up Postgres and the notes …");
     await backUp(engine);
   }
-  if (copies) await needRoom(engine);
+  if (copies) {
+    await needRoom(engine);
+  }
   const started = Date.now();
-  if (copies) await copyOrClear(session, versions, current);
-  else await useVersion(session, versions);
+  if (copies) {
+    await copyOrClear(session, versions, current);
+  } else {
+    await useVersion(session, versions);
+  }
   await startPostgres(session, config);
   say(
     `Postgres ${wanted} is in use${copies ? `; nothing was written for ${Math.ceil((Date.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${COMMAND} --forget-old\`.`,
@@ -76,10 +83,11 @@ export async function upgradePostgres(
 /** Deletes the clusters of other major versions than the one in use. Throws one sentence. */
 export async function forgetOldPostgres(session: Session): Promise<void> {
   const { engine, current, wanted } = await readVersions(session);
-  if (current !== wanted)
+  if (current !== wanted) {
     throw new Error(
       `Postgres ${current} is in use, and the image has Postgres ${wanted}; nothing was deleted: \`${COMMAND}\` first.`,
     );
+  }
   const removed = await inPostgres(
     engine,
     `cd ${DATA_ROOT} && for each in [0-9]*; do [ "$each" = ${current} ] || { echo "$each" && rm -rf -- "$each"; }; done`,
@@ -105,14 +113,16 @@ async function readVersions(session: Session): Promise<Versions> {
   // One that was ended while the container was replaced.
   const goesOn =
     isOf(config, wanted) && (await majorsOf(engine, image)).includes(wanted);
-  if (current === undefined && !goesOn)
+  if (current === undefined && !goesOn) {
     throw new Error(
       `Postgres does not run on host ${host.toUpperCase()}, and its data is read from it; nothing was changed: check out the version of Hearth that it ran with, \`npm run deploy -- up --refresh\`, then run this command again.`,
     );
-  if (Number(wanted) < Number(current))
+  }
+  if (Number(wanted) < Number(current)) {
     throw new Error(
       `the data is of Postgres ${current}, and the image ${image.split("@")[0]} has Postgres ${wanted}, which does not read a copy of it; nothing was changed: check out a version of Hearth with Postgres ${current}, or go back (docs/deploy.md, "Another major version of Postgres").`,
     );
+  }
   return { engine, config, image, current, wanted };
 }
 
@@ -124,18 +134,26 @@ async function majorOfImage(
   const said = await dockerAt(
     engine,
     [
-      ...["run", "--rm", "--network", "none", "--entrypoint", "bash", image],
-      ...["-c", 'postgres --version; echo "$PGDATA"'],
+      "run",
+      "--rm",
+      "--network",
+      "none",
+      "--entrypoint",
+      "bash",
+      image,
+      "-c",
+      'postgres --version; echo "$PGDATA"',
     ],
     "",
     PULLED_WITHIN_MS,
   );
   const [, major = "", data] =
     /\(PostgreSQL\) (\d+)[^\n]*\n(\S*)/.exec(said) ?? [];
-  if (data !== `${DATA_ROOT}/${major}/docker`)
+  if (data !== `${DATA_ROOT}/${major}/docker`) {
     throw new Error(
       `the image ${image.split("@")[0]} keeps its data in ${data ?? "an unknown place"} and not in ${DATA_ROOT}/VERSION/docker, as the official ones since 18 do; nothing was changed: choose another with hearth:images.postgres.`,
     );
+  }
   return major;
 }
 
@@ -157,17 +175,20 @@ async function useVersion(
   session: Session,
   { config, wanted }: Versions,
 ): Promise<void> {
-  if (!isOf(config, wanted))
+  if (!isOf(config, wanted)) {
     await setSetting(session, "postgresVersion", {
       value: wanted,
       secret: false,
     });
+  }
 }
 
 /** Ends what a run that was killed left: the server in use writes again. */
 async function clear(engine: StackEngine): Promise<void> {
   await removeUnfinished(engine);
-  if (await isReadOnly(engine)) await makeWritable(engine);
+  if (await isReadOnly(engine)) {
+    await makeWritable(engine);
+  }
 }
 
 async function copyOrClear(
@@ -206,8 +227,9 @@ async function needRoom(engine: StackEngine): Promise<void> {
   const [, used = "0", available = "0"] =
     /^(\d+)[^]*\s(\d+)\s*$/.exec(said) ?? [];
   const needed = Math.ceil(Number(used) * 1.5) + 256;
-  if (Number(available) < needed)
+  if (Number(available) < needed) {
     throw new Error(
       `the disk of the volume ${volumeName(engine, "postgres")} has ${available} MiB left, and a second cluster needs about ${needed}; nothing was changed: free some, then run the command again.`,
     );
+  }
 }

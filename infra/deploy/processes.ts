@@ -49,10 +49,11 @@ export function findLeftOver(listing: string): readonly LeftOver[] {
 
 /** Ends them by their ids. */
 export function end(processes: readonly LeftOver[]): void {
-  for (const { pid } of processes)
+  for (const { pid } of processes) {
     try {
       process.kill(pid, "SIGTERM");
     } catch {
       // It has ended by itself.
     }
+  }
 }

@@ -18,8 +18,9 @@ export async function renewProviders(
     const address = wanted[nameOf(urn)];
     return address !== undefined && address !== addressIn(inputs ?? {});
   });
-  if (outdated.length > 0)
+  if (outdated.length > 0) {
     await stack.up({ ...options, target: outdated.map(({ urn }) => urn) });
+  }
 }
 
 /** Providers by name, each with where it reaches what it looks after. */

@@ -22,7 +22,9 @@ export function engineDirectory(
 export async function findEngine(): Promise<string | undefined> {
   const directory = engineDirectory();
   const isThere = () => existsSync(join(directory, "bin", "pulumi"));
-  if (!isThere()) await runVersion();
+  if (!isThere()) {
+    await runVersion();
+  }
   return isThere() ? directory : undefined;
 }
 
@@ -35,8 +37,9 @@ async function runVersion(): Promise<void> {
     child.on("error", reject);
     child.on("close", resolve);
   }).catch((error: Error) => error.message);
-  if (code !== 0)
+  if (code !== 0) {
     throw new Error(
       `the command \`pulumi version\` failed (${code}): see above, run npm ci, then the same command again.`,
     );
+  }
 }

@@ -13,16 +13,28 @@ export async function reachPostgres(
   without: HostName | undefined,
 ): Promise<Tunnel | null> {
   // Mistakes in the configuration are the program's to tell.
-  if (hosts === null) return null;
-  const host = hosts.placement.postgres;
-  if (without === host) return null;
-  const { postgresAt } = await readOwnValues(stack);
-  if (postgresAt !== undefined || process.env[POSTGRES_AT_VARIABLE] !== undefined)
+  if (hosts === null) {
     return null;
+  }
+  const host = hosts.placement.postgres;
+  if (without === host) {
+    return null;
+  }
+  const { postgresAt } = await readOwnValues(stack);
+  if (
+    postgresAt !== undefined ||
+    process.env[POSTGRES_AT_VARIABLE] !== undefined
+  ) {
+    return null;
+  }
   const { address } = hosts.hosts[host];
-  if (!engines[host].endpoint.startsWith("ssh://")) return null;
+  if (!engines[host].endpoint.startsWith("ssh://")) {
+    return null;
+  }
   const port = hosts.ports.postgres;
-  if (await isReached(address, port)) return null;
+  if (await isReached(address, port)) {
+    return null;
+  }
   const localPort = tunnelPort(stack.name);
   const tunnel = await openTunnel({
     engine: engines[host],

@@ -13,8 +13,9 @@ import { CONTAINER_TYPE } from "./state.ts";
 const directories: string[] = [];
 afterEach(() => {
   vi.unstubAllEnvs();
-  for (const directory of directories.splice(0))
+  for (const directory of directories.splice(0)) {
     rmSync(directory, { recursive: true });
+  }
 });
 
 /** Two hosts behind an ssh of its own, by what `docker ps` says there; the others do not answer. */

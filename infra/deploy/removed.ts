@@ -35,7 +35,9 @@ export async function forgetRemoved(
       there[host]?.containers.some((container) => container.id === id) ===
       false,
   );
-  if (gone.length === 0) return;
+  if (gone.length === 0) {
+    return;
+  }
   say(
     `Removed by hand: ${gone.map(({ inputs, host }) => `${String(inputs?.["name"])} on host ${host.toUpperCase()}`).join(", ")}.`,
   );

@@ -17,7 +17,9 @@ function withRotation(rotation: Rotation): HearthConfig {
     values: { ...rightConfig, rotation: JSON.stringify(rotation) },
     isSecret: (key) => secretFields.includes(key),
   });
-  if (!read.ok) throw new Error(read.errors.join("\n"));
+  if (!read.ok) {
+    throw new Error(read.errors.join("\n"));
+  }
   return read.config;
 }
 

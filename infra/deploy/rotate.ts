@@ -23,14 +23,18 @@ export async function rotate(
   const { say } = session;
   const config = await readSettings(session);
   const { need, before, after, passing, next } = kinds[kind];
-  if (config.rotation === undefined) await need?.(session, config);
-  else say(`Going on with the rotation of ${kind} that was begun.`);
+  if (config.rotation === undefined) {
+    await need?.(session, config);
+  } else {
+    say(`Going on with the rotation of ${kind} that was begun.`);
+  }
   const rotation =
     begunAs(config, kind, wish.provider?.name) ??
     (await begin(session, config, kind, wish));
   await before?.(session, config, rotation);
-  for (const [key, value] of Object.entries(rotation.settings))
+  for (const [key, value] of Object.entries(rotation.settings)) {
     await changeSetting(session, config, key, value);
+  }
   await bringUp(session);
   await after?.(session, config, rotation);
   await removeSettings(session, [...passing, "rotation"]);
@@ -62,10 +66,11 @@ export async function refuseHalfRotation(
   session: Pick<Session, "stack">,
 ): Promise<void> {
   const begun = rotationIn(await readSettings(session));
-  if (begun !== null)
+  if (begun !== null) {
     throw new Error(
       `a rotation of ${begun.of} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it, and brings the hosts up.`,
     );
+  }
 }
 
 /** The rotation of this kind, and of this provider, that was begun, if any. Throws a sentence when another one was. */
@@ -75,14 +80,17 @@ export function begunAs(
   provider: string | undefined,
 ): Rotation | null {
   const begun = rotationIn(config);
-  if (begun === null) return null;
+  if (begun === null) {
+    return null;
+  }
   const same =
     begun.of === kind &&
     (provider === undefined || `providerKeys.${provider}` in begun.settings);
-  if (!same)
+  if (!same) {
     throw new Error(
       `a rotation of ${nameOf(begun)} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it; then rotate ${provider ?? kind}.`,
     );
+  }
   return begun;
 }
 
@@ -121,7 +129,9 @@ async function changeSetting(
 ): Promise<void> {
   const [top = "", name] = key.split(".");
   const secret = secretFields.includes(top);
-  if (name === undefined) return setSetting(session, key, { value, secret });
+  if (name === undefined) {
+    return setSetting(session, key, { value, secret });
+  }
   const one = { value, secret, path: true };
   // An object that was set as one JSON text has no paths.
   return setSetting(session, key, one).catch(() =>

@@ -90,10 +90,11 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       old: config.redisPassword,
     }),
     need: async ({ engines }, config) => {
-      if (!(await redisSpeaksTls(engines[config.placement.redis])))
+      if (!(await redisSpeaksTls(engines[config.placement.redis]))) {
         throw new Error(
           "Redis was deployed by a version of Hearth without TLS, and this one speaks to it by TLS alone; nothing was changed: `npm run deploy -- up`, then run this command again.",
         );
+      }
     },
     before: ({ engines }, config, { settings, old }) =>
       acceptRedisPasswords(engines[config.placement.redis], [
@@ -139,7 +140,9 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
   },
   provider: {
     begin: (_config, { provider }) => {
-      if (provider === undefined) throw new Error("which provider?");
+      if (provider === undefined) {
+        throw new Error("which provider?");
+      }
       return {
         settings: { [`providerKeys.${provider.name}`]: provider.key },
         old: "",

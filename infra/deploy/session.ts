@@ -56,7 +56,9 @@ export async function readSettings({
     values: valuesOf(own),
     isSecret: (key) => own[key]?.secret === true,
   });
-  if (!read.ok) throw new ConfigRefused(read.errors);
+  if (!read.ok) {
+    throw new ConfigRefused(read.errors);
+  }
   return read.config;
 }
 

@@ -34,7 +34,9 @@ export async function removeSettings(
   { stack }: Pick<Session, "stack">,
   keys: readonly string[],
 ): Promise<void> {
-  for (const key of keys) await stack.removeConfig(`hearth:${key}`);
+  for (const key of keys) {
+    await stack.removeConfig(`hearth:${key}`);
+  }
   forgetSettings(stack);
 }
 
@@ -53,31 +55,38 @@ export async function writeSettings(
   );
   for (const [key, value] of Object.entries(wanted)) {
     const before = known[key];
-    if (before === value) continue;
-    if (before !== undefined && isStructured(before))
+    if (before === value) {
+      continue;
+    }
+    if (before !== undefined && isStructured(before)) {
       await removeSettings(session, [key]);
+    }
     const leaves = leavesOf(key, value);
-    if (secretFields.includes(key))
-      for (const [path, leaf] of leaves)
+    if (secretFields.includes(key)) {
+      for (const [path, leaf] of leaves) {
         await setSetting(session, path, {
           value: leaf,
           secret: true,
           path: path !== key,
         });
-    else
+      }
+    } else {
       await session.stack.setAllConfig(
         Object.fromEntries(
           leaves.map(([path, leaf]) => [`hearth:${path}`, { value: leaf }]),
         ),
         true,
       );
+    }
   }
   forgetSettings(session.stack);
 }
 
 /** The paths and values of a setting; objects and lists come as JSON. */
 function leavesOf(path: string, text: string): readonly [string, string][] {
-  if (!isStructured(text)) return [[path, text]];
+  if (!isStructured(text)) {
+    return [[path, text]];
+  }
   const value = JSON.parse(text) as object;
   return Object.entries(value).flatMap(([step, each]) =>
     leavesOf(
@@ -116,10 +125,11 @@ export async function pulumi(
     child.on("error", reject);
     child.on("close", resolve);
   });
-  if (code !== 0)
+  if (code !== 0) {
     throw new Error(
       complained.trim() ||
         `\`npx pulumi ${args[0]}\` ended with ${code} and said nothing: run it by hand, then the same command again.`,
     );
+  }
   return said;
 }

@@ -70,7 +70,9 @@ export async function dropPendingCreates(
   const names = pending
     .filter(({ type }) => type === "creating")
     .map(({ resource }) => nameOf(resource.urn));
-  if (names.length === 0) return;
+  if (names.length === 0) {
+    return;
+  }
   say(`Half created by an interrupted run, and cleared: ${names.join(", ")}.`);
   await changeState(stack, ({ pending_operations: pending = [] }) => ({
     pending_operations: pending.filter(({ type }) => type !== "creating"),

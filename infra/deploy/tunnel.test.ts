@@ -36,7 +36,9 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.unstubAllEnvs();
-  for (const close of closings.reverse()) await close();
+  for (const close of closings.reverse()) {
+    await close();
+  }
 });
 
 function installSsh(program: string): void {

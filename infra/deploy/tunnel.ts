@@ -49,19 +49,27 @@ export async function openTunnel({
 }: TunnelWish): Promise<Tunnel> {
   const elsewhere =
     "or set hearth:postgresAt to where this machine reaches Postgres.";
-  if ((await knock("127.0.0.1", localPort, REACHABLE_WITHIN_MS)) === "accepted")
+  if (
+    (await knock("127.0.0.1", localPort, REACHABLE_WITHIN_MS)) === "accepted"
+  ) {
     throw new Error(
       `port ${localPort} of this machine, where the ssh tunnel to Postgres is to begin, is taken by another program: end it, ${elsewhere}`,
     );
+  }
   const to = address.includes(":") ? `[${address}]` : address;
   const ssh = sshCommand(engine, [
     "-T",
     // The tunnel ends with this process, not with a shared connection.
-    ...["-o", "ControlPath=none"],
-    ...["-o", "ExitOnForwardFailure=yes"],
-    ...["-L", `127.0.0.1:${localPort}:${to}:${port}`],
+    "-o",
+    "ControlPath=none",
+    "-o",
+    "ExitOnForwardFailure=yes",
+    "-L",
+    `127.0.0.1:${localPort}:${to}:${port}`,
   ]);
-  if (ssh === null) throw new Error(`${engine.endpoint} is not reached by ssh`);
+  if (ssh === null) {
+    throw new Error(`${engine.endpoint} is not reached by ssh`);
+  }
   const [file, ...args] = ssh;
   // cat ends when its input does: when this process is gone, killed too. In a group of its own, as Ctrl-C is not meant for it.
   const child = spawn(file, [...args, "cat"], {
@@ -76,12 +84,13 @@ export async function openTunnel({
   });
   const until = Date.now() + TUNNEL_WITHIN_MS;
   while ((await knock("127.0.0.1", localPort, 500)) !== "accepted") {
-    if (failed !== undefined)
+    if (failed !== undefined) {
       throw new Error(
         failed.code === "ENOENT"
           ? `no ssh tunnel to Postgres on host ${host.toUpperCase()}: this machine has no ssh command; install it, ${elsewhere}`
           : `no ssh tunnel to Postgres on host ${host.toUpperCase()} (${failed.message}): ssh could not be started; mend that, ${elsewhere}`,
       );
+    }
     if (child.exitCode !== null || Date.now() > until) {
       child.kill();
       throw new Error(

@@ -29,9 +29,12 @@ export async function lookBeforeDestroy(
   const hosts = await lookAtHosts(session);
   const known = new Set(state.resources.map(({ id }) => id));
   const unknown = containersOn(hosts).filter(({ id }) => !known.has(id));
-  if (knowsNothing(state)) refuseUnknown(unknown);
-  if (state.resources.some(({ type }) => type === ROLE_TYPE))
+  if (knowsNothing(state)) {
+    refuseUnknown(unknown);
+  }
+  if (state.resources.some(({ type }) => type === ROLE_TYPE)) {
     await askForRoles(session);
+  }
   return unknown;
 }
 
@@ -40,12 +43,18 @@ export async function lookBeforeDestroy(
  * or beside something that has the same names or ports. A host that does not answer is left to the engine, which cannot touch it either. Throws a sentence.
  */
 export async function refuseLostState(session: Session): Promise<void> {
-  if (!knowsNothing(await readState(session.stack))) return;
+  if (!knowsNothing(await readState(session.stack))) {
+    return;
+  }
   const { engines } = session;
   const [a, b] = await Promise.all([lookAt(engines.a), lookAt(engines.b)]);
   refuseUnknown(containersOn({ a, b }));
-  if (a !== null) await refuseCollisions(session, "a");
-  if (b !== null) await refuseCollisions(session, "b");
+  if (a !== null) {
+    await refuseCollisions(session, "a");
+  }
+  if (b !== null) {
+    await refuseCollisions(session, "b");
+  }
 }
 
 /** Names and ports that something else on a host has: nothing of the stack is there yet. */
@@ -55,15 +64,18 @@ async function refuseCollisions(
 ): Promise<void> {
   await refuseOtherStacks(engines[host]);
   // Mistakes in the configuration are the program's to tell.
-  if (hosts === null) return;
+  if (hosts === null) {
+    return;
+  }
   const docker = (...args: string[]) => dockerAt(engines[host], args);
   const inUse = await portsInUse({ docker }, hosts);
   for (const listener of listenersOn(host, hosts)) {
     const stranger = inUse.strangerAt(listener);
-    if (stranger !== undefined)
+    if (stranger !== undefined) {
       throw new Error(
         `host ${host.toUpperCase()}: ${listener.address}:${listener.port}, where ${listener.service} is to listen, is taken by the container ${stranger}; nothing was touched: stop that container, or choose another port (hearth:ports).`,
       );
+    }
   }
 }
 
@@ -78,7 +90,9 @@ export function containersOn(
 }
 
 function refuseUnknown(unknown: readonly UnknownContainer[]): void {
-  if (unknown.length > 0) throw unknownStack(namesByHost(unknown));
+  if (unknown.length > 0) {
+    throw unknownStack(namesByHost(unknown));
+  }
 }
 
 async function lookAtHosts({
@@ -86,10 +100,11 @@ async function lookAtHosts({
 }: Session): Promise<Readonly<Record<"a" | "b", HostView>>> {
   const look = async (host: "a" | "b") => {
     const view = await lookAt(engines[host]);
-    if (view === null)
+    if (view === null) {
       throw new Error(
         `host ${host.toUpperCase()}: Docker does not answer; nothing was touched: switch the host on and see that \`${typedDocker(engines[host], "ps")}\` works, or put another machine in its place (docs/deploy.md, "Replace a host"); then destroy.`,
       );
+    }
     return view;
   };
   const [a, b] = await Promise.all([look("a"), look("b")]);

@@ -73,10 +73,11 @@ export async function runVerb(
   flags: Flags,
 ): Promise<number> {
   const [verb = "", ...rest] = words;
-  if (words.length > (longestWords[verb] ?? 1))
+  if (words.length > (longestWords[verb] ?? 1)) {
     throw new NotUnderstood(
       `${verb} does not know what to do with "${rest.at(-1)}".\n${USAGE}`,
     );
+  }
   switch (verb) {
     case "up":
       await refuseHalfRotation(session);
@@ -137,7 +138,9 @@ export async function runVerb(
 /** Each of the verbs that may bring another version of the gateway. */
 async function backedUp(session: Session, flags: Flags): Promise<void> {
   await needSameMajor(session, hostFlag(flags.without));
-  if (flags["no-backup"] === true) return;
+  if (flags["no-backup"] === true) {
+    return;
+  }
   await backUpFirst(session, hostFlag(flags.without));
 }
 
@@ -151,8 +154,9 @@ async function withoutHost(
 
 /** The host that --without names. Throws NotUnderstood. */
 export function hostFlag(without: string | undefined): HostName | undefined {
-  if (without === undefined || without === "a" || without === "b")
+  if (without === undefined || without === "a" || without === "b") {
     return without;
+  }
   throw new NotUnderstood("--without takes a host: a or b.");
 }
 
@@ -161,10 +165,11 @@ async function rotateVerb(
   [kind = "", name]: readonly string[],
   flags: Flags,
 ): Promise<number> {
-  if (!isKind(kind) || (name !== undefined && kind !== "provider"))
+  if (!isKind(kind) || (name !== undefined && kind !== "provider")) {
     throw new NotUnderstood(
       `rotate takes one of ${ROTATION_KINDS.join(", ")}, and provider a name: npm run deploy -- rotate provider openai`,
     );
+  }
   if (kind === "master" && flags.end === true) {
     await refuseHalfRotation(session);
     await endGrace(session);
@@ -189,14 +194,18 @@ async function upgradeVerb(
   [what]: readonly string[],
   flags: Flags,
 ): Promise<number> {
-  if (what !== "postgres")
+  if (what !== "postgres") {
     throw new NotUnderstood(
       "upgrade takes postgres: npm run deploy -- upgrade postgres. All else is upgraded by npm run deploy -- up.",
     );
+  }
   await refuseHalfRotation(session);
   await refuseLostState(session);
-  if (flags["forget-old"] === true) await forgetOldPostgres(session);
-  else await upgradePostgres(session, { backup: flags["no-backup"] !== true });
+  if (flags["forget-old"] === true) {
+    await forgetOldPostgres(session);
+  } else {
+    await upgradePostgres(session, { backup: flags["no-backup"] !== true });
+  }
   return 0;
 }
 
@@ -206,8 +215,9 @@ function isKind(word: string): word is RotationKind {
 
 function secondsOf(text: string): number {
   const match = /^(\d+)([smhd])$/.exec(text);
-  if (match === null)
+  if (match === null) {
     throw new NotUnderstood("--grace takes a time such as 30m, 24h or 7d.");
+  }
   const units = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
   return Number(match[1]) * units[match[2] as keyof typeof units];
 }
@@ -223,55 +233,64 @@ function providerVariable(name: string): string {
 async function askForKey(
   name: string | undefined,
 ): Promise<{ readonly name: string; readonly key: string }> {
-  if (name === undefined)
+  if (name === undefined) {
     throw new NotUnderstood(
       "rotate provider takes a name: npm run deploy -- rotate provider openai",
     );
+  }
   const key = process.stdin.isTTY
     ? given(await password({ message: `The new ${name}` }))
     : await readInput();
-  if (key === "")
+  if (key === "") {
     throw new NotUnderstood(
       `no key was given: type it when asked, or pipe it in (npm run deploy -- rotate provider ${name} < FILE).`,
     );
+  }
   return { name, key };
 }
 
 async function readInput(): Promise<string> {
   let said = "";
-  for await (const piece of process.stdin) said += String(piece);
+  for await (const piece of process.stdin) {
+    said += String(piece);
+  }
   return said.trim();
 }
 
 async function destroyVerb(session: Session, flags: Flags): Promise<number> {
   const { stack, say } = session;
-  if (flags.purge === true && !process.stdin.isTTY)
+  if (flags.purge === true && !process.stdin.isTTY) {
     throw new NotUnderstood(
       "destroy --purge asks for the stack's name: run it where you can answer.",
     );
+  }
   await refuseHalfRotation(session);
   await refuseMoved(session);
   const unknown = await lookBeforeDestroy(session);
   await previewDestroy(session);
-  if (unknown.length > 0)
+  if (unknown.length > 0) {
     say(`Not in the state, and removed all the same: ${namesByHost(unknown)}`);
+  }
   if (flags.purge === true) {
     const typed = given(
       await text({
         message: `All data will be gone: rows, keys, notes, backups on the hosts. Type the stack's name (${stack.name}) to go on`,
       }),
     );
-    if (typed !== stack.name)
+    if (typed !== stack.name) {
       throw new Error(
         `"${typed}" is not the stack's name; nothing was touched.`,
       );
+    }
   } else if (flags.yes !== true) {
-    if (!process.stdin.isTTY)
+    if (!process.stdin.isTTY) {
       throw new NotUnderstood(
         "destroy asks first: add --yes where nobody can answer.",
       );
-    if (given(await confirm({ message: "Remove these?" })) !== true)
+    }
+    if (given(await confirm({ message: "Remove these?" })) !== true) {
       throw new Error("stopped; nothing was touched.");
+    }
   }
   await destroy(session, unknown);
   const volumes = await keptVolumes(session);
@@ -299,7 +318,9 @@ async function doctorVerb(session: Session): Promise<number> {
     session.say("State, hosts and configuration agree.");
     return 0;
   }
-  for (const { what, mend } of findings) session.say(`${what}: ${mend}`);
+  for (const { what, mend } of findings) {
+    session.say(`${what}: ${mend}`);
+  }
   return 1;
 }
 
@@ -323,6 +344,8 @@ function summed(session: Session, changes: OpMap | undefined): number {
 }
 
 function given<T>(answer: T): Exclude<T, symbol> {
-  if (isCancel(answer)) throw new Error("stopped; nothing was changed.");
+  if (isCancel(answer)) {
+    throw new Error("stopped; nothing was changed.");
+  }
   return answer as Exclude<T, symbol>;
 }

@@ -17,10 +17,11 @@ export async function onHost(
       hostOf(resource) === host ||
       (hosts?.placement.postgres === host && isOfPostgres(resource)),
   );
-  if (found.length === 0)
+  if (found.length === 0) {
     throw new Error(
       `the state knows nothing on host ${host.toUpperCase()}: it must have been deployed once before it can be left out.`,
     );
+  }
   return found.map(({ urn }) => urn);
 }
 

@@ -82,8 +82,9 @@ async function examine(
   const { endpoint } = engine;
   try {
     await host.ssh();
-    if (endpoint.startsWith("ssh://"))
+    if (endpoint.startsWith("ssh://")) {
       findings.push(fine({ host: name, check: "ssh" }, "ssh lets us in"));
+    }
   } catch (error) {
     const login = endpoint.replace("ssh://", "").replace(/:\d+$/, "");
     const ssh = loginPrefix(engine);
@@ -145,10 +146,11 @@ async function examine(
       ...judgeBinds(host, settings, wanted, bind, inUse),
       ...judgePublished(name, inUse.besides(all)),
     );
-    for (const directory of directoriesOn(name, settings))
+    for (const directory of directoriesOn(name, settings)) {
       findings.push(
         judgeDirectory(host, directory, await host.ownerOf(directory.path)),
       );
+    }
     return {
       host,
       findings,
@@ -201,7 +203,9 @@ async function meet(
   );
   const connect = among(reachedFrom(host.name, settings), [...free, ...ours]);
   const runners = runnersOf(settings);
-  if (connect.length + closed.length + runners.length === 0) return [];
+  if (connect.length + closed.length + runners.length === 0) {
+    return [];
+  }
   try {
     const answer = await host.probe({
       from: "container",

@@ -30,7 +30,9 @@ async function main(): Promise<number> {
     return 0;
   }
   const read = readHostSettings(readSettings(flags));
-  if (!read.ok) throw new NotUnderstood(read.errors.join("\n"));
+  if (!read.ok) {
+    throw new NotUnderstood(read.errors.join("\n"));
+  }
   const findings = await checkHosts(read.config);
   const ok = findings.every((finding) => finding.ok);
   process.stdout.write(
@@ -70,7 +72,9 @@ function readSettings(flags: Flags): Readonly<Record<string, string>> {
   const answers: Record<string, string> = {};
   for (const { flag } of QUESTIONS) {
     const answer = flags[flag];
-    if (typeof answer === "string") answers[flag] = answer;
+    if (typeof answer === "string") {
+      answers[flag] = answer;
+    }
   }
   const answered = Object.keys(answers).length > 0;
   const written = readStackFile(fileOf(flags), answered);
@@ -89,7 +93,9 @@ function readStackFile(
   mayBeMissing: boolean,
 ): Readonly<Record<string, string>> {
   if (!existsSync(file)) {
-    if (mayBeMissing) return {};
+    if (mayBeMissing) {
+      return {};
+    }
     throw new NotUnderstood(
       `there is no ${file}: npm run init creates it, or name the hosts here (--help)`,
     );
@@ -105,7 +111,9 @@ function readStackFile(
       ]),
     );
   } catch (error) {
-    if (!(error instanceof YAMLParseError)) throw error;
+    if (!(error instanceof YAMLParseError)) {
+      throw error;
+    }
     throw new NotUnderstood(`${file} cannot be read: ${error.message}`);
   }
 }
@@ -130,8 +138,9 @@ main().then(
   (code) => process.exit(code),
   (error: unknown) => {
     const { message } = error as Error;
-    for (const line of message.split("\n"))
+    for (const line of message.split("\n")) {
       process.stderr.write(`hearth: ${line}\n`);
+    }
     process.exit(error instanceof NotUnderstood ? 2 : 1);
   },
 );

@@ -83,7 +83,9 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
     docker,
     ssh: async () => {
       const ssh = sshCommand(engine);
-      if (ssh === null) return;
+      if (ssh === null) {
+        return;
+      }
       await runCommand([...ssh, "true"], COMMAND_WITHIN_MS);
     },
     pull: async () => {
@@ -97,14 +99,25 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
     ownerOf: async (directory) => {
       try {
         const owner = await docker(
-          ...["run", "--rm", "--label", PROBE_LABEL],
+          "run",
+          "--rm",
+          "--label",
+          PROBE_LABEL,
           // Not --volume, which would make it.
-          ...["--mount", `type=bind,source=${directory},target=/at,readonly`],
-          ...["--entrypoint", "stat", image, "-c", "%u", "/at"],
+          "--mount",
+          `type=bind,source=${directory},target=/at,readonly`,
+          "--entrypoint",
+          "stat",
+          image,
+          "-c",
+          "%u",
+          "/at",
         );
         return Number(owner);
       } catch (error) {
-        if (/does not exist/.test((error as Error).message)) return null;
+        if (/does not exist/.test((error as Error).message)) {
+          return null;
+        }
         throw error;
       }
     },
@@ -113,7 +126,9 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
       return probeAnswer.parse(JSON.parse(await start(wish, ...network)));
     },
     listen: async (listeners) => {
-      if (listeners.length === 0) return;
+      if (listeners.length === 0) {
+        return;
+      }
       await start(
         { listen: [...new Set(listeners.map(({ port }) => port))] },
         "--detach",
@@ -131,7 +146,9 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
         `label=${PROBE_LABEL}`,
       );
       const ids = found.split("\n").filter((id) => id !== "");
-      if (ids.length > 0) await docker("rm", "--force", ...ids);
+      if (ids.length > 0) {
+        await docker("rm", "--force", ...ids);
+      }
     },
   };
 }
@@ -156,8 +173,12 @@ function reasonOf(error: unknown, file: string, withinMs: number): string {
     readonly code?: unknown;
     readonly killed?: boolean;
   };
-  if (code === "ENOENT") return `this machine has no ${file} command`;
-  if (killed === true) return `no answer within ${withinMs / 1000} s`;
+  if (code === "ENOENT") {
+    return `this machine has no ${file} command`;
+  }
+  if (killed === true) {
+    return `no answer within ${withinMs / 1000} s`;
+  }
   const said = (stderr ?? "").trim().split("\n").at(-1) ?? "";
   return (said === "" ? (message.split("\n")[0] ?? message) : said).replace(
     /\.$/,

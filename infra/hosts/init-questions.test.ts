@@ -77,11 +77,12 @@ test("settings give back the answers that they were made from", () => {
 
 test("what is known is offered again; what followed from another answer follows the new one", () => {
   const answers: Record<string, string> = {};
-  for (const question of QUESTIONS)
+  for (const question of QUESTIONS) {
     answers[question.flag] =
       question.flag === "docker-b"
         ? "ssh://root@192.168.1.12"
         : offerFor(question, answers, answered);
+  }
   expect(answers).toEqual({
     ...answered,
     "docker-b": "ssh://root@192.168.1.12",

@@ -48,7 +48,9 @@ async function main(): Promise<number> {
     return 0;
   }
   const asking = flags.yes !== true && process.stdin.isTTY;
-  if (asking) intro("Hearth on two hosts");
+  if (asking) {
+    intro("Hearth on two hosts");
+  }
   const stackName = String(flags.stack ?? "home");
   await providePassphrase(asking);
   const file = stackFile(stackName);
@@ -57,13 +59,14 @@ async function main(): Promise<number> {
     ? {}
     : await readOwnValues(await openStack({ stackName }));
   const answers: Record<string, string> = {};
-  for (const question of QUESTIONS)
+  for (const question of QUESTIONS) {
     answers[question.flag] = await answerTo(
       question,
       flags,
       offerFor(question, answers, answersOf(known)),
       asking,
     );
+  }
   const settings: Readonly<Record<string, string>> = {
     ...makeSecrets(),
     ...(Object.keys(known).length === 0 ? { postgresVersion } : {}),
@@ -76,7 +79,9 @@ async function main(): Promise<number> {
     isSecret: (key) => secretFields.includes(key),
   });
   if (!read.ok) {
-    for (const error of read.errors) process.stderr.write(`hearth: ${error}\n`);
+    for (const error of read.errors) {
+      process.stderr.write(`hearth: ${error}\n`);
+    }
     return 1;
   }
   process.stderr.write(
@@ -87,22 +92,27 @@ async function main(): Promise<number> {
     known,
     settings,
   );
-  if (isNew)
+  if (isNew) {
     writeFileSync(file, `${settingsList()}${readFileSync(file, "utf8")}`);
+  }
   const wrong =
     flags["skip-checks"] === true
       ? []
       : (await lookAtHosts(read.config)).filter(({ ok }) => !ok);
-  for (const finding of wrong)
+  for (const finding of wrong) {
     process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
+  }
   const up = `npm run deploy -- up${stackName === "home" ? "" : ` --stack ${stackName}`}`;
   const next =
     wrong.length === 0
       ? `npx pulumi up --stack ${stackName}, or ${up}`
       : `fix what is wrong, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
   const done = `Pulumi.${stackName}.yaml is written, its secrets encrypted. Next: ${next}`;
-  if (asking) outro(done);
-  else process.stdout.write(`${done}\n`);
+  if (asking) {
+    outro(done);
+  } else {
+    process.stdout.write(`${done}\n`);
+  }
   return wrong.length === 0 ? 0 : 1;
 }
 
@@ -139,12 +149,16 @@ function readArguments() {
 async function providePassphrase(asking: boolean): Promise<void> {
   const { PULUMI_CONFIG_PASSPHRASE, PULUMI_CONFIG_PASSPHRASE_FILE } =
     process.env;
-  if ((PULUMI_CONFIG_PASSPHRASE ?? PULUMI_CONFIG_PASSPHRASE_FILE) !== undefined)
+  if (
+    (PULUMI_CONFIG_PASSPHRASE ?? PULUMI_CONFIG_PASSPHRASE_FILE) !== undefined
+  ) {
     return;
-  if (!asking)
+  }
+  if (!asking) {
     throw new Error(
       "the secrets need a passphrase: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
     );
+  }
   process.env["PULUMI_CONFIG_PASSPHRASE"] = given(
     await password({
       message:
@@ -160,8 +174,12 @@ async function answerTo(
   asking: boolean,
 ): Promise<string> {
   const flag = flags[question.flag];
-  if (typeof flag === "string") return flag;
-  if (!asking) return offered;
+  if (typeof flag === "string") {
+    return flag;
+  }
+  if (!asking) {
+    return offered;
+  }
   return given(
     await text({ message: question.ask, initialValue: offered }),
   ).trim();
@@ -178,19 +196,24 @@ async function askProviderKeys(
       return [name, rest.join("=")];
     }),
   );
-  if (asking)
+  if (asking) {
     for (const name of [
       "OPENAI_API_KEY",
       "ANTHROPIC_API_KEY",
       "GEMINI_API_KEY",
     ]) {
-      if (name in keys) continue;
+      if (name in keys) {
+        continue;
+      }
       const without = name in providerKeysOf(known) ? "as it is" : "none yet";
       const key = given(
         await password({ message: `${name} (empty: ${without})` }),
       );
-      if (key !== "") keys[name] = key;
+      if (key !== "") {
+        keys[name] = key;
+      }
     }
+  }
   return keys;
 }
 
@@ -210,7 +233,9 @@ function withProviderKeys(
 }
 
 function given(answer: string | symbol): string {
-  if (isCancel(answer)) throw new Error("stopped; nothing was written.");
+  if (isCancel(answer)) {
+    throw new Error("stopped; nothing was written.");
+  }
   return String(answer);
 }
 

@@ -31,7 +31,9 @@ function readSettings(
   more: Readonly<Record<string, string>> = {},
 ): HostSettings {
   const read = readHostSettings({ ...rightConfig, ...more });
-  if (!read.ok) throw new Error(read.errors.join());
+  if (!read.ok) {
+    throw new Error(read.errors.join());
+  }
   return read.config;
 }
 
@@ -73,7 +75,9 @@ test("directories that the settings name are there and belong to those who work 
     "/srv/backups",
   ]);
   const [notes, backups] = directoriesOn("b", named);
-  if (notes === undefined || backups === undefined) throw new Error("none");
+  if (notes === undefined || backups === undefined) {
+    throw new Error("none");
+  }
   expect(judgeDirectory(hostB, backups, 1000).ok).toBe(true);
   expect(sentenceOf(judgeDirectory(hostB, notes, null))).toBe(
     "host B: /srv/notes, which hearth:notesData names, is not there; its container runs as user 5984: ssh root@192.168.1.11 sudo install -d -o 5984 -g 0 -m 0750 /srv/notes",

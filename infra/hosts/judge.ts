@@ -62,8 +62,9 @@ export function judgeDirectory(
   found: number | null,
 ): Finding {
   const told = { host: host.name, check: "directory" } as const;
-  if (found === owner)
+  if (found === owner) {
     return fine(told, `${path} belongs to user ${owner}, who works in it`);
+  }
   return wrong(
     told,
     `${path}, which hearth:${setting} names, ${found === null ? "is not there" : `belongs to user ${found}`}; its container runs as user ${owner}`,
@@ -95,7 +96,9 @@ export function judgeBinds(
     ),
     ...wanted.flatMap((listener, index): readonly Finding[] => {
       const answer = answers[index];
-      if (answer === "ok" || foreign.has(listener.address)) return [];
+      if (answer === "ok" || foreign.has(listener.address)) {
+        return [];
+      }
       return [takenPort(host, listener, answer ?? "no answer", inUse)];
     }),
   ];
@@ -117,19 +120,21 @@ function takenPort(
 ): Finding {
   const told = { host: host.name, check: "port" } as const;
   const where = `${listener.address}:${listener.port}, where ${listener.service} is to listen,`;
-  if (answer !== "EADDRINUSE")
+  if (answer !== "EADDRINUSE") {
     return wrong(
       told,
       `${where} cannot be used (${answer})`,
       `see what stands in its way on that host`,
     );
+  }
   const stranger = inUse.strangerAt(listener);
-  if (stranger !== undefined)
+  if (stranger !== undefined) {
     return wrong(
       told,
       `${where} is taken by the container ${stranger}`,
       typedDocker(host.engine, `stop ${stranger}`),
     );
+  }
   return wrong(
     told,
     `${where} is taken by another program`,

@@ -1,6 +1,10 @@
 import { z } from "zod";
 import { CONFIG_LABEL } from "../container.ts";
-import { containerName, CONTAINER_SERVICES, type StackNames } from "../names.ts";
+import {
+  containerName,
+  CONTAINER_SERVICES,
+  type StackNames,
+} from "../names.ts";
 import type { CheckedHost } from "./host.ts";
 import type { Listener } from "./needs.ts";
 
@@ -41,7 +45,9 @@ export async function portsInUse(
   host: Pick<CheckedHost, "docker">,
   names: Pick<StackNames, "prefix">,
 ): Promise<PortsInUse> {
-  const own = CONTAINER_SERVICES.map((each) => `/${containerName(names, each)}`);
+  const own = CONTAINER_SERVICES.map(
+    (each) => `/${containerName(names, each)}`,
+  );
   const ids = (await host.docker("ps", "-q")).split("\n").filter(Boolean);
   const containers =
     ids.length === 0

@@ -23,7 +23,9 @@ function tryListen({ address, port }) {
 async function tryConnect(listener) {
   for (let tries = 0; tries < 6; tries += 1) {
     const code = await connectOnce(listener);
-    if (code !== "ECONNREFUSED") return code;
+    if (code !== "ECONNREFUSED") {
+      return code;
+    }
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
   return "ECONNREFUSED";
@@ -52,10 +54,13 @@ function tryFetch(url) {
 }
 
 async function main() {
-  for (const port of listen)
+  for (const port of listen) {
     net.createServer((socket) => socket.end()).listen(port);
+  }
   // Whoever started this may have died.
-  if (listen.length > 0) return void setTimeout(() => process.exit(), 120_000);
+  if (listen.length > 0) {
+    return void setTimeout(() => process.exit(), 120_000);
+  }
   const { bavail, bsize } = statfsSync("/");
   const answer = {
     addresses: Object.values(networkInterfaces())

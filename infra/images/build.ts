@@ -40,7 +40,9 @@ function build(tag: string, directory: string): void {
     ["build", "--tag", tag, directory],
     { stdio: "inherit" },
   );
-  if (error === undefined && status === 0) return;
+  if (error === undefined && status === 0) {
+    return;
+  }
   process.stderr.write(
     error === undefined
       ? `hearth: docker could not build ${tag}: mend what it says above, then run the same command again.\n`

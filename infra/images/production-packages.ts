@@ -22,12 +22,16 @@ export function findProductionPackages(folder: string): readonly string[] {
     })) {
       const place = locate(name, at);
       if (place === undefined) {
-        if (name in optionalDependencies) continue;
+        if (name in optionalDependencies) {
+          continue;
+        }
         throw new Error(
           `package ${name} is not installed, which an image needs: run npm ci, then again.`,
         );
       }
-      if (found.has(place)) continue;
+      if (found.has(place)) {
+        continue;
+      }
       found.add(place);
       waiting.push(place);
     }
@@ -46,7 +50,9 @@ function locate(name: string, from: string): string | undefined {
   const root = realpathSync(projectRoot);
   for (let at = realpathSync(from); at.startsWith(root); at = dirname(at)) {
     const place = join(at, "node_modules", name);
-    if (existsSync(join(place, "package.json"))) return place;
+    if (existsSync(join(place, "package.json"))) {
+      return place;
+    }
   }
   return undefined;
 }

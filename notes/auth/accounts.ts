@@ -44,9 +44,13 @@ export function openAccounts(
     for (const name of names) {
       // Where the users cannot be read just now, the next request says so.
       const now = await find(name).catch(() => null);
-      if (now === null) continue;
+      if (now === null) {
+        continue;
+      }
       for (const watch of [...watches]) {
-        if (watch.account.name !== name || isSame(watch.account, now)) continue;
+        if (watch.account.name !== name || isSame(watch.account, now)) {
+          continue;
+        }
         watches.delete(watch);
         watch.listener();
       }
@@ -74,7 +78,9 @@ function isSame(before: Account, now: Account | undefined): boolean {
 
 function adminAccount(settings: Settings, name: string): Account | undefined {
   const hash = entryOf(settings.admins(), name);
-  if (hash === undefined) return undefined;
+  if (hash === undefined) {
+    return undefined;
+  }
   return {
     name,
     roles: ["_admin"],
@@ -99,11 +105,17 @@ function openUserLookup(
       users.onState(changed);
     }
     const seq = users.state().updateSeq;
-    if (seq !== knownAt || known.size >= MAX_REMEMBERED) known.clear();
+    if (seq !== knownAt || known.size >= MAX_REMEMBERED) {
+      known.clear();
+    }
     knownAt = seq;
-    if (known.has(name)) return known.get(name);
+    if (known.has(name)) {
+      return known.get(name);
+    }
     const account = await readAccount(users, name);
-    if (users.state().updateSeq === seq) known.set(name, account);
+    if (users.state().updateSeq === seq) {
+      known.set(name, account);
+    }
     return account;
   };
 }
@@ -123,7 +135,9 @@ async function readAccount(
       new AbortController().signal,
     );
     const pieces: Uint8Array[] = [];
-    for await (const chunk of answer.chunks!) pieces.push(chunk);
+    for await (const chunk of answer.chunks!) {
+      pieces.push(chunk);
+    }
     return accountOf(
       JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>,
     );

@@ -5,7 +5,9 @@ import { BlockList, isIP, isIPv6 } from "node:net";
 export function readProxies(text: string): BlockList {
   const proxies = new BlockList();
   for (const entry of text.split(",").map((each) => each.trim())) {
-    if (entry === "") continue;
+    if (entry === "") {
+      continue;
+    }
     const [address = "", prefix] = entry.split("/");
     const kind = isIPv6(address) ? "ipv6" : "ipv4";
     const longest = kind === "ipv6" ? 128 : 32;
@@ -31,7 +33,9 @@ export function addressOf(
   proxies: BlockList,
 ): string {
   const connected = plainAddress(request.socket.remoteAddress ?? "unknown");
-  if (!isIn(connected, proxies)) return connected;
+  if (!isIn(connected, proxies)) {
+    return connected;
+  }
   const last = String(request.headers["x-forwarded-for"] ?? "")
     .split(",")
     .at(-1);

@@ -67,7 +67,9 @@ export function openAuthentication(
     request: IncomingMessage,
   ): Promise<Login | undefined> => {
     const claim = cookies.read(request.headers.cookie);
-    if (claim === undefined) return undefined;
+    if (claim === undefined) {
+      return undefined;
+    }
     const account = await accounts.find(claim.name);
     if (account === undefined || !cookies.isValid(claim, account)) {
       return undefined;
@@ -82,7 +84,9 @@ export function openAuthentication(
   return {
     authenticate: async (request) => {
       const credentials = readBasic(request.headers.authorization);
-      if (credentials === undefined) return await byCookie(request);
+      if (credentials === undefined) {
+        return await byCookie(request);
+      }
       return loginOf(await verified(request, credentials), "default");
     },
     logIn: async (request, credentials) => {
@@ -126,18 +130,26 @@ function openVerification(
     const trial = JSON.stringify([attempt, digest]);
     // CouchDB never locks an unknown user; the guesses are not checked any more all the same.
     const stop = (): false => {
-      if (hash === undefined) return false;
+      if (hash === undefined) {
+        return false;
+      }
       throw locked();
     };
     if (hash !== undefined && check.isRemembered(password, hash)) {
       // Guesses of others from this address do not lock out an admin who logged in from it: the supervisor.
-      if (lockout.isLocked(attempt) && !adminsHere.has(trial)) return stop();
-      if (account!.isAdmin) adminsHere.add(trial);
+      if (lockout.isLocked(attempt) && !adminsHere.has(trial)) {
+        return stop();
+      }
+      if (account!.isAdmin) {
+        adminsHere.add(trial);
+      }
       return true;
     }
     let derived = deriving.get(trial);
     if (derived === undefined) {
-      if (!lockout.begin(attempt)) return stop();
+      if (!lockout.begin(attempt)) {
+        return stop();
+      }
       derived = inTurn(
         address,
         async () => await check.derive(password, hash),
@@ -148,7 +160,9 @@ function openVerification(
       deriving.set(trial, derived);
     }
     if (await derived) {
-      if (account!.isAdmin) adminsHere.add(trial);
+      if (account!.isAdmin) {
+        adminsHere.add(trial);
+      }
       return true;
     }
     const failures = lockout.failed(attempt);
@@ -168,7 +182,9 @@ function openProven(): Pick<Set<string>, "has"> & {
   return {
     has: (login) => proven.has(login),
     add: (login) => {
-      if (proven.size >= MAX) proven.clear();
+      if (proven.size >= MAX) {
+        proven.clear();
+      }
       proven.add(login);
     },
   };
@@ -185,7 +201,9 @@ const locked = (): Refusal =>
 
 function readBasic(header: string | undefined): Credentials | undefined {
   const match = /^basic +(.*)$/i.exec(header ?? "");
-  if (match === null) return undefined;
+  if (match === null) {
+    return undefined;
+  }
   const encoded = match[1]!.trim();
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(encoded)) {
     throw new Refusal(

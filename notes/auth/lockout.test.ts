@@ -26,7 +26,9 @@ test("five failures lock one user at one address for five minutes", () => {
 
 test("a password that is saved again has another salt, which unlocks", () => {
   const lockout = openLockout(() => 0);
-  for (let count = 0; count < 5; count += 1) lockout.failed(ann);
+  for (let count = 0; count < 5; count += 1) {
+    lockout.failed(ann);
+  }
   expect(lockout.isLocked(ann)).toBe(true);
   expect(lockout.isLocked({ ...ann, salt: "new" })).toBe(false);
 });

@@ -43,15 +43,20 @@ export function openLockout(now: () => number = Date.now): Lockout {
     begin: (attempt) => {
       const name = nameOf(attempt);
       const under = checking.get(name) ?? 0;
-      if (failuresOf(name) + under >= MAX_FAILURES) return false;
+      if (failuresOf(name) + under >= MAX_FAILURES) {
+        return false;
+      }
       checking.set(name, under + 1);
       return true;
     },
     end: (attempt) => {
       const name = nameOf(attempt);
       const left = (checking.get(name) ?? 1) - 1;
-      if (left === 0) checking.delete(name);
-      else checking.set(name, left);
+      if (left === 0) {
+        checking.delete(name);
+      } else {
+        checking.set(name, left);
+      }
     },
     failed: (attempt) => {
       const name = nameOf(attempt);

@@ -81,8 +81,12 @@ export function openPasswordCheck(iterations: () => number): PasswordCheck {
         expected.length,
         against.prf,
       );
-      if (!timingSafeEqual(key, expected) || hash === undefined) return false;
-      if (right.size >= MAX_REMEMBERED) right.clear();
+      if (!timingSafeEqual(key, expected) || hash === undefined) {
+        return false;
+      }
+      if (right.size >= MAX_REMEMBERED) {
+        right.clear();
+      }
       right.set(nameOf(hash), digestOf(password));
       return true;
     },

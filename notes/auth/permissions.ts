@@ -31,11 +31,19 @@ export function requireRight(
   security: SecurityObject,
   right: Right,
 ): void {
-  if (isServerAdmin(user)) return;
-  if (right === "serverAdmin") requireServerAdmin(user);
-  if (database === USERS) throw notAllowed();
+  if (isServerAdmin(user)) {
+    return;
+  }
+  if (right === "serverAdmin") {
+    requireServerAdmin(user);
+  }
+  if (database === USERS) {
+    throw notAllowed();
+  }
   if (right === "databaseAdmin") {
-    if (isDatabaseAdmin(user, security)) return;
+    if (isDatabaseAdmin(user, security)) {
+      return;
+    }
     throw new Refusal(
       "unauthorized",
       "You are not a server or db admin.",

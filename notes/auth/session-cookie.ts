@@ -46,8 +46,12 @@ export function openSessionCookies(
     read: (header) => readClaim(header),
     isValid: (claim, account) => {
       const age = seconds() - claim.since;
-      if (account.hash === undefined) return false;
-      if (age < 0 || age >= settings.sessionSeconds()) return false;
+      if (account.hash === undefined) {
+        return false;
+      }
+      if (age < 0 || age >= settings.sessionSeconds()) {
+        return false;
+      }
       const expected = sign(account, claim.since);
       return (
         expected.length === claim.signature.length &&
@@ -75,11 +79,15 @@ function readClaim(header: string | undefined): SessionClaim | undefined {
     .map((part) => part.trim())
     .find((part) => part.startsWith(`${NAME}=`))
     ?.slice(NAME.length + 1);
-  if (value === undefined || value === "") return undefined;
+  if (value === undefined || value === "") {
+    return undefined;
+  }
   const bytes = Buffer.from(value, "base64url");
   // Names of users hold no colon.
   const match = /^([^:]+):([0-9A-Fa-f]{1,12}):/.exec(bytes.toString("latin1"));
-  if (match === null) return undefined;
+  if (match === null) {
+    return undefined;
+  }
   const name = bytes.subarray(0, Buffer.byteLength(match[1]!, "latin1"));
   return {
     name: name.toString(),

@@ -18,16 +18,22 @@ export function openTurns(): <T>(
   let running = false;
 
   const next = async (): Promise<void> => {
-    if (running) return;
+    if (running) {
+      return;
+    }
     running = true;
     for (;;) {
       const first = queues.entries().next();
-      if (first.done === true) break;
+      if (first.done === true) {
+        break;
+      }
       const [address, queue] = first.value;
       const { run } = queue.shift()!;
       // To the end of the line.
       queues.delete(address);
-      if (queue.length > 0) queues.set(address, queue);
+      if (queue.length > 0) {
+        queues.set(address, queue);
+      }
       waiting -= 1;
       await run();
     }

@@ -46,7 +46,9 @@ export function corsHeaders(
   origins: readonly string[],
 ): Headers {
   const origin = request.headers.origin;
-  if (origin === undefined || !isAllowed(origin, origins)) return {};
+  if (origin === undefined || !isAllowed(origin, origins)) {
+    return {};
+  }
   return {
     "access-control-allow-credentials": "true",
     "access-control-allow-origin": origin,
@@ -62,14 +64,22 @@ export function preflightHeaders(
   const { origin } = request.headers;
   const method = request.headers["access-control-request-method"];
   const asked = request.headers["access-control-request-headers"] ?? "";
-  if (request.method !== "OPTIONS" || origin === undefined) return undefined;
-  if (!isAllowed(origin, origins)) return undefined;
-  if (method === undefined || !METHODS.includes(method)) return undefined;
+  if (request.method !== "OPTIONS" || origin === undefined) {
+    return undefined;
+  }
+  if (!isAllowed(origin, origins)) {
+    return undefined;
+  }
+  if (method === undefined || !METHODS.includes(method)) {
+    return undefined;
+  }
   const names = asked
     .split(",")
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
-  if (!names.every((name) => REQUEST_HEADERS.has(name))) return undefined;
+  if (!names.every((name) => REQUEST_HEADERS.has(name))) {
+    return undefined;
+  }
   return {
     "access-control-allow-credentials": "true",
     "access-control-allow-headers": asked,

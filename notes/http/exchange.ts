@@ -79,7 +79,9 @@ export async function pipeChunks(
 ): Promise<ChangesEnd | undefined> {
   for (;;) {
     const next = await chunks.next();
-    if (next.done === true) return next.value;
+    if (next.done === true) {
+      return next.value;
+    }
     if (!response.write(next.value) && !response.destroyed) {
       await drained(response);
     }
@@ -103,7 +105,9 @@ export function withAddress(
   request: IncomingMessage,
   headers: Headers,
 ): Headers {
-  if (headers.location === undefined) return headers;
+  if (headers.location === undefined) {
+    return headers;
+  }
   const scheme = request.headers["x-forwarded-proto"] ?? "http";
   const host =
     request.headers["x-forwarded-host"] ?? request.headers.host ?? "localhost";

@@ -44,7 +44,9 @@ export async function receiveBody(
   const path = join(spoolDirectory, randomUUID());
   const discard = async (): Promise<void> => {
     await file?.close().catch(() => undefined);
-    if (file !== undefined) await rm(path, { force: true });
+    if (file !== undefined) {
+      await rm(path, { force: true });
+    }
   };
   const idle = setTimeout(() => {
     request.destroy(
@@ -55,12 +57,18 @@ export async function receiveBody(
     for await (const piece of unpacked(request)) {
       idle.refresh();
       length += piece.length;
-      if (length > most) throw tooLarge();
+      if (length > most) {
+        throw tooLarge();
+      }
       if (file === undefined) {
         pieces.push(piece);
-        if (length <= MEMORY_BYTES) continue;
+        if (length <= MEMORY_BYTES) {
+          continue;
+        }
         file = await open(path, "wx", 0o600);
-        for (const earlier of pieces.splice(0)) await writeAll(file, earlier);
+        for (const earlier of pieces.splice(0)) {
+          await writeAll(file, earlier);
+        }
       } else {
         await writeAll(file, piece);
       }
@@ -86,8 +94,12 @@ export async function receiveBody(
 /** Drops what is left of a rejected body, so that the client reads the answer. False when the connection has to be closed for that. */
 export async function dropRest(request: IncomingMessage): Promise<boolean> {
   const length = Number(request.headers["content-length"] ?? 0);
-  if (length > MAX_DROPPED_BYTES) return false;
-  if (request.readableEnded || request.destroyed) return true;
+  if (length > MAX_DROPPED_BYTES) {
+    return false;
+  }
+  if (request.readableEnded || request.destroyed) {
+    return true;
+  }
   return await new Promise<boolean>((resolve) => {
     let dropped = 0;
     const finish = (isWhole: boolean): void => {
@@ -97,7 +109,9 @@ export async function dropRest(request: IncomingMessage): Promise<boolean> {
     };
     const drop = (piece: Buffer): void => {
       dropped += piece.length;
-      if (dropped > MAX_DROPPED_BYTES) finish(false);
+      if (dropped > MAX_DROPPED_BYTES) {
+        finish(false);
+      }
     };
     const timer = setTimeout(() => finish(false), MAX_DROPPING_MS);
     request.once("end", () => finish(true));

@@ -12,7 +12,9 @@ export function readTarget(url: string): Target {
   const [path, ...rest] = url.split("?");
   const query = dictionary<string>();
   for (const pair of rest.join("?").split(/[&;]/)) {
-    if (pair === "") continue;
+    if (pair === "") {
+      continue;
+    }
     const [name, ...value] = pair.split("=");
     query[decode(name!)] = decode(value.join("="));
   }

@@ -18,7 +18,9 @@ export async function whileAllowed(
     }
   };
   check();
-  if (gone.aborted) leave();
+  if (gone.aborted) {
+    leave();
+  }
   gone.addEventListener("abort", leave, { once: true });
   const stopChecking = database.onState(checkAgain);
   const stopWatching = login.onEnd(() =>

@@ -33,7 +33,9 @@ async function answerRoute(
   route: Route,
   id: string | undefined,
 ): Promise<void> {
-  if (route.body === "json") requireJson(exchange);
+  if (route.body === "json") {
+    requireJson(exchange);
+  }
   const received =
     route.body === undefined
       ? undefined
@@ -66,7 +68,9 @@ async function answerRoute(
 /** Only `_bulk_docs` is read piece by piece; any other body lies in memory as a whole. */
 function maxBodyBytes(settings: Settings, { does }: Route): number {
   const most = settings.maxRequestSize();
-  if (does === "bulkDocs") return most;
+  if (does === "bulkDocs") {
+    return most;
+  }
   return Math.min(
     most,
     DOCUMENT_WRITES.has(does)
@@ -154,7 +158,9 @@ function authorize(
 
 function requireJson(exchange: DatabaseExchange): void {
   const type = exchange.request.headers["content-type"] ?? "";
-  if (/^application\/json\b/i.test(type)) return;
+  if (/^application\/json\b/i.test(type)) {
+    return;
+  }
   throw new Refusal(
     "bad_content_type",
     "Content-Type must be application/json",

@@ -185,7 +185,9 @@ export function findRoute(
     return { route: localRoute(more, method), id: `_local/${more[0]!}` };
   }
   if (first === "_design") {
-    if (more.length > 1) return { route: member(noViews) };
+    if (more.length > 1) {
+      return { route: member(noViews) };
+    }
     return {
       route: methodOf(documentMethods, method, allowed.document),
       id: `_design/${more[0] ?? ""}`,
@@ -240,7 +242,9 @@ function methodOf(
   names: string | undefined,
 ): Route {
   const route = entryOf(methods, method);
-  if (route !== undefined) return route;
+  if (route !== undefined) {
+    return route;
+  }
   const list = names ?? Object.keys(methods).join(",");
   throw new Refusal("method_not_allowed", `Only ${list} allowed`, {
     allow: list,

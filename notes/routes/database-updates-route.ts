@@ -32,17 +32,25 @@ export async function databaseUpdates(
     AbortSignal.any([gone, stopping, ended.signal]),
   );
   const writeRows = (): void => {
-    for (const row of rows) response.write(`${JSON.stringify(row)}\n`);
+    for (const row of rows) {
+      response.write(`${JSON.stringify(row)}\n`);
+    }
   };
   response.writeHead(200, { "content-type": "application/json" });
-  if (kind === "longpoll") response.flushHeaders();
-  else if (rows.length > 0) writeRows();
-  else response.write("\n");
+  if (kind === "longpoll") {
+    response.flushHeaders();
+  } else if (rows.length > 0) {
+    writeRows();
+  } else {
+    response.write("\n");
+  }
   try {
     while (await wait.forChangeAfter(seq)) {
       rows = updates.after(seq);
       seq = updates.seq();
-      if (kind === "longpoll") break;
+      if (kind === "longpoll") {
+        break;
+      }
       writeRows();
       wait.restart();
     }
@@ -50,7 +58,9 @@ export async function databaseUpdates(
     wait.close();
     stopWatching();
   }
-  if (response.destroyed) return;
+  if (response.destroyed) {
+    return;
+  }
   response.end(
     `${JSON.stringify(kind === "longpoll" ? last() : { last_seq: updates.token(seq) })}\n`,
   );

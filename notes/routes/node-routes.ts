@@ -21,7 +21,9 @@ export async function answerNode(
       sendJson(exchange.response, 200, { name: NODE });
       return;
     case "_config":
-      if (more.length > 0) throw new Refusal("not_found", "missing");
+      if (more.length > 0) {
+        throw new Refusal("not_found", "missing");
+      }
       await answerConfig(context, exchange, section, key);
       return;
     case "_system":
@@ -80,10 +82,13 @@ async function answerConfig(
   const { method, response } = exchange;
   if (method === "GET" || method === "HEAD") {
     const sections = settings.sections();
-    if (section === undefined) sendJson(response, 200, sections);
-    else if (key === undefined)
+    if (section === undefined) {
+      sendJson(response, 200, sections);
+    } else if (key === undefined) {
       sendJson(response, 200, sections[section] ?? {});
-    else sendJson(response, 200, known(settings.get(section, key)));
+    } else {
+      sendJson(response, 200, known(settings.get(section, key)));
+    }
     return;
   }
   if (

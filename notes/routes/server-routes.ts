@@ -39,7 +39,9 @@ export async function answerServer(
   exchange: Exchange,
 ): Promise<boolean> {
   const methods = entryOf(routes, exchange.target.segments.join("/"));
-  if (methods === undefined) return false;
+  if (methods === undefined) {
+    return false;
+  }
   const method = exchange.method === "HEAD" ? "GET" : exchange.method;
   const handler = entryOf(methods, method);
   if (handler === undefined) {
@@ -149,7 +151,9 @@ async function activeTasks(
   const tasks: unknown[] = [];
   // A database that is being compacted stays open.
   for (const { name, state } of context.databases.opened()) {
-    if (!state().compacting) continue;
+    if (!state().compacting) {
+      continue;
+    }
     tasks.push({
       type: "database_compaction",
       database: name,
@@ -232,7 +236,9 @@ export async function createDatabase(
 ): Promise<void> {
   requireServerAdmin(exchange.user);
   const [name = ""] = exchange.target.segments;
-  if (name === REPLICATOR || name === GLOBAL_CHANGES) throw noSuchFeature(name);
+  if (name === REPLICATOR || name === GLOBAL_CHANGES) {
+    throw noSuchFeature(name);
+  }
   checkName(name);
   for (const parameter of ["q", "n"]) {
     const value = exchange.target.query[parameter];
@@ -275,7 +281,9 @@ export async function removeDatabase(
       "The database _users holds every user and cannot be deleted. Delete single users instead.",
     );
   }
-  if (name === REPLICATOR || name === GLOBAL_CHANGES) throw noSuchFeature(name);
+  if (name === REPLICATOR || name === GLOBAL_CHANGES) {
+    throw noSuchFeature(name);
+  }
   await context.databases.remove(name);
   context.log.warn(
     { database: name, by: exchange.user.name },

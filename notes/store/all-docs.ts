@@ -19,7 +19,9 @@ export function allDocs(store: Store, request: StoreRequest): Answer {
 
 /** The options of the body count as those of the query. */
 function withBody(request: StoreRequest): Query {
-  if (request.body === undefined) return request.query;
+  if (request.body === undefined) {
+    return request.query;
+  }
   return { ...request.query, ...queryOf(bodyObject(request.body)) };
 }
 
@@ -38,7 +40,9 @@ function view(store: Store, query: Query): Generator<Piece, void> {
   const keys = jsonParameter(query, "keys");
   const limit = count(query, "limit") ?? Infinity;
   const skip = count(query, "skip") ?? 0;
-  if (Array.isArray(keys)) return keyedView(store, query, keys, limit, skip);
+  if (Array.isArray(keys)) {
+    return keyedView(store, query, keys, limit, skip);
+  }
   return rangeView(store, query, readRange(query), limit, skip);
 }
 
@@ -60,8 +64,9 @@ function* keyedView(
         ? (store.read.document.get(key) as unknown as DocumentRow | undefined)
         : undefined;
     if (row === undefined) {
-      if (typeof key === "string" && flag(query, "include_docs"))
+      if (typeof key === "string" && flag(query, "include_docs")) {
         onMissingChunk(store, key);
+      }
       yield `{"key":${JSON.stringify(key)},"error":"not_found"}`;
     } else {
       yield* rowPieces(store, query, row);
@@ -91,9 +96,13 @@ function* rangeView(
       toSkip -= 1;
       continue;
     }
-    if (left <= 0) break;
+    if (left <= 0) {
+      break;
+    }
     left -= 1;
-    if (!first) yield ",\r\n";
+    if (!first) {
+      yield ",\r\n";
+    }
     first = false;
     yield* rowPieces(store, query, row);
   }
@@ -124,8 +133,11 @@ function* rowPieces(
         : documentPieces(store, row, row.winner, {
             conflicts: flag(query, "conflicts"),
           });
-    if (pieces === undefined) yield "null";
-    else yield* pieces;
+    if (pieces === undefined) {
+      yield "null";
+    } else {
+      yield* pieces;
+    }
   }
   yield "}";
 }
@@ -156,12 +168,16 @@ function readRange(query: Query): Range {
 
 // Keys of other types sort before (null, numbers) or after (arrays, objects) all strings.
 function lowEnd(key: unknown): string | undefined {
-  if (typeof key === "string" || key === undefined) return key;
+  if (typeof key === "string" || key === undefined) {
+    return key;
+  }
   return typeof key === "object" && key !== null ? "\u{10ffff}" : undefined;
 }
 
 function highEnd(key: unknown): string | undefined {
-  if (typeof key === "string" || key === undefined) return key;
+  if (typeof key === "string" || key === undefined) {
+    return key;
+  }
   return typeof key === "object" && key !== null ? undefined : "";
 }
 
@@ -182,7 +198,9 @@ function conditions(range: Range): { sql: string; values: string[] } {
 /** How many documents come before the range: CouchDB's `offset`. */
 function rowsBefore(store: Store, range: Range): number {
   const bound = range.descending ? range.high : range.low;
-  if (bound === undefined) return 0;
+  if (bound === undefined) {
+    return 0;
+  }
   const beyond = range.descending
     ? range.highIncluded
       ? ">"
@@ -219,10 +237,15 @@ function* rowsIn(
       )
       .all(...values, rows) as unknown as DocumentRow[];
     yield* page;
-    if (page.length < PAGE_ROWS) return;
+    if (page.length < PAGE_ROWS) {
+      return;
+    }
     const last = page.at(-1)!.id;
-    if (range.descending) [high, highIncluded] = [last, false];
-    else [low, lowIncluded] = [last, false];
+    if (range.descending) {
+      [high, highIncluded] = [last, false];
+    } else {
+      [low, lowIncluded] = [last, false];
+    }
     yield "page";
   }
 }
@@ -233,7 +256,9 @@ export function localDocs(store: Store, request: StoreRequest): Answer {
   const keys = jsonParameter(query, "keys");
   const row = (id: unknown): unknown => {
     const found = typeof id === "string" ? store.read.local.get(id) : undefined;
-    if (found === undefined) return { key: id, error: "not_found" };
+    if (found === undefined) {
+      return { key: id, error: "not_found" };
+    }
     const rev = `0-${String(found.rev)}`;
     const members = Buffer.from(found.body as Uint8Array).toString();
     return {

@@ -20,7 +20,9 @@ export function documentPieces(
 ): Piece[] | undefined {
   const about = store.read.revision.get(row.number, rev);
   const found = store.read.body.get(row.number, rev);
-  if (about === undefined || found === undefined) return undefined;
+  if (about === undefined || found === undefined) {
+    return undefined;
+  }
   return wrap(
     row.id,
     rev,
@@ -86,7 +88,9 @@ function extraMembers(
     }
     text += conflictMembers(tree, rev, extras);
   }
-  if (extras.localSeq === true) text += `,"_local_seq":${row.seq}`;
+  if (extras.localSeq === true) {
+    text += `,"_local_seq":${row.seq}`;
+  }
   return text;
 }
 
@@ -95,7 +99,9 @@ function conflictMembers(
   rev: string,
   extras: Extras,
 ): string {
-  if (extras.conflicts !== true && extras.deletedConflicts !== true) return "";
+  if (extras.conflicts !== true && extras.deletedConflicts !== true) {
+    return "";
+  }
   const others = stateOf(tree).leaves.filter((leaf) => leaf.rev !== rev);
   const list = (name: string, deleted: boolean): string => {
     const revs = others

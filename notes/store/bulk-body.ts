@@ -86,14 +86,17 @@ function openSource(body: Body | undefined): Source {
           bytes.length - filled,
           start + filled,
         );
-        if (count === 0)
+        if (count === 0) {
           throw new Error("a spooled request body became shorter");
+        }
         filled += count;
       }
       return bytes;
     },
     free: ({ buffer }) => {
-      if (buffer !== NOTHING.buffer) (buffer as ArrayBuffer).transfer(0);
+      if (buffer !== NOTHING.buffer) {
+        (buffer as ArrayBuffer).transfer(0);
+      }
     },
     close: () => closeSync(file),
   };
@@ -117,12 +120,16 @@ async function scan(
   let more = window.peek() !== 0x7d;
   while (more) {
     const key = window.value();
-    if (typeof key !== "string" || window.peek() !== 0x3a) throw invalidJson();
+    if (typeof key !== "string" || window.peek() !== 0x3a) {
+      throw invalidJson();
+    }
     window.skip();
     if (key === "docs") {
       docsSeen = true;
       entries.length = 0;
-      if (window.peek() === undefined) throw invalidJson();
+      if (window.peek() === undefined) {
+        throw invalidJson();
+      }
       if (window.peek() !== 0x5b) {
         throw new Refusal("bad_request", "`docs` parameter must be an array.");
       }
@@ -132,21 +139,31 @@ async function scan(
         await breathe();
         if (window.peek() === 0x2c) {
           window.skip();
-          if (window.peek() === 0x5d) throw invalidJson();
-        } else if (window.peek() !== 0x5d) throw invalidJson();
+          if (window.peek() === 0x5d) {
+            throw invalidJson();
+          }
+        } else if (window.peek() !== 0x5d) {
+          throw invalidJson();
+        }
       }
       window.skip();
     } else {
       const value = window.value();
-      if (key === "new_edits") newEdits = value;
+      if (key === "new_edits") {
+        newEdits = value;
+      }
     }
     more = window.peek() === 0x2c;
     if (more) {
       window.skip();
-      if (window.peek() !== 0x22) throw invalidJson();
+      if (window.peek() !== 0x22) {
+        throw invalidJson();
+      }
     }
   }
-  if (window.peek() !== 0x7d) throw invalidJson();
+  if (window.peek() !== 0x7d) {
+    throw invalidJson();
+  }
   window.skip();
   window.expectEnd();
   window.release();
@@ -186,7 +203,9 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
   const final = (): boolean => base + bytes.length >= source.length;
 
   const refill = (): void => {
-    if (final()) throw invalidJson();
+    if (final()) {
+      throw invalidJson();
+    }
     const kept = bytes.length - at;
     if (kept > maxDocumentSize * 1.25 + WINDOW_BYTES) {
       throw new Refusal("document_too_large", "");
@@ -198,7 +217,9 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
       source.length,
     );
     const next = source.read(base, end, spare);
-    if (next.buffer !== spare.buffer) source.free(spare);
+    if (next.buffer !== spare.buffer) {
+      source.free(spare);
+    }
     spare = bytes;
     bytes = next;
   };
@@ -206,8 +227,12 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
   const peek = (): number | undefined => {
     for (;;) {
       at = skipSpace(bytes, at);
-      if (at < bytes.length) return bytes[at];
-      if (final()) return undefined;
+      if (at < bytes.length) {
+        return bytes[at];
+      }
+      if (final()) {
+        return undefined;
+      }
       refill();
     }
   };
@@ -225,7 +250,9 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
           refill();
           continue;
         }
-        if (end < 0 || !isUtf8(bytes.subarray(at, end))) throw invalidJson();
+        if (end < 0 || !isUtf8(bytes.subarray(at, end))) {
+          throw invalidJson();
+        }
         const value = JSON.parse(bytes.toString("utf8", at, end)) as unknown;
         at = end;
         return value;
@@ -254,7 +281,9 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
       }
     },
     expectEnd: () => {
-      if (!final() || !onlySpace(bytes, at)) throw invalidJson();
+      if (!final() || !onlySpace(bytes, at)) {
+        throw invalidJson();
+      }
     },
     release: () => {
       source.free(bytes);

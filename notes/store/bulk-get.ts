@@ -29,7 +29,9 @@ export function bulkGet(store: Store, request: StoreRequest): Answer {
   if (!Array.isArray(docs)) {
     throw new Refusal("bad_request", "`docs` parameter must be an array.");
   }
-  if (request.acceptsMultipart === true) return multipart(store, request, docs);
+  if (request.acceptsMultipart === true) {
+    return multipart(store, request, docs);
+  }
   return { status: 200, pieces: results(store, request, docs) };
 }
 
@@ -43,9 +45,12 @@ function* results(
     const { id = null } = (wanted ?? {}) as { id?: unknown };
     yield `${index > 0 ? "," : ""}{"id":${JSON.stringify(id)},"docs":[`;
     for (const [at, found] of lookUp(store, request, wanted).entries()) {
-      if (at > 0) yield ",";
-      if ("error" in found) yield JSON.stringify({ error: found.error });
-      else {
+      if (at > 0) {
+        yield ",";
+      }
+      if ("error" in found) {
+        yield JSON.stringify({ error: found.error });
+      } else {
         yield '{"ok":';
         yield* found.pieces;
         yield "}";
@@ -71,8 +76,11 @@ function multipart(
         for (const found of lookUp(store, request, wanted)) {
           const error = "error" in found ? '; error="true"' : "";
           yield `\r\n--${boundary}\r\nContent-Type: application/json${error}\r\n\r\n`;
-          if ("error" in found) yield JSON.stringify(found.error);
-          else yield* found.pieces;
+          if ("error" in found) {
+            yield JSON.stringify(found.error);
+          } else {
+            yield* found.pieces;
+          }
         }
       }
       yield `\r\n--${boundary}--\r\n`;
@@ -92,14 +100,18 @@ function lookUp(
   try {
     checkId(id);
   } catch (failure) {
-    if (!(failure instanceof Refusal)) throw failure;
+    if (!(failure instanceof Refusal)) {
+      throw failure;
+    }
     return [failed(null, id, failure.code, failure.message)];
   }
   let asked: string | undefined;
   try {
     asked = rev === undefined ? undefined : revisionText(parseRevision(rev));
   } catch (failure) {
-    if (!(failure instanceof Refusal)) throw failure;
+    if (!(failure instanceof Refusal)) {
+      throw failure;
+    }
     return [failed(rev, id, failure.code, failure.message)];
   }
   const row = store.read.document.get(id) as unknown as DocumentRow | undefined;
@@ -125,7 +137,9 @@ function revisionsOf(
   if (asked === undefined) {
     return stateOf(treeOf(row)).leaves.map((leaf) => leaf.rev);
   }
-  if (!flag(request.query, "latest")) return [asked];
+  if (!flag(request.query, "latest")) {
+    return [asked];
+  }
   return leavesOf(treeOf(row), asked);
 }
 

@@ -49,7 +49,9 @@ export function replicate(
   }
   // Where the two disagree, CouchDB follows the history.
   const path = history ?? { start: rev!.pos, ids: [rev!.hash] };
-  if (path.start < 1) throw new Refusal("bad_request", "Invalid rev format");
+  if (path.start < 1) {
+    throw new Refusal("bad_request", "Invalid rev format");
+  }
   insert(store, rowOf(store, id), id, path, document);
   return `${path.start}-${path.ids[0]!}`;
 }
@@ -64,7 +66,9 @@ function parentOf(
   deletes: boolean,
 ): Revision | undefined {
   if (row === undefined) {
-    if (rev !== undefined) throw conflict();
+    if (rev !== undefined) {
+      throw conflict();
+    }
     return undefined;
   }
   if (rev !== undefined) {
@@ -72,11 +76,15 @@ function parentOf(
     const leaf = stateOf(treeOf(row)).leaves.find(
       (candidate) => candidate.rev === named,
     );
-    if (leaf === undefined || leaf.deleted) throw conflict();
+    if (leaf === undefined || leaf.deleted) {
+      throw conflict();
+    }
     return rev;
   }
   // A deleted document may be made again; the new one goes on from the deletion.
-  if (row.deleted === 0 || deletes) throw conflict();
+  if (row.deleted === 0 || deletes) {
+    throw conflict();
+  }
   const [pos, hash] = row.winner.split(/-(.*)/s);
   return { pos: Number(pos), hash: hash! };
 }
@@ -109,7 +117,9 @@ function insert(
   ).length;
   // Several revisions of one document in one request are one change.
   const again = row !== undefined && row.seq > store.committedSeq;
-  if (!again || row.seq !== totals.updateSeq) totals.updateSeq += 1;
+  if (!again || row.seq !== totals.updateSeq) {
+    totals.updateSeq += 1;
+  }
   const deleted = state.deleted ? 1 : 0;
   const treeText = JSON.stringify(tree);
   let number: number;
@@ -134,17 +144,27 @@ function insert(
       conflicts,
       treeText,
     );
-    if (row.deleted === 1) totals.deleted -= 1;
-    else totals.documents -= 1;
+    if (row.deleted === 1) {
+      totals.deleted -= 1;
+    } else {
+      totals.documents -= 1;
+    }
   }
-  if (state.deleted) totals.deleted += 1;
-  else totals.documents += 1;
+  if (state.deleted) {
+    totals.deleted += 1;
+  } else {
+    totals.documents += 1;
+  }
 
   const leaves = new Set(state.leaves.map((leaf) => leaf.rev));
   for (const leaf of oldLeaves) {
-    if (!leaves.has(leaf.rev)) retire(store, number, leaf.rev);
+    if (!leaves.has(leaf.rev)) {
+      retire(store, number, leaf.rev);
+    }
   }
-  for (const rev of stemmed) drop(store, number, rev);
+  for (const rev of stemmed) {
+    drop(store, number, rev);
+  }
   const size = document.body.length;
   write.insertRevision.run(
     number,
@@ -160,14 +180,18 @@ function insert(
     type: document.type,
     size,
   });
-  if (!leaves.has(rev)) retire(store, number, rev);
+  if (!leaves.has(rev)) {
+    retire(store, number, rev);
+  }
   return true;
 }
 
 function retire(store: Store, number: number, rev: string): void {
   const row = store.write.retireRevision.get(number, rev) as
     { size: number; type: string | null; deleted: number } | undefined;
-  if (row === undefined) return;
+  if (row === undefined) {
+    return;
+  }
   recordEnd(store, number, rev, row);
   store.totals.liveBytes -= row.size;
   store.totals.staleBytes += row.size;
@@ -177,7 +201,12 @@ function drop(store: Store, number: number, rev: string): void {
   keepBody(store, number, rev);
   const row = store.write.dropRevision.get(number, rev) as
     { size: number; leaf: number } | undefined;
-  if (row === undefined) return;
-  if (row.leaf === 1) store.totals.liveBytes -= row.size;
-  else store.totals.staleBytes -= row.size;
+  if (row === undefined) {
+    return;
+  }
+  if (row.leaf === 1) {
+    store.totals.liveBytes -= row.size;
+  } else {
+    store.totals.staleBytes -= row.size;
+  }
 }

@@ -79,18 +79,26 @@ function* changesRows(
     const passes = pass.filter === undefined || pass.filter.passes(row);
     if (rows >= pass.limit) {
       // As in CouchDB, a full answer takes one more row along if the filter drops it.
-      if (!passes && pass.limit > 0) last = row.seq;
+      if (!passes && pass.limit > 0) {
+        last = row.seq;
+      }
       full = true;
       break;
     }
     last = row.seq;
-    if (!passes) continue;
+    if (!passes) {
+      continue;
+    }
     // CouchDB gives the sequence of a row when the rows that may still come, this one included, are a multiple of the interval.
     const remaining = (pass.limit % interval) - (rows % interval);
     const withSequence = !(interval > 1) || remaining % interval === 0;
-    if (!lines && (rows > 0 || feed?.first === false)) yield ",\r\n";
+    if (!lines && (rows > 0 || feed?.first === false)) {
+      yield ",\r\n";
+    }
     yield `{"seq":${withSequence ? `"${sequenceToken(store, row.seq)}"` : "null"},"id":${JSON.stringify(row.id)},"changes":[${changedRevisions(row, pass.allLeaves)}]`;
-    if (row.deleted === 1) yield ',"deleted":true';
+    if (row.deleted === 1) {
+      yield ',"deleted":true';
+    }
     if (flag(query, "include_docs")) {
       yield ',"doc":';
       yield* includedDocument(store, row, request, pass.filter);
@@ -127,7 +135,9 @@ function* rowsBetween(
       descending ? 0 : pass.committed,
     ) as unknown as DocumentRow[];
     yield* page;
-    if (page.length < PAGE_ROWS) return;
+    if (page.length < PAGE_ROWS) {
+      return;
+    }
     at = page.at(-1)!.seq;
     yield "page";
   }
@@ -149,9 +159,13 @@ function* includedDocument(
   const pieces = documentPieces(store, row, row.winner, {
     conflicts: flag(request.query, "conflicts"),
   });
-  if (pieces === undefined) yield "null";
-  else if (filter?.fields === undefined) yield* pieces;
-  else yield JSON.stringify(project(documentValue(pieces), filter.fields));
+  if (pieces === undefined) {
+    yield "null";
+  } else if (filter?.fields === undefined) {
+    yield* pieces;
+  } else {
+    yield JSON.stringify(project(documentValue(pieces), filter.fields));
+  }
 }
 
 function pendingAfter(
@@ -167,7 +181,9 @@ function pendingAfter(
         .other("SELECT COUNT(*) AS n FROM documents WHERE seq > ? AND seq <= ?")
         .get(seq, pass.committed) as { n: number }
     ).n;
-  if (descending) return countAfter(0) - rows;
+  if (descending) {
+    return countAfter(0) - rows;
+  }
   if (pass.filter?.pendingCountsAll === true) {
     return countAfter(pass.since) - rows;
   }
@@ -176,7 +192,9 @@ function pendingAfter(
 
 function readLimit(text: string | undefined): number {
   // CouchDB's own default, which seq_interval counts down from.
-  if (text === undefined) return 1e16;
+  if (text === undefined) {
+    return 1e16;
+  }
   if (!/^-?\d+$/.test(text)) {
     throw new Refusal(
       "bad_request",
@@ -270,7 +288,9 @@ function headOf(
   row: DocumentRow,
 ): Record<string, unknown> | undefined {
   const about = store.read.revision.get(row.number, row.winner);
-  if (about === undefined || about.type === null) return undefined;
+  if (about === undefined || about.type === null) {
+    return undefined;
+  }
   return {
     _id: row.id,
     _rev: row.winner,
@@ -297,7 +317,9 @@ export function project(
   for (const field of fields) {
     const names = memberPath(field);
     const value = memberAt(document, names);
-    if (value === undefined) continue;
+    if (value === undefined) {
+      continue;
+    }
     let place = shown;
     for (const name of names.slice(0, -1)) {
       place = (place[name] ??= dictionary()) as Record<string, unknown>;

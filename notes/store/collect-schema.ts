@@ -19,13 +19,17 @@ CREATE ${kind} collected_chunks (id TEXT PRIMARY KEY) WITHOUT ROWID;
 
 /** Adds to a database file what the collection of chunks keeps there. */
 export function prepareCollection(database: DatabaseSync): void {
-  if (isPrepared(database)) return;
+  if (isPrepared(database)) {
+    return;
+  }
   database.exec(`BEGIN IMMEDIATE; ${tables("TABLE")} COMMIT;`);
 }
 
 /** In memory, in place of what `prepareCollection` has no room for on a full disk. */
 export function standInCollection(database: DatabaseSync): void {
-  if (!isPrepared(database)) database.exec(tables("TEMP TABLE"));
+  if (!isPrepared(database)) {
+    database.exec(tables("TEMP TABLE"));
+  }
 }
 
 function isPrepared(database: DatabaseSync): boolean {

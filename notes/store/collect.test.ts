@@ -21,8 +21,11 @@ let store: Store;
 const open = (): Store =>
   openStore(
     {
-      ...{ name: "vault", kind: "vault", instanceStartTime: "1" },
-      ...{ file: join(directory, "vault.sqlite"), passwordIterations: 1 },
+      name: "vault",
+      kind: "vault",
+      instanceStartTime: "1",
+      file: join(directory, "vault.sqlite"),
+      passwordIterations: 1,
     },
     () => undefined,
   );
@@ -58,7 +61,9 @@ function asked(
 ): StoreRequest {
   const { json, ...rest } = members;
   return {
-    ...{ operation, query: {}, maxDocumentSize: 1e6 },
+    operation,
+    query: {},
+    maxDocumentSize: 1e6,
     ...(json === undefined
       ? {}
       : {
@@ -86,8 +91,11 @@ const run = async (
 ): Promise<Collected> => {
   const { notesSeq } = held();
   const json = {
-    ...{ notesSeq, unused: ["h:old"], free: true },
-    ...{ before: Date.now() + 1, readUpTo: notesSeq },
+    notesSeq,
+    unused: ["h:old"],
+    free: true,
+    before: Date.now() + 1,
+    readUpTo: notesSeq,
     ...wish,
   };
   return parsed(await collect(store, asked("collect", { json }))) as Collected;
@@ -129,14 +137,19 @@ test("a chunk goes once it is unused for long enough and every device has read p
   const { liveBytes, documents } = store.totals;
 
   expect(await run({ before: 1 })).toMatchObject({
-    ...{ unused: { count: 1 }, old: { count: 0 }, due: { count: 0 } },
+    unused: { count: 1 },
+    old: { count: 0 },
+    due: { count: 0 },
     freed: { count: 0 },
   });
   expect(await run({ readUpTo: 2 })).toMatchObject({
-    ...{ old: { count: 1 }, due: { count: 0 }, freed: { count: 0 } },
+    old: { count: 1 },
+    due: { count: 0 },
+    freed: { count: 0 },
   });
   expect(await run({ free: false })).toMatchObject({
-    ...{ due: { count: 1 }, freed: { count: 0 } },
+    due: { count: 1 },
+    freed: { count: 0 },
   });
   expect(chunkIds()).toEqual(["h:now", "h:old"]);
 
@@ -168,14 +181,16 @@ test("a chunk that a note names again, or that is written again, is not unused f
   // Named by a note for a time.
   await run({ free: false, unused: [] });
   expect(await run({ before: marked })).toMatchObject({
-    ...{ unused: { count: 1 }, old: { count: 0 } },
+    unused: { count: 1 },
+    old: { count: 0 },
   });
   const again = Date.now();
   await setTimeout(2);
   await put("h:old", { _rev: rev, _deleted: true });
   await putChunk("h:old");
   expect(await run({ before: again })).toMatchObject({
-    ...{ unused: { count: 1 }, old: { count: 0 } },
+    unused: { count: 1 },
+    old: { count: 0 },
   });
 });
 
@@ -185,7 +200,9 @@ test("every version that is held is listed: current, conflicted, superseded, and
   const children = (): unknown => held().rows.map((row) => row.children);
   expect(children()).toEqual([["h:1"], ["h:2"]]);
   compact(store);
-  while (store.compacting) await setTimeout(1);
+  while (store.compacting) {
+    await setTimeout(1);
+  }
   expect(children()).toEqual([["h:2"], ["h:1"]]);
 });
 

@@ -58,7 +58,9 @@ export async function collect(
       count: freed.count + step.count,
       bytes: freed.bytes + step.bytes,
     };
-    if (step.count < CHUNKS_PER_STEP) break;
+    if (step.count < CHUNKS_PER_STEP) {
+      break;
+    }
   }
   return json(200, { ...found, freed });
 }
@@ -88,7 +90,9 @@ const isChunkId = (value: unknown): value is string =>
   typeof value === "string" && value >= FIRST_CHUNK && value < AFTER_CHUNKS;
 
 function checkNotes(store: Store, { notesSeq }: Wish): void {
-  if (notesSequence(store.write) <= notesSeq) return;
+  if (notesSequence(store.write) <= notesSeq) {
+    return;
+  }
   throw new Refusal(
     "conflict",
     "Notes were written meanwhile; read them again.",
@@ -145,8 +149,11 @@ function removeSome(store: Store, wish: Wish): Sum {
       .other("DELETE FROM revisions WHERE document = ? RETURNING size, leaf")
       .all(number) as { size: number; leaf: number }[];
     for (const { size, leaf } of dropped) {
-      if (leaf === 1) totals.liveBytes -= size;
-      else totals.staleBytes -= size;
+      if (leaf === 1) {
+        totals.liveBytes -= size;
+      } else {
+        totals.staleBytes -= size;
+      }
       bytes += size;
     }
     totals.documents -= 1;
@@ -166,14 +173,18 @@ export function onMissingChunk(store: Store, id: string): void {
   const collected = store.read
     .other("SELECT 1 FROM collected_chunks WHERE id = ?")
     .get(id);
-  if (collected === undefined) return;
+  if (collected === undefined) {
+    return;
+  }
   inTransaction(store, () => {
     store.write.other("DELETE FROM collected_chunks WHERE id = ?").run(id);
     const locals = store.write
       .other("SELECT id, body FROM local_documents")
       .all() as { id: string; body: Uint8Array }[];
     for (const local of locals) {
-      if (isPushCheckpoint(local.body)) store.write.dropLocal.run(local.id);
+      if (isPushCheckpoint(local.body)) {
+        store.write.dropLocal.run(local.id);
+      }
     }
     // On a full disk, the next request tries again.
   }).catch(() => undefined);

@@ -25,7 +25,9 @@ export function compact(store: Store): Answer {
     tellState(store);
     void run(store).finally(() => {
       store.compacting = false;
-      if (!store.closing) tellState(store);
+      if (!store.closing) {
+        tellState(store);
+      }
     });
   }
   return json(202, { ok: true });
@@ -36,11 +38,15 @@ async function run(store: Store): Promise<void> {
   const before = fileBytes(store);
   try {
     await shrink(store).catch(async (failure: unknown) => {
-      if (refusalOf(failure).code !== "insufficient_storage") throw failure;
+      if (refusalOf(failure).code !== "insufficient_storage") {
+        throw failure;
+      }
       releaseReserve(reserveOf(store));
       await shrink(store);
     });
-    if (store.closing) return;
+    if (store.closing) {
+      return;
+    }
     store.tell({
       kind: "compacted",
       before,
@@ -66,7 +72,9 @@ async function shrink(store: Store): Promise<void> {
   while (!store.closing && (await giveBackPages(store))) {
     await setTimeout(PAUSE_MS);
   }
-  if (store.closing) return;
+  if (store.closing) {
+    return;
+  }
   await exclusively(store, async () => {
     store.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   });

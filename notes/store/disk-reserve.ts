@@ -19,16 +19,21 @@ const ZEROS = Buffer.alloc(1024 * 1024);
 
 /** A file that holds room on the disk for the compaction of a full one; every database of a directory shares it. */
 export function keepReserve(path: string): boolean {
-  if (existsSync(path)) return true;
+  if (existsSync(path)) {
+    return true;
+  }
   const { bavail, bsize } = statfsSync(dirname(path));
-  if (bavail * bsize < RESERVE_BYTES) return false;
+  if (bavail * bsize < RESERVE_BYTES) {
+    return false;
+  }
   // What a kill leaves of it goes with the unfinished databases, at the next start.
   const next = `${path}.sqlite${UNFINISHED}${threadId}`;
   try {
     const file = openSync(next, "w", 0o600);
     try {
-      for (let written = 0; written < RESERVE_BYTES;)
+      for (let written = 0; written < RESERVE_BYTES;) {
         written += writeSync(file, ZEROS);
+      }
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -37,7 +42,9 @@ export function keepReserve(path: string): boolean {
     return true;
   } catch (failure) {
     rmSync(next, { force: true });
-    if (isFullDisk(failure)) return false;
+    if (isFullDisk(failure)) {
+      return false;
+    }
     throw failure;
   }
 }

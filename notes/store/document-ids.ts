@@ -16,7 +16,9 @@ export function checkId(id: string): void {
 
 /** Throws for design documents: a member may not write them, and this store runs no views. */
 export function refuseDesign(id: string, admin: boolean): void {
-  if (!id.startsWith("_design/")) return;
+  if (!id.startsWith("_design/")) {
+    return;
+  }
   if (!admin) {
     throw new Refusal("forbidden", "You are not a db or server admin.");
   }

@@ -77,19 +77,30 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
     const pieces = documentPieces(store, row, row.winner, {
       conflicts: search.conflicts,
     });
-    if (pieces === undefined) continue;
+    if (pieces === undefined) {
+      continue;
+    }
     const value = documentValue(pieces);
-    if (!search.selector.matches(value)) continue;
+    if (!search.selector.matches(value)) {
+      continue;
+    }
     if (skipped < search.skip) {
       skipped += 1;
       continue;
     }
-    if (found > 0) yield ",\r\n";
-    if (search.fields.length === 0) yield* pieces;
-    else yield JSON.stringify(project(value, search.fields));
+    if (found > 0) {
+      yield ",\r\n";
+    }
+    if (search.fields.length === 0) {
+      yield* pieces;
+    } else {
+      yield JSON.stringify(project(value, search.fields));
+    }
     found += 1;
     last = row.id;
-    if (found === search.limit) break;
+    if (found === search.limit) {
+      break;
+    }
   }
   yield `\r\n],\r\n"bookmark": ${JSON.stringify(bookmarkOf(last))}`;
   if (search.stats) {
@@ -120,7 +131,9 @@ function* liveRows(
   for (;;) {
     const page = statement.all(after, low, high) as unknown as DocumentRow[];
     yield* page;
-    if (page.length < PAGE_ROWS) return;
+    if (page.length < PAGE_ROWS) {
+      return;
+    }
     after = page.at(-1)!.id;
     yield "page";
   }
@@ -193,7 +206,9 @@ function countOption(
 
 function idRange(selector: Record<string, unknown>): IdRange {
   const wanted = selector._id;
-  if (typeof wanted === "string") return { low: wanted, high: wanted };
+  if (typeof wanted === "string") {
+    return { low: wanted, high: wanted };
+  }
   const range = (wanted ?? {}) as Record<string, unknown>;
   const text = (...names: string[]): string | undefined =>
     names

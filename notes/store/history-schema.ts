@@ -27,9 +27,13 @@ INSERT INTO properties VALUES ('history_from', '0');
 /** Adds the history to a database file that has none yet; `now` in milliseconds since 1970. */
 export function prepareHistory(database: DatabaseSync, now: number): void {
   const state = stateOf(database);
-  if (state === "whole") return;
+  if (state === "whole") {
+    return;
+  }
   database.exec("BEGIN IMMEDIATE");
-  if (state === "none") database.exec(additions);
+  if (state === "none") {
+    database.exec(additions);
+  }
   database
     .prepare("UPDATE properties SET value = ? WHERE name = 'history_from'")
     .run(String(now));
@@ -39,7 +43,9 @@ export function prepareHistory(database: DatabaseSync, now: number): void {
 
 /** In memory, in place of what `prepareHistory` has no room for on a full disk: an empty history that begins now. */
 export function standInHistory(database: DatabaseSync, now: number): void {
-  if (stateOf(database) === "whole") return;
+  if (stateOf(database) === "whole") {
+    return;
+  }
   // Temporary tables come before those of the file: https://www.sqlite.org/lang_naming.html
   database.exec(`
     PRAGMA temp_store = MEMORY;
@@ -55,7 +61,9 @@ function stateOf(database: DatabaseSync): "none" | "interrupted" | "whole" {
   const has = database
     .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'history'")
     .get();
-  if (has === undefined) return "none";
+  if (has === undefined) {
+    return "none";
+  }
   const row = database
     .prepare("SELECT update_seq, recorded_seq FROM totals")
     .get();

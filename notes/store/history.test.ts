@@ -116,7 +116,9 @@ const note = (text: string): Record<string, unknown> => ({
 
 async function compactNow(): Promise<void> {
   compact(store);
-  while (store.compacting) await setTimeout(1);
+  while (store.compacting) {
+    await setTimeout(1);
+  }
 }
 
 const childrenAt = (at: number): Record<string, unknown> =>
@@ -140,7 +142,9 @@ test("a note can be read as of any minute of the last day, compacted or not", as
   );
   vi.setSystemTime(START + 30 * MINUTE);
   for (const compacted of [false, true]) {
-    if (compacted) await compactNow();
+    if (compacted) {
+      await compactNow();
+    }
     expect(childrenAt(START + 9 * MINUTE)).toEqual({ "note.md": ["h:one"] });
     expect(childrenAt(START + 19 * MINUTE)).toEqual({ "note.md": ["h:two"] });
     expect(childrenAt(START + 21 * MINUTE)).toEqual({});
@@ -189,7 +193,9 @@ test("a chunk that was deleted can still be read, compacted or not", async () =>
   vi.setSystemTime(START + HOUR);
   await put("h:one", { _deleted: true }, rev);
   for (const compacted of [false, true]) {
-    if (compacted) await compactNow();
+    if (compacted) {
+      await compactNow();
+    }
     const { rows } = read({}, { chunks: ["h:one", "h:two"] }) as unknown as {
       rows: Record<string, unknown>[];
     };
@@ -211,11 +217,13 @@ test("beyond its limit the oldest versions go, and what is left is whole", async
   expect(from).toBeGreaterThan(START);
   for (let hour = 0; hour < 20; hour += 1) {
     const at = START + hour * HOUR;
-    if (at < from!) expect(() => childrenAt(at)).toThrow("goes back to");
-    else
+    if (at < from!) {
+      expect(() => childrenAt(at)).toThrow("goes back to");
+    } else {
       expect(childrenAt(at)).toEqual({
         "note.md": [`h:${hour}${"x".repeat(200)}`],
       });
+    }
   }
 });
 
@@ -257,8 +265,12 @@ test("half a year of random edits, compactions and restarts: every kept instant 
       present.set(id, `h:${step}`);
     }
     log.push({ at: now, state: new Map(present) });
-    if (random(40) === 0) await compactNow();
-    if (random(60) === 0) await thinHistory(store);
+    if (random(40) === 0) {
+      await compactNow();
+    }
+    if (random(60) === 0) {
+      await thinHistory(store);
+    }
     if (random(60) === 0) {
       close();
       store = open();
@@ -270,7 +282,9 @@ test("half a year of random edits, compactions and restarts: every kept instant 
   for (let probe = 0; probe < 300; probe += 1) {
     const wanted = now - random(probe % 2 === 0 ? now - first : 2 * DAY);
     const instant = keptInstant(wanted, now);
-    if (instant < first) continue;
+    if (instant < first) {
+      continue;
+    }
     const { at, rows } = read({ at: String(wanted) });
     expect(at).toBe(instant);
     const expected = log.findLast((entry) => entry.at <= instant)!.state;

@@ -26,10 +26,18 @@ interface Version {
  */
 export function history(store: Store, request: StoreRequest): Answer {
   const { query } = request;
-  if (request.body !== undefined) return chunks(store, request);
-  if (query.id !== undefined) return versions(store, query.id);
-  if (query.held !== undefined) return heldVersions(store, query.held);
-  if (query.at !== undefined) return asOf(store, request, query.at);
+  if (request.body !== undefined) {
+    return chunks(store, request);
+  }
+  if (query.id !== undefined) {
+    return versions(store, query.id);
+  }
+  if (query.held !== undefined) {
+    return heldVersions(store, query.held);
+  }
+  if (query.at !== undefined) {
+    return asOf(store, request, query.at);
+  }
   return json(200, reach(store));
 }
 
@@ -96,9 +104,13 @@ function* notesAt(
         break;
       }
       const version = versionAt(store, row.number, at);
-      if (version === undefined) continue;
+      if (version === undefined) {
+        continue;
+      }
       const pieces = versionPieces(store, row, version);
-      if (pieces === undefined) continue;
+      if (pieces === undefined) {
+        continue;
+      }
       yield rows === 0 ? "\n" : ",\n";
       yield* pieces;
       rows += 1;
@@ -149,7 +161,9 @@ function versionPieces(
   const body =
     documentPieces(store, row, version.rev) ??
     keptBody(store, row, version.rev);
-  if (body === undefined) return undefined;
+  if (body === undefined) {
+    return undefined;
+  }
   return [
     `{"since":${version.since},"until":${version.until},"doc":`,
     ...body,
@@ -165,13 +179,17 @@ function keptBody(
   const kept = store.read
     .other("SELECT body FROM history WHERE document = ? AND rev = ?")
     .get(row.number, rev) as { body: Uint8Array | null } | undefined;
-  if (kept === undefined || kept.body === null) return undefined;
+  if (kept === undefined || kept.body === null) {
+    return undefined;
+  }
   return wrap(row.id, rev, kept.body, "");
 }
 
 function versions(store: Store, id: string): Answer {
   const row = store.read.document.get(id) as unknown as DocumentRow | undefined;
-  if (row === undefined) throw new Refusal("not_found", "missing");
+  if (row === undefined) {
+    throw new Refusal("not_found", "missing");
+  }
   const all = store.read
     .other(
       `SELECT rev, since, until FROM (${currentVersions} UNION ALL ${pastVersions}) ORDER BY since DESC, rev DESC`,
@@ -189,7 +207,9 @@ function* versionList(
   let first = true;
   for (const version of all) {
     const pieces = versionPieces(store, row, version);
-    if (pieces === undefined) continue;
+    if (pieces === undefined) {
+      continue;
+    }
     yield first ? "\n" : ",\n";
     first = false;
     yield* pieces;
@@ -214,9 +234,13 @@ function* chunkList(
   for (const id of ids) {
     const row = store.read.document.get(id) as unknown as
       DocumentRow | undefined;
-    if (row === undefined) onMissingChunk(store, id);
+    if (row === undefined) {
+      onMissingChunk(store, id);
+    }
     const pieces = row === undefined ? undefined : anyBody(store, row);
-    if (pieces === undefined) continue;
+    if (pieces === undefined) {
+      continue;
+    }
     yield first ? "\n" : ",\n";
     first = false;
     yield* pieces;
@@ -226,13 +250,17 @@ function* chunkList(
 
 /** Any body of a chunk: its id is made of its content, so all are the same. */
 function anyBody(store: Store, row: DocumentRow): Piece[] | undefined {
-  if (row.deleted === 0) return documentPieces(store, row, row.winner);
+  if (row.deleted === 0) {
+    return documentPieces(store, row, row.winner);
+  }
   const held = store.read
     .other(
       "SELECT rev FROM revisions WHERE document = ? AND deleted = 0 AND type = 'leaf' LIMIT 1",
     )
     .get(row.number) as { rev: string } | undefined;
-  if (held !== undefined) return documentPieces(store, row, held.rev);
+  if (held !== undefined) {
+    return documentPieces(store, row, held.rev);
+  }
   const kept = store.read
     .other(
       "SELECT rev FROM history WHERE document = ? AND type = 'leaf' AND body IS NOT NULL LIMIT 1",

@@ -42,7 +42,9 @@ const IGNORED_SPECIALS = new Set([
 /** Reads one document from the whole of `bytes`, which becomes its own. */
 export function readDocument(bytes: Buffer): IncomingDocument {
   const found = membersAt(bytes, spaceBefore(bytes), true);
-  if (found === undefined || !onlySpace(bytes, found.end)) throw invalidJson();
+  if (found === undefined || !onlySpace(bytes, found.end)) {
+    throw invalidJson();
+  }
   const { head, ordinary, hasAttachments } = headOf(bytes, found.members);
   if (hasAttachments) {
     throw new Refusal(
@@ -66,7 +68,9 @@ export function inspectDocumentAt(
   final: boolean,
 ): { readonly head: DocumentHead; readonly end: number } | undefined {
   const found = membersAt(bytes, at, final);
-  if (found === undefined) return undefined;
+  if (found === undefined) {
+    return undefined;
+  }
   const { head, ordinary } = headOf(bytes, found.members);
   return { head: { ...head, size: sizeOf(ordinary) }, end: found.end };
 }
@@ -78,8 +82,12 @@ function membersAt(
 ): { readonly members: Member[]; readonly end: number } | undefined {
   if (at < bytes.length && bytes[at] !== 0x7b) {
     const end = scanValue(bytes, at, final);
-    if (end === INCOMPLETE) return undefined;
-    if (end < 0) throw invalidJson();
+    if (end === INCOMPLETE) {
+      return undefined;
+    }
+    if (end < 0) {
+      throw invalidJson();
+    }
     throw new Refusal("bad_request", "Document must be a JSON object");
   }
   const members: Member[] = [];
@@ -87,8 +95,12 @@ function membersAt(
     at >= bytes.length
       ? scanValue(bytes, at, final)
       : scanObject(bytes, at, final, 0, members);
-  if (end === INCOMPLETE) return undefined;
-  if (end < 0 || !isUtf8(bytes.subarray(at, end))) throw invalidJson();
+  if (end === INCOMPLETE) {
+    return undefined;
+  }
+  if (end < 0 || !isUtf8(bytes.subarray(at, end))) {
+    throw invalidJson();
+  }
   return { members, end };
 }
 
@@ -158,14 +170,20 @@ function sizeOf(members: readonly Member[]): number {
 /** Moves the members together within `bytes`, which is not of use to others afterwards: the body of 50 MB is not copied. */
 function joinMembers(bytes: Buffer, members: readonly Member[]): Buffer {
   const [first] = members;
-  if (first === undefined) return NO_MEMBERS;
+  if (first === undefined) {
+    return NO_MEMBERS;
+  }
   let end = first.keyStart;
   const move = (from: number, to: number): void => {
-    if (from !== end) bytes.copyWithin(end, from, to);
+    if (from !== end) {
+      bytes.copyWithin(end, from, to);
+    }
     end += to - from;
   };
   for (const member of members) {
-    if (member !== first) bytes[end++] = COMMA;
+    if (member !== first) {
+      bytes[end++] = COMMA;
+    }
     move(member.keyStart, member.keyEnd);
     bytes[end++] = COLON;
     move(member.valueStart, member.valueEnd);
@@ -197,7 +215,9 @@ function checkSpecials(specials: ReadonlyMap<string, unknown>): void {
 }
 
 function readId(id: unknown): string | undefined {
-  if (id === undefined) return undefined;
+  if (id === undefined) {
+    return undefined;
+  }
   if (typeof id !== "string") {
     throw new Refusal("illegal_docid", "Document id must be a string");
   }
@@ -205,12 +225,16 @@ function readId(id: unknown): string | undefined {
 }
 
 function readRev(rev: unknown): Revision | undefined {
-  if (rev === undefined || rev === null || rev === "") return undefined;
+  if (rev === undefined || rev === null || rev === "") {
+    return undefined;
+  }
   return parseRevision(rev);
 }
 
 function readHistory(value: unknown): IncomingDocument["history"] {
-  if (value === undefined) return undefined;
+  if (value === undefined) {
+    return undefined;
+  }
   const { start, ids } = (value ?? {}) as { start?: unknown; ids?: unknown };
   if (!Number.isSafeInteger(start)) {
     throw new Refusal("doc_validation", "_revisions.start isn't an integer.");
@@ -221,7 +245,9 @@ function readHistory(value: unknown): IncomingDocument["history"] {
   if (!ids.every((id) => typeof id === "string")) {
     throw new Refusal("doc_validation", "RevId isn't a string");
   }
-  if (!ids.every(isHash)) throw invalidRevision();
+  if (!ids.every(isHash)) {
+    throw invalidRevision();
+  }
   return ids.length === 0
     ? undefined
     : { start: start as number, ids: ids as string[] };

@@ -34,8 +34,9 @@ test("a version that is part of a kept state is kept", () => {
       const until = since + length;
       const present = until + age;
       const instant = keptInstant(Math.min(since + probe, present), present);
-      if (instant >= since && instant < until)
+      if (instant >= since && instant < until) {
         expect(isKept(since, until, present)).toBe(true);
+      }
     }),
   );
 });

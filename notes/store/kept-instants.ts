@@ -17,14 +17,18 @@ export function keptInstant(at: number, now: number): number {
   let instant = at;
   for (;;) {
     const floored = floorFor(instant, now);
-    if (floored === instant) return instant;
+    if (floored === instant) {
+      return instant;
+    }
     instant = floored;
   }
 }
 
 /** Whether a version that was current from `since` to just before `until` is part of any state that is kept. */
 export function isKept(since: number, until: number, now: number): boolean {
-  if (until <= since) return false;
+  if (until <= since) {
+    return false;
+  }
   return keptInstant(until - 1, now) >= since;
 }
 
@@ -38,7 +42,9 @@ export function firstKeptInstant(from: number, now: number): number {
   let start = from;
   for (const { end, unit, offset } of zones) {
     const first = -floorTo(-start, unit, -offset);
-    if (first < end) return first;
+    if (first < end) {
+      return first;
+    }
     start = Math.max(start, end);
   }
   return start;
@@ -46,9 +52,15 @@ export function firstKeptInstant(from: number, now: number): number {
 
 function floorFor(instant: number, now: number): number {
   const age = now - instant;
-  if (age <= EVERY_MOMENT_MS) return instant;
-  if (age <= HOURLY_MS) return floorTo(instant, HOUR, 0);
-  if (age <= DAILY_MS) return floorTo(instant, DAY, 0);
+  if (age <= EVERY_MOMENT_MS) {
+    return instant;
+  }
+  if (age <= HOURLY_MS) {
+    return floorTo(instant, HOUR, 0);
+  }
+  if (age <= DAILY_MS) {
+    return floorTo(instant, DAY, 0);
+  }
   return floorTo(instant, WEEK, FIRST_MONDAY);
 }
 

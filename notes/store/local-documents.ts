@@ -12,7 +12,9 @@ const missing = (): Refusal => new Refusal("not_found", "missing");
 /** Reads a `_local` document: never replicated, one revision only. */
 export function getLocal(store: Store, request: StoreRequest): Answer {
   const row = store.read.local.get(request.id!);
-  if (row === undefined) throw missing();
+  if (row === undefined) {
+    throw missing();
+  }
   const rev = `0-${String(row.rev)}`;
   const revisions = flag(request.query, "revs")
     ? `,"_revisions":{"start":0,"ids":["${String(row.rev)}"]}`
@@ -51,7 +53,9 @@ export async function deleteLocal(
   request: StoreRequest,
 ): Promise<Answer> {
   await inTransaction(store, () => {
-    if (store.write.dropLocal.run(request.id!).changes === 0) throw missing();
+    if (store.write.dropLocal.run(request.id!).changes === 0) {
+      throw missing();
+    }
   });
   return json(200, { ok: true, id: request.id, rev: "0-0" }, { etag: '"0-0"' });
 }

@@ -14,7 +14,9 @@ export function flag(query: Query, name: string): boolean {
 /** A count of rows; undefined when it is not given. */
 export function count(query: Query, name: string): number | undefined {
   const text = query[name];
-  if (text === undefined) return undefined;
+  if (text === undefined) {
+    return undefined;
+  }
   if (!/^-?\d+$/.test(text)) {
     throw new Refusal(
       "query_parse_error",
@@ -35,7 +37,9 @@ export function count(query: Query, name: string): number | undefined {
 export function jsonParameter(query: Query, ...names: string[]): unknown {
   for (const name of names) {
     const text = query[name];
-    if (text === undefined) continue;
+    if (text === undefined) {
+      continue;
+    }
     try {
       return JSON.parse(text);
     } catch {
@@ -64,7 +68,9 @@ export function bodyBytes(body: Body | undefined): Buffer {
 /** The body as JSON; an empty one is no JSON. */
 export function bodyJson(body: Body | undefined): unknown {
   const bytes = bodyBytes(body);
-  if (!isUtf8(bytes)) throw invalidJson();
+  if (!isUtf8(bytes)) {
+    throw invalidJson();
+  }
   try {
     return JSON.parse(bytes.toString());
   } catch {

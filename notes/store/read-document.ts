@@ -18,9 +18,13 @@ export function getDocument(store: Store, request: StoreRequest): Answer {
   const { query } = request;
   const row = store.read.document.get(request.id!) as unknown as
     DocumentRow | undefined;
-  if (query.open_revs !== undefined) return openRevisions(store, request, row);
+  if (query.open_revs !== undefined) {
+    return openRevisions(store, request, row);
+  }
   const asked = query.rev === undefined ? undefined : parseRevision(query.rev);
-  if (row === undefined) throw new Refusal("not_found", "missing");
+  if (row === undefined) {
+    throw new Refusal("not_found", "missing");
+  }
   if (asked === undefined && row.deleted === 1) {
     throw new Refusal("not_found", "deleted");
   }
@@ -28,7 +32,9 @@ export function getDocument(store: Store, request: StoreRequest): Answer {
     asked === undefined ? row.winner : pick(row, revisionText(asked), query);
   const extras = extrasOf(query);
   const pieces = documentPieces(store, row, rev, extras);
-  if (pieces === undefined) throw new Refusal("not_found", "missing");
+  if (pieces === undefined) {
+    throw new Refusal("not_found", "missing");
+  }
   const etag = `"${rev}"`;
   // What the answer then shows can change while the revision does not.
   const cacheable =
@@ -56,7 +62,9 @@ function pick(
   rev: string,
   query: StoreRequest["query"],
 ): string {
-  if (!flag(query, "latest")) return rev;
+  if (!flag(query, "latest")) {
+    return rev;
+  }
   return leavesOf(treeOf(row), rev)[0] ?? rev;
 }
 
@@ -101,7 +109,9 @@ function openRevisions(
         row !== undefined && flag(query, "latest")
           ? leavesOf(treeOf(row), rev).sort(compareRevisions)
           : [];
-      for (const found of latest.length > 0 ? latest : [rev]) revs.add(found);
+      for (const found of latest.length > 0 ? latest : [rev]) {
+        revs.add(found);
+      }
     }
   }
   const found = [...revs].map((rev) => ({
@@ -124,9 +134,12 @@ interface Found {
 function* listed(found: readonly Found[]): Generator<Piece, void> {
   yield "[";
   for (const [index, { rev, pieces }] of found.entries()) {
-    if (index > 0) yield ",";
-    if (pieces === undefined) yield `{"missing":"${rev}"}`;
-    else {
+    if (index > 0) {
+      yield ",";
+    }
+    if (pieces === undefined) {
+      yield `{"missing":"${rev}"}`;
+    } else {
       yield '{"ok":';
       yield* pieces;
       yield "}";
@@ -145,8 +158,11 @@ function multipart(found: readonly Found[]): Answer {
       for (const { rev, pieces } of found) {
         const error = pieces === undefined ? '; error="true"' : "";
         yield `\r\nContent-Type: application/json${error}\r\n\r\n`;
-        if (pieces === undefined) yield `{"missing":"${rev}"}`;
-        else yield* pieces;
+        if (pieces === undefined) {
+          yield `{"missing":"${rev}"}`;
+        } else {
+          yield* pieces;
+        }
         yield `\r\n--${boundary}`;
       }
       yield "--";

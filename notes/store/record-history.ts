@@ -16,7 +16,9 @@ export function recordStart(
   },
 ): void {
   const { deleted, type, size } = version;
-  if (deleted || type === undefined || !NOTE_TYPES.has(type)) return;
+  if (deleted || type === undefined || !NOTE_TYPES.has(type)) {
+    return;
+  }
   // A version that fell off its tree can come back from a device that still has it.
   store.write
     .other(
@@ -37,7 +39,9 @@ export function recordEnd(
   },
 ): void {
   const { deleted, type, size } = version;
-  if (deleted === 1 || type === null) return;
+  if (deleted === 1 || type === null) {
+    return;
+  }
   if (NOTE_TYPES.has(type)) {
     // A clock that was put back must not end a version before it began. Versions from before the history have no row.
     store.write

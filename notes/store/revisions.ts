@@ -22,7 +22,9 @@ export interface Revision {
 export function parseRevision(text: unknown): Revision {
   const match =
     typeof text === "string" ? /^(\d{1,15})-(.+)$/s.exec(text) : null;
-  if (match === null || !isHash(match[2]!)) throw invalidRevision();
+  if (match === null || !isHash(match[2]!)) {
+    throw invalidRevision();
+  }
   return { pos: Number(match[1]), hash: match[2]! };
 }
 
@@ -85,7 +87,9 @@ export function graft(
 ): { tree: RevisionTree; stemmed: readonly string[] } {
   const ids = path.ids.slice(0, path.start);
   let node: RevisionNode = [ids[0]!, deleted ? { deleted: true } : {}, []];
-  for (const hash of ids.slice(1)) node = [hash, {}, [node]];
+  for (const hash of ids.slice(1)) {
+    node = [hash, {}, [node]];
+  }
   const merged = merge(
     tree,
     { pos: path.start - ids.length + 1, ids: node },
@@ -133,6 +137,8 @@ export function leavesOf(tree: RevisionTree, rev: string): string[] {
 export function compareRevisions(a: string, b: string): number {
   const left = parseRevision(a);
   const right = parseRevision(b);
-  if (left.pos !== right.pos) return left.pos - right.pos;
+  if (left.pos !== right.pos) {
+    return left.pos - right.pos;
+  }
   return left.hash < right.hash ? -1 : left.hash > right.hash ? 1 : 0;
 }

@@ -35,7 +35,9 @@ function difference(store: Store, request: StoreRequest): [string, Missing][] {
     const known =
       row === undefined ? new Set<string>() : knownRevisions(treeOf(row));
     const missing = asked.filter((rev) => !known.has(revisionText(rev)));
-    if (missing.length === 0) continue;
+    if (missing.length === 0) {
+      continue;
+    }
     const newest = Math.max(...missing.map((rev) => rev.pos));
     const ancestors =
       row === undefined

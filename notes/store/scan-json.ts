@@ -67,27 +67,49 @@ export function scanObject(
   depth = 0,
   members?: Member[],
 ): number {
-  if (depth > MAX_DEPTH) return INVALID;
+  if (depth > MAX_DEPTH) {
+    return INVALID;
+  }
   const missing = final ? INVALID : INCOMPLETE;
   at = skipSpace(bytes, at + 1);
-  if (bytes[at] === 0x7d) return at + 1;
+  if (bytes[at] === 0x7d) {
+    return at + 1;
+  }
   for (;;) {
-    if (at >= bytes.length) return missing;
-    if (bytes[at] !== QUOTE) return INVALID;
+    if (at >= bytes.length) {
+      return missing;
+    }
+    if (bytes[at] !== QUOTE) {
+      return INVALID;
+    }
     const keyStart = at;
     const keyEnd = scanString(bytes, at, final);
-    if (keyEnd < 0) return keyEnd;
+    if (keyEnd < 0) {
+      return keyEnd;
+    }
     at = skipSpace(bytes, keyEnd);
-    if (at >= bytes.length) return missing;
-    if (bytes[at] !== COLON) return INVALID;
+    if (at >= bytes.length) {
+      return missing;
+    }
+    if (bytes[at] !== COLON) {
+      return INVALID;
+    }
     const valueStart = skipSpace(bytes, at + 1);
     const valueEnd = scanValue(bytes, valueStart, final, depth + 1);
-    if (valueEnd < 0) return valueEnd;
+    if (valueEnd < 0) {
+      return valueEnd;
+    }
     members?.push({ keyStart, keyEnd, valueStart, valueEnd });
     at = skipSpace(bytes, valueEnd);
-    if (at >= bytes.length) return missing;
-    if (bytes[at] === 0x7d) return at + 1;
-    if (bytes[at] !== COMMA) return INVALID;
+    if (at >= bytes.length) {
+      return missing;
+    }
+    if (bytes[at] === 0x7d) {
+      return at + 1;
+    }
+    if (bytes[at] !== COMMA) {
+      return INVALID;
+    }
     at = skipSpace(bytes, at + 1);
   }
 }
@@ -98,17 +120,29 @@ function scanArray(
   final: boolean,
   depth: number,
 ): number {
-  if (depth > MAX_DEPTH) return INVALID;
+  if (depth > MAX_DEPTH) {
+    return INVALID;
+  }
   const missing = final ? INVALID : INCOMPLETE;
   at = skipSpace(bytes, at + 1);
-  if (bytes[at] === 0x5d) return at + 1;
+  if (bytes[at] === 0x5d) {
+    return at + 1;
+  }
   for (;;) {
     const end = scanValue(bytes, at, final, depth + 1);
-    if (end < 0) return end;
+    if (end < 0) {
+      return end;
+    }
     at = skipSpace(bytes, end);
-    if (at >= bytes.length) return missing;
-    if (bytes[at] === 0x5d) return at + 1;
-    if (bytes[at] !== COMMA) return INVALID;
+    if (at >= bytes.length) {
+      return missing;
+    }
+    if (bytes[at] === 0x5d) {
+      return at + 1;
+    }
+    if (bytes[at] !== COMMA) {
+      return INVALID;
+    }
     at = skipSpace(bytes, at + 1);
   }
 }
@@ -118,30 +152,50 @@ function scanString(bytes: Uint8Array, at: number, final: boolean): number {
   at += 1;
   while (at < length) {
     const byte = bytes[at]!;
-    if (byte === QUOTE) return at + 1;
-    if (byte < 0x20) return INVALID;
+    if (byte === QUOTE) {
+      return at + 1;
+    }
+    if (byte < 0x20) {
+      return INVALID;
+    }
     if (byte !== BACKSLASH) {
       at += 1;
       continue;
     }
     const escape = bytes[at + 1];
-    if (escape === undefined) break;
+    if (escape === undefined) {
+      break;
+    }
     if (escape !== 0x75) {
       // " \ / b f n r t
-      if (!SIMPLE_ESCAPES.has(escape)) return INVALID;
+      if (!SIMPLE_ESCAPES.has(escape)) {
+        return INVALID;
+      }
       at += 2;
       continue;
     }
-    if (at + 6 > length) break;
+    if (at + 6 > length) {
+      break;
+    }
     const unit = hexUnit(bytes, at + 2);
-    if (unit < 0 || (unit >= 0xdc00 && unit <= 0xdfff)) return INVALID;
+    if (unit < 0 || (unit >= 0xdc00 && unit <= 0xdfff)) {
+      return INVALID;
+    }
     at += 6;
-    if (unit < 0xd800 || unit > 0xdbff) continue;
+    if (unit < 0xd800 || unit > 0xdbff) {
+      continue;
+    }
     // Half a character: the other half must follow, or the text could not be stored as UTF-8.
-    if (at + 6 > length) break;
-    if (bytes[at] !== BACKSLASH || bytes[at + 1] !== 0x75) return INVALID;
+    if (at + 6 > length) {
+      break;
+    }
+    if (bytes[at] !== BACKSLASH || bytes[at + 1] !== 0x75) {
+      return INVALID;
+    }
     const second = hexUnit(bytes, at + 2);
-    if (second < 0xdc00 || second > 0xdfff) return INVALID;
+    if (second < 0xdc00 || second > 0xdfff) {
+      return INVALID;
+    }
     at += 6;
   }
   return final ? INVALID : INCOMPLETE;
@@ -153,9 +207,13 @@ function hexUnit(bytes: Uint8Array, at: number): number {
   let unit = 0;
   for (let index = at; index < at + 4; index += 1) {
     const byte = bytes[index]! | 0x20;
-    if (byte >= 0x30 && byte <= 0x39) unit = unit * 16 + byte - 0x30;
-    else if (byte >= 0x61 && byte <= 0x66) unit = unit * 16 + byte - 0x57;
-    else return INVALID;
+    if (byte >= 0x30 && byte <= 0x39) {
+      unit = unit * 16 + byte - 0x30;
+    } else if (byte >= 0x61 && byte <= 0x66) {
+      unit = unit * 16 + byte - 0x57;
+    } else {
+      return INVALID;
+    }
   }
   return unit;
 }
@@ -168,8 +226,12 @@ function scanWord(
 ): number {
   for (let index = 0; index < word.length; index += 1) {
     const byte = bytes[at + index];
-    if (byte === undefined) return final ? INVALID : INCOMPLETE;
-    if (byte !== word.charCodeAt(index)) return INVALID;
+    if (byte === undefined) {
+      return final ? INVALID : INCOMPLETE;
+    }
+    if (byte !== word.charCodeAt(index)) {
+      return INVALID;
+    }
   }
   return at + word.length;
 }
@@ -181,7 +243,9 @@ function scanNumber(bytes: Uint8Array, at: number, final: boolean): number {
   for (;;) {
     const byte = bytes[end];
     if (byte === undefined) {
-      if (!final) return INCOMPLETE;
+      if (!final) {
+        return INCOMPLETE;
+      }
       break;
     }
     const digit = byte >= 0x30 && byte <= 0x39;

@@ -56,7 +56,9 @@ export function openWriter(
   file: string,
   instanceStartTime: string,
 ): DatabaseSync {
-  if (!existsSync(file)) createFile(file, instanceStartTime);
+  if (!existsSync(file)) {
+    createFile(file, instanceStartTime);
+  }
   const database = checkVersion(openFile(file));
   try {
     prepareHistory(database, Date.now());
@@ -87,7 +89,9 @@ export function openOnFullDisk(file: string): DatabaseSync {
 function checkVersion(database: DatabaseSync): DatabaseSync {
   try {
     const version = versionOf(database);
-    if (version === SCHEMA_VERSION) return database;
+    if (version === SCHEMA_VERSION) {
+      return database;
+    }
     throw new Error(
       version === 0
         ? "it holds no notes: its creation was interrupted"
@@ -110,7 +114,9 @@ export function isEmptyFile(file: string): boolean {
     closeSync(handle);
   }
   // https://www.sqlite.org/fileformat.html: user_version is at offset 60. A version other than 0 was committed.
-  if (length === header.length && header.readUInt32BE(60) !== 0) return false;
+  if (length === header.length && header.readUInt32BE(60) !== 0) {
+    return false;
+  }
   // The schema may still be in the write-ahead log.
   const database = new DatabaseSync(file);
   try {
@@ -132,7 +138,9 @@ function createFile(file: string, instanceStartTime: string): void {
   const next = file + UNFINISHED;
   const parts = [next, `${next}-wal`, `${next}-shm`, `${next}-journal`];
   const removeParts = (): void => {
-    for (const part of parts) rmSync(part, { force: true });
+    for (const part of parts) {
+      rmSync(part, { force: true });
+    }
   };
   removeParts();
   try {

@@ -86,14 +86,18 @@ function member(
   const acceptsMissing = wantsMissing(condition, negated);
   return (value, raw) => {
     const found = memberAt(value, names);
-    if (found === undefined) return acceptsMissing;
+    if (found === undefined) {
+      return acceptsMissing;
+    }
     return test(found, raw || path === "_id");
   };
 }
 
 /** Whether a condition comes down to `$exists: false`. */
 function wantsMissing(condition: unknown, negated: boolean): boolean {
-  if (!isObject(condition) || Object.keys(condition).length !== 1) return false;
+  if (!isObject(condition) || Object.keys(condition).length !== 1) {
+    return false;
+  }
   return "$not" in condition
     ? wantsMissing(condition.$not, !negated)
     : condition.$exists === negated;
@@ -108,9 +112,13 @@ export function memberPath(path: string): string[] {
 export function memberAt(value: unknown, names: readonly string[]): unknown {
   let found = value;
   for (const name of names) {
-    if (Array.isArray(found) && /^\d+$/.test(name)) found = found[Number(name)];
-    else if (isObject(found) && Object.hasOwn(found, name)) found = found[name];
-    else return undefined;
+    if (Array.isArray(found) && /^\d+$/.test(name)) {
+      found = found[Number(name)];
+    } else if (isObject(found) && Object.hasOwn(found, name)) {
+      found = found[name];
+    } else {
+      return undefined;
+    }
   }
   return found;
 }
@@ -151,13 +159,16 @@ function operator(
         ? all(argument, !negated, context)
         : operator("$eq", argument, !negated, context);
     case "$exists": {
-      if (typeof argument !== "boolean") throw badArgument(name, argument);
+      if (typeof argument !== "boolean") {
+        throw badArgument(name, argument);
+      }
       return (value) => (value !== undefined) === (argument !== negated);
     }
     default: {
       const opposite = opposites[name];
-      if (negated && opposite !== undefined)
+      if (negated && opposite !== undefined) {
         return plain(opposite, argument, context);
+      }
       const test = plain(name, argument, context);
       return negated ? (value, raw) => !test(value, raw) : test;
     }
@@ -183,7 +194,9 @@ function plain(name: string, argument: unknown, context: Context): Test {
       const list = listArgument(name, argument);
       const within: Test = (value) => {
         const items = Array.isArray(value) ? value : [value];
-        if (!context.budget.spend(items.length * list.length)) return false;
+        if (!context.budget.spend(items.length * list.length)) {
+          return false;
+        }
         return (
           items.some((item) =>
             list.some((wanted) => compare(item, wanted, false) === 0),
@@ -203,11 +216,15 @@ function plain(name: string, argument: unknown, context: Context): Test {
         );
     }
     case "$size": {
-      if (!isCount(argument)) throw badArgument(name, argument);
+      if (!isCount(argument)) {
+        throw badArgument(name, argument);
+      }
       return (value) => Array.isArray(value) && value.length === argument;
     }
     case "$type":
-      if (typeof argument !== "string") throw badArgument(name, argument);
+      if (typeof argument !== "string") {
+        throw badArgument(name, argument);
+      }
       return (value) => typeName(value) === argument;
     case "$mod": {
       const [divisor, rest] = listArgument(name, argument);
@@ -223,16 +240,22 @@ function plain(name: string, argument: unknown, context: Context): Test {
         (value as number) % (divisor as number) === rest;
     }
     case "$regex": {
-      if (typeof argument !== "string") throw badArgument(name, argument);
+      if (typeof argument !== "string") {
+        throw badArgument(name, argument);
+      }
       const matches = context.regularExpression(argument);
       return (value) => typeof value === "string" && matches(value);
     }
     case "$beginsWith":
-      if (typeof argument !== "string") throw badArgument(name, argument);
+      if (typeof argument !== "string") {
+        throw badArgument(name, argument);
+      }
       return (value) => typeof value === "string" && value.startsWith(argument);
     case "$elemMatch":
     case "$allMatch": {
-      if (!isObject(argument)) throw badArgument(name, argument);
+      if (!isObject(argument)) {
+        throw badArgument(name, argument);
+      }
       const test = all(argument, false, context);
       return (value, raw) =>
         Array.isArray(value) &&
@@ -242,7 +265,9 @@ function plain(name: string, argument: unknown, context: Context): Test {
           : value.every((item) => test(item, raw)));
     }
     case "$keyMapMatch": {
-      if (!isObject(argument)) throw badArgument(name, argument);
+      if (!isObject(argument)) {
+        throw badArgument(name, argument);
+      }
       const test = all(argument, false, context);
       return (value, raw) =>
         isObject(value) && Object.keys(value).some((key) => test(key, raw));
@@ -257,12 +282,16 @@ function selectorList(
   argument: unknown,
 ): Record<string, unknown>[] {
   const list = listArgument(name, argument);
-  if (!list.every(isObject)) throw badArgument(name, argument);
+  if (!list.every(isObject)) {
+    throw badArgument(name, argument);
+  }
   return list;
 }
 
 function listArgument(name: string, argument: unknown): unknown[] {
-  if (!Array.isArray(argument)) throw badArgument(name, argument);
+  if (!Array.isArray(argument)) {
+    throw badArgument(name, argument);
+  }
   return argument;
 }
 
@@ -282,21 +311,27 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function typeName(value: unknown): string {
-  if (value === null) return "null";
+  if (value === null) {
+    return "null";
+  }
   return Array.isArray(value) ? "array" : typeof value;
 }
 
 /** Null before booleans, numbers, strings, arrays, objects. `raw` compares strings by code point, as for ids. */
 function compare(a: unknown, b: unknown, raw: boolean): number {
   const rank = rankOf(a) - rankOf(b);
-  if (rank !== 0) return rank;
+  if (rank !== 0) {
+    return rank;
+  }
   if (typeof a === "string" && typeof b === "string") {
     return raw ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : collate(a, b);
   }
   if (typeof a === "number" || typeof a === "boolean") {
     return Number(a) - Number(b);
   }
-  if (Array.isArray(a) && Array.isArray(b)) return compareLists(a, b, raw);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return compareLists(a, b, raw);
+  }
   if (isObject(a) && isObject(b)) {
     return compareLists(Object.entries(a), Object.entries(b), raw);
   }
@@ -310,15 +345,25 @@ function compareLists(
 ): number {
   for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
     const order = compare(a[index], b[index], raw);
-    if (order !== 0) return order;
+    if (order !== 0) {
+      return order;
+    }
   }
   return a.length - b.length;
 }
 
 function rankOf(value: unknown): number {
-  if (value === null || value === undefined) return 0;
-  if (typeof value === "boolean") return 1;
-  if (typeof value === "number") return 2;
-  if (typeof value === "string") return 3;
+  if (value === null || value === undefined) {
+    return 0;
+  }
+  if (typeof value === "boolean") {
+    return 1;
+  }
+  if (typeof value === "number") {
+    return 2;
+  }
+  if (typeof value === "string") {
+    return 3;
+  }
   return Array.isArray(value) ? 4 : 5;
 }

@@ -17,8 +17,12 @@ export function readSince(
   since: string | undefined,
   committed: number,
 ): number {
-  if (since === undefined || since === "0") return 0;
-  if (since === "now") return committed;
+  if (since === undefined || since === "0") {
+    return 0;
+  }
+  if (since === "now") {
+    return committed;
+  }
   const match = /^(\d{1,15})-h1([0-9a-f]{32})$/.exec(since);
   if (match === null) {
     throw new Refusal(

@@ -16,8 +16,11 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "hearth-space-"));
   store = openStore(
     {
-      ...{ name: "vault", kind: "vault", instanceStartTime: "1" },
-      ...{ file: join(directory, "vault.sqlite"), passwordIterations: 1 },
+      name: "vault",
+      kind: "vault",
+      instanceStartTime: "1",
+      file: join(directory, "vault.sqlite"),
+      passwordIterations: 1,
     },
     () => undefined,
   );
@@ -48,14 +51,18 @@ interface Measured {
 
 function measured(): Measured {
   const answer = space(store);
-  if (!("pieces" in answer)) throw new Error("the answer is streamed");
+  if (!("pieces" in answer)) {
+    throw new Error("the answer is streamed");
+  }
   return JSON.parse([...answer.pieces].join("")) as Measured;
 }
 
 test("every chunk is listed with its size; earlier versions count once, before and after a compaction", async () => {
   // More than are read at a time.
   const ids = Array.from({ length: 1200 }, (_, at) => `h:${at}`);
-  for (const id of ids) await put(id, { type: "leaf", data: id.padEnd(100) });
+  for (const id of ids) {
+    await put(id, { type: "leaf", data: id.padEnd(100) });
+  }
   const note = { type: "plain", path: "a.md", mtime: 1, children: ["h:0"] };
   const first = await put("a.md", note);
   // A version that lasted no time is not kept.
@@ -77,10 +84,13 @@ test("every chunk is listed with its size; earlier versions count once, before a
   expect(before.superseded.bytes).toBeGreaterThan(5000);
 
   compact(store);
-  while (store.compacting) await setTimeout(1);
+  while (store.compacting) {
+    await setTimeout(1);
+  }
   const after = measured();
   expect(after).toMatchObject({
-    ...{ chunkSizes: before.chunkSizes, notes: before.notes },
+    chunkSizes: before.chunkSizes,
+    notes: before.notes,
     superseded: { count: 0, bytes: 0 },
     history: before.history,
   });

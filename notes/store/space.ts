@@ -43,13 +43,17 @@ function* measure(store: Store): Generator<Piece, void> {
     const page = revisionsAfter(store, last);
     for (const revision of page) {
       const part = partOf(revision);
-      if (part === undefined) continue;
+      if (part === undefined) {
+        continue;
+      }
       if (part === "chunks") {
         yield `${parts.chunks.count === 0 ? "" : ","}\n${JSON.stringify([revision.id, revision.size])}`;
       }
       add(parts[part], revision.size);
     }
-    if (page.length < ROWS_PER_STEP) break;
+    if (page.length < ROWS_PER_STEP) {
+      break;
+    }
     last = page.at(-1)!.row;
     yield "";
   }
@@ -80,10 +84,18 @@ function partOf({
   kept,
 }: HeldRevision): "notes" | "chunks" | "other" | "superseded" | undefined {
   // Counted with the history.
-  if (kept === 1) return undefined;
-  if (leaf === 0) return "superseded";
-  if (deleted === 1) return "other";
-  if (type === "leaf") return "chunks";
+  if (kept === 1) {
+    return undefined;
+  }
+  if (leaf === 0) {
+    return "superseded";
+  }
+  if (deleted === 1) {
+    return "other";
+  }
+  if (type === "leaf") {
+    return "chunks";
+  }
   return kinds[type as keyof typeof kinds] ?? "other";
 }
 

@@ -127,7 +127,9 @@ function connect(file: string, instanceStartTime: string): Connections {
     return connectionsOf(writer, openReader(file));
   } catch (failure) {
     writer?.close();
-    if (!isFullDisk(failure) || !existsSync(file)) throw failure;
+    if (!isFullDisk(failure) || !existsSync(file)) {
+      throw failure;
+    }
     const only = openOnFullDisk(file);
     return connectionsOf(only, only);
   }
@@ -138,14 +140,18 @@ function connectionsOf(
   reader: DatabaseSync,
 ): Connections {
   return {
-    ...{ writer, reader },
-    ...{ write: prepareStatements(writer), read: prepareStatements(reader) },
+    writer,
+    reader,
+    write: prepareStatements(writer),
+    read: prepareStatements(reader),
     readOnly: writer === reader,
   };
 }
 
 export function disconnect(store: Store): void {
-  if (!store.readOnly) store.reader.close();
+  if (!store.readOnly) {
+    store.reader.close();
+  }
   // Closing the last connection writes the log back into the file.
   store.writer.close();
 }
@@ -154,13 +160,17 @@ export function disconnect(store: Store): void {
 function leaveReadOnly(store: Store): void {
   disconnect(store);
   Object.assign(store, connect(store.file, store.instanceStartTime));
-  if (store.readOnly) throw fullDisk();
+  if (store.readOnly) {
+    throw fullDisk();
+  }
 }
 
 /** Throws where the disk is too full for the reserve. A small file can be compacted without one. */
 function checkReserve(store: Store): void {
   const { size } = statSync(store.file);
-  if (size > RESERVE_BYTES && !keepReserve(reserveOf(store))) throw fullDisk();
+  if (size > RESERVE_BYTES && !keepReserve(reserveOf(store))) {
+    throw fullDisk();
+  }
 }
 
 export function reserveOf(store: Store): string {
@@ -200,7 +210,9 @@ async function transact<T>(
   store: Store,
   change: () => T | Promise<T>,
 ): Promise<T> {
-  if (store.readOnly) leaveReadOnly(store);
+  if (store.readOnly) {
+    leaveReadOnly(store);
+  }
   const before = { ...store.totals };
   store.pendingSettings = store.settings;
   store.transactionTime = Date.now();
@@ -216,7 +228,9 @@ async function transact<T>(
     store.writer.exec("COMMIT");
   } catch (failure) {
     Object.assign(store.totals, before);
-    if (store.writer.isTransaction) store.writer.exec("ROLLBACK");
+    if (store.writer.isTransaction) {
+      store.writer.exec("ROLLBACK");
+    }
     throw failure;
   }
   store.settings = store.pendingSettings;
@@ -240,7 +254,9 @@ export function breather(): () => Promise<void> {
   const SLICE_MS = 8;
   let since = performance.now();
   return async () => {
-    if (performance.now() - since < SLICE_MS) return;
+    if (performance.now() - since < SLICE_MS) {
+      return;
+    }
     await setImmediate();
     since = performance.now();
   };
@@ -305,7 +321,9 @@ function prepareStatements(database: DatabaseSync) {
     /** Any other statement, prepared at its first use. */
     other: (sql: string): StatementSync => {
       const known = lazily.get(sql);
-      if (known !== undefined) return known;
+      if (known !== undefined) {
+        return known;
+      }
       const statement = database.prepare(sql);
       lazily.set(sql, statement);
       return statement;

@@ -19,7 +19,9 @@ interface PastVersion {
 /** Thins the history of an open database each hour. */
 export function thinRegularly(store: Store): void {
   const run = (): void => {
-    if (store.closing) return;
+    if (store.closing) {
+      return;
+    }
     // What could not be dropped, on a full disk for one, is dropped by a later run.
     thinHistory(store).catch(() => undefined);
   };
@@ -31,7 +33,9 @@ export function thinRegularly(store: Store): void {
 export async function thinHistory(store: Store): Promise<void> {
   let last = 0;
   for (;;) {
-    if (store.closing) return;
+    if (store.closing) {
+      return;
+    }
     const page = store.read
       .other(
         `SELECT rowid AS row, size, since, until FROM history WHERE rowid > ? AND until IS NOT NULL ORDER BY rowid LIMIT ${VERSIONS_PER_STEP}`,
@@ -42,8 +46,12 @@ export async function thinHistory(store: Store): Promise<void> {
     const stale = page.filter(
       ({ since, until }) => !isKept(Math.max(since, from), until, now),
     );
-    if (stale.length > 0) await drop(store, stale);
-    if (page.length < VERSIONS_PER_STEP) break;
+    if (stale.length > 0) {
+      await drop(store, stale);
+    }
+    if (page.length < VERSIONS_PER_STEP) {
+      break;
+    }
     last = page.at(-1)!.row;
     await setTimeout(PAUSE_MS);
   }
@@ -52,13 +60,17 @@ export async function thinHistory(store: Store): Promise<void> {
 
 async function fitLimit(store: Store): Promise<void> {
   for (;;) {
-    if (store.closing) return;
+    if (store.closing) {
+      return;
+    }
     const { bytes } = store.read
       .other(
         "SELECT COALESCE(SUM(size), 0) AS bytes FROM history WHERE until IS NOT NULL",
       )
       .get() as { bytes: number };
-    if (bytes <= store.historyMaxBytes) return;
+    if (bytes <= store.historyMaxBytes) {
+      return;
+    }
     const oldest = store.read
       .other(
         `SELECT rowid AS row, size, since, until FROM history WHERE until IS NOT NULL ORDER BY until LIMIT ${VERSIONS_PER_STEP}`,
@@ -67,7 +79,9 @@ async function fitLimit(store: Store): Promise<void> {
     let excess = bytes - store.historyMaxBytes;
     const dropped: PastVersion[] = [];
     for (const version of oldest) {
-      if (excess <= 0) break;
+      if (excess <= 0) {
+        break;
+      }
       dropped.push(version);
       excess -= version.size;
     }

@@ -14,14 +14,18 @@ export function storable(
   id: string,
   document: IncomingDocument,
 ): IncomingDocument {
-  if (store.kind !== "users" || document.deleted) return document;
+  if (store.kind !== "users" || document.deleted) {
+    return document;
+  }
   const user = JSON.parse(`{${document.body.toString()}}`) as Record<
     string,
     unknown
   >;
   checkPassword(user.password);
   checkUser(id, user);
-  if (user.password === undefined || user.password === null) return document;
+  if (user.password === undefined || user.password === null) {
+    return document;
+  }
   const { password, ...rest } = user;
   const members = {
     ...derivedKey(password as string, store.passwordIterations),
@@ -63,7 +67,9 @@ function withoutOldKey(user: Record<string, unknown>): Record<string, unknown> {
 }
 
 function checkPassword(password: unknown): void {
-  if (password === undefined || password === null) return;
+  if (password === undefined || password === null) {
+    return;
+  }
   if (typeof password !== "string") {
     throw forbidden(`Password value of '${String(password)}' is invalid.`);
   }
@@ -71,12 +77,18 @@ function checkPassword(password: unknown): void {
 
 function checkUser(id: string, user: Record<string, unknown>): void {
   const { name, roles, type } = user;
-  if (type !== "user") throw forbidden("doc.type must be user");
+  if (type !== "user") {
+    throw forbidden("doc.type must be user");
+  }
   if (typeof name !== "string" || name === "") {
     throw forbidden("doc.name is required");
   }
-  if (roles === undefined) throw forbidden("doc.roles must exist");
-  if (!Array.isArray(roles)) throw forbidden("doc.roles must be an array");
+  if (roles === undefined) {
+    throw forbidden("doc.roles must exist");
+  }
+  if (!Array.isArray(roles)) {
+    throw forbidden("doc.roles must be an array");
+  }
   if (!roles.every((role) => typeof role === "string")) {
     throw forbidden("doc.roles can only contain strings");
   }

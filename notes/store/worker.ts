@@ -60,14 +60,18 @@ function start(): void {
         break;
       case "ack": {
         const call = calls.get(message.call);
-        if (call === undefined) break;
+        if (call === undefined) {
+          break;
+        }
         call.underWay -= 1;
         call.wake();
         break;
       }
       case "cancel": {
         const call = calls.get(message.call);
-        if (call === undefined) break;
+        if (call === undefined) {
+          break;
+        }
         call.cancelled = true;
         call.wake();
         break;
@@ -100,7 +104,9 @@ async function answer(
     if ("pieces" in result) {
       const end = await sendPieces(number, call, result.pieces);
       // A cut answer must not look like a whole one.
-      if (!call.cancelled) tell({ kind: "end", call: number, end });
+      if (!call.cancelled) {
+        tell({ kind: "end", call: number, end });
+      }
     }
   } catch (failure) {
     const refusal = refusalOf(failure);
@@ -149,7 +155,9 @@ async function sendPieces(
     tell({ kind: "chunk", call: number, bytes }, [bytes.buffer]);
   };
   const flush = async (): Promise<void> => {
-    if (size === 0) return;
+    if (size === 0) {
+      return;
+    }
     const bytes = joined(gathered, size);
     gathered = [];
     size = 0;
@@ -174,7 +182,9 @@ async function sendPieces(
       const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
       gathered.push(bytes);
       size += bytes.length;
-      if (size >= CHUNK_BYTES) await flush();
+      if (size >= CHUNK_BYTES) {
+        await flush();
+      }
     }
     await breathe();
   }

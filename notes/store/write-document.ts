@@ -57,12 +57,16 @@ async function write(
   }
   const stored = storable(store, id, document);
   const rev = await inTransaction(store, () => {
-    if (id.startsWith("_local/")) return writeLocal(store, id, stored);
+    if (id.startsWith("_local/")) {
+      return writeLocal(store, id, stored);
+    }
     return query.new_edits === "false"
       ? replicate(store, id, stored)
       : edit(store, id, stored, named ?? stored.rev);
   });
-  if (query.batch === "ok") return json(202, { ok: true, id });
+  if (query.batch === "ok") {
+    return json(202, { ok: true, id });
+  }
   const isPut = request.operation === "putDocument";
   return json(
     isPut && document.deleted ? 200 : 201,
@@ -84,8 +88,12 @@ export async function deleteDocument(
   refuseDesign(id, request.admin === true);
   const rev = await inTransaction(store, () => {
     const row = store.write.document.get(id);
-    if (row === undefined) throw new Refusal("not_found", "missing");
-    if (row.deleted === 1) throw new Refusal("not_found", "deleted");
+    if (row === undefined) {
+      throw new Refusal("not_found", "missing");
+    }
+    if (row.deleted === 1) {
+      throw new Refusal("not_found", "deleted");
+    }
     if (named === undefined) {
       throw new Refusal("conflict", "Document update conflict.");
     }

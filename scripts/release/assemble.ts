@@ -46,20 +46,24 @@ export function assembleRelease(checkout: string, home: Home): Release {
   const release = describeCheckout(checkout);
   const target = join(releasesOf(home), release.id);
   const known = readRelease(target);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    return known;
+  }
   mkdirSync(releasesOf(home), { recursive: true, mode: 0o755 });
   removeUnfinished(home);
   const making = mkdtempSync(join(releasesOf(home), ".making-"));
   // Postgres runs as a user of its own where Hearth runs as root.
   chmodSync(making, 0o755);
   try {
-    for (const path of sourcesOf(checkout))
+    for (const path of sourcesOf(checkout)) {
       place(checkout, making, path, "copy");
+    }
     for (const folder of packagesOf(checkout).map((each) =>
       relative(checkout, each),
     )) {
-      if (POSTGRES_PROGRAMS.test(folder))
+      if (POSTGRES_PROGRAMS.test(folder)) {
         placePostgres(checkout, making, home, folder, release.postgres);
+      }
       for (const path of filesBelow(
         checkout,
         folder,
@@ -68,8 +72,9 @@ export function assembleRelease(checkout: string, home: Home): Release {
           !(
             basename(each) === "native" && POSTGRES_PROGRAMS.test(dirname(each))
           ),
-      ))
+      )) {
         place(checkout, making, path, "link");
+      }
     }
     writeFileSync(
       join(making, RELEASE_FILE),
@@ -103,18 +108,21 @@ function place(
   const from = join(checkout, path);
   const to = join(making, path);
   mkdirSync(dirname(to), { recursive: true });
-  if (lstatSync(from).isSymbolicLink())
+  if (lstatSync(from).isSymbolicLink()) {
     return symlinkSync(readlinkSync(from), to);
-  if (how === "link")
+  }
+  if (how === "link") {
     try {
       return linkSync(from, to);
     } catch (error) {
       // Another file system, or one without links.
       if (
         !["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(codeOf(error) ?? "")
-      )
+      ) {
         throw error;
+      }
     }
+  }
   copyFileSync(from, to, constants.COPYFILE_FICLONE);
 }
 
@@ -135,8 +143,9 @@ function placePostgres(
     const next = `${shared}.${process.pid}.next`;
     rmSync(next, { recursive: true, force: true });
     mkdirSync(dirname(shared), { recursive: true, mode: 0o755 });
-    for (const path of filesBelow(native, "", () => true))
+    for (const path of filesBelow(native, "", () => true)) {
       place(native, next, path, "link");
+    }
     renameSync(next, shared);
   }
   const link = join(making, folder, "native");
@@ -149,7 +158,9 @@ function placePostgres(
 
 /** Those of commands that were killed; the set-up's lock keeps others from making one now. */
 function removeUnfinished(home: Home): void {
-  for (const name of readdirSync(releasesOf(home)))
-    if (name.startsWith(".making-"))
+  for (const name of readdirSync(releasesOf(home))) {
+    if (name.startsWith(".making-")) {
       rmSync(join(releasesOf(home), name), { recursive: true, force: true });
+    }
+  }
 }

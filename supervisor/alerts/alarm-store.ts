@@ -18,26 +18,26 @@ export const ALARM_TABLES = `
   ) STRICT`;
 
 /** One trouble from its beginning to its end, and which sinks were told. Times in milliseconds since 1970. */
-export type AlarmRecord = {
+export interface AlarmRecord {
   readonly id: string;
   readonly raisedAt: number;
   readonly alarm: Alarm;
   readonly clearedAt: number | null;
   /** When each sink was last told that it is there. */
   readonly told: Readonly<Record<string, number>>;
-};
+}
 
 /** A message on its way to one sink. */
-export type Delivery = {
+export interface Delivery {
   readonly id: string;
   readonly sink: string;
   readonly message: AlertMessage;
   readonly attempts: number;
   /** Milliseconds since 1970. */
   readonly nextAt: number;
-};
+}
 
-export type AlarmStore = {
+export interface AlarmStore {
   /** What still matters: alarms that last or whose end somebody waits to hear, silences in force, all deliveries. */
   readonly load: (now: number) => {
     readonly alarms: readonly AlarmRecord[];
@@ -48,7 +48,7 @@ export type AlarmStore = {
   readonly saveSilence: (silence: Silence) => void;
   readonly saveDelivery: (delivery: Delivery) => void;
   readonly removeDelivery: (id: string) => void;
-};
+}
 
 /** Reads and writes the tables above. */
 export function openAlarmStore(db: DatabaseSync): AlarmStore {

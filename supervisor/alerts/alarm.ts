@@ -1,5 +1,5 @@
 /** Something a person should know, found by a check, a job or the supervisor itself. */
-export type Alarm = {
+export interface Alarm {
   /** The same for the same trouble, however often it is found: `check:gateway`, `job:postgres-backup`, `notes-seed:personal`. */
   readonly fingerprint: string;
   /** down: something does not work; warning: it will not, or a person should look. */
@@ -14,11 +14,11 @@ export type Alarm = {
   readonly tried?: readonly string[];
   /** The command that looks further, or mends it. */
   readonly command: string;
-};
+}
 
 /** Where alarms go. Raising what is raised already changes its text and tells nobody anew before its reminder is due. */
-export type Alarms = {
+export interface Alarms {
   readonly raise: (alarm: Alarm) => void;
   /** The trouble is over; those who were told of it are told so. Nothing happens when it was not raised. */
   readonly clear: (fingerprint: string) => void;
-};
+}

@@ -37,7 +37,9 @@ function sink(name: string, fallback: boolean = false): Sink {
     remindMs: 4 * HOUR,
     fallback,
     send: async (message) => {
-      if (broken.has(name)) throw new Error("answered 500");
+      if (broken.has(name)) {
+        throw new Error("answered 500");
+      }
       sent.push({ to: name, message });
     },
   };

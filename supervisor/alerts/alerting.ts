@@ -8,7 +8,7 @@ import type { AlertEvent, AlertEventKind } from "./message.ts";
 import { silenceOf, type Silence } from "./silence.ts";
 import type { Sink } from "./sinks/sink.ts";
 
-export type AlertingOptions = {
+export interface AlertingOptions {
   readonly store: AlarmStore;
   readonly sinks: readonly Sink[];
   /** The machine's name, in every message. */
@@ -20,7 +20,7 @@ export type AlertingOptions = {
   readonly onNotice: (sentence: string) => void;
   readonly onRaised?: (alarm: Alarm) => void;
   readonly onCleared?: (alarm: Alarm) => void;
-};
+}
 
 export type ActiveAlarm = Alarm & {
   /** Milliseconds since 1970. */
@@ -62,10 +62,14 @@ export function startAlerting(options: AlertingOptions): Alerting {
       Object.entries(kept.told).filter(([name]) => names.has(name)),
     );
     const record = { ...kept, told };
-    if (isOfLostSink(record.alarm, names)) continue;
-    if (record.clearedAt === null) active.set(record.alarm.fingerprint, record);
-    else if (Object.keys(told).length > 0)
+    if (isOfLostSink(record.alarm, names)) {
+      continue;
+    }
+    if (record.clearedAt === null) {
+      active.set(record.alarm.fingerprint, record);
+    } else if (Object.keys(told).length > 0) {
       ending.set(record.alarm.fingerprint, record);
+    }
   }
   const courier = startCourier({
     sinks: options.sinks,
@@ -91,7 +95,9 @@ export function startAlerting(options: AlertingOptions): Alerting {
   function raise(alarm: Alarm): void {
     const { fingerprint } = alarm;
     const before = active.get(fingerprint) ?? ending.get(fingerprint);
-    if (before?.clearedAt === null && isSame(before.alarm, alarm)) return;
+    if (before?.clearedAt === null && isSame(before.alarm, alarm)) {
+      return;
+    }
     const record: AlarmRecord =
       before === undefined
         ? {
@@ -105,16 +111,21 @@ export function startAlerting(options: AlertingOptions): Alerting {
     ending.delete(fingerprint);
     active.set(fingerprint, record);
     save(record);
-    if (before === undefined || before.clearedAt !== null)
+    if (before === undefined || before.clearedAt !== null) {
       options.onRaised?.(alarm);
+    }
   }
 
   function clear(fingerprint: string): void {
     const record = active.get(fingerprint);
-    if (record === undefined) return;
+    if (record === undefined) {
+      return;
+    }
     const over = { ...record, clearedAt: now() };
     active.delete(fingerprint);
-    if (Object.keys(over.told).length > 0) ending.set(fingerprint, over);
+    if (Object.keys(over.told).length > 0) {
+      ending.set(fingerprint, over);
+    }
     save(over);
     options.onCleared?.(over.alarm);
   }
@@ -136,8 +147,12 @@ export function startAlerting(options: AlertingOptions): Alerting {
       ...news.map(({ raisedAt }) => raisedAt),
       ...over.map(({ clearedAt }) => clearedAt ?? at),
     );
-    if (reminders.length === 0 && isWithin(oldest, GROUP_MS, at)) return;
-    if (news.length + over.length + reminders.length === 0) return;
+    if (reminders.length === 0 && isWithin(oldest, GROUP_MS, at)) {
+      return;
+    }
+    if (news.length + over.length + reminders.length === 0) {
+      return;
+    }
     courier.post(sink.name, {
       id: randomUUID(),
       at,
@@ -156,8 +171,9 @@ export function startAlerting(options: AlertingOptions): Alerting {
     for (const record of over) {
       const { [sink.name]: _, ...told } = record.told;
       change(ending, { ...record, told });
-      if (Object.keys(told).length === 0)
+      if (Object.keys(told).length === 0) {
         ending.delete(record.alarm.fingerprint);
+      }
     }
   }
 
@@ -215,12 +231,18 @@ export function startAlerting(options: AlertingOptions): Alerting {
         timeZone: options.timeZone,
         events: [eventOf("raised", testRecord(now()))],
       };
-      for (const { name } of options.sinks) courier.post(name, message);
+      for (const { name } of options.sinks) {
+        courier.post(name, message);
+      }
       await courier.carry(true);
       return courier.states();
     },
     advance: async () => {
-      for (const sink of options.sinks) if (!sink.fallback) tell(sink);
+      for (const sink of options.sinks) {
+        if (!sink.fallback) {
+          tell(sink);
+        }
+      }
       await courier.carry();
     },
     stop: courier.stop,

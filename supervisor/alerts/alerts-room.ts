@@ -11,12 +11,12 @@ import { startAlerting, type Alerting } from "./alerting.ts";
 import { makeSinks } from "./sinks/make-sinks.ts";
 import { startWatchdog } from "./watchdog.ts";
 
-export type AlertsOptions = {
+export interface AlertsOptions {
   readonly env: Environment;
   readonly config: SupervisorConfig;
   readonly history: History;
   readonly onNotice: (sentence: string) => void;
-};
+}
 
 const ADVANCE_EVERY_MS = 1000;
 
@@ -41,8 +41,9 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
   const advance = () =>
     void alerting.advance().catch((error: unknown) => {
       const trouble = textOf(error);
-      if (trouble !== lastTrouble)
+      if (trouble !== lastTrouble) {
         onNotice(`alerts cannot be told: ${trouble}`);
+      }
       lastTrouble = trouble;
     });
   const room: Room = {

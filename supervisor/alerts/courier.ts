@@ -4,7 +4,7 @@ import type { AlarmStore, Delivery } from "./alarm-store.ts";
 import type { AlertMessage } from "./message.ts";
 import type { Sink } from "./sinks/sink.ts";
 
-export type CourierOptions = {
+export interface CourierOptions {
   readonly sinks: readonly Sink[];
   readonly store: AlarmStore;
   /** What an earlier supervisor had not delivered. */
@@ -14,25 +14,25 @@ export type CourierOptions = {
   /** A sink failed often enough to be worth telling; or works again (null). */
   readonly onSink: (name: string, trouble: string | null) => void;
   readonly onNotice: (sentence: string) => void;
-};
+}
 
 /** How one sink does. */
-export type SinkState = {
+export interface SinkState {
   readonly name: string;
   readonly waiting: number;
   /** Milliseconds since 1970; null when nothing was delivered since the supervisor began. */
   readonly deliveredAt: number | null;
   /** The words of the last failure; null once something was delivered. */
   readonly trouble: string | null;
-};
+}
 
-export type Courier = {
+export interface Courier {
   readonly post: (sink: string, message: AlertMessage) => void;
   /** Tries what is due (hurried: all), each sink's messages in order. Resolves when all tries have ended. */
   readonly carry: (hurry?: boolean) => Promise<void>;
   readonly states: () => readonly SinkState[];
   readonly stop: () => Promise<void>;
-};
+}
 
 const SEND_WITHIN_MS = 15_000;
 const FIRST_WAIT_MS = 5000;
@@ -42,13 +42,13 @@ const TRIES_BEFORE_TROUBLE = 3;
 /** A message that is older helps nobody. */
 const KEEP_MS = 86_400_000;
 
-type Line = {
+interface Line {
   readonly sink: Sink;
   queue: readonly Delivery[];
   trouble: string | null;
   deliveredAt: number | null;
   running: Promise<void> | undefined;
-};
+}
 
 /** Brings messages to their sinks: tries again with growing waits, then leaves it to the fallback sinks; nothing is lost by a restart. */
 export function startCourier(options: CourierOptions): Courier {
@@ -66,8 +66,11 @@ export function startCourier(options: CourierOptions): Courier {
       },
     ]),
   );
-  for (const { id, sink } of options.deliveries)
-    if (!lines.has(sink)) quietly(() => store.removeDelivery(id));
+  for (const { id, sink } of options.deliveries) {
+    if (!lines.has(sink)) {
+      quietly(() => store.removeDelivery(id));
+    }
+  }
 
   /** A full disk must not silence alerts: what cannot be kept is carried from memory. */
   function quietly(write: () => void): void {
@@ -80,7 +83,9 @@ export function startCourier(options: CourierOptions): Courier {
 
   function post(name: string, message: AlertMessage): void {
     const line = lines.get(name);
-    if (line === undefined) return;
+    if (line === undefined) {
+      return;
+    }
     const delivery: Delivery = {
       id: randomUUID(),
       sink: name,
@@ -113,14 +118,20 @@ export function startCourier(options: CourierOptions): Courier {
   async function carryOne(line: Line, hurry: boolean): Promise<void> {
     for (;;) {
       const [first] = line.queue;
-      if (first === undefined) return;
+      if (first === undefined) {
+        return;
+      }
       const wait = first.nextAt - now();
       // No wait is longer: the clock was set back.
-      if (wait > 0 && wait <= LONGEST_WAIT_MS && !hurry) return;
+      if (wait > 0 && wait <= LONGEST_WAIT_MS && !hurry) {
+        return;
+      }
       try {
         await send(line.sink, first.message);
       } catch (error) {
-        if (!stopping.signal.aborted) failed(line, first, textOf(error));
+        if (!stopping.signal.aborted) {
+          failed(line, first, textOf(error));
+        }
         return;
       }
       delivered(line, first);
@@ -132,7 +143,9 @@ export function startCourier(options: CourierOptions): Courier {
     const wasInTrouble = line.trouble !== null;
     line.trouble = null;
     leave(line, delivery);
-    if (wasInTrouble) options.onSink(line.sink.name, null);
+    if (wasInTrouble) {
+      options.onSink(line.sink.name, null);
+    }
   }
 
   function failed(line: Line, delivery: Delivery, words: string): void {
@@ -140,7 +153,9 @@ export function startCourier(options: CourierOptions): Courier {
     line.trouble = words;
     if (attempts === TRIES_BEFORE_TROUBLE) {
       options.onSink(line.sink.name, words);
-      if (handOver(line, delivery)) return leave(line, delivery);
+      if (handOver(line, delivery)) {
+        return leave(line, delivery);
+      }
     }
     if (now() - delivery.message.at > KEEP_MS) {
       options.onNotice(
@@ -160,9 +175,13 @@ export function startCourier(options: CourierOptions): Courier {
   }
 
   function handOver(line: Line, delivery: Delivery): boolean {
-    if (line.sink.fallback) return false;
+    if (line.sink.fallback) {
+      return false;
+    }
     const fallbacks = options.sinks.filter(({ fallback }) => fallback);
-    for (const { name } of fallbacks) post(name, delivery.message);
+    for (const { name } of fallbacks) {
+      post(name, delivery.message);
+    }
     return fallbacks.length > 0;
   }
 

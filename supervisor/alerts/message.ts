@@ -5,16 +5,16 @@ import type { Alarm } from "./alarm.ts";
 export type AlertEventKind = "raised" | "reminder" | "resolved";
 
 /** One thing that a message tells. Times in milliseconds since 1970. */
-export type AlertEvent = {
+export interface AlertEvent {
   readonly event: AlertEventKind;
   readonly alarm: Alarm;
   readonly since: number;
   /** When it was over; null while it lasts. */
   readonly until: number | null;
-};
+}
 
 /** What a sink delivers: everything that came together within the group's time. */
-export type AlertMessage = {
+export interface AlertMessage {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -23,14 +23,16 @@ export type AlertMessage = {
   /** The zone of the times that people read; that of the machine where an older version kept the message. */
   readonly timeZone?: string;
   readonly events: readonly AlertEvent[];
-};
+}
 
 /** down, warning and fine, each with its shape: colour is never alone. */
 export type AlertTone = "down" | "warning" | "fine";
 
 export function toneOf(message: AlertMessage): AlertTone {
   const lasting = message.events.filter(({ event }) => event !== "resolved");
-  if (lasting.some(({ alarm }) => alarm.level === "down")) return "down";
+  if (lasting.some(({ alarm }) => alarm.level === "down")) {
+    return "down";
+  }
   return lasting.length > 0 ? "warning" : "fine";
 }
 
@@ -80,11 +82,12 @@ export function paragraphOf(
 ): readonly string[] {
   const timeOf = (moment: number) => momentIn(timeZone, moment);
   const lead = `${alarm.subject}: ${alarm.text}`;
-  if (event === "resolved")
+  if (event === "resolved") {
     return [
       `${shapes.fine} over: ${lead}`,
       `it lasted ${inWords((until ?? at) - since)}, from ${timeOf(since)} to ${timeOf(until ?? at)}`,
     ];
+  }
   return [
     `${shapes[alarm.level]} ${event === "reminder" ? "still " : ""}${lead}`,
     `since ${timeOf(since)} (${inWords(at - since)})`,
@@ -107,8 +110,9 @@ function momentIn(timeZone: string | undefined, at: number): string {
 }
 
 function listed(names: readonly string[]): string {
-  if (names.length > 4)
+  if (names.length > 4) {
     return `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;
+  }
   return names.length < 2
     ? names.join("")
     : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;

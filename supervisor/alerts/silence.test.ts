@@ -5,7 +5,11 @@ import { silenceOf } from "./silence.ts";
 function isSilent(pattern: string, fingerprint: string, subject = "it") {
   const silence = { id: "1", pattern, why: "known", from: 0, until: 10 };
   const alarm: Alarm = {
-    ...{ fingerprint, subject, level: "down", text: "", command: "" },
+    fingerprint,
+    subject,
+    level: "down",
+    text: "",
+    command: "",
   };
   return silenceOf([silence], alarm, 5) !== undefined;
 }
@@ -43,7 +47,11 @@ test("many stars take no time", () => {
 test("a silence does not last longer because the clock was set back", () => {
   const silence = { id: "1", pattern: "*", why: "", from: 100, until: 110 };
   const alarm: Alarm = {
-    ...{ fingerprint: "a", subject: "a", level: "down", text: "", command: "" },
+    fingerprint: "a",
+    subject: "a",
+    level: "down",
+    text: "",
+    command: "",
   };
   const isSilentAt = (now: number) =>
     silenceOf([silence], alarm, now) !== undefined;

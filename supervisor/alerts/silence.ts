@@ -2,14 +2,14 @@ import { isOpen } from "../moments.ts";
 import type { Alarm } from "./alarm.ts";
 
 /** Somebody knows already: what matches is shown, and nobody is told of it. Times in milliseconds since 1970. */
-export type Silence = {
+export interface Silence {
   readonly id: string;
   /** A subject or a fingerprint; `*` stands for anything: `gateway`, `job:*`. */
   readonly pattern: string;
   readonly why: string;
   readonly from: number;
   readonly until: number;
-};
+}
 
 /** The silence that covers an alarm the longest, if any does now. */
 export function silenceOf(
@@ -35,12 +35,18 @@ function covers(pattern: string, { fingerprint, subject }: Alarm): boolean {
 function matches(pattern: string, name: string): boolean {
   const [first = "", ...pieces] = pattern.split("*");
   const last = pieces.pop();
-  if (last === undefined) return name === pattern;
-  if (!name.startsWith(first)) return false;
+  if (last === undefined) {
+    return name === pattern;
+  }
+  if (!name.startsWith(first)) {
+    return false;
+  }
   let from = first.length;
   for (const piece of pieces) {
     const at = name.indexOf(piece, from);
-    if (at === -1) return false;
+    if (at === -1) {
+      return false;
+    }
     from = at + piece.length;
   }
   return name.length - last.length >= from && name.endsWith(last);

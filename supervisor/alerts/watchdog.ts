@@ -15,7 +15,9 @@ export function startWatchdog(
   { url, every }: WatchdogConfig,
   alarms: Alarms,
 ): () => void {
-  if (url === undefined) return () => {};
+  if (url === undefined) {
+    return () => {};
+  }
   const stopping = new AbortController();
   let failures = 0;
 
@@ -27,13 +29,17 @@ export function startWatchdog(
           AbortSignal.timeout(ANSWER_WITHIN_MS),
         ]),
       });
-      if (status > 299) throw new Error(`answered ${status}`);
+      if (status > 299) {
+        throw new Error(`answered ${status}`);
+      }
       failures = 0;
       alarms.clear(FINGERPRINT);
     } catch (error) {
-      if (stopping.signal.aborted) return;
+      if (stopping.signal.aborted) {
+        return;
+      }
       failures += 1;
-      if (failures >= FAILURES_BEFORE_ALARM)
+      if (failures >= FAILURES_BEFORE_ALARM) {
         alarms.raise({
           fingerprint: FINGERPRINT,
           level: "warning",
@@ -42,6 +48,7 @@ export function startWatchdog(
           output: textOf(error),
           command: "hearth doctor",
         });
+      }
     }
   }
 

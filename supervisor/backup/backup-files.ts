@@ -14,13 +14,13 @@ const MAKING = ".making-";
 const LEAST_FREE_BYTES = 64 * 1024 * 1024;
 
 /** A backup that is being made: under a name that nobody takes for a complete one. */
-export type Making = {
+export interface Making {
   readonly directory: string;
   /** Makes it complete, at once and for good. */
   readonly finish: () => void;
   /** Leaves no trace of it. */
   readonly abandon: () => void;
-};
+}
 
 /** Those of this process: what lies there besides was left by one that was killed. */
 const open = new Set<string>();
@@ -31,9 +31,11 @@ const open = new Set<string>();
  */
 export function beginBackup(parent: string, name: string): Making {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
-  for (const left of readdirSync(parent))
-    if (left.startsWith(MAKING) && !open.has(join(parent, left)))
+  for (const left of readdirSync(parent)) {
+    if (left.startsWith(MAKING) && !open.has(join(parent, left))) {
       rmSync(join(parent, left), { recursive: true, force: true });
+    }
+  }
   needRoom(parent);
   const directory = join(parent, `${MAKING}${name}`);
   mkdirSync(directory, { mode: 0o700 });
@@ -72,10 +74,11 @@ export function needFree(
 ): void {
   const needed = LEAST_FREE_BYTES + bytes;
   const free = freeBytesOf(directory);
-  if (free < needed)
+  if (free < needed) {
     throw new Failure(
       `the disk that holds ${directory} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or ${advice}.`,
     );
+  }
 }
 
 function mib(bytes: number): number {
@@ -136,10 +139,11 @@ export async function verifyFiles(
   for (const file of files) {
     onProgress(`reading ${file.name}`, all === 0 ? 1 : seen / all);
     const problem = await problemOf(backup, file, signal);
-    if (problem !== undefined)
+    if (problem !== undefined) {
       throw new Failure(
         `${join(backup, file.name)} ${problem}: this backup is of no use, take another (\`hearth backup run\`) and see what is wrong with the disk.`,
       );
+    }
     seen += file.bytes;
   }
 }
@@ -160,8 +164,12 @@ async function problemOf(
 ): Promise<string | undefined> {
   const path = join(backup, name);
   const size = statSync(path, { throwIfNoEntry: false })?.size;
-  if (size === undefined) return "is missing";
-  if (size !== bytes) return `has ${size} bytes instead of ${bytes}`;
+  if (size === undefined) {
+    return "is missing";
+  }
+  if (size !== bytes) {
+    return `has ${size} bytes instead of ${bytes}`;
+  }
   const hash = createHash("sha256");
   await pipeline(createReadStream(path), hash, { signal });
   return hash.digest("hex") === sha256

@@ -16,13 +16,13 @@ import { sizeWords } from "./size-words.ts";
 import { takeBackup } from "./take-backup.ts";
 import { chooseBackup, whichBackup } from "./which-backup.ts";
 
-export type BackupPlaces = {
+export interface BackupPlaces {
   /** `backups/postgres` */
   readonly directory: string;
   /** The gateway's SQL files: a restore begins with the tables that they make. */
   readonly migrations: string;
   readonly env: Environment;
-};
+}
 
 export function backupPlaces(home: Home, env: Environment): BackupPlaces {
   return {
@@ -47,7 +47,8 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
       schedule: { ...scheduleOf(backup), cron: own ? backup.cron : null },
       options: [
         {
-          ...{ name: "pgDump", kind: "tick" },
+          name: "pgDump",
+          kind: "tick",
           label: "With a pg_dump beside it, where that tool is installed",
         },
       ],
@@ -74,7 +75,8 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
       options: [
         whichBackup(places.directory),
         {
-          ...{ name: "setAside", kind: "tick" },
+          name: "setAside",
+          kind: "tick",
           label: "Keep a database that is not empty under another name",
           note: "Without it nothing happens where the database holds anything.",
         },
@@ -112,7 +114,11 @@ async function backUp(
   const { postgres_backup, time_zone } = config.jobs;
   const early = makeRoom(home.backups, "postgres", config.backups.at_most);
   const { name, manifest } = await takeBackup({
-    ...{ databaseUrl: databaseUrl(env), directory, now, signal, progress },
+    databaseUrl: databaseUrl(env),
+    directory,
+    now,
+    signal,
+    progress,
     pgDump: options["pgDump"] === true,
   });
   const removed = early + removeOld(directory, postgres_backup.keep, time_zone);
@@ -141,7 +147,9 @@ async function verify(
 
 export function databaseUrl(env: Environment): string {
   const url = readVariable("BACKUP_DATABASE_URL", env);
-  if (url !== undefined) return url;
+  if (url !== undefined) {
+    return url;
+  }
   throw new Failure(
     "this supervisor does not know how to read Postgres: set BACKUP_DATABASE_URL to its address with the role backup.",
   );

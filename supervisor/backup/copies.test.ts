@@ -63,7 +63,10 @@ async function startPeer(): Promise<void> {
   registerCopyRoutes(
     server,
     openCopies(join(place.directory, "copies"), {
-      ...{ most, keep: () => keep, timeZone: "UTC", now: () => now },
+      most,
+      keep: () => keep,
+      timeZone: "UTC",
+      now: () => now,
     }),
   );
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
@@ -75,12 +78,16 @@ function makeBackup(day: number, files: Readonly<Record<string, Buffer>>) {
   const name = backupName(takenAt);
   const backup = join(place.directory, "here", name);
   mkdirSync(backup, { recursive: true });
-  for (const [file, content] of Object.entries(files))
+  for (const [file, content] of Object.entries(files)) {
     writeFileSync(join(backup, file), content);
+  }
   writeManifest(backup, {
-    ...{ format: 1, kind: "postgres", takenAt },
+    format: 1,
+    kind: "postgres",
+    takenAt,
     files: Object.entries(files).map(([file, content]) => ({
-      ...{ name: file, bytes: content.length },
+      name: file,
+      bytes: content.length,
       sha256: createHash("sha256").update(content).digest("hex"),
     })),
   });
@@ -89,13 +96,21 @@ function makeBackup(day: number, files: Readonly<Record<string, Buffer>>) {
 
 const send = (made: { readonly name: string; readonly backup: string }) =>
   sendCopy({
-    ...{ peer, key, kind: "postgres", ...made, signal: never },
+    peer,
+    key,
+    kind: "postgres",
+    ...made,
+    signal: never,
     progress: () => {},
   });
 
 const fetchTo = (directory: string, withKey: string = key, name?: string) =>
   fetchCopy({
-    ...{ peer, key: withKey, kind: "postgres", name, signal: never },
+    peer,
+    key: withKey,
+    kind: "postgres",
+    name,
+    signal: never,
     directory: join(place.directory, directory),
     progress: () => {},
   });
@@ -110,14 +125,16 @@ test("a backup that was copied comes back as it was, and the other host never sa
   ]);
   const copies = join(place.directory, "copies", "postgres", made.name);
   expect(readdirSync(copies)).not.toEqual([]);
-  for (const file of readdirSync(copies))
+  for (const file of readdirSync(copies)) {
     expect(readFileSync(join(copies, file)).includes("content")).toBe(false);
+  }
   expect(await fetchTo("back")).toBe(made.name);
   const back = join(place.directory, "back", made.name);
-  for (const file of readdirSync(made.backup))
+  for (const file of readdirSync(made.backup)) {
     expect(readFileSync(join(back, file))).toEqual(
       readFileSync(join(made.backup, file)),
     );
+  }
 });
 
 test("a copy that was cut off goes on where it stopped, and shows only when it is whole", async () => {
@@ -128,9 +145,15 @@ test("a copy that was cut off goes on where it stopped, and shows only when it i
   const abort = new AbortController();
   await expect(
     sendCopy({
-      ...{ peer, key, kind: "postgres", ...made, signal: abort.signal },
+      peer,
+      key,
+      kind: "postgres",
+      ...made,
+      signal: abort.signal,
       progress: (text) => {
-        if (text.endsWith("/b.gz")) abort.abort();
+        if (text.endsWith("/b.gz")) {
+          abort.abort();
+        }
       },
     }),
   ).rejects.toThrow();
@@ -162,7 +185,11 @@ test("a copy that is stopped midway leaves no file open", async () => {
   onAsked = (line) => line.startsWith("PUT") && abort.abort();
   await expect(
     sendCopy({
-      ...{ peer, key, kind: "postgres", ...made, signal: abort.signal },
+      peer,
+      key,
+      kind: "postgres",
+      ...made,
+      signal: abort.signal,
       progress: () => {},
     }),
   ).rejects.toThrow();
@@ -172,7 +199,9 @@ test("a copy that is stopped midway leaves no file open", async () => {
 /** Where the machine does not tell which files a process has open, none are seen. */
 function filesOpenIn(directory: string): readonly string[] {
   const place = "/proc/self/fd";
-  if (!existsSync(place)) return [];
+  if (!existsSync(place)) {
+    return [];
+  }
   return readdirSync(place).flatMap((fd) => {
     try {
       const path = readlinkSync(join(place, fd));
@@ -206,10 +235,7 @@ test("a copy that was altered over there, or is opened with another key, does no
   await expect(fetchTo("back", makeCopyKey())).rejects.toThrow(
     "was made under another key than this one",
   );
-  const path = join(
-    place.directory,
-    ...["copies", "postgres", made.name, "a.gz"],
-  );
+  const path = join(place.directory, "copies", "postgres", made.name, "a.gz");
   const bytes = readFileSync(path);
   chmodSync(path, 0o600);
   bytes[300_000] = (bytes[300_000] ?? 0) ^ 1;
@@ -245,7 +271,8 @@ async function ask(
 ): Promise<number> {
   const type = method === "POST" ? "json" : "octet-stream";
   const answer = await fetch(`${peer.url}/api/copies/postgres${path}`, {
-    ...{ method, body: body ?? null },
+    method,
+    body: body ?? null,
     headers: { "content-type": `application/${type}` },
   });
   return answer.status;
@@ -289,9 +316,16 @@ test("a sender that was taken over can neither overwrite, shorten nor delete a c
     expect(await ask("POST", `/${name}?key=${id}`, own)).toBe(409);
     expect(await ask("PUT", `/${name}/copy.json?key=${id}`, own)).toBe(400);
   }
-  for (const method of ["DELETE", "PATCH", "MOVE"])
-    for (const path of ["", `/${name}`, `/${name}/a.gz`, `/${name}/copy.json`])
+  for (const method of ["DELETE", "PATCH", "MOVE"]) {
+    for (const path of [
+      "",
+      `/${name}`,
+      `/${name}/a.gz`,
+      `/${name}/copy.json`,
+    ]) {
       expect(await ask(method, path), `${method} ${path}`).toBeGreaterThan(399);
+    }
+  }
   expect(contentOf(name)).toEqual(before);
   // The sender's own repetition, after an answer that was lost, is no attack.
   const copy = readFileSync(
@@ -309,7 +343,9 @@ test("a copy is not complete while a file of it arrives, and holds only what it 
   const writer = arriving.writable.getWriter();
   const url = `${peer.url}/api/copies/postgres/${name}/bad.gz?key=00000000`;
   const sent = fetch(url, {
-    ...{ method: "PUT", duplex: "half", body: arriving.readable },
+    method: "PUT",
+    duplex: "half",
+    body: arriving.readable,
     headers: { "content-type": "application/octet-stream" },
   } as RequestInit);
   await writer.write(Buffer.from("slow"));
@@ -349,7 +385,9 @@ test("a sender that was taken over cannot push good copies out by sending many",
   now += 3_600_000;
   for (let each = 1; each <= 15; each += 1) {
     const back = backupName(now - each * 1.9 * day);
-    if (!good.has(back)) await push(back, "bad");
+    if (!good.has(back)) {
+      await push(back, "bad");
+    }
     await push(backupName(now + each * 600_000), "bad");
   }
   expect(await push(backupName(now + 2 * day), "bad")).toBe(507);
@@ -417,10 +455,11 @@ test("what was cut at any place, lengthened, swapped or renamed does not open", 
     Buffer.concat([head, first, first, rest]),
     Buffer.concat([head, rest]),
   ];
-  for (const each of spoilt)
+  for (const each of spoilt) {
     await expect(through(each, opening(bytesOfKey, "x"))).rejects.toThrow(
       "does not open",
     );
+  }
   await expect(through(sealed, opening(bytesOfKey, "y"))).rejects.toThrow(
     "does not open",
   );

@@ -59,7 +59,7 @@ const MOST_AHEAD_MS = 86_400_000;
 export class CopyIsComplete extends Failure {}
 
 /** Copies of the other host's backups, which only its key opens: `copies/<kind>/<name>/`, and those that are still arriving. */
-export type Copies = {
+export interface Copies {
   readonly list: () => readonly (Copy & {
     readonly kind: string;
     readonly name: string;
@@ -86,22 +86,22 @@ export type Copies = {
     name: string,
     file: string,
   ) => string | undefined;
-};
+}
 
-export type CopyPlace = {
+export interface CopyPlace {
   readonly kind: string;
   readonly name: string;
   readonly keyId: string;
-};
+}
 
-export type CopyRules = {
+export interface CopyRules {
   /** Bytes of all copies together. */
   readonly most: number;
   /** Which copies of a kind stay when another one is complete. */
   readonly keep: (kind: string) => KeepRule;
   readonly timeZone: string;
   readonly now?: () => number;
-};
+}
 
 export function openCopies(
   directory: string,
@@ -123,11 +123,15 @@ export function openCopies(
       ),
     needRoom: (bytes) => {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
-      if (bytes > roomIn(directory, most)) throw tooMuch(most);
+      if (bytes > roomIn(directory, most)) {
+        throw tooMuch(most);
+      }
     },
     arrived: async (place) => {
       const target = arrivingAt(place);
-      if (!existsSync(target)) return [];
+      if (!existsSync(target)) {
+        return [];
+      }
       const names = readdirSync(target).filter(
         (name) => !name.endsWith(".part"),
       );
@@ -166,17 +170,21 @@ export function openCopies(
     complete: async (place, copy) => {
       const target = arrivingAt(place);
       const final = join(kindDirectory(place.kind), place.name);
-      if (isSame(final, copy)) return;
+      if (isSame(final, copy)) {
+        return;
+      }
       needIncomplete(kindDirectory(place.kind), place.name);
-      for (const file of copy.files)
+      for (const file of copy.files) {
         if (
           (underway.get(target) ?? 0) > 0 ||
           statSync(join(target, file.name), { throwIfNoEntry: false })?.size !==
             file.bytes
-        )
+        ) {
           throw new Failure(
             `${file.name} did not arrive whole: send the copy again.`,
           );
+        }
+      }
       seal(target, copy, now());
       renameSync(target, final);
       syncDirectory(kindDirectory(place.kind));
@@ -184,7 +192,9 @@ export function openCopies(
       removeOldCopies(kindDirectory(place.kind), rule, timeZone, now());
     },
     file: (kind, name, file) => {
-      if (momentOf(name) === undefined) return undefined;
+      if (momentOf(name) === undefined) {
+        return undefined;
+      }
       const path = join(kindDirectory(kind), name, file);
       return existsSync(path) ? path : undefined;
     },
@@ -199,26 +209,32 @@ function isSame(final: string, copy: Copy): boolean {
 }
 
 function needIncomplete(kindDirectory: string, name: string): void {
-  if (existsSync(join(kindDirectory, name)))
+  if (existsSync(join(kindDirectory, name))) {
     throw new CopyIsComplete(
       `this host has all of the copy ${name}, and keeps it as it is: take another backup, which gets a copy of its own.`,
     );
+  }
 }
 
 /** The newest copy is the one that is restored: none may claim to be it for years. */
 function needPast(name: string, now: number): void {
-  if ((momentOf(name) ?? 0) > now + MOST_AHEAD_MS)
+  if ((momentOf(name) ?? 0) > now + MOST_AHEAD_MS) {
     throw new Failure(
       `the backup ${name} is of the future by this host's clock (${new Date(now).toISOString()}): set both hosts' clocks.`,
     );
+  }
 }
 
 /** The copy's own files and no more, which nothing writes to from now on. The time of copy.json is when it was complete. */
 function seal(target: string, copy: Copy, now: number): void {
   const names = new Set(copy.files.map(({ name }) => name));
-  for (const name of readdirSync(target))
-    if (names.has(name)) chmodSync(join(target, name), 0o400);
-    else rmSync(join(target, name), { recursive: true, force: true });
+  for (const name of readdirSync(target)) {
+    if (names.has(name)) {
+      chmodSync(join(target, name), 0o400);
+    } else {
+      rmSync(join(target, name), { recursive: true, force: true });
+    }
+  }
   const description = join(target, COPY_NAME);
   writeDurably(description, `${JSON.stringify(copy)}\n`);
   utimesSync(description, now / 1000, now / 1000);
@@ -237,9 +253,11 @@ function removeOldCopies(
     at: statSync(join(kindDirectory, name, COPY_NAME)).mtimeMs,
   }));
   const kept = copiesToKeep(copies, rule, timeZone, now);
-  for (const { name } of copies)
-    if (!kept.has(name))
+  for (const { name } of copies) {
+    if (!kept.has(name)) {
       rmSync(join(kindDirectory, name), { recursive: true, force: true });
+    }
+  }
 }
 
 async function describe(directory: string, name: string): Promise<CopyFile> {
@@ -257,10 +275,14 @@ function readCopy(copy: string): Copy {
 
 /** Only the newest is worth waiting for. */
 function forgetOthers(directory: string, target: string): void {
-  if (!existsSync(directory)) return;
-  for (const name of readdirSync(directory))
-    if (name.startsWith(ARRIVING) && join(directory, name) !== target)
+  if (!existsSync(directory)) {
+    return;
+  }
+  for (const name of readdirSync(directory)) {
+    if (name.startsWith(ARRIVING) && join(directory, name) !== target) {
       rmSync(join(directory, name), { recursive: true, force: true });
+    }
+  }
 }
 
 function roomIn(directory: string, most: number): number {
@@ -282,7 +304,9 @@ function tooMuch(most: number): Failure {
 }
 
 function directoriesIn(directory: string): readonly string[] {
-  if (!existsSync(directory)) return [];
+  if (!existsSync(directory)) {
+    return [];
+  }
   return readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);

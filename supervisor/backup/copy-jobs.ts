@@ -43,11 +43,16 @@ export function copyJobs(surroundings: Surroundings): readonly Job[] {
       schedule: { cron: null, timeoutMs: settings.timeout, retries: 0 },
       options: [
         {
-          ...{ name: "kind", kind: "choice", label: "Backup of" },
-          ...{ values: () => KINDS, otherwise: "postgres" },
+          name: "kind",
+          kind: "choice",
+          label: "Backup of",
+          values: () => KINDS,
+          otherwise: "postgres",
         },
         {
-          ...{ name: "name", kind: "text", label: "Name of the backup" },
+          name: "name",
+          kind: "text",
+          label: "Name of the backup",
           note: "The newest when left empty.",
         },
       ],
@@ -64,7 +69,7 @@ async function sendNewest(
   const { key, shownAt } =
     findCopyKey(home, env) ?? makeAndKeepCopyKey(home, now());
   // Only whoever has the key can use a copy when this host is lost.
-  if (shownAt === null)
+  if (shownAt === null) {
     alarms.raise({
       fingerprint: KEY_FINGERPRINT,
       level: "warning",
@@ -72,7 +77,9 @@ async function sendNewest(
       text: "backups are copied to the other host under a key that nobody has written down yet: if this host is lost, they cannot be opened.",
       command: "hearth backup key",
     });
-  else alarms.clear(KEY_FINGERPRINT);
+  } else {
+    alarms.clear(KEY_FINGERPRINT);
+  }
   const there = new Set(
     (await listPeerCopies(peer, signal)).map(
       (copy) => `${copy.kind}/${copy.name}`,
@@ -81,10 +88,18 @@ async function sendNewest(
   const sent: string[] = [];
   for (const kind of KINDS) {
     const [name] = listBackups(join(home.backups, kind));
-    if (name === undefined || there.has(`${kind}/${name}`)) continue;
+    if (name === undefined || there.has(`${kind}/${name}`)) {
+      continue;
+    }
     const backup = join(home.backups, kind, name);
     const bytes = await sendCopy({
-      ...{ peer, key, kind, name, backup, signal, progress },
+      peer,
+      key,
+      kind,
+      name,
+      backup,
+      signal,
+      progress,
     });
     sent.push(`${kind} ${name} (${sizeWords(bytes)})`);
   }
@@ -109,8 +124,9 @@ export function awaitKeyShown({
   const timer = setInterval(() => {
     try {
       const key = findCopyKey(home, env);
-      if (key !== undefined && key.shownAt !== null)
+      if (key !== undefined && key.shownAt !== null) {
         alarms.clear(KEY_FINGERPRINT);
+      }
     } catch {
       // A key that cannot be read fails the next backup-copy, which tells of it.
     }
@@ -124,21 +140,29 @@ async function fetchAsked(
   { signal, progress, options }: JobContext,
 ): Promise<JobOutcome> {
   const asked = fetchOptions.safeParse(options);
-  if (!asked.success)
+  if (!asked.success) {
     throw new Failure(
       asked.error.issues.map(
         ({ path, message }) => `${path.join(".")}: ${message}.`,
       ),
     );
+  }
   const { kind, name } = asked.data;
   const key = asked.data.key ?? findCopyKey(home, env)?.key;
-  if (key === undefined)
+  if (key === undefined) {
     throw new Failure(
       "this host has no key of copies: give the one that `hearth backup key` showed, in a file, with --key-file.",
     );
+  }
   const directory = join(home.backups, kind);
   const fetched = await fetchCopy({
-    ...{ peer, key, kind, name, directory, signal, progress },
+    peer,
+    key,
+    kind,
+    name,
+    directory,
+    signal,
+    progress,
   });
   return {
     status: "done",
@@ -148,7 +172,9 @@ async function fetchAsked(
 }
 
 function needPeer(peer: Peer | undefined): Peer {
-  if (peer !== undefined) return peer;
+  if (peer !== undefined) {
+    return peer;
+  }
   throw new Failure(
     "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
   );

@@ -46,7 +46,8 @@ test("the alarm about a key that nobody has seen ends soon after somebody has", 
   vi.useFakeTimers();
   const cleared: string[] = [];
   const end = awaitKeyShown({
-    ...{ home: place.home, env: {} },
+    home: place.home,
+    env: {},
     alarms: {
       raise: () => {},
       clear: (fingerprint) => void cleared.push(fingerprint),

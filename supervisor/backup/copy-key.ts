@@ -32,7 +32,9 @@ export function findCopyKey(home: Home, env: Environment): CopyKey | undefined {
   try {
     return stored.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") {
+      return undefined;
+    }
     throw new Failure(
       `${path} cannot be read: put it back from a copy, or remove it and make another key with \`hearth backup key --new\`.`,
     );

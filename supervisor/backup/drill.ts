@@ -16,10 +16,11 @@ export async function drillRestore(
   { signal, progress }: JobContext,
 ): Promise<JobOutcome> {
   const [newest] = listBackups(parts.directory);
-  if (newest === undefined)
+  if (newest === undefined) {
     throw new Failure(
       "there is no backup to restore: take one with `hearth backup run`.",
     );
+  }
   const backup = join(parts.directory, newest);
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.2));
   const manifest = await withScratchDatabase(
@@ -28,7 +29,10 @@ export async function drillRestore(
     signal,
     (databaseUrl) =>
       loadBackup({
-        ...{ backup, databaseUrl, migrations: parts.migrations, signal },
+        backup,
+        databaseUrl,
+        migrations: parts.migrations,
+        signal,
         owner: undefined,
         progress: (text, done) => progress(text, 0.2 + (done ?? 0) * 0.8),
       }),

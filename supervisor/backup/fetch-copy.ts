@@ -35,17 +35,20 @@ export async function fetchCopy(parts: {
     parts.name === undefined
       ? copies[0]
       : copies.find(({ name }) => name === parts.name);
-  if (copy === undefined)
+  if (copy === undefined) {
     throw new Failure(
       `the other host has no ${parts.name === undefined ? "" : `${parts.name} among its `}copies of ${kind}; it has ${copies.map(({ name }) => name).join(", ") || "none"}.`,
     );
-  if (copy.keyId !== keyId(parts.key))
+  }
+  if (copy.keyId !== keyId(parts.key)) {
     throw new Failure(
       `${copy.name} was made under another key than this one: give the one that \`hearth backup key\` showed at that time, in a file, with --key-file.`,
     );
+  }
   const { name, files } = copy;
-  if (listBackups(directory).includes(name))
+  if (listBackups(directory).includes(name)) {
     throw new Failure(`${name} is here already: \`hearth restore ${name}\`.`);
+  }
   const making = beginBackup(directory, name);
   const all = files.reduce((sum, { bytes }) => sum + bytes, 0) || 1;
   let before = 0;
@@ -55,15 +58,18 @@ export async function fetchCopy(parts: {
       before += bytes;
       const path = `/api/copies/${kind}/${name}/${file}`;
       const { body } = await askPeer(peer, path, { signal });
-      if (body === null)
+      if (body === null) {
         throw new Failure(
           `${file} of ${name} is empty over there: \`hearth backup list --peer\` shows the other copies.`,
         );
+      }
       await pipeline(
         Readable.fromWeb(body as ReadableStream),
         opening(key, `${kind}/${name}/${file}`),
         createWriteStream(join(making.directory, file), {
-          ...{ flags: "wx", mode: 0o600, flush: true },
+          flags: "wx",
+          mode: 0o600,
+          flush: true,
         }),
         { signal },
       );

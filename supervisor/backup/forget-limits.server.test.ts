@@ -13,7 +13,9 @@ import { forgetLimits, redisPlace } from "./forget-limits.ts";
 test("without REDIS_HOST there is nothing to forget", () => {
   expect(redisPlace({})).toBeUndefined();
   expect(redisPlace({ REDIS_HOST: "r", REDIS_PASSWORD: "p" })).toEqual({
-    ...{ host: "r", port: 6379, password: "p" },
+    host: "r",
+    port: 6379,
+    password: "p",
   });
 });
 
@@ -43,7 +45,9 @@ if (redisServerHere()) {
       await redis.client.set("somebody:else", "stays");
       expect(await redis.client.keys("hearth:limits:*")).not.toEqual([]);
       const place = {
-        ...{ host: "127.0.0.1", port: redis.port, password: undefined },
+        host: "127.0.0.1",
+        port: redis.port,
+        password: undefined,
       };
       await forgetLimits(place);
       expect(await redis.client.get("somebody:else")).toBe("stays");

@@ -1,17 +1,19 @@
 import { readVariable, type Environment } from "../../core/environment.ts";
 
-export type RedisPlace = {
+export interface RedisPlace {
   readonly host: string;
   readonly port: number;
   readonly password: string | undefined;
   /** The authority whose certificate it must show, in PEM form; undefined: without TLS. */
   readonly ca?: string | undefined;
-};
+}
 
 /** Where the gateways keep limits, if they keep them in Redis. */
 export function redisPlace(env: Environment): RedisPlace | undefined {
   const host = readVariable("REDIS_HOST", env);
-  if (host === undefined) return undefined;
+  if (host === undefined) {
+    return undefined;
+  }
   return {
     host,
     port: Number(readVariable("REDIS_PORT", env) ?? 6379),
@@ -28,7 +30,9 @@ const PATIENCE_MS = 5000;
 export async function forgetLimits(place: RedisPlace): Promise<void> {
   const { Redis } = await import("ioredis");
   const redis = new Redis({
-    ...{ host: place.host, port: place.port, lazyConnect: true },
+    host: place.host,
+    port: place.port,
+    lazyConnect: true,
     ...(place.password === undefined ? {} : { password: place.password }),
     ...(place.ca === undefined ? {} : { tls: { ca: place.ca } }),
     connectTimeout: PATIENCE_MS,
@@ -38,9 +42,11 @@ export async function forgetLimits(place: RedisPlace): Promise<void> {
   redis.on("error", () => {});
   try {
     await redis.connect();
-    for await (const keys of redis.scanStream({ match: PATTERN, count: 500 }))
-      if (Array.isArray(keys) && keys.length > 0)
+    for await (const keys of redis.scanStream({ match: PATTERN, count: 500 })) {
+      if (Array.isArray(keys) && keys.length > 0) {
         await redis.unlink(...keys.map(String));
+      }
+    }
   } finally {
     redis.disconnect();
   }

@@ -15,11 +15,20 @@ test("of two years of nights 7 days, 4 weeks and 12 months stay, the newest of e
       // The last seven days; the 21st is also the newest of its week and month.
       ...["21", "20", "19", "18", "17", "16", "15"].map((d) => `2026-11-${d}`),
       // Sundays before end the other three weeks; the 15th is one of them.
-      ...["2026-11-08", "2026-11-01"],
+      "2026-11-08",
+      "2026-11-01",
       // The last day of each of the other eleven months.
-      ...["2026-10-31", "2026-09-30", "2026-08-31", "2026-07-31"],
-      ...["2026-06-30", "2026-05-31", "2026-04-30", "2026-03-31"],
-      ...["2026-02-28", "2026-01-31", "2025-12-31"],
+      "2026-10-31",
+      "2026-09-30",
+      "2026-08-31",
+      "2026-07-31",
+      "2026-06-30",
+      "2026-05-31",
+      "2026-04-30",
+      "2026-03-31",
+      "2026-02-28",
+      "2026-01-31",
+      "2025-12-31",
     ].map((date) => `${date}T030000Z`),
   );
 });

@@ -26,7 +26,10 @@ export function backupsToKeep(
 }
 
 /** A copy of another host's backup, and when this host had all of it. */
-export type ReceivedCopy = { readonly name: string; readonly at: number };
+export interface ReceivedCopy {
+  readonly name: string;
+  readonly at: number;
+}
 
 /**
  * Which copies of the other host's backups stay: as with backups, but by the clock of this host, and of each period the first
@@ -60,7 +63,9 @@ function onePerPeriod<Entry extends { readonly at: number }>(
     for (const entry of newestFirst) {
       const period = periodOf(dayOf(entry.at, timeZone));
       const found = periods.get(period);
-      if (found === undefined && periods.size === count) break;
+      if (found === undefined && periods.size === count) {
+        break;
+      }
       periods.set(period, found === undefined ? entry : choose(found, entry));
     }
     return [...periods.values()];

@@ -14,7 +14,7 @@ import {
   type PostgresManifest,
 } from "./postgres-manifest.ts";
 
-export type LoadBackup = {
+export interface LoadBackup {
   /** The directory of the backup. */
   readonly backup: string;
   /** An empty database. */
@@ -25,7 +25,7 @@ export type LoadBackup = {
   readonly owner: string | undefined;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done?: number) => void;
-};
+}
 
 /**
  * Puts a backup into an empty database, in one transaction: the schema as the gateway's migrations make it, up to the one
@@ -37,19 +37,23 @@ export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
   const schema = await readMigrations(manifest, parts);
   await withDatabase(parts.databaseUrl, parts.signal, async (client) => {
     await client.query("BEGIN");
-    if (parts.owner !== undefined)
+    if (parts.owner !== undefined) {
       await client.query(`SET LOCAL ROLE ${quoted(parts.owner)}`);
+    }
     parts.progress("making the tables", 0);
     await client.query(MIGRATIONS_TABLE);
-    for (const sql of schema) await client.query(sql);
+    for (const sql of schema) {
+      await client.query(sql);
+    }
     await makePartitions(client, manifest);
     await loadTables(client, manifest, parts);
-    for (const { name, value, called } of manifest.sequences)
+    for (const { name, value, called } of manifest.sequences) {
       await client.query("SELECT setval($1::regclass, $2, $3)", [
         quoted(name),
         value,
         called,
       ]);
+    }
     parts.progress("adding up the ledger", 0.95);
     await compareSums(client, manifest);
     await client.query("COMMIT");
@@ -74,10 +78,13 @@ async function readMigrations(
     ? new Map<string, string>()
     : await readMigrationTexts(backup, manifest);
   return manifest.migrations.map((name) => {
-    if (isKnown(name))
+    if (isKnown(name)) {
       return readFileSync(join(migrations, `${name}.sql`), "utf8");
+    }
     const text = texts.get(name);
-    if (text !== undefined) return text;
+    if (text !== undefined) {
+      return text;
+    }
     throw new Failure(
       `the backup was made by a newer Hearth (${manifest.madeBy ?? "version unknown"}; it has the migration ${name}, which is unknown to this one, ${versionWords()}): upgrade Hearth, then restore.`,
     );
@@ -88,12 +95,14 @@ async function makePartitions(
   client: Client,
   { tables }: PostgresManifest,
 ): Promise<void> {
-  for (const { name, partition } of tables)
-    if (partition !== null)
+  for (const { name, partition } of tables) {
+    if (partition !== null) {
       await client.query(
         `CREATE TABLE ${quoted(name)} PARTITION OF ${quoted(partition.of)}
            FOR VALUES FROM ('${partition.from}') TO ('${partition.to}')`,
       );
+    }
+  }
 }
 
 async function loadTables(
@@ -111,15 +120,17 @@ async function loadTables(
   );
   let before = 0;
   // Nobody listens for changes yet, and a million rows would be a million notices.
-  for (const { name } of tables)
+  for (const { name } of tables) {
     await client.query(`ALTER TABLE ${quoted(name)} DISABLE TRIGGER USER`);
+  }
   for (const table of await inOrderOfReferences(client, tables)) {
     parts.progress(`filling ${table.name}`, (before / (all || 1)) * 0.95);
     await loadTable(client, table, parts);
     before += sizeOf.get(table.file) ?? 0;
   }
-  for (const { name } of tables)
+  for (const { name } of tables) {
     await client.query(`ALTER TABLE ${quoted(name)} ENABLE TRIGGER USER`);
+  }
 }
 
 async function loadTable(
@@ -133,10 +144,11 @@ async function loadTable(
     copyFrom(`COPY ${quoted(name)} (${list}) FROM STDIN`),
   );
   await pipeline(readCompressed(backup, file), into, { signal });
-  if (into.rowCount !== rows)
+  if (into.rowCount !== rows) {
     throw new Failure(
       `${name} has ${into.rowCount} rows instead of ${rows}: the backup is not whole, restore another.`,
     );
+  }
 }
 
 /** Tables that others refer to come first. */
@@ -159,8 +171,9 @@ async function inOrderOfReferences(
         ({ table, needs }) => table !== name || !waiting.has(needs),
       ),
     );
-    if (ready.length === 0)
+    if (ready.length === 0) {
       throw new Error(`tables refer to each other: ${[...waiting].join(", ")}`);
+    }
     for (const table of ready) {
       ordered.push(table);
       left.delete(table);
@@ -177,8 +190,9 @@ async function compareSums(
   const differing = (Object.keys(sums) as (keyof typeof sums)[]).filter(
     (name) => sums[name] !== restored[name],
   );
-  if (differing.length > 0)
+  if (differing.length > 0) {
     throw new Failure(
       `the restored ledger does not add up (${differing.map((name) => `${name}: ${restored[name]} instead of ${sums[name]}`).join(", ")}): the backup is not whole, restore another.`,
     );
+  }
 }

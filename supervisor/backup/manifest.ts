@@ -40,7 +40,9 @@ export function backupName(at: number): string {
 
 /** The moment that a name stands for; undefined for any other text. */
 export function momentOf(name: string): number | undefined {
-  if (!COMPLETE_NAME.test(name)) return undefined;
+  if (!COMPLETE_NAME.test(name)) {
+    return undefined;
+  }
   const [date, time = ""] = name.slice(0, -1).split("T");
   const at = Date.parse(
     `${date}T${time.slice(0, 2)}:${time.slice(2, 4)}:${time.slice(4)}Z`,
@@ -54,7 +56,9 @@ export function listBackups(directory: string): readonly string[] {
   try {
     names = readdirSync(directory);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") {
+      return [];
+    }
     throw error;
   }
   return names
@@ -85,10 +89,11 @@ export function readManifest(backup: string): Manifest {
   }
   const parsed = manifestSchema.safeParse(content);
   const { checksum, ...rest } = content as Record<string, unknown>;
-  if (!parsed.success || checksum !== checksumOf(rest))
+  if (!parsed.success || checksum !== checksumOf(rest)) {
     throw new Failure(
       `${path} is not as it was written: this backup is of no use, take another.`,
     );
+  }
   return parsed.data;
 }
 

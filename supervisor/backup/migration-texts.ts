@@ -11,7 +11,9 @@ export async function readMigrationTexts(
   { tables }: PostgresManifest,
 ): Promise<ReadonlyMap<string, string>> {
   const found = tables.find(({ name }) => name === TABLE);
-  if (found === undefined) return new Map();
+  if (found === undefined) {
+    return new Map();
+  }
   const [name, sql] = ["name", "sql"].map((each) =>
     found.columns.indexOf(each),
   ) as [number, number];
@@ -26,7 +28,12 @@ export async function readMigrationTexts(
 }
 
 const escapes: Readonly<Record<string, string>> = {
-  ...{ b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" },
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
 };
 
 /** A field of COPY's text format (https://www.postgresql.org/docs/current/sql-copy.html). */

@@ -3,11 +3,11 @@ import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
 /** The supervisor of the other host, and what lets us in. */
-export type Peer = {
+export interface Peer {
   /** Without a slash at its end. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-};
+}
 
 /**
  * HEARTH_PEER_URL. Both supervisors of a stack have the same operator password, and that is what they show each other; where
@@ -18,7 +18,9 @@ export function peerOf(
   operatorPassword: string,
 ): Peer | undefined {
   const url = readVariable("HEARTH_PEER_URL", env)?.replace(/\/+$/, "");
-  if (url === undefined || !URL.canParse(url)) return undefined;
+  if (url === undefined || !URL.canParse(url)) {
+    return undefined;
+  }
   const password =
     readVariable("HEARTH_PEER_PASSWORD", env) ?? operatorPassword;
   return { url, headers: operatorHeaders(password) };
@@ -43,7 +45,9 @@ export async function askPeer(
       `the other host's supervisor at ${url} cannot be reached (${codeOf(cause) ?? textOf(cause ?? error)}): see whether it runs, and whether HEARTH_PEER_URL is its address.`,
     );
   }
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    return answer;
+  }
   const text = await answer.text().catch(() => "");
   throw new Failure(
     answer.status === 401

@@ -35,10 +35,11 @@ export async function dumpDatabase(
         : `pg_dump could not run: ${textOf(error)}.`,
     );
   });
-  if (code !== 0)
+  if (code !== 0) {
     throw new Failure(
       `pg_dump gave up (${said.trim().split("\n").join(" ")}): mend that, or leave --pg-dump out (a backup needs no other program).`,
     );
+  }
   return describe(path);
 }
 

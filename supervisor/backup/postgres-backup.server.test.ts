@@ -22,7 +22,8 @@ test("a drill restores the newest backup as the role backup, compares, and leave
   const { name, manifest } = await stand.take();
   const outcome = await drillRestore(
     {
-      ...{ directory: stand.directory(), migrations },
+      directory: stand.directory(),
+      migrations,
       databaseUrl: stand.backupUrl(),
     },
     jobContext(),
@@ -42,8 +43,12 @@ test("a database without tables is no backup, and it is said why", async () => {
   empty.pathname = "/postgres";
   const sentence = await failureOf(
     takeBackup({
-      ...{ directory: stand.directory(), signal: never, pgDump: false },
-      ...{ databaseUrl: empty.href, now: stand.now, progress: () => {} },
+      directory: stand.directory(),
+      signal: never,
+      pgDump: false,
+      databaseUrl: empty.href,
+      now: stand.now,
+      progress: () => {},
     }),
   );
   expect(sentence).toMatch(/^the database has no tables/);
@@ -54,12 +59,15 @@ test("an aborted backup leaves nothing", async () => {
   const abort = new AbortController();
   await expect(
     takeBackup({
-      ...{ directory: stand.directory(), signal: abort.signal },
+      directory: stand.directory(),
+      signal: abort.signal,
       pgDump: false,
       databaseUrl: stand.backupUrl(),
       now: stand.now,
       progress: (text) => {
-        if (text === "copying users") abort.abort();
+        if (text === "copying users") {
+          abort.abort();
+        }
       },
     }),
   ).rejects.toThrow();
@@ -94,8 +102,10 @@ test("--pg-dump without the tool says so and takes no half backup", async () => 
 test("what is no backup of Postgres is not restored", async () => {
   const { name, manifest } = await stand.take();
   writeManifest(join(stand.directory(), name), {
-    ...{ format: 1, kind: "notes" as const },
-    ...{ takenAt: manifest.takenAt, files: [] },
+    format: 1,
+    kind: "notes" as const,
+    takenAt: manifest.takenAt,
+    files: [],
   });
   expect(() => readPostgresManifest(join(stand.directory(), name))).toThrow(
     "is no backup of Postgres",

@@ -51,9 +51,10 @@ export type BackupTable = PostgresManifest["tables"][number];
 export function readPostgresManifest(backup: string): PostgresManifest {
   const manifest = readManifest(backup);
   const parts = postgresParts.safeParse(manifest);
-  if (!parts.success)
+  if (!parts.success) {
     throw new Failure(
       `${backup} is no backup of Postgres, or one of another Hearth: \`hearth backup list\` shows what there is.`,
     );
+  }
   return { ...manifest, ...parts.data };
 }

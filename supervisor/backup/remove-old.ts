@@ -13,7 +13,8 @@ export function removeOld(
   const names = listBackups(directory);
   const kept = backupsToKeep(names, keep, timeZone);
   const gone = names.filter((name) => !kept.has(name));
-  for (const name of gone)
+  for (const name of gone) {
     rmSync(join(directory, name), { recursive: true, force: true });
+  }
   return gone.length;
 }

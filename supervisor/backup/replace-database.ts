@@ -37,7 +37,9 @@ export async function contentOf(
     signal,
     (client) => isThere(client, database),
   );
-  if (!there) return undefined;
+  if (!there) {
+    return undefined;
+  }
   return withDatabase(databaseUrl, signal, async (client) => {
     const held: string[] = [];
     for (const table of TELLING_TABLES) {
@@ -46,13 +48,16 @@ export async function contentOf(
         "SELECT to_regclass($1) IS NOT NULL AS there",
         [table],
       );
-      if (found?.there !== true) continue;
+      if (found?.there !== true) {
+        continue;
+      }
       const [counted] = await rowsOf<{ count: string }>(
         client,
         `SELECT count(*)::text AS count FROM ${quoted(table)}`,
       );
-      if (counted !== undefined && counted.count !== "0")
+      if (counted !== undefined && counted.count !== "0") {
         held.push(`${counted.count} rows in ${table}`);
+      }
     }
     return held.length === 0 ? undefined : held.join(", ");
   });
@@ -78,11 +83,12 @@ async function dropLeft(
   database: string,
 ): Promise<readonly string[]> {
   const left: string[] = [];
-  for (const name of [filled(database), replaced(database)])
+  for (const name of [filled(database), replaced(database)]) {
     if (await isThere(client, name)) {
       await dropDatabase(client, name);
       left.push(name);
     }
+  }
   return left;
 }
 
@@ -111,7 +117,9 @@ export async function replaceDatabase(
     await client.query(
       `CREATE DATABASE ${quoted(next)} OWNER ${OWNER} TEMPLATE template0`,
     );
-    for (const statement of databaseRights(next)) await client.query(statement);
+    for (const statement of databaseRights(next)) {
+      await client.query(statement);
+    }
     return dropped;
   });
   try {
@@ -119,7 +127,9 @@ export async function replaceDatabase(
       onDatabase(databaseUrl, next),
       signal,
       async (client) => {
-        for (const statement of SCHEMA_RIGHTS) await client.query(statement);
+        for (const statement of SCHEMA_RIGHTS) {
+          await client.query(statement);
+        }
       },
     );
     await fill(onDatabase(databaseUrl, next));
@@ -154,10 +164,11 @@ async function needSuperuser(client: Client): Promise<void> {
     client,
     "SELECT rolsuper FROM pg_roles WHERE rolname = current_user",
   );
-  if (role?.rolsuper !== true)
+  if (role?.rolsuper !== true) {
     throw new Failure(
       "a restore needs Postgres's superuser: RESTORE_DATABASE_URL must be the address of the database with the user postgres.",
     );
+  }
 }
 
 async function swap(
@@ -177,10 +188,11 @@ async function swap(
       : Promise.resolve();
     try {
       await client.query("BEGIN");
-      if (there)
+      if (there) {
         await client.query(
           `ALTER DATABASE ${quoted(database)} RENAME TO ${quoted(old)}`,
         );
+      }
       await client.query(
         `ALTER DATABASE ${quoted(next)} RENAME TO ${quoted(database)}`,
       );
@@ -189,7 +201,9 @@ async function swap(
       renaming.abort();
       await sendingAway;
     }
-    if (there && keepAs === undefined) await dropDatabase(client, old);
+    if (there && keepAs === undefined) {
+      await dropDatabase(client, old);
+    }
   });
 }
 

@@ -36,10 +36,11 @@ const stand = backupStand();
 test("a backup taken under load, restored into an empty stack, has the sums of its moment, and its keys work", async () => {
   let calling = true;
   const callers = Array.from({ length: 4 }, async () => {
-    for (let count = 0; calling; count += 1)
+    for (let count = 0; calling; count += 1) {
       expect(
         (await stand.stack().chat(stand.key(), `hello ${count}`)).status,
       ).toBe(200);
+    }
   });
   const { databaseUrl } = stand.stack();
   const before = await asSuperuser(databaseUrl, sumLedger);
@@ -155,7 +156,8 @@ test("the API names no address, and the command restores to the one that the ope
           encoding: "utf8",
           env: {
             ...programEnv(),
-            ...{ HEARTH_HOME: place.home.root, NO_COLOR: "1" },
+            HEARTH_HOME: place.home.root,
+            NO_COLOR: "1",
             RESTORE_DATABASE_URL: databaseUrl,
           },
         },
@@ -177,10 +179,8 @@ test("the API names no address, and the command restores to the one that the ope
       await asSuperuser(stand.stack().databaseUrl, sumLedger),
     );
     expect(hearth(address, "--yes")).toMatchObject({
-      ...{
-        status: 1,
-        stdout: expect.not.stringContaining("restored") as string,
-      },
+      status: 1,
+      stdout: expect.not.stringContaining("restored") as string,
       stderr: expect.stringContaining("the database is not empty") as string,
     });
   } finally {
@@ -325,7 +325,8 @@ ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
       "INSERT INTO migrations (name, run_on) VALUES ('0099_tomorrow', now())",
     );
     await client.query("INSERT INTO migration_texts VALUES ($1, $2)", [
-      ...["0099_tomorrow", sql],
+      "0099_tomorrow",
+      sql,
     ]);
     await client.query("COMMIT");
   });
@@ -334,7 +335,8 @@ ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
     const { name } = await stand.take();
     const drilled = await drillRestore(
       {
-        ...{ directory: stand.directory(), migrations: stand.migrations },
+        directory: stand.directory(),
+        migrations: stand.migrations,
         databaseUrl: stand.backupUrl(),
       },
       jobContext(),

@@ -13,7 +13,7 @@ import { readPostgresManifest } from "./postgres-manifest.ts";
 import { contentOf, replaceDatabase } from "./replace-database.ts";
 import { chooseBackup } from "./which-backup.ts";
 
-export type RestorePlaces = {
+export interface RestorePlaces {
   readonly directory: string;
   readonly migrations: string;
   /** Of the superuser; undefined where the operator must give it. */
@@ -22,7 +22,7 @@ export type RestorePlaces = {
   readonly restartGateway: (() => Promise<unknown>) | undefined;
   readonly redis: RedisPlace | undefined;
   readonly peer: Peer | undefined;
-};
+}
 
 /** No address: a backup holds everything, so where it goes is decided on the machine that has it, never by a request. */
 const restoreOptions = z.strictObject({
@@ -44,7 +44,7 @@ export async function restore(
 ): Promise<JobOutcome> {
   const { signal, progress } = context;
   const options = restoreOptions.safeParse(context.options);
-  if (!options.success)
+  if (!options.success) {
     throw new Failure(
       options.error.issues.map((issue) =>
         issue.code === "unrecognized_keys"
@@ -52,21 +52,24 @@ export async function restore(
           : issue.message,
       ),
     );
+  }
   const { setAside } = options.data;
   const name = chooseBackup(places.directory, options.data.backup);
   const backup = join(places.directory, name);
   const { databaseUrl } = places;
-  if (databaseUrl === undefined)
+  if (databaseUrl === undefined) {
     throw new Failure(
       "a restore needs Postgres's superuser, whose password this supervisor does not know: run `hearth restore` on its host with RESTORE_DATABASE_URL (or RESTORE_DATABASE_URL_FILE, a file with it), such as postgres://postgres:…@postgres:5432/hearth.",
     );
+  }
   readPostgresManifest(backup);
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.1));
   const held = await contentOf(databaseUrl, signal);
-  if (held !== undefined && !setAside)
+  if (held !== undefined && !setAside) {
     throw new Failure(
       `the database is not empty (${held}), and a restore never overwrites: with --set-aside it is kept under another name and the backup takes its place.`,
     );
+  }
   const keepAs =
     held === undefined
       ? undefined
@@ -78,7 +81,10 @@ export async function restore(
     async (newUrl) => {
       const { migrations } = places;
       await loadBackup({
-        ...{ backup, databaseUrl: newUrl, migrations, signal },
+        backup,
+        databaseUrl: newUrl,
+        migrations,
+        signal,
         owner: "hearth_owner",
         progress: (text, done) => progress(text, 0.1 + (done ?? 0) * 0.8),
       });
@@ -112,9 +118,9 @@ async function bringBackGateways(
   places: RestorePlaces,
 ): Promise<readonly string[]> {
   const left: string[] = [];
-  if (places.restartGateway === undefined)
+  if (places.restartGateway === undefined) {
     left.push("Restart the gateways: they still know the database before.");
-  else
+  } else {
     await places
       .restartGateway()
       .catch((error: unknown) =>
@@ -122,24 +128,29 @@ async function bringBackGateways(
           `The gateway did not come back (${textOf(error)}): see \`hearth logs gateway\`.`,
         ),
       );
+  }
   const { peer, redis } = places;
-  if (peer !== undefined)
+  if (peer !== undefined) {
     await askHttp(`${peer.url}/api/restart/gateway`, {
       method: "POST",
       headers: peer.headers,
       signal: AbortSignal.timeout(RESTART_WITHIN_MS),
     }).then(
       ({ status }) => {
-        if (status >= 300) left.push(PEER_SENTENCE);
+        if (status >= 300) {
+          left.push(PEER_SENTENCE);
+        }
       },
       () => left.push(PEER_SENTENCE),
     );
-  if (redis !== undefined)
+  }
+  if (redis !== undefined) {
     await forgetLimits(redis).catch((error: unknown) =>
       left.push(
         `Redis still counts the spend of the database before (${textOf(error)}): restart Redis, or delete its keys hearth:limits:*.`,
       ),
     );
+  }
   return left;
 }
 

@@ -27,7 +27,9 @@ export function makeCopyKey(): string {
 /** The key as bytes; throws a Failure when a text cannot be one. */
 export function parseCopyKey(text: string): Buffer {
   const key = Buffer.from(text.trim(), "base64url");
-  if (key.length === 32 && /^[\w-]{43}$/.test(text.trim())) return key;
+  if (key.length === 32 && /^[\w-]{43}$/.test(text.trim())) {
+    return key;
+  }
   throw new Failure(
     "that is no key of copies: it has 43 letters, digits, - or _, as `hearth backup key` showed it.",
   );
@@ -88,28 +90,42 @@ export function opening(key: Buffer, what: string): Transform {
   let waiting = Buffer.alloc(0);
 
   function take(bytes: number): Buffer | undefined {
-    if (waiting.length < bytes) return undefined;
+    if (waiting.length < bytes) {
+      return undefined;
+    }
     const taken = waiting.subarray(0, bytes);
     waiting = waiting.subarray(bytes);
     return taken;
   }
 
   function readHeader(): boolean {
-    if (own !== undefined) return true;
+    if (own !== undefined) {
+      return true;
+    }
     const header = take(magic.length + SALT_BYTES);
-    if (header === undefined) return false;
-    if (!header.subarray(0, magic.length).equals(magic)) throw spoiled(what);
+    if (header === undefined) {
+      return false;
+    }
+    if (!header.subarray(0, magic.length).equals(magic)) {
+      throw spoiled(what);
+    }
     own = fileKey(key, header.subarray(magic.length), what);
     return true;
   }
 
   /** Whether a frame is the last is seen by what follows: only then is its nonce known. */
   function openFrame(last: boolean): Buffer | undefined {
-    if (waiting.length < LENGTH_BYTES) return undefined;
+    if (waiting.length < LENGTH_BYTES) {
+      return undefined;
+    }
     const length = waiting.readUInt32BE();
     const whole = LENGTH_BYTES + length + TAG_BYTES;
-    if (length > FRAME_BYTES) throw spoiled(what);
-    if (waiting.length < whole + (last ? 0 : 1)) return undefined;
+    if (length > FRAME_BYTES) {
+      throw spoiled(what);
+    }
+    if (waiting.length < whole + (last ? 0 : 1)) {
+      return undefined;
+    }
     const taken = take(whole) ?? Buffer.alloc(0);
     const decipher = createDecipheriv(
       "aes-256-gcm",
@@ -140,10 +156,14 @@ export function opening(key: Buffer, what: string): Transform {
     transform(chunk: Buffer, _encoding, done) {
       guarded(done, () => {
         waiting = Buffer.concat([waiting, chunk]);
-        if (!readHeader()) return;
+        if (!readHeader()) {
+          return;
+        }
         for (;;) {
           const plain = openFrame(false);
-          if (plain === undefined) return;
+          if (plain === undefined) {
+            return;
+          }
           this.push(plain);
         }
       });
@@ -152,7 +172,9 @@ export function opening(key: Buffer, what: string): Transform {
       guarded(done, () => {
         const plain = own === undefined ? undefined : openFrame(true);
         ended = plain !== undefined && waiting.length === 0;
-        if (!ended) throw spoiled(what);
+        if (!ended) {
+          throw spoiled(what);
+        }
         this.push(plain);
       });
     },

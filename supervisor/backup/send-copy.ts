@@ -97,7 +97,9 @@ async function sendFile(
     sealer,
     watching((chunk) => hash.update(chunk)),
     (error) => {
-      if (error instanceof Failure) unreadable = error;
+      if (error instanceof Failure) {
+        unreadable = error;
+      }
     },
   );
   const answer = await askPeer(peer, path, {
@@ -112,7 +114,9 @@ async function sendFile(
     })
     .finally(() => sealed.destroy());
   const stored = copyFile.parse(await answer.json());
-  if (stored.sha256 === hash.digest("hex")) return stored;
+  if (stored.sha256 === hash.digest("hex")) {
+    return stored;
+  }
   throw new Failure(
     `${stored.name} did not arrive as it was sent: run \`hearth jobs run backup-copy\` again.`,
   );

@@ -30,7 +30,9 @@ const names = (kind: string) =>
 const used = () => bytesOf(measureBackups(root));
 
 test("as much as a new one needs is made free, the oldest of either kind first", () => {
-  for (const day of ["01", "05", "10"]) put("postgres", day, 10_000);
+  for (const day of ["01", "05", "10"]) {
+    put("postgres", day, 10_000);
+  }
   put("notes", "03", 10_000);
   put("notes", "10", 10_000);
   expect(makeRoom(root, "postgres", 80_000)).toBe(0);
@@ -40,7 +42,9 @@ test("as much as a new one needs is made free, the oldest of either kind first",
 });
 
 test("what is at most two days older than the newest stays; where that is too much, nothing is removed and none is taken", () => {
-  for (const day of ["01", "09", "10"]) put("postgres", day, 10_000);
+  for (const day of ["01", "09", "10"]) {
+    put("postgres", day, 10_000);
+  }
   put("notes", "02", 10_000);
   expect(() => makeRoom(root, "postgres", 35_000)).toThrow(
     /those of the last two days are never removed for a new one: raise `backups: at_most`/,

@@ -7,11 +7,11 @@ import { listBackups } from "./manifest.ts";
 import { sizeWords } from "./size-words.ts";
 
 /** A backup with what it occupies. Backups may share parts, which are stored once. */
-export type MeasuredBackup = {
+export interface MeasuredBackup {
   readonly kind: string;
   readonly name: string;
   readonly parts: readonly { readonly key: string; readonly bytes: number }[];
-};
+}
 
 const WARN_FROM = 0.8;
 const KINDS = ["postgres", "notes"] as const;
@@ -41,7 +41,9 @@ export function beyondCap(
     bytesOf(backups.filter((each) => !gone.includes(each))) + coming <= most;
   while (!fits()) {
     const oldest = removable[gone.length];
-    if (oldest === undefined) return undefined;
+    if (oldest === undefined) {
+      return undefined;
+    }
     gone.push(oldest);
   }
   return gone;
@@ -85,12 +87,14 @@ export function makeRoom(root: string, kind: string, most: number): number {
       ? 0
       : bytesOf(backups) - bytesOf(backups.filter((each) => each !== newest));
   const gone = beyondCap(backups, most, coming);
-  if (gone === undefined)
+  if (gone === undefined) {
     throw new Failure(
       `backups have ${sizeWords(bytesOf(backups))}, this one needs about ${sizeWords(coming)}, and ${sizeWords(most)} is the limit; those of the last two days are never removed for a new one: raise \`backups: at_most\`.`,
     );
-  for (const { kind, name } of gone)
+  }
+  for (const { kind, name } of gone) {
     rmSync(join(root, kind, name), { recursive: true, force: true });
+  }
   return gone.length;
 }
 
@@ -102,7 +106,9 @@ export function watchSize(
   used: number,
   most: number,
 ): void {
-  if (used < most * WARN_FROM) return alarms.clear(fingerprint);
+  if (used < most * WARN_FROM) {
+    return alarms.clear(fingerprint);
+  }
   alarms.raise({
     fingerprint,
     level: "warning",

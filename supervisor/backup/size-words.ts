@@ -1,7 +1,11 @@
 /** "812 B", "14 kB", "1.4 MB", "2.1 GB" */
 export function sizeWords(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  if (bytes < 1e6) return `${Math.round(bytes / 1000)} kB`;
+  if (bytes < 1000) {
+    return `${bytes} B`;
+  }
+  if (bytes < 1e6) {
+    return `${Math.round(bytes / 1000)} kB`;
+  }
   return bytes < 1e9
     ? `${(bytes / 1e6).toFixed(1)} MB`
     : `${(bytes / 1e9).toFixed(1)} GB`;

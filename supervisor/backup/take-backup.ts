@@ -8,7 +8,7 @@ import { backupName, writeManifest, type BackupFile } from "./manifest.ts";
 import { dumpDatabase } from "./pg-dump.ts";
 import type { BackupTable, PostgresManifest } from "./postgres-manifest.ts";
 
-export type TakeBackup = {
+export interface TakeBackup {
   /** As a role that reads all tables. */
   readonly databaseUrl: string;
   /** `backups/postgres` */
@@ -18,7 +18,7 @@ export type TakeBackup = {
   readonly progress: (text: string, done?: number) => void;
   /** Adds a file that pg_restore reads. */
   readonly pgDump: boolean;
-};
+}
 
 type FoundTable = Pick<BackupTable, "name" | "columns" | "partition"> & {
   readonly bytes: number;
@@ -58,10 +58,11 @@ async function copyAll(
   // One snapshot for all that follows, and nobody takes a table away meanwhile.
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   const found = await findTables(client);
-  if (found.length === 0)
+  if (found.length === 0) {
     throw new Failure(
       "the database has no tables, so there is nothing to back up: a gateway makes them when it starts (`hearth status`); if one runs, BACKUP_DATABASE_URL names another database than its.",
     );
+  }
   await client.query(
     `LOCK TABLE ${found.map(({ name }) => quoted(name)).join(", ")} IN ACCESS SHARE MODE`,
   );
@@ -91,14 +92,20 @@ async function copyAll(
     "SELECT current_setting('server_version') AS version",
   );
   await client.query("COMMIT");
-  if (parts.pgDump)
+  if (parts.pgDump) {
     files.push(await dumpDatabase(parts.databaseUrl, directory, parts.signal));
+  }
   return {
-    ...{ format: 1, kind: "postgres", takenAt, files },
+    format: 1,
+    kind: "postgres",
+    takenAt,
+    files,
     serverVersion: server?.version ?? "",
     madeBy: versionWords(),
     migrations: migrations.map((migration) => migration.name),
-    ...{ tables, sequences, sums },
+    tables,
+    sequences,
+    sums,
   };
 }
 
@@ -120,7 +127,9 @@ async function findTables(client: Client): Promise<readonly FoundTable[]> {
        WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace ORDER BY c.relname`,
   );
   return rows.map(({ name, parent, bound, columns, bytes }) => ({
-    ...{ name, columns, bytes: Number(bytes) },
+    name,
+    columns,
+    bytes: Number(bytes),
     partition: parent === null ? null : { of: parent, ...rangeOf(bound) },
   }));
 }
@@ -131,8 +140,9 @@ function rangeOf(bound: string | null): {
 } {
   const [, from, to] =
     /^FOR VALUES FROM \('([^']+)'\) TO \('([^']+)'\)$/.exec(bound ?? "") ?? [];
-  if (from === undefined || to === undefined)
+  if (from === undefined || to === undefined) {
     throw new Error(`a partition takes ${bound}, which no backup can say`);
+  }
   return { from, to };
 }
 
@@ -178,7 +188,9 @@ async function readSequences(
       client,
       `SELECT last_value::text AS value, is_called AS called FROM ${quoted(name)}`,
     );
-    if (state !== undefined) sequences.push({ name, ...state });
+    if (state !== undefined) {
+      sequences.push({ name, ...state });
+    }
   }
   return sequences;
 }

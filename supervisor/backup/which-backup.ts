@@ -5,7 +5,9 @@ import { listBackups } from "./manifest.ts";
 /** Asks for one of the backups in a directory. */
 export function whichBackup(directory: string): JobOption {
   return {
-    ...{ name: "backup", kind: "choice", label: "Backup" },
+    name: "backup",
+    kind: "choice",
+    label: "Backup",
     values: () => listBackups(directory),
     otherwise: "the newest",
   };
@@ -18,13 +20,15 @@ export function chooseBackup(
 ): string {
   const names = listBackups(directory);
   const name = asked ?? names[0];
-  if (name === undefined)
+  if (name === undefined) {
     throw new Failure(
       `there is no backup in ${directory}: fetch one from the other host with \`hearth backup fetch\`, or copy one there.`,
     );
-  if (!names.includes(name))
+  }
+  if (!names.includes(name)) {
     throw new Failure(
       `there is no backup "${name}"; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
     );
+  }
   return name;
 }

@@ -31,17 +31,23 @@ export function beginChecks({
   );
   for (const [name, { kind, memory }] of recalled) {
     const check = all.get(name)?.check;
-    if (check?.kind === kind) continue;
+    if (check?.kind === kind) {
+      continue;
+    }
     alarms.withdraw(name);
     books.forget(name);
     // Else what was down then would be down for ever.
-    if (memory.state === "paused") continue;
+    if (memory.state === "paused") {
+      continue;
+    }
     const [state, why] =
       check === undefined
         ? ["paused", "it is not in the configuration any more"]
         : ["new", `it is a check of another kind now (${check.kind})`];
     history.checkChanged(name, memory.state, state, why);
   }
-  for (const watched of all.values()) books.remember(watched);
+  for (const watched of all.values()) {
+    books.remember(watched);
+  }
   return all;
 }

@@ -25,7 +25,9 @@ export function openBooks(
       write();
       failing = false;
     } catch (error) {
-      if (!failing) onError(error);
+      if (!failing) {
+        onError(error);
+      }
       failing = true;
     }
   }
@@ -40,7 +42,9 @@ export function openBooks(
       );
     },
     record: ({ check, latest }, counted) => {
-      if (latest === null) return;
+      if (latest === null) {
+        return;
+      }
       const coversMs = check.every + check.timeout;
       safely(() => history.record(check.name, latest, counted, coversMs));
     },

@@ -2,7 +2,7 @@ import type { Alarms } from "../alerts/alarm.ts";
 import type { CheckView } from "./watched.ts";
 
 /** Tells people of checks and of what was tried for them. */
-export type CheckAlarms = {
+export interface CheckAlarms {
   /** Raises, keeps or clears a check's alarm as its state says. */
   readonly tell: (check: CheckView, tried: readonly string[]) => void;
   /** The check is not watched any more, or nobody is to be told of it now. */
@@ -10,7 +10,7 @@ export type CheckAlarms = {
   readonly gaveUp: (service: string, text: string, output: string) => void;
   readonly healed: (service: string) => void;
   readonly cutOff: (isSo: boolean) => void;
-};
+}
 
 /** `timeZone` is that of the times in their sentences. */
 export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
@@ -31,7 +31,9 @@ export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
       }
       switch (check.state) {
         case "down":
-          if (check.inhibitedBy !== null || check.latest === null) return;
+          if (check.inhibitedBy !== null || check.latest === null) {
+            return;
+          }
           alarms.raise({
             fingerprint,
             level: check.latest.ok ? "down" : check.latest.level,
@@ -63,7 +65,7 @@ export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
       }),
     healed: (service) => alarms.clear(healingFingerprint(service)),
     cutOff: (isSo) => {
-      if (isSo)
+      if (isSo) {
         alarms.raise({
           fingerprint: CUT_OFF_FINGERPRINT,
           level: "warning",
@@ -71,7 +73,9 @@ export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
           text: "the supervisor reaches none of its references and judges nobody until it does",
           command: "hearth config",
         });
-      else alarms.clear(CUT_OFF_FINGERPRINT);
+      } else {
+        alarms.clear(CUT_OFF_FINGERPRINT);
+      }
     },
   };
 }

@@ -4,7 +4,7 @@ import type { CheckResult } from "./run-check.ts";
 import type { CheckMemory } from "./state.ts";
 
 /** What a check knows after a restart of the supervisor. */
-export type Recalled = {
+export interface Recalled {
   readonly kind: string;
   readonly memory: CheckMemory;
   readonly latest: CheckResult | null;
@@ -12,10 +12,10 @@ export type Recalled = {
   readonly paused: string | null;
   /** Since when it is watched, in milliseconds since 1970. */
   readonly watchedSince: number;
-};
+}
 
 /** What checks keep in the history file, but for their transitions, which are events. */
-export type CheckHistory = {
+export interface CheckHistory {
   /**
    * Adds what one look saw. `counted` is false in maintenance and while the supervisor was cut off; `coversMs` is how long it
    * may speak for the check at most.
@@ -42,7 +42,7 @@ export type CheckHistory = {
     at: number,
   ) => void;
   readonly pings: (heartbeat: string) => Pings;
-};
+}
 
 const TREND_EVERY_MS = 600_000;
 

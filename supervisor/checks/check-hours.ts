@@ -1,30 +1,30 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 /** How a check did in one stretch of time. Milliseconds. */
-export type Stretch = {
+export interface Stretch {
   readonly looks: number;
   readonly failures: number;
   readonly upMs: number;
   readonly downMs: number;
   /** In maintenance, or while the supervisor itself was cut off. */
   readonly apartMs: number;
-};
+}
 
-export type Latencies = {
+export interface Latencies {
   readonly p50: number | null;
   readonly p95: number | null;
   readonly p99: number | null;
-};
+}
 
 /** One row of check_results. Times in milliseconds since 1970. */
-type Result = {
+interface Result {
   readonly at: number;
   readonly ok: boolean;
   readonly counted: boolean;
   readonly latencyMs: number;
   readonly coversMs: number;
   readonly measures: string | null;
-};
+}
 
 /** How often each latency occurred, in steps of 5 %; the key is the step. */
 export type Histogram = Readonly<Record<string, number>>;
@@ -65,7 +65,9 @@ export function rollUpChecks(db: DatabaseSync, now: number): void {
       last == null
         ? hourOf(Number(first.get(name)?.["at"] ?? now))
         : Number(last) + HOUR_MS;
-    if (from >= thisHour) continue;
+    if (from >= thisHour) {
+      continue;
+    }
     const results = readResults(rows, name, from, thisHour);
     db.exec("BEGIN");
     try {
@@ -75,13 +77,23 @@ export function rollUpChecks(db: DatabaseSync, now: number): void {
           hour,
           hour + HOUR_MS,
         );
-        if (looks + upMs + downMs + apartMs === 0) continue;
+        if (looks + upMs + downMs + apartMs === 0) {
+          continue;
+        }
         const own = within(results, hour, hour + HOUR_MS);
         const latencies = histogramOf(own);
         const { p50, p95, p99 } = latenciesOf(latencies);
         put.run(
-          ...[name, hour, looks, failures, upMs, downMs, apartMs],
-          ...[p50, p95, p99],
+          name,
+          hour,
+          looks,
+          failures,
+          upMs,
+          downMs,
+          apartMs,
+          p50,
+          p95,
+          p99,
           own.findLast(({ measures }) => measures !== null)?.measures ?? null,
           JSON.stringify(latencies),
         );
@@ -125,7 +137,9 @@ export function latenciesOf(histogram: Histogram): Latencies {
     let seen = 0;
     for (const { step, count } of steps) {
       seen += count;
-      if (seen >= share * total) return Math.round(STEP_FACTOR ** step - 1);
+      if (seen >= share * total) {
+        return Math.round(STEP_FACTOR ** step - 1);
+      }
     }
     return null;
   };
@@ -134,9 +148,11 @@ export function latenciesOf(histogram: Histogram): Latencies {
 
 export function addHistograms(all: readonly Histogram[]): Histogram {
   const sum: Record<string, number> = {};
-  for (const each of all)
-    for (const [step, count] of Object.entries(each))
+  for (const each of all) {
+    for (const [step, count] of Object.entries(each)) {
       sum[step] = (sum[step] ?? 0) + count;
+    }
+  }
   return sum;
 }
 
@@ -180,9 +196,13 @@ function sumUp(
     const next = results[index + 1]?.at ?? Infinity;
     const end = Math.min(next, at + coversMs, until);
     const covered = Math.max(0, end - Math.max(at, from));
-    if (!counted) apartMs += covered;
-    else if (ok) upMs += covered;
-    else downMs += covered;
+    if (!counted) {
+      apartMs += covered;
+    } else if (ok) {
+      upMs += covered;
+    } else {
+      downMs += covered;
+    }
   }
   const own = within(results, from, until);
   return {
@@ -205,7 +225,9 @@ function within(
 function histogramOf(results: readonly Result[]): Histogram {
   const histogram: Record<string, number> = {};
   for (const { ok, latencyMs } of results) {
-    if (!ok) continue;
+    if (!ok) {
+      continue;
+    }
     const step = Math.round(Math.log(latencyMs + 1) / Math.log(STEP_FACTOR));
     histogram[step] = (histogram[step] ?? 0) + 1;
   }

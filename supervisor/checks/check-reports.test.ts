@@ -30,12 +30,12 @@ afterEach(() => {
   place.remove();
 });
 
-type Look = {
+interface Look {
   readonly ok?: boolean;
   readonly counted?: boolean;
   readonly latencyMs?: number;
   readonly measures?: Readonly<Record<string, number>>;
-};
+}
 
 /** A look in every minute from `from` on, for so many minutes. */
 function lookEveryMinute(

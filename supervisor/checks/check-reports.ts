@@ -33,7 +33,7 @@ export type HourBar = Stretch & {
 };
 
 /** A time in which a check was down. Milliseconds since 1970. */
-export type Incident = {
+export interface Incident {
   readonly check: string;
   readonly from: number;
   /** null: it lasts. */
@@ -41,7 +41,7 @@ export type Incident = {
   readonly durationMs: number;
   /** What was seen when it began. */
   readonly reason: string | null;
-};
+}
 
 const HOUR_MS = 3_600_000;
 
@@ -202,7 +202,9 @@ const summedUntil = new WeakMap<DatabaseSync, number>();
 
 function bringUpToDate(db: DatabaseSync, until: number): void {
   const thisHour = hourOf(until);
-  if ((summedUntil.get(db) ?? 0) >= thisHour) return;
+  if ((summedUntil.get(db) ?? 0) >= thisHour) {
+    return;
+  }
   rollUpChecks(db, until);
   summedUntil.set(db, thisHour);
 }

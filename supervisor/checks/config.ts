@@ -47,7 +47,9 @@ const weekly = z
     const [, day = "", hour = "", minute = ""] =
       /^([a-z]+) ([01]?\d|2[0-3]):([0-5]\d)$/i.exec(text.trim()) ?? [];
     const number = WEEKDAYS.indexOf(day.toLowerCase());
-    if (number >= 0) return `${Number(minute)} ${Number(hour)} * * ${number}`;
+    if (number >= 0) {
+      return `${Number(minute)} ${Number(hour)} * * ${number}`;
+    }
     context.addIssue({
       code: "custom",
       message: `"${text}" is no day and time: write "sunday 04:00"`,
@@ -59,8 +61,9 @@ const cron = z
   .string('must be five cron fields in quotes, such as "0 4 * * 0"')
   .superRefine((text, context) => {
     const mistake = mistakeInCron(text);
-    if (mistake !== undefined)
+    if (mistake !== undefined) {
       context.addIssue({ code: "custom", message: `"${text}" ${mistake}` });
+    }
   });
 
 const maintenanceWindow = z

@@ -26,13 +26,18 @@ export function excuseOf(
   failingSince: number,
   now: number,
 ): string | undefined {
-  if (runtime === undefined) return undefined;
+  if (runtime === undefined) {
+    return undefined;
+  }
   const service = serviceOf(check);
   const grace = check.heal?.grace ?? USUAL_GRACE_MS;
-  if (!isWithin(failingSince, Math.max(REPLACED_WITHIN_MS, grace), now))
+  if (!isWithin(failingSince, Math.max(REPLACED_WITHIN_MS, grace), now)) {
     return undefined;
+  }
   const view = runtime.inspect(service);
-  if (view !== undefined) return excuseOfService(view, grace, now);
+  if (view !== undefined) {
+    return excuseOfService(view, grace, now);
+  }
   // Named in the check, not here: a container of the other host, which may be replaced as well.
   return check.service !== undefined && runtime.list().some(isContainer)
     ? `${service} is not on this host and may be being replaced`

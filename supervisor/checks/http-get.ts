@@ -1,19 +1,19 @@
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 
-export type HttpAnswer = {
+export interface HttpAnswer {
   readonly status: number;
   readonly body: string;
-};
+}
 
-export type HttpAsk = {
+export interface HttpAsk {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Bytes; 4 MiB when left out. */
   readonly longestBody?: number;
   readonly signal: AbortSignal;
-};
+}
 
 const USUAL_LONGEST_BODY = 4 * 1024 * 1024;
 
@@ -35,10 +35,11 @@ export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
         let size = 0;
         response.on("data", (chunk: Buffer) => {
           size += chunk.length;
-          if (size > longestBody)
+          if (size > longestBody) {
             response.destroy(
               new Error(`the answer is over ${longestBody / 1024 / 1024} MiB`),
             );
+          }
           chunks.push(chunk);
         });
         response.once("error", reject);

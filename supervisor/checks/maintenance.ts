@@ -5,16 +5,16 @@ import { openSchedule } from "../jobs/schedule.ts";
 import type { MaintenancePlan } from "./config.ts";
 
 /** A time in which nothing is blamed or healed. Times in milliseconds since 1970. */
-export type MaintenanceWindow = {
+export interface MaintenanceWindow {
   readonly id: string;
   /** Names of checks; null means all. */
   readonly checks: readonly string[] | null;
   readonly from: number;
   readonly until: number;
   readonly why: string;
-};
+}
 
-export type Maintenance = {
+export interface Maintenance {
   /** What is open now, by plan and by hand. */
   readonly open: (now: number) => readonly MaintenanceWindow[];
   /** The window that a check is in now; the one that lasts longest. */
@@ -28,7 +28,7 @@ export type Maintenance = {
   ) => MaintenanceWindow;
   /** Ends one that was opened by hand; undefined when there is none of this id. */
   readonly end: (id: string, now: number) => MaintenanceWindow | undefined;
-};
+}
 
 /** Windows of the configuration, and those that somebody opened, which outlive a restart. */
 export function openMaintenance(
@@ -85,7 +85,9 @@ export function openMaintenance(
     },
     end: (id, now) => {
       const window = byHand.find((each) => each.id === id && each.until > now);
-      if (window === undefined) return undefined;
+      if (window === undefined) {
+        return undefined;
+      }
       shorten.run(now, id);
       byHand = byHand.filter((each) => each !== window);
       return { ...window, until: now };
@@ -98,7 +100,9 @@ function everyMinute<T>(ask: (now: number) => T): (now: number) => T {
   let known: { readonly minute: number; readonly answer: T } | undefined;
   return (now) => {
     const minute = Math.floor(now / 60_000);
-    if (known?.minute !== minute) known = { minute, answer: ask(now) };
+    if (known?.minute !== minute) {
+      known = { minute, answer: ask(now) };
+    }
     return known.answer;
   };
 }

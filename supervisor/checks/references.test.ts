@@ -14,7 +14,9 @@ afterEach(() => {
 
 async function serve(hangs: boolean): Promise<number> {
   server = createServer((_request, response) => {
-    if (!hangs) response.writeHead(500).end();
+    if (!hangs) {
+      response.writeHead(500).end();
+    }
   });
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
   return (server.address() as AddressInfo).port;
@@ -27,13 +29,14 @@ test("without references nobody is cut off", async () => {
 test("one that answers, whatever it says, is enough", async () => {
   const port = await serve(false);
   const nobody = `tcp://127.0.0.1:${await freePort()}`;
-  for (const scheme of ["http", "tcp"])
+  for (const scheme of ["http", "tcp"]) {
     expect(
       await openReferences(
         [nobody, `${scheme}://127.0.0.1:${port}`],
         5000,
       ).cutOff(),
     ).toBe(false);
+  }
 });
 
 test("who reaches nobody, or only one that hangs, is cut off", async () => {

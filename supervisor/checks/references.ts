@@ -2,10 +2,10 @@ import { askHttp } from "./http-get.ts";
 import { lookAtTcp } from "./kinds/tcp.ts";
 
 /** Whether this machine itself is cut off: then what it sees tells nothing about others. */
-export type References = {
+export interface References {
   /** Looks, unless it did in the last seconds. Without references nobody is ever cut off. */
   readonly cutOff: () => Promise<boolean>;
-};
+}
 
 const BELIEVED_FOR_MS = 5000;
 
@@ -18,12 +18,18 @@ export function openReferences(
     { readonly at: number; readonly cutOff: Promise<boolean> } | undefined;
   return {
     cutOff: () => {
-      if (references.length === 0) return Promise.resolve(false);
-      if (asked === undefined || performance.now() - asked.at > BELIEVED_FOR_MS)
+      if (references.length === 0) {
+        return Promise.resolve(false);
+      }
+      if (
+        asked === undefined ||
+        performance.now() - asked.at > BELIEVED_FOR_MS
+      ) {
         asked = {
           at: performance.now(),
           cutOff: noneAnswers(references, timeoutMs),
         };
+      }
       return asked.cutOff;
     },
   };
@@ -51,7 +57,9 @@ async function noneAnswers(
 
 async function touch(reference: string, signal: AbortSignal): Promise<void> {
   const { protocol, hostname, port } = new URL(reference);
-  if (protocol === "tcp:")
+  if (protocol === "tcp:") {
     await lookAtTcp({ host: hostname, port: Number(port) }, { signal });
-  else await askHttp(reference, { signal, method: "HEAD" });
+  } else {
+    await askHttp(reference, { signal, method: "HEAD" });
+  }
 }

@@ -19,7 +19,7 @@ import { lookAtPostgres } from "./kinds/postgres.ts";
 import { lookAtRedis } from "./kinds/redis.ts";
 import { lookAtTcp } from "./kinds/tcp.ts";
 
-export type CheckResult = {
+export interface CheckResult {
   readonly ok: boolean;
   /** Of what is not ok: whether it does not work, or works still and needs somebody. */
   readonly level: "down" | "warning";
@@ -29,7 +29,7 @@ export type CheckResult = {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly measures: Measures;
-};
+}
 
 /** Looks once. Never throws; a look that hangs past the check's timeout is a failure. */
 export async function runCheck(

@@ -2,11 +2,11 @@ import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 
-export type ShownCertificate = {
+export interface ShownCertificate {
   readonly certificate: X509Certificate;
   /** Why this machine does not trust it; undefined when it does. */
   readonly distrust: string | undefined;
-};
+}
 
 /** The certificate that a server shows for its own name, whatever it is. Rejects when there is no TLS. */
 export function readShownCertificate(
@@ -32,9 +32,11 @@ export function readShownCertificate(
         ? undefined
         : String(socket.authorizationError);
       socket.destroy();
-      if (certificate === undefined)
+      if (certificate === undefined) {
         reject(new Error("it shows no certificate"));
-      else resolve({ certificate, distrust });
+      } else {
+        resolve({ certificate, distrust });
+      }
     });
   });
 }

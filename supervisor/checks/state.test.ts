@@ -32,7 +32,9 @@ test.each<[string, readonly CheckState[]]>([
 
 test("a state keeps the time at which it began", () => {
   let memory = newMemory(0);
-  for (const at of [10, 20, 30]) memory = advance(memory, "ok", thresholds, at);
+  for (const at of [10, 20, 30]) {
+    memory = advance(memory, "ok", thresholds, at);
+  }
   expect(memory).toEqual({
     state: "up",
     since: 10,
@@ -71,8 +73,9 @@ test("four changes in ten minutes, or five in a longer time, are not flapping", 
 
 test("pending is no change, and neither are pauses and maintenance", () => {
   let memory = advance(newMemory(0), "ok", thresholds, 0);
-  for (let at = 1; at <= 20; at += 1)
+  for (let at = 1; at <= 20; at += 1) {
     memory = advance(memory, at % 2 ? "failed" : "ok", thresholds, at * 1000);
+  }
   memory = enter(memory, "maintenance", 21_000);
   memory = enter(memory, "new", 22_000);
   expect(memory.changes).toEqual([]);
@@ -83,8 +86,9 @@ test.each<CheckState>(["paused", "maintenance", "new"])(
   "who is %s flaps no more, and begins anew afterwards",
   (state) => {
     let memory = newMemory(0);
-    for (let at = 1; at <= 8; at += 1)
+    for (let at = 1; at <= 8; at += 1) {
       memory = advance(memory, at % 2 ? "failed" : "ok", quick, at);
+    }
     expect(memory.flapping).toBe(true);
     memory = enter(memory, state, 10);
     expect(memory).toEqual({ ...newMemory(10), state });
@@ -98,8 +102,9 @@ test("flapping ends although the clock was set back meanwhile", () => {
   const look = (state: "up" | "down", at: number) => {
     memory = enter(memory, state, at);
   };
-  for (const state of ["up", "down", "up", "down", "up", "down"] as const)
+  for (const state of ["up", "down", "up", "down", "up", "down"] as const) {
     look(state, day);
+  }
   expect(memory.flapping).toBe(true);
   look("down", 1);
   expect(memory.flapping).toBe(false);

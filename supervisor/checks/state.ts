@@ -8,7 +8,7 @@ export type CheckState =
   "new" | "up" | "pending" | "down" | "maintenance" | "paused";
 
 /** All times in milliseconds since 1970. */
-export type CheckMemory = {
+export interface CheckMemory {
   readonly state: CheckState;
   readonly since: number;
   /** Failures, or successes, in a row. */
@@ -18,14 +18,14 @@ export type CheckMemory = {
   readonly changes: readonly number[];
   /** It changes so often that one alarm stands for all of them, until it keeps one state for ten minutes. */
   readonly flapping: boolean;
-};
+}
 
-export type Thresholds = {
+export interface Thresholds {
   /** Failures in a row before down. */
   readonly failAfter: number;
   /** Successes in a row before up again. */
   readonly recoverAfter: number;
-};
+}
 
 const FLAPPING_OVER_MS = 600_000;
 const FLAPPING_ABOVE = 4;
@@ -74,12 +74,13 @@ export function enter(
   state: CheckState,
   now: number,
 ): CheckMemory {
-  if (isUnjudged(state))
+  if (isUnjudged(state)) {
     return {
       ...newMemory(now),
       state,
       since: state === memory.state ? memory.since : now,
     };
+  }
   const turned =
     (state === "down") !== (memory.state === "down") &&
     (state === "down" || state === "up");
@@ -93,7 +94,8 @@ export function enter(
     successes: 0,
     changes,
     flapping:
-      changes.length > FLAPPING_ABOVE || (memory.flapping && changes.length > 0),
+      changes.length > FLAPPING_ABOVE ||
+      (memory.flapping && changes.length > 0),
   };
 }
 
@@ -109,7 +111,9 @@ function nextState(
     case "pending":
     case "maintenance":
     case "paused":
-      if (ok) return "up";
+      if (ok) {
+        return "up";
+      }
       return failedEnough ? "down" : "pending";
     case "down":
       return ok && recoveredEnough ? "up" : "down";

@@ -95,11 +95,15 @@ function begin(
     history,
     alarms: {
       raise: (alarm) => {
-        if (!raised.has(alarm.fingerprint)) told.push(alarm.text);
+        if (!raised.has(alarm.fingerprint)) {
+          told.push(alarm.text);
+        }
         raised.set(alarm.fingerprint, alarm);
       },
       clear: (fingerprint) => {
-        if (raised.delete(fingerprint)) told.push(`over: ${fingerprint}`);
+        if (raised.delete(fingerprint)) {
+          told.push(`over: ${fingerprint}`);
+        }
       },
     },
     onChange: () => {},
@@ -113,7 +117,9 @@ const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 const make = (name: string, seen: Seen) => looks.set(name, () => seen);
 function view(name: string): CheckView {
   const found = watch.list().find((check) => check.name === name);
-  if (found === undefined) throw new Error(`there is no check ${name}`);
+  if (found === undefined) {
+    throw new Error(`there is no check ${name}`);
+  }
   return found;
 }
 
@@ -153,8 +159,9 @@ test("what stays sick is restarted with growing pauses, three times in an hour, 
   const from = Date.now();
   for (let at = 0; at < 55 * 60; at += 5) {
     await pass(5 * SECOND);
-    while (times.length < restarted.length)
+    while (times.length < restarted.length) {
       times.push(Math.round((Date.now() - from) / SECOND));
+    }
   }
   expect(times).toHaveLength(3);
   expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(60);
@@ -324,8 +331,11 @@ test.each(["pause", "maintenance"] as const)(
       isWell = !isWell;
     }
     expect(raised.get("check:site")?.text).toContain("again and again");
-    if (way === "pause") watch.pause("site", "moves house");
-    else watch.maintenance.begin(["site"], 60 * MINUTE, "x", Date.now());
+    if (way === "pause") {
+      watch.pause("site", "moves house");
+    } else {
+      watch.maintenance.begin(["site"], 60 * MINUTE, "x", Date.now());
+    }
     expect(raised.size).toBe(0);
     expect(view("site").flapping).toBe(false);
     await pass(MINUTE);

@@ -63,7 +63,9 @@ function runtime(heals: boolean): Runtime {
     stats: () => undefined,
     restart: async (name) => {
       restarted.push(name);
-      if (heals) sick.delete(`/${name}`);
+      if (heals) {
+        sick.delete(`/${name}`);
+      }
     },
   };
 }

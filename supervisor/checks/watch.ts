@@ -30,7 +30,7 @@ import {
   type Watched,
 } from "./watched.ts";
 
-export type Watch = {
+export interface Watch {
   readonly list: () => readonly CheckView[];
   /** Looks now and counts the result; undefined when there is no such check. */
   readonly lookNow: (name: string) => Promise<CheckView | undefined>;
@@ -47,9 +47,9 @@ export type Watch = {
     text: string | null,
   ) => Promise<CheckView | undefined>;
   readonly stop: () => void;
-};
+}
 
-export type WatchOptions = {
+export interface WatchOptions {
   readonly config: Pick<
     SupervisorConfig,
     "checks" | "maintenance" | "offline" | "jobs"
@@ -63,7 +63,7 @@ export type WatchOptions = {
   readonly now?: () => number;
   /** Milliseconds that the machine was awake. */
   readonly awake?: () => number;
-};
+}
 
 /** Looks at everything in the configuration, each in its own rhythm, and heals what has a rule for it. */
 export function startWatch(options: WatchOptions): Watch {
@@ -110,7 +110,9 @@ export function startWatch(options: WatchOptions): Watch {
   }
 
   async function lookAndCount(watched: Watched): Promise<void> {
-    if (hasJumped()) startCountsAgain();
+    if (hasJumped()) {
+      startCountsAgain();
+    }
     const { check, watchedSince, latest } = watched;
     const result = await runCheck(check, {
       now: now(),
@@ -120,20 +122,30 @@ export function startWatch(options: WatchOptions): Watch {
       measured: (measure, since) => books.measured(check.name, measure, since),
       pings: () => books.pings(check.name),
     });
-    if (stopped) return;
+    if (stopped) {
+      return;
+    }
     const wasInTheWay = blocks(watched);
     watched.latest = result;
-    if (watched.paused !== null) return;
+    if (watched.paused !== null) {
+      return;
+    }
     await count(watched, result);
-    if (wasInTheWay && !blocks(watched)) watched.backSince = result.at;
+    if (wasInTheWay && !blocks(watched)) {
+      watched.backSince = result.at;
+    }
     // Not waited for: who depends on this one must not hang while its service restarts.
     heal(watched).catch(options.onError);
   }
 
   async function count(watched: Watched, result: CheckResult): Promise<void> {
     const { check } = watched;
-    if (inMaintenance(watched)) return books.record(watched, false);
-    if (!result.ok || isCutOff) await seeWhetherCutOff();
+    if (inMaintenance(watched)) {
+      return books.record(watched, false);
+    }
+    if (!result.ok || isCutOff) {
+      await seeWhetherCutOff();
+    }
     if (!result.ok && isCutOff) {
       watched.note = "this machine itself is cut off, so nobody is judged";
       return books.record(watched, false);
@@ -142,7 +154,9 @@ export function startWatch(options: WatchOptions): Watch {
       ? undefined
       : (watched.failingSince ?? result.at);
     const excuse = result.ok ? undefined : await findExcuse(watched);
-    if (stopped || watched.paused !== null) return;
+    if (stopped || watched.paused !== null) {
+      return;
+    }
     watched.note = excuse ?? null;
     books.record(watched, true);
     const verdict = result.ok
@@ -165,16 +179,22 @@ export function startWatch(options: WatchOptions): Watch {
     const { check, failingSince = now(), latest, memory } = watched;
     const blocked = () => {
       const blocker = blockerOf(watched, all);
-      if (blocker !== null) return `waits for ${blocker}`;
+      if (blocker !== null) {
+        return `waits for ${blocker}`;
+      }
       const back = justBackOf(watched, all, USUAL_GRACE_MS, now());
       return back === null ? undefined : `${back} has just come back`;
     };
     const aboutToFall =
       memory.state !== "down" && memory.failures + 1 >= check.fail_after;
     // What a runtime saw some seconds ago may be over: a container that crashed is being started again by Docker.
-    if (aboutToFall) await runtime?.look(serviceOf(check)).catch(() => {});
+    if (aboutToFall) {
+      await runtime?.look(serviceOf(check)).catch(() => {});
+    }
     const excuse = excuseOf(check, runtime, failingSince, now()) ?? blocked();
-    if (excuse !== undefined || !aboutToFall) return excuse;
+    if (excuse !== undefined || !aboutToFall) {
+      return excuse;
+    }
     // Whoever is looked at more often must not be blamed for what its dependency did.
     await Promise.all(
       dependenciesOf(watched, all)
@@ -206,23 +226,31 @@ export function startWatch(options: WatchOptions): Watch {
   async function seeWhetherCutOff(): Promise<void> {
     const before = isCutOff;
     isCutOff = await cutOff();
-    if (before !== isCutOff && !stopped) alarms.cutOff(isCutOff);
+    if (before !== isCutOff && !stopped) {
+      alarms.cutOff(isCutOff);
+    }
   }
 
   function move(watched: Watched, memory: CheckMemory, reason: string): void {
     const before = watched.memory;
     watched.memory = memory;
-    if (isUnjudged(memory.state)) watched.failingSince = undefined;
+    if (isUnjudged(memory.state)) {
+      watched.failingSince = undefined;
+    }
     if (memory.state !== before.state) {
       const { check } = watched;
       if (memory.state === "up") {
         watched.healing = null;
-        if (check.heal !== undefined) alarms.healed(check.heal.restart);
+        if (check.heal !== undefined) {
+          alarms.healed(check.heal.restart);
+        }
       }
       history.checkChanged(check.name, before.state, memory.state, reason);
       books.remember(watched);
       options.onChange(show(watched), before.state);
-    } else if (memory.flapping !== before.flapping) books.remember(watched);
+    } else if (memory.flapping !== before.flapping) {
+      books.remember(watched);
+    }
     tell(watched);
   }
 
@@ -251,8 +279,9 @@ export function startWatch(options: WatchOptions): Watch {
       // The count begins anew after each restart.
       memory.failures < check.fail_after ||
       !mayBeTouched(rule.restart)
-    )
+    ) {
       return;
+    }
     const done = await healer.heal({
       rule,
       check: check.name,
@@ -262,13 +291,22 @@ export function startWatch(options: WatchOptions): Watch {
         return !stopped && blockerOf(watched, all) === null;
       },
     });
-    if (stopped) return;
-    if (done.text !== null) watched.healing = done.text;
-    if (done.restarted)
-      for (const other of all.values())
-        if (other.check.heal?.restart === rule.restart)
+    if (stopped) {
+      return;
+    }
+    if (done.text !== null) {
+      watched.healing = done.text;
+    }
+    if (done.restarted) {
+      for (const other of all.values()) {
+        if (other.check.heal?.restart === rule.restart) {
           other.memory = { ...other.memory, failures: 0, successes: 0 };
-    if (done.restarted || done.text !== null) tell(watched);
+        }
+      }
+    }
+    if (done.restarted || done.text !== null) {
+      tell(watched);
+    }
   }
 
   /** Whoever pauses the check of a service, or has it in maintenance, does not want it restarted by another one. */
@@ -281,29 +319,39 @@ export function startWatch(options: WatchOptions): Watch {
 
   function schedule(watched: Watched, delayMs: number): void {
     clearTimeout(watched.timer);
-    if (stopped || watched.paused !== null) return;
+    if (stopped || watched.paused !== null) {
+      return;
+    }
     watched.timer = setTimeout(() => void look(watched), delayMs);
   }
 
-  for (const [index, watched] of [...all.values()].entries())
+  for (const [index, watched] of [...all.values()].entries()) {
     schedule(watched, index * 50);
+  }
 
   return {
     list: () => [...all.values()].map(show),
     lookNow: async (name) => {
       const watched = all.get(name);
-      if (watched === undefined) return undefined;
+      if (watched === undefined) {
+        return undefined;
+      }
       await look(watched);
       return show(watched);
     },
     renewHealing: (service) => {
       healer.renew(service);
-      for (const watched of all.values())
-        if (watched.check.heal?.restart === service) watched.healing = null;
+      for (const watched of all.values()) {
+        if (watched.check.heal?.restart === service) {
+          watched.healing = null;
+        }
+      }
     },
     pause: (name, why) => {
       const watched = all.get(name);
-      if (watched === undefined) return undefined;
+      if (watched === undefined) {
+        return undefined;
+      }
       clearTimeout(watched.timer);
       watched.paused = why;
       watched.note = why;
@@ -313,8 +361,9 @@ export function startWatch(options: WatchOptions): Watch {
     },
     resume: (name) => {
       const watched = all.get(name);
-      if (watched === undefined || watched.paused === null)
+      if (watched === undefined || watched.paused === null) {
         return watched && show(watched);
+      }
       watched.paused = null;
       watched.note = null;
       move(watched, enter(watched.memory, "new", now()), "resumed");
@@ -325,22 +374,32 @@ export function startWatch(options: WatchOptions): Watch {
       open: maintenance.open,
       begin: (checks, forMs, why, at) => {
         const window = maintenance.begin(checks, forMs, why, at);
-        for (const watched of all.values())
-          if (watched.paused === null) inMaintenance(watched);
+        for (const watched of all.values()) {
+          if (watched.paused === null) {
+            inMaintenance(watched);
+          }
+        }
         return window;
       },
       end: (id, at) => {
         const window = maintenance.end(id, at);
-        for (const watched of all.values())
-          if (watched.memory.state === "maintenance") schedule(watched, 0);
+        for (const watched of all.values()) {
+          if (watched.memory.state === "maintenance") {
+            schedule(watched, 0);
+          }
+        }
         return window;
       },
     },
     ping: async (name, kind, text) => {
       const watched = all.get(name);
-      if (watched?.check.kind !== "heartbeat") return undefined;
+      if (watched?.check.kind !== "heartbeat") {
+        return undefined;
+      }
       books.ping(name, kind, text, now());
-      if (watched.paused === null) await look(watched);
+      if (watched.paused === null) {
+        await look(watched);
+      }
       return show(watched);
     },
     stop: () => {

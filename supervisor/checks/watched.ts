@@ -6,7 +6,7 @@ import { serviceOf } from "./excuses.ts";
 import type { CheckResult } from "./run-check.ts";
 import { newMemory, type CheckMemory, type CheckState } from "./state.ts";
 
-export type CheckView = {
+export interface CheckView {
   readonly name: string;
   readonly kind: Check["kind"];
   readonly state: CheckState;
@@ -23,10 +23,10 @@ export type CheckView = {
   readonly note: string | null;
   /** The service that this supervisor runs and the check speaks about. */
   readonly service: string | null;
-};
+}
 
 /** One check and what is known of it now. */
-export type Watched = {
+export interface Watched {
   readonly check: Check;
   readonly watchedSince: number;
   memory: CheckMemory;
@@ -41,7 +41,7 @@ export type Watched = {
   healing: string | null;
   looking: Promise<void> | undefined;
   timer: NodeJS.Timeout | undefined;
-};
+}
 
 export type AllWatched = ReadonlyMap<string, Watched>;
 
@@ -105,9 +105,11 @@ export function dependenciesOf(
 
 /** The name of what does not work, so that a check that depends on it may not either; the first cause, where known. */
 export function blockerOf(watched: Watched, all: AllWatched): string | null {
-  for (const dependency of dependenciesOf(watched, all))
-    if (blocks(dependency))
+  for (const dependency of dependenciesOf(watched, all)) {
+    if (blocks(dependency)) {
       return blockerOf(dependency, all) ?? dependency.check.name;
+    }
+  }
   return null;
 }
 
@@ -126,10 +128,13 @@ export function justBackOf(
 ): string | null {
   for (const dependency of dependenciesOf(watched, all)) {
     const { backSince, check } = dependency;
-    if (backSince !== undefined && isWithin(backSince, sinceMs, now))
+    if (backSince !== undefined && isWithin(backSince, sinceMs, now)) {
       return check.name;
+    }
     const cause = justBackOf(dependency, all, sinceMs, now);
-    if (cause !== null) return cause;
+    if (cause !== null) {
+      return cause;
+    }
   }
   return null;
 }

@@ -71,8 +71,13 @@ function maintainedStrangers(
 function writtenSecrets(entries: readonly RawEntry[]): readonly string[] {
   return entries.flatMap((entry) => {
     const { section, written } = entry;
-    if (section !== "notify" || typeof written !== "object" || written === null)
+    if (
+      section !== "notify" ||
+      typeof written !== "object" ||
+      written === null
+    ) {
       return [];
+    }
     return Object.entries(written)
       .filter(
         ([key, value]) =>
@@ -95,10 +100,14 @@ function circles(checks: readonly RawEntry[]): readonly string[] {
     way: readonly string[],
   ): readonly string[] | undefined => {
     const seen = way.indexOf(name);
-    if (seen >= 0) return [...way.slice(seen), name];
+    if (seen >= 0) {
+      return [...way.slice(seen), name];
+    }
     for (const next of needs.get(name) ?? []) {
       const circle = next === name ? undefined : walk(next, [...way, name]);
-      if (circle !== undefined) return circle;
+      if (circle !== undefined) {
+        return circle;
+      }
     }
     return undefined;
   };

@@ -4,7 +4,7 @@ import { whereIs, type RawEntry } from "./raw-entry.ts";
 import { configSchema } from "./schema.ts";
 import { sections } from "./source.ts";
 
-type Issue = {
+interface Issue {
   readonly code?: string;
   readonly message: string;
   readonly path: readonly PropertyKey[];
@@ -12,7 +12,7 @@ type Issue = {
   /** Of a discriminated union: its field, and what that may be. */
   readonly discriminator?: string;
   readonly options?: readonly unknown[];
-};
+}
 
 /** One of zod's findings as sentences with file and line. */
 export function describeIssue(
@@ -21,7 +21,7 @@ export function describeIssue(
 ): readonly string[] {
   const [section, key, ...rest] = issue.path;
   const own = entries.filter((entry) => entry.section === section);
-  if (issue.code === "unrecognized_keys")
+  if (issue.code === "unrecognized_keys") {
     return (issue.keys ?? []).map((name) => {
       const entry =
         key === undefined
@@ -32,11 +32,14 @@ export function describeIssue(
         ? issue.message
         : `${whereIs(entry, path)} is no setting${meant(name)}`;
     });
+  }
   const entry = entryAt(own, key);
-  if (entry === undefined)
+  if (entry === undefined) {
     return [`${issue.path.join(".")}: ${issue.message}.`];
-  if (issue.code === "invalid_union" && issue.options !== undefined)
+  }
+  if (issue.code === "invalid_union" && issue.options !== undefined) {
     return [`${whereIs(entry, rest)} must be ${oneOf(issue.options)}.`];
+  }
   return [`${whereIs(entry, rest)}: ${issue.message}.`];
 }
 
@@ -66,16 +69,23 @@ function meant(name: string): string {
 function settingNames(): readonly string[] {
   const names = new Set<string>();
   const collect = (node: unknown): void => {
-    if (typeof node !== "object" || node === null) return;
+    if (typeof node !== "object" || node === null) {
+      return;
+    }
     for (const [key, value] of Object.entries(node)) {
-      if (key === "properties" && typeof value === "object" && value !== null)
-        for (const name of Object.keys(value)) names.add(name);
+      if (key === "properties" && typeof value === "object" && value !== null) {
+        for (const name of Object.keys(value)) {
+          names.add(name);
+        }
+      }
       collect(value);
     }
   };
   collect(
     z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" }),
   );
-  for (const name of Object.keys(sections)) names.delete(name);
+  for (const name of Object.keys(sections)) {
+    names.delete(name);
+  }
   return [...names];
 }

@@ -6,7 +6,9 @@ export const duration = z
   .string("must be a duration such as 500ms, 30s, 2m, 1h")
   .transform((text, context) => {
     const ms = parseDuration(text);
-    if (ms !== undefined && ms > 0) return ms;
+    if (ms !== undefined && ms > 0) {
+      return ms;
+    }
     context.addIssue({
       code: "custom",
       message: `"${text}" is no duration: write 500ms, 30s, 2m, 1h or 7d`,
@@ -50,8 +52,9 @@ export const size = z
     const [, amount, unit = ""] =
       /^(\d+(?:\.\d+)?) ?([MGT]B)$/.exec(text.trim()) ?? [];
     const factor = unitInBytes[unit];
-    if (factor !== undefined && Number(amount) > 0)
+    if (factor !== undefined && Number(amount) > 0) {
       return Math.round(Number(amount) * factor);
+    }
     context.addIssue({
       code: "custom",
       message: `"${text}" is no size: write 500MB, 20GB or 1TB`,

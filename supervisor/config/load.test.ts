@@ -23,7 +23,9 @@ function errorsOf(...paths: readonly string[]): readonly string[] {
     loadConfig(paths, () => undefined);
     return [];
   } catch (error) {
-    if (error instanceof Failure) return error.sentences;
+    if (error instanceof Failure) {
+      return error.sentences;
+    }
     throw error;
   }
 }
@@ -95,7 +97,9 @@ test("every example in the comments of the shipped file is right", () => {
     .replaceAll(/ {3,}(all, when|or cron|this machine's).*/g, "");
   const named: Readonly<Record<string, string>> = {
     ...embedded,
-    ...{ ALERT_TOKEN: "t", NTFY_TOKEN: "t", MAIL_PASSWORD: "p" },
+    ALERT_TOKEN: "t",
+    NTFY_TOKEN: "t",
+    MAIL_PASSWORD: "p",
     SLACK_URL: "https://hooks.example.org/x",
   };
   const { checks, maintenance, notify, offline } = loadConfig(
@@ -103,7 +107,10 @@ test("every example in the comments of the shipped file is right", () => {
     (name) => named[name],
   ).config;
   expect(notify.map(({ kind }) => kind)).toEqual([
-    ...["webhook", "ntfy", "slack", "smtp"],
+    "webhook",
+    "ntfy",
+    "slack",
+    "smtp",
   ]);
   expect(new Set(checks.map(({ kind }) => kind)).size).toBeGreaterThan(6);
   expect(checks.map(({ name }) => name)).toEqual(

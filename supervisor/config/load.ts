@@ -26,11 +26,11 @@ export const shippedConfig: string = join(
 /** The value of an environment variable, or of the file that its NAME_FILE points to. */
 export type Variables = (name: string) => string | undefined;
 
-export type LoadedConfig = {
+export interface LoadedConfig {
   readonly config: SupervisorConfig;
   /** What was left out because a variable is not set, in words. */
   readonly leftOut: readonly string[];
-};
+}
 
 /**
  * Reads the files in order: a later one adds to lists, an entry of an equal name replaces. `${NAME}` and `${NAME:-default}` in
@@ -47,7 +47,9 @@ export function loadConfig(
     const source = openSource(path, errors);
     return source === undefined ? [] : [source];
   });
-  for (const source of sources) checkSections(source, errors);
+  for (const source of sources) {
+    checkSections(source, errors);
+  }
   const usualChecks = sources.some((source) => section(source, "checks"))
     ? undefined
     : openSource(shippedConfig, errors);
@@ -64,12 +66,15 @@ export function loadConfig(
       : mergeMapping(name, sources, variables, leftOut, errors),
   );
   const parsed = configSchema.safeParse(plainConfig(entries));
-  if (!parsed.success)
-    for (const issue of parsed.error.issues)
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
       errors.push(...describeIssue(issue, entries));
+    }
+  }
   errors.push(...crossCheck(entries, withChecks.flatMap(checkNames)));
-  if (errors.length > 0 || !parsed.success)
+  if (errors.length > 0 || !parsed.success) {
     throw new Failure(errors.toSorted(byLine));
+  }
   return {
     config: withPeer(parsed.data, variables("HEARTH_PEER_URL")),
     leftOut,
@@ -90,8 +95,9 @@ function withPeer(
   deployed: string | undefined,
 ): SupervisorConfig {
   const url = config.peer.url ?? deployed;
-  if (url === undefined || config.checks.some(({ name }) => name === "peer"))
+  if (url === undefined || config.checks.some(({ name }) => name === "peer")) {
     return config;
+  }
   const peer = checkSchema.parse({
     name: "peer",
     kind: "http",
@@ -106,7 +112,9 @@ function plainConfig(entries: readonly RawEntry[]): Record<string, unknown> {
   const plain: Record<string, unknown> = {};
   for (const [name, shape] of Object.entries(sections)) {
     const own = entries.filter((entry) => entry.section === name);
-    if (own.length === 0) continue;
+    if (own.length === 0) {
+      continue;
+    }
     plain[name] =
       shape === "list"
         ? own.map(({ value }) => value)
@@ -126,8 +134,9 @@ function mergeList(
   const gone = new Set<string>();
   for (const source of sources) {
     const list = section(source, name);
-    if (list !== undefined && !isSeq(list))
+    if (list !== undefined && !isSeq(list)) {
       errors.push(`${at(source, list)}: ${name} must be a list.`);
+    }
     const items: readonly unknown[] = isSeq(list) ? list.items : [];
     for (const [index, node] of items.entries()) {
       const written = plainValue(source, node);
@@ -137,7 +146,9 @@ function mergeList(
       const key = own ?? Symbol("nameless");
       if (missing !== undefined) {
         byName.delete(key);
-        if (own !== undefined) gone.add(own);
+        if (own !== undefined) {
+          gone.add(own);
+        }
         leftOut.push(
           `${singular(name)} ${own ?? index + 1} is left out: ${missing} is not set.`,
         );
@@ -145,7 +156,9 @@ function mergeList(
       }
       if (isNotWanted(value)) {
         byName.delete(key);
-        if (own !== undefined) gone.add(own);
+        if (own !== undefined) {
+          gone.add(own);
+        }
         continue;
       }
       const repeated = byName.get(key)?.source === source;
@@ -174,10 +187,13 @@ function mergeMapping(
   const merged = new Map<string, RawEntry>();
   for (const source of sources) {
     const mapping = section(source, name);
-    if (mapping !== undefined && !isMap(mapping))
+    if (mapping !== undefined && !isMap(mapping)) {
       errors.push(`${at(source, mapping)}: ${name} must be a mapping.`);
+    }
     for (const pair of isMap(mapping) ? mapping.items : []) {
-      if (!isScalar(pair.key)) continue;
+      if (!isScalar(pair.key)) {
+        continue;
+      }
       const key = String(pair.key.value);
       const written = plainValue(source, pair.value);
       const missing = substitute(pair.value, variables);
@@ -188,8 +204,9 @@ function mergeMapping(
       }
       const value = plainValue(source, pair.value);
       // Empty, as `${NAME:-}` makes it, is not set.
-      if (value !== "")
+      if (value !== "") {
         merged.set(key, { section: name, source, key, written, value });
+      }
     }
   }
   return [...merged.values()];
@@ -218,15 +235,21 @@ function byLine(a: string, b: string): number {
 /** Puts variables into every text below a node; returns the first one that is not set. */
 function substitute(node: unknown, variables: Variables): string | undefined {
   let missing: string | undefined;
-  if (!isNode(node)) return undefined;
+  if (!isNode(node)) {
+    return undefined;
+  }
   visit(node, {
     Scalar: (key, scalar) => {
-      if (key === "key" || typeof scalar.value !== "string") return;
+      if (key === "key" || typeof scalar.value !== "string") {
+        return;
+      }
       scalar.value = scalar.value.replace(
         /\$\{([A-Z][A-Z0-9_]*)(?::-([^}]*))?\}/g,
         (_, name: string, otherwise: string | undefined) => {
           const value = variables(name) ?? otherwise;
-          if (value === undefined) missing ??= name;
+          if (value === undefined) {
+            missing ??= name;
+          }
           return value ?? "";
         },
       );
@@ -238,9 +261,13 @@ function substitute(node: unknown, variables: Variables): string | undefined {
 /** A check that depends on one that was left out depends on it no more. */
 function forget(entry: RawEntry, gone: ReadonlySet<unknown>): RawEntry {
   const { value } = entry;
-  if (typeof value !== "object" || value === null) return entry;
+  if (typeof value !== "object" || value === null) {
+    return entry;
+  }
   const list: unknown = Reflect.get(value, "depends_on");
-  if (!Array.isArray(list)) return entry;
+  if (!Array.isArray(list)) {
+    return entry;
+  }
   const left = list.filter((name) => !gone.has(name));
   return { ...entry, value: { ...value, depends_on: left } };
 }

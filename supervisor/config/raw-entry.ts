@@ -1,14 +1,14 @@
 import { place, type Source } from "./source.ts";
 
 /** One entry of a section as a file has it: of a list its position, of a mapping its key. */
-export type RawEntry = {
+export interface RawEntry {
   readonly section: string;
   readonly source: Source;
   readonly key: number | string;
   /** As in the file, before variables were put in. */
   readonly written: unknown;
   readonly value: unknown;
-};
+}
 
 export function nameOf(value: unknown): string | undefined {
   const name = fieldOf(value, "name");

@@ -11,11 +11,11 @@ import {
 import { codeOf, sentencesOf } from "../../core/failure.ts";
 
 /** One configuration file, parsed but not yet checked. */
-export type Source = {
+export interface Source {
   readonly path: string;
   readonly document: Document;
   readonly lines: LineCounter;
-};
+}
 /** Reads a file; what is wrong with it as YAML goes to `errors`. */
 export function openSource(path: string, errors: string[]): Source | undefined {
   let text: string;
@@ -34,10 +34,11 @@ export function openSource(path: string, errors: string[]): Source | undefined {
     lineCounter: lines,
     prettyErrors: false,
   });
-  for (const error of document.errors)
+  for (const error of document.errors) {
     errors.push(
       `${basename(path)} line ${lines.linePos(error.pos[0]).line}: ${error.message.replace(/\.?$/, ".")}`,
     );
+  }
   return document.errors.length > 0 ? undefined : { path, document, lines };
 }
 
@@ -58,7 +59,9 @@ export const sections: Readonly<Record<string, "list" | "mapping">> = {
 /** One section of a file; undefined when it is not there or empty. */
 export function section(source: Source, name: string): unknown {
   const { contents } = source.document;
-  if (!isMap(contents)) return undefined;
+  if (!isMap(contents)) {
+    return undefined;
+  }
   const value = contents.items.find(
     ({ key }) => isScalar(key) && key.value === name,
   )?.value;
@@ -70,8 +73,9 @@ export function section(source: Source, name: string): unknown {
 /** A file must be a mapping of known sections (or empty). */
 export function checkSections(source: Source, errors: string[]): void {
   const { contents } = source.document;
-  if (contents === null || (isScalar(contents) && contents.value === null))
+  if (contents === null || (isScalar(contents) && contents.value === null)) {
     return;
+  }
   if (!isMap(contents)) {
     errors.push(
       `${at(source, contents)}: must hold a mapping such as "checks:".`,
@@ -80,10 +84,11 @@ export function checkSections(source: Source, errors: string[]): void {
   }
   for (const { key } of contents.items) {
     const name = isScalar(key) ? String(key.value) : "";
-    if (!Object.hasOwn(sections, name))
+    if (!Object.hasOwn(sections, name)) {
       errors.push(
         `${at(source, key)}: there is no section "${name}"; there are ${listed(Object.keys(sections))}.`,
       );
+    }
   }
 }
 
@@ -108,10 +113,14 @@ function lineAt(source: Source, path: readonly PropertyKey[]): number {
       const pair = parent.items.find(
         ({ key }) => isScalar(key) && key.value === keys.at(-1),
       );
-      if (pair !== undefined) return lineOf(source, pair.key);
+      if (pair !== undefined) {
+        return lineOf(source, pair.key);
+      }
     }
     const node: unknown = source.document.getIn(keys, true);
-    if (isNode(node)) return lineOf(source, node);
+    if (isNode(node)) {
+      return lineOf(source, node);
+    }
   }
   return 1;
 }

@@ -3,7 +3,7 @@ import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
 /** The gateway as its operator sees it: every request carries the master key. */
-export type AdminApi = {
+export interface AdminApi {
   readonly address: string;
   /** Answers the parsed body; throws a {@link Refusal} for any status but 200, a Failure where no gateway answers. */
   readonly ask: (
@@ -13,7 +13,7 @@ export type AdminApi = {
   ) => Promise<unknown>;
   /** The same gateway for the holder of another key. */
   readonly as: (key: string) => AdminApi;
-};
+}
 
 /** What the gateway said no to, in its own words. */
 export class Refusal extends Failure {
@@ -77,7 +77,9 @@ function bodyOf({ status, body }: HttpAnswer, address: string): unknown {
       `what answers at ${address} is no Hearth gateway (status ${status}): mend its address.`,
     );
   }
-  if (status === 200) return parsed;
+  if (status === 200) {
+    return parsed;
+  }
   const { error } = parsed as {
     error?: { readonly message?: unknown; readonly param?: unknown };
   };

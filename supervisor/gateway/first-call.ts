@@ -2,7 +2,10 @@ import { z } from "zod";
 import type { AdminApi } from "./admin-api.ts";
 
 /** An alias of the gateway; a pending one waits for its provider's key or address. */
-export type Model = { readonly id: string; readonly pending: boolean };
+export interface Model {
+  readonly id: string;
+  readonly pending: boolean;
+}
 
 const listed = z.looseObject({
   data: z.array(

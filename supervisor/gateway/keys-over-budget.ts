@@ -22,8 +22,9 @@ export function openKeysOverBudgetRoom({
     address === undefined ||
     readVariable("PROXY_MASTER_KEY", env) === undefined ||
     !jobsAreOn(env)
-  )
+  ) {
     return idle;
+  }
   const api = openAdminApi({
     address,
     // Read again for each request: a rotation changes its file.
@@ -88,7 +89,13 @@ function attentionOf(
 
 function need(name: string, text: string, since: number): Attention {
   return {
-    ...{ name, text, since, level: "warning", command: "hearth keys list" },
-    ...{ output: null, tried: [], silenced: null },
+    name,
+    text,
+    since,
+    level: "warning",
+    command: "hearth keys list",
+    output: null,
+    tried: [],
+    silenced: null,
   };
 }

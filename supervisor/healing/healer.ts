@@ -7,17 +7,17 @@ import { clockTime } from "../checks/check-alarms.ts";
 import { decideHealing } from "./healing.ts";
 import type { HealRule } from "../checks/kinds/every-check.ts";
 
-export type HealRequest = {
+export interface HealRequest {
   readonly rule: HealRule;
   readonly check: string;
   /** What was seen. */
   readonly why: string;
   /** Asked right before: whether it is still right to restart (what it depends on is well). */
   readonly stillRight: () => Promise<boolean>;
-};
+}
 
 /** Restarts services that checks found sick, within each one's budget. */
-export type Healer = {
+export interface Healer {
   /** What there is to say about it ("gave up …"), if anything; restarted is true when it was. */
   readonly heal: (
     request: HealRequest,
@@ -26,7 +26,7 @@ export type Healer = {
   readonly tried: (service: string, since: number) => readonly string[];
   /** Somebody took the service in hand: the budget begins anew. */
   readonly renew: (service: string) => void;
-};
+}
 
 export function createHealer(options: {
   readonly runtime: Runtime | undefined;
@@ -55,13 +55,17 @@ export function createHealer(options: {
   }: HealRequest): Promise<{ restarted: boolean; text: string | null }> {
     const service = rule.restart;
     const decision = decideHealing(rule, healsOf(service), now());
-    if (decision.kind === "wait") return { restarted: false, text: null };
+    if (decision.kind === "wait") {
+      return { restarted: false, text: null };
+    }
     if (decision.kind === "gave-up") {
       const text = `gave up: restarted ${rule.max} times in ${inWords(rule.per)}`;
       alarms.gaveUp(service, text, why);
       return { restarted: false, text };
     }
-    if (!(await stillRight())) return { restarted: false, text: null };
+    if (!(await stillRight())) {
+      return { restarted: false, text: null };
+    }
     healsOf(service).push(now());
     const reason = `check ${check} is down: ${why}`;
     history.act(service, "heal", reason);
@@ -78,8 +82,9 @@ export function createHealer(options: {
       const service = request.rule.restart;
       const state = runtime?.inspect(service)?.state;
       // What is about to run, or was stopped by somebody, is not for a check to restart.
-      if (busy.has(service) || (state !== "running" && state !== "ended"))
+      if (busy.has(service) || (state !== "running" && state !== "ended")) {
         return { restarted: false, text: null };
+      }
       busy.add(service);
       try {
         return await restart(request);

@@ -16,9 +16,13 @@ export function decideHealing(
   now: number,
 ): HealingDecision {
   const recent = earlier.filter((at) => isWithin(at, rule.per, now));
-  if (recent.length >= rule.max) return { kind: "gave-up" };
+  if (recent.length >= rule.max) {
+    return { kind: "gave-up" };
+  }
   const last = recent.at(-1);
-  if (last === undefined) return { kind: "heal" };
+  if (last === undefined) {
+    return { kind: "heal" };
+  }
   const cooldown = rule.cooldown * 2 ** (recent.length - 1);
   return isWithin(last, cooldown, now) ? { kind: "wait" } : { kind: "heal" };
 }

@@ -13,7 +13,9 @@ export function openDamagedHistoryRoom({
   let timer: NodeJS.Timeout | undefined;
   function report(): void {
     const newest = movedAside(home.history).at(-1);
-    if (newest === undefined) return alarms.clear(FINGERPRINT);
+    if (newest === undefined) {
+      return alarms.clear(FINGERPRINT);
+    }
     alarms.raise({
       fingerprint: FINGERPRINT,
       level: "warning",

@@ -87,8 +87,9 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
   test("the history is written into its reserve", () => {
     const history = outliveFullDisk(openHistory(path), say);
     disk?.fill();
-    for (let count = 0; count < 2000; count += 1)
+    for (let count = 0; count < 2000; count += 1) {
       history.act(`service ${count}`, "alarm", "x".repeat(1000));
+    }
     expect(history.latest(3000)).toHaveLength(2000);
     disk?.free();
     history.close();
@@ -165,8 +166,9 @@ test.each(DAMAGES)(
   (_, damage) => {
     const path = join(place.directory, "history.db");
     const first = openHistory(path);
-    for (let count = 0; count < 200; count += 1)
+    for (let count = 0; count < 200; count += 1) {
       first.act("gateway", "start", "hearth up ".repeat(50));
+    }
     first.close();
     damage(path);
     const said: string[] = [];

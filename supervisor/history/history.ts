@@ -8,7 +8,7 @@ import { JOB_TABLES } from "../jobs/job-history.ts";
 import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
 
 /** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
-export type History = {
+export interface History {
   /** A service went from one state to another. */
   readonly serviceChanged: (
     service: string,
@@ -34,7 +34,7 @@ export type History = {
   /** The open file, for the rooms that keep their own tables in it. */
   readonly db: DatabaseSync;
   readonly close: () => void;
-};
+}
 
 /**
  * restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so; asked: what else the
@@ -53,14 +53,14 @@ export type Act =
   | "supervisor-start"
   | "supervisor-stop";
 
-export type HistoryEntry = {
+export interface HistoryEntry {
   readonly at: number;
   readonly kind: "service" | "check" | "act";
   readonly name: string;
   readonly from: string | null;
   readonly to: string;
   readonly reason: string | null;
-};
+}
 
 const STEPS: readonly string[] = [
   `CREATE TABLE events (
@@ -89,7 +89,9 @@ export function openHistory(
   try {
     db = openCurrent(path);
   } catch (error) {
-    if (!(error instanceof DamagedFile)) throw error;
+    if (!(error instanceof DamagedFile)) {
+      throw error;
+    }
     damaged = `${path} was damaged (${error.message}): moved to ${moveAside(path, now())}, and a new history was started`;
     db = openCurrent(path);
   }
@@ -104,7 +106,9 @@ export function openHistory(
   const latest = db.prepare(
     "SELECT * FROM events WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2",
   );
-  if (damaged !== undefined) onDamaged(damaged);
+  if (damaged !== undefined) {
+    onDamaged(damaged);
+  }
   const timesOf = (name: string, act: Act) =>
     actsSinceTold.all(name, act).map((row) => Number(row["at"]));
   return {
@@ -134,8 +138,9 @@ function openCurrent(path: string): DatabaseSync {
     );
     migrate(db);
     const missing = missingTables(db);
-    if (missing.length > 0)
+    if (missing.length > 0) {
       throw new DamagedFile(`without ${missing.join(", ")}`);
+    }
     return db;
   } catch (error) {
     db.close();
@@ -174,7 +179,9 @@ function versionOf(db: DatabaseSync): number {
 function migrate(db: DatabaseSync, to: number = STEPS.length): void {
   const version = versionOf(db);
   for (const [index, step] of STEPS.slice(0, to).entries()) {
-    if (index < version) continue;
+    if (index < version) {
+      continue;
+    }
     db.exec(`BEGIN; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }
 }

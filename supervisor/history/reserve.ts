@@ -20,7 +20,11 @@ export function keepHistoryReserve(db: DatabaseSync): void {
       PRAGMA wal_checkpoint;
       DROP TABLE reserve`);
   } catch (error) {
-    if (db.isTransaction) db.exec("ROLLBACK");
-    if (!isFullDisk(error)) throw error;
+    if (db.isTransaction) {
+      db.exec("ROLLBACK");
+    }
+    if (!isFullDisk(error)) {
+      throw error;
+    }
   }
 }

@@ -6,14 +6,14 @@ import { DatabaseSync } from "node:sqlite";
  * Browsers that are signed in: each has a token in a cookie. A session ends by signing out, after 30 days, by `hearth sign-out
  * --all`, and when the operator password is replaced.
  */
-export type Sessions = {
+export interface Sessions {
   /** A new session's token. */
   readonly begin: () => string;
   readonly isOpen: (token: string) => boolean;
   readonly end: (token: string) => void;
   /** How many there were. */
   readonly endAll: () => number;
-};
+}
 
 export const SESSION_SECONDS = 30 * 86_400;
 const MOST_SESSIONS = 1000;
@@ -41,14 +41,19 @@ export function openSessions(
   );
 
   function drop(hash: string): void {
-    if (ends.delete(hash)) remove.run(hash);
+    if (ends.delete(hash)) {
+      remove.run(hash);
+    }
   }
 
   function remember(hash: string, end: number): void {
     ends.set(hash, end);
     try {
-      for (const [known, knownEnd] of ends)
-        if (knownEnd <= now() || ends.size > MOST_SESSIONS) drop(known);
+      for (const [known, knownEnd] of ends) {
+        if (knownEnd <= now() || ends.size > MOST_SESSIONS) {
+          drop(known);
+        }
+      }
       add.run(hash, end);
     } catch {
       // On a full disk a session lasts until the supervisor ends: the operator must get in just then.
@@ -74,13 +79,17 @@ export function openSessions(
 
 /** Ends the sessions of a supervisor that does not run. */
 export function endStoredSessions(historyFile: string): void {
-  if (!existsSync(historyFile)) return;
+  if (!existsSync(historyFile)) {
+    return;
+  }
   const db = new DatabaseSync(historyFile);
   try {
     const [table] = db
       .prepare("SELECT 1 FROM sqlite_master WHERE name = 'sessions'")
       .all();
-    if (table !== undefined) db.exec("DELETE FROM sessions");
+    if (table !== undefined) {
+      db.exec("DELETE FROM sessions");
+    }
   } finally {
     db.close();
   }

@@ -16,12 +16,15 @@ export function openWhole(
   readOnly: boolean = false,
 ): DatabaseSync {
   refuseDirectory(path);
-  if (statSync(path, { throwIfNoEntry: false })?.size === 0)
+  if (statSync(path, { throwIfNoEntry: false })?.size === 0) {
     throw new DamagedFile("it is empty");
+  }
   try {
     return openAndRead(path, readOnly, "NORMAL");
   } catch (error) {
-    if (!isFullDisk(error)) throw error;
+    if (!isFullDisk(error)) {
+      throw error;
+    }
     // https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
     return openAndRead(path, readOnly, "EXCLUSIVE");
   }
@@ -38,8 +41,9 @@ function openAndRead(
     const verdict = Object.values(
       db.prepare("PRAGMA quick_check(1)").get() ?? {},
     )[0];
-    if (verdict !== "ok")
+    if (verdict !== "ok") {
       throw new DamagedFile(String(verdict).split("\n").at(-1));
+    }
     return db;
   } catch (error) {
     db.close();
@@ -49,14 +53,18 @@ function openAndRead(
 
 /** SQLite only says that it cannot open one. */
 export function refuseDirectory(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
     throw new DamagedFile("it is a directory");
+  }
 }
 
 export function isDamage(error: unknown): boolean {
-  if (error instanceof DamagedFile) return true;
-  if (typeof error !== "object" || error === null || !("errcode" in error))
+  if (error instanceof DamagedFile) {
+    return true;
+  }
+  if (typeof error !== "object" || error === null || !("errcode" in error)) {
     return false;
+  }
   const code = Number(error.errcode);
   return DAMAGED_CODES.includes(code & 0xff) || UNREADABLE_CODES.includes(code);
 }
@@ -65,10 +73,13 @@ export function isDamage(error: unknown): boolean {
 export function moveAside(path: string, now: number): string {
   const time = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, "");
   let aside = `${path}.damaged-${time}`;
-  for (let count = 2; existsSync(aside); count += 1)
+  for (let count = 2; existsSync(aside); count += 1) {
     aside = `${path}.damaged-${time}-${count}`;
+  }
   renameSync(path, aside);
-  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${aside}-wal`);
+  if (existsSync(`${path}-wal`)) {
+    renameSync(`${path}-wal`, `${aside}-wal`);
+  }
   // Only an index into the log.
   rmSync(`${path}-shm`, { force: true });
   return aside;
@@ -77,7 +88,9 @@ export function moveAside(path: string, now: number): string {
 /** What was moved aside from this path and is still there, the oldest first. */
 export function movedAside(path: string): readonly string[] {
   const directory = dirname(path);
-  if (!existsSync(directory)) return [];
+  if (!existsSync(directory)) {
+    return [];
+  }
   return readdirSync(directory)
     .filter((name) => name.startsWith(`${basename(path)}.damaged-`))
     .filter((name) => !name.endsWith("-wal"))

@@ -35,8 +35,9 @@ test("of several directories the linked one is in use, the others are earlier on
     second,
     `${second}.making-12`,
     "notes",
-  ])
+  ]) {
     mkdirSync(join(parent, name));
+  }
   useData(parent, first);
   useData(parent, second);
   expect(basename(dataIn(parent))).toBe(second);

@@ -51,7 +51,9 @@ export function forgetLink(parent: string): void {
 /** The directories that earlier major versions left in `parent`; none is in use. */
 export function earlierData(parent: string): readonly string[] {
   const inUse = linkedName(parent);
-  if (inUse === undefined || !existsSync(join(parent, inUse))) return [];
+  if (inUse === undefined || !existsSync(join(parent, inUse))) {
+    return [];
+  }
   return readdirSync(parent)
     .filter((name) => DATA_NAME.test(name) && name !== inUse)
     .map((name) => join(parent, name));
@@ -59,7 +61,9 @@ export function earlierData(parent: string): readonly string[] {
 
 /** Everything of Postgres's in `parent`: data directories, those that are being made, the link. */
 export function postgresPaths(parent: string): readonly string[] {
-  if (!existsSync(parent)) return [];
+  if (!existsSync(parent)) {
+    return [];
+  }
   return readdirSync(parent)
     .filter((name) => /^postgres([-.]|$)/.test(name))
     .map((name) => join(parent, name));
@@ -69,7 +73,9 @@ function linkedName(parent: string): string | undefined {
   try {
     return readlinkSync(join(parent, LINK));
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") {
+      return undefined;
+    }
     throw error;
   }
 }

@@ -9,13 +9,16 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
  */
 export function findHomeRoot(project, env = process.env, user = homedir()) {
   const asked = env.HEARTH_HOME;
-  if (asked !== undefined && asked !== "") return resolve(asked);
+  if (asked !== undefined && asked !== "") {
+    return resolve(asked);
+  }
   const releases = dirname(project);
   if (
     basename(releases) === "releases" &&
     existsSync(join(project, "release.json"))
-  )
+  ) {
     return dirname(releases);
+  }
   return earlierHomeRoot(project) ?? defaultHomeRoot(env, user);
 }
 
@@ -31,8 +34,9 @@ export function earlierHomeRoot(project) {
 
 /** Where the operating system's users keep data of programs; `user` is a user's home directory. */
 export function defaultHomeRoot(env = process.env, user = homedir()) {
-  if (process.platform === "darwin")
+  if (process.platform === "darwin") {
     return join(user, "Library", "Application Support", "Hearth");
+  }
   const asked = env.XDG_DATA_HOME;
   // The XDG specification: a relative path is invalid and ignored.
   const data =

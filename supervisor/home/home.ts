@@ -17,7 +17,7 @@ import { dataIn } from "./data-in-use.ts";
 import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
 
 /** Where everything of the embedded stack lies. All paths absolute. */
-export type Home = {
+export interface Home {
   readonly root: string;
   /** What runs: a release, or a checkout where it runs without one. */
   readonly project: string;
@@ -41,7 +41,7 @@ export type Home = {
   readonly lock: string;
   /** Compiled sources: programs start faster and smaller with it. */
   readonly compileCache: string;
-};
+}
 
 export const projectRoot: string = fileURLToPath(
   new URL("../..", import.meta.url),
@@ -102,16 +102,18 @@ export function operatorFile(home: Home, name: string): string {
 export function makeHome(home: Home): void {
   try {
     mkdirSync(home.root, { recursive: true, mode: 0o700 });
-    for (const path of [home.notes, home.journal, home.logs, home.handed])
+    for (const path of [home.notes, home.journal, home.logs, home.handed]) {
       mkdirSync(path, { recursive: true, mode: 0o700 });
+    }
     // Others never read it; they may pass through where Postgres runs as a user of its own (see postgres-place.ts).
     chmodSync(home.root, (statSync(home.root).mode & 0o711) | 0o700);
     const free = freeBytesOf(home.root);
     // One that was in use starts on a full disk, too: what is there can be read, and people are alerted.
-    if (free < BYTES_NEEDED && !existsSync(home.history))
+    if (free < BYTES_NEEDED && !existsSync(home.history)) {
       throw new Failure(
         `the disk that holds ${home.root} has ${mib(free)} MiB left, Hearth needs ${mib(BYTES_NEEDED)} to start: free some, or choose another place with HEARTH_HOME.`,
       );
+    }
   } catch (error) {
     throw error instanceof Failure
       ? error

@@ -13,9 +13,12 @@ export function lockHome(
   try {
     db = holdFile(path);
   } catch (error) {
-    if (error instanceof Error && /locked|busy/.test(error.message))
+    if (error instanceof Error && /locked|busy/.test(error.message)) {
       return undefined;
-    if (!isDamage(error)) throw error;
+    }
+    if (!isDamage(error)) {
+      throw error;
+    }
     // The file holds nothing: a new one does as well.
     rmSync(path, { force: true, recursive: true });
     db = holdFile(path);

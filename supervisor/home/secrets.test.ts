@@ -75,13 +75,16 @@ test("whoever follows them sees each as it is in the file now, the key in its gr
     gatewayDbRole: "gateway_b",
   });
   expect(followed).toMatchObject({
-    ...{ saltKey: old.saltKey, masterKey: "sk-0123456789abcdef" },
+    saltKey: old.saltKey,
+    masterKey: "sk-0123456789abcdef",
     previousMasterKey: old.masterKey,
-    ...{ previousMasterKeyUntil: until, gatewayDbRole: "gateway_b" },
+    previousMasterKeyUntil: until,
+    gatewayDbRole: "gateway_b",
   });
   const later = followSecrets(home, readOrMakeSecrets(home));
   changeSecrets(home, {
-    ...{ previousMasterKey: undefined, previousMasterKeyUntil: undefined },
+    previousMasterKey: undefined,
+    previousMasterKeyUntil: undefined,
   });
   expect(later.previousMasterKey).toBeUndefined();
   expect(later.previousMasterKeyUntil).toBeUndefined();

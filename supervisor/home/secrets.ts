@@ -56,13 +56,15 @@ const stored = z.looseObject({
 /** Reads secrets.json, or makes it at the first start. A secret that a newer version adds is made and kept. */
 export function readOrMakeSecrets(home: Home): Secrets {
   const known = readSecretsFile(home);
-  if (known === undefined && !isNewHome(home))
+  if (known === undefined && !isNewHome(home)) {
     throw new Failure(
       `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened: put it back from a copy, or move ${home.root} away to begin anew.`,
     );
+  }
   const secrets = { ...makeSecrets(), ...known };
-  if (known === undefined || NAMES.some((name) => !(name in known)))
+  if (known === undefined || NAMES.some((name) => !(name in known))) {
     writeDurably(home.secrets, `${JSON.stringify(secrets, null, 2)}\n`);
+  }
   chmodSync(home.secrets, 0o600);
   return secrets;
 }
@@ -93,7 +95,9 @@ export function completeAccess(
         !(name in known) && !(withoutPassword && name === "operatorPassword"),
     ),
   );
-  if (Object.keys(missing).length > 0) changeSecrets(home, missing);
+  if (Object.keys(missing).length > 0) {
+    changeSecrets(home, missing);
+  }
   return { ...made, ...known, ...missing };
 }
 
@@ -103,7 +107,9 @@ export function readSecretsFile(home: Home): Partial<Secrets> | undefined {
   try {
     text = readFileSync(home.secrets, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") {
+      return undefined;
+    }
     throw new Failure(sentencesOf(error, home.secrets), error);
   }
   try {
@@ -176,7 +182,8 @@ function makeSecrets(): Secrets {
 /** Writes one secret to a file of its own (0600) and returns the path, for a variable `<NAME>_FILE`. */
 export function handOver(home: Home, name: string, secret: string): string {
   const path = join(home.handed, name);
-  if (!existsSync(path) || readFileSync(path, "utf8") !== secret)
+  if (!existsSync(path) || readFileSync(path, "utf8") !== secret) {
     writeDurably(path, secret);
+  }
   return path;
 }

@@ -9,14 +9,14 @@ export const STOPPED_BY_PERSON = "stopped by a person";
 export const SUPERVISOR_ENDS = "the supervisor ended meanwhile";
 
 /** How far a run is. */
-export type RunProgress = {
+export interface RunProgress {
   readonly text: string;
   /** From 0 to 1; null where it is not known. */
   readonly done: number | null;
   readonly attempt: number;
   /** When it is tried again after a failure; null while it works. Milliseconds since 1970. */
   readonly nextTryAt: number | null;
-};
+}
 
 export type RunEnd = Pick<
   JobRun,
@@ -44,25 +44,31 @@ export async function performRun(parts: {
   const retries = parts.asked ? 0 : job.schedule.retries;
   for (let attempt = 1; ; attempt += 1) {
     const tried = await tryOnce(parts, attempt);
-    if (!("error" in tried))
+    if (!("error" in tried)) {
       return {
         status: tried.status,
         attempts: attempt,
         text: tried.summary,
         details: tried.details ?? null,
       };
+    }
     const text = sentencesOf(tried.error).join(" ");
     const { leftBehind } = tried;
     const end = {
-      ...{ attempts: attempt, text, details: null },
+      attempts: attempt,
+      text,
+      details: null,
       ...(leftBehind === undefined ? {} : { leftBehind }),
     };
-    if (abort.signal.reason === STOPPED_BY_PERSON)
+    if (abort.signal.reason === STOPPED_BY_PERSON) {
       return { ...end, status: "stopped", text: STOPPED_BY_PERSON };
-    if (abort.signal.aborted)
+    }
+    if (abort.signal.aborted) {
       return { ...end, status: "interrupted", text: SUPERVISOR_ENDS };
-    if (attempt > retries || leftBehind !== undefined)
+    }
+    if (attempt > retries || leftBehind !== undefined) {
       return { ...end, status: "failed" };
+    }
     const wait = Math.min(FIRST_WAIT_MS * 4 ** (attempt - 1), LONGEST_WAIT_MS);
     const nextTryAt = clock.now() + wait;
     onProgress({ text, done: null, attempt, nextTryAt });
@@ -85,7 +91,9 @@ async function tryOnce(
   }: Parameters<typeof performRun>[0],
   attempt: number,
 ): Promise<Tried> {
-  if (abort.signal.aborted) return { error: abort.signal.reason };
+  if (abort.signal.aborted) {
+    return { error: abort.signal.reason };
+  }
   const { timeoutMs } = job.schedule;
   const limit = new AbortController();
   const late = new Error(
@@ -97,10 +105,14 @@ async function tryOnce(
   const work = Promise.resolve()
     .then(() =>
       job.run({
-        ...{ signal, asked, options: jobOptions, now: clock.now },
+        signal,
+        asked,
+        options: jobOptions,
+        now: clock.now,
         progress: (text, done) => {
-          if (!over)
+          if (!over) {
             onProgress({ text, done: done ?? null, attempt, nextTryAt: null });
+          }
         },
       }),
     )
@@ -108,7 +120,9 @@ async function tryOnce(
   const tried = await Promise.race([work, unheard(clock, signal)]);
   over = true;
   callOff();
-  if (tried === "unheard") return { error: signal.reason, leftBehind: work };
+  if (tried === "unheard") {
+    return { error: signal.reason, leftBehind: work };
+  }
   // What an aborted job throws is an echo of the reason.
   return "error" in tried && signal.aborted ? { error: signal.reason } : tried;
 }
@@ -116,7 +130,8 @@ async function tryOnce(
 /** Resolves when the work was told to stop, and had time to. */
 function unheard(clock: Clock, signal: AbortSignal): Promise<"unheard"> {
   return new Promise((resolve) => {
-    const wait = () => clock.wakeAfter(STOP_WITHIN_MS, () => resolve("unheard"));
+    const wait = () =>
+      clock.wakeAfter(STOP_WITHIN_MS, () => resolve("unheard"));
     signal.addEventListener("abort", wait, { once: true });
   });
 }
@@ -128,7 +143,10 @@ function waitFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
       callOff();
       resolve();
     };
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) {
+      stop();
+    } else {
+      signal.addEventListener("abort", stop, { once: true });
+    }
   });
 }

@@ -1,5 +1,5 @@
 /** Time as the runner sees it, so that a test can pass a year in a second. */
-export type Clock = {
+export interface Clock {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /**
@@ -9,7 +9,7 @@ export type Clock = {
   readonly wakeAt: (at: number, act: () => void) => () => void;
   /** Calls once after the machine was awake for so long, wherever its clock stands then. */
   readonly wakeAfter: (ms: number, act: () => void) => () => void;
-};
+}
 
 const LOOK_EVERY_MS = 30_000;
 const LEAST_SET_BACK_MS = 1000;
@@ -26,8 +26,11 @@ export const systemClock: Clock = {
       const left = at - now;
       const isSetBack = now < latest - LEAST_SET_BACK_MS;
       latest = now;
-      if (left <= 0 || isSetBack) act();
-      else timer = setTimeout(look, Math.min(left, LOOK_EVERY_MS));
+      if (left <= 0 || isSetBack) {
+        act();
+      } else {
+        timer = setTimeout(look, Math.min(left, LOOK_EVERY_MS));
+      }
     };
     timer = setTimeout(look, Math.min(Math.max(0, at - Date.now()), 1));
     return () => clearTimeout(timer);

@@ -24,7 +24,9 @@ function errorsOf(text: string): readonly string[] {
     load(text);
     return [];
   } catch (error) {
-    if (error instanceof Failure) return error.sentences;
+    if (error instanceof Failure) {
+      return error.sentences;
+    }
     throw error;
   }
 }

@@ -8,9 +8,13 @@ const cronText = z
     'must be five cron fields in quotes, such as "0 4 1 * *", or off: then it runs only when asked',
   )
   .transform((text, context) => {
-    if (text === "off") return null;
+    if (text === "off") {
+      return null;
+    }
     const mistake = mistakeInCron(text);
-    if (mistake === undefined) return text;
+    if (mistake === undefined) {
+      return text;
+    }
     context.addIssue({ code: "custom", message: `"${text}" ${mistake}` });
     return z.NEVER;
   });

@@ -18,7 +18,7 @@ export type RunStatus =
   "running" | "done" | "skipped" | "failed" | "stopped" | "interrupted";
 
 /** One run of a job, all its tries together. Times in milliseconds since 1970. */
-export type JobRun = {
+export interface JobRun {
   readonly id: number;
   readonly job: string;
   /** The time that it stands for; null when a person asked for it. */
@@ -32,9 +32,9 @@ export type JobRun = {
   /** The summary, or why it failed. */
   readonly text: string;
   readonly details: Readonly<Record<string, unknown>> | null;
-};
+}
 
-export type JobHistory = {
+export interface JobHistory {
   /** The last due time that was dealt with under this schedule; undefined when the job or its schedule is new. */
   readonly servedUntil: (job: string, cron: string) => number | undefined;
   readonly serve: (job: string, cron: string, due: number) => void;
@@ -54,7 +54,7 @@ export type JobHistory = {
   readonly lastDone: (job: string) => JobRun | undefined;
   /** Forgets runs that ended before; the last hundred of each job stay. */
   readonly forgetBefore: (at: number) => number;
-};
+}
 
 /**
  * Reads and writes the tables above. What a full disk does not take is said to `onTrouble`, and jobs run on without it:

@@ -1,5 +1,5 @@
 /** One kind of scheduled work. The runner never runs two of a name at once, and catches up a missed run once. */
-export type Job = {
+export interface Job {
   /** As in `jobs:` of the configuration and `hearth jobs run <name>`; lower-case letters, digits, `-`. */
   readonly name: string;
   /** What it does, in one sentence. */
@@ -12,7 +12,7 @@ export type Job = {
    * Leaves nothing half done when `context.signal` aborts.
    */
   readonly run: (context: JobContext) => Promise<JobOutcome>;
-};
+}
 
 /** One of `context.options` as a person is asked for it; the job itself checks what comes. */
 export type JobOption = {
@@ -30,15 +30,15 @@ export type JobOption = {
     }
 );
 
-export type JobSchedule = {
+export interface JobSchedule {
   /** Five fields, in the operator's time zone; null runs only when asked. */
   readonly cron: string | null;
   readonly timeoutMs: number;
   /** Further tries after a failed one. */
   readonly retries: number;
-};
+}
 
-export type JobContext = {
+export interface JobContext {
   /** Aborts at the timeout, when an operator stops the job, and when the supervisor ends. */
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
@@ -49,13 +49,13 @@ export type JobContext = {
   readonly asked: boolean;
   /** What the person said with it (`hearth compact --force`), as checked by the job itself. */
   readonly options: Readonly<Record<string, unknown>>;
-};
+}
 
-export type JobOutcome = {
+export interface JobOutcome {
   /** skipped: there was nothing to do, or a gate held; the summary says which. */
   readonly status: "done" | "skipped";
   /** One sentence for the history and the page. */
   readonly summary: string;
   /** The figures behind it, JSON. */
   readonly details?: Readonly<Record<string, unknown>>;
-};
+}

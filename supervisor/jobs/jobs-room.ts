@@ -29,8 +29,9 @@ export function openJobsRoom(surroundings: Surroundings): Room {
     ledgerCheckJob(surroundings),
     retentionJob(surroundings),
     ...reportJobs(surroundings, makeReport),
-  ])
+  ]) {
     jobs.add(job);
+  }
   let endKeyLooks = () => {};
   let endBudgetLooks = () => {};
   return {
@@ -53,7 +54,10 @@ export function openJobsRoom(surroundings: Surroundings): Room {
       );
       registerReportRoutes(server, { makeReport });
       registerReportsPage(server, {
-        ...{ makeReport, directory: home.reports, timeZone: time_zone, jobs },
+        makeReport,
+        directory: home.reports,
+        timeZone: time_zone,
+        jobs,
       });
     },
     begin: () => {

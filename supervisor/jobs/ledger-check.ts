@@ -8,13 +8,13 @@ import type { Job, JobOutcome } from "./job.ts";
 const MOST_DIFFERENCES = 100;
 const SHOWN = 3;
 
-type Difference = {
+interface Difference extends Record<string, unknown> {
   readonly kind: string;
   readonly name: string;
   readonly period: string;
   readonly recorded: string;
   readonly summed: string;
-};
+}
 
 /** Every total, window and day against the rows that it stands for; needs Postgres alone. Ten million rows take two minutes. */
 export function ledgerCheckJob({ env, config }: Surroundings): Job {
@@ -28,10 +28,11 @@ export function ledgerCheckJob({ env, config }: Surroundings): Job {
       cron: url === undefined ? null : settings.cron,
     },
     run: ({ signal, progress }) => {
-      if (url === undefined)
+      if (url === undefined) {
         throw new Failure(
           "this supervisor cannot read the ledger: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
         );
+      }
       progress("adding up the ledger");
       return checkLedger(url, signal);
     },
@@ -59,12 +60,13 @@ export async function checkLedger(
       ),
     ],
   );
-  if (differences.length === 0)
+  if (differences.length === 0) {
     return {
       status: "done",
       summary: `${compared[0]?.totals ?? 0} totals and ${compared[0]?.days ?? 0} days agree with their rows.`,
       details: { ...compared[0] },
     };
+  }
   const named = differences
     .slice(0, SHOWN)
     .map(

@@ -18,8 +18,9 @@ test("reports that are too old go, directories and younger ones stay", () => {
   const written = new Date("2025-01-01T00:00:00Z");
   for (const name of ["old.html", "old.csv", "young.html"]) {
     writeFileSync(join(directory, name), "report");
-    if (name.startsWith("old"))
+    if (name.startsWith("old")) {
       utimesSync(join(directory, name), written, written);
+    }
   }
   expect(removeReports(directory, Date.parse("2026-01-01"))).toBe(2);
   expect(existsSync(join(directory, "young.html"))).toBe(true);

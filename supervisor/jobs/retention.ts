@@ -56,7 +56,9 @@ export function removeReports(directory: string, until: number): number {
   try {
     names = readdirSync(directory);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return 0;
+    if (codeOf(error) === "ENOENT") {
+      return 0;
+    }
     throw error;
   }
   const old = names
@@ -65,6 +67,8 @@ export function removeReports(directory: string, until: number): number {
       const entry = statSync(path);
       return entry.isFile() && entry.mtimeMs < until;
     });
-  for (const path of old) rmSync(path, { force: true });
+  for (const path of old) {
+    rmSync(path, { force: true });
+  }
   return old.length;
 }

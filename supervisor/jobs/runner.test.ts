@@ -32,14 +32,18 @@ function runnerWith(
   scheduled = true,
 ): JobRunner {
   const runner = openJobRunner({
-    ...{ history, clock, timeZone: "UTC", scheduled },
+    history,
+    clock,
+    timeZone: "UTC",
+    scheduled,
     alarms: {
       raise: (alarm) => void alarms.set(alarm.fingerprint, alarm),
       clear: (fingerprint) => void alarms.delete(fingerprint),
     },
   });
   runner.add({
-    ...{ name: "sweep", description: "Sweeps." },
+    name: "sweep",
+    description: "Sweeps.",
     schedule: { cron: "0 1 * * *", timeoutMs: HOUR, retries: 0, ...schedule },
     run,
   });
@@ -75,7 +79,9 @@ test("a failed run is tried again after waits that grow, and only the last failu
   );
   await clock.pass(start + HOUR + 2 * MINUTE);
   expect(runner.list()[0]?.running?.progress).toEqual({
-    ...{ text: "the broom is gone: buy one.", done: null, attempt: 2 },
+    text: "the broom is gone: buy one.",
+    done: null,
+    attempt: 2,
     nextTryAt: start + HOUR + 5 * MINUTE,
   });
   expect(alarms.size).toBe(0);
@@ -93,7 +99,9 @@ test("a failed run is tried again after waits that grow, and only the last failu
 test("an alarm is raised again by the next supervisor, and cleared by a run that succeeds", async () => {
   let works = false;
   const run = async () => {
-    if (works) return { status: "done", summary: "swept" } as const;
+    if (works) {
+      return { status: "done", summary: "swept" } as const;
+    }
     throw new Error("no");
   };
   await runnerWith(run).stop();
@@ -115,7 +123,8 @@ test("two of a kind never run at once: a person is told so, and a time that come
   const asked = runner.run("sweep", { gently: true });
   await clock.pass(start + 30 * MINUTE);
   expect(work.contexts[0]).toMatchObject({
-    ...{ asked: true, options: { gently: true } },
+    asked: true,
+    options: { gently: true },
   });
   expect(() => runner.run("sweep")).toThrow(
     "sweep runs already, for 30 min: wait for it, or stop it with `hearth jobs stop sweep`.",
@@ -124,7 +133,8 @@ test("two of a kind never run at once: a person is told so, and a time that come
   expect(work.contexts).toHaveLength(1);
   work.contexts[0]?.progress("sweeping the hall", 0.5);
   expect(runner.view(asked.id)?.progress).toMatchObject({
-    ...{ text: "sweeping the hall", done: 0.5 },
+    text: "sweeping the hall",
+    done: 0.5,
   });
   work.end();
   await clock.pass(start + 26 * HOUR);
@@ -188,12 +198,15 @@ test("where jobs are off nothing runs by itself, but when asked", async () => {
   );
   await clock.pass(start + 50 * HOUR);
   expect(runner.list()[0]).toMatchObject({
-    ...{ cron: null, nextAt: null, last: null },
+    cron: null,
+    nextAt: null,
+    last: null,
   });
   runner.run("sweep");
   await clock.pass(start + 51 * HOUR);
   expect(runner.list()[0]?.last).toMatchObject({
-    ...{ status: "skipped", text: "clean already" },
+    status: "skipped",
+    text: "clean already",
   });
 });
 

@@ -12,7 +12,7 @@ import type { JobHistory, JobRun } from "./job-history.ts";
 import type { Job, JobOption } from "./job.ts";
 import { openSchedule, type Schedule } from "./schedule.ts";
 
-export type JobRunnerOptions = {
+export interface JobRunnerOptions {
   readonly history: JobHistory;
   readonly alarms: Alarms;
   readonly clock: Clock;
@@ -20,9 +20,9 @@ export type JobRunnerOptions = {
   readonly timeZone: string;
   /** False: nothing runs by itself on this host, only when asked. */
   readonly scheduled: boolean;
-};
+}
 
-export type JobRunner = {
+export interface JobRunner {
   /** Jobs are added before `begin`; a name is used once. */
   readonly add: (job: Job) => void;
   readonly begin: () => void;
@@ -42,7 +42,7 @@ export type JobRunner = {
   readonly runsOf: (name: string, limit: number) => readonly RunView[];
   /** False when it does not run. Throws a Failure when there is no such job. */
   readonly stopRun: (name: string) => boolean;
-};
+}
 
 export type RunView = JobRun & {
   /** Of a run that goes on. */
@@ -50,7 +50,7 @@ export type RunView = JobRun & {
 };
 
 /** What `hearth jobs list` shows. Times in milliseconds since 1970. */
-export type JobView = {
+export interface JobView {
   readonly name: string;
   readonly description: string;
   readonly cron: string | null;
@@ -59,22 +59,22 @@ export type JobView = {
   readonly nextAt: number | null;
   readonly running: RunView | null;
   readonly last: RunView | null;
-};
+}
 
-type Entry = {
+interface Entry {
   readonly job: Job;
   readonly schedule: Schedule | null;
   nextAt: number | null;
   callOff: () => void;
   running: Running | null;
-};
+}
 
-type Running = {
+interface Running {
   readonly run: JobRun;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
   progress: RunProgress;
-};
+}
 
 /** What was missed begins this long after the start, one job after the other. */
 const CATCH_UP_AFTER_MS = 60_000;
@@ -99,18 +99,32 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
     const startedAt = clock.now();
     const id = history.begin({ job: job.name, due, caughtUp, startedAt });
     const run: JobRun = {
-      ...{ id, job: job.name, due, caughtUp, startedAt, endedAt: null },
-      ...{ status: "running", attempts: 0, text: "", details: null },
+      id,
+      job: job.name,
+      due,
+      caughtUp,
+      startedAt,
+      endedAt: null,
+      status: "running",
+      attempts: 0,
+      text: "",
+      details: null,
     };
     const abort = new AbortController();
     const ended = Promise.withResolvers<void>();
     const running: Running = {
-      ...{ run, abort, ended: ended.promise },
+      run,
+      abort,
+      ended: ended.promise,
       progress: { text: "beginning", done: null, attempt: 1, nextTryAt: null },
     };
     entry.running = running;
     void performRun({
-      ...{ job, clock, abort, jobOptions, asked: due === null },
+      job,
+      clock,
+      abort,
+      jobOptions,
+      asked: due === null,
       onProgress: (progress) => (running.progress = progress),
     }).then(async (end) => {
       history.end(id, { ...end, endedAt: clock.now() });
@@ -126,16 +140,21 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
     const { job, schedule } = entry;
     const next = schedule?.next(after);
     entry.nextAt = next ?? null;
-    if (next === undefined || stopping) return;
+    if (next === undefined || stopping) {
+      return;
+    }
     entry.callOff = clock.wakeAt(next, () => {
       const now = clock.now();
-      if (now < next) return arm(entry, afterSetBack(entry, now));
+      if (now < next) {
+        return arm(entry, afterSetBack(entry, now));
+      }
       // After a sleep of the machine several times may have passed: they are one run.
       const due = Math.max(next, schedule?.latest(now) ?? next);
       history.serve(job.name, cronOf(job), due);
       // Still at the run before: this time is let go.
-      if (entry.running === null)
+      if (entry.running === null) {
         start(entry, due, now - due > CATCH_UP_AFTER_MS, {});
+      }
       arm(entry, due);
     });
   }
@@ -155,7 +174,9 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
       return undefined;
     }
     const latest = schedule?.latest(now);
-    if (latest !== undefined && latest > served) return latest;
+    if (latest !== undefined && latest > served) {
+      return latest;
+    }
     const [last] = history.runsOf(job.name, 1);
     // Once: a run that takes the supervisor down with it must not do so for ever.
     const cutOff = last?.status === "interrupted" && !last.caughtUp;
@@ -165,7 +186,9 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
   function catchUp(entry: Entry, due: number, afterMs: number): void {
     calledOff.push(
       clock.wakeAfter(afterMs, () => {
-        if (stopping || entry.running !== null) return;
+        if (stopping || entry.running !== null) {
+          return;
+        }
         history.serve(entry.job.name, cronOf(entry.job), due);
         start(entry, due, true, {});
       }),
@@ -175,14 +198,18 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
   function entryOf(name: string): Entry {
     // Settings spell it with `_`.
     const entry = entries.get(name.replaceAll("_", "-"));
-    if (entry !== undefined) return entry;
+    if (entry !== undefined) {
+      return entry;
+    }
     throw new NoSuchJob(
       `there is no job "${name}"; there are ${[...entries.keys()].join(", ")}.`,
     );
   }
 
   function viewOf(run: JobRun | undefined): RunView | null {
-    if (run === undefined) return null;
+    if (run === undefined) {
+      return null;
+    }
     const running = entries.get(run.job)?.running;
     return {
       ...run,
@@ -192,12 +219,16 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
 
   return {
     add: (job) => {
-      if (entries.has(job.name))
+      if (entries.has(job.name)) {
         throw new Error(`there are two jobs "${job.name}"`);
+      }
       const { cron } = job.schedule;
       const schedule = cron === null ? null : openSchedule(cron, timeZone);
       entries.set(job.name, {
-        ...{ job, schedule, nextAt: null, running: null },
+        job,
+        schedule,
+        nextAt: null,
+        running: null,
         callOff: () => {},
       });
     },
@@ -207,16 +238,24 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
       let late = 0;
       for (const entry of entries.values()) {
         const [last] = history.runsOf(entry.job.name, 1);
-        if (last?.status === "failed") tell(alarms, entry.job, last);
-        if (!options.scheduled || entry.schedule === null) continue;
+        if (last?.status === "failed") {
+          tell(alarms, entry.job, last);
+        }
+        if (!options.scheduled || entry.schedule === null) {
+          continue;
+        }
         const due = missedBy(entry, now);
-        if (due !== undefined) catchUp(entry, due, (late += CATCH_UP_AFTER_MS));
+        if (due !== undefined) {
+          catchUp(entry, due, (late += CATCH_UP_AFTER_MS));
+        }
         arm(entry, now);
       }
     },
     stop: async () => {
       stopping = true;
-      for (const callOff of calledOff) callOff();
+      for (const callOff of calledOff) {
+        callOff();
+      }
       const running = [...entries.values()].flatMap((entry) => {
         entry.callOff();
         entry.running?.abort.abort(SUPERVISOR_ENDS);
@@ -244,14 +283,16 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
     run: (name, jobOptions = {}) => {
       const entry = entryOf(name);
       const { running } = entry;
-      if (stopping)
+      if (stopping) {
         throw new Failure(
           `${name} does not begin: the supervisor is stopping.`,
         );
-      if (running !== null)
+      }
+      if (running !== null) {
         throw new AlreadyRuns(
           `${name} runs already, for ${inWords(clock.now() - running.run.startedAt)}: wait for it, or stop it with \`hearth jobs stop ${name}\`.`,
         );
+      }
       const run = start(entry, null, false, jobOptions);
       return { ...run, progress: entry.running?.progress ?? null };
     },
@@ -287,7 +328,7 @@ function tell(
   end: Pick<JobRun, "status" | "attempts" | "text">,
 ): void {
   const fingerprint = `job:${job.name}`;
-  if (end.status === "failed")
+  if (end.status === "failed") {
     alarms.raise({
       fingerprint,
       level: "warning",
@@ -296,6 +337,7 @@ function tell(
       tried: end.attempts > 1 ? [`tried ${end.attempts} times`] : [],
       command: `hearth jobs run ${job.name}`,
     });
-  else if (end.status === "done" || end.status === "skipped")
+  } else if (end.status === "done" || end.status === "skipped") {
     alarms.clear(fingerprint);
+  }
 }

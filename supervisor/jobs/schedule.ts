@@ -6,12 +6,12 @@ import { textOf } from "../../core/failure.ts";
  * a job with one hour and one minute (`30 2 * * *`) whose time is missing that day runs right after the gap, one whose time
  * comes twice runs the first time only; a job with several hours or minutes runs at each time that really passes.
  */
-export type Schedule = {
+export interface Schedule {
   /** The first due time after `at`; undefined when there is none (31 February). Milliseconds since 1970. */
   readonly next: (at: number) => number | undefined;
   /** The last due time up to and including `at`. */
   readonly latest: (at: number) => number | undefined;
-};
+}
 
 export function openSchedule(cron: string, timeZone: string): Schedule {
   const pattern = new Cron(cron, {
@@ -28,8 +28,9 @@ export function openSchedule(cron: string, timeZone: string): Schedule {
 
 /** Why a text is no schedule of five fields; undefined when it is one. */
 export function mistakeInCron(cron: string): string | undefined {
-  if (cron.trim().split(/\s+/).length !== 5)
+  if (cron.trim().split(/\s+/).length !== 5) {
     return 'must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *"';
+  }
   try {
     const next = openSchedule(cron, "UTC").next(Date.UTC(2024, 0, 1));
     return next === undefined ? "is a time that never comes" : undefined;

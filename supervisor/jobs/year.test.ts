@@ -11,11 +11,11 @@ const DAY = 24 * HOUR;
 const BERLIN = "Europe/Berlin";
 const silent: Alarms = { raise: () => {}, clear: () => {} };
 
-type Ran = {
+interface Ran {
   readonly job: string;
   readonly due: number | null;
   readonly caughtUp: boolean;
-};
+}
 
 /** Runs jobs from one moment to another, with the supervisor ended and begun again between the parts of the time. */
 async function live(
@@ -30,11 +30,15 @@ async function live(
     clock.jump(from);
     const runner = openJobRunner({
       history: openJobHistory(db, (sentence) => expect.fail(sentence)),
-      ...{ alarms: silent, clock, timeZone: BERLIN, scheduled: true },
+      alarms: silent,
+      clock,
+      timeZone: BERLIN,
+      scheduled: true,
     });
-    for (const [name, cron] of Object.entries(jobs))
+    for (const [name, cron] of Object.entries(jobs)) {
       runner.add({
-        ...{ name, description: name },
+        name,
+        description: name,
         schedule: { cron, timeoutMs: HOUR, retries: 0 },
         run: async ({ now }) => {
           const ready = Promise.withResolvers<void>();
@@ -43,6 +47,7 @@ async function live(
           return { status: "done", summary: "did it" };
         },
       });
+    }
     runner.begin();
     await clock.pass(until);
     // As kill -9 does: nothing is said to anybody.
@@ -59,7 +64,9 @@ async function live(
 }
 
 const berlinTime = new Intl.DateTimeFormat("sv-SE", {
-  ...{ timeZone: BERLIN, dateStyle: "short", timeStyle: "short" },
+  timeZone: BERLIN,
+  dateStyle: "short",
+  timeStyle: "short",
 });
 
 /** What a wall clock in Berlin shows, worked out by Intl rather than by the scheduler. */
@@ -132,12 +139,16 @@ test("what was missed while the machine was off is caught up once, at the next s
   const at = (days: number) => from + days * DAY + 2 * HOUR;
   expect(ran).toEqual([
     ...[0, 1, 2].map((days) => ({
-      ...{ job: "nightly", due: at(days), caughtUp: false },
+      job: "nightly",
+      due: at(days),
+      caughtUp: false,
     })),
     // Seven nights were missed: one run, for the last of them.
     { job: "nightly", due: at(9), caughtUp: true },
     ...[10, 11].map((days) => ({
-      ...{ job: "nightly", due: at(days), caughtUp: false },
+      job: "nightly",
+      due: at(days),
+      caughtUp: false,
     })),
   ]);
 });
@@ -170,10 +181,15 @@ test("a machine that sleeps through three nights runs one job when it wakes", as
   const clock = passingClock(from);
   const history = openJobHistory(db, (sentence) => expect.fail(sentence));
   const runner = openJobRunner({
-    ...{ history, alarms: silent, clock, timeZone: BERLIN, scheduled: true },
+    history,
+    alarms: silent,
+    clock,
+    timeZone: BERLIN,
+    scheduled: true,
   });
   runner.add({
-    ...{ name: "nightly", description: "nightly" },
+    name: "nightly",
+    description: "nightly",
     schedule: { cron: "0 4 * * *", timeoutMs: HOUR, retries: 0 },
     run: async () => ({ status: "done", summary: "did it" }),
   });

@@ -1,15 +1,15 @@
 /** One metric in Prometheus' text format (version 0.0.4). */
-export type Metric = {
+export interface Metric {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge";
   readonly samples: readonly Sample[];
-};
+}
 
-export type Sample = {
+export interface Sample {
   readonly labels?: Readonly<Record<string, string>>;
   readonly value: number;
-};
+}
 
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -102,8 +102,9 @@ test("what the supervisor knows stands in Prometheus' text format", () => {
 test("every line is a comment or a sample, and ends the text", () => {
   const text = exposeMetrics(supervisorMetrics(facts));
   expect(text.endsWith("\n")).toBe(true);
-  for (const line of text.trimEnd().split("\n"))
+  for (const line of text.trimEnd().split("\n")) {
     expect(line).toMatch(
       /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="(\\.|[^"\\])*"(,[a-z]+="(\\.|[^"\\])*")*\})? [\d.e+-]+)$/,
     );
+  }
 });

@@ -6,14 +6,14 @@ import type { JobView } from "../jobs/runner.ts";
 import type { Status } from "../status.ts";
 import type { Metric, Sample } from "./exposition.ts";
 
-export type SupervisorFacts = {
+export interface SupervisorFacts {
   readonly status: Status;
   readonly alarms: readonly ActiveAlarm[];
   readonly sinks: readonly SinkState[];
   readonly jobs: readonly JobView[];
   /** Of this process. */
   readonly cpuSeconds: number;
-};
+}
 
 const STATES: readonly CheckState[] = [
   "new",

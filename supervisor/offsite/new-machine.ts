@@ -19,8 +19,9 @@ export async function takeSettings(
   const backup = await chooseOffsite(place, "postgres", name, signal);
   const [entry] = await readEntries(place, [backup], signal);
   const { saltKey, masterKey, files = {} } = entry?.settings ?? {};
-  if (saltKey !== undefined && masterKey !== undefined)
+  if (saltKey !== undefined && masterKey !== undefined) {
     changeSecrets(home, { saltKey, masterKey });
+  }
   const written = Object.entries(files).filter(
     ([file]) => !existsSync(operatorFile(home, file)),
   );

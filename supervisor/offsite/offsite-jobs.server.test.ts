@@ -73,7 +73,9 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
 
   function jobs(config: unknown = {}): readonly Job[] {
     const parts = {
-      ...{ home: place.home, env: env(), config: configSchema.parse(config) },
+      home: place.home,
+      env: env(),
+      config: configSchema.parse(config),
       alarms: {
         raise: (alarm: Alarm) => void raised.set(alarm.fingerprint, alarm),
         clear: (fingerprint: string) => void raised.delete(fingerprint),
@@ -91,19 +93,27 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     config: unknown = {},
   ) {
     const job = jobs(config).find((each) => each.name === name);
-    if (job === undefined) throw new Error(`there is no job ${name}`);
+    if (job === undefined) {
+      throw new Error(`there is no job ${name}`);
+    }
     return job.run(jobContext(options));
   }
 
   async function backUpBoth(): Promise<void> {
     await takeBackup({
-      ...{ directory: join(place.home.backups, "postgres"), signal: never },
-      ...{ databaseUrl: stand.backupUrl(), pgDump: false, now: stand.now },
+      directory: join(place.home.backups, "postgres"),
+      signal: never,
+      databaseUrl: stand.backupUrl(),
+      pgDump: false,
+      now: stand.now,
       progress: () => {},
     });
     await backupNotes({
-      ...{ couch: notes.couch, directory: join(place.home.backups, "notes") },
-      ...{ now: stand.now, signal: never, progress: () => {} },
+      couch: notes.couch,
+      directory: join(place.home.backups, "notes"),
+      now: stand.now,
+      signal: never,
+      progress: () => {},
     });
   }
 
@@ -142,10 +152,12 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     expect(await vaultNames(notes.couch)).toEqual(["vault-away"]);
 
     expect((await run("offsite-fetch", { kind: "postgres" })).details).toEqual({
-      ...{ kind: "postgres", backup: name },
+      kind: "postgres",
+      backup: name,
     });
     expect(await run("offsite-fetch", { name })).toMatchObject({
-      ...{ status: "skipped", details: { backup: name } },
+      status: "skipped",
+      details: { backup: name },
     });
     expect(readdirSync(join(place.home.backups, "postgres"))).toEqual([name]);
     expect(readdirSync(join(place.home.backups, ".offsite"))).toEqual([]);
@@ -156,10 +168,13 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     await setUp();
     await run("offsite-copy");
     for (const entry of readdirSync(target, {
-      ...{ recursive: true, withFileTypes: true },
-    }))
-      if (entry.isFile() && entry.parentPath.includes("/objects/"))
+      recursive: true,
+      withFileTypes: true,
+    })) {
+      if (entry.isFile() && entry.parentPath.includes("/objects/")) {
         writeFileSync(join(entry.parentPath, entry.name), "x");
+      }
+    }
     expect(await failureOf(run("offsite-drill"))).toMatch(
       /an off-site file cannot be decrypted/,
     );

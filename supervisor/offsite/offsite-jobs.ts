@@ -62,11 +62,16 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
       schedule: { cron: null, timeoutMs: copy.timeout, retries: 0 },
       options: [
         {
-          ...{ name: "kind", kind: "choice", label: "Backup of" },
-          ...{ values: () => OFFSITE_KINDS, otherwise: "postgres" },
+          name: "kind",
+          kind: "choice",
+          label: "Backup of",
+          values: () => OFFSITE_KINDS,
+          otherwise: "postgres",
         },
         {
-          ...{ name: "name", kind: "text", label: "Name of the backup" },
+          name: "name",
+          kind: "text",
+          label: "Name of the backup",
           note: "The newest when left empty.",
         },
       ],
@@ -82,7 +87,8 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
           drillRestore(
             {
               ...backupPlaces(parts.home, parts.env),
-              ...{ directory, databaseUrl: databaseUrl(parts.env) },
+              directory,
+              databaseUrl: databaseUrl(parts.env),
             },
             context,
           ),
@@ -108,7 +114,11 @@ export function notesOffsiteDrill(
         const { signal, progress } = context;
         const backup = join(directory, name);
         const vaults = await drillNotes({
-          ...{ couch, backup, busy, signal, progress },
+          couch,
+          backup,
+          busy,
+          signal,
+          progress,
         });
         return {
           status: "done",
@@ -130,7 +140,9 @@ async function copyNewest(
   { signal, progress }: JobContext,
 ): Promise<JobOutcome> {
   const settings = findOffsite(home, env);
-  if (settings === undefined) return notSetUp;
+  if (settings === undefined) {
+    return notSetUp;
+  }
   const place = await openOffsite(home, env, settings, "copy");
   const there = backupsIn(await place.remote.list(signal));
   const sent: string[] = [];
@@ -139,13 +151,16 @@ async function copyNewest(
     if (
       name === undefined ||
       there.some((each) => each.kind === kind && each.name === name)
-    )
+    ) {
       continue;
+    }
     const bytes = await pushBackup(
       place,
       { kind, name },
       {
-        ...{ signal, progress, backup: join(home.backups, kind, name) },
+        signal,
+        progress,
+        backup: join(home.backups, kind, name),
         extra: kind === "postgres" ? extraOf(home) : undefined,
       },
     );
@@ -176,9 +191,13 @@ async function copyNewest(
 /** Undefined where the secrets are elsewhere: a stack's configuration has them. */
 function extraOf(home: Home): OffsiteExtra {
   const { saltKey, masterKey } = readSecretsFile(home) ?? {};
-  if (saltKey === undefined || masterKey === undefined) return undefined;
-  const files = OWN_FILES
-    .map((name) => ({ name, path: operatorFile(home, name) }))
+  if (saltKey === undefined || masterKey === undefined) {
+    return undefined;
+  }
+  const files = OWN_FILES.map((name) => ({
+    name,
+    path: operatorFile(home, name),
+  }))
     .filter(({ path }) => existsSync(path))
     .map(({ name, path }) => [name, readFileSync(path, "utf8")]);
   return { saltKey, masterKey, files: Object.fromEntries(files) };
@@ -194,12 +213,13 @@ async function fetchAsked(
   const backup = await chooseOffsite(place, kind, name, signal);
   const details = { kind, backup: backup.name };
   const directory = join(home.backups, kind);
-  if (listBackups(directory).includes(backup.name))
+  if (listBackups(directory).includes(backup.name)) {
     return {
       status: "skipped",
       summary: `${backup.name} is on this machine already.`,
       details,
     };
+  }
   await pullBackup(place, backup, directory, { signal, progress });
   return {
     status: "done",
@@ -216,7 +236,9 @@ async function withPulled(
   work: (directory: string) => Promise<JobOutcome>,
 ): Promise<JobOutcome> {
   const settings = findOffsite(home, env);
-  if (settings === undefined) return notSetUp;
+  if (settings === undefined) {
+    return notSetUp;
+  }
   const use = `drill-${kind}`;
   const place: OffsitePlace = await openOffsite(home, env, settings, use);
   const directory = join(home.backups, ".offsite", `${use}-pulled`);

@@ -34,7 +34,8 @@ export async function pruneOffsite(
   });
   const measured = (await readEntries(place, wanted, signal)).map(
     (entry): MeasuredBackup => ({
-      ...{ kind: entry.kind, name: entry.name },
+      kind: entry.kind,
+      name: entry.name,
       parts: [entryPath(entry), ...entry.files.map(({ object }) => object)].map(
         (path) => ({ key: path, bytes: files.get(path) ?? 0 }),
       ),
@@ -47,15 +48,17 @@ export async function pruneOffsite(
   );
   const needless = [...files.keys()].filter((path) => !needed.has(path));
   // Entries first: killed in between, no backup is left that lacks files.
-  for (const part of ["backups/", "objects/"])
+  for (const part of ["backups/", "objects/"]) {
     await place.remote.remove(
       needless.filter((path) => path.startsWith(part)),
       signal,
     );
+  }
   const bytes = bytesOf(left);
-  if (bytes > most)
+  if (bytes > most) {
     throw new Failure(
       `backups at ${place.settings.target} have ${sizeWords(bytes)}, though only those of the last two days are left, and ${sizeWords(most)} is the limit: raise \`backups: at_most\`.`,
     );
+  }
   return { removed: backups.length - left.length, bytes };
 }

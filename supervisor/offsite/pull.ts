@@ -24,10 +24,13 @@ export async function pullBackup(
   { signal, progress }: OffsiteWork,
 ): Promise<OffsiteEntry> {
   const { name, kind } = backup;
-  if (listBackups(directory).includes(name))
+  if (listBackups(directory).includes(name)) {
     throw new Failure(`${name} is on this machine already, in ${directory}.`);
+  }
   const [entry] = await readEntries(place, [backup], signal);
-  if (entry === undefined) throw gone(backup);
+  if (entry === undefined) {
+    throw gone(backup);
+  }
   const making = beginBackup(directory, name);
   const all = entry.files.reduce((sum, { bytes }) => sum + bytes, 0) || 1;
   let done = 0;
@@ -83,10 +86,11 @@ async function pullFiles(
   await remote.download([...new Set(objects)], staging, signal);
   for (const { name, object } of files) {
     const path = join(staging, object);
-    if (!existsSync(path))
+    if (!existsSync(path)) {
       throw new Failure(
         `${name} is missing at the target (${object}): fetch another backup, \`hearth offsite list\` shows them.`,
       );
+    }
     await decryptFile(settings.identity, path, join(directory, name), signal);
   }
 }

@@ -61,11 +61,18 @@ export async function pushBackup(
       needFree(staging, bytes, "move backups to a larger disk");
       await encryptChecked(place, backup, file, signal);
       staged += bytes;
-      if (staged >= PART_BYTES) await upload();
+      if (staged >= PART_BYTES) {
+        await upload();
+      }
     }
-    if (staged > 0) await upload();
+    if (staged > 0) {
+      await upload();
+    }
     await stageEntry(place, {
-      ...{ format: 1, kind, name, settings: parts.extra },
+      format: 1,
+      kind,
+      name,
+      settings: parts.extra,
       manifest: readFileSync(join(backup, MANIFEST_NAME), "utf8"),
       files: files.map(({ name, object, bytes }) => ({ name, object, bytes })),
     });
@@ -89,10 +96,11 @@ async function encryptChecked(
   const to = join(staging, file.object);
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   const from = join(backup, file.name);
-  if ((await encryptFile(recipient, from, to, signal)) !== file.sha256)
+  if ((await encryptFile(recipient, from, to, signal)) !== file.sha256) {
     throw new Failure(
       `${from} is not as it was written: take another backup (\`hearth backup run\`, \`hearth notes backup\`) and see what is wrong with the disk.`,
     );
+  }
 }
 
 async function stageEntry(

@@ -6,7 +6,7 @@ import type { Environment } from "../../core/environment.ts";
 import { codeOf, Failure, textOf } from "../../core/failure.ts";
 
 /** One folder of a remote that rclone reaches: a cloud's bucket, another machine, a mounted disk. Paths are relative to it. */
-export type Remote = {
+export interface Remote {
   /** Every file below it, with its size. */
   readonly list: (signal: AbortSignal) => Promise<ReadonlyMap<string, number>>;
   /** Names of the folders beside it. */
@@ -23,9 +23,9 @@ export type Remote = {
     paths: readonly string[],
     signal: AbortSignal,
   ) => Promise<void>;
-};
+}
 
-export type RemotePlace = {
+export interface RemotePlace {
   /** As rclone takes it: `nas:backups`, `/mnt/disk`. */
   readonly target: string;
   readonly folder: string;
@@ -34,7 +34,7 @@ export type RemotePlace = {
   readonly env: Environment;
   /** A file for lists of names. */
   readonly nameList: string;
-};
+}
 
 const listed = z.array(z.looseObject({ Path: z.string(), Size: z.number() }));
 /** rclone's exit code for a directory that is not there. */
@@ -51,7 +51,9 @@ export function openRemote(place: RemotePlace): Remote {
     paths: readonly string[],
     work: (list: string) => Promise<unknown>,
   ): Promise<void> {
-    if (paths.length === 0) return;
+    if (paths.length === 0) {
+      return;
+    }
     mkdirSync(dirname(nameList), { recursive: true, mode: 0o700 });
     writeFileSync(nameList, `${paths.join("\n")}\n`, { mode: 0o600 });
     await work(nameList).finally(() => rmSync(nameList, { force: true }));
@@ -127,8 +129,12 @@ async function run(
         : `rclone could not run: ${textOf(error)}.`,
     );
   });
-  if (code === 0) return output;
-  if (code !== null && alsoFine.includes(code)) return "";
+  if (code === 0) {
+    return output;
+  }
+  if (code !== null && alsoFine.includes(code)) {
+    return "";
+  }
   throw new Failure(
     `rclone ${args[0]} failed at ${target} (${reasonIn(complaint)}): check the target with \`rclone lsd ${target}\`.`,
   );

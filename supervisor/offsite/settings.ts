@@ -13,12 +13,12 @@ import { codeOf, Failure } from "../../core/failure.ts";
 import { identityIn, recipientOf } from "./age.ts";
 import { openRemote, type Remote } from "./rclone.ts";
 
-export type OffsiteSettings = {
+export interface OffsiteSettings {
   /** As rclone takes it: `nas:backups`, `b2:bucket/folder`, `/mnt/disk`. */
   readonly target: string;
   /** `AGE-SECRET-KEY-1…` */
   readonly identity: string;
-};
+}
 
 /** OFFSITE_TARGET and OFFSITE_IDENTITY (or files with them), else what `hearth offsite setup` stored in secrets.json. */
 export function findOffsite(
@@ -38,18 +38,23 @@ export function storeOffsite(
   home: Home,
   { target, identity }: OffsiteSettings,
 ): void {
-  if (!/^[\w.+@ -]*:|^\//.test(target))
+  if (!/^[\w.+@ -]*:|^\//.test(target)) {
     throw new Failure(
       `"${target}" is not a target: write REMOTE:PATH, with a remote that \`rclone listremotes\` shows, or the absolute path of another disk.`,
     );
+  }
   // At a first start all secrets are made; where there is data already, secrets that are missing are an error.
-  if (readSecretsFile(home) === undefined) readOrMakeSecrets(home);
+  if (readSecretsFile(home) === undefined) {
+    readOrMakeSecrets(home);
+  }
   changeSecrets(home, { offsiteTarget: target, offsiteIdentity: identity });
 }
 
 export function needOffsite(home: Home, env: Environment): OffsiteSettings {
   const settings = findOffsite(home, env);
-  if (settings !== undefined) return settings;
+  if (settings !== undefined) {
+    return settings;
+  }
   throw new Failure(
     "there is no off-site target: `hearth offsite setup REMOTE:PATH` sets one up.",
   );
@@ -60,7 +65,9 @@ export async function readIdentity(file: string): Promise<string> {
   try {
     return await identityIn(readFileSync(file, "utf8"));
   } catch (error) {
-    if (error instanceof Failure) throw error;
+    if (error instanceof Failure) {
+      throw error;
+    }
     throw new Failure(
       `${file} cannot be read (${codeOf(error)}): give --key-file a file with the identity that \`hearth offsite key\` prints.`,
     );
@@ -68,7 +75,7 @@ export async function readIdentity(file: string): Promise<string> {
 }
 
 /** One installation's part of a target, ready to be used. */
-export type OffsitePlace = {
+export interface OffsitePlace {
   readonly remote: Remote;
   readonly settings: OffsiteSettings;
   readonly recipient: string;
@@ -76,7 +83,7 @@ export type OffsitePlace = {
   readonly folder: string;
   /** A local directory for what is encrypted and not uploaded yet. */
   readonly staging: string;
-};
+}
 
 /** `use` tells places apart that are used at the same time. */
 export async function openOffsite(
@@ -91,11 +98,16 @@ export async function openOffsite(
   const staging = join(home.backups, ".offsite", use);
   return {
     remote: openRemote({
-      ...{ target: settings.target, folder, env },
+      target: settings.target,
+      folder,
+      env,
       config: rcloneConfig(home, env),
       nameList: `${staging}-names`,
     }),
-    ...{ settings, recipient, folder, staging },
+    settings,
+    recipient,
+    folder,
+    staging,
   };
 }
 

@@ -35,12 +35,12 @@ const work = { signal: never, progress: () => {} };
 const keep = { daily: 7, weekly: 4, monthly: 12 };
 const PLAIN = "a sentence that must not leave this machine in clear\n";
 
-type Target = {
+interface Target {
   readonly target: string;
   readonly env: Readonly<Record<string, string>>;
   /** Where its files lie on this machine's disk. */
   readonly files: string;
-};
+}
 
 const PATH = process.env["PATH"] ?? "";
 let stand: ReturnType<typeof temporaryHome>;
@@ -95,7 +95,9 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       place,
       { kind: "postgres", name },
       {
-        ...{ ...work, backup, extra },
+        ...work,
+        backup,
+        extra,
       },
     );
   }
@@ -135,10 +137,11 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       const here = join(stand.directory, "fetched");
       const backup = await chooseOffsite(place, "postgres", undefined, never);
       await pullBackup(place, backup, here, work);
-      for (const file of readdirSync(join(here, backup.name)))
+      for (const file of readdirSync(join(here, backup.name))) {
         expect(readFileSync(join(here, backup.name, file))).toEqual(
           readFileSync(join(postgres(), backup.name, file)),
         );
+      }
       // Neither staged nor downloaded files are left.
       expect(existsSync(place.staging)).toBe(false);
     });
@@ -198,11 +201,12 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     const target = targets["another disk"]!();
     const place = await open(target, await makeIdentity());
     const shared = { "keys.copy.gz": PLAIN };
-    for (const day of ["01", "02", "10", "20"])
+    for (const day of ["01", "02", "10", "20"]) {
       await push(place, `2026-11-${day}T030000Z`, {
         ...shared,
         "spend.copy.gz": `of day ${day}`,
       });
+    }
     const rules = { ...keep, daily: 2, weekly: 0, monthly: 0 };
     const prune = (most: number) =>
       pruneOffsite(
@@ -219,8 +223,9 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       "2026-11-20T030000Z",
       "2026-11-10T030000Z",
     ]);
-    for (const backup of left)
+    for (const backup of left) {
       await pullBackup(place, backup, join(stand.directory, "f"), work);
+    }
 
     // The limit takes the older one, and never the newest.
     const [newest] = await readEntries(place, left.slice(0, 1), never);
@@ -236,8 +241,9 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
   test("an entry that cannot be read stops the clearing before anything is removed", async () => {
     const target = targets["another disk"]!();
     const place = await open(target, await makeIdentity());
-    for (const name of ["2026-11-19T030000Z", "2026-11-20T030000Z"])
+    for (const name of ["2026-11-19T030000Z", "2026-11-20T030000Z"]) {
       await push(place, name, { "keys.copy.gz": name });
+    }
     const before = filesBelow(target.files);
     const entry = before.find((path) => path.includes("2026-11-20")) ?? "";
     writeFileSync(entry, "nonsense");

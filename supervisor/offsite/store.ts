@@ -41,16 +41,16 @@ const entrySchema = z.object({
 export type OffsiteEntry = Readonly<z.output<typeof entrySchema>>;
 export type OffsiteExtra = OffsiteEntry["settings"];
 
-export type OffsiteBackup = {
+export interface OffsiteBackup {
   readonly kind: OffsiteKind;
   readonly name: string;
-};
+}
 
 type Progress = (text: string, done?: number) => void;
-export type OffsiteWork = {
+export interface OffsiteWork {
   readonly signal: AbortSignal;
   readonly progress: Progress;
-};
+}
 
 /** Encrypted here before a part of it is uploaded: an upload that breaks off loses no more. */
 export const PART_BYTES = 512 * 1024 * 1024;
@@ -86,7 +86,9 @@ export async function readEntries(
     const entries: OffsiteEntry[] = [];
     for (const backup of backups) {
       const path = join(staging, entryPath(backup));
-      if (!existsSync(path)) throw gone(backup);
+      if (!existsSync(path)) {
+        throw gone(backup);
+      }
       const text = await decryptText(settings.identity, readFileSync(path));
       const entry = entrySchema.safeParse(JSON.parse(text));
       // Encrypted text may have been copied to another name.
@@ -94,8 +96,9 @@ export async function readEntries(
         !entry.success ||
         entry.data.kind !== backup.kind ||
         entry.data.name !== backup.name
-      )
+      ) {
         throw gone(backup);
+      }
       entries.push(entry.data);
     }
     return entries;
@@ -116,13 +119,16 @@ export async function chooseOffsite(
   const ofKind = all.filter((each) => each.kind === kind);
   const chosen =
     name === undefined ? ofKind[0] : ofKind.find((each) => each.name === name);
-  if (chosen !== undefined) return chosen;
-  if (all.length > 0)
+  if (chosen !== undefined) {
+    return chosen;
+  }
+  if (all.length > 0) {
     throw new Failure(
       name === undefined
         ? `the target has no backup of ${kind}: \`hearth offsite list\` shows what there is.`
         : `the target has no backup ${name} of ${kind}; it has ${ofKind.map((each) => each.name).join(", ") || "none"}.`,
     );
+  }
   const others = (await remote.siblings(signal)).filter(
     (each) => /^hearth-[0-9a-f]{8}$/.test(each) && each !== folder,
   );

@@ -7,10 +7,10 @@ import { jobsAreOn } from "../jobs/job-switch.ts";
 import { findOffsite } from "./settings.ts";
 
 /** Shown while nothing leaves this machine, or both hosts: the text, and the command that sets off-site backups up. */
-export type OffsiteWarning = {
+export interface OffsiteWarning {
   readonly text: string;
   readonly command: string;
-};
+}
 
 const COMMAND = "hearth offsite setup REMOTE:PATH";
 
@@ -20,8 +20,9 @@ export function offsiteWarning(
   env: Environment,
 ): OffsiteWarning | undefined {
   try {
-    if (!jobsAreOn(env) || findOffsite(home, env) !== undefined)
+    if (!jobsAreOn(env) || findOffsite(home, env) !== undefined) {
       return undefined;
+    }
   } catch (error) {
     return { text: sentencesOf(error).join(" "), command: COMMAND };
   }
@@ -40,9 +41,12 @@ export function lookAtOffsite(
   // Outside a container the jobs run with the rest.
   const jobs = env["HEARTH_RUNTIME"] === "docker" ? {} : { HEARTH_JOBS: "on" };
   const warning = offsiteWarning(home, { ...env, ...jobs });
-  if (warning !== undefined)
+  if (warning !== undefined) {
     return [hint("offsite", lowered(warning.text), warning.command)];
-  if (!jobsAreOn({ ...env, ...jobs })) return [];
+  }
+  if (!jobsAreOn({ ...env, ...jobs })) {
+    return [];
+  }
   return spawnSync("rclone", ["version"], { env: { ...env } }).status === 0
     ? [fine("offsite", "off-site backups have a target, and rclone is there")]
     : [

@@ -1,14 +1,14 @@
 import { Failure } from "../../core/failure.ts";
 import { nameOf, type Release } from "./release.ts";
 
-export type Changes = {
+export interface Changes {
   readonly from: Release;
   readonly to: Release;
   /** That the database gets. */
   readonly migrations: readonly string[];
   /** Set when the packaged Postgres has another version. */
   readonly postgres: { readonly from: string; readonly to: string } | undefined;
-};
+}
 
 export function changesOf(from: Release, to: Release): Changes {
   const known = new Set(from.migrations);
@@ -44,10 +44,11 @@ export function describeChanges(changes: Changes): readonly string[] {
 
 /** Throws a Failure when a release cannot work on the database as another one left it. */
 export function checkSameGeneration(from: Release, to: Release): void {
-  if (to.schemaGeneration < from.schemaGeneration)
+  if (to.schemaGeneration < from.schemaGeneration) {
     throw new Failure(
       `release ${nameOf(to)} cannot work on the database of release ${nameOf(from)} (schema generation ${to.schemaGeneration} instead of ${from.schemaGeneration}): to go back, restore the backup from before the upgrade with that release (docs/upgrade.md).`,
     );
+  }
 }
 
 /** The major versions of Postgres that an upgrade copies the data between; undefined when they are the same. */

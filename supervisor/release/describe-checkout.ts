@@ -25,10 +25,10 @@ const SOURCES = [
 ];
 const NOT_SOURCE =
   /(\.test\.ts|\.local\.yaml|[/\\](node_modules|fixtures|testing))$/;
-type Manifest = {
+interface Manifest {
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
-};
+}
 
 /** What the checkout would be as a release; its id changes with every byte of its sources. */
 export function describeCheckout(checkout: string): Release {
@@ -37,8 +37,9 @@ export function describeCheckout(checkout: string): Release {
     join(checkout, "gateway", "package.json"),
   );
   const hash = createHash("sha256");
-  for (const path of sourcesOf(checkout))
+  for (const path of sourcesOf(checkout)) {
     hash.update(`${path}\0`).update(readFileSync(join(checkout, path)));
+  }
   return {
     id: `${manifest.version}-${hash.digest("hex").slice(0, 10)}`,
     version: manifest.version,
@@ -68,11 +69,9 @@ function commitOf(checkout: string): string | null {
 
 /** The files of a checkout that a release copies, relative to it. */
 export function sourcesOf(checkout: string): readonly string[] {
-  return SOURCES
-    .flatMap((source) =>
-      filesBelow(checkout, source, (path) => !NOT_SOURCE.test(path)),
-    )
-    .toSorted();
+  return SOURCES.flatMap((source) =>
+    filesBelow(checkout, source, (path) => !NOT_SOURCE.test(path)),
+  ).toSorted();
 }
 
 /** Files and symbolic links in `path`, relative to the checkout. */
@@ -81,8 +80,12 @@ export function filesBelow(
   path: string,
   takes: (path: string) => boolean,
 ): readonly string[] {
-  if (!takes(path)) return [];
-  if (!lstatSync(join(checkout, path)).isDirectory()) return [path];
+  if (!takes(path)) {
+    return [];
+  }
+  if (!lstatSync(join(checkout, path)).isDirectory()) {
+    return [path];
+  }
   return readdirSync(join(checkout, path)).flatMap((name) =>
     filesBelow(checkout, join(path, name), takes),
   );

@@ -54,7 +54,9 @@ export function programsOfMajor(
   major: string,
 ): string | undefined {
   const directory = join(home.root, "programs");
-  if (!existsSync(directory)) return undefined;
+  if (!existsSync(directory)) {
+    return undefined;
+  }
   const name = readdirSync(directory)
     .filter((each) => each.startsWith(`postgres-${major}.`))
     .findLast((each) => existsSync(join(directory, each, "bin", "postgres")));
@@ -73,8 +75,9 @@ export function readRelease(directory: string): Release | undefined {
       JSON.parse(readFileSync(join(directory, RELEASE_FILE), "utf8")),
     );
   } catch (error) {
-    if (codeOf(error) === "ENOENT" || error instanceof z.ZodError)
+    if (codeOf(error) === "ENOENT" || error instanceof z.ZodError) {
       return undefined;
+    }
     throw error;
   }
 }
@@ -93,7 +96,9 @@ export function linkedRelease(
   try {
     return readRelease(releaseDirectory(home, readlinkSync(path)));
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -101,15 +106,21 @@ export function linkedRelease(
 /** Makes a release the one that starts from now on, in one step; the one that was it so far becomes the previous one. */
 export function selectRelease(home: Pick<Home, "root">, id: string): void {
   const before = linkedRelease(home, "current");
-  if (before?.id === id) return;
-  if (before !== undefined) pointTo(home, links.previous, before.id);
+  if (before?.id === id) {
+    return;
+  }
+  if (before !== undefined) {
+    pointTo(home, links.previous, before.id);
+  }
   pointTo(home, links.current, id);
 }
 
 /** All complete releases, newest first. */
 export function listReleases(home: Pick<Home, "root">): readonly Release[] {
   const directory = releasesOf(home);
-  if (!existsSync(directory)) return [];
+  if (!existsSync(directory)) {
+    return [];
+  }
   return readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .flatMap(({ name }) => readRelease(join(directory, name)) ?? [])
@@ -128,8 +139,9 @@ export function removeReleases(
   );
   for (const { id, postgres } of old) {
     rmSync(releaseDirectory(home, id), { recursive: true, force: true });
-    if (!stillUsed.has(postgres))
+    if (!stillUsed.has(postgres)) {
       rmSync(programsOf(home, postgres), { recursive: true, force: true });
+    }
   }
   return old;
 }

@@ -32,7 +32,9 @@ export function untilSwitchAsked(home: Home): Promise<Release> {
   return new Promise((resolve) => {
     process.on("SIGUSR2", () => {
       const release = takeNext(home);
-      if (release !== undefined) resolve(release);
+      if (release !== undefined) {
+        resolve(release);
+      }
     });
   });
 }
@@ -45,7 +47,9 @@ function takeNext(home: Home): Release | undefined {
     rmSync(path);
     return readRelease(releaseDirectory(home, id));
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -75,7 +79,9 @@ export function goBack(
   error: unknown,
 ): void {
   const own = ownRelease();
-  if (from === undefined || own === undefined) return;
+  if (from === undefined || own === undefined) {
+    return;
+  }
   becomeRelease(
     home,
     from,
@@ -101,8 +107,9 @@ export function becomeRelease(
     }).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
   const node = join(directory, "node_modules", "node", "bin", "node");
-  if (process.execve === undefined)
+  if (process.execve === undefined) {
     throw new Error("this Node cannot replace its program");
+  }
   return process.execve(
     node,
     [node, ...process.execArgv, program, ...process.argv.slice(2)],

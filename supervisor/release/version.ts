@@ -5,7 +5,9 @@ import { nameOf, ownRelease } from "./release.ts";
 /** What this program is: its version and, where it is one, its release. */
 export function versionWords(): string {
   const release = ownRelease();
-  if (release !== undefined) return `hearth ${nameOf(release)}`;
+  if (release !== undefined) {
+    return `hearth ${nameOf(release)}`;
+  }
   const manifest = new URL("../package.json", import.meta.url);
   const { version } = JSON.parse(readFileSync(manifest, "utf8")) as {
     readonly version: string;

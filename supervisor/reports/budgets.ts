@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { rowsOf } from "../backup/database.ts";
 import type { Period } from "./period.ts";
 
-export type Budget = {
+export interface Budget {
   readonly kind: string;
   readonly name: string;
   readonly spend: number;
@@ -11,15 +11,15 @@ export type Budget = {
   readonly used: number | null;
   /** ISO text; null for a budget that never begins anew. */
   readonly resetsAt: string | null;
-};
+}
 
 /** Spend that an admin set. */
-export type Correction = {
+export interface Correction {
   /** ISO text. */
   readonly at: string;
   readonly name: string;
   readonly spend: number;
-};
+}
 
 const MOST_ROWS = 5000;
 
@@ -85,7 +85,9 @@ export async function readCorrections(
 
 /** "key ann", "team crew"; "everything" for the whole proxy. */
 export function nameOf(entity: string, name: string | null): string {
-  if (entity === "proxy:") return "everything";
+  if (entity === "proxy:") {
+    return "everything";
+  }
   const colon = entity.indexOf(":");
   const kind = entity.slice(0, colon).replaceAll("_", " ");
   return `${kind} ${name ?? shortened(entity.slice(colon + 1))}`;

@@ -6,7 +6,7 @@ import { SVGRenderer } from "echarts/renderers";
 use([BarChart, LineChart, GridComponent, SVGRenderer]);
 
 /** Numbers over time, each series in a colour of the stylesheet. */
-export type ChartData = {
+export interface ChartData {
   readonly labels: readonly string[];
   readonly series: readonly {
     readonly name: string;
@@ -14,7 +14,7 @@ export type ChartData = {
     readonly values: readonly (number | null)[];
   }[];
   readonly label: (value: number) => string;
-};
+}
 
 /**
  * The library draws with plain colours; they stand for the stylesheet's, which differ by day and by night. Each of them occurs
@@ -39,14 +39,19 @@ const FONT_SIZE = 15;
 /** Stacked columns as SVG without colours, fonts or scripts of its own. */
 export function drawColumns(data: ChartData, description: string): string {
   return draw(data, description, (values, colour) => ({
-    ...{ type: "bar", stack: "all", barCategoryGap: "25%" },
-    ...{ data: [...values], itemStyle: { color: standIns[colour] } },
+    type: "bar",
+    stack: "all",
+    barCategoryGap: "25%",
+    data: [...values],
+    itemStyle: { color: standIns[colour] },
   }));
 }
 
 export function drawLines(data: ChartData, description: string): string {
   return draw(data, description, (values, colour, index) => ({
-    ...{ type: "line", symbol: "none", data: [...values] },
+    type: "line",
+    symbol: "none",
+    data: [...values],
     lineStyle: {
       color: standIns[colour],
       width: 2.5,
@@ -77,7 +82,9 @@ function draw(
       axisTick: { show: false },
       axisLine: { lineStyle: { color: standIns.line } },
       axisLabel: {
-        ...{ color: standIns.soft, fontSize: FONT_SIZE, hideOverlap: true },
+        color: standIns.soft,
+        fontSize: FONT_SIZE,
+        hideOverlap: true,
         // Of "9 Nov, 00:00" the day; the table has all of it.
         formatter: (label: string) => label.split(",")[0] ?? label,
       },
@@ -86,11 +93,16 @@ function draw(
       type: "value",
       splitNumber: 3,
       splitLine: { lineStyle: { color: standIns.line } },
-      axisLabel: { color: standIns.soft, fontSize: FONT_SIZE, formatter: label },
+      axisLabel: {
+        color: standIns.soft,
+        fontSize: FONT_SIZE,
+        formatter: label,
+      },
     },
     series: series.map(({ values, colour }, index) => ({
       ...toSeries(values, colour, index),
-      ...{ silent: true, emphasis: { disabled: true } },
+      silent: true,
+      emphasis: { disabled: true },
     })),
   });
   const svg = chart.renderToSVGString();

@@ -3,30 +3,30 @@ import { rowsOf, withDatabase } from "../backup/database.ts";
 import { addUp, SUM_COLUMNS, sumsIn, type Sums } from "./sums.ts";
 
 /** What the calls of one day, alias and provider add up to. */
-export type CallSums = {
+export interface CallSums {
   readonly day: string;
   readonly alias: string;
   readonly provider: string;
   readonly sums: Sums;
-};
+}
 
 /** What the calls of one payer, or of one alias or provider, add up to. */
-export type NamedSums = {
+export interface NamedSums {
   /** Empty for calls that have none. */
   readonly id: string;
   /** As people know it; null where it has no name. */
   readonly name: string | null;
   readonly sums: Sums;
-};
+}
 
 export type PayerKind = "key" | "user" | "team";
 
 /** Dollars of one payer on one day. */
-export type DaySpend = {
+export interface DaySpend {
   readonly day: string;
   readonly id: string;
   readonly spend: number;
-};
+}
 
 /** What callers name; calls that named nothing known have their model only. */
 const ALIAS = "coalesce(nullif(model_group, ''), model)";
@@ -64,7 +64,9 @@ export async function readCallSums(
     [from, until],
   );
   return rows.map((row) => ({
-    ...{ day: row.day, alias: row.alias, provider: row.provider },
+    day: row.day,
+    alias: row.alias,
+    provider: row.provider,
     sums: sumsIn(row),
   }));
 }
@@ -116,8 +118,11 @@ export function groupCalls(
   const groups = new Map<string, Sums[]>();
   for (const call of calls) {
     const group = groups.get(call[by]);
-    if (group === undefined) groups.set(call[by], [call.sums]);
-    else group.push(call.sums);
+    if (group === undefined) {
+      groups.set(call[by], [call.sums]);
+    } else {
+      group.push(call.sums);
+    }
   }
   return [...groups].map(([id, all]) => ({ id, name: id, sums: addUp(all) }));
 }

@@ -6,11 +6,11 @@ import type { Payer } from "./payers.ts";
 import type { SpendReport } from "./spend-report.ts";
 
 /** Something that a reader should act on, and how. */
-export type Finding = {
+export interface Finding {
   readonly level: "down" | "warning";
   readonly text: string;
   readonly command: string;
-};
+}
 
 const NEARLY_USED = 0.8;
 const MANY_FAILED = 0.05;
@@ -19,8 +19,12 @@ const FEW_DAYS = 14;
 
 /** "12 % more than October", "as much as in October" */
 export function changeWords(change: number, than: string): string {
-  if (Math.abs(change) < 0.0005) return `as much as ${than}`;
-  if (change >= 10) return `${grouped(change + 1)} times as much as ${than}`;
+  if (Math.abs(change) < 0.0005) {
+    return `as much as ${than}`;
+  }
+  if (change >= 10) {
+    return `${grouped(change + 1)} times as much as ${than}`;
+  }
   return `${percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than ${than}`;
 }
 
@@ -30,7 +34,9 @@ export function spendVerdict({
   period,
   change,
 }: Pick<SpendReport, "totals" | "period" | "change">): string {
-  if (totals.requests === 0) return `No calls in ${period.label}.`;
+  if (totals.requests === 0) {
+    return `No calls in ${period.label}.`;
+  }
   const compared =
     change === null ? "" : `: ${changeWords(change, period.previous.label)}`;
   return `${money(totals.spend)} in ${period.label}${compared}.`;
@@ -49,26 +55,30 @@ export function callFindings({
   models,
 }: Pick<SpendReport, "totals" | "models">): readonly Finding[] {
   const findings: Finding[] = [];
-  if (totals.unpriced > 0)
+  if (totals.unpriced > 0) {
     findings.push({
       level: "warning",
       text: `${totals.unpriced === 1 ? "1 call has no price and counts" : `${grouped(totals.unpriced)} calls have no price and count`} as free${namesOf(models, ({ unpriced }) => unpriced)}.`,
       command: "add input_cost_per_token to config/gateway.local.yaml",
     });
+  }
   if (
     totals.requests >= ENOUGH_CALLS &&
     totals.failed > totals.requests * MANY_FAILED
-  )
+  ) {
     findings.push({
       level: "warning",
       text: `${percent(totals.failed / totals.requests)} of all calls failed${namesOf(models, ({ failed }) => failed)}.`,
       command: "hearth logs gateway",
     });
+  }
   return findings;
 }
 
 function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
-  if (used === null || used < NEARLY_USED) return [];
+  if (used === null || used < NEARLY_USED) {
+    return [];
+  }
   return [
     {
       level: used >= 1 ? "down" : "warning",
@@ -80,7 +90,9 @@ function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
 
 /** Where a budget is changed; those without a page of their own come from the same people. */
 function pageOf(kind: string): string {
-  if (kind === "user") return "Users";
+  if (kind === "user") {
+    return "Users";
+  }
   return kind === "team" || kind === "member" ? "Teams" : "Keys";
 }
 
@@ -94,18 +106,25 @@ function namesOf(
   const named = most
     .slice(0, 3)
     .map((payer) => `${payer.name} (${grouped(count(payer))})`);
-  if (named.length === 0) return "";
+  if (named.length === 0) {
+    return "";
+  }
   return `: ${named.join(", ")}${most.length > 3 ? ` and ${most.length - 3} more` : ""}`;
 }
 
 /** The whole of a health report in one sentence. */
 export function healthVerdict(report: HealthReport): string {
   const { checks, incidents, attention, period } = report;
-  if (checks.length === 0) return `Nothing was watched in ${period.label}.`;
+  if (checks.length === 0) {
+    return `Nothing was watched in ${period.label}.`;
+  }
   const down = attention.filter(({ level }) => level === "down").length;
-  if (down > 0)
+  if (down > 0) {
     return `${down === 1 ? "One thing is" : `${down} things are`} down now.`;
-  if (incidents.length === 0) return `All was well in ${period.label}.`;
+  }
+  if (incidents.length === 0) {
+    return `All was well in ${period.label}.`;
+  }
   const longest = Math.max(...incidents.map(({ durationMs }) => durationMs));
   return `${incidents.length === 1 ? "One incident" : `${incidents.length} incidents`} in ${period.label}; the longest took ${inWords(longest)}.`;
 }

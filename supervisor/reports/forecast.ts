@@ -2,26 +2,26 @@ import type { Client } from "pg";
 import { rowsOf } from "../backup/database.ts";
 import { addDays, daysBetween, endOfMonth, firstOf } from "./period.ts";
 
-export type Forecast = {
+export interface Forecast {
   readonly until: string;
   readonly spend: number;
   /** Dollars a day that it goes on with. */
   readonly perDay: number;
   /** Finished days that the daily spend was worked out from. */
   readonly basis: number;
-};
+}
 
 const DAILY_BASIS = 28;
 
 /** What is known of the days that are over. */
-export type ForecastBasis = {
+export interface ForecastBasis {
   /** The first day of the ledger; null while it is empty. */
   readonly firstDay: string | null;
   /** Dollars of this month, without today. */
   readonly month: number;
   /** Dollars of the last 28 finished days. */
   readonly lately: number;
-};
+}
 
 export async function readForecastBasis(
   client: Client,
@@ -52,13 +52,17 @@ export function forecastFrom(
   spentToday: number,
   today: string,
 ): Forecast | null {
-  if (firstDay === null || firstDay >= today) return null;
+  if (firstDay === null || firstDay >= today) {
+    return null;
+  }
   const days = Math.min(DAILY_BASIS, daysBetween(firstDay, today));
   const perDay = lately / days;
   const until = endOfMonth(today);
   const left = daysBetween(today, until);
   return {
     spend: month + Math.max(spentToday, perDay) + perDay * left,
-    ...{ until, perDay, basis: days },
+    until,
+    perDay,
+    basis: days,
   };
 }

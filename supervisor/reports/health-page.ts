@@ -10,7 +10,7 @@ import {
 } from "./page-parts.ts";
 import { addDays, inFull } from "./period.ts";
 
-export type HealthPage = {
+export interface HealthPage {
   readonly daysAStep: number;
   readonly checks: readonly {
     readonly name: string;
@@ -22,14 +22,14 @@ export type HealthPage = {
   }[];
   readonly tables: readonly TableView[];
   readonly charts: readonly ChartView[];
-};
+}
 
-type Bar = {
+interface Bar {
   readonly y: number;
   readonly height: number;
   readonly colour: string;
   readonly title: string;
-};
+}
 
 const BAR_HEIGHT = 28;
 
@@ -151,8 +151,9 @@ function viewCheck(
 /** Half as high as the time that was lost, so that a short outage is seen, too. */
 function barOf(availability: number | null, day: string, days: number): Bar {
   const title = `${days === 1 ? "" : `${days} days from `}${inFull(day)}: ${availability === null ? "nothing was seen" : percent(availability / 100)}`;
-  if (availability === null)
+  if (availability === null) {
     return { title, colour: "none", height: 6, y: BAR_HEIGHT - 6 };
+  }
   const colour =
     availability === 100 ? "calm" : availability >= 99 ? "warn" : "bad";
   const height = Math.max(8, (BAR_HEIGHT * (50 + availability / 2)) / 100);

@@ -50,8 +50,12 @@ function look(
   for (let minutes = 0; monday + minutes * MINUTE < NOW; minutes += 1) {
     const { ok = true, counted = true, measures } = seen(minutes);
     add.run(
-      ...[name, monday + minutes * MINUTE, ok ? 1 : 0, counted ? 1 : 0],
-      ...[10, MINUTE],
+      name,
+      monday + minutes * MINUTE,
+      ok ? 1 : 0,
+      counted ? 1 : 0,
+      10,
+      MINUTE,
       measures === undefined ? null : JSON.stringify(measures),
     );
   }
@@ -60,7 +64,12 @@ function look(
 
 function report(): HealthReport {
   return readHealthReport({
-    ...{ db: history.db, checks, jobs: [], attention: [], timeZone: TIME_ZONE, now: NOW },
+    db: history.db,
+    checks,
+    jobs: [],
+    attention: [],
+    timeZone: TIME_ZONE,
+    now: NOW,
     period: choosePeriod({ unit: "week", complete: false }, TODAY),
   });
 }
@@ -80,8 +89,12 @@ test("availability is by time, maintenance apart, each day of the operator's own
   const made = report();
   const [gateway] = made.checks;
   expect(gateway).toMatchObject({
-    ...{ name: "gateway", incidents: 1, longestMs: 2 * HOUR },
-    ...{ downMs: 2 * HOUR, apartMs: HOUR, upMs: 57 * HOUR },
+    name: "gateway",
+    incidents: 1,
+    longestMs: 2 * HOUR,
+    downMs: 2 * HOUR,
+    apartMs: HOUR,
+    upMs: 57 * HOUR,
   });
   expect(gateway?.availability).toBeCloseTo((100 * 57) / 59, 9);
   expect(gateway?.steps).toEqual([100, (100 * 22) / 24, 100]);
@@ -113,11 +126,14 @@ test("trends are hour by hour, and the notes store stands beside what is typical
   expect(disk?.first).toBeGreaterThan(disk?.last ?? Infinity);
   expect(notesStore).toEqual([
     {
-      ...{ name: "memory, at most", seen: "700 MiB" },
-      ...{ typical: "500 MB to 1 GB", within: true },
+      name: "memory, at most",
+      seen: "700 MiB",
+      typical: "500 MB to 1 GB",
+      within: true,
     },
     {
-      ...{ name: "CPU, usual and at most in an hour", within: false },
+      name: "CPU, usual and at most in an hour",
+      within: false,
       seen: "0.8 % and 20.8 %",
       typical: "under 2 % idle, under 10 % during sync",
     },
@@ -127,7 +143,12 @@ test("trends are hour by hour, and the notes store stands beside what is typical
 test("a long time is shown in steps of days", () => {
   look("gateway", () => ({}));
   const made = readHealthReport({
-    ...{ db: history.db, checks, jobs: [], attention: [], timeZone: TIME_ZONE, now: NOW },
+    db: history.db,
+    checks,
+    jobs: [],
+    attention: [],
+    timeZone: TIME_ZONE,
+    now: NOW,
     period: choosePeriod(
       { unit: "month", complete: false, since: "365d" },
       TODAY,

@@ -11,7 +11,7 @@ import type { JobView } from "../jobs/runner.ts";
 import type { Attention } from "../status.ts";
 import { addDays, beginningOf, daysBetween, type Period } from "./period.ts";
 
-export type HealthReport = {
+export interface HealthReport {
   readonly kind: "health";
   /** ISO text. */
   readonly madeAt: string;
@@ -41,7 +41,7 @@ export type HealthReport = {
     readonly check: string;
     readonly daysLeft: number;
   }[];
-};
+}
 
 export type CheckHealth = CheckRecord & {
   readonly incidents: number;
@@ -50,30 +50,30 @@ export type CheckHealth = CheckRecord & {
   readonly steps: readonly (number | null)[];
 };
 
-export type Trend = {
+export interface Trend {
   readonly check: string;
   readonly measure: string;
   readonly unit: "bytes" | "percent";
   readonly points: readonly { readonly at: number; readonly value: number }[];
   readonly first: number;
   readonly last: number;
-};
+}
 
 /** One figure of the notes store beside what is typical of it. */
-export type NotesFigure = {
+export interface NotesFigure {
   readonly name: string;
   readonly seen: string;
   readonly typical: string;
   readonly within: boolean;
-};
+}
 
-export type JobHealth = {
+export interface JobHealth {
   readonly name: string;
   readonly status: string;
   readonly text: string;
   /** Milliseconds since 1970; null when it never ran. */
   readonly at: number | null;
-};
+}
 
 /** A bar has to be seen on a phone. */
 const MOST_STEPS = 62;
@@ -126,9 +126,16 @@ export function readHealthReport(parts: {
   return {
     kind: "health",
     madeAt: new Date(now).toISOString(),
-    ...{ timeZone, period, from, until, trends, daysAStep },
+    timeZone,
+    period,
+    from,
+    until,
+    trends,
+    daysAStep,
     attention: parts.attention.map(({ level, text, command }) => ({
-      ...{ level, text, command },
+      level,
+      text,
+      command,
     })),
     checks: readChecks(db, period, timeZone, from, until, down, daysAStep),
     incidents: down,
@@ -212,7 +219,10 @@ function readTrends(
         ? []
         : [
             {
-              ...{ check: name, measure, unit, points },
+              check: name,
+              measure,
+              unit,
+              points,
               first: first.value,
               last: last.value,
             },
@@ -276,13 +286,14 @@ function notesFigures(
   }
   const couch = checks.find(({ kind }) => kind === "couchdb")?.name;
   const disk = trends.find(({ check }) => check === couch);
-  if (disk !== undefined)
+  if (disk !== undefined) {
     figures.push({
       name: "disk",
       seen: `${Math.round(disk.last / MIB)} MiB`,
       typical: "100 to 500 MB for a vault of texts",
       within: disk.last <= 500 * MIB,
     });
+  }
   return figures;
 }
 
@@ -291,12 +302,16 @@ function jobHealth(
   jobs: readonly JobView[],
 ): readonly JobHealth[] {
   const job = jobs.find((each) => each.name === name);
-  if (job === undefined) return [];
+  if (job === undefined) {
+    return [];
+  }
   const { last } = job;
   return [
     last === null
       ? {
-          ...{ name, status: "never", at: null },
+          name,
+          status: "never",
+          at: null,
           text:
             job.nextAt === null
               ? "runs only when asked"

@@ -4,7 +4,7 @@ import { codeOf } from "../../core/failure.ts";
 import type { ReportFormat, ReportKind } from "./report.ts";
 
 /** One report in the forms that it was written in. */
-export type KeptReport = {
+export interface KeptReport {
   readonly kind: ReportKind;
   /** First and last day, `2026-11-21`. */
   readonly from: string;
@@ -12,18 +12,21 @@ export type KeptReport = {
   /** Milliseconds since 1970. */
   readonly madeAt: number;
   readonly files: readonly KeptFile[];
-};
+}
 
-export type KeptFile = {
+export interface KeptFile {
   readonly name: string;
   readonly format: ReportFormat;
   readonly bytes: number;
-};
+}
 
 const FILE_NAME =
   /^(spend|health)-(\d{4}-\d\d-\d\d)(?:-to-(\d{4}-\d\d-\d\d))?\.(txt|json|csv|html)$/;
 const formats: Readonly<Record<string, ReportFormat>> = {
-  ...{ txt: "text", json: "json", csv: "csv", html: "html" },
+  txt: "text",
+  json: "json",
+  csv: "csv",
+  html: "html",
 };
 
 /** All reports in a directory, newest days first; none when it is not there. */
@@ -32,12 +35,15 @@ export function listReports(directory: string): readonly KeptReport[] {
   for (const name of namesIn(directory)) {
     const [, kind, from = "", until = from] = FILE_NAME.exec(name) ?? [];
     const file = findReport(directory, name);
-    if (file === undefined) continue;
+    if (file === undefined) {
+      continue;
+    }
     const stem = name.replace(/\.\w+$/, "");
     const known = reports.get(stem);
     reports.set(stem, {
       kind: kind === "spend" ? "spend" : "health",
-      ...{ from, until },
+      from,
+      until,
       madeAt: Math.max(known?.madeAt ?? 0, file.madeAt),
       files: [...(known?.files ?? []), file],
     });
@@ -56,10 +62,14 @@ export function findReport(
   name: string,
 ): (KeptFile & { readonly path: string; readonly madeAt: number }) | undefined {
   const format = formats[FILE_NAME.exec(name)?.[4] ?? ""];
-  if (format === undefined) return undefined;
+  if (format === undefined) {
+    return undefined;
+  }
   const path = join(directory, name);
   const file = statSync(path, { throwIfNoEntry: false });
-  if (file?.isFile() !== true) return undefined;
+  if (file?.isFile() !== true) {
+    return undefined;
+  }
   return { name, format, bytes: file.size, path, madeAt: file.mtimeMs };
 }
 
@@ -67,7 +77,9 @@ function namesIn(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") {
+      return [];
+    }
     throw error;
   }
 }

@@ -25,7 +25,9 @@ function stand() {
 
 test("what is fresh is not read again, what is old is shown while it is read anew, what is too old is waited for", async () => {
   const { ask, answer, pass, readings } = stand();
-  for (const value of [1, 2, 3]) answer(async () => value);
+  for (const value of [1, 2, 3]) {
+    answer(async () => value);
+  }
   expect((await ask()).value).toBe(1);
   pass(99);
   expect((await ask()).value).toBe(1);

@@ -1,7 +1,7 @@
 import { grouped } from "../../core/words.ts";
 import type { ChartData, Colour } from "./charts.ts";
 
-export type TableView = {
+export interface TableView {
   readonly label: string;
   readonly columns: readonly {
     readonly name: string;
@@ -11,9 +11,9 @@ export type TableView = {
   /** Behind a `<details>`. */
   readonly more: readonly (readonly string[])[];
   readonly moreText: string;
-};
+}
 
-export type ChartView = {
+export interface ChartView {
   readonly title: string;
   readonly svg: string;
   /** What its steps are: "day", "hour". */
@@ -26,7 +26,7 @@ export type ChartView = {
     readonly label: string;
     readonly values: readonly string[];
   }[];
-};
+}
 
 const SHOWN_ROWS = 12;
 const LONGEST_NAME = 80;
@@ -53,7 +53,8 @@ export function tableOf(
       figure: name.startsWith("#"),
     })),
     rows: rows.slice(0, SHOWN_ROWS),
-    ...{ more, moreText: grouped(more.length) },
+    more,
+    moreText: grouped(more.length),
   };
 }
 
@@ -69,7 +70,8 @@ export function chartOf(
   write: (value: number) => string,
 ): ChartView {
   return {
-    ...{ title, step },
+    title,
+    step,
     svg: draw(data, `${title}; the numbers are in the table below`),
     series: data.series.map(({ name, colour }) => ({ name, colour })),
     rows: data.labels.map((label, at) => ({

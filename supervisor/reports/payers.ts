@@ -23,7 +23,8 @@ export function rankPayers(
   const previous = new Map(before.map(({ id, sums }) => [id, sums.spend]));
   return now
     .map(({ id, name, sums }) => ({
-      ...{ id, name: name || (id === "" ? NONE : shortened(id)) },
+      id,
+      name: name || (id === "" ? NONE : shortened(id)),
       ...sums,
       previous: previous.get(id) ?? 0,
       share: total === 0 ? 0 : sums.spend / total,

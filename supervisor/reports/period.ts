@@ -1,7 +1,7 @@
 import { Failure } from "../../core/failure.ts";
 
 /** Days as `2026-11-21`, first and last included, and the days to compare with. */
-export type Period = {
+export interface Period {
   readonly from: string;
   readonly until: string;
   /** "November 2026", "21 days since 1 Nov 2026" */
@@ -14,41 +14,50 @@ export type Period = {
     /** Completes a comparison: "than October at this day". */
     readonly label: string;
   };
-};
+}
 
 export type PeriodUnit = "day" | "week" | "month";
 
-export type PeriodChoice = {
+export interface PeriodChoice {
   readonly unit: PeriodUnit;
   /** The last one that is over, instead of the one that is going on. */
   readonly complete: boolean;
   /** `30d`, `4w` or a day; wins over the unit. */
   readonly since?: string | undefined;
-};
+}
 
 const DAY_MS = 86_400_000;
 
 /** The days that a report is about, seen from `today` in the operator's zone. Throws a Failure for a `since` that is none. */
 export function choosePeriod(choice: PeriodChoice, today: string): Period {
-  if (choice.since !== undefined) return sincePeriod(choice.since, today);
+  if (choice.since !== undefined) {
+    return sincePeriod(choice.since, today);
+  }
   const end = choice.complete ? before(firstOf(choice.unit, today)) : today;
   const from = firstOf(choice.unit, end);
   const open = !choice.complete;
   switch (choice.unit) {
     case "day":
       return {
-        ...{ from, until: end, open, label: `${inFull(from)}${soFar(open)}` },
+        from,
+        until: end,
+        open,
+        label: `${inFull(from)}${soFar(open)}`,
         previous: {
-          ...{ from: before(from), until: before(from) },
+          from: before(from),
+          until: before(from),
           label: open ? "the whole day before" : "the day before",
         },
       };
     case "week":
       return {
-        ...{ from, until: end, open },
+        from,
+        until: end,
+        open,
         label: `the week from ${inFull(from)}${soFar(open)}`,
         previous: {
-          ...{ from: addDays(from, -7), until: addDays(end, -7) },
+          from: addDays(from, -7),
+          until: addDays(end, -7),
           label: open ? "the week before at this day" : "the week before",
         },
       };
@@ -58,7 +67,9 @@ export function choosePeriod(choice: PeriodChoice, today: string): Period {
       const sameDay = `${first.slice(0, 8)}${end.slice(8)}`;
       const month = monthName(first, false);
       return {
-        ...{ from, until: end, open },
+        from,
+        until: end,
+        open,
         label: `${monthName(from, true)}${soFar(open)}`,
         previous: {
           from: first,
@@ -80,10 +91,11 @@ function sincePeriod(since: string, today: string): Period {
     count === undefined
       ? since
       : addDays(today, 1 - Number(count) * (unit === "w" ? 7 : 1));
-  if (!isDay(from) || from > today)
+  if (!isDay(from) || from > today) {
     throw new Failure(
       `"${since}" is no time to report since: write a day such as 2026-11-01 (not after today), or 30d, 4w.`,
     );
+  }
   const { days, ...period } = stretch(from, today, today);
   return { ...period, label: `${days} since ${inFull(from)}` };
 }
@@ -94,11 +106,15 @@ export function periodBetween(
   until: string,
   today: string,
 ): Period {
-  if (!isDay(from) || !isDay(until))
+  if (!isDay(from) || !isDay(until)) {
     throw new Failure("both days must be written as 2026-11-01.");
-  if (from > until)
+  }
+  if (from > until) {
     throw new Failure("the first day must not be after the last.");
-  if (until > today) throw new Failure("the last day must not be after today.");
+  }
+  if (until > today) {
+    throw new Failure("the last day must not be after today.");
+  }
   const { days, ...period } = stretch(from, until, today);
   return {
     ...period,
@@ -113,9 +129,13 @@ function stretch(from: string, until: string, today: string) {
   const count = daysBetween(from, until) + 1;
   const days = count === 1 ? "1 day" : `${count} days`;
   return {
-    ...{ from, until, days, open: until === today },
+    from,
+    until,
+    days,
+    open: until === today,
     previous: {
-      ...{ from: addDays(from, -count), until: before(from) },
+      from: addDays(from, -count),
+      until: before(from),
       label: `the ${count === 1 ? "day" : days} before`,
     },
   };
@@ -133,8 +153,11 @@ export function beginningOf(day: string, timeZone: string): number {
   let high = Date.parse(day) + 13 * 3_600_000;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (dayIn(timeZone, middle) < day) low = middle;
-    else high = middle;
+    if (dayIn(timeZone, middle) < day) {
+      low = middle;
+    } else {
+      high = middle;
+    }
   }
   return high;
 }

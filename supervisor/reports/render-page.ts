@@ -27,7 +27,11 @@ export function renderReportPage(report: Report): string {
   const findings = isSpend ? spendFindings(report) : healthFindings(report);
   const look = lookOf(report, findings);
   return eta.render("frame", {
-    ...{ findings, look, timeZone, shapeOf, version: version() },
+    findings,
+    look,
+    timeZone,
+    shapeOf,
+    version: version(),
     title: isSpend ? spendVerdict(report) : healthVerdict(report),
     name: isSpend ? "spend report" : "health report",
     subline: `${inFull(period.from)} to ${inFull(period.until)}`,
@@ -42,8 +46,12 @@ export function renderReportPage(report: Report): string {
 }
 
 function lookOf(report: Report, findings: readonly Finding[]): Look {
-  if (findings.some(({ level }) => level === "down")) return "bad";
-  if (findings.length > 0) return "warn";
+  if (findings.some(({ level }) => level === "down")) {
+    return "bad";
+  }
+  if (findings.length > 0) {
+    return "warn";
+  }
   return report.kind === "health" && report.checks.length === 0 ? "none" : "ok";
 }
 

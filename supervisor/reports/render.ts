@@ -52,9 +52,10 @@ async function renderHtml(
     text(child.stderr),
     exit,
   ]);
-  if (code !== 0)
+  if (code !== 0) {
     throw new Failure(
       `the page of the report could not be drawn (${said.trim().split("\n").at(-1) ?? "no reason known"}): take --format text meanwhile.`,
     );
+  }
   return html;
 }

@@ -7,7 +7,11 @@ import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";
 import { healthVerdict, spendVerdict } from "./findings.ts";
 import { renderReport } from "./render.ts";
-import { REPORT_FORMATS, type ReportFormat, type ReportKind } from "./report.ts";
+import {
+  REPORT_FORMATS,
+  type ReportFormat,
+  type ReportKind,
+} from "./report.ts";
 import type { MakeReport } from "./reporting.ts";
 
 const endings: Readonly<Record<ReportFormat, string>> = {

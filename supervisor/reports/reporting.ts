@@ -23,16 +23,22 @@ export function openReporting(surroundings: Surroundings): MakeReport {
     switch (kind) {
       case "spend": {
         const url = readVariable("SUPERVISOR_DATABASE_URL", env);
-        if (url === undefined)
+        if (url === undefined) {
           throw new Failure(
             "this supervisor cannot read what was spent: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
           );
+        }
         return readSpendReport(url, { period, timeZone, today, now, signal });
       }
       case "health":
         return readHealthReport({
-          ...{ db: history.db, checks: config.checks, jobs: jobs.list() },
-          ...{ attention: surroundings.attention(), period, timeZone, now },
+          db: history.db,
+          checks: config.checks,
+          jobs: jobs.list(),
+          attention: surroundings.attention(),
+          period,
+          timeZone,
+          now,
         });
     }
   };

@@ -9,7 +9,7 @@ import {
 import { exact } from "./sums.ts";
 
 /** Sums of days, weeks or months, with the dearest aliases apart. */
-export type Series = {
+export interface Series {
   readonly unit: PeriodUnit;
   readonly aliases: readonly string[];
   readonly steps: readonly {
@@ -19,7 +19,7 @@ export type Series = {
     /** Dollars of each of `aliases`, in their order. */
     readonly byAlias: readonly number[];
   }[];
-};
+}
 
 const APART = 4;
 
@@ -38,7 +38,9 @@ export function stepsOf({ from, until }: Pick<Period, "from" | "until">): {
   const firsts: string[] = [];
   for (let day = from; day <= until; day = addDays(day, 1)) {
     const first = firstIn(day);
-    if (first !== firsts.at(-1)) firsts.push(first);
+    if (first !== firsts.at(-1)) {
+      firsts.push(first);
+    }
   }
   const places = new Map(firsts.map((first, place) => [first, place]));
   return { unit, firsts, placeOf: (day) => places.get(firstIn(day)) ?? -1 };
@@ -50,8 +52,9 @@ export function seriesOf(
 ): Series {
   const { unit, firsts, placeOf } = stepsOf(period);
   const dearest = new Map<string, number>();
-  for (const { alias, sums } of calls)
+  for (const { alias, sums } of calls) {
     dearest.set(alias, (dearest.get(alias) ?? 0) + sums.spend);
+  }
   const aliases = [...dearest]
     .filter(([, spend]) => spend > 0)
     .toSorted((a, b) => b[1] - a[1])
@@ -65,12 +68,15 @@ export function seriesOf(
   }));
   for (const { day, alias, sums } of calls) {
     const step = steps[placeOf(day)];
-    if (step === undefined) continue;
+    if (step === undefined) {
+      continue;
+    }
     step.spend = exact(step.spend + sums.spend);
     step.requests += sums.requests;
     const place = aliases.indexOf(alias);
-    if (place >= 0)
+    if (place >= 0) {
       step.byAlias[place] = exact((step.byAlias[place] ?? 0) + sums.spend);
+    }
   }
   return { unit, aliases, steps };
 }

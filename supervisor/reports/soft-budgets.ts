@@ -14,11 +14,15 @@ export function watchSoftBudgets({
   alarms,
 }: Pick<Surroundings, "env" | "alarms">): () => void {
   const url = readVariable("SUPERVISOR_DATABASE_URL", env);
-  if (url === undefined || !jobsAreOn(env)) return () => {};
+  if (url === undefined || !jobsAreOn(env)) {
+    return () => {};
+  }
   const ended = new AbortController();
   let looking = false;
   const timer = setInterval(() => {
-    if (looking) return;
+    if (looking) {
+      return;
+    }
     looking = true;
     tellSoftBudgets(url, alarms, ended.signal)
       // That Postgres does not answer is its check's to tell.
@@ -55,7 +59,7 @@ export async function tellSoftBudgets(
   for (const { entity, name, spend, soft, reached } of told) {
     const fingerprint = `soft-budget:${entity}`;
     const subject = nameOf(entity, name);
-    if (reached === true)
+    if (reached === true) {
       alarms.raise({
         fingerprint,
         level: "warning",
@@ -63,6 +67,8 @@ export async function tellSoftBudgets(
         text: `${subject} has reached its soft budget: ${money(Number(spend))} of ${money(Number(soft))} are spent; calls go on`,
         command: "hearth report spend",
       });
-    else alarms.clear(fingerprint);
+    } else {
+      alarms.clear(fingerprint);
+    }
   }
 }

@@ -25,7 +25,7 @@ export type Days = Pick<Period, "from" | "until">;
  * The ledger's sums for pages, as of a moment ago. Each throws a Failure when Postgres has not answered yet, StillReading when
  * it is about to.
  */
-export type SpendBook = {
+export interface SpendBook {
   readonly calls: (
     days: Days,
     today: string,
@@ -47,7 +47,7 @@ export type SpendBook = {
   readonly corrections: (
     period: Period,
   ) => Promise<Kept<readonly Correction[]>>;
-};
+}
 
 /** Calls end today: their sums grow while one looks. */
 const growing: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
@@ -70,10 +70,11 @@ export function openSpendBook(
     read: (client: Client) => Promise<T>,
   ): Promise<Kept<T>> {
     const url = databaseUrl();
-    if (url === undefined)
+    if (url === undefined) {
       throw new Failure(
         "what was spent is not known here: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
       );
+    }
     return keep(key.join(" "), limits, () =>
       inSnapshot(url, AbortSignal.timeout(READ_WITHIN_MS), read),
     );
@@ -89,10 +90,12 @@ export function openSpendBook(
   ): Promise<Kept<readonly T[]>> {
     const yesterday = addDays(today, -1);
     const parts: (readonly [Days, KeepLimits])[] = [];
-    if (from <= yesterday)
+    if (from <= yesterday) {
       parts.push([{ from, until: until < today ? until : yesterday }, settled]);
-    if (until >= today)
+    }
+    if (until >= today) {
       parts.push([{ from: from < today ? today : from, until }, limitsToday]);
+    }
     const all = await Promise.all(
       parts.map(([days, limits]) =>
         kept([what, days.from, days.until], limits, (client) =>

@@ -15,12 +15,12 @@ import {
 } from "./spend-parts.ts";
 import type { SpendReport } from "./spend-report.ts";
 
-export type SpendPage = {
+export interface SpendPage {
   readonly empty: boolean;
   readonly figures: readonly FigureView[];
   readonly charts: readonly ChartView[];
   readonly tables: readonly TableView[];
-};
+}
 
 /** What the template `spend` shows. */
 export function viewSpend(report: SpendReport): SpendPage {

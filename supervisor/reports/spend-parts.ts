@@ -13,14 +13,19 @@ import type { SpendReport } from "./spend-report.ts";
 
 // What the page of a report and the console's page of spend show alike.
 
-export type FigureView = {
+export interface FigureView {
   readonly name: string;
   readonly value: string;
   readonly note: string;
-};
+}
 
 /** Colours of series, the dearest first. */
-export const SERIES_COLOURS: readonly Colour[] = ["one", "two", "three", "four"];
+export const SERIES_COLOURS: readonly Colour[] = [
+  "one",
+  "two",
+  "three",
+  "four",
+];
 
 export function figuresOf(
   report: Pick<

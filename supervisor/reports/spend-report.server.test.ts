@@ -25,8 +25,9 @@ beforeAll(async () => {
     `INSERT INTO keys (token, key_name, key_alias) VALUES ($1, 'sk-…aaaa', 'laptop'), ($2, 'sk-…bbbb', NULL)`,
     ["a".repeat(64), "b".repeat(64)],
   );
-  for (let at = 0; at < rows.length; at += 1000)
+  for (let at = 0; at < rows.length; at += 1000) {
     await recordRows(pool, rows.slice(at, at + 1000), [], null, "UTC");
+  }
 });
 afterAll(async () => {
   await pool.end();
@@ -36,7 +37,9 @@ afterAll(async () => {
 async function report(choice: PeriodChoice): Promise<SpendReport> {
   return readSpendReport(readerUrl(database.url, "supervisor"), {
     period: choosePeriod(choice, TODAY),
-    ...{ timeZone: "UTC", today: TODAY, now: Date.parse(TODAY) + DAY_MS / 2 },
+    timeZone: "UTC",
+    today: TODAY,
+    now: Date.parse(TODAY) + DAY_MS / 2,
     signal: new AbortController().signal,
   });
 }
@@ -109,10 +112,11 @@ test("each payer's row is the sum of its own calls, and people stand there by th
     expect(share).toBeCloseTo(spend / made.totals.spend, 12);
   }
   expect(made.models).not.toEqual([]);
-  for (const { id, spend } of made.models)
+  for (const { id, spend } of made.models) {
     expect(spend).toBe(
       spendOf(calls.filter(({ model_group }) => model_group === id)),
     );
+  }
   expect(made.keys.map(({ name }) => name).toSorted()).toEqual([
     "cccccccc…",
     "laptop",
@@ -200,12 +204,13 @@ test.each<[string, PeriodChoice, string, string, string, string]>([
     const then = spendOf(callsIn(pfrom, puntil));
     expect([made.totals.spend, made.previous.spend]).toEqual([now, then]);
     expect(made.change).toBeCloseTo(now / then - 1, 9);
-    for (const { id, previous } of made.providers)
+    for (const { id, previous } of made.providers) {
       expect(previous).toBe(
         spendOf(
           callsIn(pfrom, puntil).filter(({ provider }) => provider === id),
         ),
       );
+    }
   },
 );
 
@@ -221,7 +226,9 @@ test("the forecast is what the month costs when every day that is left costs as 
     );
   const usual = days(-28, 28).reduce((sum, day) => sum + spentOn(day), 0) / 28;
   const played = days(-20, 30).map((day) => {
-    if (day < TODAY) return spentOn(day);
+    if (day < TODAY) {
+      return spentOn(day);
+    }
     return day === TODAY ? Math.max(spentOn(day), usual) : usual;
   });
   expect(forecast).toMatchObject({ until: "2026-11-30", basis: 28 });
@@ -235,10 +242,14 @@ test("the forecast is what the month costs when every day that is left costs as 
 test("budgets say how much of them is used in the window that is open", async () => {
   const { budgets } = await report({ unit: "month", complete: false });
   expect(budgets.find(({ name }) => name === "bob")).toMatchObject({
-    ...{ kind: "user", budget: 0, used: null, resetsAt: null },
+    kind: "user",
+    budget: 0,
+    used: null,
+    resetsAt: null,
   });
   expect(budgets.find(({ name }) => name === "Ada")).toMatchObject({
-    ...{ kind: "user", budget: 10 },
+    kind: "user",
+    budget: 10,
   });
 });
 
@@ -247,11 +258,16 @@ test("an empty ledger makes a report of zeros", async () => {
   try {
     const made = await readSpendReport(readerUrl(empty.url, "supervisor"), {
       period: choosePeriod({ unit: "month", complete: false }, TODAY),
-      ...{ timeZone: "UTC", today: TODAY, now: Date.parse(TODAY) },
+      timeZone: "UTC",
+      today: TODAY,
+      now: Date.parse(TODAY),
       signal: new AbortController().signal,
     });
     expect(made).toMatchObject({
-      ...{ change: null, forecast: null, users: [], corrections: [] },
+      change: null,
+      forecast: null,
+      users: [],
+      corrections: [],
       totals: { spend: 0, requests: 0 },
     });
     expect(made.series.steps).toHaveLength(21);
@@ -264,18 +280,21 @@ test("a month that follows a longer one is compared up to that one's last day at
   const period = (day: string): Period =>
     choosePeriod({ unit: "month", complete: false }, day);
   expect(period("2027-03-31").previous).toMatchObject({
-    ...{ from: "2027-02-01", until: "2027-02-28" },
+    from: "2027-02-01",
+    until: "2027-02-28",
   });
   expect(period("2027-01-05").previous).toMatchObject({
-    ...{ from: "2026-12-01", until: "2026-12-05" },
+    from: "2026-12-01",
+    until: "2026-12-05",
   });
 });
 
 test("a time that is none is refused with what to write", () => {
   const since = (text: string) => () =>
     choosePeriod({ unit: "month", complete: false, since: text }, TODAY);
-  for (const text of ["yesterday", "2026-13-01", "2027-01-01", "-3d"])
+  for (const text of ["yesterday", "2026-13-01", "2027-01-01", "-3d"]) {
     expect(since(text)).toThrow(
       `"${text}" is no time to report since: write a day such as 2026-11-01 (not after today), or 30d, 4w.`,
     );
+  }
 });

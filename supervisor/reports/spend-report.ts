@@ -18,7 +18,7 @@ import type { Period } from "./period.ts";
 import { seriesOf, type Series } from "./series.ts";
 import type { Sums } from "./sums.ts";
 
-export type SpendReport = {
+export interface SpendReport {
   readonly kind: "spend";
   /** ISO text. */
   readonly madeAt: string;
@@ -39,7 +39,7 @@ export type SpendReport = {
   readonly budgets: readonly Budget[];
   /** Spend that an admin set: it counts for one payer, and is in none of the sums above. */
   readonly corrections: readonly Correction[];
-};
+}
 
 const MOST_ROWS = 5000;
 
@@ -73,7 +73,10 @@ export async function readSpendReport(
     return {
       kind: "spend",
       madeAt: new Date(parts.now).toISOString(),
-      ...{ timeZone, period, totals, previous },
+      timeZone,
+      period,
+      totals,
+      previous,
       change: changeFrom(previous.spend, totals.spend),
       forecast: period.open
         ? forecastFrom(

@@ -1,5 +1,5 @@
 /** What the calls of some days add up to. Money is dollars. */
-export type Sums = {
+export interface Sums {
   readonly spend: number;
   /** What answers from the cache would have cost. */
   readonly saved: number;
@@ -10,7 +10,7 @@ export type Sums = {
   readonly unpriced: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-};
+}
 
 export const noSums: Sums = {
   spend: 0,

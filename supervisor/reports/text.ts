@@ -82,7 +82,9 @@ function payerLines(
   heading: string,
   payers: readonly Payer[],
 ): readonly string[] {
-  if (payers.every(({ id }) => id === "")) return [];
+  if (payers.every(({ id }) => id === "")) {
+    return [];
+  }
   const rows = payers
     .slice(0, MOST_ROWS)
     .map(({ name, spend, share, previous, requests, failed }) => [
@@ -184,7 +186,9 @@ function healthLines(report: HealthReport): readonly string[] {
 }
 
 function findingLines(findings: readonly Finding[]): readonly string[] {
-  if (findings.length === 0) return ["Nothing needs you."];
+  if (findings.length === 0) {
+    return ["Nothing needs you."];
+  }
   return [
     "",
     ...findings.flatMap(({ level, text, command }) => [
@@ -203,7 +207,9 @@ function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
-  if (rows.length === 0) return [];
+  if (rows.length === 0) {
+    return [];
+  }
   const all = head.length === 0 ? rows : [head, ...rows];
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...all.map((row) => [...(row[column] ?? "")].length)),

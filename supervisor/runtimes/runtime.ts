@@ -1,5 +1,5 @@
 /** What runs a service: how the supervisor sees and moves it, whatever it runs in. */
-export type Runtime = {
+export interface Runtime {
   /** What was seen last; at most a few seconds old. */
   readonly list: () => readonly ServiceView[];
   readonly inspect: (name: string) => ServiceView | undefined;
@@ -17,7 +17,7 @@ export type Runtime = {
     lines: number,
   ) => readonly string[] | Promise<readonly string[]>;
   readonly stats: (name: string) => ServiceStats | undefined;
-};
+}
 
 /** A runtime that also begins and ends what it runs (the embedded stack). */
 export type StartableRuntime = Runtime & {
@@ -43,7 +43,7 @@ export type ServiceState =
   | "absent"
   | "unknown";
 
-export type ServiceView = {
+export interface ServiceView {
   readonly name: string;
   readonly state: ServiceState;
   /** Milliseconds since 1970. */
@@ -61,10 +61,10 @@ export type ServiceView = {
   readonly reason: string | null;
   /** Only of a container. */
   readonly container?: ContainerFacts;
-};
+}
 
 /** What Docker says of a container. Times in milliseconds since 1970. */
-export type ContainerFacts = {
+export interface ContainerFacts {
   readonly id: string;
   readonly image: string;
   /** Docker's word: created, running, paused, restarting, removing, exited, dead. */
@@ -77,11 +77,11 @@ export type ContainerFacts = {
   /** Of the last end; null while it runs for the first time. */
   readonly exitCode: number | null;
   readonly oomKilled: boolean;
-};
+}
 
-export type ServiceStats = {
+export interface ServiceStats {
   readonly memoryBytes: number;
   /** What it may use at most; absent when nothing limits it. */
   readonly memoryLimitBytes?: number;
   readonly cpuSeconds: number;
-};
+}

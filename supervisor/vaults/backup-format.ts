@@ -69,7 +69,9 @@ export const CONFIG_FILE = "config.json.gz";
 /** Throws a Failure when the backup is not there, not as it was written, or not of this kind. */
 export function readNotesManifest(directory: string): NotesManifest {
   const parsed = manifest.safeParse(readManifest(directory));
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    return parsed.data;
+  }
   throw new Failure(
     `${directory} is no backup of the notes store: \`hearth notes backup --list\` shows those there are.`,
   );
@@ -125,12 +127,18 @@ export async function* readLeaves(
     let isHead = true;
     for await (const line of readLines(backup, name)) {
       const { id } = isHead ? noLeaf : leafOf(line);
-      if (!isHead && !older.has(id)) yield line;
+      if (!isHead && !older.has(id)) {
+        yield line;
+      }
       // Of the last file nobody asks any more.
-      if (!isHead && index < parts.length) inThis.add(id);
+      if (!isHead && index < parts.length) {
+        inThis.add(id);
+      }
       isHead = false;
     }
-    for (const id of inThis) older.add(id);
+    for (const id of inThis) {
+      older.add(id);
+    }
   }
 }
 
@@ -144,8 +152,9 @@ export function leafOf(line: string): {
   const [, id, rev] =
     /^\{"_id":("(?:[^"\\]|\\.){0,8192}"),"_rev":"([^"\\]{1,200})"/.exec(line) ??
     [];
-  if (id !== undefined && rev !== undefined)
+  if (id !== undefined && rev !== undefined) {
     return { id: JSON.parse(id) as string, rev };
+  }
   const document = parseDocument(line);
   return { id: document._id, rev: document._rev };
 }

@@ -30,8 +30,9 @@ export async function backup(
     (vault) => vault.missing.length > 0,
   );
   const fingerprint = "notes-backup-missing";
-  if (missing.length === 0) parts.alarms.clear(fingerprint);
-  else
+  if (missing.length === 0) {
+    parts.alarms.clear(fingerprint);
+  } else {
     parts.alarms.raise({
       fingerprint,
       level: "warning",
@@ -42,9 +43,11 @@ export async function backup(
         .join("\n"),
       command: "hearth notes backup --list",
     });
+  }
   const damaged = "notes-backup-damaged";
-  if (taken.damaged.length === 0) parts.alarms.clear(damaged);
-  else
+  if (taken.damaged.length === 0) {
+    parts.alarms.clear(damaged);
+  } else {
     parts.alarms.raise({
       fingerprint: damaged,
       level: "warning",
@@ -53,6 +56,7 @@ export async function backup(
       output: taken.damaged.join("\n"),
       command: "hearth notes backup --list",
     });
+  }
   const { notes_backup, time_zone } = parts.config.jobs;
   const removed =
     early + removeOld(parts.backups, notes_backup.keep, time_zone);
@@ -75,10 +79,11 @@ export async function drill(
   context: JobContext,
 ): Promise<JobOutcome> {
   const [latest] = listBackups(parts.backups);
-  if (latest === undefined)
+  if (latest === undefined) {
     throw new Failure(
       "there is no backup of the notes to try: `hearth notes backup` takes one.",
     );
+  }
   const drilled = await drillRestore({
     couch: parts.couch,
     backup: join(parts.backups, latest),

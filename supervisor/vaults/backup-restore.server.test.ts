@@ -48,7 +48,7 @@ async function fill(couch: Couch): Promise<void> {
   await writeNotes(couch, VAULT, 300);
   const edited = await database.document("note 1.md");
   await database.put("note 1.md", { ...edited, mtime: 2 });
-  for (const rev of ["2-aa", "2-bb"])
+  for (const rev of ["2-aa", "2-bb"]) {
     await database.write(
       [
         {
@@ -64,6 +64,7 @@ async function fill(couch: Couch): Promise<void> {
       ],
       { asTheyAre: true },
     );
+  }
   await database.write([
     {
       _id: "conflicted.md",
@@ -191,7 +192,11 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const [entry] = manifest.vaults;
     await expect(
       restoreVault({
-        ...{ ...stand, ...quiet, backup: path, entry: entry!, target },
+        ...stand,
+        ...quiet,
+        backup: path,
+        entry: entry!,
+        target,
       }),
     ).rejects.toThrow("a restore never overwrites");
     expect(await allLeaves(database)).toEqual(before);
@@ -207,7 +212,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const dropped: string[] = [];
     let looks = Promise.resolve();
     await restore(stand, path, {
-      ...{ vault: VAULT, as: "vault-under-way" },
+      vault: VAULT,
+      as: "vault-under-way",
       progress: () => {
         looks = looks.then(async () => {
           dropped.push(...(await dropUnfinished(stand.couch, stand.busy)));
@@ -223,7 +229,11 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("the drill restores, compares, and leaves nothing behind", async () => {
     const { path } = await backup(stand);
     const [drilled] = await drillRestore({ ...stand, ...quiet, backup: path });
-    expect(drilled).toMatchObject({ vault: VAULT, documents: 604, leaves: 605 });
+    expect(drilled).toMatchObject({
+      vault: VAULT,
+      documents: 604,
+      leaves: 605,
+    });
     expect(drilled?.compared).toBeGreaterThan(40);
     expect(await stand.couch.ask("GET", "/_all_dbs")).not.toContainEqual(
       expect.stringContaining("drill"),
@@ -262,8 +272,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
     let written = 0;
     const { path } = await backup(stand, {
       progress: () => {
-        if (written < 3)
+        if (written < 3) {
           void database.write(noteDocuments(`late ${written}.md`, "late", 1));
+        }
         written += 1;
       },
     });
@@ -278,7 +289,10 @@ describe("a supervisor that is killed", () => {
   let stand: NotesStand;
   beforeAll(async () => {
     stand = await openNotesStand(embedded);
-    await stand.provisioning.add({ vault: VAULT, choices: vaultChoices.parse({}) });
+    await stand.provisioning.add({
+      vault: VAULT,
+      choices: vaultChoices.parse({}),
+    });
     await fill(stand.couch);
   });
   afterAll(() => stand.close());

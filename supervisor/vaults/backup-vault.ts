@@ -24,7 +24,7 @@ const PAGE_ROWS = 500;
 const ANSWER_BYTES = 4_000_000;
 const MOST_AT_ONCE = 200;
 
-export type VaultAsk = {
+export interface VaultAsk {
   readonly database: Database;
   readonly info: DatabaseInfo;
   /** `backups/notes` */
@@ -36,7 +36,7 @@ export type VaultAsk = {
   readonly signal: AbortSignal;
   readonly onDamage: (path: string) => void;
   readonly progress: (done: number) => void;
-};
+}
 
 /** The earlier backup has documents that the database has lost without a trace: it is no base for the new one. */
 class EarlierBackupUnusable extends Error {}
@@ -54,7 +54,9 @@ export async function backUpVault(ask: VaultAsk): Promise<{
   try {
     return await writeVault(ask, earlier);
   } catch (error) {
-    if (!(error instanceof EarlierBackupUnusable)) throw error;
+    if (!(error instanceof EarlierBackupUnusable)) {
+      throw error;
+    }
     rmSync(join(ask.making, `${ask.prefix}.jsonl.gz`), { force: true });
     return writeVault(ask, undefined);
   }
@@ -80,8 +82,11 @@ async function writeVault(
       .map((part) => linkPart(earlier, part, prefix, making)) ?? [];
   return {
     entry: {
-      ...{ name: database.name, file: own.name, size: written.bytes },
-      ...{ instance: info.instance_start_time, ...count.result() },
+      name: database.name,
+      file: own.name,
+      size: written.bytes,
+      instance: info.instance_start_time,
+      ...count.result(),
       parts: linked.map(({ part }) => part),
     },
     files: [own, ...linked.map(({ file }) => file)],
@@ -110,23 +115,34 @@ async function* vaultLines(
     // What changes meanwhile comes again, later in the feed; then it is not known any more.
     earlier?.documents.delete(id);
     const same = !changed.has(id) && known?.leaves === leavesKey(revisions);
-    if (same) live += known.bytes;
-    else changed.add(id);
+    if (same) {
+      live += known.bytes;
+    } else {
+      changed.add(id);
+    }
     return same;
   };
   for await (const line of changedLines(ask, count, isUnchanged)) {
     written.bytes += line.length;
     yield line;
   }
-  if (earlier === undefined) return;
-  if (earlier.documents.size > 0) throw new EarlierBackupUnusable();
+  if (earlier === undefined) {
+    return;
+  }
+  if (earlier.documents.size > 0) {
+    throw new EarlierBackupUnusable();
+  }
   const { parts, backup } = earlier;
   written.takenIn = partsToTakeIn(parts, written.bytes, live);
   const [newest, ...older] = parts.slice(0, written.takenIn);
-  if (newest === undefined) return;
+  if (newest === undefined) {
+    return;
+  }
   const takenIn = { file: newest.file, parts: older };
   for await (const line of readLeaves(backup, takenIn)) {
-    if (changed.has(leafOf(line).id)) continue;
+    if (changed.has(leafOf(line).id)) {
+      continue;
+    }
     written.bytes += line.length + 1;
     yield `${line}\n`;
   }
@@ -158,9 +174,11 @@ async function* changedLines(
     for (let at = 0; at < wanted.length;) {
       const part = wanted.slice(at, at + atOnce);
       const documents = await database.revisions(part, { signal });
-      for (const { id, rev } of part)
-        if (!documents.some((each) => each._id === id && each._rev === rev))
+      for (const { id, rev } of part) {
+        if (!documents.some((each) => each._id === id && each._rev === rev)) {
           count.without(id);
+        }
+      }
       let bytes = 0;
       for (const document of documents) {
         const line = JSON.stringify(document);
@@ -173,12 +191,16 @@ async function* changedLines(
     seen += page.results.length;
     progress(rows === 0 ? 1 : Math.min(1, seen / rows));
     since = page.last_seq;
-    if (page.results.length < PAGE_ROWS) return;
+    if (page.results.length < PAGE_ROWS) {
+      return;
+    }
   }
 }
 
 function nextAmount(amount: number, bytes: number): number {
-  if (bytes > ANSWER_BYTES) return Math.max(1, Math.floor(amount / 2));
+  if (bytes > ANSWER_BYTES) {
+    return Math.max(1, Math.floor(amount / 2));
+  }
   return bytes < ANSWER_BYTES / 4 ? Math.min(MOST_AT_ONCE, amount * 2) : amount;
 }
 
@@ -186,8 +208,9 @@ async function localDocuments(
   database: Database,
 ): Promise<{ _id: string; [member: string]: unknown }[]> {
   const found: (CouchDocument | undefined)[] = [];
-  for (const id of [SEED_ID, MILESTONE_ID])
+  for (const id of [SEED_ID, MILESTONE_ID]) {
     found.push(await database.document(id));
+  }
   return found
     .filter((document) => document !== undefined)
     .map(({ _rev: _revision, ...document }) => ({ ...document }));

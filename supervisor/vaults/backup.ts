@@ -25,7 +25,7 @@ import {
 } from "./database.ts";
 import { openUsers } from "./users.ts";
 
-export type BackupAsk = {
+export interface BackupAsk {
   readonly couch: Couch;
   /** `backups/notes`: each backup is a directory in it. */
   readonly directory: string;
@@ -33,16 +33,16 @@ export type BackupAsk = {
   readonly signal: AbortSignal;
   /** A sentence, and the part done from 0 to 1. */
   readonly progress: (text: string, done?: number) => void;
-};
+}
 
-export type TakenBackup = {
+export interface TakenBackup {
   readonly name: string;
   readonly path: string;
   readonly bytes: number;
   readonly manifest: NotesManifest;
   /** Files of the backup before that are not as they were written; this one holds what they held. */
   readonly damaged: readonly string[];
-};
+}
 
 /** Copies every leaf of every vault with its history, the two documents that replication leaves out, rules, users and settings. */
 export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
@@ -72,7 +72,10 @@ export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
     for (const [index, { database, info }] of vaults.entries()) {
       const { active } = info.sizes;
       const backedUp = await backUpVault({
-        ...{ database, info, directory, signal },
+        database,
+        info,
+        directory,
+        signal,
         making: making.directory,
         prefix: `vault-${index + 1}`,
         onDamage: (path) => damaged.push(path),
@@ -121,7 +124,9 @@ export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
 /** A backup's name has seconds; two within one get two names. */
 function freeMoment(directory: string, at: number): number {
   let moment = at;
-  while (existsSync(join(directory, backupName(moment)))) moment += 1000;
+  while (existsSync(join(directory, backupName(moment)))) {
+    moment += 1000;
+  }
   return moment;
 }
 
@@ -134,7 +139,9 @@ async function infos(
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
     const info = await database.info();
-    if (info !== undefined) found.push({ database, info });
+    if (info !== undefined) {
+      found.push({ database, info });
+    }
   }
   return found;
 }

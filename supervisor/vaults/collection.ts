@@ -9,7 +9,10 @@ import { readMilestone } from "./roster.ts";
 
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
 const collected = z.looseObject({
-  ...{ unused: part, old: part, due: part, freed: part },
+  unused: part,
+  old: part,
+  due: part,
+  freed: part,
 });
 const localRows = z.looseObject({
   rows: z.array(z.looseObject({ id: z.string(), doc: z.unknown() })),
@@ -21,13 +24,13 @@ const pullCheckpoint = z.looseObject({
 });
 
 /** The chunks of a vault that no version in the store names; see `findUnused`. */
-export type UnusedChunks = {
+export interface UnusedChunks {
   readonly notesSeq: number;
   readonly unused: readonly string[];
-};
+}
 
 /** A device, or what a device keeps on the server about how far it has read. */
-export type Reader = {
+export interface Reader {
   readonly id: string;
   readonly kind: "device" | "checkpoint";
   readonly name: string;
@@ -35,7 +38,7 @@ export type Reader = {
   readonly readUpTo: number;
   /** Milliseconds since 1970; null where that is not known. */
   readonly lastSeen: number | null;
-};
+}
 
 export type Collection = Readonly<z.output<typeof collected>> & {
   /** Who has to read further before everything that is old enough can go; the furthest behind first. */
@@ -67,9 +70,13 @@ export async function findUnused(
     for (const row of page.rows) {
       // Both lists count: what is inside an encryption does not replace what stands outside.
       const inside = await cipher.read(row);
-      for (const children of [row["children"], inside?.children])
-        if (Array.isArray(children))
-          for (const id of children as readonly string[]) unused.delete(id);
+      for (const children of [row["children"], inside?.children]) {
+        if (Array.isArray(children)) {
+          for (const id of children as readonly string[]) {
+            unused.delete(id);
+          }
+        }
+      }
     }
   }
   return { notesSeq: notesSeq ?? 0, unused: [...unused] };
@@ -92,7 +99,8 @@ export async function readReaders(
   );
   const devices = [...new Set([...accepted, ...Object.keys(nodes)])].map(
     (id): Reader => ({
-      ...{ id, kind: "device" },
+      id,
+      kind: "device",
       name: nodes[id]?.device_name || nodes[id]?.vault_name || id,
       readUpTo: sequenceNumber(nodes[id]?.progress ?? "0"),
       lastSeen: nodes[id]?.last_connected ?? null,
@@ -100,11 +108,16 @@ export async function readReaders(
   );
   const checkpoints = rows.flatMap(({ id, doc }): readonly Reader[] => {
     const { success, data } = pullCheckpoint.safeParse(doc);
-    if (!success) return [];
+    if (!success) {
+      return [];
+    }
     const name = id.slice(CHECKPOINT_PREFIX.length);
     return [
       {
-        ...{ id: name, name, kind: "checkpoint", lastSeen: null },
+        id: name,
+        name,
+        kind: "checkpoint",
+        lastSeen: null,
         readUpTo: sequenceNumber(data.last_seq),
       },
     ];
@@ -126,7 +139,9 @@ export async function collectChunks(
     .ask("POST", `/${encodeURIComponent(vault)}/_collect`, {
       timeoutMs: LONG_ANSWER_MS,
       body: {
-        ...{ notesSeq, unused, free },
+        notesSeq,
+        unused,
+        free,
         before: now - UNUSED_FOR_DAYS * DAY_MS,
         readUpTo: Math.min(
           ...readers.map(({ readUpTo }) => readUpTo),
@@ -157,15 +172,17 @@ export async function forgetReader(
   const found = (await readReaders(couch, vault)).find(
     (reader) => reader.id === id,
   );
-  if (found === undefined)
+  if (found === undefined) {
     throw new Failure(
       `vault ${vault} knows no device or checkpoint "${id}": \`hearth notes collect ${vault}\` lists those it waits for.`,
     );
+  }
   const database = openDatabase(couch, vault);
   if (found.kind === "checkpoint") {
     const document = await database.document(CHECKPOINT_PREFIX + id);
     await database.put(CHECKPOINT_PREFIX + id, {
-      ...{ _rev: document?._rev, _deleted: true },
+      _rev: document?._rev,
+      _deleted: true,
     });
     return;
   }

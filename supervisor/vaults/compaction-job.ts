@@ -61,8 +61,9 @@ export async function compact(
 
 function describeCompaction(compaction: Compaction): string {
   const { vault } = compaction;
-  if (compaction.status === "skipped")
+  if (compaction.status === "skipped") {
     return `Vault ${vault} (${inMegabytes(compaction.fileBytes)}) was left as it is: ${compaction.why}.`;
+  }
   const { beforeBytes, afterBytes, activeBytes } = compaction;
   const still =
     activeBytes > LARGE_BYTES

@@ -81,12 +81,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("more open conflicts than are allowed hold it back, unless it is forced", async () => {
     const database = openDatabase(stand.couch, vault);
-    for (const id of ["one", "two"])
-      for (const rev of ["1-aa", "1-bb"])
+    for (const id of ["one", "two"]) {
+      for (const rev of ["1-aa", "1-bb"]) {
         await database.write(
           [{ _id: id, _rev: `${rev}${"0".repeat(30)}`, rev }],
           { asTheyAre: true },
         );
+      }
+    }
     expect(await compact()).toMatchObject({
       status: "skipped",
       why: expect.stringContaining("more than 1 open conflicts") as string,
@@ -115,7 +117,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
       status: "skipped",
     });
     const done = await compact({ ...allowed, asked: true });
-    if (done.status === "skipped") throw new Error(done.why);
+    if (done.status === "skipped") {
+      throw new Error(done.why);
+    }
     expect(done.beforeBytes - done.afterBytes).toBeGreaterThan(4 * MEGABYTE);
     stand.pass(25 * 3_600_000);
     await supersede();

@@ -6,7 +6,7 @@ import type { Database } from "./database.ts";
 import type { NotesState } from "./notes-state.ts";
 import { NoSuchVault } from "./vault-names.ts";
 
-export type CompactionLimits = {
+export interface CompactionLimits {
   /** Less to be had is not worth the work: bytes, and percent of the file. */
   readonly leastBytes: number;
   readonly leastPercent: number;
@@ -14,7 +14,7 @@ export type CompactionLimits = {
   readonly mostConflicts: number;
   /** Milliseconds between two compactions of a vault. */
   readonly restFor: number;
-};
+}
 
 export type Compaction =
   | {
@@ -32,7 +32,7 @@ export type Compaction =
       readonly activeBytes: number;
     };
 
-export type CompactionAsk = {
+export interface CompactionAsk {
   readonly database: Database;
   readonly state: NotesState;
   readonly limits: CompactionLimits;
@@ -44,7 +44,7 @@ export type CompactionAsk = {
   readonly force: boolean;
   readonly now: () => number;
   readonly signal: AbortSignal;
-};
+}
 
 /** From here on a database is large. */
 export const LARGE_BYTES = 1_000_000_000;
@@ -56,12 +56,14 @@ export async function compactVault(ask: CompactionAsk): Promise<Compaction> {
   const { database, state, signal } = ask;
   const vault = database.name;
   const info = await database.info({ signal });
-  if (info === undefined) throw new NoSuchVault(vault);
+  if (info === undefined) {
+    throw new NoSuchVault(vault);
+  }
   const { file, active } = info.sizes;
   const why = info.compact_running
     ? "it is being compacted already"
     : await gateThatHolds(ask, file, active);
-  if (why !== undefined)
+  if (why !== undefined) {
     return {
       vault,
       status: "skipped",
@@ -69,6 +71,7 @@ export async function compactVault(ask: CompactionAsk): Promise<Compaction> {
       fileBytes: file,
       activeBytes: active,
     };
+  }
   await database.compact();
   state.change(vault, { compactedAt: ask.now() });
   const after = await untilDone(database, signal);
@@ -102,20 +105,24 @@ async function gateThatHolds(
     !asked &&
     compactedAt !== null &&
     isWithin(compactedAt, limits.restFor, now())
-  )
+  ) {
     return `it was compacted at ${new Date(compactedAt).toISOString()}`;
-  if (!asked && reclaimable < least)
+  }
+  if (!asked && reclaimable < least) {
     return active > LARGE_BYTES
       ? `its notes themselves take ${inMegabytes(active)}, which compaction cannot shrink: split the vault, leave large files out (exclude patterns), or let a device rebuild it`
       : `only ${inMegabytes(reclaimable)} could be had back`;
+  }
   const free = freeBytes();
   // Only Hearth's own store says what takes up the space; it compacts in place, in room that it reserves.
-  if (space === null && free < active)
+  if (space === null && free < active) {
     return `it needs ${inMegabytes(active)} of free disk for the time it runs, and ${inMegabytes(free)} are left: free some`;
+  }
   const most = limits.mostConflicts;
   const conflicts = await countConflicts(database, most + 1, signal);
-  if (!force && conflicts > most)
+  if (!force && conflicts > most) {
     return `it has more than ${most} open conflicts, which could then no longer be merged by themselves: resolve them first (\`hearth notes conflicts ${database.name}\`)`;
+  }
   return undefined;
 }
 
@@ -125,11 +132,14 @@ async function untilDone(
 ): Promise<{ readonly file: number; readonly active: number }> {
   for (;;) {
     const info = await database.info({ signal });
-    if (info === undefined)
+    if (info === undefined) {
       throw new Failure(
         `vault ${database.name} was removed while it was compacted.`,
       );
-    if (!info.compact_running) return info.sizes;
+    }
+    if (!info.compact_running) {
+      return info.sizes;
+    }
     await wait(LOOK_EVERY_MS, undefined, { signal });
   }
 }

@@ -52,13 +52,22 @@ async function textOf(
   version: CouchDocument,
 ): Promise<NoteText> {
   const parsed = metadata.safeParse(version);
-  if (!parsed.success || parsed.data.path === "") return { kind: "binary" };
+  if (!parsed.success || parsed.data.path === "") {
+    return { kind: "binary" };
+  }
   const { path, type, size, children, eden, deleted } = parsed.data;
-  if (isEncryptedPath(path)) return { kind: "encrypted" };
-  if (deleted) return { kind: "deleted" };
-  if (type !== "plain") return { kind: "binary" };
-  if (size > LONGEST_TEXT || children.length > MOST_CHUNKS)
+  if (isEncryptedPath(path)) {
+    return { kind: "encrypted" };
+  }
+  if (deleted) {
+    return { kind: "deleted" };
+  }
+  if (type !== "plain") {
+    return { kind: "binary" };
+  }
+  if (size > LONGEST_TEXT || children.length > MOST_CHUNKS) {
     return { kind: "large" };
+  }
   const wanted = [...new Set(children)].filter((id) => !(id in eden));
   const found =
     wanted.length === 0
@@ -69,11 +78,19 @@ async function textOf(
   );
   for (const document of found) {
     const read = chunk.safeParse(document);
-    if (!read.success) continue;
-    if (read.data.e_) return { kind: "encrypted" };
+    if (!read.success) {
+      continue;
+    }
+    if (read.data.e_) {
+      return { kind: "encrypted" };
+    }
     texts.set(read.data._id, read.data.data);
   }
-  if (children.some((id) => !texts.has(id))) return { kind: "incomplete" };
+  if (children.some((id) => !texts.has(id))) {
+    return { kind: "incomplete" };
+  }
   const text = children.map((id) => texts.get(id)).join("");
-  return text.length > LONGEST_TEXT ? { kind: "large" } : { kind: "text", text };
+  return text.length > LONGEST_TEXT
+    ? { kind: "large" }
+    : { kind: "text", text };
 }

@@ -40,9 +40,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await right.sync(server);
     await left.write("note.md", "left");
     await right.write("note.md", "right");
-    for (const device of [left, right, left]) await device.sync(server);
+    for (const device of [left, right, left]) {
+      await device.sync(server);
+    }
     const files = async () => {
-      for (const device of [left, right]) await device.sync(server);
+      for (const device of [left, right]) {
+        await device.sync(server);
+      }
       return Promise.all([left, right].map((device) => device.files(server)));
     };
     return { database: openDatabase(stand.couch, vault), files };
@@ -164,7 +168,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await expect(resolveConflict(database, "calm.md", "newer")).rejects.toThrow(
       "has no open conflict",
     );
-    for (const rev of ["1-aa", "1-bb"])
+    for (const rev of ["1-aa", "1-bb"]) {
       await database.write(
         [
           {
@@ -177,6 +181,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         ],
         { asTheyAre: true },
       );
+    }
     await expect(
       resolveConflict(database, "f:secret", "newer"),
     ).rejects.toThrow("inside the encryption");
@@ -191,7 +196,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("what a device keeps under its own name is reported with the device", async () => {
     const database = openDatabase(stand.couch, "vault-refusals");
-    for (const rev of ["1-aa", "1-bb"])
+    for (const rev of ["1-aa", "1-bb"]) {
       await database.write(
         [
           {
@@ -204,6 +209,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         ],
         { asTheyAre: true },
       );
+    }
     const { conflicts } = await report(database);
     expect(conflicts.map(({ device }) => device)).toContain("laptop");
     await expect(

@@ -4,7 +4,7 @@ import { isEncryptedPath } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 
 /** One revision of a conflicted note, as far as it can be read without the vault's passphrase. */
-export type ConflictVersion = {
+export interface ConflictVersion {
   readonly rev: string;
   /** The one that devices show. */
   readonly wins: boolean;
@@ -12,9 +12,9 @@ export type ConflictVersion = {
   readonly mtime: number | null;
   readonly bytes: number | null;
   readonly deleted: boolean;
-};
+}
 
-export type Conflict = {
+export interface Conflict {
   readonly document: string;
   /** Null when it is encrypted. */
   readonly path: string | null;
@@ -23,14 +23,14 @@ export type Conflict = {
   /** When the supervisor saw it first, milliseconds since 1970. */
   readonly firstSeen: number;
   readonly versions: readonly ConflictVersion[];
-};
+}
 
-export type ConflictReport = {
+export interface ConflictReport {
   readonly vault: string;
   readonly conflicts: readonly Conflict[];
   /** There are more than the report holds. */
   readonly more: boolean;
-};
+}
 
 /** The open conflicts of a vault, at most `limit`. What was seen for the first time is remembered. */
 export async function findConflicts(
@@ -101,7 +101,9 @@ async function leavesOf(
   documents: readonly CouchDocument[],
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, readonly CouchDocument[]>> {
-  if (documents.length === 0) return new Map();
+  if (documents.length === 0) {
+    return new Map();
+  }
   const leaves = await database.revisions(
     documents.flatMap(({ _id: id, _rev, _conflicts = [] }) =>
       [_rev, ..._conflicts].map((rev) => ({ id, rev })),
@@ -128,11 +130,11 @@ function versionOf(leaf: CouchDocument, wins: boolean): ConflictVersion {
 /** Which version stays: the one written last, or the one that is named. */
 export type Resolution = "newer" | { readonly rev: string };
 
-export type Resolved = {
+export interface Resolved {
   readonly document: string;
   readonly kept: string;
   readonly removed: readonly string[];
-};
+}
 
 /**
  * Ends one conflict: every other version becomes a deleted leaf. `document` is an id or a readable path. Throws a Failure
@@ -147,10 +149,11 @@ export async function resolveConflict(
   const leaves = (await database.leaves(id)).filter(
     (leaf) => leaf._deleted !== true,
   );
-  if (leaves.length < 2)
+  if (leaves.length < 2) {
     throw new Failure(
       `"${document}" of vault ${database.name} has no open conflict: \`hearth notes conflicts ${database.name}\` lists those there are.`,
     );
+  }
   const kept =
     resolution === "newer"
       ? newest(leaves, document)
@@ -166,13 +169,17 @@ async function idOf(database: Database, document: string): Promise<string> {
   const named =
     (await database.document(document)) ??
     (await database.document(document.toLowerCase()));
-  if (named !== undefined) return named._id;
+  if (named !== undefined) {
+    return named._id;
+  }
   const [found] = await database.find({
     selector: { path: document },
     fields: ["_id", "_rev"],
     limit: 1,
   });
-  if (found !== undefined) return found._id;
+  if (found !== undefined) {
+    return found._id;
+  }
   throw new Failure(
     `vault ${database.name} has no document "${document}": \`hearth notes conflicts ${database.name}\` lists the conflicted ones.`,
   );
@@ -180,16 +187,18 @@ async function idOf(database: Database, document: string): Promise<string> {
 
 function newest(leaves: readonly CouchDocument[], document: string): string {
   const times = leaves.map((leaf) => versionOf(leaf, false).mtime);
-  if (times.some((time) => time === null))
+  if (times.some((time) => time === null)) {
     throw new Failure(
       `the times of "${document}" are inside the encryption, so only a device can tell which version is newer: choose one with --rev ${leaves[0]?._rev ?? ""}, or merge it on a device.`,
     );
+  }
   const latest = Math.max(...times.map(Number));
   const candidates = leaves.filter((_leaf, index) => times[index] === latest);
-  if (candidates.length > 1)
+  if (candidates.length > 1) {
     throw new Failure(
       `${candidates.length} versions of "${document}" were written at the same time: choose one with --rev ${candidates[0]?._rev ?? ""}.`,
     );
+  }
   return candidates[0]?._rev ?? "";
 }
 
@@ -199,8 +208,9 @@ function named(
   document: string,
 ): string {
   const matching = leaves.filter((leaf) => leaf._rev.startsWith(rev));
-  if (matching.length === 1 && matching[0] !== undefined)
+  if (matching.length === 1 && matching[0] !== undefined) {
     return matching[0]._rev;
+  }
   throw new Failure(
     `"${document}" has ${matching.length === 0 ? "no" : "more than one"} version ${rev}; there are ${leaves.map((leaf) => leaf._rev).join(", ")}.`,
   );

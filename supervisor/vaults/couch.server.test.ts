@@ -35,11 +35,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
       Promise.allSettled(
         Array.from({ length: 20 }, () => couch.ask("GET", "/_all_dbs")),
       );
-    for (const result of await many())
+    for (const result of await many()) {
       expect(result).toMatchObject({
         status: "rejected",
         reason: { message: expect.stringContaining("password") as string },
       });
+    }
     // For the next ten minutes it is tried once more, and not again.
     for (let minute = 0; minute < 10; minute += 1) {
       await many();
@@ -101,11 +102,14 @@ describe("a store that does not answer", () => {
   let url: string;
   beforeAll(async () => {
     silent = createServer((request, response) => {
-      if (request.url === "/_session") response.end("{}");
-      else if (request.url === "/broken") {
+      if (request.url === "/_session") {
+        response.end("{}");
+      } else if (request.url === "/broken") {
         response.writeHead(200, { "content-length": 1000 }).write("{");
         setTimeout(() => response.destroy(), 20);
-      } else if (request.url === "/page") response.end("<html>");
+      } else if (request.url === "/page") {
+        response.end("<html>");
+      }
     }).listen(0, "127.0.0.1");
     await once(silent, "listening");
     url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;

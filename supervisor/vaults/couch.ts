@@ -3,16 +3,16 @@ import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
 export type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
 
-export type CouchAsk = {
+export interface CouchAsk {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
   /** The longest wait for the whole answer; 30 s unless told. */
   readonly timeoutMs?: number;
-};
+}
 
 /** A CouchDB or the embedded notes store, asked as its admin. */
-export type Couch = {
+export interface Couch {
   /** Without credentials and without a trailing slash. */
   readonly url: string;
   readonly admin: string;
@@ -24,16 +24,16 @@ export type Couch = {
   ) => Promise<unknown>;
   /** As `ask` with GET, but undefined for 404. */
   readonly look: (path: string, options?: CouchAsk) => Promise<unknown>;
-};
+}
 
-export type CouchOptions = {
+export interface CouchOptions {
   readonly url: string;
   readonly admin?: string;
   /** Read before every request, so that a rotated password counts at once; undefined while there is none. */
   readonly password: () => string | undefined;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-};
+}
 
 /** The store said no. */
 export class CouchRefusal extends Failure {
@@ -75,7 +75,9 @@ export function openCouch(options: CouchOptions): Couch {
       rest,
       body,
     );
-    if (isRefusedPassword(answer)) throw gate.refused(password, answer);
+    if (isRefusedPassword(answer)) {
+      throw gate.refused(password, answer);
+    }
     return parsed(answer, `${method} ${path.split("?")[0]}`);
   };
   return {
@@ -86,8 +88,9 @@ export function openCouch(options: CouchOptions): Couch {
       try {
         return await ask("GET", path, more);
       } catch (error) {
-        if (error instanceof CouchRefusal && error.status === 404)
+        if (error instanceof CouchRefusal && error.status === 404) {
           return undefined;
+        }
         throw error;
       }
     },
@@ -108,9 +111,14 @@ export function impatient(couch: Couch, ms: number): Couch {
 }
 
 const waitAfter = (refusals: number): number =>
-  WAITS_AFTER_REFUSAL_MS[Math.min(refusals, WAITS_AFTER_REFUSAL_MS.length) - 1] ?? 0;
+  WAITS_AFTER_REFUSAL_MS[
+    Math.min(refusals, WAITS_AFTER_REFUSAL_MS.length) - 1
+  ] ?? 0;
 
-type RawAnswer = { readonly status: number; readonly text: string };
+interface RawAnswer {
+  readonly status: number;
+  readonly text: string;
+}
 
 /** Lets a password through once one single request has shown that it is right, and holds it back while it was refused. */
 function passwordGate(
@@ -131,15 +139,18 @@ function passwordGate(
   }
 
   function refused(password: string, answer: RawAnswer): Failure {
-    if (answer.status === 403) return lockedOut(password);
+    if (answer.status === 403) {
+      return lockedOut(password);
+    }
     const again = refusal?.password === password;
     // Several requests under way at once are one refusal.
-    if (!again || now() - refusal!.at >= WAITS_AFTER_REFUSAL_MS[0])
+    if (!again || now() - refusal!.at >= WAITS_AFTER_REFUSAL_MS[0]) {
       refusal = {
         password,
         at: now(),
         times: again ? refusal!.times + 1 : 1,
       };
+    }
     proven = undefined;
     return new Failure(
       `the notes store at ${url} refuses the admin's password: put the right one into NOTES_ADMIN_PASSWORD (or its file); until then it is asked no more, so that nobody is locked out.`,
@@ -147,7 +158,9 @@ function passwordGate(
   }
 
   function mayTry(password: string): boolean {
-    if (refusal?.password !== password) return true;
+    if (refusal?.password !== password) {
+      return true;
+    }
     return now() - refusal.at >= waitAfter(refusal.times);
   }
 
@@ -156,7 +169,9 @@ function passwordGate(
     trial: (password: string) => Promise<RawAnswer>,
   ): Promise<void> {
     const answer = await trial(password);
-    if (isRefusedPassword(answer)) throw refused(password, answer);
+    if (isRefusedPassword(answer)) {
+      throw refused(password, answer);
+    }
     refusal = undefined;
   }
 
@@ -166,19 +181,23 @@ function passwordGate(
       trial: (password: string) => Promise<RawAnswer>,
     ): Promise<string> => {
       const password = read();
-      if (password === undefined)
+      if (password === undefined) {
         throw new Failure(
           "the notes store's admin password is not known: set NOTES_ADMIN_PASSWORD or NOTES_ADMIN_PASSWORD_FILE.",
         );
+      }
       if (proven?.password !== password) {
-        if (!mayTry(password))
+        if (!mayTry(password)) {
           throw new Failure(
             `the notes store at ${url} has refused this admin password before: it is not tried again until ${new Date(refusal!.at + waitAfter(refusal!.times)).toISOString()}, or until NOTES_ADMIN_PASSWORD (or its file) changes.`,
           );
+        }
         const by = prove(password, trial);
         proven = { password, by };
         by.catch(() => {
-          if (proven?.by === by) proven = undefined;
+          if (proven?.by === by) {
+            proven = undefined;
+          }
         });
       }
       await proven.by;
@@ -224,7 +243,9 @@ async function send(
     });
     return { status: answer.status, text: answer.body };
   } catch (error) {
-    if (signal?.aborted === true) throw signal.reason;
+    if (signal?.aborted === true) {
+      throw signal.reason;
+    }
     throw noAnswer(url, deadline.aborted ? timeoutMs : undefined, error);
   }
 }
@@ -268,7 +289,9 @@ function parsed({ status, text }: RawAnswer, what: string): unknown {
       what,
     );
   }
-  if (status < 400) return body;
+  if (status < 400) {
+    return body;
+  }
   const { error, reason } = (body ?? {}) as {
     error?: unknown;
     reason?: unknown;

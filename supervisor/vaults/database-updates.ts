@@ -18,11 +18,11 @@ const RETRY_AFTER_MS = 30_000;
 const EMBEDDED_VENDOR = "Hearth notes";
 const welcome = z.looseObject({ vendor: z.looseObject({ name: z.string() }) });
 
-export type DatabaseEvents = {
+export interface DatabaseEvents {
   readonly created: (database: string) => Promise<void>;
   /** Learns of every change of the embedded store; CouchDB's feed leaves out local documents. */
   readonly quiet: Pick<QuietVaults, "changed" | "connected" | "lost">;
-};
+}
 
 /** Reports which databases are created and changed, until `stop` is aborted. Never rejects; a store that does not answer is asked again. */
 export async function followDatabases(
@@ -35,7 +35,9 @@ export async function followDatabases(
   while (!stop.aborted) {
     try {
       const query = new URLSearchParams({
-        ...{ feed: "longpoll", since, timeout: String(LONGPOLL_MS) },
+        feed: "longpoll",
+        since,
+        timeout: String(LONGPOLL_MS),
       });
       const page = asExpected(
         updates,
@@ -45,11 +47,18 @@ export async function followDatabases(
         }),
       );
       since = page.last_seq;
-      for (const { db_name: database } of page.results) quiet.changed(database);
-      if (!isConnected && (await isEmbedded(couch))) quiet.connected();
+      for (const { db_name: database } of page.results) {
+        quiet.changed(database);
+      }
+      if (!isConnected && (await isEmbedded(couch))) {
+        quiet.connected();
+      }
       isConnected = true;
-      for (const { db_name: database, type } of page.results)
-        if (type === "created") await created(database);
+      for (const { db_name: database, type } of page.results) {
+        if (type === "created") {
+          await created(database);
+        }
+      }
     } catch {
       isConnected = false;
       quiet.lost();

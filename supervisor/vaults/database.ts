@@ -3,7 +3,7 @@ import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch, type CouchAsk } from "./couch.ts";
 
 /** A document as the store gives it, with its revision members. */
-export type CouchDocument = {
+export interface CouchDocument {
   readonly _id: string;
   readonly _rev: string;
   readonly _deleted?: boolean;
@@ -13,16 +13,16 @@ export type CouchDocument = {
     readonly ids: readonly string[];
   };
   readonly [member: string]: unknown;
-};
+}
 
-export type Security = {
+export interface Security {
   readonly admins: Members;
   readonly members: Members;
-};
-type Members = {
+}
+interface Members {
   readonly names: readonly string[];
   readonly roles: readonly string[];
-};
+}
 
 const info = z.looseObject({
   update_seq: z.union([z.string(), z.number()]).transform(String),
@@ -101,7 +101,7 @@ export type ChangesAsk = CouchAsk & {
 };
 
 /** One database of the store; every call throws as `Couch.ask` does. */
-export type Database = {
+export interface Database {
   readonly name: string;
   /** Undefined when there is no such database. */
   readonly info: (options?: CouchAsk) => Promise<DatabaseInfo | undefined>;
@@ -137,7 +137,7 @@ export type Database = {
   /** Those of the named documents that are there and not deleted. */
   readonly live: (ids: readonly string[]) => Promise<readonly string[]>;
   readonly compact: () => Promise<void>;
-};
+}
 
 /** The longest wait for answers that carry documents. */
 const LONG_ANSWER_MS = 300_000;
@@ -160,7 +160,9 @@ export function openDatabase(couch: Couch, name: string): Database {
         await couch.ask("DELETE", base, options);
         return true;
       } catch (error) {
-        if (error instanceof CouchRefusal && error.status === 404) return false;
+        if (error instanceof CouchRefusal && error.status === 404) {
+          return false;
+        }
         throw error;
       }
     },
@@ -238,13 +240,14 @@ export function openDatabase(couch: Couch, name: string): Database {
         }),
       );
       const refused = answer.find(({ error }) => error !== undefined);
-      if (refused !== undefined)
+      if (refused !== undefined) {
         throw new CouchRefusal(
           409,
           refused.error ?? "",
           refused.reason ?? "",
           `document ${refused.id ?? ""} of ${name}`,
         );
+      }
     },
     find: async (query, options) => {
       const { docs } = asExpected(
@@ -311,7 +314,9 @@ export function asExpected<T extends z.ZodType>(
   answer: unknown,
 ): z.output<T> {
   const parsed = schema.safeParse(answer);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    return parsed.data;
+  }
   const [issue] = parsed.error.issues;
   throw new Failure(
     `what answers as the notes store is no CouchDB: in an answer, ${issue?.path.join(".") || "the whole"} is not as expected (${issue?.message ?? ""}).`,

@@ -2,16 +2,16 @@ import type { Database } from "./database.ts";
 import { NOTE_TYPES } from "./livesync.ts";
 import type { VaultState } from "./notes-state.ts";
 
-export type DeletionLimits = {
+export interface DeletionLimits {
   /** Fewer than so many are never worth an alarm. */
   readonly least: number;
   /** Nor is a smaller part of the vault's notes. */
   readonly percent: number;
   /** Milliseconds in which they happened. */
   readonly within: number;
-};
+}
 
-export type Deletions = {
+export interface Deletions {
   /** What to remember for the next count. */
   readonly change: Pick<VaultState, "deletionsSince" | "deletions">;
   /** Set when more was deleted than is usual. */
@@ -23,7 +23,7 @@ export type Deletions = {
         readonly left: number;
       }
     | undefined;
-};
+}
 
 const PAGE_ROWS = 1000;
 const notes = { type: { $in: NOTE_TYPES } };
@@ -62,7 +62,9 @@ export async function countDeletions(
   const sum = (part: "deleted" | "made") =>
     deletions.reduce((total, each) => total + each[part], 0);
   const net = sum("deleted") - sum("made");
-  if (net < limits.least) return { change, mass: undefined };
+  if (net < limits.least) {
+    return { change, mass: undefined };
+  }
   const left = await countNotes(database);
   return {
     change,
@@ -97,11 +99,16 @@ async function countSince(
         doc !== null &&
         "deleted" in doc &&
         doc.deleted === true;
-      if (isDeleted) deleted += 1;
-      else if (changes.some(({ rev }) => rev.startsWith("1-"))) made += 1;
+      if (isDeleted) {
+        deleted += 1;
+      } else if (changes.some(({ rev }) => rev.startsWith("1-"))) {
+        made += 1;
+      }
     }
     since = last_seq;
-    if (results.length < PAGE_ROWS) return { deleted, made, since };
+    if (results.length < PAGE_ROWS) {
+      return { deleted, made, since };
+    }
   }
 }
 
@@ -116,6 +123,8 @@ async function countNotes(database: Database): Promise<number> {
     });
     count += results.length;
     since = last_seq;
-    if (results.length < PAGE_ROWS) return count;
+    if (results.length < PAGE_ROWS) {
+      return count;
+    }
   }
 }

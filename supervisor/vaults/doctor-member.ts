@@ -22,7 +22,7 @@ export async function memberFindings({
   signal,
 }: DoctorAsk): Promise<readonly Finding[]> {
   const name = "member may sync";
-  if (member === undefined)
+  if (member === undefined) {
     return [
       {
         name,
@@ -30,6 +30,7 @@ export async function memberFindings({
         text: `the credentials of vault ${vault} are not kept here: \`hearth notes rotate ${vault}\` makes new ones.`,
       },
     ];
+  }
   const base = `/${encodeURIComponent(vault)}`;
   const ask = async (method: string, path: string, body?: unknown) =>
     probe(url, {
@@ -46,7 +47,7 @@ export async function memberFindings({
     });
   try {
     const feed = await ask("POST", `${base}/_changes?limit=1`, {});
-    if (feed.status === 401)
+    if (feed.status === 401) {
       return [
         {
           name,
@@ -54,7 +55,8 @@ export async function memberFindings({
           text: `the password that is kept for ${member.user} is refused: \`hearth notes rotate ${vault}\` makes a new one.`,
         },
       ];
-    if (feed.status !== 200)
+    }
+    if (feed.status !== 200) {
       return [
         {
           name,
@@ -62,9 +64,10 @@ export async function memberFindings({
           text: `the vault's user gets ${feed.status} for its own changes: \`hearth notes list\` shows whether the vault is there and open.`,
         },
       ];
+    }
     const markPath = `${base}/_local/hearth_doctor`;
     const written = await ask("PUT", markPath, { at: Date.now() });
-    if (written.status !== 201)
+    if (written.status !== 201) {
       return [
         {
           name,
@@ -72,12 +75,15 @@ export async function memberFindings({
           text: `the vault's user may read but not write (${written.status}): see that the proxy passes PUT on.`,
         },
       ];
+    }
     const { rev } = JSON.parse(written.body) as { rev: string };
     await ask("DELETE", `${markPath}?rev=${rev}`);
     const compact = await ask("POST", `${base}/_compact`);
     const scratch = `/hearth_doctor_${process.pid}`;
     const create = await ask("PUT", scratch);
-    if (create.status < 300) await couch.ask("DELETE", scratch);
+    if (create.status < 300) {
+      await couch.ask("DELETE", scratch);
+    }
     return [
       { name, state: "fine", text: "reads and writes" },
       kept("member may not compact", compact.status, vault),
@@ -146,8 +152,9 @@ export async function bodyFinding({
 function* blanks(bytes: number): Generator<Buffer> {
   const piece = Buffer.alloc(65_536, " ");
   yield Buffer.from("{");
-  for (let left = bytes - 2; left > 0; left -= piece.length)
+  for (let left = bytes - 2; left > 0; left -= piece.length) {
     yield piece.subarray(0, Math.min(left, piece.length));
+  }
   yield Buffer.from("}");
 }
 

@@ -67,7 +67,9 @@ async function behind(
   tls?: { readonly cert: string; readonly key: string },
 ): Promise<string> {
   const pass: RequestListener = (incoming, outgoing) => {
-    if (spoil(incoming, outgoing)) return;
+    if (spoil(incoming, outgoing)) {
+      return;
+    }
     const { method, url, headers } = incoming;
     const call = request(
       `${stand.server.url}${url}`,

@@ -28,26 +28,32 @@ const ORIGINS = [
 export async function examine(ask: DoctorAsk): Promise<readonly Finding[]> {
   const certificate = await certificateFinding(ask);
   const reached = await reachFinding(ask);
-  if (reached.state === "bad") return [certificate, reached];
+  if (reached.state === "bad") {
+    return [certificate, reached];
+  }
   const found = [certificate, reached];
-  for (const origin of ORIGINS) found.push(await preflightFinding(ask, origin));
+  for (const origin of ORIGINS) {
+    found.push(await preflightFinding(ask, origin));
+  }
   found.push(...(await settingsFindings(ask)));
   found.push(...(await lockFindings(ask)));
   // One after the other, and no more after a refused password: five wrong ones would lock the user out.
   const access = await memberFindings(ask);
   found.push(...access);
   const mayGoOn = access.every(({ state }) => state === "fine");
-  if (mayGoOn)
+  if (mayGoOn) {
     found.push(
       ...(await Promise.all([bodyFinding(ask), heartbeatFinding(ask)])),
     );
-  else
-    for (const name of ["large documents", "heartbeat"])
+  } else {
+    for (const name of ["large documents", "heartbeat"]) {
       found.push({
         name,
         state: "skipped",
         text: "it needs a member who may sync: mend that first.",
       });
+    }
+  }
   return found;
 }
 
@@ -79,12 +85,13 @@ async function certificateFinding({
   signal,
 }: DoctorAsk): Promise<Finding> {
   const name = "certificate";
-  if (url.startsWith("http:"))
+  if (url.startsWith("http:")) {
     return {
       name,
       state: "warning",
       text: `${url} has no encryption: desktops may sync, phones and tablets need HTTPS with a certificate they trust.`,
     };
+  }
   try {
     const { certificate, distrust } = await readShownCertificate(
       new URL(url),
@@ -94,18 +101,20 @@ async function certificateFinding({
     const issuer =
       /^(?:O|CN)=(.*)$/m.exec(certificate.issuer)?.[1] ?? "unknown";
     const until = new Date(ends).toISOString().slice(0, 10);
-    if (ends < now())
+    if (ends < now()) {
       return {
         name,
         state: "bad",
         text: `the certificate ended on ${until}: renew it.`,
       };
-    if (distrust !== undefined)
+    }
+    if (distrust !== undefined) {
       return {
         name,
         state: "bad",
         text: `the certificate (by ${issuer}) is not trusted (${distrust}): phones refuse it; use one of a known authority, with its whole chain, or install yours on every device.`,
       };
+    }
     return ends - now() < EXPIRES_SOON_MS
       ? {
           name,
@@ -134,8 +143,9 @@ async function reachFinding({ url, signal }: DoctorAsk): Promise<Finding> {
       path: "/_up",
       signal: within(signal, USUAL_WAIT_MS),
     });
-    if (status === 200 && body.includes('"ok"'))
+    if (status === 200 && body.includes('"ok"')) {
       return { name, state: "fine", text: `${url}/_up says ok` };
+    }
     return {
       name,
       state: "bad",
@@ -173,8 +183,9 @@ async function preflightFinding(
       allowed === origin &&
       credentials === "true" &&
       String(headers["access-control-allow-headers"]).includes("authorization")
-    )
+    ) {
       return { name, state: "fine", text: `${status}, allowed` };
+    }
     return {
       name,
       state: "bad",

@@ -12,7 +12,7 @@ import {
 } from "./backup-format.ts";
 
 /** What the newest backup has of a vault: a new one stores only what differs, and links to the files of this one. */
-export type EarlierVault = {
+export interface EarlierVault {
   readonly backup: string;
   readonly name: string;
   /** Newest first. */
@@ -23,7 +23,7 @@ export type EarlierVault = {
     string,
     { readonly leaves: string; readonly bytes: number }
   >;
-};
+}
 
 /** A document with other leaves than in the earlier backup is stored again, with all of them. */
 export function leavesKey(revisions: readonly string[]): string {
@@ -42,22 +42,29 @@ export async function readEarlier(
   onDamage: (path: string) => void,
 ): Promise<EarlierVault | undefined> {
   const [name] = listBackups(directory);
-  if (name === undefined) return undefined;
+  if (name === undefined) {
+    return undefined;
+  }
   const backup = join(directory, name);
   const found = entryIn(backup, vault);
-  if (found?.entry.size === undefined || found.entry.instance !== instance)
+  if (found?.entry.size === undefined || found.entry.instance !== instance) {
     return undefined;
+  }
   const { file, size, parts: older } = found.entry;
   const parts = [{ file, size }, ...older];
   const names = new Set(parts.map((part) => part.file));
   const files = found.files.filter((each) => names.has(each.name));
-  for (const each of files)
+  for (const each of files) {
     if (!(await isIntact(backup, each, signal))) {
       onDamage(join(backup, each.name));
       return undefined;
     }
+  }
   return {
-    ...{ backup, name, parts, files },
+    backup,
+    name,
+    parts,
+    files,
     documents: await readDocuments(backup, found.entry),
   };
 }
@@ -69,7 +76,9 @@ function entryIn(backup: string, vault: string) {
     return entry === undefined ? undefined : { entry, files };
   } catch (error) {
     // A backup that cannot be read is what the drill and `hearth backup list` report; this one is taken in full.
-    if (error instanceof Failure) return undefined;
+    if (error instanceof Failure) {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -104,11 +113,15 @@ export function partsToTakeIn(
   live: number,
 ): number {
   const all = parts.reduce((sum, { size }) => sum + size, 0);
-  if (live * 2 < all) return parts.length;
+  if (live * 2 < all) {
+    return parts.length;
+  }
   let total = written;
   let count = 0;
   for (const { size } of parts) {
-    if (size >= Math.max(2 * total, SMALL_PART)) break;
+    if (size >= Math.max(2 * total, SMALL_PART)) {
+      break;
+    }
     total += size;
     count += 1;
   }
@@ -123,8 +136,9 @@ export function linkPart(
   directory: string,
 ): { readonly part: VaultPart; readonly file: BackupFile } {
   const known = earlier.files.find(({ name }) => name === part.file);
-  if (known === undefined)
+  if (known === undefined) {
     throw new Error(`${part.file} is not in the manifest of ${earlier.name}`);
+  }
   const [, from = earlier.name] =
     /\.(\d[\dT-]+Z)\.jsonl\.gz$/.exec(part.file) ?? [];
   const name = `${prefix}.${from}.jsonl.gz`;

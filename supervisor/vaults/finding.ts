@@ -1,14 +1,14 @@
 import { codeOf, textOf } from "../../core/failure.ts";
 import type { Couch } from "./couch.ts";
 
-export type Finding = {
+export interface Finding {
   readonly name: string;
   readonly state: "fine" | "warning" | "bad" | "skipped";
   /** What was seen, and what to do where it is not fine; one sentence. */
   readonly text: string;
-};
+}
 
-export type DoctorAsk = {
+export interface DoctorAsk {
   /** Where devices reach the store; no trailing slash. */
   readonly url: string;
   readonly vault: string;
@@ -22,7 +22,7 @@ export type DoctorAsk = {
   readonly bodyBytes?: number;
   readonly now: () => number;
   readonly signal: AbortSignal;
-};
+}
 
 /** The longest wait for one answer. */
 export const USUAL_WAIT_MS = 20_000;

@@ -57,8 +57,9 @@ test("there is no forecast without measurements, without growth, or where sizes 
   state.change("jumping", {
     sizes: [1, 9, 2, 8, 3].map((value, at) => ({ at: at * DAY, value })),
   });
-  for (const vault of ["new", "shrinking", "jumping"])
+  for (const vault of ["new", "shrinking", "jumping"]) {
     expect(growthOf(state, vault, 1000).fullInDays).toBeNull();
+  }
   expect(growthWords(growthOf(state, "shrinking", 1000))).toBe(
     "It shrinks by 1 kB a day (measured for 10 days).",
   );
@@ -67,8 +68,9 @@ test("there is no forecast without measurements, without growth, or where sizes 
 
 test("one measurement a day for 30 days; those ahead of a clock that was set back go", () => {
   let sizes: { at: number; value: number }[] = [];
-  for (let at = 0; at < 50; at += 1)
+  for (let at = 0; at < 50; at += 1) {
     sizes = withMeasurement(sizes, at * DAY, at);
+  }
   expect(sizes.map(({ value }) => value)).toEqual(
     Array.from({ length: 30 }, (_, at) => 20 + at),
   );

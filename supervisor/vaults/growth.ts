@@ -4,13 +4,13 @@ import { slopeOf, type Point } from "../straight-line.ts";
 import type { NotesState } from "./notes-state.ts";
 
 /** How a vault grows, by the daily measurements of the last 30 days. */
-export type Growth = {
+export interface Growth {
   readonly days: number;
   /** Bytes a day; null before there are measurements of three days, or where they show no trend. */
   readonly perDay: number | null;
   /** Until the disk is full, if all vaults go on like this; null where they do not grow. */
   readonly fullInDays: number | null;
-};
+}
 
 export const GROWTH_FINGERPRINT = "notes-growth";
 
@@ -59,7 +59,9 @@ function spanOf(sizes: readonly Point[]): number {
 }
 
 function perDay(sizes: readonly Point[]): number | null {
-  if (spanOf(sizes) < LEAST_DAYS * DAY_MS) return null;
+  if (spanOf(sizes) < LEAST_DAYS * DAY_MS) {
+    return null;
+  }
   const slope = slopeOf(sizes);
   return slope === undefined ? null : slope * DAY_MS;
 }
@@ -73,8 +75,9 @@ export function growthAlarm(
     .known()
     .map((vault) => ({ vault, ...growthOf(state, vault, freeBytes) }))
     .toSorted((a, b) => (b.perDay ?? 0) - (a.perDay ?? 0));
-  if (most?.fullInDays == null || most.fullInDays >= WARN_WITHIN_DAYS)
+  if (most?.fullInDays == null || most.fullInDays >= WARN_WITHIN_DAYS) {
     return undefined;
+  }
   return {
     fingerprint: GROWTH_FINGERPRINT,
     level: "warning",
@@ -86,8 +89,9 @@ export function growthAlarm(
 
 /** "It grows by 2.1 MB a day; the disk is full in 40 days …", for pages and the command line. */
 export function growthWords({ days, perDay, fullInDays }: Growth): string {
-  if (days < LEAST_DAYS)
+  if (days < LEAST_DAYS) {
     return "Its growth is known after two days of measurements.";
+  }
   const grows =
     perDay === null || Math.abs(perDay) < 1
       ? "It does not grow steadily"

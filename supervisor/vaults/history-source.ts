@@ -36,7 +36,10 @@ const chunkRows = z.looseObject({
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
 const storeSpace = z.looseObject({
   chunkSizes: z.array(z.tuple([z.string(), z.number()])),
-  ...{ notes: part, chunks: part, other: part, superseded: part },
+  notes: part,
+  chunks: part,
+  other: part,
+  superseded: part,
   history: z.looseObject({ versions: z.number(), bytes: z.number() }),
   file: z.number(),
   free: z.number(),
@@ -58,7 +61,7 @@ export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
 export type HeldPage = Readonly<z.output<typeof heldPage>>;
 
 /** Notes that changed, as they are now, the oldest change first; where `next` starts, and whether there are more at once. */
-export type NoteChanges = {
+export interface NoteChanges {
   readonly rows: readonly {
     readonly id: string;
     /** Undefined where the note is gone. */
@@ -66,10 +69,10 @@ export type NoteChanges = {
   }[];
   readonly next: string;
   readonly more: boolean;
-};
+}
 
 /** The past of a vault, as it is stored: encrypted where the vault is. */
-export type HistorySource = {
+export interface HistorySource {
   readonly summary: () => Promise<HistorySummary>;
   readonly space: () => Promise<StoreSpace>;
   readonly notesAt: (at: number, start: string) => Promise<HistoryPage>;
@@ -86,7 +89,7 @@ export type HistorySource = {
     documents: readonly Readonly<Record<string, unknown>>[],
     chunks: readonly string[],
   ) => Promise<void>;
-};
+}
 
 const NOTES_PER_PAGE = 500;
 const CHANGES_PER_PAGE = 200;
@@ -96,8 +99,18 @@ const notesAndDeletions = {
   $or: [{ type: { $in: [...NOTE_TYPES, "notes"] } }, { _deleted: true }],
 };
 const NOTE_MEMBERS = [
-  ...["_id", "_rev", "_deleted", "type", "path", "mtime", "ctime", "size"],
-  ...["children", "eden", "deleted", "data"],
+  "_id",
+  "_rev",
+  "_deleted",
+  "type",
+  "path",
+  "mtime",
+  "ctime",
+  "size",
+  "children",
+  "eden",
+  "deleted",
+  "data",
 ];
 const CHUNKS_PER_REQUEST = 8;
 const LONG_ANSWER_MS = 300_000;
@@ -140,8 +153,11 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
       asExpected(z.looseObject({ rows }), await ask({ id })).rows,
     changes: async (since) => {
       const { results, last_seq, pending } = await database.changes({
-        ...{ since, limit: CHANGES_PER_PAGE, longpollMs: WAIT_FOR_CHANGES_MS },
-        ...{ selector: notesAndDeletions, fields: NOTE_MEMBERS },
+        since,
+        limit: CHANGES_PER_PAGE,
+        longpollMs: WAIT_FOR_CHANGES_MS,
+        selector: notesAndDeletions,
+        fields: NOTE_MEMBERS,
       });
       return {
         rows: results.map(({ id, deleted, doc }) => ({
@@ -158,7 +174,9 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
         const some = ids.slice(at, at + CHUNKS_PER_REQUEST);
         const live = new Set(await database.live(some));
         const gone = some.filter((id) => !live.has(id));
-        if (gone.length === 0) continue;
+        if (gone.length === 0) {
+          continue;
+        }
         const back = await chunks(gone);
         await database.write(back.map(({ _rev: _gone, ...chunk }) => chunk));
       }
@@ -171,9 +189,12 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
 export class NoHistory extends Failure {}
 
 function inWords(error: unknown, vault: string): unknown {
-  if (!(error instanceof CouchRefusal)) return error;
-  if (error.reason.startsWith("The history goes back"))
+  if (!(error instanceof CouchRefusal)) {
+    return error;
+  }
+  if (error.reason.startsWith("The history goes back")) {
     return new Failure(`${error.reason} Name a later time.`);
+  }
   // CouchDB takes the names for those of documents: 404, or 400 where it knows that none may have them.
   return error.status === 404 || error.code === "illegal_docid"
     ? new NoHistory(

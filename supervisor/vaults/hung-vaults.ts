@@ -19,7 +19,9 @@ export async function hungVaults(
   const answer = systemSchema.safeParse(
     await couch.look("/_node/_local/_system"),
   );
-  if (!answer.success) return new Map();
+  if (!answer.success) {
+    return new Map();
+  }
   const { hung_databases: hung, reopened_databases: reopened } = answer.data;
   return new Map([
     ...reopened

@@ -34,16 +34,19 @@ describe.each(serversUnderTest())("on $name", (under) => {
     database = openDatabase(stand.couch, VAULT);
     await database.create();
     // Larger than what is written again each night.
-    for (let file = 0; file < 8; file += 1)
+    for (let file = 0; file < 8; file += 1) {
       await database.write(
         noteDocuments(`large ${file}.bin`, noise(400_000), 1),
       );
+    }
   });
   afterAll(() => stand.close());
 
   const backup = (): Promise<TakenBackup> =>
     backupNotes({
-      ...{ couch: stand.couch, directory: stand.backups, now: stand.now },
+      couch: stand.couch,
+      directory: stand.backups,
+      now: stand.now,
       ...quiet,
     });
   const stored = () =>
@@ -52,7 +55,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   async function leaves(of: Database): Promise<readonly unknown[]> {
     const { results } = await of.changes({
-      ...{ since: "0", limit: 100_000, allLeaves: true },
+      since: "0",
+      limit: 100_000,
+      allLeaves: true,
     });
     const wanted = results.flatMap(({ id, changes }) =>
       changes.map(({ rev }) => ({ id, rev })),
@@ -89,11 +94,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
     states.push({ ...(await backup()), leaves: await leaves(database) });
     await note("second");
     // A conflict, of which one leaf is edited later, and a document that is deleted.
-    for (const rev of ["1-aa", "1-bb"])
+    for (const rev of ["1-aa", "1-bb"]) {
       await database.write(
         [{ _id: "both.md", _rev: `${rev}${"0".repeat(30)}`, data: rev }],
         { asTheyAre: true },
       );
+    }
     states.push({ ...(await backup()), leaves: await leaves(database) });
     await database.write([
       { _id: "both.md", _rev: `1-aa${"0".repeat(30)}`, data: "edited" },
@@ -118,14 +124,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("what was deleted does not stay for good: when most of the old files is no longer needed, all is written again", async () => {
     const { results } = await database.changes({
-      ...{ since: "0", limit: 1000, allLeaves: true },
+      since: "0",
+      limit: 1000,
+      allLeaves: true,
     });
     for (const { id, changes } of results.filter(({ id }) =>
       id.startsWith("h:"),
-    ))
+    )) {
       await database.write(
         changes.map(({ rev }) => ({ _id: id, _rev: rev, _deleted: true })),
       );
+    }
     const taken = await backup();
     expect(entryOf(taken).parts).toEqual([]);
     expect(taken.bytes).toBeLessThan(20_000);
@@ -153,9 +162,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
     );
     rmSync(join(taken.path, MANIFEST_NAME));
     writeManifest(taken.path, {
-      ...{ ...manifest, format: 1, kind: "notes", vaults: old },
+      ...manifest,
+      format: 1,
+      kind: "notes",
+      vaults: old,
       files: taken.manifest.files.map(({ name, bytes, sha256 }) => ({
-        ...{ name, bytes, sha256 },
+        name,
+        bytes,
+        sha256,
       })),
     });
     expect(await restore(taken.path)).toEqual(await leaves(database));
@@ -178,7 +192,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
 test("a part is taken in while it is not twice as large as what is written, and all when half of the bytes is no longer live", () => {
   const parts = [2_000_000, 3_000_000, 40_000_000].map((size, index) => ({
-    ...{ file: `${index}.gz`, size },
+    file: `${index}.gz`,
+    size,
   }));
   expect(partsToTakeIn(parts, 100, 45_000_000)).toBe(0);
   expect(partsToTakeIn(parts, 1_500_000, 45_000_000)).toBe(2);

@@ -8,7 +8,7 @@ import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
 /** What the jobs about the notes store work with. */
-export type NotesJobParts = {
+export interface NotesJobParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
@@ -23,7 +23,7 @@ export type NotesJobParts = {
   readonly busy: Set<string>;
   /** Where devices reach the store unless a vault's file says otherwise. */
   readonly address: () => string;
-};
+}
 
 /** Options as a person gave them with a job; throws a Failure that names the first mistake. */
 export function optionsOf<T extends z.ZodType>(
@@ -31,7 +31,9 @@ export function optionsOf<T extends z.ZodType>(
   options: unknown,
 ): z.output<T> {
   const parsed = schema.safeParse(options);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    return parsed.data;
+  }
   const issue = parsed.error.issues[0];
   throw new Failure(
     `${issue?.path.join(".") || "the options"}: ${issue?.message ?? "cannot be read"}.`,

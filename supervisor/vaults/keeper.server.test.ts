@@ -164,7 +164,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("it gets its rules back as soon as it was made, without waiting for a look, and takes the seed that follows", async () => {
     const vault = "vault-at-once";
     const { database, statusOfMember } = await vaultWithSeed(vault);
-    if (!under.embedded) await stand.couch.ask("PUT", "/_global_changes");
+    if (!under.embedded) {
+      await stand.couch.ask("PUT", "/_global_changes");
+    }
     const stop = new AbortController();
     const repaired = Promise.withResolvers<void>();
     const following = followDatabases(
@@ -172,7 +174,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
       {
         created: async (created) => {
           await stand.keeper.lookAt(created);
-          if (stand.raised.has(`notes-anew:${vault}`)) repaired.resolve();
+          if (stand.raised.has(`notes-anew:${vault}`)) {
+            repaired.resolve();
+          }
         },
         quiet: openQuietVaults(stand.now),
       },
@@ -272,8 +276,11 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await database.security()).toEqual(before);
     const locked = `notes-locked:${vault}`;
     stand.alarms.raise({
-      ...{ fingerprint: locked, level: "warning", subject: vault },
-      ...{ text: "locked", command: "hearth notes devices" },
+      fingerprint: locked,
+      level: "warning",
+      subject: vault,
+      text: "locked",
+      command: "hearth notes devices",
     });
     await database.drop();
     await stand.keeper.look();

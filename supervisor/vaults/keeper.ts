@@ -14,7 +14,7 @@ import { NoSuchVault } from "./vault-names.ts";
 import { allFingerprints, fingerprints, hungAlarm } from "./vault-alarms.ts";
 import { lookAtVault, measureDaily, type LookFindings } from "./vault-look.ts";
 
-export type KeeperParts = {
+export interface KeeperParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
@@ -31,15 +31,15 @@ export type KeeperParts = {
   /** Bytes that are free where the store keeps its files. */
   readonly freeBytes: () => number;
   readonly now: () => number;
-};
+}
 
-export type SeedAnswer = {
+export interface SeedAnswer {
   readonly vault: string;
   readonly did: "restored" | "accepted";
-};
+}
 
 /** Looks after every vault: seeds, access rules, deletions, databases that come and go. */
-export type Keeper = {
+export interface Keeper {
   /** One look at everything but the vaults that are quiet; never throws. True when the store answered. */
   readonly look: (quiet?: ReadonlySet<string>) => Promise<boolean>;
   /** The same for one vault of ours, as soon as its database was created again; never throws. */
@@ -48,7 +48,7 @@ export type Keeper = {
   readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
   /** The vault was removed on purpose: nothing about it is told any more. */
   readonly forget: (vault: string) => void;
-};
+}
 
 /** What happened stays an alarm for so long, unless it is silenced. */
 const STANDS_FOR_MS = 24 * 3_600_000;
@@ -67,9 +67,13 @@ export function openKeeper(parts: KeeperParts): Keeper {
     await tellHung();
     const known = state.known().filter((name) => !there.includes(name));
     for (const name of there.concat(known)) {
-      if (parts.busy.has(name)) continue;
+      if (parts.busy.has(name)) {
+        continue;
+      }
       const isRead = quiet.has(name) && !failed.has(name);
-      if (there.includes(name) && isRead) continue;
+      if (there.includes(name) && isRead) {
+        continue;
+      }
       if (!there.includes(name) && state.vault(name).member === null) {
         // It was never ours to miss.
         forget(name);
@@ -79,16 +83,24 @@ export function openKeeper(parts: KeeperParts): Keeper {
       await lookAtOne(name);
     }
     const growth = growthAlarm(state, parts.freeBytes());
-    if (growth === undefined) alarms.clear(GROWTH_FINGERPRINT);
-    else alarms.raise(growth);
+    if (growth === undefined) {
+      alarms.clear(GROWTH_FINGERPRINT);
+    } else {
+      alarms.raise(growth);
+    }
     tellStanding();
   }
 
   async function tellHung(): Promise<void> {
     const hung = await hungVaults(couch, now());
-    for (const vault of hungBefore)
-      if (!hung.has(vault)) alarms.clear(fingerprints.hung(vault));
-    for (const [vault, isHung] of hung) alarms.raise(hungAlarm(vault, isHung));
+    for (const vault of hungBefore) {
+      if (!hung.has(vault)) {
+        alarms.clear(fingerprints.hung(vault));
+      }
+    }
+    for (const [vault, isHung] of hung) {
+      alarms.raise(hungAlarm(vault, isHung));
+    }
     hungBefore = [...hung.keys()];
   }
 
@@ -98,13 +110,18 @@ export function openKeeper(parts: KeeperParts): Keeper {
     try {
       const findings = await lookAtVault(parts, vault);
       tell(vault, findings);
-      if (findings.large) parts.onLarge(vault);
-      if (findings.active !== null)
+      if (findings.large) {
+        parts.onLarge(vault);
+      }
+      if (findings.active !== null) {
         await measureDaily(parts, vault, findings.active);
+      }
       alarms.clear(trouble);
       failed.delete(vault);
     } catch (error) {
-      if (error instanceof NoAnswer) throw error;
+      if (error instanceof NoAnswer) {
+        throw error;
+      }
       alarms.raise({
         fingerprint: trouble,
         level: "warning",
@@ -118,31 +135,41 @@ export function openKeeper(parts: KeeperParts): Keeper {
   function tell(vault: string, { lasting, happened }: LookFindings): void {
     const gone = fingerprints.gone(vault);
     const found = lasting.filter(({ fingerprint }) => {
-      if (fingerprint !== gone) return true;
+      if (fingerprint !== gone) {
+        return true;
+      }
       // A device that rebuilds its remote drops the database for a moment.
       const before = goneBefore.has(vault);
       goneBefore.add(vault);
       return before;
     });
-    if (!lasting.some(({ fingerprint }) => fingerprint === gone))
+    if (!lasting.some(({ fingerprint }) => fingerprint === gone)) {
       goneBefore.delete(vault);
-    for (const fingerprint of [gone, fingerprints.seed(vault)])
-      if (!found.some((alarm) => alarm.fingerprint === fingerprint))
+    }
+    for (const fingerprint of [gone, fingerprints.seed(vault)]) {
+      if (!found.some((alarm) => alarm.fingerprint === fingerprint)) {
         alarms.clear(fingerprint);
+      }
+    }
     found.forEach(alarms.raise);
-    if (happened.length > 0)
+    if (happened.length > 0) {
       state.stand([
         ...state.standing().filter(({ alarm }) => !isAmong(alarm, happened)),
         ...happened.map((alarm) => ({ alarm, until: now() + STANDS_FOR_MS })),
       ]);
+    }
   }
 
   /** What happened is told again at every look, also after a restart, until its time is over. */
   function tellStanding(): void {
     const standing = state.standing();
-    for (const { alarm, until } of standing)
-      if (until > now()) alarms.raise(alarm);
-      else alarms.clear(alarm.fingerprint);
+    for (const { alarm, until } of standing) {
+      if (until > now()) {
+        alarms.raise(alarm);
+      } else {
+        alarms.clear(alarm.fingerprint);
+      }
+    }
     state.stand(standing.filter(({ until }) => until > now()));
   }
 
@@ -154,7 +181,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
           return true;
         } catch (error) {
           // That nothing answers is the checks' to tell.
-          if (!(error instanceof NoAnswer))
+          if (!(error instanceof NoAnswer)) {
             alarms.raise({
               fingerprint: STORE_FINGERPRINT,
               level: "warning",
@@ -162,12 +189,15 @@ export function openKeeper(parts: KeeperParts): Keeper {
               text: `nobody looks after the vaults: ${sentencesOf(error).join(" ")}`,
               command: "hearth notes list",
             });
+          }
           return false;
         }
       }),
     lookAt: (vault) =>
       parts.turns(async () => {
-        if (parts.busy.has(vault) || state.vault(vault).member === null) return;
+        if (parts.busy.has(vault) || state.vault(vault).member === null) {
+          return;
+        }
         // The next look finds what this one could not.
         await lookAtOne(vault).catch(() => {});
         tellStanding();
@@ -193,22 +223,28 @@ export function openKeeper(parts: KeeperParts): Keeper {
   ): Promise<SeedAnswer> {
     const database = openDatabase(couch, vault);
     const info = await database.info();
-    if (info === undefined) throw new NoSuchVault(vault);
+    if (info === undefined) {
+      throw new NoSuchVault(vault);
+    }
     const kept = escrow.read(vault);
     const present = seedOf(await database.document(SEED_ID));
     const seed = accept ? present : acceptedSeed(kept);
-    if (seed === undefined)
+    if (seed === undefined) {
       throw new Failure(
         accept
           ? `vault "${vault}" has no security seed that could be accepted: without --accept the copy is put back.`
           : `there is no copy of a security seed of vault "${vault}": a device makes one when it syncs first.`,
       );
-    if (present?.pbkdf2salt !== seed.pbkdf2salt)
+    }
+    if (present?.pbkdf2salt !== seed.pbkdf2salt) {
       await database.put(SEED_ID, seed);
+    }
     const { member } = state.vault(vault);
     const rules = member === null ? kept.closed?.rules : memberRules(member);
     // Rules that were closed already when the seed changed would keep everybody out for ever.
-    if (kept.closed !== null) await database.secure(rules ?? closedRules);
+    if (kept.closed !== null) {
+      await database.secure(rules ?? closedRules);
+    }
     escrow.write(accepting(kept, seed, info.instance_start_time, now()));
     alarms.clear(fingerprints.seed(vault));
     return { vault, did: accept ? "accepted" : "restored" };

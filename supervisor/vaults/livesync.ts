@@ -20,7 +20,9 @@ export type Seed = Readonly<Record<string, unknown>> & {
 /** The seed in a document; undefined while it is missing or still empty (a device writes it empty first). */
 export function seedOf(document: unknown): Seed | undefined {
   const parsed = seed.safeParse(document);
-  if (!parsed.success || parsed.data.pbkdf2salt === "") return undefined;
+  if (!parsed.success || parsed.data.pbkdf2salt === "") {
+    return undefined;
+  }
   const { _rev: _revision, ...rest } = parsed.data;
   return rest;
 }

@@ -29,16 +29,16 @@ const heldFile = z.object({
 const manifest = z.object({ vault: z.string(), files: z.array(heldFile) });
 type HeldFile = Readonly<z.output<typeof heldFile>>;
 
-export type MirroredFile = {
+export interface MirroredFile {
   readonly id: string;
   readonly rev: string;
   readonly path: string;
   /** Milliseconds since 1970. */
   readonly mtime: number;
-};
+}
 
 /** A folder with the files of a vault. What was not written by the mirror is never overwritten or deleted, but renamed and reported. */
-export type MirrorFolder = {
+export interface MirrorFolder {
   /** Whether this revision was written and its file is still there. */
   readonly has: (file: MirroredFile) => boolean;
   readonly put: (file: MirroredFile, content: Buffer) => void;
@@ -46,15 +46,15 @@ export type MirrorFolder = {
   readonly removeExcept: (ids: ReadonlySet<string>) => void;
   readonly save: () => void;
   readonly counts: () => MirrorCounts;
-};
+}
 
-export type MirrorCounts = {
+export interface MirrorCounts {
   readonly files: number;
   readonly written: number;
   readonly deleted: number;
   /** Files that the file system cannot hold. */
   readonly leftOut: number;
-};
+}
 
 /** Throws a Failure for a folder that holds something else than a mirror of this vault. */
 export function openMirrorFolder(
@@ -73,9 +73,12 @@ export function openMirrorFolder(
   const setAside = (path: string, known: readonly string[]): void => {
     const target = join(directory, path);
     const found = lstatSync(target, { throwIfNoEntry: false });
-    if (found === undefined || found.isDirectory()) return;
-    if (found.isFile() && known.includes(sha256Of(readFileSync(target))))
+    if (found === undefined || found.isDirectory()) {
       return;
+    }
+    if (found.isFile() && known.includes(sha256Of(readFileSync(target)))) {
+      return;
+    }
     const other = freeName(directory, path);
     renameSync(target, join(directory, other));
     report(
@@ -85,13 +88,17 @@ export function openMirrorFolder(
   const removeFile = ({ path, sha256 }: HeldFile): void => {
     const target = join(directory, path);
     setAside(path, [sha256]);
-    if (!existsSync(target)) return;
+    if (!existsSync(target)) {
+      return;
+    }
     rmSync(target);
     pruneFolders(directory, dirname(path));
   };
   const remove = (id: string): void => {
     const held = files.get(id);
-    if (held === undefined) return;
+    if (held === undefined) {
+      return;
+    }
     guarded(held.path, () => removeFile(held));
     files.delete(id);
     deleted += 1;
@@ -123,24 +130,34 @@ export function openMirrorFolder(
     },
     put: (file, content) => {
       const held = files.get(file.id);
-      if (held !== undefined && held.path !== file.path) remove(file.id);
+      if (held !== undefined && held.path !== file.path) {
+        remove(file.id);
+      }
       const why =
         whyOutside(file.path) ??
         whyReserved(file.path) ??
         guarded(file.path, () => write(file, content));
-      if (why === undefined) leftOut.delete(file.path);
-      else if (leftOut.get(file.path) !== why) {
+      if (why === undefined) {
+        leftOut.delete(file.path);
+      } else if (leftOut.get(file.path) !== why) {
         leftOut.set(file.path, why);
         report(`Not written: ${file.path} (${why}).`);
       }
     },
     remove,
     removeExcept: (ids) => {
-      for (const id of [...files.keys()]) if (!ids.has(id)) remove(id);
+      for (const id of [...files.keys()]) {
+        if (!ids.has(id)) {
+          remove(id);
+        }
+      }
     },
     save: () => writeManifest(manifestFile, vault, [...files.values()]),
     counts: () => ({
-      ...{ files: files.size, written, deleted, leftOut: leftOut.size },
+      files: files.size,
+      written,
+      deleted,
+      leftOut: leftOut.size,
     }),
   };
 }
@@ -156,8 +173,9 @@ function claim(
       const known = manifest.parse(
         JSON.parse(readFileSync(manifestFile, "utf8")),
       );
-      if (known.vault === vault)
+      if (known.vault === vault) {
         return new Map(known.files.map((file) => [file.id, file]));
+      }
       throw new Failure(
         `${directory} is a mirror of vault ${known.vault}: name another folder.`,
       );
@@ -219,17 +237,22 @@ function freeName(directory: string, path: string): string {
     );
     if (
       lstatSync(join(directory, other), { throwIfNoEntry: false }) === undefined
-    )
+    ) {
       return other;
+    }
   }
 }
 
 function pruneFolders(directory: string, folder: string): void {
-  if (folder === ".") return;
+  if (folder === ".") {
+    return;
+  }
   try {
     rmdirSync(join(directory, folder));
   } catch (error) {
-    if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(codeOf(error) ?? "")) return;
+    if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(codeOf(error) ?? "")) {
+      return;
+    }
     throw error;
   }
   pruneFolders(directory, dirname(folder));

@@ -10,11 +10,11 @@ const run = promisify(execFile);
 const COMMIT_EVERY_MS = 15 * 60_000;
 
 /** A mirror's folder as a git repository. */
-export type MirrorGit = {
+export interface MirrorGit {
   /** Commits what changed, if the last commit was a quarter of an hour ago or there was none. */
   readonly commitIfDue: () => Promise<void>;
   readonly commit: () => Promise<void>;
-};
+}
 
 /** Makes the folder a repository unless it is one. Throws a Failure without git. */
 export async function openMirrorGit(
@@ -25,9 +25,13 @@ export async function openMirrorGit(
   /** Neither hooks nor a signing key of the user: nothing must ask for input. Bytes stay as they are on the devices. */
   const git = async (...words: readonly string[]): Promise<string> => {
     const settings = [
-      ...["commit.gpgSign=false", `core.hooksPath=${devNull}`],
-      ...["core.autocrlf=false", "core.fsmonitor=false", "gc.autoDetach=false"],
-      ...["user.name=Hearth", "user.email=hearth@localhost"],
+      "commit.gpgSign=false",
+      `core.hooksPath=${devNull}`,
+      "core.autocrlf=false",
+      "core.fsmonitor=false",
+      "gc.autoDetach=false",
+      "user.name=Hearth",
+      "user.email=hearth@localhost",
     ].flatMap((setting) => ["-c", setting]);
     try {
       const { stdout } = await run("git", [...settings, ...words], {
@@ -43,23 +47,30 @@ export async function openMirrorGit(
       );
     }
   };
-  if (!existsSync(join(directory, ".git"))) await git("init", "--quiet");
+  if (!existsSync(join(directory, ".git"))) {
+    await git("init", "--quiet");
+  }
   let committedAt = -Infinity;
 
   const commit = async (): Promise<void> => {
     // A vault's own .gitignore hides nothing.
     await git("add", "--all", "--force", "--", ".", `:(exclude)${MIRROR_DATA}`);
-    if ((await git("diff", "--cached", "--name-only")) !== "")
+    if ((await git("diff", "--cached", "--name-only")) !== "") {
       await git(
-        ...["commit", "--quiet", "--message"],
+        "commit",
+        "--quiet",
+        "--message",
         `Vault ${vault} at ${new Date(now()).toISOString()}`,
       );
+    }
     committedAt = now();
   };
   return {
     commit,
     commitIfDue: async () => {
-      if (now() - committedAt >= COMMIT_EVERY_MS) await commit();
+      if (now() - committedAt >= COMMIT_EVERY_MS) {
+        await commit();
+      }
     },
   };
 }

@@ -13,27 +13,37 @@ const unitMs: Readonly<Record<string, number>> = {
  */
 export function parseMoment(text: string, now: number): number {
   const moment = read(text.trim().toLowerCase(), now);
-  if (moment === undefined || Number.isNaN(moment))
+  if (moment === undefined || Number.isNaN(moment)) {
     throw new Failure(
       `"${text}" is not a time: write one such as "yesterday 18:00", "2026-11-21 18:00" or "3 hours ago".`,
     );
-  if (moment > now) throw new Failure(`"${text}" is still to come.`);
+  }
+  if (moment > now) {
+    throw new Failure(`"${text}" is still to come.`);
+  }
   return moment;
 }
 
 function read(text: string, now: number): number | undefined {
-  if (text === "now") return now;
+  if (text === "now") {
+    return now;
+  }
   const ago = /^(\d+) ?(minute|hour|day|week)s? ago$/.exec(text);
-  if (ago !== null) return now - Number(ago[1]) * (unitMs[ago[2]!] ?? 0);
+  if (ago !== null) {
+    return now - Number(ago[1]) * (unitMs[ago[2]!] ?? 0);
+  }
   const day =
     /^(?:(today|yesterday)|(\d{4})-(\d\d)-(\d\d))?(?:(?:^|[ t])(\d{1,2}):(\d\d)(?::(\d\d))?)?$/.exec(
       text,
     );
-  if (day === null || text === "") return zoned(text);
+  if (day === null || text === "") {
+    return zoned(text);
+  }
   const [, word, year, month, date, hour = "0", minute = "0", second = "0"] =
     day;
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59)
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) {
     return undefined;
+  }
   const today = new Date(now);
   const start =
     year === undefined

@@ -33,18 +33,18 @@ const sealed = z.looseObject({
 
 export type NoteDocument = Readonly<z.output<typeof metadata>>;
 
-export type ChunkDocument = {
+export interface ChunkDocument {
   readonly _id: string;
   readonly data: string;
   readonly e_?: boolean;
-};
+}
 
 /** What stands before a path inside the encryption, and the chunk that holds the encrypted chunks of a document itself. */
 const SEALED_PATH = "/\\:";
 const SEALED_EDEN = "h:++encrypted-hkdf";
 
 /** Reads and writes the documents of one vault; encryption is LiveSync's second (HKDF, AES-256-GCM), by its author's library. */
-export type NoteCipher = {
+export interface NoteCipher {
   /** Undefined for a document that is no note. */
   readonly read: (document: unknown) => Promise<NoteDocument | undefined>;
   /** The stored form of a document with some members changed; encrypted where it was before. */
@@ -53,7 +53,7 @@ export type NoteCipher = {
     members: Readonly<Record<string, unknown>> & { readonly mtime: number },
   ) => Promise<Readonly<Record<string, unknown>>>;
   readonly chunk: (chunk: ChunkDocument) => Promise<string>;
-};
+}
 
 /** `passphrase` is asked for when something encrypted is met. `salt` is the vault's security seed in base64. */
 export function openCipher(
@@ -63,16 +63,19 @@ export function openCipher(
 ): NoteCipher {
   let asked: Promise<string> | undefined;
   const seed = () => {
-    if (salt !== null) return new Uint8Array(base64ToArrayBuffer(salt));
+    if (salt !== null) {
+      return new Uint8Array(base64ToArrayBuffer(salt));
+    }
     throw new Failure(
       `vault ${vault} has lost its security seed: \`hearth notes restore-seed ${vault}\` puts it back.`,
     );
   };
   const unseal = async (text: string): Promise<string> => {
-    if (!text.startsWith(HKDF_ENCRYPTED_PREFIX))
+    if (!text.startsWith(HKDF_ENCRYPTED_PREFIX)) {
       throw new Failure(
         `vault ${vault} holds notes of an encryption older than version 2: rewrite them on a device (Rebuild everything) first.`,
       );
+    }
     asked ??= passphrase();
     const key = await asked;
     return decrypt(text, key, seed()).catch(() => {
@@ -86,7 +89,9 @@ export function openCipher(
   return {
     read: async (document) => {
       const parsed = metadata.safeParse(document);
-      if (!parsed.success) return undefined;
+      if (!parsed.success) {
+        return undefined;
+      }
       const stored = parsed.data;
       const eden = stored.eden[SEALED_EDEN];
       return {
@@ -105,8 +110,9 @@ export function openCipher(
     },
     change: async (stored, members) => {
       const { path } = stored;
-      if (typeof path !== "string" || !isEncryptedPath(path))
+      if (typeof path !== "string" || !isEncryptedPath(path)) {
         return { ...stored, ...members };
+      }
       const { mtime, ...others } = members;
       const inside = JSON.parse(
         await unseal(path.slice(SEALED_PATH.length)),

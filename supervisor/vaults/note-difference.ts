@@ -4,13 +4,13 @@ import type { NoteCipher } from "./note-cipher.ts";
 import { contentOf, type Difference, type PastNote } from "./vault-past.ts";
 
 /** A file that is not as it was. */
-export type DifferingFile = {
+export interface DifferingFile {
   readonly path: string;
   /** What happened to it since then. */
   readonly state: "changed" | "deleted" | "added";
   /** Bytes; of a file that was there then, as it was. */
   readonly size: number;
-};
+}
 
 const LONGEST_TEXT = 200_000;
 
@@ -29,7 +29,9 @@ export function differingFiles({
       size: note.size,
     })),
     ...added.map(({ note }) => ({
-      ...{ path: note.path, state: "added" as const, size: note.size },
+      path: note.path,
+      state: "added" as const,
+      size: note.size,
     })),
   ].toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
@@ -53,19 +55,27 @@ export async function textsOf(
   { past, present }: Difference,
   single: PastNote | undefined,
 ): Promise<readonly [string, string] | null> {
-  if (single === undefined) return null;
+  if (single === undefined) {
+    return null;
+  }
   const texts: string[] = [];
   for (const { notes } of [past, present]) {
     const version = notes.get(single.note._id);
-    if (version === undefined || !isThere(version)) texts.push("");
-    else if (version.note.type === "newnote" || version.note.size > LONGEST_TEXT)
+    if (version === undefined || !isThere(version)) {
+      texts.push("");
+    } else if (
+      version.note.type === "newnote" ||
+      version.note.size > LONGEST_TEXT
+    ) {
       return null;
-    else {
+    } else {
       try {
         texts.push((await contentOf(source, cipher, version.note)).toString());
       } catch (error) {
         // A chunk that never arrived: what else differs is shown all the same.
-        if (isStoreFailure(error)) throw error;
+        if (isStoreFailure(error)) {
+          throw error;
+        }
         return null;
       }
     }

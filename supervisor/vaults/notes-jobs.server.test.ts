@@ -31,7 +31,10 @@ beforeAll(async () => {
     freeBytes: () => 1e12,
     address: () => stand.server.url,
   });
-  await stand.provisioning.add({ vault: VAULT, choices: vaultChoices.parse({}) });
+  await stand.provisioning.add({
+    vault: VAULT,
+    choices: vaultChoices.parse({}),
+  });
   await writeNotes(stand.couch, VAULT, 3);
 });
 afterAll(() => stand.close());
@@ -42,7 +45,9 @@ function run(
   asked = true,
 ): Promise<JobOutcome> {
   const job = jobs.find((each) => each.name === name);
-  if (job === undefined) throw new Error(`there is no job ${name}`);
+  if (job === undefined) {
+    throw new Error(`there is no job ${name}`);
+  }
   return job.run({
     signal: new AbortController().signal,
     now: stand.now,
@@ -102,8 +107,9 @@ test("a backup removes those that are no longer to be kept", async () => {
   const old = Array.from({ length: 40 }, (_each, index) =>
     backupName(stand.now() - (index + 1) * day),
   );
-  for (const name of old)
+  for (const name of old) {
     mkdirSync(join(stand.backups, name), { recursive: true });
+  }
   const { summary } = await run("notes-backup");
   expect(summary).toContain("old ones were removed");
   const left = listBackups(stand.backups);
@@ -113,11 +119,12 @@ test("a backup removes those that are no longer to be kept", async () => {
 
 test("conflicts are reported at once, and an alarm when they are open for a week", async () => {
   const database = openDatabase(stand.couch, VAULT);
-  for (const rev of ["1-aa", "1-bb"])
+  for (const rev of ["1-aa", "1-bb"]) {
     await database.write(
       [{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}`, path: "a.md" }],
       { asTheyAre: true },
     );
+  }
   expect((await run("notes-conflicts")).summary).toBe(
     "vault-jobs: 1 conflicted.",
   );

@@ -17,7 +17,10 @@ import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 export function notesJobs(parts: NotesJobParts): readonly Job[] {
   const { jobs } = parts.config;
   const whichVault = (otherwise: string): JobOption => ({
-    ...{ name: "vault", kind: "choice", label: "Vault", otherwise },
+    name: "vault",
+    kind: "choice",
+    label: "Vault",
+    otherwise,
     values: () => parts.state.known().toSorted(),
   });
   const asked = (timeoutMs: number) => ({ cron: null, timeoutMs, retries: 0 });
@@ -30,7 +33,8 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
       options: [
         whichVault("every one"),
         {
-          ...{ name: "force", kind: "tick" },
+          name: "force",
+          kind: "tick",
           ...forceWords,
         },
       ],
@@ -69,11 +73,15 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
       options: [
         whichBackup(parts.backups),
         {
-          ...{ name: "vault", kind: "text", label: "Vault" },
+          name: "vault",
+          kind: "text",
+          label: "Vault",
           note: "All of the backup when left empty.",
         },
         {
-          ...{ name: "as", kind: "text", label: "Under another name" },
+          name: "as",
+          kind: "text",
+          label: "Under another name",
           note: "Beside the vault that is there: a restore never overwrites.",
         },
       ],
@@ -86,7 +94,9 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
       options: [
         whichVault("the first"),
         {
-          ...{ name: "url", kind: "text", label: "Address" },
+          name: "url",
+          kind: "text",
+          label: "Address",
           note: "Where devices reach it; the vault's own when left empty.",
         },
       ],
@@ -106,12 +116,15 @@ async function doctor(
 ): Promise<JobOutcome> {
   const options = optionsOf(doctorOptions, context.options);
   const vault = options.vault ?? parts.files.names()[0];
-  if (vault === undefined)
+  if (vault === undefined) {
     throw new Failure(
       "there is no vault to look at: `hearth notes add notes` makes one.",
     );
+  }
   const database = openDatabase(parts.couch, checkVaultName(vault));
-  if ((await database.info()) === undefined) throw new NoSuchVault(vault);
+  if ((await database.info()) === undefined) {
+    throw new NoSuchVault(vault);
+  }
   const file = parts.files.read(vault);
   const url = publicAddress(options.url ?? file?.url ?? parts.address());
   context.progress(`looking at ${url}, which takes half a minute`);

@@ -44,10 +44,13 @@ const notesState = z.looseObject({
 
 type StoredState = z.output<typeof notesState>;
 export type VaultState = Readonly<z.output<typeof vaultState>>;
-export type Standing = { readonly alarm: Alarm; readonly until: number };
+export interface Standing {
+  readonly alarm: Alarm;
+  readonly until: number;
+}
 
 /** What the supervisor knows of the notes store between two looks; kept on disk, every change at once while there is room. */
-export type NotesState = {
+export interface NotesState {
   readonly vault: (name: string) => VaultState;
   readonly known: () => readonly string[];
   readonly change: (name: string, change: Partial<VaultState>) => void;
@@ -57,7 +60,7 @@ export type NotesState = {
   /** Alarms about something that happened, which stand until their time is over. */
   readonly standing: () => readonly Standing[];
   readonly stand: (standing: readonly Standing[]) => void;
-};
+}
 
 /** Opens the state file; one that cannot be read is put aside and said. */
 export function openNotesState(
@@ -69,13 +72,17 @@ export function openNotesState(
   const save = (next: StoredState): void => {
     const nextText = JSON.stringify(next);
     state = next;
-    if (nextText === text) return;
+    if (nextText === text) {
+      return;
+    }
     try {
       writeDurably(path, `${nextText}\n`);
       text = nextText;
     } catch (error) {
       // Written with a later change or look; the vaults are watched from memory until then.
-      if (!isFullDisk(error)) throw error;
+      if (!isFullDisk(error)) {
+        throw error;
+      }
     }
   };
   const vault = (name: string): VaultState =>
@@ -96,7 +103,11 @@ export function openNotesState(
     firstVaultMade: () => state.firstVaultMade,
     rememberFirstVault: () => save({ ...state, firstVaultMade: true }),
     standing: () => state.standing as unknown as readonly Standing[],
-    stand: (next) => save({ ...state, standing: [...next] }),
+    stand: (next) =>
+      save({
+        ...state,
+        standing: next.map((each) => ({ ...each, alarm: { ...each.alarm } })),
+      }),
   };
 }
 
@@ -109,8 +120,12 @@ function read(path: string, say: (sentence: string) => void): StoredState {
   try {
     return readNotesState(path);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return notesState.parse({});
-    if (codeOf(error) !== undefined) throw error;
+    if (codeOf(error) === "ENOENT") {
+      return notesState.parse({});
+    }
+    if (codeOf(error) !== undefined) {
+      throw error;
+    }
     renameSync(path, `${path}.broken`);
     say(
       `${path} could not be read and was put aside as ${path}.broken: what is known of the vaults is gathered anew.`,

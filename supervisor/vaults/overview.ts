@@ -6,7 +6,7 @@ import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
 /** One vault as `hearth notes list` shows it; sizes in bytes, times in milliseconds since 1970. */
-export type VaultView = {
+export interface VaultView {
   readonly vault: string;
   /** gone: its database is not there; closed: its access is taken away, see the seed; foreign: not made by `hearth notes add`. */
   readonly state: "open" | "closed" | "gone" | "foreign";
@@ -21,16 +21,16 @@ export type VaultView = {
   /** How many security seeds were ever seen; the accepted one is kept in a second place. */
   readonly seeds: number;
   readonly compactedAt: number | null;
-};
+}
 
 const MOST_COUNTED = 100;
 
-type OverviewParts = {
+interface OverviewParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
-};
+}
 
 /** Every vault that the store has or should have. */
 export async function listVaults(
@@ -43,7 +43,9 @@ export async function listVaults(
   const views: VaultView[] = [];
   for (const vault of [...names].toSorted()) {
     const view = await viewVault(parts, vault);
-    if (view !== undefined) views.push(view);
+    if (view !== undefined) {
+      views.push(view);
+    }
   }
   return views;
 }
@@ -56,7 +58,9 @@ export async function viewVault(
   const database = openDatabase(couch, vault);
   const info = await database.info();
   const { member, compactedAt } = state.vault(vault);
-  if (info === undefined && member === null) return undefined;
+  if (info === undefined && member === null) {
+    return undefined;
+  }
   const file = files.read(vault);
   const kept = escrow.read(vault);
   const bytes = info?.sizes ?? { file: 0, active: 0 };
@@ -83,7 +87,9 @@ async function conflictsIn(
   try {
     return await countConflicts(database, MOST_COUNTED);
   } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error;
+    if (!(error instanceof NoAnswer)) {
+      throw error;
+    }
     return Math.min(MOST_COUNTED, Object.keys(conflicts).length);
   }
 }
@@ -93,7 +99,11 @@ function stateOf(
   isClosed: boolean,
   member: string | null,
 ): VaultView["state"] {
-  if (!isThere) return "gone";
-  if (isClosed) return "closed";
+  if (!isThere) {
+    return "gone";
+  }
+  if (isClosed) {
+    return "closed";
+  }
   return member === null ? "foreign" : "open";
 }

@@ -53,7 +53,7 @@ export type DeviceChoices = Readonly<z.output<typeof deviceChoices>>;
 
 export type VaultChoices = Readonly<z.output<typeof vaultChoices>>;
 
-export type VaultAccess = {
+export interface VaultAccess {
   readonly vault: string;
   /** Where devices reach the store; no trailing slash. */
   readonly url: string;
@@ -61,7 +61,7 @@ export type VaultAccess = {
   readonly password: string;
   /** Of the vault's encryption; null without. */
   readonly passphrase: string | null;
-};
+}
 
 /** The plugin's settings for one vault, by its own names (LiveSync 1.0.16). */
 export function buildPluginSettings(
@@ -161,14 +161,16 @@ function remoteId({ vault, url }: VaultAccess): string {
 
 /** An address for devices as the plugin wants it: lower case, no trailing slash, no credentials. Throws a Failure. */
 export function publicAddress(text: string): string {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) {
     throw new Failure(
       `"${text}" is no address for devices: write one such as https://notes.example.org or http://192.168.1.10:5984.`,
     );
+  }
   const { username, password, search, hash, href } = new URL(text);
-  if (username !== "" || password !== "" || search !== "" || hash !== "")
+  if (username !== "" || password !== "" || search !== "" || hash !== "") {
     throw new Failure(
       "the address for devices holds no user, password or query: write it as https://notes.example.org.",
     );
+  }
   return href.toLowerCase().replace(/\/+$/, "");
 }

@@ -1,26 +1,28 @@
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestTls } from "node:https";
 
-export type ProbeAsk = {
+export interface ProbeAsk {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as it comes. */
   readonly body?: Iterable<Buffer>;
   readonly signal: AbortSignal;
-};
+}
 
-export type ProbeAnswer = {
+export interface ProbeAnswer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;
-};
+}
 
 /** One request as a device makes it. A certificate that cannot be trusted is let pass: it is reported apart. */
 export async function probe(url: string, ask: ProbeAsk): Promise<ProbeAnswer> {
   const response = await begin(url, ask);
   const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
+  for await (const chunk of response) {
+    chunks.push(chunk as Buffer);
+  }
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
@@ -40,7 +42,9 @@ export async function timeToPiece(
   try {
     for await (const chunk of response) {
       const ms = performance.now() - begun;
-      if (awaited(chunk as Buffer, ms)) return { status, ms };
+      if (awaited(chunk as Buffer, ms)) {
+        return { status, ms };
+      }
     }
     return { status, ms: undefined };
   } finally {

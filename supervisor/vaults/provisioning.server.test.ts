@@ -130,9 +130,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
           ...stand.couch,
           ask: async (method, path, options) => {
             const isUser = method === "PUT" && path.startsWith("/_users/");
-            if (isUser && moment === "before") throw new Error("cut off");
+            if (isUser && moment === "before") {
+              throw new Error("cut off");
+            }
             const answer = await stand.couch.ask(method, path, options);
-            if (isUser) throw new Error("cut off");
+            if (isUser) {
+              throw new Error("cut off");
+            }
             return answer;
           },
         },

@@ -21,7 +21,7 @@ import type { VaultFile, VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
 /** What a device needs, said once. */
-export type SetupAnswer = {
+export interface SetupAnswer {
   readonly vault: string;
   readonly url: string;
   readonly user: string;
@@ -35,16 +35,16 @@ export type SetupAnswer = {
   readonly file: string;
   /** What an operator should know about it, a sentence each. */
   readonly advice: readonly string[];
-};
+}
 
-export type Removed = {
+export interface Removed {
   readonly vault: string;
   readonly documents: number;
   /** What stays, a sentence each. */
   readonly stays: readonly string[];
-};
+}
 
-export type Provisioning = {
+export interface Provisioning {
   /** Makes database, user, rules and credentials file; a try that broke off is taken up. */
   readonly add: (wish: {
     readonly vault: string;
@@ -68,7 +68,7 @@ export type Provisioning = {
   }) => Promise<SetupAnswer>;
   /** Drops database, user and credentials. */
   readonly remove: (vault: string) => Promise<Removed>;
-};
+}
 
 /** 5 groups of 5 clear characters hold 123 bits, 4 groups 99. */
 const VAULT_PASSPHRASE_GROUPS = 5;
@@ -100,15 +100,17 @@ export function openProvisioning(parts: {
     if (
       state.vault(vault).member !== null ||
       (exists && unfinished === undefined)
-    )
+    ) {
       throw new Failure(
         `there is a vault "${vault}" already: \`hearth notes setup-uri ${vault}\` shows how to connect a device.`,
       );
+    }
     const user = unfinished?.user ?? vault;
-    if (unfinished === undefined && (await users.exists(user)))
+    if (unfinished === undefined && (await users.exists(user))) {
       throw new Failure(
         `the notes store has a user "${user}" already, so the vault "${vault}" cannot have its own of that name: choose another name.`,
       );
+    }
     const access = {
       vault,
       url: address,
@@ -128,7 +130,9 @@ export function openProvisioning(parts: {
         choices,
       });
     keep(forgetPassphrase ? null : access.passphrase);
-    if (!exists) await database.create();
+    if (!exists) {
+      await database.create();
+    }
     await users.save(user, access.password);
     await database.secure(memberRules(user));
     state.change(vault, { member: user });
@@ -143,10 +147,11 @@ export function openProvisioning(parts: {
     const setupPassphrase = makePassphrase(SETUP_PASSPHRASE_GROUPS);
     const setupUri = await sealSetupUri(settings, setupPassphrase);
     const opened = await openSetupUri(setupUri, setupPassphrase);
-    if (!isDeepStrictEqual(opened, settings))
+    if (!isDeepStrictEqual(opened, settings)) {
       throw new Failure(
         "the Setup URI that was just made does not open to its own settings: nothing is shown; please report this.",
       );
+    }
     const { vault, url, user, password, passphrase } = access;
     return {
       vault,
@@ -163,8 +168,12 @@ export function openProvisioning(parts: {
 
   function fileOf(vault: string): VaultFile {
     const file = files.read(vault) ?? sharedFile(vault);
-    if (file !== undefined) return file;
-    if (state.vault(vault).member === null) throw new NoSuchVault(vault);
+    if (file !== undefined) {
+      return file;
+    }
+    if (state.vault(vault).member === null) {
+      throw new NoSuchVault(vault);
+    }
     throw new Failure(
       `the credentials of vault "${vault}" are not here (they are in no backup): \`hearth notes rotate ${vault}\` makes new ones.`,
     );
@@ -194,8 +203,12 @@ export function openProvisioning(parts: {
   async function fileToRotate(vault: string): Promise<VaultFile> {
     const file = readable(files, vault) ?? sharedFile(vault);
     const { member } = state.vault(vault);
-    if (file !== undefined) return file;
-    if (member === null) throw new NoSuchVault(vault);
+    if (file !== undefined) {
+      return file;
+    }
+    if (member === null) {
+      throw new NoSuchVault(vault);
+    }
     const e2ee = await openDatabase(couch, vault).hasBetween(
       ...ENCRYPTED_CHUNKS,
     );
@@ -214,9 +227,13 @@ export function openProvisioning(parts: {
     file: VaultFile,
     given: string | undefined,
   ): string | null {
-    if (!file.choices.e2ee) return null;
+    if (!file.choices.e2ee) {
+      return null;
+    }
     const passphrase = given ?? file.vaultPassphrase;
-    if (passphrase !== null) return passphrase;
+    if (passphrase !== null) {
+      return passphrase;
+    }
     throw new Failure(
       `the passphrase of vault "${file.vault}" is not kept here: give it in HEARTH_VAULT_PASSPHRASE (or the file that HEARTH_VAULT_PASSPHRASE_FILE names).`,
     );
@@ -226,21 +243,23 @@ export function openProvisioning(parts: {
     add,
     setupUri: async ({ vault, url, vaultPassphrase, choices, keep }) => {
       const file = fileOf(checkVaultName(vault));
-      if (file.nextPassword !== undefined)
+      if (file.nextPassword !== undefined) {
         throw new Failure(
           `a rotation of vault "${vault}" is not over: \`hearth notes rotate ${vault}\` goes on with it.`,
         );
+      }
       const access = {
         ...file,
         url: publicAddress(url ?? file.url),
         passphrase: passphraseOf(file, vaultPassphrase),
       };
-      if (keep === true)
+      if (keep === true) {
         files.write({
           ...file,
           url: access.url,
           connection: connectionString(access),
         });
+      }
       return seal(access, { ...file.choices, ...choices });
     },
     rotate: async ({ vault, vaultPassphrase }) => {
@@ -249,8 +268,9 @@ export function openProvisioning(parts: {
       const password = file.nextPassword ?? makePassword();
       const holders = [file, ...filesOf(file.user)];
       // The old one stays until the store has taken the new one; a rotation that broke off goes on with the same.
-      for (const each of holders)
+      for (const each of holders) {
         files.write({ ...each, nextPassword: password });
+      }
       await users.save(file.user, password);
       for (const each of holders) {
         const { nextPassword: _taken, ...kept } = each;
@@ -264,10 +284,13 @@ export function openProvisioning(parts: {
       const info = await database.info();
       const file = files.read(vault);
       const { member } = state.vault(vault);
-      if (info === undefined && file === undefined && member === null)
+      if (info === undefined && file === undefined && member === null) {
         throw new NoSuchVault(vault);
+      }
       const user = file?.user ?? member;
-      if (user !== null && !isShared(user, vault)) await users.remove(user);
+      if (user !== null && !isShared(user, vault)) {
+        await users.remove(user);
+      }
       await database.drop();
       files.remove(vault);
       state.forget(vault);

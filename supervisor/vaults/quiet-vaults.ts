@@ -2,7 +2,7 @@
 const READ_EVERY_MS = 600_000;
 
 /** Vaults that did not change since they were last read, as far as the store's feed of changes reports. */
-export type QuietVaults = {
+export interface QuietVaults {
   /** Those that need not be read now. What changes from now on is read next time. */
   readonly take: () => ReadonlySet<string>;
   /** All others of these were read since. */
@@ -12,7 +12,7 @@ export type QuietVaults = {
   readonly connected: () => void;
   /** The feed broke off: changes may be missed. */
   readonly lost: () => void;
-};
+}
 
 export function openQuietVaults(now: () => number): QuietVaults {
   const readAt = new Map<string, number>();
@@ -35,9 +35,14 @@ export function openQuietVaults(now: () => number): QuietVaults {
       return taken;
     },
     read: (vaults) => {
-      if (!isComplete) return;
-      for (const vault of vaults)
-        if (!taken.has(vault)) readAt.set(vault, now());
+      if (!isComplete) {
+        return;
+      }
+      for (const vault of vaults) {
+        if (!taken.has(vault)) {
+          readAt.set(vault, now());
+        }
+      }
     },
     changed: (vault) => void changed.add(vault),
     connected: () => {

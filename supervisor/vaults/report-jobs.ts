@@ -44,9 +44,12 @@ function alarmOfOldConflicts(
 ): void {
   const fingerprint = fingerprints.conflicts(vault);
   const oldest = Math.min(...conflicts.map(({ firstSeen }) => firstSeen));
-  if (now - oldest < config.notes.conflicts_alarm_after || oldest === Infinity)
+  if (
+    now - oldest < config.notes.conflicts_alarm_after ||
+    oldest === Infinity
+  ) {
     alarms.clear(fingerprint);
-  else
+  } else {
     alarms.raise({
       fingerprint,
       level: "warning",
@@ -54,6 +57,7 @@ function alarmOfOldConflicts(
       text: `${conflicts.length} ${conflicts.length === 1 ? "note" : "notes"} of vault ${vault} ${conflicts.length === 1 ? "is" : "are"} conflicted, the oldest for ${inWords(now - oldest)}: open them on a device and merge, or resolve them.`,
       command: `hearth notes conflicts ${vault}`,
     });
+  }
 }
 
 /** Reports every vault's devices; a locked vault is an alarm. */
@@ -63,7 +67,7 @@ export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
     const roster = await readRoster(openDatabase(parts.couch, name));
     rosters.push(roster);
     const fingerprint = fingerprints.locked(name);
-    if (roster.locked)
+    if (roster.locked) {
       parts.alarms.raise({
         fingerprint,
         level: "warning",
@@ -71,7 +75,9 @@ export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
         text: roster.remarks[0] ?? `vault ${name} is locked.`,
         command: `hearth notes devices ${name}`,
       });
-    else parts.alarms.clear(fingerprint);
+    } else {
+      parts.alarms.clear(fingerprint);
+    }
   }
   const remarks = rosters.flatMap((roster) => roster.remarks);
   const count = rosters.reduce((sum, roster) => sum + roster.devices.length, 0);

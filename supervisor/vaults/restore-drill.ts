@@ -16,7 +16,7 @@ import {
 } from "./database.ts";
 import { countAll, restoreVault } from "./restore.ts";
 
-export type DrillAsk = {
+export interface DrillAsk {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;
@@ -24,15 +24,15 @@ export type DrillAsk = {
   readonly busy: Set<string>;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done?: number) => void;
-};
+}
 
-export type DrilledVault = {
+export interface DrilledVault {
   readonly vault: string;
   readonly documents: number;
   readonly leaves: number;
   /** Revisions that were compared member by member. */
   readonly compared: number;
-};
+}
 
 const SAMPLE_SIZE = 50;
 
@@ -88,16 +88,19 @@ async function compareSample(
   let compared = 0;
   for await (const text of readLeaves(backup, entry)) {
     line += 1;
-    if (line % every !== 0) continue;
+    if (line % every !== 0) {
+      continue;
+    }
     const kept = parseDocument(text);
     const [given] = await scratch.revisions(
       [{ id: kept._id, rev: kept._rev }],
       { signal },
     );
-    if (given === undefined || !isSame(kept, given))
+    if (given === undefined || !isSame(kept, given)) {
       throw new Failure(
         `document ${kept._id} of vault ${entry.name} does not come back from the backup ${backup} as it was: take a new backup at once (\`hearth notes backup\`) and keep this one for a look.`,
       );
+    }
     compared += 1;
   }
   return compared;

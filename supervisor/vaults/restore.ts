@@ -30,7 +30,7 @@ import { openUsers } from "./users.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName } from "./vault-names.ts";
 
-export type RestoreAsk = {
+export interface RestoreAsk {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;
@@ -46,14 +46,14 @@ export type RestoreAsk = {
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done?: number) => void;
-};
+}
 
-export type RestoredVault = {
+export interface RestoredVault {
   readonly vault: string;
   readonly from: string;
   readonly documents: number;
   readonly leaves: number;
-};
+}
 
 /** Marks a database as half restored, from its first moment to its last; replication leaves it alone. */
 const MARK_ID = "_local/hearth_restoring";
@@ -69,7 +69,9 @@ export async function restoreNotes(
 ): Promise<readonly RestoredVault[]> {
   const manifest = readNotesManifest(ask.backup);
   const plan = planOf(ask, manifest);
-  for (const { target } of plan) await needEmpty(ask.couch, target);
+  for (const { target } of plan) {
+    await needEmpty(ask.couch, target);
+  }
   await verifyFiles(ask.backup, ask.signal, ask.progress);
   await restoreUsers(ask, undefined);
   const restored: RestoredVault[] = [];
@@ -78,8 +80,9 @@ export async function restoreNotes(
     try {
       const head = await restoreVault({ ...ask, entry, target });
       await register(ask, target, head);
-      if (target === entry.name)
+      if (target === entry.name) {
         await restoreUsers(ask, memberOf(head.security) ?? undefined);
+      }
     } finally {
       ask.busy.delete(target);
     }
@@ -98,16 +101,18 @@ function planOf(
   { vaults }: NotesManifest,
 ): readonly { readonly entry: VaultEntry; readonly target: string }[] {
   const names = vaults.map(({ name }) => name).join(", ");
-  if (vault === undefined && as !== undefined && vaults.length !== 1)
+  if (vault === undefined && as !== undefined && vaults.length !== 1) {
     throw new Failure(
       `the backup holds ${vaults.length} vaults (${names}): say which one with --vault.`,
     );
+  }
   const chosen =
     vault === undefined ? vaults : vaults.filter(({ name }) => name === vault);
-  if (vault !== undefined && chosen.length === 0)
+  if (vault !== undefined && chosen.length === 0) {
     throw new Failure(
       `the backup ${backup} has no vault "${vault}"; it has ${names === "" ? "none" : names}.`,
     );
+  }
   return chosen.map((entry) => ({
     entry,
     target: as === undefined ? entry.name : checkVaultName(as),
@@ -116,7 +121,9 @@ function planOf(
 
 async function needEmpty(couch: Couch, target: string): Promise<void> {
   const info = await openDatabase(couch, target).info();
-  if (info === undefined || info.doc_count + info.doc_del_count === 0) return;
+  if (info === undefined || info.doc_count + info.doc_del_count === 0) {
+    return;
+  }
   throw new Failure(
     `there is a vault "${target}" with ${info.doc_count} documents, and a restore never overwrites: restore beside it with --as ${target}-restored, or remove it first with \`hearth notes remove ${target}\`.`,
   );
@@ -133,10 +140,14 @@ async function restoreUsers(
   const users = openUsers(couch);
   for await (const line of readLines(backup, USERS_FILE)) {
     const document = parseDocument(line);
-    if (of !== undefined && document["name"] !== of) continue;
+    if (of !== undefined && document["name"] !== of) {
+      continue;
+    }
     const changed = await users.putBack(document, of !== undefined);
     // What it says of the password is no longer true.
-    if (changed && of !== undefined) files.remove(of);
+    if (changed && of !== undefined) {
+      files.remove(of);
+    }
   }
 }
 
@@ -162,8 +173,9 @@ export async function restoreVault(
         Math.min(1, done / Math.max(1, entry.leaves)),
       );
     }
-    for (const { _id, ...content } of head.locals)
+    for (const { _id, ...content } of head.locals) {
       await database.put(_id, content);
+    }
     await needSame(database, entry, signal);
     await database.secure(isScratch(target) ? closedRules : head.security);
     await removeMark(couch, target);
@@ -179,7 +191,9 @@ export async function restoreVault(
  * written since stays, and the restore is given up.
  */
 async function closeEmpty(couch: Couch, database: Database): Promise<void> {
-  if ((await database.info()) === undefined) await database.create();
+  if ((await database.info()) === undefined) {
+    await database.create();
+  }
   const rules = await database.security();
   await database.secure(closedRules);
   try {
@@ -207,7 +221,9 @@ async function* batches(
     batch.push(parseDocument(line));
     bytes += line.length;
   }
-  if (batch.length > 0) yield batch;
+  if (batch.length > 0) {
+    yield batch;
+  }
 }
 
 async function needSame(
@@ -217,10 +233,11 @@ async function needSame(
 ): Promise<void> {
   const { documents, leaves } = await countAll(database, signal);
   const short = entry.missing.length;
-  if (documents < entry.documents - short || leaves < entry.leaves - short)
+  if (documents < entry.documents - short || leaves < entry.leaves - short) {
     throw new Failure(
       `vault ${database.name} has ${documents} documents with ${leaves} revisions after the restore, the backup has ${entry.documents} with ${entry.leaves}: it was dropped again; try another backup.`,
     );
+  }
 }
 
 const PAGE_ROWS = 1000;
@@ -241,20 +258,25 @@ export async function countAll(
       signal,
     });
     documents += results.length;
-    for (const { changes } of results) leaves += changes.length;
+    for (const { changes } of results) {
+      leaves += changes.length;
+    }
     since = last_seq;
-    if (results.length < PAGE_ROWS) return { documents, leaves };
+    if (results.length < PAGE_ROWS) {
+      return { documents, leaves };
+    }
   }
 }
 
 async function removeMark(couch: Couch, vault: string): Promise<void> {
   const database = openDatabase(couch, vault);
   const mark = await database.document(MARK_ID);
-  if (mark !== undefined)
+  if (mark !== undefined) {
     await couch.ask(
       "DELETE",
       `/${encodeURIComponent(vault)}/${MARK_ID}?rev=${mark._rev}`,
     );
+  }
 }
 
 /** From now on the vault is watched as it is: its seed is the accepted one, its user the one who may in. */
@@ -272,8 +294,9 @@ async function register(
     deletions: [],
   });
   const seed = seedOf(head.locals.find(({ _id }) => _id === SEED_ID));
-  if (seed !== undefined && instance !== null)
+  if (seed !== undefined && instance !== null) {
     escrow.write(accepting(escrow.read(vault), seed, instance, now()));
+  }
 }
 
 /** The user of a vault whose rules are those of `hearth notes add`. */
@@ -295,8 +318,9 @@ export async function dropUnfinished(
   const dropped: string[] = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
-    if (busy.has(name) || (await database.document(MARK_ID)) === undefined)
+    if (busy.has(name) || (await database.document(MARK_ID)) === undefined) {
       continue;
+    }
     await database.drop();
     dropped.push(name);
   }
@@ -304,7 +328,8 @@ export async function dropUnfinished(
     z.array(z.string()),
     await couch.ask("GET", "/_all_dbs"),
   );
-  for (const name of all.filter((each) => isScratch(each) && !busy.has(each)))
+  for (const name of all.filter((each) => isScratch(each) && !busy.has(each))) {
     await openDatabase(couch, name).drop();
+  }
   return dropped;
 }

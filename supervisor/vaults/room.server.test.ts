@@ -105,8 +105,16 @@ test("the first start makes the vault notes, and no later one makes it again", a
 test("add prints a Setup URI that opens, its passphrase, and a picture", async () => {
   const picture = join(place.directory, "setup.png");
   const { code, out } = await hearth([
-    ...["notes", "add", "family", "--mode", "on-save", "--newer-file"],
-    ...["--exclude", "^private/", "--qr", picture],
+    "notes",
+    "add",
+    "family",
+    "--mode",
+    "on-save",
+    "--newer-file",
+    "--exclude",
+    "^private/",
+    "--qr",
+    picture,
   ]);
   expect(code).toBe(0);
   const uri = /^obsidian:\S+$/m.exec(out)?.[0] ?? "";
@@ -181,8 +189,13 @@ test("backup, restore beside, conflicts, devices", async () => {
   };
   expect(listed.backups).toHaveLength(1);
   const restored = await hearth([
-    ...["notes", "restore", listed.backups[0] ?? ""],
-    ...["--vault", "family", "--as", "family-before"],
+    "notes",
+    "restore",
+    listed.backups[0] ?? "",
+    "--vault",
+    "family",
+    "--as",
+    "family-before",
   ]);
   expect(restored.out).toContain("vault family-before with 0 documents");
   expect(await asJson("notes", "conflicts", "family")).toEqual({

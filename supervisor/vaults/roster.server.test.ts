@@ -63,7 +63,9 @@ test("a vault that no device has synced has none", async () => {
 });
 
 test("devices with how far behind they are, what is outdated and what differs", async () => {
-  for (let n = 0; n < 4; n += 1) await database.put(`note ${n}`, { n });
+  for (let n = 0; n < 4; n += 1) {
+    await database.put(`note ${n}`, { n });
+  }
   await database.put(MILESTONE_ID, milestone());
   const roster = await readRoster(database);
   const { update_seq } = (await database.info()) ?? { update_seq: "" };

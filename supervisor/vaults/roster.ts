@@ -20,7 +20,7 @@ const milestone = z.looseObject({
     .default({}),
 });
 
-export type RosterDevice = {
+export interface RosterDevice {
   readonly id: string;
   readonly name: string;
   readonly pluginVersion: string;
@@ -37,16 +37,16 @@ export type RosterDevice = {
   >;
   /** A locked remote lets it in. */
   readonly accepted: boolean;
-};
+}
 
-export type Roster = {
+export interface Roster {
   readonly vault: string;
   /** A device has locked the remote: those that are not accepted must fetch everything anew. */
   readonly locked: boolean;
   readonly devices: readonly RosterDevice[];
   /** What a person should see to, a sentence each. */
   readonly remarks: readonly string[];
-};
+}
 
 /** Said by the plugin about the device or the moment, not about how it stores. */
 const OWN_MATTERS = new Set(["tweakModified"]);
@@ -129,7 +129,9 @@ function differences(
   own: Readonly<Record<string, unknown>> | undefined,
   preferred: Readonly<Record<string, unknown>> | undefined,
 ): RosterDevice["differs"] {
-  if (own === undefined || preferred === undefined) return {};
+  if (own === undefined || preferred === undefined) {
+    return {};
+  }
   return Object.fromEntries(
     Object.entries(preferred)
       .filter(([key]) => !OWN_MATTERS.has(key) && key in own)
@@ -147,7 +149,9 @@ function byVersion(one: string, other: string): number {
   );
   for (let at = 0; at < 4; at += 1) {
     const difference = (a?.[at] ?? 0) - (b?.[at] ?? 0);
-    if (difference !== 0) return difference;
+    if (difference !== 0) {
+      return difference;
+    }
   }
   return 0;
 }

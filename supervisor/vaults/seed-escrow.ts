@@ -38,12 +38,12 @@ const escrowFile = z.looseObject({
 export type Escrow = Readonly<z.output<typeof escrowFile>>;
 
 /** Copies of the security seeds, one file a vault (0600): an encrypted vault is unreadable without its seed. */
-export type EscrowFiles = {
+export interface EscrowFiles {
   readonly pathOf: (vault: string) => string;
   /** An empty one when there is none yet; throws a Failure for a broken file, which is never overwritten. */
   readonly read: (vault: string) => Escrow;
   readonly write: (escrow: Escrow) => void;
-};
+}
 
 export function openEscrow(directory: string): EscrowFiles {
   const pathOf = (vault: string) => join(directory, `${vault}.json`);
@@ -54,7 +54,7 @@ export function openEscrow(directory: string): EscrowFiles {
       try {
         return escrowFile.parse(JSON.parse(readFileSync(path, "utf8")));
       } catch (error) {
-        if (codeOf(error) === "ENOENT")
+        if (codeOf(error) === "ENOENT") {
           return {
             vault,
             versions: [],
@@ -62,6 +62,7 @@ export function openEscrow(directory: string): EscrowFiles {
             instance: null,
             closed: null,
           };
+        }
         throw new Failure(
           codeOf(error) === undefined
             ? `${path} is broken, and with it the copy of the vault's security seed: put it back from a copy, or move it away to have the present seed copied anew.`
@@ -101,12 +102,14 @@ export function judgeSeed(
 ): SeedVerdict {
   const accepted = acceptedSeed(escrow);
   const { seed } = now;
-  if (seed === undefined)
+  if (seed === undefined) {
     return accepted !== undefined && now.hasNotes
       ? { kind: "put-back", seed: accepted }
       : { kind: "fine" };
-  if (accepted === undefined || escrow.instance !== now.instance)
+  }
+  if (accepted === undefined || escrow.instance !== now.instance) {
     return { kind: "accept", seed };
+  }
   return seed.pbkdf2salt === accepted.pbkdf2salt
     ? { kind: "fine" }
     : { kind: "changed", seed };

@@ -160,8 +160,9 @@ test("sync on save, without encryption, with the configuration folder, patterns 
     resolveConflictsByNewerFile: true,
   });
   const plain = buildPluginSettings({ ...access, passphrase: null }, chosen());
-  for (const absent of ["encrypt", "passphrase", "usePathObfuscation"])
+  for (const absent of ["encrypt", "passphrase", "usePathObfuscation"]) {
     expect(plain).not.toHaveProperty(absent);
+  }
 });
 
 test.each([

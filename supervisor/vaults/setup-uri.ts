@@ -57,8 +57,9 @@ export async function openSetupUri(
     : "";
   const bytes = Buffer.from(text.slice(FORMAT.length), "base64");
   const least = PBKDF2_SALT_BYTES + IV_BYTES + HKDF_SALT_BYTES + TAG_BYTES;
-  if (!text.startsWith(FORMAT) || bytes.length < least)
+  if (!text.startsWith(FORMAT) || bytes.length < least) {
     throw new Failure(`this is no Setup URI: one begins with ${LEAD}.`);
+  }
   const take = pieces(bytes);
   const pbkdf2Salt = take(PBKDF2_SALT_BYTES);
   const iv = take(IV_BYTES);

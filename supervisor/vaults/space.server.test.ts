@@ -40,8 +40,14 @@ test("a plain vault is measured by folder, with the chunks that no note uses", a
   const source = openHistory(stand.couch, vault);
   const measured = await measureVault(source, vault);
   expect(rowsOf(measured).map(({ name }) => name)).toEqual([
-    ...["daily/", "top.md", "(old chunks)", "(history)", "(superseded)"],
-    ...["(notes)", "(other)", "Whole file"],
+    "daily/",
+    "top.md",
+    "(old chunks)",
+    "(history)",
+    "(superseded)",
+    "(notes)",
+    "(other)",
+    "Whole file",
   ]);
   expect(measured.folders).toMatchObject([
     { path: "daily/", files: 2 },
@@ -74,14 +80,22 @@ test("an encrypted vault shows its sums to the server, and its folders to who ha
   const salt = Buffer.alloc(32, 7);
   await database.put(SEED_ID, { pbkdf2salt: salt.toString("base64") });
   const inside = JSON.stringify({
-    ...{ path: "secret/plan.md", mtime: 1, ctime: 1, size: 4 },
+    path: "secret/plan.md",
+    mtime: 1,
+    ctime: 1,
+    size: 4,
     children: ["h:+one"],
   });
   await database.write([
     { _id: "h:+one", type: "leaf", data: "x".repeat(4000), e_: true },
     {
-      ...{ _id: "f:plan", type: "plain", mtime: 0, ctime: 0, size: 0 },
-      ...{ children: [], eden: {} },
+      _id: "f:plan",
+      type: "plain",
+      mtime: 0,
+      ctime: 0,
+      size: 0,
+      children: [],
+      eden: {},
       path: `/\\:${await encryptText(inside, "passphrase", new Uint8Array(salt))}`,
     },
   ]);

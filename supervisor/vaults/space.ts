@@ -51,7 +51,9 @@ export async function measureVault(
     return spaceOf(stored, await readVaultAt(source, cipher, now));
   } catch (error) {
     // Whatever encryption it is.
-    if (isStoreFailure(error)) throw error;
+    if (isStoreFailure(error)) {
+      throw error;
+    }
     return spaceOf(stored);
   }
 }
@@ -96,10 +98,13 @@ function byFolder(
       bytes += sizes.get(id) ?? 0;
       sizes.delete(id);
     }
-    if (!isBelow(path, below)) continue;
+    if (!isBelow(path, below)) {
+      continue;
+    }
     const name = entryOf(path, below);
     const { files: count, bytes: before } = folders.get(name) ?? {
-      ...{ files: 0, bytes: 0 },
+      files: 0,
+      bytes: 0,
     };
     folders.set(name, { path: name, files: count + 1, bytes: before + bytes });
   }
@@ -136,7 +141,8 @@ export function rowsOf(space: VaultSpace): readonly {
   const { folders, smaller, unused, history, reclaimable, notes } = space;
   const rows = [
     ...(folders ?? []).map(({ path, files, bytes }) => ({
-      ...{ name: path, bytes },
+      name: path,
+      bytes,
       note: path.endsWith("/")
         ? `${files} ${files === 1 ? "file" : "files"}`
         : "",
@@ -148,7 +154,8 @@ export function rowsOf(space: VaultSpace): readonly {
       ? []
       : [
           {
-            ...{ name: "(others)", bytes: smaller.bytes },
+            name: "(others)",
+            bytes: smaller.bytes,
             note: `${smaller.count} smaller folders and files`,
           },
         ]),
@@ -156,18 +163,21 @@ export function rowsOf(space: VaultSpace): readonly {
       ? []
       : [
           {
-            ...{ name: "(old chunks)", bytes: unused.bytes },
+            name: "(old chunks)",
+            bytes: unused.bytes,
             note: "used by no current note; earlier and conflicted versions may use them",
           },
         ]),
     { name: "(history)", bytes: history, note: "earlier versions" },
     {
-      ...{ name: "(superseded)", bytes: reclaimable },
+      name: "(superseded)",
+      bytes: reclaimable,
       note: "freed by compaction",
     },
     { name: "(notes)", bytes: notes, note: "their lists of chunks" },
     {
-      ...{ name: "(other)", bytes: space.other },
+      name: "(other)",
+      bytes: space.other,
       note: "indexes, revision trees, deletions",
     },
     { name: "Whole file", bytes: space.file, note: "" },

@@ -12,7 +12,7 @@ const rows = z.looseObject({
 });
 
 /** The store's users, as documents of `_users`. */
-export type Users = {
+export interface Users {
   /** Makes the user or gives an old one the new password; nobody but the admin can read the document. */
   readonly save: (name: string, password: string) => Promise<void>;
   /** True when it was there. */
@@ -28,7 +28,7 @@ export type Users = {
     document: CouchDocument,
     replace: boolean,
   ) => Promise<boolean>;
-};
+}
 
 export function openUsers(couch: Couch): Users {
   const database = openDatabase(couch, "_users");
@@ -46,7 +46,9 @@ export function openUsers(couch: Couch): Users {
     },
     remove: async (name) => {
       const known = await find(name);
-      if (known === undefined) return false;
+      if (known === undefined) {
+        return false;
+      }
       await database.write([
         { _id: known._id, _rev: known._rev, _deleted: true },
       ]);
@@ -68,7 +70,9 @@ export function openUsers(couch: Couch): Users {
     putBack: async (document, replace) => {
       const there = await database.document(document._id);
       const same = there?.["derived_key"] === document["derived_key"];
-      if (there !== undefined && (same || !replace)) return false;
+      if (there !== undefined && (same || !replace)) {
+        return false;
+      }
       const { _rev: _revision, ...rest } = document;
       await database.put(document._id, {
         ...rest,

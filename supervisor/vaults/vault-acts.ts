@@ -27,7 +27,7 @@ import type { Turns } from "./turns.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
-export type VaultActParts = {
+export interface VaultActParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
@@ -40,15 +40,15 @@ export type VaultActParts = {
   readonly now: () => number;
   /** Keeps what the operator changed, a sentence each. */
   readonly note: (sentence: string) => void;
-};
+}
 
-export type VaultGrowth = {
+export interface VaultGrowth {
   readonly growth: Growth;
   readonly space: VaultSpace | null;
-};
+}
 
 /** What an operator may ask about vaults and do to them; the API and the pages do it by this. All throw Failures. */
-export type VaultActs = {
+export interface VaultActs {
   readonly list: () => Promise<readonly VaultView[]>;
   readonly view: (vault: string) => Promise<VaultView>;
   /** The database of a vault that is there. */
@@ -88,13 +88,15 @@ export type VaultActs = {
   ) => Promise<SetupAnswer>;
   readonly remove: (vault: string) => Promise<Removed>;
   readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
-};
+}
 
 export function openVaultActs(parts: VaultActParts): VaultActs {
   const { couch, state, keeper, provisioning, turns, note } = parts;
   const database = async (vault: string): Promise<Database> => {
     const found = openDatabase(couch, checkVaultName(vault));
-    if ((await found.info()) === undefined) throw new NoSuchVault(vault);
+    if ((await found.info()) === undefined) {
+      throw new NoSuchVault(vault);
+    }
     return found;
   };
   /** Does it in its turn, and keeps that it was done. */
@@ -110,7 +112,9 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
     list: () => listVaults(parts),
     view: async (vault) => {
       const view = await viewVault(parts, checkVaultName(vault));
-      if (view === undefined) throw new NoSuchVault(vault);
+      if (view === undefined) {
+        throw new NoSuchVault(vault);
+      }
       return view;
     },
     database,
@@ -120,10 +124,11 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
         documents,
         chunks,
       );
-      if (documents.length > 0)
+      if (documents.length > 0) {
         note(
           `${documents.length} notes of vault ${vault} were restored from its history.`,
         );
+      }
     },
     growth: async (vault) => {
       const { name } = await database(vault);
@@ -139,11 +144,13 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
         note(`device or checkpoint ${id} of vault ${name} was forgotten.`);
       }
       const collection = await collectChunks(couch, name, unused, {
-        ...{ free, now: parts.now() },
+        free,
+        now: parts.now(),
       });
       const { count } = collection.freed;
-      if (count > 0)
+      if (count > 0) {
         note(`${count} unused chunks of vault ${name} were freed.`);
+      }
       return collection;
     },
     conflicts: async (vault) =>

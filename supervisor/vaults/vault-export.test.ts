@@ -25,14 +25,15 @@ const note = (
   since: 0,
   until: null,
   doc: {
-    ...{
-      _id: path,
-      _rev: "1-a",
-      type: "plain",
-      path,
-      children: ["h:a", "h:b"],
-    },
-    ...{ mtime: 1_700_000_000_000, ctime: 1, size: 3, ...members },
+    _id: path,
+    _rev: "1-a",
+    type: "plain",
+    path,
+    children: ["h:a", "h:b"],
+    mtime: 1_700_000_000_000,
+    ctime: 1,
+    size: 3,
+    ...members,
   },
 });
 

@@ -12,12 +12,12 @@ import {
   type LeftOut,
 } from "./vault-paths.ts";
 
-export type Exported = {
+export interface Exported {
   readonly at: number;
   readonly files: number;
   /** What the file system could not hold, and why. */
   readonly left: readonly LeftOut[];
-};
+}
 
 /** Writes a vault as it was at `at` into a folder that is new or empty, byte for byte as on a device. */
 export async function exportVault(
@@ -32,7 +32,9 @@ export async function exportVault(
   let files = 0;
   for (const { note } of past.notes.values()) {
     const path = filePathOf(note.path);
-    if (note.deleted || path === undefined) continue;
+    if (note.deleted || path === undefined) {
+      continue;
+    }
     const why =
       whyOutside(path) ??
       place(
@@ -40,8 +42,11 @@ export async function exportVault(
         await contentOf(source, cipher, note),
         note.mtime,
       );
-    if (why === undefined) files += 1;
-    else left.push({ path, why });
+    if (why === undefined) {
+      files += 1;
+    } else {
+      left.push({ path, why });
+    }
   }
   return { at: past.at, files, left };
 }
@@ -49,7 +54,9 @@ export async function exportVault(
 function claim(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    if (readdirSync(directory).length === 0) return;
+    if (readdirSync(directory).length === 0) {
+      return;
+    }
   } catch (error) {
     throw new Failure(sentencesOf(error, directory));
   }

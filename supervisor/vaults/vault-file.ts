@@ -24,7 +24,7 @@ const vaultFile = z.looseObject({
 export type VaultFile = Readonly<z.output<typeof vaultFile>>;
 
 /** The credentials files of all vaults. */
-export type VaultFiles = {
+export interface VaultFiles {
   readonly pathOf: (vault: string) => string;
   readonly names: () => readonly string[];
   /** Undefined when there is none; throws a Failure for a broken one. */
@@ -32,7 +32,7 @@ export type VaultFiles = {
   readonly write: (file: VaultFile) => void;
   /** True when there was one. */
   readonly remove: (vault: string) => boolean;
-};
+}
 
 export function openVaultFiles(directory: string): VaultFiles {
   const pathOf = (vault: string) => join(directory, `${vault}.json`);
@@ -45,7 +45,9 @@ export function openVaultFiles(directory: string): VaultFiles {
           .map((name) => name.slice(0, -".json".length))
           .toSorted();
       } catch (error) {
-        if (codeOf(error) === "ENOENT") return [];
+        if (codeOf(error) === "ENOENT") {
+          return [];
+        }
         throw error;
       }
     },
@@ -54,7 +56,9 @@ export function openVaultFiles(directory: string): VaultFiles {
       try {
         return vaultFile.parse(JSON.parse(readFileSync(path, "utf8")));
       } catch (error) {
-        if (codeOf(error) === "ENOENT") return undefined;
+        if (codeOf(error) === "ENOENT") {
+          return undefined;
+        }
         throw new Failure(
           codeOf(error) === undefined
             ? `${path} is broken: \`hearth notes rotate ${vault}\` writes a new one, with a new password.`
@@ -72,7 +76,9 @@ export function openVaultFiles(directory: string): VaultFiles {
         rmSync(pathOf(vault));
         return true;
       } catch (error) {
-        if (codeOf(error) === "ENOENT") return false;
+        if (codeOf(error) === "ENOENT") {
+          return false;
+        }
         throw error;
       }
     },

@@ -24,11 +24,11 @@ import {
   rulesAlarm,
 } from "./vault-alarms.ts";
 
-type Troubles = {
+interface Troubles {
   /** They last until they are mended. */
   readonly lasting: readonly Alarm[];
   readonly happened: readonly Alarm[];
-};
+}
 
 export type LookFindings = Troubles & {
   /** The database is large, and compaction would help. */
@@ -37,7 +37,7 @@ export type LookFindings = Troubles & {
   readonly active: number | null;
 };
 
-export type LookParts = {
+export interface LookParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
@@ -45,7 +45,7 @@ export type LookParts = {
   /** Bytes from which on a database is large. */
   readonly largeFrom: number;
   readonly now: () => number;
-};
+}
 
 /** Looks at one vault and puts right what may be put right without asking: lost access rules, a lost seed. */
 export async function lookAtVault(
@@ -55,15 +55,18 @@ export async function lookAtVault(
   const { state } = parts;
   const database = openDatabase(parts.couch, vault);
   const info = await database.info();
-  if (info === undefined)
+  if (info === undefined) {
     return {
-      ...{ lasting: [goneAlarm(vault)], happened: [] },
-      ...{ large: false, active: null },
+      lasting: [goneAlarm(vault)],
+      happened: [],
+      large: false,
+      active: null,
     };
+  }
   const instance = info.instance_start_time;
   const known = state.vault(vault).instance;
   const anew = known !== null && known !== instance;
-  if (known !== instance)
+  if (known !== instance) {
     state.change(vault, {
       instance,
       deletionsSince: null,
@@ -72,6 +75,7 @@ export async function lookAtVault(
       sizes: [],
       space: null,
     });
+  }
   const seed = await lookAtSeed(parts, database, instance);
   const rules = await lookAtRules(parts, database);
   const deletions = await lookAtDeletions(parts, database);
@@ -96,14 +100,21 @@ export async function measureDaily(
   active: number,
 ): Promise<void> {
   const { sizes } = state.vault(vault);
-  if (!isMeasurementDue(sizes, now())) return;
+  if (!isMeasurementDue(sizes, now())) {
+    return;
+  }
   const space = await measureVault(openHistory(couch, vault), vault).catch(
     (error: unknown) => {
-      if (error instanceof NoHistory) return null;
+      if (error instanceof NoHistory) {
+        return null;
+      }
       throw error;
     },
   );
-  state.change(vault, { sizes: withMeasurement(sizes, now(), active), space });
+  state.change(vault, {
+    sizes: withMeasurement(sizes, now(), active).map((point) => ({ ...point })),
+    space,
+  });
 }
 
 async function lookAtSeed(
@@ -125,9 +136,12 @@ async function lookAtSeed(
   switch (verdict.kind) {
     case "fine": {
       // A database that was made anew is no longer the one that was closed.
-      if (kept.closed === null) return nothing;
-      if (kept.instance === instance)
+      if (kept.closed === null) {
+        return nothing;
+      }
+      if (kept.instance === instance) {
         return { lasting: [closedAlarm(vault)], happened: [] };
+      }
       escrow.write({ ...kept, closed: null });
       return nothing;
     }
@@ -145,12 +159,16 @@ async function lookAtSeed(
     case "changed": {
       // It may have been made anew since its information was read: then the next look accepts the seed.
       const latest = await database.info();
-      if (latest?.instance_start_time !== instance) return nothing;
+      if (latest?.instance_start_time !== instance) {
+        return nothing;
+      }
       const rules = await database.security();
       escrow.write(
         closing(withVersion(kept, verdict.seed, instance, now()), rules, now()),
       );
-      if (!sameRules(rules, closedRules)) await database.secure(closedRules);
+      if (!sameRules(rules, closedRules)) {
+        await database.secure(closedRules);
+      }
       return { lasting: [closedAlarm(vault)], happened: [] };
     }
   }
@@ -161,7 +179,9 @@ async function needsSeed(
   database: Database,
   sameDatabase: boolean,
 ): Promise<boolean> {
-  if (!sameDatabase) return database.hasBetween(...ENCRYPTED_CHUNKS);
+  if (!sameDatabase) {
+    return database.hasBetween(...ENCRYPTED_CHUNKS);
+  }
   return ((await database.info())?.doc_count ?? 0) > 0;
 }
 
@@ -176,8 +196,12 @@ async function lookAtRules(
     : member === null
       ? undefined
       : memberRules(member);
-  if (due === undefined) return [];
-  if (sameRules(await database.security(), due)) return [];
+  if (due === undefined) {
+    return [];
+  }
+  if (sameRules(await database.security(), due)) {
+    return [];
+  }
   await database.secure(due);
   return [rulesAlarm(database.name)];
 }
@@ -194,7 +218,9 @@ async function lookAtDeletions(
     now(),
   );
   state.change(vault, change);
-  if (mass === undefined) return [];
+  if (mass === undefined) {
+    return [];
+  }
   return [deletionsAlarm(vault, mass)];
 }
 

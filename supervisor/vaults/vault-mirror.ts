@@ -5,7 +5,7 @@ import type { NoteCipher, NoteDocument } from "./note-cipher.ts";
 import { contentOf, MissingChunk } from "./vault-past.ts";
 import { filePathOf } from "./vault-paths.ts";
 
-export type MirrorOptions = {
+export interface MirrorOptions {
   readonly source: HistorySource;
   readonly cipher: NoteCipher;
   readonly folder: MirrorFolder;
@@ -16,7 +16,7 @@ export type MirrorOptions = {
   readonly stop: AbortSignal;
   /** Waits before the vault is asked again after a failure. */
   readonly pause: (stop: AbortSignal) => Promise<void>;
-};
+}
 
 /** Notes to be written: also those with a part that is not on the server yet. */
 type Pending = Map<string, { readonly note: NoteDocument; reported: boolean }>;
@@ -39,8 +39,12 @@ export async function mirrorVault(options: MirrorOptions): Promise<void> {
     await enlist(options, rows, pending, live);
     await writePending(options, pending);
     since = next;
-    if (more) return;
-    if (isFirstPass) folder.removeExcept(live);
+    if (more) {
+      return;
+    }
+    if (isFirstPass) {
+      folder.removeExcept(live);
+    }
     isFirstPass = false;
     folder.save();
     await options.passed(folder.counts());
@@ -51,9 +55,15 @@ export async function mirrorVault(options: MirrorOptions): Promise<void> {
     try {
       await followOnce();
     } catch (error) {
-      if (stop.aborted) return;
-      if (!(error instanceof Failure) || isFirstPass) throw error;
-      if (error.message !== lastFailure) report(error.message);
+      if (stop.aborted) {
+        return;
+      }
+      if (!(error instanceof Failure) || isFirstPass) {
+        throw error;
+      }
+      if (error.message !== lastFailure) {
+        report(error.message);
+      }
       lastFailure = error.message;
       await options.pause(stop);
     }
@@ -88,12 +98,17 @@ async function writePending(
     const path = filePathOf(note.path);
     const file = { id, rev: note._rev, path: path ?? "", mtime: note.mtime };
     try {
-      if (path !== undefined && !folder.has(file))
+      if (path !== undefined && !folder.has(file)) {
         folder.put(file, await contentOf(source, cipher, note));
+      }
       pending.delete(id);
     } catch (error) {
-      if (!(error instanceof MissingChunk)) throw error;
-      if (!waiting.reported) report(error.message);
+      if (!(error instanceof MissingChunk)) {
+        throw error;
+      }
+      if (!waiting.reported) {
+        report(error.message);
+      }
       waiting.reported = true;
     }
   }

@@ -8,22 +8,22 @@ import {
 } from "./note-cipher.ts";
 
 /** A note as it was at a time: readable, and as it is stored. */
-export type PastNote = {
+export interface PastNote {
   readonly note: NoteDocument;
   readonly stored: Readonly<Record<string, unknown>>;
   /** When this version was current; milliseconds since 1970. */
   readonly since: number;
   readonly until: number | null;
-};
+}
 
-export type PastVault = {
+export interface PastVault {
   /** The time that is shown; earlier than asked where the history is thinned. */
   readonly at: number;
   /** By document id; deleted notes are left out unless the document still says so. */
   readonly notes: ReadonlyMap<string, PastNote>;
-};
+}
 
-export type Difference = {
+export interface Difference {
   readonly past: PastVault;
   readonly present: PastVault;
   /** As they were: other now, or gone. */
@@ -31,15 +31,15 @@ export type Difference = {
   /** As they are: not there then. */
   readonly added: readonly PastNote[];
   readonly unchanged: number;
-};
+}
 
-export type Restored = {
+export interface Restored {
   readonly at: number;
   readonly written: readonly string[];
   readonly deleted: readonly string[];
   /** What was already as it should be. */
   readonly unchanged: number;
-};
+}
 
 const CHUNKS_PER_REQUEST = 8;
 const DOCUMENTS_PER_REQUEST = 100;
@@ -59,8 +59,9 @@ export async function readVaultAt(
     start = page.next;
     for (const { doc, since, until } of page.rows) {
       const note = await cipher.read(doc);
-      if (note !== undefined)
+      if (note !== undefined) {
         notes.set(doc._id, { note, stored: doc, since, until });
+      }
     }
   }
   return { at: shown, notes };
@@ -68,7 +69,9 @@ export async function readVaultAt(
 
 /** Whether a file is the named one, or lies in the named folder. */
 export function isBelow(path: string, named: string | undefined): boolean {
-  if (named === undefined) return true;
+  if (named === undefined) {
+    return true;
+  }
   const folder = named.replace(/\/+$/, "");
   return path === folder || path.startsWith(`${folder}/`);
 }
@@ -84,22 +87,28 @@ export async function contentOf(
 ): Promise<Buffer> {
   const { children, eden, type, path } = note;
   // The oldest versions of the plugin kept short notes in one piece.
-  if (type === "notes") return Buffer.from(String(note["data"] ?? ""));
+  if (type === "notes") {
+    return Buffer.from(String(note["data"] ?? ""));
+  }
   const wanted = [...new Set(children)].filter((id) => !(id in eden));
   const data = new Map(
     Object.entries(eden).map(([id, each]) => [id, each.data]),
   );
-  for (let at = 0; at < wanted.length; at += CHUNKS_PER_REQUEST)
+  for (let at = 0; at < wanted.length; at += CHUNKS_PER_REQUEST) {
     for (const chunk of await source.chunks(
       wanted.slice(at, at + CHUNKS_PER_REQUEST),
-    ))
+    )) {
       data.set(
         chunk._id,
         await cipher.chunk(chunk as typeof chunk & { e_?: boolean }),
       );
+    }
+  }
   const pieces = children.map((id) => {
     const piece = data.get(id);
-    if (piece !== undefined) return piece;
+    if (piece !== undefined) {
+      return piece;
+    }
     throw new MissingChunk(
       `part of "${path}" is missing on the server: sync the device that wrote it, then try again.`,
     );
@@ -123,10 +132,11 @@ export async function restoreVault(
   const { path, now } = wish;
   const difference = await differenceSince(source, cipher, wish);
   const { past, present, changed, added, unchanged } = difference;
-  if (path !== undefined && changed.length + unchanged === 0)
+  if (path !== undefined && changed.length + unchanged === 0) {
     throw new Failure(
       `there was no "${path}" at ${new Date(past.at).toLocaleString()}: \`hearth notes history\` lists what there was.`,
     );
+  }
   const documents = [
     ...(await Promise.all(
       changed.map(async ({ note, stored }) => {
@@ -150,8 +160,9 @@ export async function restoreVault(
     ),
   );
   await source.write([], [...chunks]);
-  for (let at = 0; at < documents.length; at += DOCUMENTS_PER_REQUEST)
+  for (let at = 0; at < documents.length; at += DOCUMENTS_PER_REQUEST) {
     await source.write(documents.slice(at, at + DOCUMENTS_PER_REQUEST), []);
+  }
   return {
     at: past.at,
     written: changed.map(({ note }) => note.path).toSorted(),
@@ -189,7 +200,9 @@ export async function differenceSince(
     ({ note }) => !isSame(note, present.notes.get(note._id)?.note),
   );
   return {
-    ...{ past, present, changed },
+    past,
+    present,
+    changed,
     added: [...present.notes.values()]
       .filter(isWanted)
       .filter(({ note }) => !ids.has(note._id)),

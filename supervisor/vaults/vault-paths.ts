@@ -3,7 +3,10 @@ import { dirname } from "node:path";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 
 /** A file of a vault that the file system cannot hold, and why. */
-export type LeftOut = { readonly path: string; readonly why: string };
+export interface LeftOut {
+  readonly path: string;
+  readonly why: string;
+}
 
 /** Obsidian's own files are stored under their path behind this; what else has such a mark is the plugin's. */
 const HIDDEN_FILE = "i:";
@@ -19,7 +22,9 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** The path of a note's file in the vault; undefined for what the plugin keeps for itself. */
 export function filePathOf(notePath: string): string | undefined {
-  if (PLUGIN_DATA.test(notePath)) return undefined;
+  if (PLUGIN_DATA.test(notePath)) {
+    return undefined;
+  }
   return notePath.startsWith(HIDDEN_FILE)
     ? notePath.slice(HIDDEN_FILE.length)
     : notePath;
@@ -38,7 +43,9 @@ export function makeFolderOf(file: string): void {
   try {
     mkdirSync(dirname(file), { recursive: true });
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (codeOf(error) !== "EEXIST") {
+      throw error;
+    }
     throw Object.assign(new Error("not a folder"), { code: "ENOTDIR" });
   }
 }
@@ -46,6 +53,8 @@ export function makeFolderOf(file: string): void {
 /** Why the file system did not take a file. Throws a Failure for what is wrong with the disk. */
 export function whyNotHeld(error: unknown, path: string): string {
   const why = reasons[codeOf(error) ?? ""];
-  if (why === undefined) throw new Failure(sentencesOf(error, path));
+  if (why === undefined) {
+    throw new Failure(sentencesOf(error, path));
+  }
   return why;
 }

@@ -83,16 +83,21 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         largeAt.get(vault) ?? 0,
         state.vault(vault).compactedAt ?? 0,
       );
-      if (Date.now() - last < LARGE_AGAIN_AFTER_MS) return;
+      if (Date.now() - last < LARGE_AGAIN_AFTER_MS) {
+        return;
+      }
       largeAt.set(vault, Date.now());
       try {
         jobs.run("compaction", { vault, large: true });
       } catch (error) {
-        if (!(error instanceof Failure)) throw error;
+        if (!(error instanceof Failure)) {
+          throw error;
+        }
         largeAt.delete(vault);
       }
     },
-    ...{ freeBytes, now: Date.now },
+    freeBytes,
+    now: Date.now,
   });
   const provisioning = openProvisioning({
     couch,
@@ -103,7 +108,13 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     backups,
   });
   const actParts = {
-    ...{ couch, state, escrow, files, keeper, provisioning, turns },
+    couch,
+    state,
+    escrow,
+    files,
+    keeper,
+    provisioning,
+    turns,
     freeBytes,
     now: Date.now,
     note: (sentence: string) =>
@@ -115,7 +126,11 @@ export function openNotesRoom(surroundings: Surroundings): Room {
       ...actParts,
       couch: impatient(couch, PAGE_WAITS_AT_MOST_MS),
     }),
-    ...{ escrow, files, jobs, backups, now: Date.now },
+    escrow,
+    files,
+    jobs,
+    backups,
+    now: Date.now,
     timeZone: config.jobs.time_zone,
   });
   for (const job of notesJobs({
@@ -129,31 +144,37 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     busy,
     address,
     freeBytes,
-  }))
+  })) {
     jobs.add(job);
+  }
   jobs.add(notesOffsiteDrill(surroundings, couch, busy));
 
   let leftoversDropped = false;
 
   /** Each step once after a start, as soon as the store answers. */
   async function prepare(): Promise<void> {
-    if (!leftoversDropped)
-      for (const vault of await dropUnfinished(couch, busy))
+    if (!leftoversDropped) {
+      for (const vault of await dropUnfinished(couch, busy)) {
         onNotice(
           `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
         );
+      }
+    }
     leftoversDropped = true;
     await makeFirstVault();
   }
 
   async function makeFirstVault(): Promise<void> {
     const vault = config.notes.first_vault;
-    if (vault === "off" || state.firstVaultMade()) return;
+    if (vault === "off" || state.firstVaultMade()) {
+      return;
+    }
     const others = (await vaultNames(couch)).filter(
       (name) => name !== vault || files.read(name) === undefined,
     );
-    if (others.length === 0 && state.vault(vault).member === null)
+    if (others.length === 0 && state.vault(vault).member === null) {
       await provisioning.add({ vault, choices: vaultChoices.parse({}) });
+    }
     state.rememberFirstVault();
   }
 
@@ -167,7 +188,9 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   async function lookOnce(): Promise<void> {
     let trouble: unknown;
     try {
-      if (!prepared) await turns(prepare);
+      if (!prepared) {
+        await turns(prepare);
+      }
       prepared = true;
     } catch (error) {
       trouble = error;
@@ -176,8 +199,9 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     const restored = new Set(busy);
     const answered = await keeper.look(skipped);
     // Where nothing can be done at all, the look has told so.
-    if (trouble === undefined) alarms.clear(BEGIN_FINGERPRINT);
-    else if (answered)
+    if (trouble === undefined) {
+      alarms.clear(BEGIN_FINGERPRINT);
+    } else if (answered) {
       alarms.raise({
         fingerprint: BEGIN_FINGERPRINT,
         level: "warning",
@@ -185,6 +209,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
         command: "hearth notes list",
       });
+    }
     if (answered) {
       const vaults = await vaultNames(couch);
       surroundings.showDevices(await devices(vaults, skipped));
@@ -202,9 +227,13 @@ export function openNotesRoom(surroundings: Surroundings): Room {
       service === undefined
         ? ""
         : `${service.pid} ${service.state} ${service.since}`;
-    if (start !== seenStart) nextLook = 0;
+    if (start !== seenStart) {
+      nextLook = 0;
+    }
     seenStart = start;
-    if (looking !== undefined || Date.now() < nextLook) return;
+    if (looking !== undefined || Date.now() < nextLook) {
+      return;
+    }
     looking = lookOnce()
       .catch((error: unknown) => onNotice(sentencesOf(error).join(" ")))
       .finally(() => {
@@ -216,7 +245,9 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     routes: (server) => {
       registerNotesRoutes(server, { acts, backups });
       registerNotesPage(server, {
-        ...{ acts, look, now: Date.now },
+        acts,
+        look,
+        now: Date.now,
         timeZone: config.jobs.time_zone,
       });
     },
@@ -249,7 +280,9 @@ function openDevices(couch: Couch) {
   ): Promise<readonly DeviceView[]> => {
     const all: DeviceView[] = [];
     for (const vault of vaults) {
-      if (!quiet.has(vault)) known.set(vault, await devicesOf(couch, vault));
+      if (!quiet.has(vault)) {
+        known.set(vault, await devicesOf(couch, vault));
+      }
       all.push(...(known.get(vault) ?? []));
     }
     return all;
@@ -262,7 +295,9 @@ async function devicesOf(
 ): Promise<readonly DeviceView[]> {
   const { devices } = await readRoster(openDatabase(couch, vault));
   return devices.map(({ name, lastSeen, behind }) => ({
-    ...{ vault, name, behind },
+    vault,
+    name,
+    behind,
     seenAt: lastSeen === 0 ? null : lastSeen,
   }));
 }

@@ -26,8 +26,17 @@ async function bench(...args: readonly string[]) {
 describe.runIf(redisServerHere())("npm run bench", () => {
   test("prints one JSON value with a run for each target and load, and proves that nothing was skipped", async () => {
     const { out, said, code } = await bench(
-      ...["--json", "--loads", "plain,stream,mix", "--concurrency", "4"],
-      ...["--rates", "50", "--seconds", "0.2", "--warmup", "0.05"],
+      "--json",
+      "--loads",
+      "plain,stream,mix",
+      "--concurrency",
+      "4",
+      "--rates",
+      "50",
+      "--seconds",
+      "0.2",
+      "--warmup",
+      "0.05",
     );
     expect(code, said).toBe(0);
     const results = JSON.parse(out) as Results;
@@ -35,11 +44,19 @@ describe.runIf(redisServerHere())("npm run bench", () => {
       ({ target, load, mode }) => `${target} ${load} ${mode}`,
     );
     expect(kinds).toEqual([
-      ...["mock plain closed", "bare plain closed", "gateway plain closed"],
-      ...["mock stream closed", "bare stream closed", "gateway stream closed"],
-      ...["gateway mix count", "gateway mix count"],
-      ...["mock plain open", "bare plain open", "gateway plain open"],
-      ...["mock stream open", "gateway stream open"],
+      "mock plain closed",
+      "bare plain closed",
+      "gateway plain closed",
+      "mock stream closed",
+      "bare stream closed",
+      "gateway stream closed",
+      "gateway mix count",
+      "gateway mix count",
+      "mock plain open",
+      "bare plain open",
+      "gateway plain open",
+      "mock stream open",
+      "gateway stream open",
     ]);
     for (const run of results.runs) {
       expect(run.errors, run.first_error ?? "").toBe(0);
@@ -53,12 +70,16 @@ describe.runIf(redisServerHere())("npm run bench", () => {
       [2_000, 1],
       [2_000, 5],
     ]);
-    for (const { cache_hit_rate } of mixes)
+    for (const { cache_hit_rate } of mixes) {
       expect(cache_hit_rate).toBeGreaterThan(0.5);
+    }
     expect(results.proofs.filter(({ holds }) => !holds)).toEqual([]);
     expect(results.proofs).toHaveLength(6);
     expect(results.ratios.map(({ to, load }) => `${to} ${load}`)).toEqual([
-      ...["mock plain", "bare plain", "mock stream", "bare stream"],
+      "mock plain",
+      "bare plain",
+      "mock stream",
+      "bare stream",
     ]);
     // Seconds on a machine that rests; the time is not what is tested.
   });

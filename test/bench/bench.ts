@@ -31,7 +31,9 @@ async function bench(
   const tally: Tally = { answered: 0, fromCache: 0 };
   const runs: Run[] = [];
   for (const [at, step] of steps.entries()) {
-    if (options.quick && performance.now() - startedAt > QUICK_UNTIL_MS) break;
+    if (options.quick && performance.now() - startedAt > QUICK_UNTIL_MS) {
+      break;
+    }
     tell(`${at + 1}/${steps.length} ${nameOf(step)}`);
     runs.push(await measure(stage, step, tally));
   }
@@ -83,10 +85,12 @@ function passed({ runs, proofs }: Results): boolean {
   const failed = runs.filter(
     ({ target, errors }) => target === "gateway" && errors > 0,
   );
-  for (const { load, errors, first_error } of failed)
+  for (const { load, errors, first_error } of failed) {
     tell(`hearth: ${errors} ${load} calls failed, first: ${first_error}`);
-  for (const { name, detail } of proofs.filter(({ holds }) => !holds))
+  }
+  for (const { name, detail } of proofs.filter(({ holds }) => !holds)) {
     tell(`hearth: not proven: ${name} (${detail})`);
+  }
   return failed.length === 0 && proofs.every(({ holds }) => holds);
 }
 
@@ -94,7 +98,9 @@ const options = readOptions();
 process.exitCode = await withCleanup(async (cleanup) => {
   const results = await bench(options, cleanup);
   const text = describeResults(results);
-  if (options.write) writeToPage("results", text);
+  if (options.write) {
+    writeToPage("results", text);
+  }
   process.stdout.write(
     options.json ? `${JSON.stringify(results, null, 2)}\n` : text,
   );

@@ -10,12 +10,13 @@ export function createCleanup(): Cleanup {
   let running: Promise<void> | null = null;
 
   async function runAll(): Promise<void> {
-    for (let end = ends.pop(); end !== undefined; end = ends.pop())
+    for (let end = ends.pop(); end !== undefined; end = ends.pop()) {
       await end().catch((error: unknown) =>
         process.stderr.write(
           `hearth: could not clean up: ${(error as Error).message}\n`,
         ),
       );
+    }
   }
 
   return {
@@ -23,7 +24,9 @@ export function createCleanup(): Cleanup {
       const started = Promise.resolve(start);
       ends.push(async () => {
         const result = await started.catch(() => null);
-        if (result !== null) await end(result);
+        if (result !== null) {
+          await end(result);
+        }
       });
       if (running !== null) {
         await runAll();
@@ -42,16 +45,21 @@ export async function withCleanup(
   const cleanup = createCleanup();
   const interrupted = Promise.withResolvers<number>();
   let signals = 0;
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
-      if (signals++ > 0) return;
+      if (signals++ > 0) {
+        return;
+      }
       process.stderr.write("hearth: stopping the benchmark …\n");
       interrupted.resolve(130);
     });
+  }
   try {
     return await Promise.race([work(cleanup), interrupted.promise]);
   } catch (error) {
-    if (signals > 0) return 130;
+    if (signals > 0) {
+      return 130;
+    }
     process.stderr.write(`hearth: ${(error as Error).message}\n`);
     return 1;
   } finally {

@@ -87,7 +87,9 @@ async function ask<Row extends pg.QueryResultRow>(
   try {
     const { rows } = await client.query<Row>(statement);
     const [row] = rows;
-    if (row === undefined) throw new Error("a statement answered no row");
+    if (row === undefined) {
+      throw new Error("a statement answered no row");
+    }
     return row;
   } finally {
     await client.end();

@@ -69,7 +69,9 @@ export async function startBenchGateway(
       READY_WITHIN_MS,
       5,
     );
-    if (!program.running()) throw new Error("it ended");
+    if (!program.running()) {
+      throw new Error("it ended");
+    }
   } catch (error) {
     await program.stop();
     throw new Error(
@@ -81,7 +83,9 @@ export async function startBenchGateway(
 
   async function journaled(): Promise<number> {
     const ready = await readiness();
-    if (ready === null) throw new Error("the gateway is no longer ready");
+    if (ready === null) {
+      throw new Error("the gateway is no longer ready");
+    }
     return ready.journal.pending;
   }
 
@@ -102,7 +106,9 @@ export async function startBenchGateway(
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await answer.text();
-      if (!answer.ok) throw new Error(`${method} ${path} answered ${text}`);
+      if (!answer.ok) {
+        throw new Error(`${method} ${path} answered ${text}`);
+      }
       return JSON.parse(text) as Json;
     },
   };
@@ -141,8 +147,9 @@ async function until(
 ): Promise<void> {
   const latest = performance.now() + withinMs;
   while (!(await reached())) {
-    if (performance.now() > latest)
+    if (performance.now() > latest) {
       throw new Error(`was not reached within ${withinMs / 1_000} s`);
+    }
     await sleep(everyMs);
   }
 }

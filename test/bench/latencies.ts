@@ -7,7 +7,9 @@ export interface Latency {
 
 /** null where there are none. */
 export function latencyOf(values: readonly number[]): Latency | null {
-  if (values.length === 0) return null;
+  if (values.length === 0) {
+    return null;
+  }
   const sorted = Float64Array.from(values).sort();
   const at = (share: number) =>
     rounded(

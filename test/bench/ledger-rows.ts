@@ -54,12 +54,15 @@ export async function generateLedger(
       `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition
          FROM pg_index WHERE indrelid = 'spend_log'::regclass AND NOT indisprimary`,
     );
-    for (const { name } of indexes) await run(`DROP INDEX ${name}`);
+    for (const { name } of indexes) {
+      await run(`DROP INDEX ${name}`);
+    }
     await run(ledgerRows(rows, keys, now - days * DAY_MS, now));
     onStep("indexes");
     // Of a partitioned table Postgres shows them for the parent alone.
-    for (const { definition } of indexes)
+    for (const { definition } of indexes) {
       await run(definition.replace(" ON ONLY ", " ON "));
+    }
     onStep("sums");
     await run(addToDailySpend("spend_log"));
     await run(addToDailyTagSpend("spend_log"));

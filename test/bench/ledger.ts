@@ -118,10 +118,11 @@ export async function benchLedger(options: {
       longQuery(client, "SELECT * FROM spend_check LIMIT 10", CHECK_TIMEOUT_MS),
     );
     const checkMs = performance.now() - before;
-    if (differences.length > 0)
+    if (differences.length > 0) {
       throw new Error(
         `the sums of the ledger do not agree: ${JSON.stringify(differences)}`,
       );
+    }
     const { bytes, daily_rows: dailyRows } = await sizesOf(pool);
     return { timings, checkMs, bytesPerRow: bytes / size.rows, dailyRows };
   } finally {
@@ -157,12 +158,17 @@ async function measure(
   let cpuBefore = 0;
   // The first one warms what every later one finds warm.
   for (let round = -1; round < rounds; round++) {
-    if (round === 0) cpuBefore = cpu?.() ?? 0;
+    if (round === 0) {
+      cpuBefore = cpu?.() ?? 0;
+    }
     const before = performance.now();
     const answer = await gateway.request("GET", path);
-    if (answer.status !== 200)
+    if (answer.status !== 200) {
       throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
-    if (round >= 0) times.push(performance.now() - before);
+    }
+    if (round >= 0) {
+      times.push(performance.now() - before);
+    }
     bytes = answer.text.length;
   }
   const cpuEach = cpu === null ? null : (cpu() - cpuBefore) / rounds;
@@ -216,10 +222,11 @@ async function main(): Promise<void> {
       `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days, ${Math.round(bytesPerRow)} bytes a row with its indexes; ${dailyRows.toLocaleString("en")} daily rows\n\n` +
         `     p50 ms      p99 ms      cpu ms     bytes  route\n`,
     );
-    for (const { path, cpu, p50, p99, bytes } of timings)
+    for (const { path, cpu, p50, p99, bytes } of timings) {
       process.stdout.write(
         `${p50.toFixed(1).padStart(11)} ${p99.toFixed(1).padStart(11)} ${words(cpu).padStart(11)} ${String(bytes).padStart(9)}  GET ${path}\n`,
       );
+    }
     process.stdout.write(
       `\nall sums agree; comparing them took ${(checkMs / 1_000).toFixed(1)} s\n`,
     );
@@ -228,4 +235,6 @@ async function main(): Promise<void> {
   }
 }
 
-if (import.meta.main) await main();
+if (import.meta.main) {
+  await main();
+}

@@ -5,7 +5,9 @@ import { connect, type Answer } from "./load-connection.ts";
 
 const ends: (() => void)[] = [];
 afterEach(() => {
-  for (const end of ends.splice(0)) end();
+  for (const end of ends.splice(0)) {
+    end();
+  }
 });
 
 /** What a generator reads when a server sends these bytes in pieces of `size`, once for each call. */
@@ -31,8 +33,11 @@ async function read(
   const connection = connect((server.address() as AddressInfo).port, {
     onAnswer(answer) {
       answers.push(answer);
-      if (answers.length === calls) done.resolve();
-      else connection.send(Buffer.from("x"), 0);
+      if (answers.length === calls) {
+        done.resolve();
+      } else {
+        connection.send(Buffer.from("x"), 0);
+      }
     },
     onBroken: (reason) => done.reject(new Error(reason)),
     onIdleEnd: () => undefined,

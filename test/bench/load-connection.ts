@@ -53,7 +53,9 @@ export function connect(port: number, events: ConnectionEvents): Connection {
     const before = head.length;
     head += bytes.toString("latin1", from);
     const end = head.indexOf(HEAD_END);
-    if (end < 0) return bytes.length;
+    if (end < 0) {
+      return bytes.length;
+    }
     const next = from + end + HEAD_END.length - before;
     head = head.slice(0, end + 2).toLowerCase();
     status = Number(head.slice(9, 12));
@@ -68,19 +70,29 @@ export function connect(port: number, events: ConnectionEvents): Connection {
     }
     left = Number(length);
     place = "counted body";
-    if (left === 0) ended();
+    if (left === 0) {
+      ended();
+    }
     return next;
   }
 
   function readBody(bytes: Buffer, from: number): number {
     const until = Math.min(bytes.length, from + left);
-    if (firstByteAt === 0) firstByteAt = performance.now();
-    if (status !== 200 && text.length < KEPT_TEXT)
+    if (firstByteAt === 0) {
+      firstByteAt = performance.now();
+    }
+    if (status !== 200 && text.length < KEPT_TEXT) {
       text += bytes.toString("latin1", from, until);
+    }
     left -= until - from;
-    if (left > 0) return until;
-    if (place === "counted body") ended();
-    else place = "end of chunk";
+    if (left > 0) {
+      return until;
+    }
+    if (place === "counted body") {
+      ended();
+    } else {
+      place = "end of chunk";
+    }
     return until;
   }
 
@@ -88,7 +100,9 @@ export function connect(port: number, events: ConnectionEvents): Connection {
   function readLine(bytes: Buffer, from: number): [string | null, number] {
     const end = bytes.indexOf(NEWLINE, from);
     line += bytes.toString("latin1", from, end < 0 ? bytes.length : end);
-    if (end < 0) return [null, bytes.length];
+    if (end < 0) {
+      return [null, bytes.length];
+    }
     const whole = line.trimEnd();
     line = "";
     return [whole, end + 1];
@@ -96,12 +110,17 @@ export function connect(port: number, events: ConnectionEvents): Connection {
 
   function readFraming(bytes: Buffer, from: number): number {
     const [whole, next] = readLine(bytes, from);
-    if (whole === null) return next;
+    if (whole === null) {
+      return next;
+    }
     if (place === "chunk size") {
       left = parseInt(whole, 16);
       place = left === 0 ? "trailer" : "chunk";
-    } else if (place === "end of chunk") place = "chunk size";
-    else if (whole === "") ended();
+    } else if (place === "end of chunk") {
+      place = "chunk size";
+    } else if (whole === "") {
+      ended();
+    }
     return next;
   }
 
@@ -121,10 +140,13 @@ export function connect(port: number, events: ConnectionEvents): Connection {
 
   socket.on("data", (bytes: Buffer) => {
     for (let at = 0; at < bytes.length;) {
-      if (place === "head") at = readHead(bytes, at);
-      else if (place === "counted body" || place === "chunk")
+      if (place === "head") {
+        at = readHead(bytes, at);
+      } else if (place === "counted body" || place === "chunk") {
         at = readBody(bytes, at);
-      else at = readFraming(bytes, at);
+      } else {
+        at = readFraming(bytes, at);
+      }
     }
   });
   let reason = "the connection was closed before the answer ended";
@@ -132,8 +154,11 @@ export function connect(port: number, events: ConnectionEvents): Connection {
     reason = error.message;
   });
   socket.on("close", () => {
-    if (due) events.onBroken(reason);
-    else events.onIdleEnd();
+    if (due) {
+      events.onBroken(reason);
+    } else {
+      events.onIdleEnd();
+    }
   });
 
   return {

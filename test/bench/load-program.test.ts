@@ -27,7 +27,10 @@ test("a closed loop too short for any answer lasts until its first", async () =>
   });
   ends.push(generator.stop, () => server.close());
   const order: LoadRun = {
-    ...{ load: "plain", keys: [""], headers: {}, salt: "test" },
+    load: "plain",
+    keys: [""],
+    headers: {},
+    salt: "test",
     port: (server.address() as AddressInfo).port,
     schedule: { kind: "closed", concurrency: 1, warmupMs: 0, durationMs: 1 },
   };

@@ -87,15 +87,22 @@ async function run(order: LoadRun): Promise<LoadResult> {
   function finish(answer: Answer): void {
     const { since, endedAt, firstByteAt, cacheHit } = answer;
     lastEnd = endedAt;
-    if (answer.status !== 200)
+    if (answer.status !== 200) {
       return fail(`${answer.status} ${answer.text.slice(0, 300)}`);
+    }
     answered++;
-    if (cacheHit) answeredFromCache++;
-    if (!measured(answer)) return;
+    if (cacheHit) {
+      answeredFromCache++;
+    }
+    if (!measured(answer)) {
+      return;
+    }
     lastMeasured = endedAt;
     latencies.push(endedAt - since);
     firstBytes.push(firstByteAt - since);
-    if (cacheHit) hits.push(endedAt - since);
+    if (cacheHit) {
+      hits.push(endedAt - since);
+    }
   }
 
   function fail(reason: string): void {
@@ -120,7 +127,9 @@ async function run(order: LoadRun): Promise<LoadResult> {
       onIdleEnd() {
         all.delete(connection);
         const at = free.indexOf(connection);
-        if (at >= 0) free.splice(at, 1);
+        if (at >= 0) {
+          free.splice(at, 1);
+        }
       },
     });
     all.add(connection);
@@ -139,7 +148,9 @@ async function run(order: LoadRun): Promise<LoadResult> {
 
   function mayGoOn(): boolean {
     // A target that fails every call ends the run early: more of them would say nothing new.
-    if (errors > 100 && errors > answered) return false;
+    if (errors > 100 && errors > answered) {
+      return false;
+    }
     switch (schedule.kind) {
       case "count":
         return sent < schedule.calls;
@@ -151,24 +162,31 @@ async function run(order: LoadRun): Promise<LoadResult> {
   }
 
   function pump(): void {
-    if (schedule.kind === "open")
+    if (schedule.kind === "open") {
       while (
         dueAt() <= performance.now() &&
         inFlight < MOST_CONNECTIONS &&
         mayGoOn()
-      )
+      ) {
         send(dueAt());
-    else
-      while (inFlight < schedule.concurrency && mayGoOn())
+      }
+    } else {
+      while (inFlight < schedule.concurrency && mayGoOn()) {
         send(performance.now());
-    if (inFlight === 0 && !mayGoOn()) done.resolve();
+      }
+    }
+    if (inFlight === 0 && !mayGoOn()) {
+      done.resolve();
+    }
   }
 
   const ticking = setInterval(pump, 1);
   pump();
   await done.promise;
   clearInterval(ticking);
-  for (const connection of all) connection.close();
+  for (const connection of all) {
+    connection.close();
+  }
   const seconds =
     (schedule.kind === "count"
       ? lastEnd - startedAt

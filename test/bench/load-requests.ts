@@ -41,7 +41,9 @@ export function createRequests(options: RequestOptions): NextRequest {
   let sent = 0;
   return () => {
     const chosen = templates[sent % templates.length];
-    if (chosen === undefined) throw new Error("a load needs at least one key");
+    if (chosen === undefined) {
+      throw new Error("a load needs at least one key");
+    }
     const request = Buffer.from(chosen.bytes);
     const digits = String(numbers(sent)).padStart(COUNTER_DIGITS, "0");
     request.write(digits, chosen.counterAt, "latin1");
@@ -92,7 +94,9 @@ function template(
 
 function bodyOf(load: Load, salt: string): object {
   const question = `${salt} ${COUNTER}: ${QUESTION}`;
-  if (load === "embeddings") return { model: EMBEDDING_ALIAS, input: question };
+  if (load === "embeddings") {
+    return { model: EMBEDDING_ALIAS, input: question };
+  }
   const content =
     load === "50k" ? `${question}\n${prose(LARGE_PROMPT_BYTES)}` : question;
   return {

@@ -48,7 +48,9 @@ export async function measure(
 ): Promise<Run> {
   const { load, schedule, tenants } = step;
   const target = stage.targets.find(({ name }) => name === step.target);
-  if (target === undefined) throw new Error(`there is no ${step.target} here`);
+  if (target === undefined) {
+    throw new Error(`there is no ${step.target} here`);
+  }
   const salt = `run ${++salts}`;
   if (load === "cached") {
     const schedule = {

@@ -27,7 +27,9 @@ const server = createServer({ noDelay: true }, (socket) => {
     let bytes = pending === null ? chunk : Buffer.concat([pending, chunk]);
     for (;;) {
       const length = requestLength(bytes);
-      if (length === null || bytes.length < length) break;
+      if (length === null || bytes.length < length) {
+        break;
+      }
       answer(socket, bytes.subarray(0, length));
       bytes = bytes.subarray(length);
     }
@@ -38,7 +40,9 @@ const server = createServer({ noDelay: true }, (socket) => {
 /** Head and body together; null while the head is not all there. */
 function requestLength(bytes: Buffer): number | null {
   const end = bytes.indexOf(HEAD_END);
-  if (end < 0) return null;
+  if (end < 0) {
+    return null;
+  }
   const length = headerOf(
     bytes.toString("latin1", 0, end + 2).toLowerCase(),
     "content-length",
@@ -48,7 +52,9 @@ function requestLength(bytes: Buffer): number | null {
 
 function headerOf(head: string, name: string): string | null {
   const at = head.indexOf(`\r\n${name}:`);
-  if (at < 0) return null;
+  if (at < 0) {
+    return null;
+  }
   const from = at + name.length + 3;
   return head.slice(from, head.indexOf("\r\n", from)).trim();
 }
@@ -57,12 +63,18 @@ function answer(socket: Socket, request: Buffer): void {
   const end = request.indexOf(HEAD_END);
   const head = request.toString("latin1", 0, end + 2).toLowerCase();
   const id = headerOf(head, "x-request-id");
-  if (id !== null) ids.push(id);
-  if (head.startsWith("get ")) socket.write(MODELS_ANSWER);
-  else if (head.startsWith("post /v1/embeddings"))
+  if (id !== null) {
+    ids.push(id);
+  }
+  if (head.startsWith("get ")) {
+    socket.write(MODELS_ANSWER);
+  } else if (head.startsWith("post /v1/embeddings")) {
     socket.write(EMBEDDING_ANSWER);
-  else if (request.includes(STREAM_WISH, end)) sendStream(socket);
-  else socket.write(CHAT_ANSWER);
+  } else if (request.includes(STREAM_WISH, end)) {
+    sendStream(socket);
+  } else {
+    socket.write(CHAT_ANSWER);
+  }
 }
 
 /** One chunk each turn of the event loop: a provider's chunks do not come in one piece. */
@@ -71,7 +83,9 @@ function sendStream(socket: Socket): void {
   socket.write(STREAM_HEAD);
   const next = () => {
     const chunk = STREAM_CHUNKS[at++];
-    if (chunk === undefined || socket.destroyed) return;
+    if (chunk === undefined || socket.destroyed) {
+      return;
+    }
     socket.write(chunk);
     setImmediate(next);
   };

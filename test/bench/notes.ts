@@ -102,7 +102,9 @@ async function measureLive(store: NotesProcess): Promise<void> {
     const id = `live-${n}`;
     const sent = performance.now();
     await writer.put({ _id: id, type: "plain", text: "x".repeat(500) });
-    while (!seen.has(id)) await new Promise((resolve) => setImmediate(resolve));
+    while (!seen.has(id)) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     delays.push(seen.get(id)! - sent);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -141,7 +143,9 @@ async function listen(
         results: { id: string }[];
         last_seq: string;
       };
-      for (const { id } of results) seen.set(id, performance.now());
+      for (const { id } of results) {
+        seen.set(id, performance.now());
+      }
       since = last_seq;
     }
   } catch {
@@ -194,7 +198,9 @@ async function push(
     const answer = await ask(`${store.url}/${database}/_bulk_docs`, {
       json: { docs, new_edits: false },
     });
-    if (answer.status !== 201) throw new Error(await answer.text());
+    if (answer.status !== 201) {
+      throw new Error(await answer.text());
+    }
     await answer.arrayBuffer();
   }
 }
@@ -207,7 +213,9 @@ async function fastFetch(store: NotesProcess, limit: number): Promise<void> {
   for await (const piece of answer.body!) {
     rows += Buffer.from(piece).toString("latin1").split("\n").length - 1;
   }
-  if (rows < limit) throw new Error(`${rows} of ${limit} rows came`);
+  if (rows < limit) {
+    throw new Error(`${rows} of ${limit} rows came`);
+  }
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

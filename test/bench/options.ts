@@ -76,7 +76,9 @@ export function readOptions(): BenchOptions {
 /** The load that an option names; throws one sentence. */
 export function loadOf(option: string, name: string): Load {
   const load = LOADS.find((known) => known === name);
-  if (load !== undefined) return load;
+  if (load !== undefined) {
+    return load;
+  }
   throw new Error(`--${option}: ${name} is not one of ${LOADS.join(", ")}.`);
 }
 
@@ -84,14 +86,18 @@ function readPeer(
   given: string | undefined,
   directory: string | undefined,
 ): BenchOptions["peer"] {
-  if (given === undefined) return null;
+  if (given === undefined) {
+    return null;
+  }
   const name = PEERS.find((known) => known === given);
-  if (name === undefined)
+  if (name === undefined) {
     throw new Error(`--peer: ${given} is not one of ${PEERS.join(", ")}.`);
-  if (directory === undefined)
+  }
+  if (directory === undefined) {
     throw new Error(
       `--peer ${name} also needs --peer-dir, the directory in which it is installed.`,
     );
+  }
   return { name, directory };
 }
 
@@ -101,6 +107,8 @@ function listOf<T>(
   read: (item: string) => T,
 ): readonly T[] {
   const items = text.split(",").filter((item) => item !== "");
-  if (items.length === 0) throw new Error(`--${option}: the list is empty.`);
+  if (items.length === 0) {
+    throw new Error(`--${option}: the list is empty.`);
+  }
   return items.map((item) => read(item.trim()));
 }

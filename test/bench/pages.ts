@@ -52,7 +52,9 @@ process.exitCode = await withCleanup(async (cleanup) => {
   const timings: Timing[] = [];
   for (const page of await pagesOf(stack)) {
     const timing = await measure(page, rounds);
-    if (timing !== null) timings.push(timing);
+    if (timing !== null) {
+      timings.push(timing);
+    }
   }
   report(size, timings);
   return timings.every(isHeld) ? 0 : 1;
@@ -114,7 +116,8 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
     ),
     { server: gateway, path: "/me" },
     {
-      ...{ server: gateway, path: "/me/usage" },
+      server: gateway,
+      path: "/me/usage",
       headers: { authorization: `Bearer ${key}` },
     },
   ];
@@ -124,7 +127,9 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
 async function measure(page: Page, rounds: number): Promise<Timing | null> {
   say(page.path);
   const first = await ask(page);
-  if (first.status === 404) return null;
+  if (first.status === 404) {
+    return null;
+  }
   const floors: number[] = [];
   const times: number[] = [];
   let bytes = first.bytes;
@@ -132,15 +137,20 @@ async function measure(page: Page, rounds: number): Promise<Timing | null> {
   for (let round = 0; round < rounds; round += 1) {
     floors.push((await ask({ ...page, path: "/healthz" })).ms);
     const answer = await ask(page);
-    if (answer.status !== 200)
+    if (answer.status !== 200) {
       throw new Error(`${page.path} answered ${answer.status}`);
+    }
     times.push(answer.ms);
     bytes = Math.max(bytes, answer.bytes);
   }
   return {
-    ...{ path: page.path, first: first.ms, bytes },
+    path: page.path,
+    first: first.ms,
+    bytes,
     cpu: (1000 * (cpuOf(page.server) - before)) / rounds,
-    ...{ p50: at(times, 0.5), p99: at(times, 0.99), floor: at(floors, 0.5) },
+    p50: at(times, 0.5),
+    p99: at(times, 0.99),
+    floor: at(floors, 0.5),
   };
 }
 

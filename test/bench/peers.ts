@@ -27,7 +27,9 @@ export function findPeer(name: PeerName, directory: string): string {
         "build",
         "start-server.js",
       );
-      if (existsSync(file)) return file;
+      if (existsSync(file)) {
+        return file;
+      }
       throw new Error(
         `${PORTKEY} is not installed in ${directory}: run \`npm install --prefix ${directory} ${PORTKEY}\`, then give that directory as --peer-dir.`,
       );

@@ -10,10 +10,11 @@ export function writeToPage(name: string, text: string): void {
   const [from, to] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const page = existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "";
   const [start, end] = [page.indexOf(from), page.indexOf(to)];
-  if (start < 0 || end < start)
+  if (start < 0 || end < start) {
     throw new Error(
       `docs/performance.md has no marks ${from} and ${to}: put them where the results shall stand.`,
     );
+  }
   writeFileSync(
     PAGE,
     `${page.slice(0, start + from.length)}\n\n${text.trim()}\n\n${page.slice(end)}`,

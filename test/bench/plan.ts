@@ -65,25 +65,39 @@ export function planSteps(
       ...times(options, options.warmupSeconds),
     });
 
-  for (const load of loads)
-    if (load === "mix") steps.push(mixOf(1), mixOf(TENANTS));
-    else
-      for (const target of targetsOf(load, targets))
-        if (!quick || load === "plain" || !isPeer(target))
+  for (const load of loads) {
+    if (load === "mix") {
+      steps.push(mixOf(1), mixOf(TENANTS));
+    } else {
+      for (const target of targetsOf(load, targets)) {
+        if (!quick || load === "plain" || !isPeer(target)) {
           closed(target, load, main);
+        }
+      }
+    }
+  }
   for (const load of loads) {
     const rates = load === "plain" ? options.rates : [QUIET_RATES[load] ?? 0];
-    if (quick && load === "embeddings") continue;
-    for (const rate of rates.filter((it) => it > 0))
-      for (const target of quietTargets(load, targets))
+    if (quick && load === "embeddings") {
+      continue;
+    }
+    for (const rate of rates.filter((it) => it > 0)) {
+      for (const target of quietTargets(load, targets)) {
         open(target, load, rate);
+      }
+    }
   }
-  for (const connections of concurrency.filter((it) => it !== main))
-    for (const load of loads.filter((it) => it !== "mix"))
-      if (!quick || load === "plain")
-        for (const target of targetsOf(load, targets))
-          if (!quick || target === "bare" || target === "gateway")
+  for (const connections of concurrency.filter((it) => it !== main)) {
+    for (const load of loads.filter((it) => it !== "mix")) {
+      if (!quick || load === "plain") {
+        for (const target of targetsOf(load, targets)) {
+          if (!quick || target === "bare" || target === "gateway") {
             closed(target, load, connections);
+          }
+        }
+      }
+    }
+  }
   return steps;
 }
 

@@ -15,7 +15,9 @@ function statOf(pid: number): readonly string[] {
  * is on another machine.
  */
 export async function postgresCpu(pool: Pool): Promise<(() => number) | null> {
-  if (process.platform !== "linux") return null;
+  if (process.platform !== "linux") {
+    return null;
+  }
   const [own] = await query<{ pid: number }>(
     pool,
     "SELECT pg_backend_pid() AS pid",

@@ -74,7 +74,9 @@ function lateness(nanoseconds: number): number {
 }
 
 process.on("message", (question: Question) => {
-  if (!("probe" in question)) return;
+  if (!("probe" in question)) {
+    return;
+  }
   void answer(question)
     .catch((error: unknown) => ({ failed: (error as Error).message }))
     .then((result) => process.send?.(result));

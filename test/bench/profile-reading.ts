@@ -32,8 +32,9 @@ export interface Shares {
 /** Self times of a profile taken over `calls` calls, the largest first. */
 export function readProfile(profile: CpuProfile, calls: number): Shares {
   const micros = new Map<number, number>();
-  for (const [at, id] of profile.samples.entries())
+  for (const [at, id] of profile.samples.entries()) {
     micros.set(id, (micros.get(id) ?? 0) + (profile.timeDeltas[at] ?? 0));
+  }
   const owners = ownersOf(profile.nodes);
   const functions = new Map<string, number>();
   const files = new Map<string, number>();
@@ -41,7 +42,9 @@ export function readProfile(profile: CpuProfile, calls: number): Shares {
   let busy = 0;
   for (const { id, callFrame } of profile.nodes) {
     const self = micros.get(id) ?? 0;
-    if (self === 0 || isOfProfiler(callFrame)) continue;
+    if (self === 0 || isOfProfiler(callFrame)) {
+      continue;
+    }
     busy += self;
     const { functionName, url, lineNumber } = callFrame;
     const name = functionName === "" ? "(anonymous)" : functionName;
@@ -90,7 +93,9 @@ function ownersOf(nodes: readonly ProfileNode[]): ReadonlyMap<number, string> {
     owners.set(at.node.id, owner);
     for (const id of at.node.children ?? []) {
       const node = byId.get(id);
-      if (node !== undefined) waiting.push({ node, owner });
+      if (node !== undefined) {
+        waiting.push({ node, owner });
+      }
     }
   }
   return owners;
@@ -122,14 +127,18 @@ function add(sums: Map<string, number>, name: string, value: number): void {
 /** `pg/lib/client.js`, `gateway/calls/call.ts`: without where it is installed. */
 function fileOf(url: string): string {
   const installed = url.lastIndexOf("/node_modules/");
-  if (installed >= 0) return url.slice(installed + "/node_modules/".length);
+  if (installed >= 0) {
+    return url.slice(installed + "/node_modules/".length);
+  }
   const gateway = url.lastIndexOf("/gateway/");
   return gateway < 0 ? url : url.slice(gateway + 1);
 }
 
 /** The package of a file; of ours the folder. WebAssembly has no file. */
 function packageOf(file: string): string {
-  if (file.startsWith("wasm:")) return "wasm";
+  if (file.startsWith("wasm:")) {
+    return "wasm";
+  }
   return file
     .split("/")
     .slice(0, file.startsWith("@") || file.startsWith("gateway/") ? 2 : 1)

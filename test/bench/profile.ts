@@ -35,7 +35,9 @@ async function profile(
 ): Promise<void> {
   const stage = await startStage(cleanup, { peer: null });
   const target = stage.targets.find(({ name }) => name === "gateway");
-  if (target === undefined) throw new Error("there is no gateway here");
+  if (target === undefined) {
+    throw new Error("there is no gateway here");
+  }
   const run = (durationMs: number, salt: string) =>
     stage.load(target, {
       load,
@@ -60,18 +62,20 @@ async function profile(
   print("By package and folder", shares.packages);
   print("By file", shares.files);
   print("By function", shares.functions);
-  if (out !== null)
+  if (out !== null) {
     process.stdout.write(
       `\n${file} opens in Chrome's developer tools (Performance).\n`,
     );
+  }
 }
 
 function print(title: string, shares: readonly Share[]): void {
   process.stdout.write(`\n${title} (µs of self time a call)\n`);
-  for (const { name, share, microsPerCall } of shares.slice(0, SHOWN))
+  for (const { name, share, microsPerCall } of shares.slice(0, SHOWN)) {
     process.stdout.write(
       `${(share * 100).toFixed(1).padStart(6)} % ${microsPerCall.toFixed(1).padStart(8)}  ${name}\n`,
     );
+  }
 }
 
 const OPTIONS = {

@@ -39,18 +39,22 @@ export function startProgram(file: string, options: ProgramOptions): Program {
     serialization: "advanced",
   });
   let said = "";
-  for (const stream of [child.stdout, child.stderr])
+  for (const stream of [child.stdout, child.stderr]) {
     stream?.on("data", (chunk: Buffer) => {
       said = (said + chunk.toString()).slice(-KEPT_CHARACTERS);
     });
+  }
 
   function ask<Answer>(question: object): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const onMessage = (message: unknown) => {
         forget();
         const { failed } = message as { failed?: string };
-        if (failed === undefined) resolve(message as Answer);
-        else reject(new Error(`the ${name} failed: ${failed}`));
+        if (failed === undefined) {
+          resolve(message as Answer);
+        } else {
+          reject(new Error(`the ${name} failed: ${failed}`));
+        }
       };
       const onExit = () => {
         forget();
@@ -60,7 +64,9 @@ export function startProgram(file: string, options: ProgramOptions): Program {
         child.off("message", onMessage);
         child.off("exit", onExit);
       };
-      if (hasEnded(child)) return onExit();
+      if (hasEnded(child)) {
+        return onExit();
+      }
       child.on("message", onMessage);
       child.on("exit", onExit);
       child.send(question, (error) => error !== null && onExit());
@@ -73,7 +79,9 @@ export function startProgram(file: string, options: ProgramOptions): Program {
     running: () => !hasEnded(child),
     said: () => said,
     async stop() {
-      if (hasEnded(child)) return;
+      if (hasEnded(child)) {
+        return;
+      }
       const ended = once(child, "exit");
       child.kill("SIGTERM");
       const patience = setTimeout(() => child.kill("SIGKILL"), stopWithinMs);
@@ -93,7 +101,9 @@ export function answerParent(
   answer: (question: never) => object | Promise<object>,
 ): void {
   process.on("message", (question: object) => {
-    if ("probe" in question) return;
+    if ("probe" in question) {
+      return;
+    }
     void (async () => answer(question as never))()
       .catch((error: unknown) => ({ failed: (error as Error).message }))
       .then((result) => process.send?.(result));

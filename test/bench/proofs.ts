@@ -49,8 +49,9 @@ async function everyEntityChecked(
   const name = "limits checked and payers charged on every call";
   const [tenant] = stage.tenants;
   const target = stage.targets.find((it) => it.name === "gateway");
-  if (tenant === undefined || target === undefined)
+  if (tenant === undefined || target === undefined) {
     throw new Error("the stage has no tenant");
+  }
   // The whole proxy has a budget and no rate: its sum shows that it was charged, its window that it was checked.
   const limited = limitedEntitiesOf(tenant).filter((it) => it !== "proxy:");
   const payers = payersOf(tenant);
@@ -71,7 +72,9 @@ async function everyEntityChecked(
     const turned = limited.some(
       (_, at) => before[at]?.minute !== after[at]?.minute,
     );
-    if (turned) continue;
+    if (turned) {
+      continue;
+    }
     const counted = limited.filter(
       (_, at) =>
         (after[at]?.requests ?? 0) - (before[at]?.requests ?? 0) ===
@@ -189,8 +192,11 @@ async function limitsAgree(
         window.pending === 0 &&
         near(window.total / NANOS, ledger.get(`${entity} ${window.name}`) ?? 0),
     );
-    if (resting && windows && account.windows.length > 0) agreeing++;
-    else wrong.push(kindOf(entity));
+    if (resting && windows && account.windows.length > 0) {
+      agreeing++;
+    } else {
+      wrong.push(kindOf(entity));
+    }
   }
   return {
     name: "Redis' totals = the ledger's, nothing held",
@@ -221,7 +227,9 @@ async function one<Row extends pg.QueryResultRow>(
 ): Promise<Row> {
   const { rows } = await client.query<Row>(statement);
   const [row] = rows;
-  if (row === undefined) throw new Error("a statement answered no row");
+  if (row === undefined) {
+    throw new Error("a statement answered no row");
+  }
   return row;
 }
 

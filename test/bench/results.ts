@@ -80,8 +80,9 @@ export function addedBy(runs: readonly Run[]): readonly Added[] {
       run.latency_ms === null ||
       alone === undefined ||
       alone.latency_ms === null
-    )
+    ) {
       return [];
+    }
     const p50 = run.latency_ms.p50 - alone.latency_ms.p50;
     return [
       {

@@ -56,7 +56,9 @@ async function soak(
   const machine = describeMachine();
   const stage = await startStage(cleanup, { peer: null });
   const target = stage.targets.find(({ name }) => name === "gateway");
-  if (target === undefined) throw new Error("there is no gateway here");
+  if (target === undefined) {
+    throw new Error("there is no gateway here");
+  }
   const tally: Tally = { answered: 0, fromCache: 0 };
   const samples: Sample[] = [];
   const startedAt = performance.now();
@@ -78,7 +80,9 @@ async function soak(
     });
     addTo(tally, result);
     const cost = await costOf(target);
-    if (cost === null) throw new Error("the gateway does not tell its cost");
+    if (cost === null) {
+      throw new Error("the gateway does not tell its cost");
+    }
     const sample: Sample = {
       minute: rounded(elapsedMinutes(), 2),
       calls_per_second: rounded(result.calls / result.seconds, 1),
@@ -147,13 +151,17 @@ const options = readCommandLine(
 process.exitCode = await withCleanup(async (cleanup) => {
   const soaked = await soak(options, cleanup);
   const text = describe(options, soaked);
-  if (options.write) writeToPage("soak", text);
+  if (options.write) {
+    writeToPage("soak", text);
+  }
   process.stdout.write(
     options.json ? `${JSON.stringify(soaked, null, 2)}\n` : text,
   );
   const whole =
     soaked.samples.every(({ errors }) => errors === 0) &&
     soaked.proofs.every(({ holds }) => holds);
-  if (!whole) process.stderr.write("hearth: the soak did not hold.\n");
+  if (!whole) {
+    process.stderr.write("hearth: the soak did not hold.\n");
+  }
   return whole ? 0 : 1;
 });

@@ -174,7 +174,9 @@ async function asSuperuser(
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    for (const statement of statements) await client.query(statement);
+    for (const statement of statements) {
+      await client.query(statement);
+    }
   } finally {
     await client.end();
   }

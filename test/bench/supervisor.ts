@@ -60,10 +60,14 @@ async function measure(seconds: number, count: number): Promise<0 | 1> {
   );
   await wait(SETTLE_MS);
   const before = statsOf(supervisor.pid ?? 0);
-  if (before === undefined) throw new Error("the supervisor has ended");
+  if (before === undefined) {
+    throw new Error("the supervisor has ended");
+  }
   await wait(seconds * 1000);
   const after = statsOf(supervisor.pid ?? 0);
-  if (after === undefined) throw new Error("the supervisor has ended");
+  if (after === undefined) {
+    throw new Error("the supervisor has ended");
+  }
   const core = (100 * (after.cpuSeconds - before.cpuSeconds)) / seconds;
   const memory = memoryOf(supervisor.pid ?? 0) ?? {
     residentBytes: after.memoryBytes,
@@ -77,7 +81,9 @@ async function measure(seconds: number, count: number): Promise<0 | 1> {
     "  with all of what it shares",
     `${mb(memory.residentBytes)} MB (Node's own program is shared by all that run on it)`,
   );
-  if (sick.length > 0) report("not up", sick.join(", "));
+  if (sick.length > 0) {
+    report("not up", sick.join(", "));
+  }
   return core < 1 && memory.shareBytes < 100_000_000 && sick.length === 0
     ? 0
     : 1;
@@ -108,7 +114,9 @@ async function startSupervisor(
     const up = await fetch(`http://127.0.0.1:${port}/healthz`).catch(
       () => null,
     );
-    if (up?.ok === true) return child;
+    if (up?.ok === true) {
+      return child;
+    }
     await wait(100);
   }
   throw new Error("the supervisor ended before it was up");
@@ -188,7 +196,9 @@ async function sickOnes(port: number): Promise<readonly string[]> {
 function memoryOf(
   pid: number,
 ): { readonly residentBytes: number; readonly shareBytes: number } | undefined {
-  if (process.platform !== "linux") return undefined;
+  if (process.platform !== "linux") {
+    return undefined;
+  }
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   const bytesOf = (field: string) =>
     1024 *

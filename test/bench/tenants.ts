@@ -37,7 +37,7 @@ export async function createTenants(
       [ORGANIZATION, ...LIMIT_VALUES],
     );
     const tenants: Tenant[] = [];
-    for (let at = 1; at <= TENANTS; at++)
+    for (let at = 1; at <= TENANTS; at++) {
       tenants.push(
         await createTenant(
           gateway,
@@ -46,6 +46,7 @@ export async function createTenants(
           `bench-user-${at}`,
         ),
       );
+    }
     return tenants;
   } finally {
     await client.end();

@@ -6,9 +6,12 @@ test("draws the same sequence for the same seed, the n-th item about 1/n as ofte
   const sequence = draw();
   expect(draw()).toEqual(sequence);
   const counts = Array.from({ length: 200 }, () => 0);
-  for (const item of sequence) counts[item] = (counts[item] ?? 0) + 1;
+  for (const item of sequence) {
+    counts[item] = (counts[item] ?? 0) + 1;
+  }
   expect(Math.min(...counts)).toBeGreaterThan(0);
   const [first = 0] = counts;
-  for (const item of [2, 5, 10])
+  for (const item of [2, 5, 10]) {
     expect((counts[item - 1] ?? 0) / first).toBeCloseTo(1 / item, 1);
+  }
 });

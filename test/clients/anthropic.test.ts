@@ -71,8 +71,9 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
       );
       expect(usage.output_tokens).toBe(PLAYED.outputTokens);
       // Gemini's answers here report nothing of a cache.
-      if (format !== "gemini")
+      if (format !== "gemini") {
         expect(usage.cache_read_input_tokens).toBe(PLAYED.cachedTokens);
+      }
     }
   });
 
@@ -218,12 +219,13 @@ test("thinking comes back as Anthropic said it, and may be sent again", async ()
   });
   const whole = await client.messages.create(asked);
   const streamed = await client.messages.stream(asked).finalMessage();
-  for (const { content } of [whole, streamed])
+  for (const { content } of [whole, streamed]) {
     expect(content[0]).toMatchObject({
       type: "thinking",
       thinking: PLAYED.thinking,
       signature: expect.stringMatching(/^EqQB/) as string,
     });
+  }
   const again = await client.messages.create({
     ...asked,
     messages: [

@@ -82,7 +82,9 @@ test.each([
 
 test("openai (Python)", async ({ skip }) => {
   const python = await pythonOrLeaveOut();
-  if (python === null) return skip();
+  if (python === null) {
+    return skip();
+  }
   const [code = ""] = codeOf("openai (Python)", "python");
   expect(await runCode(python, "example.py", code)).toBe(
     `${PLAYED.text}\n${PLAYED.text}\n2 vectors\ninvalid_request_error\n`,
@@ -114,6 +116,7 @@ test("every piece of code on the page is run, or stands where it says that it is
     "Anthropic",
     "Vercel AI SDK",
   ]);
-  for (const program of ["Claude Code", "Open WebUI", "Continue"])
+  for (const program of ["Claude Code", "Open WebUI", "Continue"]) {
     expect(NOT_RUN).toContain(`**${program}**`);
+  }
 });

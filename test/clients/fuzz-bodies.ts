@@ -217,7 +217,9 @@ export function fuzzedBody(route: FuzzedRoute): fc.Arbitrary<string> {
     )
     .map(([path, text, how, stream]) => {
       const body = structuredClone(route.body) as Record<string, unknown>;
-      if (stream && "model" in body) body["stream"] = true;
+      if (stream && "model" in body) {
+        body["stream"] = true;
+      }
       change(body, path, how);
       return JSON.stringify(body).replace(`"${PLACE}"`, () => text);
     });
@@ -246,13 +248,19 @@ function placesIn(value: unknown, path: Path = []): readonly Path[] {
 
 function change(body: unknown, path: Path, how: string): void {
   let holder = body as Record<string | number, unknown>;
-  for (const part of path.slice(0, -1))
+  for (const part of path.slice(0, -1)) {
     holder = holder[part] as Record<string | number, unknown>;
+  }
   const last = path.at(-1) ?? "";
   if (how === "remove") {
-    if (Array.isArray(holder)) holder.splice(Number(last), 1);
-    else delete holder[last];
-  } else if (how === "add" && !Array.isArray(holder))
+    if (Array.isArray(holder)) {
+      holder.splice(Number(last), 1);
+    } else {
+      delete holder[last];
+    }
+  } else if (how === "add" && !Array.isArray(holder)) {
     holder["added_by_nobody"] = PLACE;
-  else holder[last] = PLACE;
+  } else {
+    holder[last] = PLACE;
+  }
 }

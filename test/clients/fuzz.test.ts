@@ -47,14 +47,17 @@ async function send(path: string, body: string): Promise<Told> {
   const before = stand.providers.requests.length;
   const { status, text } = await stand.request("POST", path, body, key);
   const asked = stand.providers.requests.slice(before);
-  for (const { headers } of asked)
+  for (const { headers } of asked) {
     seenCalls.add(String(headers["x-request-id"]));
+  }
   return { status, text, reached: asked.length > 0 };
 }
 
 function hold({ status, text }: Told, anthropic: boolean): void {
   expect(text).not.toMatch(INSIDES);
-  if (status === 200) return;
+  if (status === 200) {
+    return;
+  }
   const { type, error } = JSON.parse(text) as {
     type?: string;
     error: { type: string; message: string; code?: string };
@@ -132,9 +135,10 @@ test("afterwards the ledger holds the calls that reached a provider, and nothing
     ["teams", 0],
     ["end_users", 0],
     ["tags", 0],
-  ] as const)
+  ] as const) {
     expect(
       await query(pool, `SELECT count(*)::int AS count FROM ${table}`),
     ).toEqual([{ count }]);
+  }
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
 });

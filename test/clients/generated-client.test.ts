@@ -15,7 +15,9 @@ const run = promisify(execFile);
 
 test("a client generated from the document works", async ({ skip }) => {
   const python = await pythonOrLeaveOut(GENERATOR);
-  if (python === null) return skip();
+  if (python === null) {
+    return skip();
+  }
   const directory = mkdtempSync(join(tmpdir(), "hearth-generated-"));
   const fixture = await startAdminFixture();
   try {

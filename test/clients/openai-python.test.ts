@@ -12,7 +12,9 @@ test("OpenAI's Python client, through every provider format", async ({
   skip,
 }) => {
   const python = await pythonOrLeaveOut();
-  if (python === null) return skip();
+  if (python === null) {
+    return skip();
+  }
   const stand = await startClientStand();
   try {
     const { stdout } = await promisify(execFile)(python, [SUITE, ...FORMATS], {

@@ -99,14 +99,19 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
       for await (const chunk of stream) {
         text += chunk.choices[0]?.delta.content ?? "";
         const finish = chunk.choices[0]?.finish_reason;
-        if (finish != null) finishes.add(finish);
+        if (finish != null) {
+          finishes.add(finish);
+        }
         completionTokens = chunk.usage?.completion_tokens ?? completionTokens;
       }
       expect(text).toBe(PLAYED.text);
       expect([...finishes]).toEqual(["stop"]);
       // Gemini reports usage in every chunk, asked or not.
-      if (include_usage) expect(completionTokens).toBe(PLAYED.outputTokens);
-      else if (format !== "gemini") expect(completionTokens).toBe(0);
+      if (include_usage) {
+        expect(completionTokens).toBe(PLAYED.outputTokens);
+      } else if (format !== "gemini") {
+        expect(completionTokens).toBe(0);
+      }
     }
   });
 
@@ -130,7 +135,9 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
       expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
     }
     const message = streamed.choices[0]?.message;
-    if (message === undefined) throw new Error("no message was streamed");
+    if (message === undefined) {
+      throw new Error("no message was streamed");
+    }
     const answer = await client.chat.completions.create({
       ...ask,
       messages: [
@@ -295,7 +302,9 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
 });
 
 function calledWith(call: OpenAI.Chat.ChatCompletionMessageToolCall) {
-  if (call.type !== "function") throw new Error("not a function");
+  if (call.type !== "function") {
+    throw new Error("not a function");
+  }
   return [call.function.name, JSON.parse(call.function.arguments) as unknown];
 }
 
@@ -309,8 +318,9 @@ test.each(["openai", "gemini", "azure"])(
         ...(encoding_format === undefined ? {} : { encoding_format }),
       });
       expect(answer.data.map(({ index }) => index)).toEqual([0, 1]);
-      if (encoding_format !== "base64")
+      if (encoding_format !== "base64") {
         expect(answer.data[1]?.embedding).toEqual([1, 0.25, 0.5]);
+      }
       expect(answer.usage.prompt_tokens).toBe(5);
     }
   },
@@ -365,8 +375,9 @@ test("Azure's client names the alias in the path", async () => {
     stream: true,
   });
   let text = "";
-  for await (const chunk of stream)
+  for await (const chunk of stream) {
     text += chunk.choices[0]?.delta.content ?? "";
+  }
   expect(text).toBe(PLAYED.text);
   const { data } = await client.embeddings.create({
     model: "azure-embed",

@@ -53,26 +53,35 @@ export async function startPlayedProviders(): Promise<PlayedProviders> {
     const path = rest.join("/");
     const body = JSON.parse(await readAll(request)) as Json;
     const format = FORMATS.find((known) => known === name);
-    if (format === undefined) return sendJson(response, 404, {});
+    if (format === undefined) {
+      return sendJson(response, 404, {});
+    }
     const { headers } = request;
     requests.push({ at: performance.now(), format, path, headers, body });
     const route = routeOf(format, path);
-    if (route === null)
+    if (route === null) {
       return sendJson(response, 404, { error: { message: `no ${path}` } });
+    }
     const { wire } = route;
     const refusal = wire.refuse(headers, url);
-    if (refusal !== null) return sendRefusal(response, wire, refusal);
+    if (refusal !== null) {
+      return sendRefusal(response, wire, refusal);
+    }
     if (route.plain !== null) {
-      if (body["stream"] !== true)
+      if (body["stream"] !== true) {
         return sendJson(response, 200, route.plain(body));
+      }
       response.writeHead(200, { "content-type": "text/event-stream" });
       return void response.end(`${event(route.plain(body))}data: [DONE]\n\n`);
     }
     const asked = readBody(wire, body);
-    if (typeof asked === "string")
+    if (typeof asked === "string") {
       return sendRefusal(response, wire, { status: 400, message: asked });
+    }
     const wishes = wishesIn(asked.lastText);
-    if (wishes.delayMs !== undefined) await sleep(wishes.delayMs);
+    if (wishes.delayMs !== undefined) {
+      await sleep(wishes.delayMs);
+    }
     const prompt = `${format} ${asked.lastText}`;
     const failed = failures.get(prompt) ?? 0;
     failures.set(prompt, failed + 1);
@@ -86,8 +95,9 @@ export async function startPlayedProviders(): Promise<PlayedProviders> {
       );
     }
     const said = play(asked);
-    if (body["stream"] !== true || wishes.neverStream === true)
+    if (body["stream"] !== true || wishes.neverStream === true) {
       return sendJson(response, 200, wire.answer(said, body));
+    }
     response.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
     });
@@ -261,6 +271,8 @@ router_settings:
 
 async function readAll(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
+  for await (const chunk of request) {
+    chunks.push(chunk as Buffer);
+  }
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -20,8 +20,12 @@ export async function pythonOrLeaveOut(
   wanted: PythonPackage = OPENAI,
 ): Promise<string | null> {
   const found = await pythonWith(wanted);
-  if (found.kind === "found") return found.python;
-  if (process.env["CI"]) throw new Error(found.why);
+  if (found.kind === "found") {
+    return found.python;
+  }
+  if (process.env["CI"]) {
+    throw new Error(found.why);
+  }
   process.stderr.write(`left out: ${found.why}\n`);
   return null;
 }
@@ -42,7 +46,9 @@ async function pythonWith({
   );
   const place = join(cache, `python-${name}-${version}`);
   const python = join(place, "bin", "python3");
-  if (existsSync(python)) return { kind: "found", python };
+  if (existsSync(python)) {
+    return { kind: "found", python };
+  }
   // Another run may be making it: each makes its own and the first to end keeps it.
   const own = `${place}.${createHash("sha256").update(`${process.pid}`).digest("hex").slice(0, 8)}`;
   try {
@@ -60,7 +66,9 @@ async function pythonWith({
     return { kind: "found", python };
   } catch (error) {
     rmSync(own, { recursive: true, force: true });
-    if (existsSync(python)) return { kind: "found", python };
+    if (existsSync(python)) {
+      return { kind: "found", python };
+    }
     const { stderr, message } = error as { stderr?: string; message: string };
     const said = (stderr?.trim() || message).split("\n").at(-1);
     return {

@@ -63,6 +63,8 @@ export async function caught(asked: PromiseLike<unknown>): Promise<unknown> {
 /** Everything that a stream or a paged list brings. */
 export async function collected<T>(all: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
-  for await (const one of all) found.push(one);
+  for await (const one of all) {
+    found.push(one);
+  }
   return found;
 }

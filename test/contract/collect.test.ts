@@ -62,7 +62,9 @@ const run = async (free: boolean): Promise<Collection> => {
 async function leaveUnused(devices: readonly VaultDevice[]): Promise<void> {
   for (const text of ["old", "new"]) {
     await devices[0]!.write("a.md", text);
-    for (const device of devices) await device.sync(server);
+    for (const device of devices) {
+      await device.sync(server);
+    }
     notes.pass(MINUTE);
   }
   notes.pass(2 * DAY);
@@ -75,41 +77,53 @@ test.each(VAULTS)(
     const device = () => newVaultDevice(notes.now, encryption);
     const [one, two, late, gone] = [device(), device(), device(), device()];
     await one.write("first.md", "first");
-    for (const each of [one, late, gone]) await each.sync(server);
+    for (const each of [one, late, gone]) {
+      await each.sync(server);
+    }
     const node_info = { phone: { device_name: "Phone", progress: "1-x" } };
     await put(MILESTONE_ID, { node_info, accepted_nodes: ["phone", "tablet"] });
     await leaveUnused([one, two]);
 
     expect(await run(true)).toMatchObject({
-      ...{ unused: { count: 1 }, old: { count: 0 }, freed: { count: 0 } },
+      unused: { count: 1 },
+      old: { count: 0 },
+      freed: { count: 0 },
     });
     notes.pass(31 * DAY);
     const waiting = await run(true);
     expect(waiting).toMatchObject({
-      ...{ old: { count: 1 }, due: { count: 0 }, freed: { count: 0 } },
+      old: { count: 1 },
+      due: { count: 0 },
+      freed: { count: 0 },
     });
     expect(waiting.waitingFor).toMatchObject([
       { id: "tablet", kind: "device", readUpTo: 0, lastSeen: null },
       { id: "phone", kind: "device", name: "Phone", readUpTo: 1 },
-      ...[{ kind: "checkpoint" }, { kind: "checkpoint" }],
+      { kind: "checkpoint" },
+      { kind: "checkpoint" },
     ]);
 
     await late.sync(server);
     const { waitingFor } = await run(true);
     expect(waitingFor).toHaveLength(3);
-    for (const { id } of waitingFor) await forgetReader(couch, VAULT, id);
+    for (const { id } of waitingFor) {
+      await forgetReader(couch, VAULT, id);
+    }
     await expect(forgetReader(couch, VAULT, "phone")).rejects.toThrow(
       'knows no device or checkpoint "phone"',
     );
 
     expect(await run(false)).toMatchObject({
-      ...{ due: { count: 1 }, freed: { count: 0 }, waitingFor: [] },
+      due: { count: 1 },
+      freed: { count: 0 },
+      waitingFor: [],
     });
     expect(await run(true)).toMatchObject({ freed: { count: 1 } });
     const expected = { "first.md": "first", "a.md": "new" };
     await gone.sync(server);
-    for (const each of [one, two, late, gone])
+    for (const each of [one, two, late, gone]) {
       expect(await each.files(server)).toEqual(expected);
+    }
   },
 );
 
@@ -124,7 +138,9 @@ test.each(VAULTS)(
     expect(await run(true)).toMatchObject({ freed: { count: 1 } });
 
     await one.write("b.md", "old");
-    for (const device of [one, two]) await device.sync(server);
+    for (const device of [one, two]) {
+      await device.sync(server);
+    }
     await expect(two.files(server)).rejects.toThrow("is missing");
     await one.sync(server);
     expect(await two.files(server)).toEqual({ "a.md": "new", "b.md": "old" });

@@ -41,7 +41,9 @@ export function differences(
   compareHeaders(recorded, answer, comparison);
   compareBodies(recorded, answer, comparison);
   for (const name of [...(options.ignore ?? []), ...(options.without ?? [])]) {
-    if (!needed.has(name)) found.push(`"${name}" is ignored without need`);
+    if (!needed.has(name)) {
+      found.push(`"${name}" is ignored without need`);
+    }
   }
   return found;
 }
@@ -59,15 +61,22 @@ function compareHeaders(
     const expected = recorded.headers[name];
     const given = answer.headers[name];
     const actual = Array.isArray(given) ? given.join(", ") : given;
-    if (expected === actual) continue;
+    if (expected === actual) {
+      continue;
+    }
     const problem =
       expected === undefined || typeof actual !== "string"
         ? `${expected} became ${String(actual)}`
         : substitution.differ(expected, actual);
-    if (problem === undefined) continue;
+    if (problem === undefined) {
+      continue;
+    }
     const header = `header ${isOpaqueTag(name, expected) ? "etag of no document" : name}`;
-    if (isTolerated(header)) tolerance.use(header);
-    else found.push(`${header}: ${problem}`);
+    if (isTolerated(header)) {
+      tolerance.use(header);
+    } else {
+      found.push(`${header}: ${problem}`);
+    }
   }
 }
 
@@ -83,7 +92,9 @@ function compareBodies(
   const { found } = comparison;
   const { body } = recorded;
   if (body === undefined || body.length === 0) {
-    if (answer.text !== "") found.push("a body came where none was");
+    if (answer.text !== "") {
+      found.push("a body came where none was");
+    }
     return;
   }
   if (recorded.end === "client-closed") {
@@ -132,7 +143,9 @@ function compareFeeds(
   comparison: Comparison,
 ): void {
   const blank = (text: string): number => text.split("\n\n").length;
-  if (blank(expected) !== blank(actual)) comparison.tolerance.use("heartbeats");
+  if (blank(expected) !== blank(actual)) {
+    comparison.tolerance.use("heartbeats");
+  }
   const rows = (text: string): string[] =>
     text.split("\n").filter((line) => line !== "");
   compareLists(rows(expected), rows(actual), comparison);
@@ -175,7 +188,9 @@ function compareValues(
       return;
     }
     const problem = substitution.differ(expected, actual);
-    if (problem !== undefined) found.push(`${path}: ${problem}`);
+    if (problem !== undefined) {
+      found.push(`${path}: ${problem}`);
+    }
     return;
   }
   if (isTruncated(expected)) {
@@ -222,7 +237,9 @@ function isLeftOut(
   { without = [], needed }: Comparison,
 ): boolean {
   const name = isObject(entry) ? (entry.id ?? entry.key) : entry;
-  if (typeof name !== "string" || !without.includes(name)) return false;
+  if (typeof name !== "string" || !without.includes(name)) {
+    return false;
+  }
   needed.add(name);
   return true;
 }
@@ -253,7 +270,9 @@ function compareMember(
 ): void {
   const { ignore, needed, tolerance, substitution, found } = comparison;
   if (ignore?.includes(name) === true) {
-    if (!isDeepStrictEqual(expected, actual)) needed.add(name);
+    if (!isDeepStrictEqual(expected, actual)) {
+      needed.add(name);
+    }
     return;
   }
   const member = `member ${name}`;
@@ -261,7 +280,9 @@ function compareMember(
     compareValues(expected, actual, `${path}.${name}`, comparison);
     return;
   }
-  if (!isDeepStrictEqual(expected, actual)) tolerance.use(member);
+  if (!isDeepStrictEqual(expected, actual)) {
+    tolerance.use(member);
+  }
   if (typeof expected !== typeof actual) {
     found.push(`${path}.${name}: ${short(expected)} became ${short(actual)}`);
   }
@@ -275,11 +296,15 @@ function learnOpaque(
   now: unknown,
   substitution: Substitution,
 ): void {
-  if (typeof before !== "string" || typeof now !== "string") return;
+  if (typeof before !== "string" || typeof now !== "string") {
+    return;
+  }
   if (name === "bookmark" && before !== "nil") {
     substitution.remember(before, now);
   }
-  if (name === "purge_seq") substitution.differ(before, now);
+  if (name === "purge_seq") {
+    substitution.differ(before, now);
+  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

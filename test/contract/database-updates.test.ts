@@ -62,8 +62,9 @@ test("a continuous feed has a line for each event and ends at its timeout", asyn
   let text = "";
   await put("lines");
   await drop("lines");
-  while (!text.includes("deleted"))
+  while (!text.includes("deleted")) {
     text += Buffer.from((await reader.read()).value!).toString();
+  }
   await reader.cancel();
   const lines = text
     .split("\n")

@@ -34,8 +34,12 @@ export async function eventually<T>(
   const end = Date.now() + milliseconds;
   for (;;) {
     const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error("it did not happen in time");
+    if (found !== undefined) {
+      return found;
+    }
+    if (Date.now() > end) {
+      throw new Error("it did not happen in time");
+    }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

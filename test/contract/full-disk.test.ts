@@ -49,12 +49,15 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
       },
     });
     // Without a length the body goes out in chunks.
-    if (body !== undefined && headers["transfer-encoding"] === undefined)
+    if (body !== undefined && headers["transfer-encoding"] === undefined) {
       outgoing.setHeader("content-length", body.length);
+    }
     outgoing.end(body);
     const [incoming] = await once(outgoing, "response");
     let text = "";
-    for await (const piece of incoming) text += String(piece);
+    for await (const piece of incoming) {
+      text += String(piece);
+    }
     return {
       status: incoming.statusCode,
       text,

@@ -125,16 +125,19 @@ test.each([
       await settle(now());
       for (let step = 0; step < STEPS; step += 1) {
         pass(MINUTE * random.whole(2, step % 3 === 0 ? 4_000 : 120));
-        if (step % 5 === 2) pass(31 * DAY);
+        if (step % 5 === 2) {
+          pass(31 * DAY);
+        }
         const from = now();
         for (const device of devices) {
           const path = `daily/${random.whole(0, 5)}.md`;
           const known = (await device.files(server))[path] !== undefined;
           const other = `moved/${step}.md`;
-          if (known && random.chance(0.15)) await device.remove(path);
-          else if (known && random.chance(0.15))
+          if (known && random.chance(0.15)) {
+            await device.remove(path);
+          } else if (known && random.chance(0.15)) {
             await device.rename(path, other);
-          else {
+          } else {
             // What is replaced within minutes is in no kept version before long.
             while (random.chance(0.5)) {
               await device.write(path, textFor(step));
@@ -145,8 +148,12 @@ test.each([
           }
         }
         await settle(from);
-        if (step % 9 === 4) await compactVault(notes, "vault");
-        if (step % 3 === 1) await collectOnServer();
+        if (step % 9 === 4) {
+          await compactVault(notes, "vault");
+        }
+        if (step % 3 === 1) {
+          await collectOnServer();
+        }
         if (step % 40 === 11) {
           await collect();
           texts = [];
@@ -174,18 +181,22 @@ test.each([
       for (const at of probes) {
         const past = await readVaultAt(source, cipher, at);
         const files: Record<string, string> = {};
-        for (const { note } of past.notes.values())
-          if (!note.deleted)
+        for (const { note } of past.notes.values()) {
+          if (!note.deleted) {
             files[note.path] = (
               await contentOf(source, cipher, note)
             ).toString();
+          }
+        }
         expect(files).toEqual(filesAt(at));
       }
       let restores = 0;
       for (const at of probes.slice(0, Math.ceil(STEPS / 5))) {
         pass(MINUTE);
         const moment = keptInstant(at, now());
-        if (moment !== at) continue;
+        if (moment !== at) {
+          continue;
+        }
         const restored = await restoreVault(source, cipher, {
           at,
           path: undefined,
@@ -199,10 +210,11 @@ test.each([
           expect(await device.files(server)).toEqual(filesAt(at));
         }
       }
-      if (process.env["HEARTH_STEPS"] !== undefined)
+      if (process.env["HEARTH_STEPS"] !== undefined) {
         console.log(
           `seed ${seed}, ${name}: ${STEPS} steps, ${Math.round((end - began) / MINUTE)} minutes simulated, ${probes.length} states read, ${restores} restored, ${freed} chunks freed, ${sentAgain} times sent again`,
         );
+      }
     } finally {
       await notes.stop();
     }

@@ -40,7 +40,9 @@ const put = async (path: string): Promise<Response> =>
 test("unused databases are closed, and opened again by the next request; those with feeds or requests under way stay open", async () => {
   const unused = Array.from({ length: 6 }, (_each, index) => `unused-${index}`);
   const used = ["feed", "longpoll", "upload"];
-  for (const name of [...unused, ...used]) await put(name);
+  for (const name of [...unused, ...used]) {
+    await put(name);
+  }
   const stop = new AbortController();
   const follow = async (name: string, signal: AbortSignal): Promise<Response> =>
     await ask(
@@ -84,12 +86,14 @@ test("unused databases are closed, and opened again by the next request; those w
   expect(await longpoll.json()).toMatchObject({ results: [{ id: "after" }] });
   const reader = feed.body!.getReader();
   let lines = "";
-  while (!lines.includes('"after"'))
+  while (!lines.includes('"after"')) {
     lines += Buffer.from((await reader.read()).value!).toString();
+  }
   await reader.cancel();
 
-  for (const name of unused)
+  for (const name of unused) {
     expect((await ask(`${notes.url}/${name}/note`)).status).toBe(200);
+  }
   const changes = await ask(`${notes.url}/unused-0/_changes?since=${since}`);
   expect(await changes.json()).toMatchObject({ results: [], last_seq: since });
   // What was in use is closed in its turn.

@@ -39,7 +39,9 @@ export async function killRounds(
       await writing;
       notes = await notes.restart();
       lost.push(...(await findLost(notes, acknowledged)));
-      if (lost.length > 0) break;
+      if (lost.length > 0) {
+        break;
+      }
     }
     return {
       rounds,
@@ -63,7 +65,9 @@ async function writeUntilCut(
     step: (n: number) => Promise<void>,
   ): Promise<void> => {
     try {
-      for (let n = 0; ; n += 1) await step(n);
+      for (let n = 0; ; n += 1) {
+        await step(n);
+      }
     } catch {
       // The process is gone.
     }
@@ -128,7 +132,9 @@ async function pushChunks(
   if (answer.status !== 201 || (await answer.text()) !== "[]\n") {
     throw new Error(`chunks refused with ${answer.status}`);
   }
-  for (const doc of docs) replicated.set(doc._id, doc._rev);
+  for (const doc of docs) {
+    replicated.set(doc._id, doc._rev);
+  }
 }
 
 async function putCheckpoint(
@@ -152,8 +158,12 @@ async function findLost(
 ): Promise<string[]> {
   const lost: string[] = [];
   const wanted: Record<string, string[]> = {};
-  for (const [id, { rev }] of documents) wanted[id] = [rev];
-  for (const [id, rev] of replicated) wanted[id] = [rev];
+  for (const [id, { rev }] of documents) {
+    wanted[id] = [rev];
+  }
+  for (const [id, rev] of replicated) {
+    wanted[id] = [rev];
+  }
   const diff = (await (
     await ask(`${notes.url}/vault/_revs_diff`, { json: wanted })
   ).json()) as Record<string, unknown>;
@@ -162,13 +172,17 @@ async function findLost(
     const stored = (await (await ask(`${notes.url}/vault/${id}`)).json()) as {
       n: number;
     };
-    if (stored.n < n) lost.push(`${id}: ${n} became ${stored.n}`);
+    if (stored.n < n) {
+      lost.push(`${id}: ${n} became ${stored.n}`);
+    }
   }
   for (const [name, { n }] of local) {
     const stored = (await (
       await ask(`${notes.url}/vault/_local/${name}`)
     ).json()) as { n: number };
-    if (!(stored.n >= n)) lost.push(`_local/${name}: ${n} became ${stored.n}`);
+    if (!(stored.n >= n)) {
+      lost.push(`_local/${name}: ${n} became ${stored.n}`);
+    }
   }
   lost.push(...(await findContradictions(notes)));
   return lost;
@@ -192,6 +206,8 @@ async function findContradictions(notes: NotesProcess): Promise<string[]> {
   if (feed.results.length !== info.doc_count) {
     found.push(`${info.doc_count} counted, ${feed.results.length} in the feed`);
   }
-  if (all.rows.some((row) => row.doc === null)) found.push("a body is gone");
+  if (all.rows.some((row) => row.doc === null)) {
+    found.push("a body is gone");
+  }
   return found;
 }

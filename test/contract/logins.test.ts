@@ -123,11 +123,12 @@ test("_users cannot be deleted, and databases of features that are not there not
   expect(removed.status).toBe(403);
   expect(await removed.json()).toMatchObject({ error: "forbidden" });
   expect((await ask(notes.url, { user: ann })).status).toBe(200);
-  for (const name of ["_replicator", "_global_changes"])
+  for (const name of ["_replicator", "_global_changes"]) {
     for (const method of ["PUT", "DELETE"]) {
       const answer = await ask(`${notes.url}/${name}`, { method });
       expect(answer.status).toBe(501);
     }
+  }
 });
 
 /** The lines of a continuous feed as they come; `ended` resolves with all of them when the feed is over. */

@@ -88,7 +88,8 @@ function mirror(
   const { into = directory, vault = "vault" } = more;
   const run = async (): Promise<void> =>
     await mirrorVault({
-      ...{ report, stop: stop.signal },
+      report,
+      stop: stop.signal,
       folder: openMirrorFolder(into, vault, report),
       source: openHistory(stoppable, "vault"),
       cipher: openCipher("vault", saltText, async () => PASSPHRASE),
@@ -216,8 +217,9 @@ test("names that cannot be held are reported once; none leaves the folder or bec
   const long = `${"x".repeat(300)}.md`;
   const reserved = [".git/hooks/pre-commit", "a/.GIT /config", "git~1/config"];
   await edit(async (vault) => {
-    for (const path of ["../out.md", long, ...reserved, "held.md"])
+    for (const path of ["../out.md", long, ...reserved, "held.md"]) {
       await vault.write(path, "text");
+    }
   });
   const passes: number[] = [];
   const running = mirror({
@@ -267,7 +269,9 @@ test("the mirror goes on when the store is back", async () => {
   await edit(async (vault) => vault.write("b.md", "after"));
   await expect.poll(mirrored, patience).toEqual(await files());
   await running.end();
-  for (const report of reports) expect(report).toContain("does not answer");
+  for (const report of reports) {
+    expect(report).toContain("does not answer");
+  }
 });
 
 test("a wrong passphrase, and a folder that is no mirror of the vault, are rejected before anything is written", async () => {

@@ -60,8 +60,9 @@ export async function act(
       break;
     default:
       // What a device does comes with its requests.
-      if (step.event?.includes("operator") === true)
+      if (step.event?.includes("operator") === true) {
         throw new Error(`not replayed: ${step.event}`);
+      }
       break;
   }
 }

@@ -179,7 +179,9 @@ function isEnough(probe: Probe): (text: string) => boolean {
 function named(probe: Probe): RecordedBody | undefined {
   const { body } = probe.request;
   const id = madeIds[`${probe.group}: ${probe.name}`];
-  if (id === undefined) return body;
+  if (id === undefined) {
+    return body;
+  }
   const { docs, ...single } = body!.json as {
     docs?: readonly Record<string, unknown>[];
   };

@@ -140,8 +140,9 @@ test("behind proxies the last address that they name is locked out, as CouchDB d
         ...(user === undefined ? {} : { user }),
       });
     const wrong = { name: "admin", password: "not-a-secret-wrong" };
-    for (let count = 0; count < 6; count += 1)
+    for (let count = 0; count < 6; count += 1) {
       await from("203.0.113.7, 203.0.113.1", wrong);
+    }
     expect((await from("203.0.113.7")).status).toBe(200);
     expect((await from("203.0.113.1")).status).toBe(403);
     expect((await from("203.0.113.7, 203.0.113.1")).status).toBe(403);

@@ -57,11 +57,14 @@ export async function sendRaw(options: RawRequest): Promise<RawAnswer> {
           if (
             options.left?.aborted === true ||
             options.enough?.(Buffer.concat(pieces).toString()) === true
-          )
+          ) {
             leave();
+          }
         });
         options.left?.addEventListener("abort", () => {
-          if (pieces.length > 0) leave();
+          if (pieces.length > 0) {
+            leave();
+          }
         });
         incoming.on("end", finish);
         incoming.on("error", reject);

@@ -92,7 +92,9 @@ export function bodyBytes(
   probeName: string | undefined,
   substitute: (text: string) => string,
 ): Buffer | undefined {
-  if (body === undefined || body.length === 0) return undefined;
+  if (body === undefined || body.length === 0) {
+    return undefined;
+  }
   switch (probeName) {
     case "invalid utf8":
       return Buffer.concat([
@@ -122,8 +124,12 @@ function filled(value: unknown): unknown {
     const { length, head } = value.$truncated;
     return head.slice(0, length).padEnd(length, "x");
   }
-  if (Array.isArray(value)) return value.map(filled);
-  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    return value.map(filled);
+  }
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [name, filled(each)]),
   );

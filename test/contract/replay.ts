@@ -41,7 +41,9 @@ async function prepare(
   );
   // A story may bring in a user who is no member later on.
   for (const user of [...users, "vault-other"]) {
-    if (user !== "" && user !== "admin") await saveUser(running, user);
+    if (user !== "" && user !== "admin") {
+      await saveUser(running, user);
+    }
   }
   if (!scenario.name.startsWith("g2-") && !scenario.name.startsWith("g3-")) {
     const member = [...users].find((user) => /^vault-(?!other)/.test(user))!;
@@ -84,8 +86,12 @@ async function runScenario(
   const found: string[] = [];
   let underWay: UnderWay[] = [];
   async function end(due: readonly UnderWay[]): Promise<void> {
-    for (const each of due) each.leave();
-    for (const each of due) found.push(...(await each.problems));
+    for (const each of due) {
+      each.leave();
+    }
+    for (const each of due) {
+      found.push(...(await each.problems));
+    }
     underWay = underWay.filter((each) => !due.includes(each));
   }
   for (const line of inOrder(scenario, replaying.tolerance)) {
@@ -99,7 +105,9 @@ async function runScenario(
       line,
       problems: exchange(replaying, scenario.name, line, left.signal),
       leave: () => {
-        if (line.end === "client-closed") left.abort();
+        if (line.end === "client-closed") {
+          left.abort();
+        }
       },
     });
   }
@@ -113,7 +121,9 @@ function inOrder(
   tolerance: Tolerance,
 ): Scenario["lines"] {
   const at = (line: RecordedRequest | RecordedStep): number => {
-    if (line.type === "step") return line.t;
+    if (line.type === "step") {
+      return line.t;
+    }
     const write = lines.find(
       (other) =>
         other.type === "request" &&
@@ -133,7 +143,9 @@ function mustPrecede(
   before: RecordedRequest,
   line: RecordedRequest | RecordedStep,
 ): boolean {
-  if (before.t + before.dur <= line.t) return true;
+  if (before.t + before.dur <= line.t) {
+    return true;
+  }
   // A longpoll ends by a write.
   return (
     line.type === "request" &&
@@ -159,7 +171,9 @@ async function exchange(
   const request = `${line.req.method} ${line.req.path}`;
   try {
     const answer = await send(running, line, substitution, left);
-    if (line.req.path.endsWith("/_compact")) await compacted(running, line);
+    if (line.req.path.endsWith("/_compact")) {
+      await compacted(running, line);
+    }
     if (line.res === undefined) {
       tolerance.use("no answer recorded");
       return [];
@@ -171,8 +185,9 @@ async function exchange(
       tolerance,
     }).map((problem) => `${line.n} ${request}: ${problem}`);
   } catch (failure) {
-    if (line.res !== undefined || !left.aborted)
+    if (line.res !== undefined || !left.aborted) {
       return [`${line.n} ${request}: no answer: ${String(failure)}`];
+    }
     tolerance.use("no answer recorded");
     return [];
   }

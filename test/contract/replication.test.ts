@@ -33,7 +33,9 @@ test("two devices replicate live through the store", async () => {
       return missing?.status === 404 ? true : undefined;
     });
   } finally {
-    for (const sync of syncs) sync.cancel();
+    for (const sync of syncs) {
+      sync.cancel();
+    }
     await Promise.all([phone.destroy(), laptop.destroy()]);
   }
 });
@@ -43,7 +45,9 @@ test("edits of one note on two devices become a conflict that both see, and one 
   const server = remote(notes.url, "conflicted", admin);
   const [phone, laptop] = [newDevice(), newDevice()];
   const syncAll = async (): Promise<void> => {
-    for (const device of [phone, laptop, phone]) await device.sync(server);
+    for (const device of [phone, laptop, phone]) {
+      await device.sync(server);
+    }
   };
   const first = await phone.put({ _id: "n", text: "base" });
   await syncAll();

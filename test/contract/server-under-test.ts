@@ -59,7 +59,9 @@ async function removeLeftovers(
     await ask(`${url}/_users/_all_docs`, { user })
   ).json()) as { rows: { id: string; value: { rev: string } }[] };
   for (const { id, value } of users.rows) {
-    if (!/^org\.couchdb\.user:(?:probe|vault)-/.test(id)) continue;
+    if (!/^org\.couchdb\.user:(?:probe|vault)-/.test(id)) {
+      continue;
+    }
     await ask(`${url}/_users/${encodeURIComponent(id)}?rev=${value.rev}`, {
       method: "DELETE",
       user,

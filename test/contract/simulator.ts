@@ -27,7 +27,9 @@ export async function syncAll(
   server: Device,
   ...devices: readonly VaultDevice[]
 ): Promise<void> {
-  for (const device of [...devices, ...devices]) await device.sync(server);
+  for (const device of [...devices, ...devices]) {
+    await device.sync(server);
+  }
 }
 
 export async function expectSame(
@@ -115,7 +117,9 @@ export function simulateDevices({ start }: ServerUnderTest): void {
     test("a device that was away for a week of edits on both sides catches up, and so do the others", async () => {
       const server = await vault("week");
       const [home, away] = devices(2) as [VaultDevice, VaultDevice];
-      for (let n = 0; n < 10; n += 1) await home.write(`n${n}.md`, "old");
+      for (let n = 0; n < 10; n += 1) {
+        await home.write(`n${n}.md`, "old");
+      }
       await syncAll(server, home, away);
       for (let day = 0; day < 7; day += 1) {
         for (let n = 0; n < 5; n += 1) {

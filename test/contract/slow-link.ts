@@ -22,7 +22,9 @@ export async function slowLink(
       sockets.add(from);
       from.on("data", (piece) => {
         setTimeout(() => {
-          if (!to.destroyed) to.write(piece);
+          if (!to.destroyed) {
+            to.write(piece);
+          }
         }, milliseconds);
       });
       from.on("end", () => setTimeout(() => to.end(), milliseconds));
@@ -34,7 +36,9 @@ export async function slowLink(
     url: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`,
     close: () => {
       relay.close();
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets) {
+        socket.destroy();
+      }
     },
   };
 }

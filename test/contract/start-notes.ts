@@ -145,7 +145,9 @@ async function firstLine(
     createInterface({ input: child.stdout! }).on("line", (line) => {
       log.push(line);
       const entry = JSON.parse(line) as { msg: string; port: number };
-      if (entry.msg === "notes store started") resolve(entry);
+      if (entry.msg === "notes store started") {
+        resolve(entry);
+      }
     });
     child.once("exit", (code) => {
       reject(new Error(`the notes store ended with ${code}: ${errors}`));

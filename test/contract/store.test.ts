@@ -54,7 +54,9 @@ test("compaction gives room back, and no leaf is touched", async () => {
       "/compacted/_bulk_docs",
       { docs },
     );
-    for (const { id, rev } of written) revs.set(id, rev);
+    for (const { id, rev } of written) {
+      revs.set(id, rev);
+    }
   }
   const first = await get<{ _revisions: { start: number; ids: string[] } }>(
     "/compacted/note-0?revs=true",
@@ -112,7 +114,9 @@ test("while one device pushes 40 MB, reads of the same database and the health c
   while (!pushed) {
     expect((await fetch(`${notes.url}/_up`)).status).toBe(200);
     expect(await get("/busy/small")).toMatchObject({ n: 1 });
-    if (!pushed) answered += 1;
+    if (!pushed) {
+      answered += 1;
+    }
   }
   const outcomes = await push;
   expect(outcomes.every((outcome) => outcome.ok)).toBe(true);
@@ -199,7 +203,7 @@ test("a revision that would break the JSON of the feed is refused", async () => 
     ask(`${notes.url}/revisions/_bulk_docs`, {
       json: { new_edits: false, docs: [{ _id: "note", ...doc }] },
     });
-  for (const hash of ['a"b', "a\\b", "a\nb", "a\u0000b"])
+  for (const hash of ['a"b', "a\\b", "a\nb", "a\u0000b"]) {
     for (const doc of [
       { _rev: `1-${hash}` },
       { _rev: "2-b", _revisions: { start: 2, ids: ["b", hash] } },
@@ -211,6 +215,7 @@ test("a revision that would break the JSON of the feed is refused", async () => 
         reason: "Invalid rev format",
       });
     }
+  }
   expect((await write({ _rev: "1-any text'll do" })).status).toBe(201);
   expect(
     await get(`/revisions/_changes?include_docs=true&style=all_docs`),

@@ -32,14 +32,20 @@ export function newSubstitution(base: string): Substitution {
       return applied;
     },
     differ: (expected, actual) => {
-      if (expected === actual && !TOKEN.test(expected)) return undefined;
+      if (expected === actual && !TOKEN.test(expected)) {
+        return undefined;
+      }
       TOKEN.lastIndex = 0;
       const tokens = [...expected.matchAll(TOKEN)].map(([token]) => token);
       const match = pattern(expected, tokens, base).exec(actual);
-      if (match === null) return `${show(expected)} became ${show(actual)}`;
+      if (match === null) {
+        return `${show(expected)} became ${show(actual)}`;
+      }
       for (const [index, token] of tokens.entries()) {
         const problem = learn(ours, recorded, token, match[index + 1]!);
-        if (problem !== undefined) return problem;
+        if (problem !== undefined) {
+          return problem;
+        }
       }
       return undefined;
     },
@@ -53,8 +59,12 @@ function pattern(
 ): RegExp {
   const literals = expected.split(TOKEN).map((part) => escapeText(part));
   const groups = tokens.map((token) => {
-    if (token === "{base}") return `(${escapeText(base)})`;
-    if (token.startsWith("<")) return "(.*?)";
+    if (token === "{base}") {
+      return `(${escapeText(base)})`;
+    }
+    if (token.startsWith("<")) {
+      return "(.*?)";
+    }
     return token.includes("-") ? `(${SEQUENCE})` : `(${HASH})`;
   });
   return new RegExp(
@@ -69,9 +79,13 @@ function learn(
   token: string,
   value: string,
 ): string | undefined {
-  if (token === "{base}" || token.startsWith("<")) return undefined;
+  if (token === "{base}" || token.startsWith("<")) {
+    return undefined;
+  }
   if (token.includes("-")) {
-    if (ours.get(token) === value) return undefined;
+    if (ours.get(token) === value) {
+      return undefined;
+    }
     // The opaque part of a sequence may be anything; its number may not.
     ours.set(token, value);
     const [number] = token.split("-");

@@ -105,21 +105,31 @@ export function newVaultDevice(
     server: Device,
     children: readonly string[],
   ): Promise<string> => {
-    if (children.length === 0) return "";
+    if (children.length === 0) {
+      return "";
+    }
     const here = await local.allDocs({ keys: children, include_docs: true });
     const data = new Map<string, string>();
-    for (const { id, doc } of here.rows)
-      if (doc?.data !== undefined) data.set(id, await textIn(doc));
+    for (const { id, doc } of here.rows) {
+      if (doc?.data !== undefined) {
+        data.set(id, await textIn(doc));
+      }
+    }
     const missing = children.filter((id) => data.get(id) === undefined);
     if (missing.length > 0) {
       const there = await server.allDocs({ keys: missing, include_docs: true });
-      for (const { id, doc } of there.rows)
-        if (doc?.data !== undefined) data.set(id, await textIn(doc));
+      for (const { id, doc } of there.rows) {
+        if (doc?.data !== undefined) {
+          data.set(id, await textIn(doc));
+        }
+      }
     }
     return children
       .map((id) => {
         const text = data.get(id);
-        if (text === undefined) throw new Error(`chunk ${id} is missing`);
+        if (text === undefined) {
+          throw new Error(`chunk ${id} is missing`);
+        }
         return text;
       })
       .join("");
@@ -159,7 +169,9 @@ export function newVaultDevice(
     files: async (server) => {
       const found: Record<string, string> = {};
       for (const note of await notes()) {
-        if (note.deleted === true) continue;
+        if (note.deleted === true) {
+          continue;
+        }
         found[note.path] = await textOf(server, note.children);
       }
       return found;

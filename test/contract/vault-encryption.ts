@@ -36,11 +36,12 @@ export function encryptionOf(
       return { ...rest, ...outside, path: `/\\:${sealed}` };
     },
     open: async (document) => {
-      if (document.type !== "leaf")
+      if (document.type !== "leaf") {
         return (
           ((await cipher.read(document)) as typeof document | undefined) ??
           document
         );
+      }
       const data = await cipher.chunk(document as unknown as ChunkDocument);
       return { ...document, data };
     },

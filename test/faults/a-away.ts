@@ -81,7 +81,9 @@ async function outagesOf(
       await run.load.pause();
       await stand.drained();
       const { accounts } = await run.renew();
-      for (const told of await callEach(stand, accounts)) run.heard(told);
+      for (const told of await callEach(stand, accounts)) {
+        run.heard(told);
+      }
       run.load.resume();
       await sleep(500);
       const during = await suffer(postgres, stand, run, {
@@ -130,7 +132,9 @@ async function suffer(
   );
   await Promise.all(ends);
   const atFirst = await callEach(stand, accounts);
-  for (const told of atFirst) run.heard(told);
+  for (const told of atFirst) {
+    run.heard(told);
+  }
   await sleep(awayMs);
   const told = run.told.slice(from);
   await bringBack(postgres, stand, backFirst, stopped);
@@ -150,11 +154,15 @@ async function takeAway(
   store: Store,
   stopped: boolean,
 ): Promise<void> {
-  if (!stopped)
-    for (const { postgresRelay, redisRelay } of gateways)
+  if (!stopped) {
+    for (const { postgresRelay, redisRelay } of gateways) {
       (store === "Redis" ? redisRelay : postgresRelay)?.cut();
-  else if (store === "Redis") await redis?.stop();
-  else await postgres.stop("SIGQUIT");
+    }
+  } else if (store === "Redis") {
+    await redis?.stop();
+  } else {
+    await postgres.stop("SIGQUIT");
+  }
 }
 
 async function bringBack(
@@ -163,11 +171,15 @@ async function bringBack(
   store: Store,
   stopped: boolean,
 ): Promise<void> {
-  if (!stopped)
-    for (const { postgresRelay, redisRelay } of gateways)
+  if (!stopped) {
+    for (const { postgresRelay, redisRelay } of gateways) {
       (store === "Redis" ? redisRelay : postgresRelay)?.restore();
-  else if (store === "Redis") await redis?.start();
-  else await postgres.start();
+    }
+  } else if (store === "Redis") {
+    await redis?.start();
+  } else {
+    await postgres.start();
+  }
 }
 
 /** Every account at every gateway: from then on each gateway knows each key. */

@@ -72,14 +72,20 @@ export async function makeAccounts(
   await add({ user_id: `free-${suffix}`, tags: ["everyone"] });
   await add({}, { user: `end-user-${suffix}`, tags: ["other"] });
   await add({ max_parallel_requests: 2 });
-  for (const _ of [1, 2]) limit(await add({ max_budget: dollars }), dollars);
+  for (const _ of [1, 2]) {
+    limit(await add({ max_budget: dollars }), dollars);
+  }
   limit(
     await add({ max_budget: dollars, budget_duration: "1d" }),
     dollars,
     true,
   );
-  for (const _ of [1, 2]) await add({ user_id: user });
-  for (const _ of [1, 2]) await add({ team_id: team });
+  for (const _ of [1, 2]) {
+    await add({ user_id: user });
+  }
+  for (const _ of [1, 2]) {
+    await add({ team_id: team });
+  }
   await add({}, { tags: [tag] });
   return { accounts, budgets };
 }
@@ -111,9 +117,12 @@ export async function makeKey(
 ): Promise<string> {
   for (let tries = 0; ; tries++) {
     const made = await stand.admin(by, "/key/generate", fields);
-    if (made.status === 200)
+    if (made.status === 200) {
       return (JSON.parse(made.text) as { key: string }).key;
-    if (made.status !== 503 || tries > 40) throw new Error(made.text);
+    }
+    if (made.status !== 503 || tries > 40) {
+      throw new Error(made.text);
+    }
     await sleep(250);
   }
 }

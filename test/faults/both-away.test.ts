@@ -42,7 +42,9 @@ async function withStand(
   });
   try {
     const [first] = stand.gateways;
-    if (first === undefined) throw new Error("a stand without a gateway");
+    if (first === undefined) {
+      throw new Error("a stand without a gateway");
+    }
     await work(stand, first);
   } finally {
     await postgres.start();
@@ -64,13 +66,17 @@ async function callTimes(
   times: number,
 ): Promise<readonly Told[]> {
   const told: Told[] = [];
-  for (let at = 0; at < times; at++) told.push(await call(url, account, QUICK));
+  for (let at = 0; at < times; at++) {
+    told.push(await call(url, account, QUICK));
+  }
   return told;
 }
 
 async function until(is: () => boolean, what: string): Promise<void> {
   for (let tries = 0; tries < 1_200; tries++) {
-    if (is()) return;
+    if (is()) {
+      return;
+    }
     await sleep(25);
   }
   throw new Error(`it did not come true: ${what}`);
@@ -81,7 +87,9 @@ async function cutBoth(stand: Stand, redisFirst: boolean): Promise<void> {
     () => stand.gateways.forEach(({ redisRelay }) => redisRelay?.cut()),
     () => stand.gateways.forEach(({ postgresRelay }) => postgresRelay.cut()),
   ];
-  for (const cut of redisFirst ? cuts : cuts.reverse()) cut();
+  for (const cut of redisFirst ? cuts : cuts.reverse()) {
+    cut();
+  }
   await until(() => saidOf(stand, "Redis is away"), "Redis is unavailable");
 }
 
@@ -149,16 +157,18 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
         const spent = await accountOf(stand, first, { max_budget: 2 * PRICE });
         const unused = await accountOf(stand, first, { max_budget: budget });
         for (const gateway of stand.gateways) {
-          for (const account of [key, daily])
+          for (const account of [key, daily]) {
             expect(endsOf(await callTimes(gateway, account, 2))).toBe("2 ok");
+          }
           await listModels(gateway, unused);
         }
         expect(endsOf(await callTimes(first, spent, 2))).toBe("2 ok");
         await stand.drained();
         await cutBoth(stand, order === "Redis first");
         for (const gateway of stand.gateways) {
-          for (const account of [key, daily, unused])
+          for (const account of [key, daily, unused]) {
             expect(endsOf(await callTimes(gateway, account, 10))).toBe("10 ok");
+          }
           const unknown = { key: "sk-unknown-to-the-gateway", fields: {} };
           expect((await call(gateway.url, unknown, QUICK)).end).toBe(
             "database_unavailable",
@@ -182,8 +192,9 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
   test("the last calls of a budget are shared, and no caller is told that it is exceeded while money is left", async () => {
     await withStand(2, async (stand, first) => {
       const key = await accountOf(stand, first, { max_budget: 26 * PRICE });
-      for (const gateway of stand.gateways)
+      for (const gateway of stand.gateways) {
         expect(endsOf(await callTimes(gateway, key, 3))).toBe("3 ok");
+      }
       await stand.drained();
       await cutBoth(stand, true);
       for (const gateway of stand.gateways) {
@@ -210,14 +221,18 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
   test("a Redis that is flushed, or restarted, while Postgres is unavailable gets the last known totals", async () => {
     await withStand(2, async (stand, first) => {
       const [, second] = stand.gateways;
-      if (second === undefined) throw new Error("too few gateways");
+      if (second === undefined) {
+        throw new Error("too few gateways");
+      }
       const key = await accountOf(stand, first, { max_budget: 20 * PRICE });
       expect(endsOf(await callTimes(first, key, 1))).toBe("1 ok");
       // What the second gateway brings into the ledger the first one hears from Redis alone.
       expect(endsOf(await callTimes(second, key, 9))).toBe("9 ok");
       await stand.drained();
       await sleep(HEARTBEATS_MS);
-      for (const { postgresRelay } of stand.gateways) postgresRelay.cut();
+      for (const { postgresRelay } of stand.gateways) {
+        postgresRelay.cut();
+      }
       await stand.redis?.client.flushall();
       expect(endsOf(await callTimes(first, key, 4))).toBe("4 ok");
       await stand.redis?.stop();

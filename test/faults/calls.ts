@@ -92,11 +92,17 @@ export async function call(
     });
     status = answer.status;
     callId = answer.headers.get("x-hearth-call-id");
-    if (status !== 200) return refused(await answer.text(), told);
-    if (!stream) return told(wholeJson(await answer.text()) ? "ok" : "cut");
+    if (status !== 200) {
+      return refused(await answer.text(), told);
+    }
+    if (!stream) {
+      return told(wholeJson(await answer.text()) ? "ok" : "cut");
+    }
     return told(await readStream(answer, leaveAfter, aborter));
   } catch (error) {
-    if (aborter.signal.reason === "stuck") return told("stuck");
+    if (aborter.signal.reason === "stuck") {
+      return told("stuck");
+    }
     return told("unreachable", String((error as Error).cause ?? error));
   } finally {
     clearTimeout(patience);
@@ -141,13 +147,19 @@ async function readStream(
     for await (const piece of answer.body ?? []) {
       text += decoder.decode(piece, { stream: true });
       const chunks = text.split("\n\n").length - 1;
-      if (leaveAfter !== null && chunks >= leaveAfter) aborter.abort("left");
+      if (leaveAfter !== null && chunks >= leaveAfter) {
+        aborter.abort("left");
+      }
     }
   } catch (error) {
-    if (aborter.signal.reason === "stuck") throw error;
+    if (aborter.signal.reason === "stuck") {
+      throw error;
+    }
     return aborter.signal.reason === "left" ? "left" : "cut";
   }
-  if (text.includes('"error"')) return "stream_error";
+  if (text.includes('"error"')) {
+    return "stream_error";
+  }
   return text.trimEnd().endsWith("data: [DONE]") ? "ok" : "cut";
 }
 
@@ -196,7 +208,9 @@ export function startLoad(options: LoadOptions): Load {
       );
       options.told(told);
       const pause = random.whole(0, pauseMs);
-      if (told.end === "unreachable") await sleep(UNREACHABLE_PAUSE_MS);
+      if (told.end === "unreachable") {
+        await sleep(UNREACHABLE_PAUSE_MS);
+      }
       await sleep(told.end === "ok" ? pause : pause + REFUSED_PAUSE_MS);
     }
   }
@@ -212,7 +226,9 @@ export function startLoad(options: LoadOptions): Load {
     },
     async pause() {
       gate ??= Promise.withResolvers<void>();
-      while (idle < parallel) await sleep(10);
+      while (idle < parallel) {
+        await sleep(10);
+      }
     },
     resume,
     async stop() {
@@ -226,7 +242,9 @@ export function startLoad(options: LoadOptions): Load {
 /** "12 ok, 3 budget_held". */
 export function endsOf(told: readonly Told[]): string {
   const counts = new Map<string, number>();
-  for (const { end } of told) counts.set(end, (counts.get(end) ?? 0) + 1);
+  for (const { end } of told) {
+    counts.set(end, (counts.get(end) ?? 0) + 1);
+  }
   return [...counts]
     .sort(([, one], [, other]) => other - one)
     .map(([end, count]) => `${count} ${end}`)

@@ -60,7 +60,9 @@ export async function startRun(
 
   async function make(allowance: number): Promise<Accounts> {
     const [first] = stand.gateways;
-    if (first === undefined) throw new Error("a stand without a gateway");
+    if (first === undefined) {
+      throw new Error("a stand without a gateway");
+    }
     const made = await makeAccounts(stand, first, { calls, allowance });
     budgets.push(...made.budgets);
     current = made.accounts;

@@ -44,7 +44,9 @@ export async function crowdCampaign(
 async function crowd(stand: Stand, told: Told[]) {
   const { gateways } = stand;
   const [first] = gateways;
-  if (first === undefined) throw new Error("a stand without a gateway");
+  if (first === undefined) {
+    throw new Error("a stand without a gateway");
+  }
   const made = await makeBudgetKey(
     stand,
     first,

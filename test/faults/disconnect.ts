@@ -18,7 +18,7 @@ export async function disconnectCampaign(
   try {
     const run = await startRun(stand, options, { parallel: 2 });
     const [gateway] = stand.gateways as readonly [Member];
-    for (let time = 0; time < Math.max(1, options.rounds / 20); time++)
+    for (let time = 0; time < Math.max(1, options.rounds / 20); time++) {
       for (let leaveAfter = 0; leaveAfter <= chunks + 1; leaveAfter++) {
         const { account, budget } = await makeBudgetKey(stand, gateway, 0.01);
         run.budgets.push(budget);
@@ -33,12 +33,16 @@ export async function disconnectCampaign(
             }),
           ),
         );
-        for (const told of ends) run.heard(told);
-        if (time % 5 === 0 || leaveAfter > chunks)
+        for (const told of ends) {
+          run.heard(told);
+        }
+        if (time % 5 === 0 || leaveAfter > chunks) {
           options.say(
             `disconnect: after chunk ${leaveAfter}, round ${time + 1}; ${endsOf(ends)}`,
           );
+        }
       }
+    }
     return await run.end("disconnect");
   } finally {
     await stand.close();

@@ -53,7 +53,9 @@ const verdicts: Verdict[] = [];
 const postgres = await startStandPostgres();
 try {
   for (const name of names) {
-    if (!only.includes(name)) continue;
+    if (!only.includes(name)) {
+      continue;
+    }
     const verdict = await CAMPAIGNS[name](postgres, {
       random: createRandom(seed),
       rounds,
@@ -63,21 +65,26 @@ try {
       say,
     });
     verdicts.push(verdict);
-    if (!json) print(verdict);
+    if (!json) {
+      print(verdict);
+    }
   }
 } finally {
   await postgres.remove();
 }
 const clean = verdicts.every(isClean);
-if (json)
+if (json) {
   process.stdout.write(
     `${JSON.stringify({ seed, seconds: Math.round((Date.now() - began) / 1_000), clean, verdicts }, null, 2)}\n`,
   );
+}
 process.exit(clean ? 0 : 1);
 
 function campaignOf(text: string): CampaignName {
   const name = names.find((known) => known === text);
-  if (name !== undefined) return name;
+  if (name !== undefined) {
+    return name;
+  }
   throw new Error(`--only: ${text} is not one of ${names.join(", ")}.`);
 }
 
@@ -95,5 +102,7 @@ function print(verdict: Verdict): void {
   process.stdout.write(
     `${campaign}: ${isClean(verdict) ? "all zeros" : "FAILED"}\n${lines.join("\n")}\n`,
   );
-  for (const detail of details) process.stdout.write(`    ${detail}\n`);
+  for (const detail of details) {
+    process.stdout.write(`    ${detail}\n`);
+  }
 }

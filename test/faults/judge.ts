@@ -61,7 +61,9 @@ export function combined(
   verdicts: readonly Verdict[],
 ): Verdict {
   const [first, ...others] = verdicts;
-  if (first === undefined) throw new Error("no verdict to combine");
+  if (first === undefined) {
+    throw new Error("no verdict to combine");
+  }
   return others.reduce((sum, verdict) => add(campaign, sum, verdict), {
     ...first,
     campaign,
@@ -115,7 +117,9 @@ export async function judge(
 ): Promise<Verdict> {
   const details: string[] = [];
   function count(what: string, found: readonly string[]): number {
-    for (const one of found.slice(0, SHOWN)) details.push(`${what}: ${one}`);
+    for (const one of found.slice(0, SHOWN)) {
+      details.push(`${what}: ${one}`);
+    }
     return found.length;
   }
 
@@ -123,7 +127,9 @@ export async function judge(
   const byId = new Map<string, Row>();
   const doubled: string[] = [];
   for (const row of rows) {
-    if (byId.has(row.request_id)) doubled.push(row.request_id);
+    if (byId.has(row.request_id)) {
+      doubled.push(row.request_id);
+    }
     byId.set(row.request_id, row);
   }
   const { asked } = stand.provider;
@@ -193,7 +199,9 @@ function unbilled(
 ): readonly string[] {
   return told
     .filter(({ end, callId }) => {
-      if (end !== "ok" || callId === null) return false;
+      if (end !== "ok" || callId === null) {
+        return false;
+      }
       const row = byId.get(callId);
       return row?.status !== "success" || row.spend <= 0;
     })
@@ -254,9 +262,12 @@ function phantoms(
     .filter(({ end }) => end === "budget_exceeded")
     .flatMap(({ account, at, message }) => {
       const one = byEntity.get(entityNamed(message, account.key));
-      if (one === undefined) return [`nobody's budget: ${message}`];
-      if (one.budget.daily && dayOf(new Date(at)) !== dayOf(lastEnd(one)))
+      if (one === undefined) {
+        return [`nobody's budget: ${message}`];
+      }
+      if (one.budget.daily && dayOf(new Date(at)) !== dayOf(lastEnd(one))) {
         return [];
+      }
       const before = one.rows.filter((row) => row.ended_at.getTime() <= at);
       const spend = before.reduce((sum, row) => sum + row.spend, 0);
       return spend + NANO * (before.length + 1) < one.budget.dollars
@@ -322,14 +333,16 @@ async function wrongCounters(stand: Stand): Promise<readonly string[]> {
       const known = totals.get(`${entity}|${name}`);
       const ahead = total * NANO - (known?.spend ?? 0);
       const wrong: string[] = [];
-      if (pending !== 0)
+      if (pending !== 0) {
         wrong.push(`${entity} ${name}: ${pending} nanos still pending`);
+      }
       // A counter that nobody has used since may be older than the ledger; it is never ahead of it.
       const same = version === (known?.version ?? 0);
-      if (current && (same ? Math.abs(ahead) > SLACK : ahead > SLACK))
+      if (current && (same ? Math.abs(ahead) > SLACK : ahead > SLACK)) {
         wrong.push(
           `${entity} ${name}: Redis has ${total} nanos, the ledger ${known?.spend}`,
         );
+      }
       return wrong;
     }),
   );

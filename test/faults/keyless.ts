@@ -78,7 +78,9 @@ async function rssMbOf({ gateways: [gateway] }: Stand): Promise<number> {
 /** Each attacker sends one body after the other, on a connection of its own, until it is answered. */
 function startAttack(stand: Stand, body: Buffer): { stop(): Promise<string> } {
   const [gateway] = stand.gateways;
-  if (gateway === undefined) throw new Error("a stand without a gateway");
+  if (gateway === undefined) {
+    throw new Error("a stand without a gateway");
+  }
   const { port } = gateway;
   const statuses = new Set<string>();
   let stopped = false;
@@ -88,7 +90,9 @@ function startAttack(stand: Stand, body: Buffer): { stop(): Promise<string> } {
       const socket = connect(port, "127.0.0.1");
       socket.on("data", (answer) => {
         const status = /^HTTP\/1.1 (\d+)/.exec(answer.toString("latin1"))?.[1];
-        if (status !== undefined) statuses.add(status);
+        if (status !== undefined) {
+          statuses.add(status);
+        }
         socket.destroy();
       });
       // The gateway closes the connection before the body is sent.
@@ -102,7 +106,9 @@ function startAttack(stand: Stand, body: Buffer): { stop(): Promise<string> } {
   }
 
   async function attacker(at: number): Promise<void> {
-    while (!stopped) await sendOne(PATHS[at % PATHS.length] ?? "/");
+    while (!stopped) {
+      await sendOne(PATHS[at % PATHS.length] ?? "/");
+    }
   }
 
   const attackers = Promise.all(

@@ -56,8 +56,9 @@ export async function killCampaign(
     for (let round = 0; round < options.rounds; round++) {
       const point = points[(first + round) % points.length] as KillPoint;
       const victim = options.random.pick(stand.gateways);
-      if (!(await killAt(stand, victim, point, options.random, run.told)))
+      if (!(await killAt(stand, victim, point, options.random, run.told))) {
         late++;
+      }
       const began = performance.now();
       await startAgain(victim, options.random);
       slowestStart = Math.max(slowestStart, performance.now() - began);
@@ -67,8 +68,12 @@ export async function killCampaign(
         options.say(
           `kill ${where}: ${round + 1}/${options.rounds} rounds, ${run.told.length} calls, ${missing.length} missing, slowest start ${Math.round(slowestStart)} ms, ${late} kills beside their point`,
         );
-        if (missing.length > 0) break;
-        if (round + 1 < options.rounds) await run.renew();
+        if (missing.length > 0) {
+          break;
+        }
+        if (round + 1 < options.rounds) {
+          await run.renew();
+        }
         run.load.resume();
       }
     }
@@ -105,7 +110,9 @@ async function killAt(
       break;
     case "client": {
       const from = told.length + count;
-      while (told.length < from) await sleep(1);
+      while (told.length < from) {
+        await sleep(1);
+      }
       kill();
     }
   }

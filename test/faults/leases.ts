@@ -16,19 +16,26 @@ export async function leakedInRedis(
   stand: Stand,
   options: { readonly hurry: boolean },
 ): Promise<readonly string[]> {
-  if (stand.redis === null) return [];
-  if (options.hurry) await endLeases(stand);
+  if (stand.redis === null) {
+    return [];
+  }
+  if (options.hurry) {
+    await endLeases(stand);
+  }
   const until = performance.now() + (options.hurry ? 5_000 : GONE_WITHIN_MS);
-  while ((await callsInRedis(stand)).length > 0 && performance.now() < until)
+  while ((await callsInRedis(stand)).length > 0 && performance.now() < until) {
     await sleep(200);
+  }
   const leaked = (await callsInRedis(stand)).map(
     (id) => `the lease of call ${id}`,
   );
-  for (const { entity, leased, holders, slots } of await heldInRedis(stand))
-    if (leased !== 0 || holders !== 0 || slots !== 0)
+  for (const { entity, leased, holders, slots } of await heldInRedis(stand)) {
+    if (leased !== 0 || holders !== 0 || slots !== 0) {
       leaked.push(
         `${entity} holds ${leased} nanos of ${holders} calls, ${slots} slots`,
       );
+    }
+  }
   return leaked;
 }
 
@@ -55,7 +62,7 @@ export async function leakedToCallers(
 ): Promise<readonly string[]> {
   const limited = new Set(budgets.map(({ entity }) => entity));
   const leaked: string[] = [];
-  for (const account of accounts)
+  for (const account of accounts) {
     for (const { url } of stand.gateways) {
       const probes = limited.has(entityOfKey(account.key))
         ? MOST_PROBES
@@ -63,10 +70,14 @@ export async function leakedToCallers(
       for (let probe = 0; probe < probes; probe++) {
         const told = await call(url, account, PROBE);
         heard(told);
-        if (["budget_held", "rate_limit_exceeded"].includes(told.end))
+        if (["budget_held", "rate_limit_exceeded"].includes(told.end)) {
           leaked.push(`with nothing in flight: ${told.message}`);
-        if (told.end !== "ok") break;
+        }
+        if (told.end !== "ok") {
+          break;
+        }
       }
     }
+  }
   return leaked;
 }

@@ -45,8 +45,9 @@ test.runIf(redisServerHere())(
     });
     try {
       const [first, lost] = stand.gateways;
-      if (first === undefined || lost === undefined)
+      if (first === undefined || lost === undefined) {
         throw new Error("too few gateways");
+      }
       const key = await makeKey(stand, first, { max_budget: 10 * PRICE });
       const account = { key, fields: {} };
       const use = async (gateway: Member) =>
@@ -54,8 +55,9 @@ test.runIf(redisServerHere())(
       expect(await use(lost)).toBe("ok");
       await stand.drained();
       lost.postgresRelay.cut();
-      for (let calls = 0; calls < 4; calls++)
+      for (let calls = 0; calls < 4; calls++) {
         expect(await use(lost)).toBe("ok");
+      }
       const listed = async () =>
         JSON.parse((await stand.admin(first, "/instances")).text) as {
           instances: {
@@ -86,14 +88,16 @@ test.runIf(redisServerHere())(
             mend: `start it again; if its journal is lost: hearth instances forget ${name}`,
           },
         ]);
-      for (let calls = 0; calls < 5; calls++)
+      for (let calls = 0; calls < 5; calls++) {
         expect(await use(first)).toBe("ok");
+      }
       expect(await use(first)).not.toBe("ok");
       const forgotten = await hearth(first, ["instances", "forget", name]);
       expect(forgotten.out).toContain(`Instance ${name} forgotten`);
       expect(await lookAtInstances(environmentOf(first))).toEqual([]);
-      for (let calls = 0; calls < 4; calls++)
+      for (let calls = 0; calls < 4; calls++) {
         expect(await use(first)).toBe("ok");
+      }
       expect(await use(first)).toBe("budget_exceeded");
       const unknown = await hearth(first, ["instances", "forget", "nothing"]);
       expect(unknown.error).toContain('No instance "nothing"');

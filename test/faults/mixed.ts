@@ -18,7 +18,9 @@ export async function mixedCampaign(
     redis: true,
   });
   const { redis, gateways } = stand;
-  if (redis === null) throw new Error("the mix needs Redis");
+  if (redis === null) {
+    throw new Error("the mix needs Redis");
+  }
   const briefly = () => sleep(random.whole(100, 4_000));
 
   const faults = {
@@ -91,7 +93,9 @@ export async function mixedCampaign(
       played.push(name);
       await faults[name]();
       await sleep(random.whole(0, 1_500));
-      if (performance.now() < checkAt && performance.now() < until) continue;
+      if (performance.now() < checkAt && performance.now() < until) {
+        continue;
+      }
       checkAt = performance.now() + CHECK_EVERY_MS;
       await run.load.pause();
       await Promise.all(gateways.map((gateway) => gateway.untilReady()));
@@ -99,7 +103,9 @@ export async function mixedCampaign(
       say(
         `mixed: ${played.length} faults, ${run.told.length} calls, ${missing.length} missing, ${Math.max(0, Math.round((until - performance.now()) / 1_000))} s to go`,
       );
-      if (missing.length > 0) break;
+      if (missing.length > 0) {
+        break;
+      }
       await run.renew();
       run.load.resume();
     }

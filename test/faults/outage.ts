@@ -53,7 +53,9 @@ export async function redisCampaign(
     redis: true,
   });
   const { redis } = stand;
-  if (redis === null) throw new Error("a Redis campaign without Redis");
+  if (redis === null) {
+    throw new Error("a Redis campaign without Redis");
+  }
   const away = Math.min(awayMs, 30_000);
   const relays = stand.gateways.map(({ redisRelay }) => redisRelay);
   /** While Redis is away a budget may be crossed by one call of each instance. */
@@ -77,9 +79,13 @@ export async function redisCampaign(
       name: "slow",
       allowance: 1,
       async act() {
-        for (const relay of relays) relay?.slow(150);
+        for (const relay of relays) {
+          relay?.slow(150);
+        }
         await sleep(away / 3);
-        for (const relay of relays) relay?.restore();
+        for (const relay of relays) {
+          relay?.restore();
+        }
       },
     },
     {

@@ -55,7 +55,9 @@ async function newAccount(
 
 function firstOf({ gateways }: Stand): Member {
   const [first] = gateways;
-  if (first === undefined) throw new Error("a stand without a gateway");
+  if (first === undefined) {
+    throw new Error("a stand without a gateway");
+  }
   return first;
 }
 
@@ -79,7 +81,9 @@ async function until(
   what: string,
 ): Promise<void> {
   for (let tries = 0; tries < 1_200; tries++) {
-    if (await is()) return;
+    if (await is()) {
+      return;
+    }
     await sleep(25);
   }
   throw new Error(`it did not come true: ${what}`);
@@ -106,7 +110,9 @@ async function expectAllRecorded(stand: Stand): Promise<void> {
 
 test("without Postgres known keys are served, unknown ones and admins hear 503, and nothing needs a restart", async () => {
   await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
-    if (gateway === undefined) throw new Error("too few gateways");
+    if (gateway === undefined) {
+      throw new Error("too few gateways");
+    }
     const known = await newAccount(stand, { max_budget: 1 });
     const pid = gateway.pid();
     const told: Told[] = [];
@@ -162,7 +168,9 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
       yaml: "general_settings: { key_cache_seconds: 1 }\n",
     },
     async (stand, [gateway]) => {
-      if (gateway === undefined) throw new Error("too few gateways");
+      if (gateway === undefined) {
+        throw new Error("too few gateways");
+      }
       const known = await newAccount(stand);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
@@ -186,12 +194,15 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
 
 test("without Postgres at its start a gateway lives, answers calls with 503, then replays its journal and serves", async () => {
   await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
-    if (gateway === undefined) throw new Error("too few gateways");
+    if (gateway === undefined) {
+      throw new Error("too few gateways");
+    }
     const known = await newAccount(stand);
     expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
     await postgres.stop();
-    for (let calls = 0; calls < 5; calls++)
+    for (let calls = 0; calls < 5; calls++) {
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+    }
     await gateway.kill();
     gateway.launch();
     await until(
@@ -224,7 +235,9 @@ test("a full journal refuses calls before the provider is asked, and those under
       yaml: "general_settings: { journal_limit_mb: 1 }\n",
     },
     async (stand, [gateway]) => {
-      if (gateway === undefined) throw new Error("too few gateways");
+      if (gateway === undefined) {
+        throw new Error("too few gateways");
+      }
       const known = await newAccount(stand);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
@@ -281,9 +294,11 @@ describe.runIf(redisServerHere())("Redis away", () => {
       const rich = await newAccount(stand);
       const told: Told[] = [];
       const load = loadOn(stand, [rich], told);
-      for (const { url } of gateways)
-        for (const account of [poor, slow])
+      for (const { url } of gateways) {
+        for (const account of [poor, slow]) {
           expect((await call(url, account, QUICK)).end).toBe("ok");
+        }
+      }
       await stand.redis?.stop();
       await until(
         () =>
@@ -298,7 +313,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
           Array.from({ length: 12 }, () => call(url, slow, QUICK)),
         );
         expect(ends.filter(({ end }) => end === "ok").length).toBe(4);
-        while ((await call(url, poor, QUICK)).end === "ok") ok++;
+        while ((await call(url, poor, QUICK)).end === "ok") {
+          ok++;
+        }
         served.push(ok);
       }
       // 18 calls are left. Half of what each knows to be left is its share: what the first has spent may be in the ledger
@@ -320,7 +337,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
       let last: Told | null = null;
       for (let calls = 0; calls < 30; calls++) {
         last = await call(random.pick(gateways).url, poor, QUICK);
-        if (last.end !== "ok") break;
+        if (last.end !== "ok") {
+          break;
+        }
       }
       expect(last?.end).toBe("budget_exceeded");
       await load.stop();
@@ -369,15 +388,17 @@ describe.runIf(redisServerHere())("Redis away", () => {
   test("spend that a gateway brought into the ledger while Redis was away is not held for ever after its restart", async () => {
     await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
       const [first, second] = gateways;
-      if (first === undefined || second === undefined)
+      if (first === undefined || second === undefined) {
         throw new Error("too few gateways");
+      }
       const price = 10 * 0.000001 + 4 * 0.000002;
       const poor = await newAccount(stand, { max_budget: 10 * price });
       expect((await call(first.url, poor, QUICK)).end).toBe("ok");
       // Redis has heard of four calls that are not in the ledger; of their way there it does not hear.
       first.postgresRelay.stall();
-      for (let calls = 0; calls < 4; calls++)
+      for (let calls = 0; calls < 4; calls++) {
         expect((await call(first.url, poor, QUICK)).end).toBe("ok");
+      }
       first.redisRelay?.cut();
       first.postgresRelay.restore();
       await stand.drained();
@@ -423,8 +444,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
         expect(await cached()).toBe("miss");
         await until(async () => (await cached()) === "hit", "a hit");
         await stand.redis?.stop();
-        for (let calls = 0; calls < 4; calls++)
+        for (let calls = 0; calls < 4; calls++) {
           expect(["miss", "bypass"]).toContain(await cached());
+        }
         await stand.redis?.start();
         await until(async () => (await cached()) === "hit", "a hit again");
         await expectAllRecorded(stand);
@@ -440,7 +462,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
         yaml: "general_settings: { fail_closed: true }\n",
       },
       async (stand, [gateway]) => {
-        if (gateway === undefined) throw new Error("too few gateways");
+        if (gateway === undefined) {
+          throw new Error("too few gateways");
+        }
         const account = await newAccount(stand);
         const told: Told[] = [];
         const load = loadOn(stand, [account], told);

@@ -22,7 +22,9 @@ export function createRandom(seed: number): Random {
     next,
     whole,
     pick<T>(from: readonly T[]): T {
-      if (from.length === 0) throw new Error("nothing to pick from");
+      if (from.length === 0) {
+        throw new Error("nothing to pick from");
+      }
       return from[whole(0, from.length - 1)] as T;
     },
     chance: (of) => next() < of,

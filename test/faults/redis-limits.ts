@@ -62,6 +62,7 @@ export async function callsInRedis(stand: Stand): Promise<readonly string[]> {
 /** Sets the time of all leases to be over; one that was given back meanwhile does not come back. */
 export async function endLeases(stand: Stand): Promise<void> {
   const client = stand.redis?.client;
-  for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? [])
+  for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? []) {
     await client?.call("ZADD", `${PREFIX}leases`, "XX", "1", id);
+  }
 }

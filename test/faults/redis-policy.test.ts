@@ -12,7 +12,9 @@ test.runIf(redisServerHere())(
     });
     try {
       const [gateway] = stand.gateways;
-      if (gateway === undefined) throw new Error("a stand without a gateway");
+      if (gateway === undefined) {
+        throw new Error("a stand without a gateway");
+      }
       for (const policy of ["allkeys-lru", "allkeys-random"]) {
         await stand.redis?.client.config("SET", "maxmemory-policy", policy);
         gateway.launch();

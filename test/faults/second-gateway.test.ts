@@ -11,8 +11,9 @@ test("a second gateway without Redis on the same database refuses to start and s
   });
   try {
     const [first, second] = stand.gateways;
-    if (first === undefined || second === undefined)
+    if (first === undefined || second === undefined) {
       throw new Error("too few gateways");
+    }
     await first.start();
     second.launch();
     expect(await second.exited()).toBe(1);

@@ -76,7 +76,9 @@ export async function openStand(
 ): Promise<Stand> {
   const closing: (() => Promise<void>)[] = [];
   async function close(): Promise<void> {
-    for (const end of closing.splice(0).reverse()) await end();
+    for (const end of closing.splice(0).reverse()) {
+      await end();
+    }
   }
   try {
     return await open(postgres, options, closing, close);
@@ -126,7 +128,9 @@ async function open(
     );
   });
   const redis = options.redis ? await startRedis() : null;
-  if (redis !== null) closing.push(redis.remove);
+  if (redis !== null) {
+    closing.push(redis.remove);
+  }
   const provider = await startProviderProcess();
   closing.push(provider.stop);
 
@@ -139,7 +143,9 @@ async function open(
     closing.push(postgresRelay.close);
     const redisRelay =
       redis === null ? null : await startRelay(redis.port, redisWire);
-    if (redisRelay !== null) closing.push(redisRelay.close);
+    if (redisRelay !== null) {
+      closing.push(redisRelay.close);
+    }
     const url = new URL(gatewayUrl(databaseUrl(database)));
     url.port = String(postgresRelay.port);
     const name = `gateway-${at}`;
@@ -151,8 +157,9 @@ async function open(
     closing.push(member.remove);
     gateways.push({ ...member, name, postgresRelay, redisRelay });
   }
-  if (options.start !== false)
+  if (options.start !== false) {
     await Promise.all(gateways.map((gateway) => gateway.start()));
+  }
 
   async function pendingRows(gateway: GatewayProcess): Promise<number> {
     const answer = await fetch(`${gateway.url}/health/readiness`);
@@ -188,10 +195,11 @@ async function open(
             .map((gateway) => pendingRows(gateway).catch(() => Infinity)),
         );
         quiet = pending.every((rows) => rows === 0) ? quiet + 1 : 0;
-        if (performance.now() > until)
+        if (performance.now() > until) {
           throw new Error(
             `the journals were not drained: ${pending.join(", ")} rows; ${gateways.map((gateway) => gateway.said().slice(-1_000)).join("\n")}`,
           );
+        }
         await sleep(100);
       }
     },

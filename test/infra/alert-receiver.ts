@@ -33,8 +33,9 @@ export async function startAlertReceiver(
         readonly host: string;
         readonly alarms: readonly Omit<ReceivedAlarm, "host" | "at">[];
       };
-      for (const { event, subject, text } of alarms)
+      for (const { event, subject, text } of alarms) {
         received.push({ host, event, subject, text, at: Date.now() });
+      }
       response.writeHead(204).end();
     });
   });

@@ -50,12 +50,16 @@ async function call(baseUrl: string, stream: boolean): Promise<void> {
     for await (const piece of answer.body?.pipeThrough(
       new TextDecoderStream(),
     ) ?? []) {
-      if (stream && text === "") waited("firstByte");
+      if (stream && text === "") {
+        waited("firstByte");
+      }
       text += piece;
     }
-    if (answer.status !== 200) failed(`${answer.status} ${text.slice(0, 200)}`);
-    else if (stream && !text.includes("data: [DONE]"))
+    if (answer.status !== 200) {
+      failed(`${answer.status} ${text.slice(0, 200)}`);
+    } else if (stream && !text.includes("data: [DONE]")) {
       failed(`the stream was cut: …${text.slice(-200)}`);
+    }
   } catch (error) {
     const { message, cause } = error as Error;
     failed(`${message} ${String(cause ?? "")}`);
@@ -68,7 +72,9 @@ while (!stopped) {
   const stream = calls % 5 === 4;
   const baseUrl = baseUrls[calls % baseUrls.length] ?? "";
   calls += 1;
-  if (stream) streams += 1;
+  if (stream) {
+    streams += 1;
+  }
   const one = call(baseUrl, stream).finally(() => running.delete(one));
   running.add(one);
   await sleep(1000 / perSecond);

@@ -42,7 +42,9 @@ export function callSteadily(calling: Calling): Load {
     async stop() {
       child.stdin.end();
       const [code] = (await ended) as [number | null];
-      if (code !== 0) throw new Error(`the callers ended with ${code}`);
+      if (code !== 0) {
+        throw new Error(`the callers ended with ${code}`);
+      }
       return JSON.parse(await said) as LoadReport;
     },
   };

@@ -23,14 +23,26 @@ describe("changes", () => {
   test("2: a second preview is empty, and a refresh finds no drift", async () => {
     const { stand } = running();
     await timed("preview", () =>
-      stand.stack.preview({ expectNoChanges: true, parallel: PARALLEL, onOutput: quiet }),
+      stand.stack.preview({
+        expectNoChanges: true,
+        parallel: PARALLEL,
+        onOutput: quiet,
+      }),
     );
     const { summary } = await timed("refresh", () =>
-      stand.stack.refresh({ expectNoChanges: true, parallel: PARALLEL, onOutput: quiet }),
+      stand.stack.refresh({
+        expectNoChanges: true,
+        parallel: PARALLEL,
+        onOutput: quiet,
+      }),
     );
     expect(changes(summary.resourceChanges)).toEqual([]);
     await timed("preview after refresh", () =>
-      stand.stack.preview({ expectNoChanges: true, parallel: PARALLEL, onOutput: quiet }),
+      stand.stack.preview({
+        expectNoChanges: true,
+        parallel: PARALLEL,
+        onOutput: quiet,
+      }),
     );
   });
 
@@ -43,7 +55,10 @@ describe("changes", () => {
     );
     const memory = { postgres: 256, redis: 160, gateway: 512 };
     await stand.pulumi(
-      ...["config", "set", "hearth:memory", JSON.stringify(memory)],
+      "config",
+      "set",
+      "hearth:memory",
+      JSON.stringify(memory),
     );
     const told = await timed("pulumi up", () =>
       stand.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
@@ -87,15 +102,16 @@ describe("changes", () => {
       ),
     ].map(([, name]) => name);
     expect(wrong.toSorted()).toEqual([
-      ...[
-        "backupDirectory",
-        "colour",
-        "drainTimeout",
-        "edge.tls",
-        "hosts.a.docker",
-      ],
-      ...["hosts.b.publish.0", "localRunnerA"],
-      ...["memory.gateway", "notesUuid", "placement.redis"],
+      "backupDirectory",
+      "colour",
+      "drainTimeout",
+      "edge.tls",
+      "hosts.a.docker",
+      "hosts.b.publish.0",
+      "localRunnerA",
+      "memory.gateway",
+      "notesUuid",
+      "placement.redis",
     ]);
     expect(await containerIds(stand)).toEqual(before);
     await stand.stack.removeAllConfig(
@@ -109,14 +125,18 @@ describe("changes", () => {
     const before = await containerIds(stand);
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
     // Another base is another image; another tag of the same one would not be.
-    for (const host of ["a", "b"] as const) await stand.makeNextBase(host);
+    for (const host of ["a", "b"] as const) {
+      await stand.makeNextBase(host);
+    }
     const images = JSON.parse(
       (await stand.stack.getConfig("hearth:images")).value,
     ) as Record<string, string>;
     await stand.configure({
       images: JSON.stringify({ ...images, nodeBase: "hearth-test/node:next" }),
     });
-    await timed("up", () => stand.stack.up({ parallel: PARALLEL, onOutput: quiet }));
+    await timed("up", () =>
+      stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
+    );
     expectNoFailedCall(await load.stop(), say);
     expect(await changedSince(stand, before)).toEqual([
       "a hearth-gateway",
@@ -134,13 +154,14 @@ describe("changes", () => {
       (await stand.stack.getConfig("hearth:images")).value,
     ) as Record<string, string>;
     // An image that runs and answers nothing.
-    for (const host of ["a", "b"] as const)
+    for (const host of ["a", "b"] as const) {
       await stand.docker(
         host,
         "tag",
         "hearth-test/haproxy",
         "hearth-test/sick:latest",
       );
+    }
     const before = await containerIds(stand);
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
     await stand.configure({
@@ -163,10 +184,11 @@ describe("changes", () => {
       stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
     expectNoFailedCall(await load.stop(), say);
-    for (const host of ["a", "b"] as const)
+    for (const host of ["a", "b"] as const) {
       expect(await healthyOn(stand, host)).toHaveLength(
         containers[host].length,
       );
+    }
   });
 });
 

@@ -33,7 +33,9 @@ async function makeComponents(): Promise<void> {
   const certificates = await expectedCertificates();
   const { authority } = certificates;
   const read = readConfig({ values: rightConfig, isSecret: () => true });
-  if (!read.ok) throw new Error(read.errors.join());
+  if (!read.ok) {
+    throw new Error(read.errors.join());
+  }
   // Only of the hosts: what the components get stands here.
   const hosts = createHosts(read.config);
   const onA = { providers: [hosts.a.provider] };
@@ -123,13 +125,23 @@ async function makeComponents(): Promise<void> {
     );
     const tls = new TlsEndpoint(
       `tls-${name}`,
-      { host, peer, image: IMAGE, certificate: certificates.tls[name], hasNotes },
+      {
+        host,
+        peer,
+        image: IMAGE,
+        certificate: certificates.tls[name],
+        hasNotes,
+      },
       on,
     );
     const edge = new Edge(
       `edge-${name}`,
       {
-        ...{ host, peer, image: IMAGE, hasNotes, authority },
+        host,
+        peer,
+        image: IMAGE,
+        hasNotes,
+        authority,
         https: { tls: "none" },
         upstreams: [gateway.container, notes.container],
       },
@@ -139,7 +151,11 @@ async function makeComponents(): Promise<void> {
     new Supervisor(
       `supervisor-${name}`,
       {
-        ...{ host, peer, image: IMAGE, authority, watches },
+        host,
+        peer,
+        image: IMAGE,
+        authority,
+        watches,
         memoryMiB: 256,
         hasJobs: name === "a",
         services:

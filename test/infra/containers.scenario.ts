@@ -33,16 +33,28 @@ beforeAll(async () => {
   // As the deployment places it, but reached from here.
   await engines.docker(
     ...(["a", "run", "--detach", "--name", "hearth-socket-proxy"] as const),
-    ...["--label", LABEL, "--user", "0:0"],
-    ...["--publish", `${addresses.a}:${GATE_PORT}:2375`],
-    ...["--volume", `${engines.sockets.a}:/var/run/docker.sock`],
-    ...["--volume", `${config}:/usr/local/etc/haproxy/haproxy.cfg:ro`],
+    "--label",
+    LABEL,
+    "--user",
+    "0:0",
+    "--publish",
+    `${addresses.a}:${GATE_PORT}:2375`,
+    "--volume",
+    `${engines.sockets.a}:/var/run/docker.sock`,
+    "--volume",
+    `${config}:/usr/local/etc/haproxy/haproxy.cfg:ro`,
     "hearth-test/haproxy",
-    ...["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"],
+    "haproxy",
+    "-W",
+    "-db",
+    "-f",
+    "/usr/local/etc/haproxy/haproxy.cfg",
   );
 });
 afterAll(async () => {
-  if (directory !== undefined) rmSync(directory, { recursive: true });
+  if (directory !== undefined) {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 /** A container of ours that runs one line of JavaScript. */
@@ -53,9 +65,15 @@ async function runOurs(
 ): Promise<void> {
   await engines.docker(
     ...(["a", "run", "--detach", "--init", "--label", LABEL] as const),
-    ...["--name", `hearth-${service}`, "--restart", "unless-stopped"],
+    "--name",
+    `hearth-${service}`,
+    "--restart",
+    "unless-stopped",
     ...options,
-    ...["hearth-test/node", "node", "-e", script],
+    "hearth-test/node",
+    "node",
+    "-e",
+    script,
   );
 }
 
@@ -84,7 +102,9 @@ function openRuntime(history: History): ContainerRuntime {
 }
 
 testRuntimeContract("containers", async () => {
-  for (const name of ["gateway", "edge"]) await runOurs(name, greet(name));
+  for (const name of ["gateway", "edge"]) {
+    await runOurs(name, greet(name));
+  }
   const history = openHistory(":memory:");
   const runtime = openRuntime(history);
   await runtime.begin();
@@ -143,7 +163,10 @@ test("a container that outgrows its memory is seen as such", async () => {
   await runOurs(
     "redis",
     "const all = []; setTimeout(() => { for (;;) all.push(Buffer.alloc(1e6, 1)) }, 1500)",
-    ...["--memory", "64m", "--memory-swap", "64m"],
+    "--memory",
+    "64m",
+    "--memory-swap",
+    "64m",
   );
   await runtime.begin();
   await waitFor("the kernel to end it", () =>
@@ -162,8 +185,12 @@ test("an unhealthy container runs, with the words of its health check", async ()
   await runOurs(
     "edge",
     greet("edge"),
-    ...["--health-cmd", "echo no answer; exit 1"],
-    ...["--health-interval", "1s", "--health-retries", "1"],
+    "--health-cmd",
+    "echo no answer; exit 1",
+    "--health-interval",
+    "1s",
+    "--health-retries",
+    "1",
   );
   await runtime.begin();
   await waitFor(

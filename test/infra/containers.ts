@@ -51,7 +51,7 @@ export async function healthyOn(
 
 /** Waits until every container of both hosts is healthy; in a hook too. */
 export async function allHealthy(stand: Stand): Promise<void> {
-  for (const host of ["a", "b"] as const)
+  for (const host of ["a", "b"] as const) {
     await vi.waitFor(
       async () =>
         expect(await healthyOn(stand, host)).toEqual(
@@ -59,6 +59,7 @@ export async function allHealthy(stand: Stand): Promise<void> {
         ),
       { timeout: 400_000, interval: 1_000 },
     );
+  }
 }
 
 /** Container ids by host and name. */
@@ -107,9 +108,11 @@ export async function throughSocketProxy(
 
 /** What every container wrote last, for a scenario that failed. */
 export async function showContainers(stand: Stand): Promise<void> {
-  for (const host of ["a", "b"] as const)
-    for (const name of containers[host])
+  for (const host of ["a", "b"] as const) {
+    for (const name of containers[host]) {
       process.stdout.write(
         `  ${host} ${name}: ${await stand.log(host, `hearth-${name}`).catch(() => "no log\n")}`,
       );
+    }
+  }
 }

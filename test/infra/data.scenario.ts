@@ -67,14 +67,19 @@ describe("data", () => {
     const backups = JSON.parse(
       await stand.docker(
         "a",
-        ...["exec", "hearth-supervisor"],
-        ...["hearth", "backup", "list", "--json"],
+        "exec",
+        "hearth-supervisor",
+        "hearth",
+        "backup",
+        "list",
+        "--json",
       ),
     ) as readonly { readonly kind: string; readonly problem: string | null }[];
-    for (const kind of ["postgres", "notes"])
+    for (const kind of ["postgres", "notes"]) {
       expect(backups).toContainEqual(
         expect.objectContaining({ kind, problem: null }),
       );
+    }
   });
 
   test("7: destroy keeps rows, keys and notes; up finds them, and the gateway may migrate its old tables", async () => {
@@ -87,10 +92,11 @@ describe("data", () => {
     expect(said).toContain(
       "The data is kept (host A: hearth-backups, hearth-certificates, hearth-journal, hearth-notes, hearth-postgres, hearth-redis, hearth-supervisor; host B: hearth-backups, hearth-certificates, hearth-journal, hearth-supervisor)",
     );
-    for (const host of ["a", "b"] as const)
+    for (const host of ["a", "b"] as const) {
       expect(
         await stand.docker(host, "ps", "-aq", "--filter", "name=^/hearth-"),
       ).toBe("");
+    }
 
     const again = await timed("up", () => deploy(stand, ["up"]));
     expect(again.code, again.said).toBe(0);
@@ -162,10 +168,11 @@ describe("data", () => {
     await timed("purge", async () =>
       purge(session, await keptVolumes(session)),
     );
-    for (const host of ["a", "b"] as const)
+    for (const host of ["a", "b"] as const) {
       expect(
         await stand.docker(host, "volume", "ls", "-q", "-f", "name=^hearth-"),
       ).toBe("");
+    }
     expect((await readState(stand.stack)).resources).toEqual([]);
   });
 });
@@ -178,7 +185,10 @@ async function wipeHostA({ docker }: Stand): Promise<void> {
   await docker("a", "volume", "rm", ...(await list("volume", "ls", "-q")));
   await docker("a", "network", "prune", "--force");
   const images = await list(
-    ...["images", "--format", "{{.Repository}}:{{.Tag}}", "hearth/*"],
+    "images",
+    "--format",
+    "{{.Repository}}:{{.Tag}}",
+    "hearth/*",
   );
   await docker("a", "rmi", "--force", ...images);
 }
@@ -260,8 +270,9 @@ async function mayMigrate(stand: Stand): Promise<void> {
     );
     expect(rows.length).toBeGreaterThan(5);
     await client.query("BEGIN");
-    for (const { name } of rows)
+    for (const { name } of rows) {
       await client.query(`COMMENT ON TABLE ${name} IS 'changed'`);
+    }
     await client.query("ROLLBACK");
   } finally {
     await client.end();

@@ -31,7 +31,10 @@ export function deploy(
       inProject("bin/run.js"),
       inProject("infra/deploy/main.ts"),
       ...words,
-      ...["--stack", name, "--cwd", workspace.workDir],
+      "--stack",
+      name,
+      "--cwd",
+      workspace.workDir,
     ],
     {
       detached: true,
@@ -48,8 +51,9 @@ export function deploy(
   const heard = (text: Buffer): void => {
     said += String(text);
     onOutput(said, (name) => {
-      if (child.pid !== undefined && child.exitCode === null)
+      if (child.pid !== undefined && child.exitCode === null) {
         process.kill(-child.pid, name);
+      }
     });
   };
   child.stdout.on("data", heard);
@@ -76,8 +80,9 @@ export async function sessionOf(
   return openSession(stack, () => undefined, {
     onEvent: (event) => {
       // Their severity is not among those of the declaration.
-      if (String(event.diagnosticEvent?.severity) !== "debug")
+      if (String(event.diagnosticEvent?.severity) !== "debug") {
         events.push(JSON.stringify(event));
+      }
     },
   });
 }
@@ -125,7 +130,9 @@ export async function ask(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+  if (!answer.ok) {
+    throw new Error(`${path}: ${answer.status} ${text}`);
+  }
   return JSON.parse(text) as Record<string, unknown>;
 }
 

@@ -8,19 +8,20 @@ import { openFiles } from "./open-files.ts";
 
 /** Everything that a first `up` deploys or is configured by. */
 const INPUTS = [
-  ...[
-    "cli",
-    "config",
-    "console",
-    "core",
-    "embedded",
-    "gateway",
-    "infra",
-    "notes",
-    "scripts",
-    "supervisor",
-  ],
-  ...["test/infra", "test/servers", "package-lock.json", "Pulumi.yaml"],
+  "cli",
+  "config",
+  "console",
+  "core",
+  "embedded",
+  "gateway",
+  "infra",
+  "notes",
+  "scripts",
+  "supervisor",
+  "test/infra",
+  "test/servers",
+  "package-lock.json",
+  "Pulumi.yaml",
 ];
 /** Files among them that cannot change what is deployed. */
 const OTHERS = /\.(test|scenario|browser)\.ts$|\.md$/;
@@ -38,14 +39,22 @@ export function deployedState(): string {
   const files = execFileSync(
     "git",
     [
-      ...["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-      ...["--deduplicate", "--", ...INPUTS],
+      "ls-files",
+      "-z",
+      "--cached",
+      "--others",
+      "--exclude-standard",
+      "--deduplicate",
+      "--",
+      ...INPUTS,
     ],
     { cwd: projectRoot, encoding: "utf8" },
   ).split("\0");
-  for (const file of files)
-    if (file !== "" && !OTHERS.test(file) && existsSync(inProject(file)))
+  for (const file of files) {
+    if (file !== "" && !OTHERS.test(file) && existsSync(inProject(file))) {
       hash.update(`${file}\0`).update(readFileSync(inProject(file)));
+    }
+  }
   return `deployed-${hash.digest("hex").slice(0, 16)}`;
 }
 

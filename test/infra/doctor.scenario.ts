@@ -18,11 +18,15 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "hearth-doctor-"));
 });
 afterEach(async () => {
-  for (const server of servers.splice(0)) server.close();
+  for (const server of servers.splice(0)) {
+    server.close();
+  }
   await engines.docker("b", "rm", "--force", "squatter");
 });
 afterAll(async () => {
-  if (directory !== undefined) rmSync(directory, { recursive: true });
+  if (directory !== undefined) {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 type HostSetting = Readonly<Record<string, unknown>>;
@@ -58,8 +62,13 @@ async function examine(
     execFile(
       process.execPath,
       [
-        ...[inProject("bin/hearth.js"), "doctor", "--hosts", "--json"],
-        ...["--file", file, ...flags],
+        inProject("bin/hearth.js"),
+        "doctor",
+        "--hosts",
+        "--json",
+        "--file",
+        file,
+        ...flags,
       ],
       (error, stdout) => {
         const { findings } = JSON.parse(stdout) as {
@@ -87,13 +96,14 @@ async function serveOnA(port: number): Promise<void> {
 }
 
 async function nothingIsLeft(): Promise<void> {
-  for (const host of ["a", "b"] as const)
+  for (const host of ["a", "b"] as const) {
     expect(
       await engines.docker(
         ...([host, "ps", "-aq", "--filter"] as const),
         "label=hearth.probe",
       ),
     ).toBe("");
+  }
 }
 
 test("two hosts that are ready: nothing is wrong, over a socket and over ssh", async () => {
@@ -101,15 +111,27 @@ test("two hosts that are ready: nothing is wrong, over a socket and over ssh", a
   const { endpoint, sshOpts } = engines.sshToB;
   const { code, findings } = await examine(
     { b: { docker: endpoint, sshOpts } },
-    ...["--runner-a", `http://${addresses.a}:11434`],
+    "--runner-a",
+    `http://${addresses.a}:11434`,
   );
   expect(wrongOf(findings)).toEqual([]);
   expect(code).toBe(0);
   expect(findings.map(({ host, check }) => `${host} ${check}`)).toEqual([
-    ...["a version", "a clock", "a image", "a disk", "a port"],
-    ...["a reach", "a runner"],
-    ...["b ssh", "b version", "b clock", "b image", "b disk", "b port"],
-    ...["b reach", "b runner"],
+    "a version",
+    "a clock",
+    "a image",
+    "a disk",
+    "a port",
+    "a reach",
+    "a runner",
+    "b ssh",
+    "b version",
+    "b clock",
+    "b image",
+    "b disk",
+    "b port",
+    "b reach",
+    "b runner",
   ]);
   await nothingIsLeft();
 });
@@ -118,13 +140,19 @@ test("everything that is wrong is told at once, each with who has to do what", a
   await serveOnA(4000);
   await engines.docker(
     ...(["b", "run", "--detach", "--name", "squatter"] as const),
-    ...["--publish", `${addresses.b}:4443:80`, "hearth-test/node"],
-    ...["node", "-e", "setInterval(() => {}, 1e6)"],
+    "--publish",
+    `${addresses.b}:4443:80`,
+    "hearth-test/node",
+    "node",
+    "-e",
+    "setInterval(() => {}, 1e6)",
   );
   const { code, findings } = await examine(
     { a: { publish: [addresses.a, "10.99.0.1"] } },
-    ...["--runner-a", `http://${addresses.a}:11435`],
-    ...["--runner-b", `http://${addresses.a}:4000`],
+    "--runner-a",
+    `http://${addresses.a}:11435`,
+    "--runner-b",
+    `http://${addresses.a}:4000`,
   );
   expect(code).toBe(1);
   const runner = `its containers do not reach the local runner http://${addresses.a}:11435 (refused)`;
@@ -135,7 +163,11 @@ test("everything that is wrong is told at once, each with who has to do what", a
     `b port: ${addresses.b}:4443, where the supervisor is to listen, is taken by the container squatter`,
     `b runner: ${runner}`,
   ]);
-  for (const { ok, mend } of findings) if (!ok) expect(mend).not.toBeNull();
+  for (const { ok, mend } of findings) {
+    if (!ok) {
+      expect(mend).not.toBeNull();
+    }
+  }
   await nothingIsLeft();
 });
 
@@ -161,14 +193,13 @@ test("an ssh that does not let us in, and an image that cannot be had, are told 
       docker: endpoint,
       sshOpts: [
         ...sshOpts.slice(2),
-        ...[
-          "-F",
-          "none",
-          "-o",
-          "IdentityFile=none",
-          "-o",
-          "IdentityAgent=none",
-        ],
+
+        "-F",
+        "none",
+        "-o",
+        "IdentityFile=none",
+        "-o",
+        "IdentityAgent=none",
       ],
     },
   });
@@ -180,16 +211,29 @@ test("an ssh that does not let us in, and an image that cannot be had, are told 
 
 test("a container of the stack that answers at other addresses than the settings' is reported, as what is published and as what is reached", async () => {
   const { stdout } = await promisify(execFile)("ip", [
-    ...["-json", "address", "show", "to", addresses.a],
+    "-json",
+    "address",
+    "show",
+    "to",
+    addresses.a,
   ]);
   const [link] = JSON.parse(stdout) as readonly { readonly ifname: string }[];
   await promisify(execFile)("ip", [
-    ...["address", "add", "10.77.0.101/24", "dev", link?.ifname ?? ""],
+    "address",
+    "add",
+    "10.77.0.101/24",
+    "dev",
+    link?.ifname ?? "",
   ]);
   await engines.docker(
     ...(["a", "run", "--detach", "--name", "hearth-redis"] as const),
-    ...["--label", "hearth.config=x", "--publish", "0.0.0.0:6379:6379"],
-    ...["hearth-test/node", "node", "-e"],
+    "--label",
+    "hearth.config=x",
+    "--publish",
+    "0.0.0.0:6379:6379",
+    "hearth-test/node",
+    "node",
+    "-e",
     "require('net').createServer((s) => s.end()).listen(6379)",
   );
   try {
@@ -207,8 +251,13 @@ test("a container of the stack that answers at other addresses than the settings
 test("a port of the stack itself is in nobody's way", async () => {
   await engines.docker(
     ...(["a", "run", "--detach", "--name", "hearth-gateway"] as const),
-    ...["--label", "hearth.config=x", "--publish", `${addresses.a}:4444:4444`],
-    ...["hearth-test/node", "node", "-e"],
+    "--label",
+    "hearth.config=x",
+    "--publish",
+    `${addresses.a}:4444:4444`,
+    "hearth-test/node",
+    "node",
+    "-e",
     "require('net').createServer((s) => s.end()).listen(4444)",
   );
   const { code, findings } = await examine();

@@ -38,10 +38,16 @@ describe.runIf(redisServerHere())("a Redis that speaks TLS", () => {
     };
     await redis.client.config(
       "SET",
-      ...["tls-cert-file", write("crt", certificate)],
-      ...["tls-key-file", write("key", key)],
-      ...["tls-ca-cert-file", write("ca", authority)],
-      ...["tls-auth-clients", "no", "tls-port", String(port)],
+      "tls-cert-file",
+      write("crt", certificate),
+      "tls-key-file",
+      write("key", key),
+      "tls-ca-cert-file",
+      write("ca", authority),
+      "tls-auth-clients",
+      "no",
+      "tls-port",
+      String(port),
     );
     own = authority;
     foreign = (await openAuthority(newKey())).authority;
@@ -52,7 +58,9 @@ describe.runIf(redisServerHere())("a Redis that speaks TLS", () => {
   });
 
   const environment = (ca: string) => ({
-    ...{ REDIS_HOST: "127.0.0.1", REDIS_PORT: String(port), REDIS_CA: ca },
+    REDIS_HOST: "127.0.0.1",
+    REDIS_PORT: String(port),
+    REDIS_CA: ca,
   });
 
   test("the gateway's client", async () => {
@@ -84,7 +92,9 @@ describe.runIf(redisServerHere())("a Redis that speaks TLS", () => {
   test("what forgets the limits, and the doctor", async () => {
     const forget = async (ca: string): Promise<void> => {
       const place = redisPlace(environment(ca));
-      if (place === undefined) throw new Error("no Redis is named");
+      if (place === undefined) {
+        throw new Error("no Redis is named");
+      }
       await forgetLimits(place);
     };
     await redis.client.set("hearth:limits:one", "1");

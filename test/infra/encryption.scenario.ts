@@ -38,8 +38,11 @@ describe("encryption", () => {
     const password = await settingOf(stand, "supervisorPassword");
     const login = async (ssl: pg.ClientConfig["ssl"]): Promise<void> => {
       const client = new pg.Client({
-        ...{ host: addresses.a, user: "supervisor", database: "hearth" },
-        ...{ password, ssl },
+        host: addresses.a,
+        user: "supervisor",
+        database: "hearth",
+        password,
+        ssl,
       });
       client.on("error", () => undefined);
       await client.connect();
@@ -63,9 +66,12 @@ describe("encryption", () => {
     const password = await settingOf(running().stand, "redisPassword");
     const ping = async (ca: string | null): Promise<string> => {
       const redis = new Redis({
-        ...{ host: addresses.a, password, lazyConnect: true },
+        host: addresses.a,
+        password,
+        lazyConnect: true,
         ...(ca === null ? {} : { tls: { ca } }),
-        ...{ retryStrategy: () => null, maxRetriesPerRequest: 0 },
+        retryStrategy: () => null,
+        maxRetriesPerRequest: 0,
       });
       let trouble: Error | undefined;
       redis.on("error", (error: Error) => (trouble ??= error));
@@ -107,12 +113,14 @@ describe("encryption", () => {
   );
 
   test("the ports behind it are published nowhere", async () => {
-    for (const address of Object.values(addresses))
-      for (const port of [4001, 4080])
+    for (const address of Object.values(addresses)) {
+      for (const port of [4001, 4080]) {
         await expect(
           fetch(`http://${address}:${port}/`),
           `${address}:${port}`,
         ).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+      }
+    }
   });
 
   test("a supervisor refuses an endpoint whose certificate names another host", async () => {
@@ -152,8 +160,12 @@ describe("encryption", () => {
       const before = await containerIds(stand);
       await timed("renewal", up);
       expect(await changedSince(stand, before)).toEqual([
-        ...["a hearth-postgres", "a hearth-redis", "a hearth-supervisor"],
-        ...["a hearth-tls", "b hearth-supervisor", "b hearth-tls"],
+        "a hearth-postgres",
+        "a hearth-redis",
+        "a hearth-supervisor",
+        "a hearth-tls",
+        "b hearth-supervisor",
+        "b hearth-tls",
       ]);
       const renewed = await shownByRedis();
       expect(renewed.serialNumber).not.toBe(due.serialNumber);
@@ -171,7 +183,9 @@ describe("encryption", () => {
 function shownByRedis(): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const socket = connect({
-      ...{ host: addresses.a, port: 6379, rejectUnauthorized: false },
+      host: addresses.a,
+      port: 6379,
+      rejectUnauthorized: false,
     });
     socket.once("error", reject);
     socket.once("secureConnect", () => {

@@ -46,7 +46,9 @@ export async function expectedCertificates(): ReturnType<
   typeof issueCertificates
 > {
   const read = readConfig({ values: rightConfig, isSecret: () => true });
-  if (!read.ok) throw new Error(read.errors.join());
+  if (!read.ok) {
+    throw new Error(read.errors.join());
+  }
   return issueCertificates(read.config);
 }
 

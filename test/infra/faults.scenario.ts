@@ -62,12 +62,17 @@ describe("faults", () => {
       );
     await expect.poll(told("raised"), { timeout: 240_000 }).toBe(true);
     expect(await serviceState("b", "edge")).toBe("absent");
-    await stand().stack.up({ refresh: true, parallel: PARALLEL, onOutput: () => {} });
+    await stand().stack.up({
+      refresh: true,
+      parallel: PARALLEL,
+      onOutput: () => {},
+    });
     expect(await changedSince(stand(), before)).toEqual(["b hearth-edge"]);
-    for (const host of ["a", "b"] as const)
+    for (const host of ["a", "b"] as const) {
       expect(await healthyOn(stand(), host)).toHaveLength(
         containers[host].length,
       );
+    }
     await expect.poll(told("resolved"), { timeout: 120_000 }).toBe(true);
     say(
       `told: ${stand()
@@ -125,7 +130,9 @@ async function lineAfter(
       { timeout: 120_000, interval: 500 },
     )
     .toBe(true);
-  if (found === undefined) throw new Error("unreachable");
+  if (found === undefined) {
+    throw new Error("unreachable");
+  }
   return found;
 }
 
@@ -141,7 +148,9 @@ async function mainProcess(
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
-  if (!(pid > 1)) throw new Error(`no process ${pid}`);
+  if (!(pid > 1)) {
+    throw new Error(`no process ${pid}`);
+  }
   process.kill(pid, name);
 }
 

@@ -36,7 +36,9 @@ beforeAll(async () => {
 });
 afterAll(() => {
   rmSync(stackFile, { force: true });
-  if (directory !== undefined) rmSync(directory, { recursive: true });
+  if (directory !== undefined) {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 interface Ended {
@@ -48,7 +50,9 @@ interface Ended {
 function init(...args: readonly string[]): Promise<Ended> {
   return run(process.execPath, [
     inProject("infra/hosts/init.ts"),
-    ...["--stack", STACK, "--yes"],
+    "--stack",
+    STACK,
+    "--yes",
     ...args,
   ]);
 }
@@ -80,7 +84,11 @@ function environment(): Readonly<Record<string, string>> {
 /** Every secret of the stack in clear. */
 async function readSecrets(): Promise<readonly string[]> {
   const { stdout } = await run("pulumi", [
-    ...["config", "--json", "--show-secrets", "--stack", STACK],
+    "config",
+    "--json",
+    "--show-secrets",
+    "--stack",
+    STACK,
   ]);
   const all = JSON.parse(stdout) as Readonly<
     Record<string, { readonly value: string }>
@@ -96,8 +104,14 @@ function readStack(): Readonly<Record<string, unknown>> {
 }
 
 const HOSTS = [
-  ...["--docker-a", "unix:///nowhere/docker.sock", "--address-a", "10.8.0.1"],
-  ...["--docker-b", "tcp://127.0.0.1:9", "--address-b", "10.8.0.2"],
+  "--docker-a",
+  "unix:///nowhere/docker.sock",
+  "--address-a",
+  "10.8.0.1",
+  "--docker-b",
+  "tcp://127.0.0.1:9",
+  "--address-b",
+  "10.8.0.2",
 ];
 
 test("a first init that is refused writes nothing", async () => {
@@ -110,9 +124,12 @@ test("a first init that is refused writes nothing", async () => {
 test("init without a question makes every secret and writes it encrypted", async () => {
   const watch = watchArguments("pulumi");
   const { code, stdout, stderr } = await init(
-    ...[...HOSTS, "--skip-checks"],
-    ...["--runner-a", "http://10.8.0.1:11434"],
-    ...["--provider-key", "OPENAI_API_KEY=sk-very-secret"],
+    ...HOSTS,
+    "--skip-checks",
+    "--runner-a",
+    "http://10.8.0.1:11434",
+    "--provider-key",
+    "OPENAI_API_KEY=sk-very-secret",
   );
   const commands = await watch.stop();
   expect(stderr).toBe(
@@ -121,7 +138,9 @@ test("init without a question makes every secret and writes it encrypted", async
   expect(code).toBe(0);
   const secrets = await readSecrets();
   expect(secrets.length).toBeGreaterThan(9);
-  for (const secret of secrets) expect(commands).not.toContain(secret);
+  for (const secret of secrets) {
+    expect(commands).not.toContain(secret);
+  }
   expect(stdout).toContain(
     `Pulumi.${STACK}.yaml is written, its secrets encrypted. Next: npx pulumi up --stack ${STACK}, or npm run deploy -- up --stack ${STACK}\n`,
   );
@@ -145,16 +164,19 @@ test("init without a question makes every secret and writes it encrypted", async
   // The list of all settings comes along, and the file is the operator's alone.
   expect(written).toContain("# hearth:postgresVersion: 18\n");
   expect((await run("git", ["check-ignore", stackFile])).code).toBe(0);
-  for (const [key, value] of Object.entries(config))
-    if (secretFields.includes(key.replace("hearth:", "")))
+  for (const [key, value] of Object.entries(config)) {
+    if (secretFields.includes(key.replace("hearth:", ""))) {
       expect(JSON.stringify(value), key).toMatch(/"secure":/);
+    }
+  }
 });
 
 test("a second init keeps the secrets, changes what was answered anew, and tells what is wrong with the hosts", async () => {
   appendFileSync(stackFile, "# a note of the operator's own\n");
   const before = readStack();
   const { code, stdout, stderr } = await init(
-    ...["--publish-b", "10.8.0.2,192.168.1.11"],
+    "--publish-b",
+    "10.8.0.2,192.168.1.11",
   );
   expect(code).toBe(1);
   expect(stderr).toMatch(
@@ -167,8 +189,11 @@ test("a second init keeps the secrets, changes what was answered anew, and tells
   const after = readStack();
   expect(Object.keys(after).toSorted()).toEqual(Object.keys(before).toSorted());
   // Not even encrypted anew.
-  for (const key of Object.keys(before))
-    if (key !== "hearth:hosts") expect(after[key]).toEqual(before[key]);
+  for (const key of Object.keys(before)) {
+    if (key !== "hearth:hosts") {
+      expect(after[key]).toEqual(before[key]);
+    }
+  }
   expect(after["hearth:hosts"]).toMatchObject({
     b: { publish: ["10.8.0.2", "192.168.1.11"] },
   });

@@ -18,7 +18,9 @@ describe("interrupted rotation", () => {
     async (kind, setting) => {
       const { stand } = running();
       const killed = await deploy(stand, ["rotate", kind], (said, signal) => {
-        if (/Container gateway-a .*creating/.test(said)) signal("SIGKILL");
+        if (/Container gateway-a .*creating/.test(said)) {
+          signal("SIGKILL");
+        }
       });
       expect(killed.code).toBeNull();
       const decided = await settingOf(stand, setting);
@@ -38,8 +40,9 @@ describe("interrupted rotation", () => {
       expect(said).toContain(`Going on with the rotation of ${kind}`);
       expect(await settingOf(stand, setting)).toBe(decided);
       const masterKey = await settingOf(stand, "masterKey");
-      for (const edge of EDGES)
+      for (const edge of EDGES) {
         expect(await keyAnswer(edge, masterKey)).toBe(200);
+      }
       const role = await gatewayRoleOf(stand);
       expect(
         await logsIn(

@@ -40,15 +40,21 @@ describe("interruption", () => {
     let killed = 0;
     for (const [index, point] of points.entries()) {
       // What an ended run had made already is not made again.
-      if (await isMade(stand, point)) continue;
+      if (await isMade(stand, point)) {
+        continue;
+      }
       // Every third is a person at the keyboard who does not wait: twice Ctrl-C.
       const impatient = index % 3 === 2;
       let sent = false;
       const run = await timed(`killed at ${point}`, () =>
         deploy(stand, ["up"], (said, signal) => {
-          if (sent || !said.includes(`${point} creating`)) return;
+          if (sent || !said.includes(`${point} creating`)) {
+            return;
+          }
           sent = true;
-          if (!impatient) return signal("SIGKILL");
+          if (!impatient) {
+            return signal("SIGKILL");
+          }
           signal("SIGINT");
           setTimeout(() => signal("SIGINT"), 300);
         }),

@@ -37,9 +37,14 @@ describe("neighbours", () => {
 
     await trial.configure({
       ports: JSON.stringify({
-        ...{ edge: 14_000, edgeTls: 10_443, notes: 15_984, notesTls: 16_984 },
-        ...{ gatewayTls: 14_444, console: 14_443 },
-        ...{ postgres: 15_432, redis: 16_379 },
+        edge: 14_000,
+        edgeTls: 10_443,
+        notes: 15_984,
+        notesTls: 16_984,
+        gatewayTls: 14_444,
+        console: 14_443,
+        postgres: 15_432,
+        redis: 16_379,
       }),
     });
     const up = await timed("up of a second stack", () => deploy(trial, ["up"]));

@@ -125,7 +125,9 @@ async function killAt(
   let sent = false;
   const killed = await timed(`killed at ${point.source}`, () =>
     deploy(stand, UPGRADE, (said, signal) => {
-      if (sent || !point.test(said)) return;
+      if (sent || !point.test(said)) {
+        return;
+      }
       sent = true;
       void and().finally(() => signal("SIGKILL"));
     }),
@@ -152,7 +154,10 @@ async function majorRunning(stand: Stand): Promise<string | undefined> {
 async function clusters(stand: Stand): Promise<readonly string[]> {
   const listed = await stand.docker(
     "a",
-    ...["exec", "hearth-postgres", "ls", "/var/lib/postgresql"],
+    "exec",
+    "hearth-postgres",
+    "ls",
+    "/var/lib/postgresql",
   );
   return listed.trim().split("\n").toSorted();
 }
@@ -173,11 +178,12 @@ async function useImage(stand: Stand, tag: string): Promise<void> {
 async function buildEarlier(stand: Stand, programs: string): Promise<void> {
   const context = mkdtempSync(join(tmpdir(), "hearth-postgres-17-"));
   try {
-    for (const part of ["bin", "lib", "share"])
+    for (const part of ["bin", "lib", "share"]) {
       cpSync(join(programs, "native", part), join(context, part), {
         recursive: true,
         verbatimSymlinks: true,
       });
+    }
     writeFileSync(
       join(context, "Dockerfile"),
       `FROM hearth-test/postgres
@@ -192,11 +198,17 @@ ENV PGDATA=/var/lib/postgresql/17/docker
     );
     await stand.docker(
       "a",
-      ...["build", "--quiet", "--tag", "hearth-test/postgres:17", context],
+      "build",
+      "--quiet",
+      "--tag",
+      "hearth-test/postgres:17",
+      context,
     );
     await stand.docker(
       "a",
-      ...["tag", "hearth-test/postgres", "hearth-test/postgres:18"],
+      "tag",
+      "hearth-test/postgres",
+      "hearth-test/postgres:18",
     );
   } finally {
     rmSync(context, { recursive: true });

@@ -148,13 +148,18 @@ export async function registerBy<T>(
   });
   // Registrations go on in the background; this waits for all of them.
   await pulumi.runtime.disconnect();
-  if (ended === undefined) throw new Error("the program did not end");
-  if ("refusal" in ended) throw ended.refusal;
+  if (ended === undefined) {
+    throw new Error("the program did not end");
+  }
+  if ("refusal" in ended) {
+    throw ended.refusal;
+  }
   return {
     resources: resources.map((resource) => {
       const found = requests.get(`${resource.type} ${resource.name}`);
-      if (found === undefined)
+      if (found === undefined) {
         throw new Error(`${resource.name} was not registered`);
+      }
       return { ...resource, ...found };
     }),
     given: ended.given,
@@ -165,7 +170,9 @@ function optionsOf(request: RegisterRequest): RegisteredOptions {
   const madeFrom: Record<string, readonly string[]> = {};
   request.getPropertydependenciesMap().forEach((from, property) => {
     const urns = from.getUrnsList();
-    if (urns.length > 0) madeFrom[property] = urns.map(nameOf);
+    if (urns.length > 0) {
+      madeFrom[property] = urns.map(nameOf);
+    }
   });
   const hooks = request.getHooks();
   return {
@@ -201,24 +208,38 @@ export function containersOf(
 export function listOf(
   value: unknown,
 ): readonly Readonly<Record<string, unknown>>[] {
-  if (Array.isArray(value)) return value as Record<string, unknown>[];
+  if (Array.isArray(value)) {
+    return value as Record<string, unknown>[];
+  }
   return typeof value === "object" && value !== null && "secret" in value
     ? listOf(value.secret)
     : [];
 }
 
 function plainTextsIn(value: unknown): readonly string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null || SECRET_SIGNATURE in value)
+  if (typeof value === "string") {
+    return [value];
+  }
+  if (
+    typeof value !== "object" ||
+    value === null ||
+    SECRET_SIGNATURE in value
+  ) {
     return [];
+  }
   return Object.values(value).flatMap(plainTextsIn);
 }
 
 function showSecrets(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(showSecrets);
-  if (typeof value !== "object" || value === null) return value;
-  if (SECRET_SIGNATURE in value)
+  if (Array.isArray(value)) {
+    return value.map(showSecrets);
+  }
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
+  if (SECRET_SIGNATURE in value) {
     return { secret: (value as { readonly value?: unknown }).value };
+  }
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [key, showSecrets(each)]),
   );

@@ -95,8 +95,13 @@ describe("rotation", () => {
         session,
         "a",
         [
-          ...["exec", "--interactive", "hearth-redis", "redis-cli"],
-          ...["--tls", "--cacert", authorityFile],
+          "exec",
+          "--interactive",
+          "hearth-redis",
+          "redis-cli",
+          "--tls",
+          "--cacert",
+          authorityFile,
         ],
         `AUTH ${password}\n`,
       );
@@ -133,7 +138,7 @@ describe("rotation", () => {
       }),
     );
     secrets.push(next);
-    for (const host of ["a", "b"] as const)
+    for (const host of ["a", "b"] as const) {
       expect(
         await stand.docker(
           host,
@@ -143,6 +148,7 @@ describe("rotation", () => {
           `/run/hearth/${name}`,
         ),
       ).toBe(next);
+    }
 
     const [pair] = await rotated("notes", "notesAdminPassword");
     expect(await notesAnswer(pair?.old)).toBe(401);
@@ -162,8 +168,12 @@ describe("rotation", () => {
 const serverIds = (stand: Stand): Promise<string> =>
   stand.docker(
     "a",
-    ...["inspect", "--format", "{{.Id}}"],
-    ...["hearth-postgres", "hearth-redis", "hearth-couchdb"],
+    "inspect",
+    "--format",
+    "{{.Id}}",
+    "hearth-postgres",
+    "hearth-redis",
+    "hearth-couchdb",
   );
 
 async function notesAnswer(password = ""): Promise<number> {

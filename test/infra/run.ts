@@ -24,12 +24,23 @@ const DOWNLOADED =
 // In the order in which they start.
 /** These start from an empty machine. */
 const FROM_NOTHING: readonly string[] = [
-  ...["up", "interruption", "init", "containers", "doctor", "postgres-major"],
+  "up",
+  "interruption",
+  "init",
+  "containers",
+  "doctor",
+  "postgres-major",
 ];
 /** These start from the state that `up` saves. */
 const FROM_DEPLOYED: readonly string[] = [
-  ...["data", "interrupted-rotation", "faults", "loss", "encryption"],
-  ...["rotation", "changes", "neighbours"],
+  "data",
+  "interrupted-rotation",
+  "faults",
+  "loss",
+  "encryption",
+  "rotation",
+  "changes",
+  "neighbours",
 ];
 const SCENARIOS = [...FROM_NOTHING, ...FROM_DEPLOYED];
 const WIDTH = Math.max(...SCENARIOS.map(({ length }) => length));
@@ -53,10 +64,11 @@ function run(
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  for (const stream of [child.stdout, child.stderr])
+  for (const stream of [child.stdout, child.stderr]) {
     createInterface(stream).on("line", (line) =>
       process.stdout.write(`${prefix}${line}\n`),
     );
+  }
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code) => resolve(code ?? 1));
@@ -65,8 +77,12 @@ function run(
 
 function vitest(verb: "list" | "run", options: readonly string[]): string[] {
   return [
-    ...[process.execPath, inProject("node_modules/vitest/vitest.mjs"), verb],
-    ...["--config", "test/infra/vitest.config.ts", ...options],
+    process.execPath,
+    inProject("node_modules/vitest/vitest.mjs"),
+    verb,
+    "--config",
+    "test/infra/vitest.config.ts",
+    ...options,
   ];
 }
 
@@ -81,7 +97,9 @@ async function select(
     "",
     vitest("list", [...files, ...pattern, `--json=${list}`]),
   );
-  if (code !== 0) process.exit(code);
+  if (code !== 0) {
+    process.exit(code);
+  }
   const tests = JSON.parse(readFileSync(list, "utf8")) as readonly {
     readonly file: string;
   }[];
@@ -89,10 +107,11 @@ async function select(
     tests.map(({ file }) => basename(file, ".scenario.ts")),
   );
   const missing = [...selected].filter((each) => !SCENARIOS.includes(each));
-  if (missing.length > 0)
+  if (missing.length > 0) {
     throw new Error(
       `${missing.join(", ")}: add to one of the lists in test/infra/run.ts`,
     );
+  }
   return SCENARIOS.filter((scenario) => selected.has(scenario));
 }
 
@@ -107,10 +126,15 @@ async function runScenario(
     `${scenario.padEnd(WIDTH)} `,
     [
       // A machine ends with this program, whatever ends it.
-      ...["setpriv", "--pdeathsig", "KILL"],
-      ...[inProject("test/infra/machine.sh"), "run", scenario],
+      "setpriv",
+      "--pdeathsig",
+      "KILL",
+      inProject("test/infra/machine.sh"),
+      "run",
+      scenario,
       ...vitest("run", [`test/infra/${scenario}.scenario.ts`, ...pattern]),
-      ...["--reporter=default", "--reporter=json"],
+      "--reporter=default",
+      "--reporter=json",
       `--outputFile.json=${report}`,
     ],
     {
@@ -138,14 +162,18 @@ async function runAll(
     FROM_NOTHING.includes(scenario) ||
     isSaved(place.state) ||
     outcomes.some((outcome) => outcome.scenario === "up");
-  if (!selected.includes("up") && !selected.every(isReady))
+  if (!selected.includes("up") && !selected.every(isReady)) {
     outcomes.push(await runScenario("up", ["-t", "up from nothing"], place));
+  }
   const machine = async () => {
     while (waiting.length > 0) {
       const at = waiting.findIndex(isReady);
       const [scenario] = at < 0 ? [] : waiting.splice(at, 1);
-      if (scenario === undefined) await sleep(500);
-      else outcomes.push(await runScenario(scenario, pattern, place));
+      if (scenario === undefined) {
+        await sleep(500);
+      } else {
+        outcomes.push(await runScenario(scenario, pattern, place));
+      }
     }
   };
   await Promise.all(Array.from({ length: DOWNLOADED ? 1 : MACHINES }, machine));
@@ -172,12 +200,15 @@ try {
     directory,
     state: deployedState(),
   });
-  for (const { scenario, seconds, passed } of outcomes)
+  for (const { scenario, seconds, passed } of outcomes) {
     process.stdout.write(
       `${scenario.padEnd(WIDTH)} ${(seconds / 60).toFixed(1)} min${passed ? "" : " FAILED"}\n`,
     );
+  }
   const file = values["outputFile.json"];
-  if (file !== undefined) mergeReports(outcomes, file);
+  if (file !== undefined) {
+    mergeReports(outcomes, file);
+  }
   process.exitCode = outcomes.every(({ passed }) => passed) ? 0 : 1;
 } finally {
   rmSync(directory, { recursive: true });

@@ -38,7 +38,9 @@ export function deployedStack(): () => Running {
     () => running?.stand,
   );
   return () => {
-    if (running === undefined) throw new Error("the stack is not up");
+    if (running === undefined) {
+      throw new Error("the stack is not up");
+    }
     return running;
   };
 }
@@ -74,7 +76,9 @@ function stackOf(
   afterAll(() => opened()?.close());
   const get = () => {
     const stand = opened();
-    if (stand === undefined) throw new Error("the stack is not configured");
+    if (stand === undefined) {
+      throw new Error("the stack is not configured");
+    }
     return stand;
   };
   beforeEach(() => onTestFailed(() => showContainers(get())));

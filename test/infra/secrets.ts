@@ -18,7 +18,7 @@ export async function expectNowhere(
     "the state": readFileSync(stateFile(stand), "utf8"),
   };
   const { engines } = await sessionOf(stand);
-  for (const host of ["a", "b"] as const)
+  for (const host of ["a", "b"] as const) {
     for (const name of containers[host]) {
       const container = `hearth-${name}`;
       places[`docker inspect ${container} on ${host}`] = await stand.docker(
@@ -32,13 +32,15 @@ export async function expectNowhere(
         100_000,
       );
     }
-  for (const [place, text] of Object.entries(places))
+  }
+  for (const [place, text] of Object.entries(places)) {
     for (const secret of secrets) {
       const at = text.indexOf(secret);
       expect(at, `${place}: …${text.slice(Math.max(0, at - 200), at)}`).toBe(
         -1,
       );
     }
+  }
 }
 
 /** Whether Postgres takes the password. */

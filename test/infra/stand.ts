@@ -197,8 +197,9 @@ function prepareDirectory(
   } else if (prepared !== undefined) {
     // Engine and plugins alone: which stack is selected stays this stand's own.
     mkdirSync(home, { recursive: true });
-    for (const part of ["versions", "plugins"])
+    for (const part of ["versions", "plugins"]) {
       linkTo(resolve(prepared, part), join(home, part));
+    }
   }
   return {
     PULUMI_BACKEND_URL: `file://${join(directory, "state")}?metadata=skip`,

@@ -82,12 +82,13 @@ export async function noAlerts(
   { alerts }: Pick<Stand, "alerts">,
   since: number,
 ): Promise<void> {
-  for (const host of ["a", "b"] as const)
+  for (const host of ["a", "b"] as const) {
     expect(
       (await historyOf(host)).filter(
         ({ at, to }) => at >= since && to === "alarm",
       ),
     ).toEqual([]);
+  }
   expect(
     alerts.filter(({ event, at }) => event === "raised" && at >= since),
   ).toEqual([]);
@@ -114,7 +115,9 @@ async function askSupervisor(host: "a" | "b", path: string): Promise<unknown> {
     // That clients can trust its certificate is encryption.scenario.ts's to show.
     { rejectUnauthorized: false, auth: `operator:${password}` },
   );
-  if (status !== 200) throw new Error(`${path}: ${status}`);
+  if (status !== 200) {
+    throw new Error(`${path}: ${status}`);
+  }
   return JSON.parse(body);
 }
 

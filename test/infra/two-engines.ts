@@ -25,10 +25,11 @@ export interface TwoEngines {
 
 /** Restores both hosts as `machine.sh save` left them under this name, or with nothing but the images, and starts them. */
 export async function startTwoEngines(state = "images"): Promise<TwoEngines> {
-  if (process.env["HEARTH_MACHINE"] === undefined)
+  if (process.env["HEARTH_MACHINE"] === undefined) {
     throw new Error(
       "the scenarios run in machines of their own: npm run test:infra",
     );
+  }
   await runScript("test/infra/machine.sh", "restore", state);
   await runScript("scripts/hosts.sh", "up");
   const variables = Object.fromEntries(

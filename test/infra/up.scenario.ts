@@ -22,7 +22,9 @@ describe("up", () => {
   let isUp = false;
   afterAll(async () => {
     const state = process.env["HEARTH_DEPLOYED_STATE"];
-    if (!isUp || state === undefined) return;
+    if (!isUp || state === undefined) {
+      return;
+    }
     // As a power failure would leave them: supervisors would try to heal what an engine stops one by one.
     await runScript("scripts/hosts.sh", "off");
     await runScript("test/infra/machine.sh", "save", state);
@@ -34,14 +36,17 @@ describe("up", () => {
       stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
     say(`created ${summary.resourceChanges?.create ?? 0} resources`);
-    for (const host of ["a", "b"] as const)
+    for (const host of ["a", "b"] as const) {
       expect(await healthyOn(stand, host)).toEqual(
         containers[host].map((name) => `hearth-${name}`),
       );
+    }
 
     isUp = true;
     const key = await createKey(stand);
-    for (const edge of EDGES) await chat(edge, key, `hello through ${edge}`);
+    for (const edge of EDGES) {
+      await chat(edge, key, `hello through ${edge}`);
+    }
     const spends = await Promise.all(
       EDGES.map((edge) => spendOf(stand, edge, key)),
     );
@@ -109,11 +114,12 @@ describe("up", () => {
         ["GET", "/info", 403],
         ["GET", "/images/json", 403],
       ];
-      for (const [method, path, status] of asked)
+      for (const [method, path, status] of asked) {
         expect(
           await throughSocketProxy(stand, method, path),
           `${method} ${path}`,
         ).toBe(status);
+      }
     } finally {
       await stand.docker("a", "rm", "-f", "stranger");
     }

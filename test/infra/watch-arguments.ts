@@ -25,7 +25,9 @@ export function watchArguments(...expected: readonly string[]): {
   let stopped = false;
   const watching = (async () => {
     while (!stopped) {
-      for (const args of argumentsBelow(process.pid)) seen.add(args);
+      for (const args of argumentsBelow(process.pid)) {
+        seen.add(args);
+      }
       await sleep(EVERY_MS);
     }
   })();
@@ -34,8 +36,9 @@ export function watchArguments(...expected: readonly string[]): {
       stopped = true;
       await watching;
       const commands = [...seen, told.stop()].join("\n");
-      for (const command of expected)
+      for (const command of expected) {
         expect(commands).toMatch(new RegExp(`(^|/)${command} `, "m"));
+      }
       return commands;
     },
   };
@@ -47,12 +50,13 @@ function letCommandsTell(names: readonly string[]): { stop(): string } {
   const log = join(directory, "log");
   const path = process.env["PATH"] ?? "";
   writeFileSync(log, "");
-  for (const name of names)
+  for (const name of names) {
     writeFileSync(
       join(directory, name),
       `#!/bin/sh\nprintf '%s\\n' "${name} $*" >> '${log}'\nPATH='${path}' exec ${name} "$@"\n`,
       { mode: 0o755 },
     );
+  }
   process.env["PATH"] = `${directory}:${path}`;
   return {
     stop() {
@@ -74,7 +78,9 @@ function argumentsBelow(root: number): readonly string[] {
     // "PID (NAME) STATE PARENT …", and a name may hold anything.
     const [, parent] =
       /^\d+ \([^]*\) \S (\d+) /.exec(readProcess(pid, "stat")) ?? [];
-    if (!ours.has(Number(parent))) continue;
+    if (!ours.has(Number(parent))) {
+      continue;
+    }
     ours.add(pid);
     found.push(readProcess(pid, "cmdline").replaceAll("\0", " "));
   }

@@ -4,11 +4,11 @@ import type { AxeResults } from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { findChromium } from "./find-chromium.ts";
 
-export type Screen = {
+export interface Screen {
   readonly name: string;
   readonly width: number;
   readonly scheme: "light" | "dark";
-};
+}
 
 /** A desk by day, a phone by night, and the narrowest that must work. */
 export const SCREENS: readonly Screen[] = [
@@ -27,11 +27,11 @@ export function openBrowser(): Promise<Browser> {
   });
 }
 
-export type Watched = {
+export interface Watched {
   readonly page: Page;
   /** What the browser complained about: errors of script and policy, requests to elsewhere. */
   readonly complaints: readonly string[];
-};
+}
 
 /** The cookies of the consoles that run, by their addresses. */
 const sessions = new Map<string, string>();
@@ -42,7 +42,8 @@ export async function signInAt(
   password: string,
 ): Promise<() => void> {
   const answer = await fetch(`${address}/sign-in`, {
-    ...{ method: "POST", redirect: "manual" },
+    method: "POST",
+    redirect: "manual",
     body: new URLSearchParams({ password }),
   });
   sessions.set(address, answer.headers.get("set-cookie") ?? "");
@@ -72,12 +73,15 @@ export async function openPage(
     javaScriptEnabled: options.javaScript ?? true,
     timezoneId: "UTC",
   });
-  if (options.signedIn ?? true) await context.addCookies(cookiesOf());
+  if (options.signedIn ?? true) {
+    await context.addCookies(cookiesOf());
+  }
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning")
+    if (message.type() === "error" || message.type() === "warning") {
       complaints.push(message.text());
+    }
   });
   page.on("pageerror", (error) => complaints.push(error.message));
   return { page, complaints };
@@ -93,9 +97,14 @@ export async function findBarriers(
   const session = await page.context().newCDPSession(page);
   // The page's own policy forbids strange scripts; the examiner's is let in past it.
   await session.send("Page.setBypassCSP", { enabled: true });
-  if (reload) await page.reload();
-  if (reload) await page.addScriptTag({ path: axeFile });
-  else await page.evaluate(readFileSync(axeFile, "utf8"));
+  if (reload) {
+    await page.reload();
+  }
+  if (reload) {
+    await page.addScriptTag({ path: axeFile });
+  } else {
+    await page.evaluate(readFileSync(axeFile, "utf8"));
+  }
   const results = await page.evaluate<AxeResults>("axe.run()");
   await session.send("Page.setBypassCSP", { enabled: false });
   return results.violations.flatMap(({ id, nodes }) =>

@@ -15,7 +15,7 @@ import type { Status } from "../../supervisor/status.ts";
 import { freePort } from "../servers/postgres.ts";
 import { signInAt } from "./browser.ts";
 
-export type ConsoleStand = {
+export interface ConsoleStand {
   readonly address: string;
   readonly operatorPassword: string;
   /** Where the programs write. */
@@ -24,9 +24,9 @@ export type ConsoleStand = {
   /** What a watched service answers from now on; undefined is well. */
   readonly sicken: (name: string, words: string | undefined) => void;
   readonly stop: () => Promise<void>;
-};
+}
 
-export type StandOptions = {
+export interface StandOptions {
   /** Names of services to be watched by a check each. */
   readonly services: readonly string[];
   /** Those that are down from the start, with what they say. */
@@ -42,7 +42,7 @@ export type StandOptions = {
   readonly programs?: readonly string[];
   /** Further checks, as a file would have them. */
   readonly checks?: readonly Readonly<Record<string, unknown>>[];
-};
+}
 
 /** A real supervisor with its pages, watching small services that are well or sick as told. */
 export async function startConsoleStand(
@@ -84,11 +84,15 @@ export async function startConsoleStand(
         ...options.settings,
         checks: [
           ...options.services.map((name) => ({
-            ...{ name, kind: "http", ...quick },
+            name,
+            kind: "http",
+            ...quick,
             url: `http://127.0.0.1:${port}/${name}`,
           })),
           ...programs.map(({ name, port }) => ({
-            ...{ name, kind: "http", ...quick },
+            name,
+            kind: "http",
+            ...quick,
             url: `http://127.0.0.1:${port}`,
           })),
           ...(options.checks ?? []),
@@ -123,8 +127,11 @@ export async function startConsoleStand(
     logs: place.home.logs,
     status: supervision.status,
     sicken: (name, words) => {
-      if (words === undefined) sick.delete(name);
-      else sick.set(name, words);
+      if (words === undefined) {
+        sick.delete(name);
+      } else {
+        sick.set(name, words);
+      }
     },
     stop: async () => {
       signOut();
@@ -155,17 +162,23 @@ export function anOrdinaryDay(
       "INSERT INTO events (at, kind, name, from_state, to_state, reason) VALUES (?, 'check', ?, ?, ?, ?)",
     );
     const [from, until] = [now - 7.5 * HOUR_MS, now - 7 * HOUR_MS];
-    for (const [index, name] of services.entries())
+    for (const [index, name] of services.entries()) {
       for (let at = now - 24 * HOUR_MS; at < now; at += EVERY_MS) {
         const down = name === troubled && at >= from && at < until;
         const stumbled = index === 2 && Math.abs(at - now + 4 * HOUR_MS) < 1;
-        const apart = index === 3 && at > now - 2 * HOUR_MS && at < now - HOUR_MS;
+        const apart =
+          index === 3 && at > now - 2 * HOUR_MS && at < now - HOUR_MS;
         add.run(
-          ...[name, at, down || stumbled ? 0 : 1, apart ? 0 : 1],
-          ...[3 + index * 2 + (at % 7), EVERY_MS],
+          name,
+          at,
+          down || stumbled ? 0 : 1,
+          apart ? 0 : 1,
+          3 + index * 2 + (at % 7),
+          EVERY_MS,
           down ? "answered 502, expected 200" : null,
         );
       }
+    }
     event.run(from, troubled, "up", "down", "answered 502, expected 200");
     event.run(until, troubled, "down", "up", "answered 200");
   };

@@ -23,20 +23,26 @@ export async function lookOnEveryScreen(
     const { page, complaints } = await openPage(browser, screen);
     await page.goto(address);
     const words = await page.textContent("h1");
-    if (typeof heading === "string") expect(words).toBe(heading);
-    else expect(words).toMatch(heading);
+    if (typeof heading === "string") {
+      expect(words).toBe(heading);
+    } else {
+      expect(words).toMatch(heading);
+    }
     expect(await page.title()).toMatch(/^[●▲✕‖○] .* · Hearth$/u);
     await page.waitForLoadState("networkidle");
     expect(complaints, "what the browser complains about").toEqual([]);
     expect(await page.locator("img").count()).toBe(0);
     await page.locator("details").evaluateAll((all) => {
-      for (const each of all) each.setAttribute("open", "");
+      for (const each of all) {
+        each.setAttribute("open", "");
+      }
     });
     expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
     await page.reload();
     await takePicture(page, `${name}-${screen.name}`);
-    if (EXAMINED.includes(screen.name))
+    if (EXAMINED.includes(screen.name)) {
       expect(await findBarriers(page)).toEqual([]);
+    }
     await page.context().close();
   }
 }
@@ -44,7 +50,9 @@ export async function lookOnEveryScreen(
 /** Pictures for docs/ and for looking at, only when a directory is named; cut where they would weigh too much. */
 export async function takePicture(page: Page, name: string): Promise<void> {
   const directory = process.env["HEARTH_PICTURES"];
-  if (directory === undefined || directory === "") return;
+  if (directory === undefined || directory === "") {
+    return;
+  }
   mkdirSync(directory, { recursive: true });
   const { width, height } = await page.evaluate<{
     readonly width: number;

@@ -13,10 +13,11 @@ export function findChromium(): string {
           .split(delimiter)
           .flatMap((directory) => NAMES.map((name) => join(directory, name)));
   const found = places.find(isProgram);
-  if (found === undefined)
+  if (found === undefined) {
     throw new Error(
       "The pages are tested in Chromium, and none was found: install it (Debian: apt install chromium) or name it in HEARTH_CHROMIUM, then run npm run test:pages again.",
     );
+  }
   return found;
 }
 

@@ -11,12 +11,12 @@ import { temporaryHome } from "../supervisor/temporary-home.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 import { signInAt } from "./browser.ts";
 
-export type JobsStand = {
+export interface JobsStand {
   readonly address: string;
   /** The run of `slow-sweep` that goes on: says how far it is, and ends it. */
   readonly slowRun: () => Promise<JobContext & { readonly end: () => void }>;
   readonly stop: () => Promise<void>;
-};
+}
 
 /** The runner with jobs of every kind behind the real API: one that does nothing until told, one that fails, one that is well. */
 export async function startJobsStand(
@@ -32,7 +32,9 @@ export async function startJobsStand(
       throw new Error(sentence);
     }),
     alarms: { raise: () => {}, clear: () => {} },
-    ...{ clock: systemClock, timeZone: "UTC", scheduled: true },
+    clock: systemClock,
+    timeZone: "UTC",
+    scheduled: true,
   });
   let slow: (JobContext & { readonly end: () => void }) | undefined;
   const hourly = { cron: "0 * * * *", timeoutMs: 600_000, retries: 0 };
@@ -42,14 +44,19 @@ export async function startJobsStand(
     schedule: { cron: null, timeoutMs: 600_000, retries: 0 },
     options: [
       {
-        ...{ name: "room", kind: "choice", label: "Room" },
-        ...{ values: () => ["hall", "attic"], otherwise: "every one" },
+        name: "room",
+        kind: "choice",
+        label: "Room",
+        values: () => ["hall", "attic"],
+        otherwise: "every one",
       },
       {
-        ...{ name: "wet", kind: "tick", label: "With water" },
+        name: "wet",
+        kind: "tick",
+        label: "With water",
         note: "Takes longer.",
       },
-      { ...{ name: "broom", kind: "text", label: "Broom" } },
+      { name: "broom", kind: "text", label: "Broom" },
     ],
     run: (context) =>
       new Promise((resolve, reject) => {
@@ -73,13 +80,18 @@ export async function startJobsStand(
     schedule: hourly,
     run: async () => ({ status: "done", summary: "all steady." }),
   });
-  for (const job of more) jobs.add(job);
+  for (const job of more) {
+    jobs.add(job);
+  }
   const api = buildApi({
     status: () => {
       throw new Error("nobody asks for the status here");
     },
-    ...{ runtime: () => undefined, watch: () => undefined, history },
-    ...{ stop: undefined, publicUrl: undefined },
+    runtime: () => undefined,
+    watch: () => undefined,
+    history,
+    stop: undefined,
+    publicUrl: undefined,
     credentials: () => testCredentials,
   });
   registerJobsPage(api, jobs);
@@ -118,8 +130,12 @@ export function pastRun(
        VALUES (?, ?, 0, ?, ?, ?, 1, ?, ?)`,
     )
     .run(
-      ...[run.job, run.asked === true ? null : run.startedAt],
-      ...[run.startedAt, run.endedAt, run.status, run.text],
+      run.job,
+      run.asked === true ? null : run.startedAt,
+      run.startedAt,
+      run.endedAt,
+      run.status,
+      run.text,
       run.details === undefined ? null : JSON.stringify(run.details),
     );
 }

@@ -23,7 +23,7 @@ afterAll(() => browser.close());
 
 /** A night in which one job failed after all its tries. */
 function anOrdinaryNight(history: History, now: number): void {
-  for (let night = 40; night > 0; night -= 1)
+  for (let night = 40; night > 0; night -= 1) {
     pastRun(history, {
       job: "steady",
       startedAt: now - night * HOUR_MS,
@@ -32,6 +32,7 @@ function anOrdinaryNight(history: History, now: number): void {
       text: night % 7 === 0 ? "there was nothing to do." : "all steady.",
       details: { night },
     });
+  }
   pastRun(history, {
     job: "slow-sweep",
     startedAt: now - 3 * HOUR_MS,
@@ -57,14 +58,16 @@ function aHostileNight(history: History, now: number): void {
 test("a stand whose jobs never ran says so on every screen", async () => {
   stand = await startJobsStand();
   await lookOnEveryScreen(browser, `${stand.address}/jobs`, {
-    ...{ name: "jobs-empty", heading: "No job has run yet." },
+    name: "jobs-empty",
+    heading: "No job has run yet.",
   });
 });
 
 test("what failed stands first, with the command that helps, on every screen", async () => {
   stand = await startJobsStand(anOrdinaryNight);
   await lookOnEveryScreen(browser, `${stand.address}/jobs`, {
-    ...{ name: "jobs-usual", heading: "slow-sweep failed." },
+    name: "jobs-usual",
+    heading: "slow-sweep failed.",
   });
   const { page } = await openPage(browser, desk);
   await page.goto(`${stand.address}/jobs`);
@@ -82,7 +85,8 @@ test("hostile words stay words on the list, on the page of the job and on that o
   stand = await startJobsStand(aHostileNight);
   for (const width of [320, 1280]) {
     const { page, complaints } = await openPage(browser, {
-      ...{ width, scheme: "dark" },
+      width,
+      scheme: "dark",
     });
     for (const path of ["/jobs", "/jobs/slow-sweep", "/jobs/slow-sweep/1"]) {
       await page.goto(`${stand.address}${path}`);

@@ -53,7 +53,9 @@ async function fillHousehold(): Promise<string> {
     );
     await fixture.spend(
       ...spends.map((spend, index) => ({
-        ...{ api_key: token, spend, prompt_tokens: 900 + index * 37 },
+        api_key: token,
+        spend,
+        prompt_tokens: 900 + index * 37,
         model_group: index % 3 === 0 ? "claude-small" : "gpt-mini",
         ended_at: new Date(Date.now() - index * 86_400_000).toISOString(),
       })),
@@ -85,8 +87,12 @@ test("each state of a key has a shape and a word, each budget a meter", async ()
   );
   const states = await page.locator("tbody .state").allInnerTexts();
   expect(states.map((each) => each.trim().replace(/ \d.*/, ""))).toEqual([
-    ...["works", "works", "works until", "blocked"],
-    ...["budget used up", "expired"],
+    "works",
+    "works",
+    "works until",
+    "blocked",
+    "budget used up",
+    "expired",
   ]);
   expect(await page.locator("tbody .state svg").count()).toBe(6);
   expect(await page.locator("tbody .meter").count()).toBe(4);
@@ -342,7 +348,8 @@ describe("ten thousand keys", () => {
     await fixture.makeKey({ key_alias: `zzz ${hostile}`, user_id: hostile });
     const list = "keys?sort=key_alias";
     await lookOnEveryScreen(browser, `${stand.address}/${list}`, {
-      ...{ name: "keys-many", heading: /used up/ },
+      name: "keys-many",
+      heading: /used up/,
     });
     const answer = await fetch(`${stand.address}/keys`, {
       headers: asOperator,

@@ -112,8 +112,9 @@ for (const screen of SCREENS) {
       const { page, complaints } = await open(screen);
       await show(page, keys[which]);
       expect(await overflowOf(page)).toBeLessThanOrEqual(0);
-      for (const summary of await page.locator("summary").all())
+      for (const summary of await page.locator("summary").all()) {
         await summary.click();
+      }
       expect(await overflowOf(page)).toBeLessThanOrEqual(0);
       expect(await barriersHere(page)).toEqual([]);
       expect(await page.title()).toContain("· Hearth");
@@ -156,7 +157,9 @@ test("without script the form does the same", async () => {
 
 test("by the keyboard alone", async () => {
   const { page } = await open(DESK);
-  for (let stops = 0; stops < 4; stops++) await page.keyboard.press("Tab");
+  for (let stops = 0; stops < 4; stops++) {
+    await page.keyboard.press("Tab");
+  }
   await page.keyboard.type(keys.usual);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "anna-laptop has" }).waitFor();

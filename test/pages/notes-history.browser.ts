@@ -56,7 +56,8 @@ test("a note, then the whole vault, becomes what it was; the devices follow", as
 
   const differs = `/notes/past/history?at=${encodeURIComponent(at)}`;
   await lookOnEveryScreen(browser, `${stand.address}${differs}`, {
-    ...{ name: "history", heading: /^2 files differ from / },
+    name: "history",
+    heading: /^2 files differ from /,
   });
   // Without script, as every page.
   const { page } = await openAt("/notes/past", { javaScript: false });
@@ -162,7 +163,8 @@ test("an encrypted vault's difference is shown once the passphrase is entered, w
   expect(await silent.page.locator("#decrypt").isVisible()).toBe(false);
   await silent.page.context().close();
   await lookOnEveryScreen(browser, `${stand.address}${path}`, {
-    ...{ name: "history-decrypt", heading: /^secret can be read as it was/ },
+    name: "history-decrypt",
+    heading: /^secret can be read as it was/,
   });
   const { page, complaints } = await openAt(path);
   const sent: string[] = [];

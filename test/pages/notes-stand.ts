@@ -45,7 +45,9 @@ export async function startNotesConsole(
         user: { name: "operator", password: stand.operatorPassword },
         json: { vault, ...choices },
       });
-      if (answer.status !== 200) throw new Error(await answer.text());
+      if (answer.status !== 200) {
+        throw new Error(await answer.text());
+      }
       return (await answer.json()) as SetupAnswer;
     },
     stop: async () => {
@@ -77,7 +79,9 @@ export async function conflictOf(
   await right.sync(server);
   await left.write(path, texts[0]);
   await right.write(path, texts[1]);
-  for (const device of [left, right, left]) await device.sync(server);
+  for (const device of [left, right, left]) {
+    await device.sync(server);
+  }
   return [left, right];
 }
 
@@ -91,9 +95,15 @@ export async function encryptedConflict(
     json: {
       new_edits: false,
       docs: ["a", "b"].map((each) => ({
-        ...{ _id: id, _rev: `1-${each.repeat(32)}`, type: "plain" },
-        ...{ path: `/\\:%=${each.repeat(80)}`, children: [], eden: {} },
-        ...{ ctime: 0, mtime: 0, size: 0 },
+        _id: id,
+        _rev: `1-${each.repeat(32)}`,
+        type: "plain",
+        path: `/\\:%=${each.repeat(80)}`,
+        children: [],
+        eden: {},
+        ctime: 0,
+        mtime: 0,
+        size: 0,
       })),
     },
   });
@@ -112,14 +122,18 @@ export async function introduce(
     {
       method: "PUT",
       json: {
-        ...{ type: "milestoneinfo", created: now, locked: false },
-        ...{ cleaned: false, accepted_nodes: names },
+        type: "milestoneinfo",
+        created: now,
+        locked: false,
+        cleaned: false,
+        accepted_nodes: names,
         node_info: Object.fromEntries(
           names.map((id, index) => [
             id,
             {
               device_name: devices[id],
-              ...{ vault_name: vault, app_version: "1.10.3" },
+              vault_name: vault,
+              app_version: "1.10.3",
               plugin_version: index === 0 ? "1.0.16" : "1.0.14",
               progress: index === 0 ? "9999" : "1",
               last_connected: now - (index * 29 + 1) * 3_600_000,
@@ -129,5 +143,7 @@ export async function introduce(
       },
     },
   );
-  if (!answer.ok) throw new Error(await answer.text());
+  if (!answer.ok) {
+    throw new Error(await answer.text());
+  }
 }

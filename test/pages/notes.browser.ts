@@ -31,7 +31,9 @@ beforeAll(async () => {
   stand = await startNotesConsole();
 });
 afterEach(async () => {
-  for (const other of others.splice(0)) await other.stop();
+  for (const other of others.splice(0)) {
+    await other.stop();
+  }
 });
 afterAll(async () => {
   await browser.close();
@@ -40,8 +42,18 @@ afterAll(async () => {
 
 const list = (...lines: readonly string[]) => lines.join("\n");
 const BASE = [
-  ...["# Shopping", "", "Bread", "Milk", "Apples", "Rice", "Salt", "Tea"],
-  ...["Coffee", "Sugar", "Honey", "Oil"],
+  "# Shopping",
+  "",
+  "Bread",
+  "Milk",
+  "Apples",
+  "Rice",
+  "Salt",
+  "Tea",
+  "Coffee",
+  "Sugar",
+  "Honey",
+  "Oil",
 ];
 const left = list(...BASE.with(3, "Milk, two bottles"), "Eggs");
 const right = list(...BASE.with(3, "Milk, three bottles of it"));
@@ -81,8 +93,10 @@ test("where there is no vault, the page makes the first one and shows its Setup 
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Vault work is made." }).waitFor();
   expect(await settingsOn(page)).toMatchObject({
-    ...{ couchDB_DBNAME: "work", couchDB_URI: stand.store.url },
-    ...{ liveSync: true, syncIgnoreRegEx: "^drafts/" },
+    couchDB_DBNAME: "work",
+    couchDB_URI: stand.store.url,
+    liveSync: true,
+    syncIgnoreRegEx: "^drafts/",
   });
   expect(await page.getByAltText("QR code of the Setup URI").count()).toBe(1);
   await takePicture(page, "notes-setup");
@@ -103,10 +117,12 @@ test("a conflict of two devices stands side by side, and the choice reaches both
   for (const [name, path] of [
     ["notes-usual", "/notes"],
     ["vault-usual", "/notes/family"],
-  ] as const)
+  ] as const) {
     await lookOnEveryScreen(browser, `${stand.address}${path}`, {
-      ...{ name, heading: "2 conflicts wait for you in family." },
+      name,
+      heading: "2 conflicts wait for you in family.",
     });
+  }
 
   const { page } = await openAt("/notes");
   await takePicture(page, "notes");
@@ -210,7 +226,8 @@ test("the operator signs in on the way to a vault, and sees a Setup URI without 
   await page.getByRole("button", { name: "Show the Setup URI" }).click();
   expect((await answer).headers()["cache-control"]).toBe("no-store");
   expect(await settingsOn(page)).toMatchObject({
-    ...{ couchDB_URI: "https://notes.example.org", liveSync: false },
+    couchDB_URI: "https://notes.example.org",
+    liveSync: false,
   });
   await page.context().close();
 });
@@ -269,7 +286,9 @@ test("a vault is removed only by its name", async () => {
     await page.getByLabel("Type old to go on").fill(typed);
     await page.keyboard.press("Enter");
     await page.getByText(sentence).waitFor();
-    if (typed === "work") await page.getByText("Go back").click();
+    if (typed === "work") {
+      await page.getByText("Go back").click();
+    }
   }
   const answer = await page.goto(`${stand.address}/notes/old`);
   expect(answer?.status()).toBe(404);
@@ -294,7 +313,8 @@ test("a host without notes says who has them, and a store that is away is said",
   const elsewhere = await startConsoleStand({
     services: [],
     env: {
-      ...{ HEARTH_JOBS: "off", NOTES_URL: stand.store.url },
+      HEARTH_JOBS: "off",
+      NOTES_URL: stand.store.url,
       HEARTH_PEER_URL: "http://10.0.0.1:4080",
     },
   });

@@ -10,7 +10,7 @@ export const desk = { width: 1280, scheme: "light" } as const;
 export const PATIENT = { timeout: 20_000 };
 
 /** A console with the master key of a real gateway. */
-export type PayersStand = {
+export interface PayersStand {
   readonly browser: Browser;
   readonly fixture: AdminFixture;
   readonly address: string;
@@ -20,7 +20,7 @@ export type PayersStand = {
     options?: { readonly javaScript: boolean },
   ) => Promise<Watched>;
   readonly stop: () => Promise<void>;
-};
+}
 
 /** `models` are more of them, as YAML below `model_list:`. */
 export async function startPayersStand(models = ""): Promise<PayersStand> {
@@ -55,7 +55,9 @@ export async function confirm(
 ): Promise<void> {
   await page.locator("summary", { hasText: `${verb}…` }).click();
   const form = page.locator("details[open] form");
-  if (typed !== undefined) await form.getByLabel("to go on").fill(typed);
+  if (typed !== undefined) {
+    await form.getByLabel("to go on").fill(typed);
+  }
   await form.getByRole("button", { name: verb }).click();
 }
 

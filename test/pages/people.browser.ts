@@ -110,7 +110,9 @@ test("a team pays for its members, each with a share", async () => {
   await said(page, "bob is changed.");
   const key = await fixture.makeKey({ team_id: "kitchen", user_id: "bob" });
   await fixture.spend({
-    ...{ api_key: hashKey(key), team_id: "kitchen", user_id: "bob" },
+    api_key: hashKey(key),
+    team_id: "kitchen",
+    user_id: "bob",
     spend: 0.5,
   });
   await page.reload();
@@ -148,7 +150,9 @@ async function confirmAdd(page: Page, user: string): Promise<void> {
 
 test("hostile names run nothing, fit every screen and can be reached", async () => {
   await fixture.post("/user/new", {
-    ...{ user_id: `u ${hostile}`, user_alias: hostile, max_budget: 1 },
+    user_id: `u ${hostile}`,
+    user_alias: hostile,
+    max_budget: 1,
     models: ["mock", `${hostile}-model`],
   });
   const team = { team_id: "t ?#<b>", team_alias: `Team ${hostile}` };
@@ -163,10 +167,12 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
   for (const [name, path, heading] of [
     ["user", `users/user?id=${user}`, /onerror.* has spent \$ 0\.00/s],
     ["team", `teams/team?id=${id}`, /onerror.* has spent \$ 0\.00/s],
-  ] as const)
+  ] as const) {
     await lookOnEveryScreen(browser, `${stand.address}/${path}`, {
-      ...{ name: `${name}-hostile`, heading },
+      name: `${name}-hostile`,
+      heading,
     });
+  }
   const { page } = await open(`/teams/member?id=${id}&user=${user}`);
   expect(await page.textContent("h1")).toContain(" in Team ");
   expect(await overflowOf(page)).toBe(0);

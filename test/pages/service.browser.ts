@@ -48,8 +48,12 @@ const SITUATIONS: readonly {
       programs: ["gateway"],
       checks: [
         {
-          ...{ name: "gateway-ready", kind: "tcp", port: 1, every: "60s" },
-          ...{ depends_on: ["gateway"], service: "gateway" },
+          name: "gateway-ready",
+          kind: "tcp",
+          port: 1,
+          every: "60s",
+          depends_on: ["gateway"],
+          service: "gateway",
         },
       ],
       past: anOrdinaryDay(["gateway", "postgres"], "gateway"),
@@ -98,7 +102,8 @@ describe.each(SITUATIONS)(
       stand = await startConsoleStand(options);
       prepare?.(stand);
       await lookOnEveryScreen(browser, `${stand.address}/services/${service}`, {
-        ...{ name: `service-${name}`, heading },
+        name: `service-${name}`,
+        heading,
       });
     });
   },
@@ -153,8 +158,9 @@ test("without script: look, pause and resume, silence and tell again, each asked
   await page.getByText("notes is looked at again.").waitFor();
   await waitFor("another look", () => check()?.state === "down");
   await page.goto(`${stand.address}/services/notes`);
-  for (const words of ["resumed", "paused by the operator", "for 8 h"])
+  for (const words of ["resumed", "paused by the operator", "for 8 h"]) {
     expect(await page.getByText(words).count()).toBeGreaterThan(0);
+  }
   await page.context().close();
 });
 

@@ -25,7 +25,9 @@ beforeAll(async () => {
   empty = await throwAwayDatabase();
 });
 afterAll(async () => {
-  for (const stand of stands) await stand.stop();
+  for (const stand of stands) {
+    await stand.stop();
+  }
   await browser?.close();
   await spending?.stop();
   await empty?.drop();
@@ -89,14 +91,16 @@ describe("the spend page", () => {
   ])("%s: fits every screen, and holds no barrier", async (name, query) => {
     const stand = await onSpending();
     await lookOnEveryScreen(browser, `${stand.address}/spend${query}`, {
-      ...{ name: `spend-${name}`, heading: /^\$ / },
+      name: `spend-${name}`,
+      heading: /^\$ /,
     });
   });
 
   test("without a call it says how to make one", async () => {
     const stand = await standOn(readerUrl(empty.url, "supervisor"));
     await lookOnEveryScreen(browser, `${stand.address}/spend`, {
-      ...{ name: "spend-empty", heading: /^No calls in / },
+      name: "spend-empty",
+      heading: /^No calls in /,
     });
   });
 
@@ -108,7 +112,8 @@ describe("the spend page", () => {
     expect(csv.status).toBe(503);
     expect(await csv.text()).toContain("Postgres cannot be reached");
     await lookOnEveryScreen(browser, `${stand.address}/spend`, {
-      ...{ name: "spend-away", heading: "What was spent cannot be read now." },
+      name: "spend-away",
+      heading: "What was spent cannot be read now.",
     });
   });
 });
@@ -142,7 +147,9 @@ test("sums of the page and of its CSV are the ledger's, by whatever they are tol
     const total = body.at(-1);
     expect(Number(total?.[spend ?? -1])).toBe(ledger?.spend);
     expect(Number(total?.[calls ?? -1])).toBe(ledger?.calls);
-    if (by === "key") expect(body).toHaveLength((ledger?.keys ?? 0) + 1);
+    if (by === "key") {
+      expect(body).toHaveLength((ledger?.keys ?? 0) + 1);
+    }
   }
   await page.context().close();
 });

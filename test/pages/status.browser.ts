@@ -167,7 +167,8 @@ describe.each(SITUATIONS)(
     test("says the verdict, fits every screen, and holds no barrier", async () => {
       stand = await startConsoleStand(options());
       await lookOnEveryScreen(browser, stand.address, {
-        ...{ name: `status-${name}`, heading },
+        name: `status-${name}`,
+        heading,
       });
     });
   },
@@ -225,7 +226,9 @@ test("what was spent is right, and shown as far as it is known when Postgres is 
   expect(await away.page.getByText("Postgres cannot be reached").count()).toBe(
     1,
   );
-  for (const each of [page, away.page]) await each.context().close();
+  for (const each of [page, away.page]) {
+    await each.context().close();
+  }
 });
 
 test("on paper the page is light and keeps its commands", async () => {
@@ -272,12 +275,14 @@ describe("signing in", () => {
     async (javaScript) => {
       stand = await startConsoleStand({ services: SERVICES });
       const made = await fetch(`${stand.address}/api/sign-in-links`, {
-        ...{ method: "POST", headers: asOperator },
+        method: "POST",
+        headers: asOperator,
       });
       const { path } = (await made.json()) as { readonly path: string };
       const link = `${stand.address}${path}`;
       const { page } = await openPage(browser, desk, {
-        ...{ signedIn: false, javaScript },
+        signedIn: false,
+        javaScript,
       });
       // A chat in the browser is another site: what it leads to comes without the cookie, as long as it is a redirect.
       await page.goto(

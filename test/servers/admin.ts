@@ -50,8 +50,9 @@ export async function startAdminFixture(
 
   async function answered(asked: Promise<TestAnswer>): Promise<Json> {
     const answer = await asked;
-    if (answer.status !== 200)
+    if (answer.status !== 200) {
       throw new Error(`${answer.status} ${answer.text}`);
+    }
     return answer.json;
   }
 

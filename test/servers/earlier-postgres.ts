@@ -21,14 +21,22 @@ export async function earlierPostgresOrLeaveOut(): Promise<string | null> {
     `postgres-${EARLIER_POSTGRES}`,
   );
   const found = join(place, "node_modules", name);
-  if (existsSync(found)) return found;
+  if (existsSync(found)) {
+    return found;
+  }
   // Another run may be making it: each makes its own and the first to end keeps it.
   const own = `${place}.${process.pid}`;
   try {
     mkdirSync(own, { recursive: true });
     await run("npm", [
-      ...["install", "--prefix", own, "--no-save", "--no-package-lock"],
-      ...["--no-audit", "--no-fund", "--foreground-scripts"],
+      "install",
+      "--prefix",
+      own,
+      "--no-save",
+      "--no-package-lock",
+      "--no-audit",
+      "--no-fund",
+      "--foreground-scripts",
       `${name}@${EARLIER_POSTGRES}`,
     ]);
     await run(process.execPath, ["scripts/hydrate-symlinks.js"], {
@@ -38,10 +46,14 @@ export async function earlierPostgresOrLeaveOut(): Promise<string | null> {
     return found;
   } catch (error) {
     rmSync(own, { recursive: true, force: true });
-    if (existsSync(found)) return found;
+    if (existsSync(found)) {
+      return found;
+    }
     const { stderr, message } = error as { stderr?: string; message: string };
     const why = `Postgres ${EARLIER_POSTGRES} cannot be installed here (${(stderr?.trim() || message).split("\n").at(-1)}): let npm reach its packages.`;
-    if (process.env["CI"]) throw new Error(why);
+    if (process.env["CI"]) {
+      throw new Error(why);
+    }
     process.stderr.write(`left out: ${why}\n`);
     return null;
   }

@@ -86,10 +86,11 @@ export async function createGatewayProcess(
         },
       },
     );
-    for (const stream of [launched.stdout, launched.stderr])
+    for (const stream of [launched.stdout, launched.stderr]) {
       stream.on("data", (chunk: Buffer) => {
         said = (said + chunk.toString()).slice(-KEPT_CHARACTERS);
       });
+    }
     child = launched;
   }
 
@@ -100,12 +101,16 @@ export async function createGatewayProcess(
   }
 
   async function exited(): Promise<number | null> {
-    if (child !== null && running()) await once(child, "exit");
+    if (child !== null && running()) {
+      await once(child, "exit");
+    }
     return child?.exitCode ?? null;
   }
 
   async function end(signal: NodeJS.Signals): Promise<number | null> {
-    if (!running()) return child?.exitCode ?? null;
+    if (!running()) {
+      return child?.exitCode ?? null;
+    }
     const ended = exited();
     child?.kill(signal);
     return ended;
@@ -114,11 +119,14 @@ export async function createGatewayProcess(
   async function untilReady(): Promise<void> {
     const until = performance.now() + READY_WITHIN_MS;
     while (performance.now() < until) {
-      if (!running())
+      if (!running()) {
         throw new Error(`the gateway ended instead of starting: ${said}`);
+      }
       const ready = await fetch(`${url}/health/readiness`).catch(() => null);
       await ready?.body?.cancel();
-      if (ready?.status === 200) return;
+      if (ready?.status === 200) {
+        return;
+      }
       await sleep(25);
     }
     throw new Error(`the gateway did not become ready: ${said}`);

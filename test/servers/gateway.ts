@@ -73,8 +73,9 @@ export async function startTestGateway(options: {
       env,
     });
   const loaded = readConfig();
-  if (!loaded.ok)
+  if (!loaded.ok) {
     throw new Error(loaded.problems.map(formatProblem).join("\n"));
+  }
   const running = await startGateway({
     config: loaded.config,
     readConfig,
@@ -114,7 +115,9 @@ export async function startTestGateway(options: {
     };
   }
 
-  if (options.atOnce !== true) await untilReady(url);
+  if (options.atOnce !== true) {
+    await untilReady(url);
+  }
   return {
     running,
     url,
@@ -122,7 +125,9 @@ export async function startTestGateway(options: {
     request,
     async makeKey(fields = {}) {
       const made = await request("POST", "/key/generate", fields);
-      if (made.status !== 200) throw new Error(made.text);
+      if (made.status !== 200) {
+        throw new Error(made.text);
+      }
       return String(made.json["key"]);
     },
     chat: (key, prompt, fields = {}) =>
@@ -138,8 +143,9 @@ export async function startTestGateway(options: {
       ),
     async stop() {
       await running.stop();
-      if (options.directory === undefined)
+      if (options.directory === undefined) {
         rmSync(directory, { recursive: true, force: true });
+      }
     },
   };
 }
@@ -165,7 +171,9 @@ ${more}
 async function untilReady(url: string): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     const ready = await fetch(`${url}/health/readiness`).catch(() => null);
-    if (ready?.status === 200) return;
+    if (ready?.status === 200) {
+      return;
+    }
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   throw new Error("the gateway did not become ready");

@@ -39,7 +39,9 @@ export async function startPostgres(
   let server: ChildProcess | null = null;
 
   async function start(): Promise<void> {
-    if (server !== null && server.exitCode === null) return;
+    if (server !== null && server.exitCode === null) {
+      return;
+    }
     const child = spawn(
       join(place.binaries, "bin", "postgres"),
       [
@@ -63,8 +65,9 @@ export async function startPostgres(
     );
     server = child;
     for (let tries = 0; ; tries++) {
-      if (child.exitCode !== null || tries > 600)
+      if (child.exitCode !== null || tries > 600) {
         throw new Error(`the test Postgres did not start: ${said}`);
+      }
       const client = new pg.Client({
         connectionString: url("postgres"),
         connectionTimeoutMillis: 2_000,
@@ -75,7 +78,9 @@ export async function startPostgres(
         () => false,
       );
       await client.end().catch(() => undefined);
-      if (up) return;
+      if (up) {
+        return;
+      }
       await sleep(50);
     }
   }
@@ -83,7 +88,9 @@ export async function startPostgres(
   async function stop(how: "SIGINT" | "SIGQUIT" = "SIGINT"): Promise<void> {
     const child = server;
     server = null;
-    if (child === null || child.exitCode !== null) return;
+    if (child === null || child.exitCode !== null) {
+      return;
+    }
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill(how);
     await ended;

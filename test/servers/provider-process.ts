@@ -65,11 +65,21 @@ export async function startProviderProcess({
   );
   createInterface({ input: child.stdout }).on("line", (line) => {
     const [verb, what = "", id = ""] = line.split(" ");
-    if (verb === "url") started.resolve(what);
-    if (verb === "killed") killed?.();
-    if (verb !== "moment") return;
-    if (what === "request") asked.add(id);
-    for (const listener of listeners) listener(what as MockMoment, id);
+    if (verb === "url") {
+      started.resolve(what);
+    }
+    if (verb === "killed") {
+      killed?.();
+    }
+    if (verb !== "moment") {
+      return;
+    }
+    if (what === "request") {
+      asked.add(id);
+    }
+    for (const listener of listeners) {
+      listener(what as MockMoment, id);
+    }
   });
   // Kept from being an unhandled rejection after the start.
   started.promise.catch(() => undefined);
@@ -79,7 +89,9 @@ export async function startProviderProcess({
     urlFor: (caller) => url.replace(/\/v1$/, `/${caller}/v1`),
     asked,
     finished() {
-      if (!existsSync(record)) return new Set();
+      if (!existsSync(record)) {
+        return new Set();
+      }
       return new Set(readFileSync(record, "utf8").split("\n").filter(Boolean));
     },
     onMoment(listener) {

@@ -54,9 +54,12 @@ say(`url ${provider.url}`);
 const input = createInterface({ input: process.stdin });
 input.on("line", (line) => {
   const [verb, moment = "", count, pid, path = ""] = line.split(" ");
-  if (verb === "arm")
+  if (verb === "arm") {
     armed = { moment, count: Number(count), pid: Number(pid), path };
-  if (verb === "disarm") armed = null;
+  }
+  if (verb === "disarm") {
+    armed = null;
+  }
 });
 // Whoever started it is gone.
 input.on("close", () => process.exit(0));

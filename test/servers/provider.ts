@@ -67,8 +67,9 @@ export async function startMockProvider(
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    if (request.method === "GET")
+    if (request.method === "GET") {
       return void response.end(JSON.stringify({ object: "list", data: [] }));
+    }
     const body = JSON.parse(await readAll(request)) as Record<string, unknown>;
     const seen: MockRequest = {
       id: String(request.headers["x-request-id"]),
@@ -79,26 +80,37 @@ export async function startMockProvider(
       aborted: false,
     };
     requests.push(seen);
-    if (requests.length > 10_000) requests.splice(0, 5_000);
+    if (requests.length > 10_000) {
+      requests.splice(0, 5_000);
+    }
     response.on("close", () => (seen.aborted = !seen.finished));
     options.onMoment?.("request", seen.id);
     const wishes = wishesOf(body);
-    if (wishes.delayMs !== undefined) await sleep(wishes.delayMs);
+    if (wishes.delayMs !== undefined) {
+      await sleep(wishes.delayMs);
+    }
     const finish = () => {
-      if (options.record !== undefined)
+      if (options.record !== undefined) {
         appendFileSync(options.record, `${seen.id}\n`);
+      }
       seen.finished = true;
     };
     const status = wishes.status ?? options.alwaysStatus;
-    if (status !== undefined) return sendError(response, { ...wishes, status });
-    if (seen.path.endsWith("/embeddings"))
+    if (status !== undefined) {
+      return sendError(response, { ...wishes, status });
+    }
+    if (seen.path.endsWith("/embeddings")) {
       return sendEmbedding(response, body, wishes, finish);
-    if (seen.path.endsWith("/moderations"))
+    }
+    if (seen.path.endsWith("/moderations")) {
       return sendJson(response, moderationOf(body), finish);
-    if (seen.path.endsWith("/images/generations"))
+    }
+    if (seen.path.endsWith("/images/generations")) {
       return sendJson(response, imagesOf(body), finish);
-    if (body["stream"] === true)
+    }
+    if (body["stream"] === true) {
       return sendStream(response, body, wishes, finish, seen);
+    }
     sendChat(response, body, wishes, finish);
     options.onMoment?.("finished", seen.id);
   }
@@ -119,23 +131,36 @@ export async function startMockProvider(
     };
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (let at = 0; at < chunks; at++) {
-      if (response.destroyed) return;
-      if (wishes.cutAfter === at) return void response.destroy();
+      if (response.destroyed) {
+        return;
+      }
+      if (wishes.cutAfter === at) {
+        return void response.destroy();
+      }
       response.write(
         `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: { content: `word${at} ` } }] })}\n\n`,
       );
-      if (at === 0) options.onMoment?.("first_chunk", seen.id);
-      if (wishes.chunkDelayMs !== undefined) await sleep(wishes.chunkDelayMs);
+      if (at === 0) {
+        options.onMoment?.("first_chunk", seen.id);
+      }
+      if (wishes.chunkDelayMs !== undefined) {
+        await sleep(wishes.chunkDelayMs);
+      }
     }
     response.write(
       `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`,
     );
-    if (wishes.usageDelayMs !== undefined) await sleep(wishes.usageDelayMs);
-    if (response.destroyed) return;
-    if (wishes.usage !== null)
+    if (wishes.usageDelayMs !== undefined) {
+      await sleep(wishes.usageDelayMs);
+    }
+    if (response.destroyed) {
+      return;
+    }
+    if (wishes.usage !== null) {
       response.write(
         `data: ${JSON.stringify({ ...head, choices: [], usage: wishes.usage ?? usageFor(chunks) })}\n\n`,
       );
+    }
     finish();
     response.end("data: [DONE]\n\n");
     options.onMoment?.("finished", seen.id);
@@ -181,8 +206,9 @@ function sendError(response: ServerResponse, wishes: MockWishes): void {
   const headers: Record<string, string> = {
     "content-type": "application/json",
   };
-  if (wishes.retryAfter !== undefined)
+  if (wishes.retryAfter !== undefined) {
     headers["retry-after"] = String(wishes.retryAfter);
+  }
   response.writeHead(wishes.status ?? 500, headers);
   response.end(
     JSON.stringify({
@@ -276,6 +302,8 @@ function imagesOf({ n }: Readonly<Record<string, unknown>>) {
 
 async function readAll(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
+  for await (const chunk of request) {
+    chunks.push(chunk as Buffer);
+  }
   return Buffer.concat(chunks).toString("utf8");
 }

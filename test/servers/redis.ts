@@ -30,15 +30,21 @@ const installed = spawnSync("redis-server", ["--version"]).status === 0;
 
 /** Whether tests with Redis can run; in CI they must, elsewhere one line says that they were left out. */
 export function redisServerHere(): boolean {
-  if (installed) return true;
-  if (process.env["CI"]) throw new Error(INSTALL);
+  if (installed) {
+    return true;
+  }
+  if (process.env["CI"]) {
+    throw new Error(INSTALL);
+  }
   process.stderr.write(`Tests with Redis are left out. ${INSTALL}\n`);
   return false;
 }
 
 export async function startRedis(): Promise<TestRedis> {
   serversAllowed();
-  if (!installed) throw new Error(INSTALL);
+  if (!installed) {
+    throw new Error(INSTALL);
+  }
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-redis-"));
   const port = await freePort();
   let server: ChildProcess | null = null;
@@ -55,15 +61,24 @@ export async function startRedis(): Promise<TestRedis> {
     const child = spawn(
       "redis-server",
       [
-        ...["--port", String(port), "--bind", "127.0.0.1"],
-        ...["--save", "", "--appendonly", "no", "--dir", directory],
+        "--port",
+        String(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--dir",
+        directory,
       ],
       { stdio: "ignore" },
     );
     server = child;
     for (let tries = 0; ; tries++) {
-      if (child.exitCode !== null || tries > 200)
+      if (child.exitCode !== null || tries > 200) {
         throw new Error(`redis-server did not start on port ${port}`);
+      }
       const probe = new Redis({
         host: "127.0.0.1",
         port,
@@ -79,7 +94,9 @@ export async function startRedis(): Promise<TestRedis> {
           () => false,
         );
       probe.disconnect();
-      if (up) return;
+      if (up) {
+        return;
+      }
       await sleep(25);
     }
   }
@@ -87,8 +104,13 @@ export async function startRedis(): Promise<TestRedis> {
   async function stop(): Promise<void> {
     const child = server;
     server = null;
-    if (child === null || child.exitCode !== null || child.signalCode !== null)
+    if (
+      child === null ||
+      child.exitCode !== null ||
+      child.signalCode !== null
+    ) {
       return;
+    }
     const ended = once(child, "exit");
     child.kill("SIGKILL");
     await ended;

@@ -69,14 +69,17 @@ export async function startRelay(
     null;
 
   const server = createServer((client) => {
-    if (mode.kind === "cut") return void client.resetAndDestroy();
+    if (mode.kind === "cut") {
+      return void client.resetAndDestroy();
+    }
     connect(client);
   });
 
   /** True when the moment was the awaited one: nothing more shall pass on this connection. */
   function reached(moment: RelayMoment): boolean {
-    if (armed === null || armed.moment !== moment || --armed.count > 0)
+    if (armed === null || armed.moment !== moment || --armed.count > 0) {
       return false;
+    }
     const { act } = armed;
     armed = null;
     act();
@@ -84,7 +87,9 @@ export async function startRelay(
   }
 
   function pass(to: Socket, bytes: Buffer): void {
-    if (bytes.length === 0) return;
+    if (bytes.length === 0) {
+      return;
+    }
     switch (mode.kind) {
       case "open":
         return (late.get(to)?.length ?? 0) > 0
@@ -104,12 +109,16 @@ export async function startRelay(
     late.set(to, queue);
     const after = queue.at(-1)?.at ?? 0;
     queue.push({ bytes, at: Math.max(Date.now() + slowMs, after) });
-    if (queue.length === 1) sendLater(to, queue);
+    if (queue.length === 1) {
+      sendLater(to, queue);
+    }
   }
 
   function sendLater(to: Socket, queue: Late[]): void {
     const [next] = queue;
-    if (next === undefined) return;
+    if (next === undefined) {
+      return;
+    }
     setTimeout(
       () => {
         queue.shift();
@@ -121,7 +130,9 @@ export async function startRelay(
   }
 
   function send(to: Socket, bytes: Buffer): void {
-    if (to.writable) to.write(bytes);
+    if (to.writable) {
+      to.write(bytes);
+    }
   }
 
   function connect(client: Socket): void {
@@ -135,7 +146,9 @@ export async function startRelay(
     let answers: Buffer = Buffer.alloc(0);
 
     client.on("data", (chunk) => {
-      if (dead) return;
+      if (dead) {
+        return;
+      }
       requests = Buffer.concat([requests, chunk]);
       for (let from = 0; ;) {
         const frame = frames.nextRequest(requests.subarray(from));
@@ -158,7 +171,9 @@ export async function startRelay(
       }
     });
     upstream.on("data", (chunk) => {
-      if (dead) return;
+      if (dead) {
+        return;
+      }
       answers = Buffer.concat([answers, chunk]);
       for (let from = 0; ;) {
         const frame = frames.nextAnswer(answers.subarray(from));
@@ -187,8 +202,11 @@ export async function startRelay(
       one.on("error", () => undefined);
       one.on("close", () => {
         sockets.delete(one);
-        if (one.readableEnded) other.end();
-        else other.destroy();
+        if (one.readableEnded) {
+          other.end();
+        } else {
+          other.destroy();
+        }
       });
     }
   }
@@ -198,7 +216,9 @@ export async function startRelay(
 
   function release(): void {
     mode = { kind: "open" };
-    for (const { to, bytes } of waiting.splice(0)) pass(to, bytes);
+    for (const { to, bytes } of waiting.splice(0)) {
+      pass(to, bytes);
+    }
   }
 
   return {
@@ -212,7 +232,9 @@ export async function startRelay(
     cut() {
       mode = { kind: "cut" };
       waiting.length = 0;
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets) {
+        socket.destroy();
+      }
     },
     stall() {
       mode = { kind: "stalled" };
@@ -225,7 +247,9 @@ export async function startRelay(
     async close() {
       const closed = once(server, "close");
       server.close();
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets) {
+        socket.destroy();
+      }
       await closed;
     },
   };

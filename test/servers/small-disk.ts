@@ -44,12 +44,13 @@ export function unmountDisk(path: string): void {
 export function fillDisk(path: string): void {
   const { bavail, bsize } = statfsSync(path);
   const pieces = Math.ceil((bavail * bsize) / PIECE.length);
-  for (let index = 0; index <= pieces; index += 1)
+  for (let index = 0; index <= pieces; index += 1) {
     try {
       writeFileSync(join(path, FILLER), PIECE, { flag: "a" });
     } catch {
       return;
     }
+  }
 }
 
 export function freeDisk(path: string): void {

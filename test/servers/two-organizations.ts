@@ -34,11 +34,12 @@ export async function startTwoOrganizations({
     const made = await fixture.post("/user/new", { user_id: id, ...fields });
     keys.set(id, String(made["key"]));
   }
-  for (const [id, organization] of Object.entries(admins))
+  for (const [id, organization] of Object.entries(admins)) {
     await fixture.post("/organization/member_add", {
       organization_id: organization,
       member: { user_id: id, role: "org_admin" },
     });
+  }
   return {
     fixture,
     keys,

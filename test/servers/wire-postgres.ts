@@ -9,9 +9,13 @@ export function postgresWire(): Wire {
     nextRequest(bytes) {
       // The first message has no type before its length.
       const head = started ? 1 : 0;
-      if (bytes.length < head + 4) return null;
+      if (bytes.length < head + 4) {
+        return null;
+      }
       const length = head + bytes.readInt32BE(head);
-      if (bytes.length < length) return null;
+      if (bytes.length < length) {
+        return null;
+      }
       const frame = started
         ? request(bytes.subarray(0, length))
         : { length, point: null, answers: 1 };
@@ -19,9 +23,13 @@ export function postgresWire(): Wire {
       return frame;
     },
     nextAnswer(bytes) {
-      if (bytes.length < TYPE_AND_LENGTH) return null;
+      if (bytes.length < TYPE_AND_LENGTH) {
+        return null;
+      }
       const length = 1 + bytes.readInt32BE(1);
-      if (bytes.length < length) return null;
+      if (bytes.length < length) {
+        return null;
+      }
       const ready = String.fromCharCode(bytes[0] ?? 0) === "Z";
       return { length, ends: ready };
     },

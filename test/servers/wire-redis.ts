@@ -10,7 +10,9 @@ export function redisWire(): Wire {
   return {
     nextRequest(bytes) {
       const length = endOf(bytes, 0);
-      if (length === null) return null;
+      if (length === null) {
+        return null;
+      }
       return { length, point: scriptIn(bytes, length), answers: 1 };
     },
     nextAnswer(bytes) {
@@ -22,26 +24,33 @@ export function redisWire(): Wire {
 
 function scriptIn(bytes: Buffer, length: number): string | null {
   const head = bytes.toString("latin1", 0, Math.min(length, 100)).split("\r\n");
-  if (head[2]?.toUpperCase() !== "EVALSHA") return null;
+  if (head[2]?.toUpperCase() !== "EVALSHA") {
+    return null;
+  }
   return SCRIPT_OF.get(head[4] ?? "") ?? null;
 }
 
 /** Where one value of RESP ends; null when it is not all there. */
 function endOf(bytes: Buffer, from: number): number | null {
   const line = bytes.indexOf("\r\n", from);
-  if (line < 0) return null;
+  if (line < 0) {
+    return null;
+  }
   const after = line + 2;
   const count = Number(bytes.toString("latin1", from + 1, line));
   switch (String.fromCharCode(bytes[from] ?? 0)) {
     case "$": {
-      if (count < 0) return after;
+      if (count < 0) {
+        return after;
+      }
       const end = after + count + 2;
       return bytes.length < end ? null : end;
     }
     case "*": {
       let end: number | null = after;
-      for (let item = 0; item < count && end !== null; item++)
+      for (let item = 0; item < count && end !== null; item++) {
         end = endOf(bytes, end);
+      }
       return end;
     }
     default:

@@ -100,11 +100,15 @@ function attempts(): readonly Attempt[] {
     { method: "GET", path: "/keys" },
     { method: "GET", path: "/nothing/here" },
     {
-      ...{ method: "POST", path: "/keys/new", headers: FORM },
+      method: "POST",
+      path: "/keys/new",
+      headers: FORM,
       body: "key_alias=mine&every_model=all",
     },
     {
-      ...{ method: "POST", path: "/api/jobs/restore/run", headers: JSON_BODY },
+      method: "POST",
+      path: "/api/jobs/restore/run",
+      headers: JSON_BODY,
       body: JSON.stringify({ options: { databaseUrl } }),
     },
     { method: "POST", path: "/api/jobs/postgres-backup/run" },
@@ -112,12 +116,16 @@ function attempts(): readonly Attempt[] {
     { method: "POST", path: "/api/sign-in-links" },
     { method: "POST", path: "/api/sign-out-all" },
     {
-      ...{ method: "POST", path: "/api/notes/notes/setup-uri" },
-      ...{ headers: JSON_BODY, body: "{}" },
+      method: "POST",
+      path: "/api/notes/notes/setup-uri",
+      headers: JSON_BODY,
+      body: "{}",
     },
     {
-      ...{ method: "PUT", path: "/api/copies/postgres/x/y?key=00000000" },
-      ...{ headers: { "content-type": "application/octet-stream" }, body: "x" },
+      method: "PUT",
+      path: "/api/copies/postgres/x/y?key=00000000",
+      headers: { "content-type": "application/octet-stream" },
+      body: "x",
     },
     { method: "DELETE", path: "/api/silences/1" },
     { method: "POST", path: "/sign-out" },
@@ -135,7 +143,11 @@ function sendTo(
     const answered = Promise.withResolvers<IncomingMessage>();
     const call = request(
       {
-        ...{ host, port: toPort, method, path, agent: false },
+        host,
+        port: toPort,
+        method,
+        path,
+        agent: false,
         headers: { ...headers, ...more },
       },
       answered.resolve,
@@ -165,19 +177,27 @@ async function expectNothing(send: Send): Promise<void> {
 test("another user of this machine, who cannot read secrets.json", async () => {
   // As root the attempts are really made by another user; else by a program that knows as little.
   const other = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-  if ("uid" in other)
+  if ("uid" in other) {
     expect(
       spawnSync("cat", [join(stack.home, "secrets.json")], {
-        ...{ ...other, cwd: "/", encoding: "utf8" },
+        ...other,
+        cwd: "/",
+        encoding: "utf8",
       }).stdout,
     ).toBe("");
+  }
   await expectNothing(async ({ method, path, headers = {}, body }) => {
     const said = execFileSync(
       "curl",
       [
-        ...["-sS", "-X", method, "-w", "\n%{http_code}"],
+        "-sS",
+        "-X",
+        method,
+        "-w",
+        "\n%{http_code}",
         ...Object.entries(headers).flatMap(([name, value]) => [
-          ...["-H", `${name}: ${value}`],
+          "-H",
+          `${name}: ${value}`,
         ]),
         ...(body === undefined ? [] : ["--data-binary", body]),
         `${stack.supervisorUrl}${path}`,
@@ -200,7 +220,8 @@ test("another user of this machine, who cannot read secrets.json", async () => {
 /** What a browser of the operator's has after it was signed in by a link. */
 async function signedInCookie(): Promise<string> {
   const made = await fetch(`${stack.supervisorUrl}/api/sign-in-links`, {
-    ...{ method: "POST", headers: stack.asOperator() },
+    method: "POST",
+    headers: stack.asOperator(),
   });
   const { path } = (await made.json()) as { readonly path: string };
   const opened = await fetch(`${stack.supervisorUrl}${path}`);
@@ -218,12 +239,12 @@ test("a page of another origin in the operator's own browser", async () => {
     { origin: "http://127.0.0.1:9999", "sec-fetch-site": "same-site" },
     { "sec-fetch-site": "cross-site" },
   ];
-  for (const foreign of pages)
+  for (const foreign of pages) {
     for (const proof of [
       { cookie },
       stack.asOperator(),
       withPassword(stack.secrets()["operatorPassword"] ?? ""),
-    ])
+    ]) {
       for (const attempt of changes) {
         const send = sendTo("127.0.0.1", { ...foreign, ...proof });
         const { status } = await send(attempt);
@@ -231,10 +252,13 @@ test("a page of another origin in the operator's own browser", async () => {
           403,
         );
       }
+    }
+  }
   expect(await whatCounts()).toEqual(before);
   // The same browser on our own page may.
   const own = await sendTo("127.0.0.1", { cookie })({
-    ...{ method: "GET", path: "/api/status" },
+    method: "GET",
+    path: "/api/status",
   });
   expect(own.status).toBe(200);
 });
@@ -244,15 +268,17 @@ test("a name that an attacker points at this machine (DNS rebinding)", async () 
     "evil.example",
     `evil.example:${port}`,
     "127.0.0.1.nip.io",
-  ])
+  ]) {
     await expectNothing(
       sendTo("127.0.0.1", { host, origin: `http://${host}` }),
     );
+  }
   // Not even with a cookie that a browser would never send there.
   const cookie = await signedInCookie();
   const host = `evil.example:${port}`;
   const { status } = await sendTo("127.0.0.1", { host, cookie })({
-    ...{ method: "GET", path: "/api/status" },
+    method: "GET",
+    path: "/api/status",
   });
   expect(status).toBe(403);
 });
@@ -268,8 +294,9 @@ test("headers that claim to come from this machine", async () => {
     { cookie: "hearth_session=; hearth_session_4080=" },
     { cookie: `hearth_session_${port}=${"0".repeat(64)}` },
   ];
-  for (const forged of forgeries)
+  for (const forged of forgeries) {
     await expectNothing(sendTo("127.0.0.1", forged));
+  }
 });
 
 test("a proxy on this machine, as nginx's `proxy_pass http://127.0.0.1:4080` is without any further line", async () => {
@@ -278,8 +305,11 @@ test("a proxy on this machine, as nginx's `proxy_pass http://127.0.0.1:4080` is 
     // nginx names the upstream as Host, says HTTP/1.0's close, and adds nothing of its own.
     const call = request(
       {
-        ...{ host: "127.0.0.1", port, agent: false },
-        ...{ method: incoming.method, path: incoming.url },
+        host: "127.0.0.1",
+        port,
+        agent: false,
+        method: incoming.method,
+        path: incoming.url,
         headers: { ...headers, host: `127.0.0.1:${port}`, connection: "close" },
       },
       (answer) => {
@@ -317,8 +347,9 @@ test("containers: on a bridge, and Docker Desktop's, which come from loopback", 
   const watcher = await startAlone({ HEARTH_SUPERVISOR_HOST: "0.0.0.0" });
   try {
     const bridged = sendTo(own ?? "", {}, watcher.port);
-    for (const attempt of attempts())
+    for (const attempt of attempts()) {
       expect((await bridged(attempt)).status, attempt.path).toBe(401);
+    }
   } finally {
     await watcher.stop();
   }
@@ -355,13 +386,17 @@ test("every route that there is, but health and heartbeats, requires the operato
     const { fastify } = message as { readonly fastify: FastifyInstance };
     fastify.addHook("onRoute", ({ method, url }) => {
       const path = url.replace(/:\w+\??|\*/g, "x");
-      for (const each of [method].flat()) routes.push({ method: each, path });
+      for (const each of [method].flat()) {
+        routes.push({ method: each, path });
+      }
     });
   };
   subscribe("fastify.initialization", onServer);
   const watcher = await startAlone({
-    ...{ HEARTH_JOBS: "on", NOTES_URL: "http://127.0.0.1:1" },
-    ...{ GATEWAY_URL: "http://127.0.0.1:1", PROXY_MASTER_KEY: "sk-none" },
+    HEARTH_JOBS: "on",
+    NOTES_URL: "http://127.0.0.1:1",
+    GATEWAY_URL: "http://127.0.0.1:1",
+    PROXY_MASTER_KEY: "sk-none",
   });
   try {
     expect(routes.length).toBeGreaterThan(100);
@@ -369,7 +404,9 @@ test("every route that there is, but health and heartbeats, requires the operato
     const open: string[] = [];
     for (const route of routes) {
       const { status } = await send(route);
-      if (status !== 401) open.push(`${route.method} ${route.path} ${status}`);
+      if (status !== 401) {
+        open.push(`${route.method} ${route.path} ${status}`);
+      }
     }
     expect(open.toSorted()).toEqual([
       "GET /healthz 200",
@@ -393,7 +430,8 @@ test("a sign-in link that was used, and one that is read along", async () => {
   const send = sendTo("127.0.0.1");
   // A preview of the link does not use it up.
   const preview = await sendTo("127.0.0.1", { "sec-purpose": "prefetch" })({
-    ...{ method: "GET", path },
+    method: "GET",
+    path,
   });
   expect(preview.headers["set-cookie"]).toBeUndefined();
   expect((await send({ method: "HEAD", path })).status).not.toBe(200);
@@ -411,10 +449,11 @@ test("a sign-in link that was used, and one that is read along", async () => {
     "0".repeat(48),
     "%00",
     path.slice(9).toUpperCase(),
-  ])
+  ]) {
     expect(
       (await send({ method: "GET", path: `/sign-in/${guess}` })).status,
     ).toBe(401);
+  }
 });
 
 test("a sign-in link that is found ten minutes later", async () => {
@@ -423,7 +462,8 @@ test("a sign-in link that is found ten minutes later", async () => {
   const send = sendTo("127.0.0.1", {}, watcher.port);
   const make = async () => {
     const { body } = await send({
-      ...{ method: "POST", path: "/api/sign-in-links" },
+      method: "POST",
+      path: "/api/sign-in-links",
       headers: withPassword(password),
     });
     return (JSON.parse(body) as { readonly path: string }).path;
@@ -451,7 +491,8 @@ test("the password, the token of secrets.json and a session's cookie are accepte
         "127.0.0.1",
         headers,
       )({
-        ...{ method: "GET", path: "/api/status" },
+        method: "GET",
+        path: "/api/status",
       })
     ).status;
   const password = secrets["operatorPassword"] ?? "";
@@ -463,20 +504,23 @@ test("the password, the token of secrets.json and a session's cookie are accepte
     secrets["metricsToken"],
     secrets["operatorPassword"],
     `${secrets["cliToken"]}x`,
-  ])
+  ]) {
     expect(await get({ authorization: `Bearer ${wrong}` })).toBe(401);
+  }
   // Without its token /metrics is closed (see the attempts); with it nothing else is open.
   const metrics = async (token: string | undefined) =>
     (
       await sendTo("127.0.0.1", { authorization: `Bearer ${token}` })({
-        ...{ method: "GET", path: "/metrics" },
+        method: "GET",
+        path: "/metrics",
       })
     ).status;
   expect(await metrics(secrets["metricsToken"])).toBe(200);
   expect(await metrics(secrets["masterKey"])).toBe(401);
   // Guessing takes longer each time, but does not delay tokens and links.
-  for (let guess = 0; guess < 5; guess += 1)
+  for (let guess = 0; guess < 5; guess += 1) {
     expect(await get(withPassword(`guess-${guess}`))).toBe(401);
+  }
   expect(await get(withPassword(password))).toBe(429);
   expect(await get(stack.asOperator())).toBe(200);
   expect(await get({ cookie: await signedInCookie() })).toBe(200);
@@ -486,7 +530,9 @@ test("not even the operator has a backup restored elsewhere over the API", async
   const restore = attempts().find(({ path }) => path.includes("/restore/"));
   const headers = { ...restore?.headers, ...stack.asOperator() };
   const begun = await fetch(`${stack.supervisorUrl}${restore?.path}`, {
-    ...{ method: "POST", headers, body: restore?.body ?? null },
+    method: "POST",
+    headers,
+    body: restore?.body ?? null,
   });
   const { id } = (await begun.json()) as { readonly id: number };
   const run = async () =>

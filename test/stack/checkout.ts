@@ -32,19 +32,19 @@ export interface Checkout {
 }
 
 const COPIED = [
-  ...[
-    "bin",
-    "cli",
-    "config",
-    "console",
-    "core",
-    "embedded",
-    "gateway",
-    "notes",
-    "supervisor",
-    "scripts",
-  ],
-  ...["infra", "package.json", "package-lock.json"],
+  "bin",
+  "cli",
+  "config",
+  "console",
+  "core",
+  "embedded",
+  "gateway",
+  "notes",
+  "supervisor",
+  "scripts",
+  "infra",
+  "package.json",
+  "package-lock.json",
 ];
 
 /** As npm packages Postgres's programs for this machine. */
@@ -55,11 +55,12 @@ export function makeCheckout(): Checkout {
   chmodSync(directory, 0o755);
   const path = join(directory, "hearth");
   mkdirSync(path);
-  for (const name of COPIED)
+  for (const name of COPIED) {
     cpSync(join(projectRoot, name), join(path, name), {
       recursive: true,
       filter: (source) => !/[/\\]node_modules$|\.local\.yaml$/.test(source),
     });
+  }
   linkPackages(path);
   const calls = join(directory, "npm-calls");
   const programs = join(directory, "bin");
@@ -89,14 +90,17 @@ export function makeCheckout(): Checkout {
           },
         );
         let said = "";
-        for (const stream of [child.stdout, child.stderr])
+        for (const stream of [child.stdout, child.stderr]) {
           stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+        }
         child.once("close", (code) => resolve({ code, said }));
       }),
     append: (file, text) => appendFileSync(join(path, file), text),
     replace(file, from, to) {
       const before = readFileSync(join(path, file), "utf8");
-      if (!before.includes(from)) throw new Error(`${file} has no "${from}"`);
+      if (!before.includes(from)) {
+        throw new Error(`${file} has no "${from}"`);
+      }
       writeFileSync(join(path, file), before.replace(from, to));
     },
     usePostgres(directory, version) {
@@ -123,7 +127,9 @@ export function makeCheckout(): Checkout {
 function linkPackages(to: string): void {
   for (const how of ["-al", "-a"]) {
     const made = spawnSync("cp", [how, join(projectRoot, "node_modules"), to]);
-    if (made.status === 0) return;
+    if (made.status === 0) {
+      return;
+    }
     rmSync(join(to, "node_modules"), { recursive: true, force: true });
   }
   throw new Error("node_modules could not be copied");

@@ -78,9 +78,11 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
       },
     );
     const body = (await answer.json()) as object;
-    if (answer.status === 200)
+    if (answer.status === 200) {
       charged.push(answer.headers.get("x-hearth-call-id") ?? "");
-    else expect(body).toMatchObject({ error: { message: expect.any(String) } });
+    } else {
+      expect(body).toMatchObject({ error: { message: expect.any(String) } });
+    }
     return answer.status;
   }
 
@@ -155,8 +157,9 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
 
   test("programs that are killed on it are up again when there is room", async () => {
     fillDisk(stand.home);
-    for (const name of ["notes", "gateway", "postgres"])
+    for (const name of ["notes", "gateway", "postgres"]) {
       process.kill(stand.pidOf(name), "SIGKILL");
+    }
     await until("the disk to be down", WITHIN_MS, isDiskDown);
     await until("the notes to be read", WITHIN_MS, async () => {
       fillDisk(stand.home);

@@ -28,7 +28,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await checkout?.hearth(env, "down");
   checkout?.remove();
-  if (data !== undefined) rmSync(data, { recursive: true, force: true });
+  if (data !== undefined) {
+    rmSync(data, { recursive: true, force: true });
+  }
 }, 60_000);
 
 const hearth = (...words: readonly string[]) => checkout.hearth(env, ...words);

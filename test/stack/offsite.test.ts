@@ -35,7 +35,8 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
   function note(stack: Stack, method: "GET" | "PUT", body?: string) {
     const admin = `admin:${stack.secrets()["notesAdminPassword"]}`;
     return fetch(`${stack.notesUrl}/notes/a.md`, {
-      ...{ method, body: body ?? null },
+      method,
+      body: body ?? null,
       headers: { authorization: `Basic ${btoa(admin)}` },
     });
   }
@@ -77,15 +78,21 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     writeFileSync(keyFile, `# written down\n${identity}\n`);
     const restored = await hearth(
       second,
-      ...["offsite", "restore", "--target", target, "--key-file", keyFile],
+      "offsite",
+      "restore",
+      "--target",
+      target,
+      "--key-file",
+      keyFile,
     );
     expect(restored.code, restored.said).toBe(0);
     expect(restored.said).toContain(
       "Taken from the backup: the master key, the salt key.",
     );
     expect((await chat(second, key)).status).toBe(200);
-    for (const name of ["masterKey", "saltKey"])
+    for (const name of ["masterKey", "saltKey"]) {
       expect(second.secrets()[name]).toBe(first.secrets()[name]);
+    }
     const found = await note(second, "GET");
     expect(await found.json()).toMatchObject({ data: "kept" });
     const [ledger] = await second.ledger<{ calls: string }>(

@@ -26,7 +26,9 @@ let first: string;
 let key: string;
 
 beforeAll(async () => {
-  if (earlier === null) return;
+  if (earlier === null) {
+    return;
+  }
   checkout = makeCheckout();
   checkout.usePostgres(earlier, EARLIER_POSTGRES);
   stand = await startUpgradeStand(checkout);
@@ -85,7 +87,9 @@ async function killWhileCopying(): Promise<void> {
       /\.making-\d+$/.test(name),
     );
     const server = join(stand.stack.home, making ?? "", "postmaster.pid");
-    if (making !== undefined && existsSync(server)) break;
+    if (making !== undefined && existsSync(server)) {
+      break;
+    }
     await sleep(5);
   }
   process.kill(pid, "SIGKILL");

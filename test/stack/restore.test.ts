@@ -32,7 +32,9 @@ test("a backup taken while calls come in is restored into an empty stack: the su
   const { key } = (await made.json()) as { readonly key: string };
   let calling = true;
   const caller = (async () => {
-    while (calling) expect((await chat(first, key)).status).toBe(200);
+    while (calling) {
+      expect((await chat(first, key)).status).toBe(200);
+    }
   })();
   const backup = await hearth(first, "backup", "run");
   calling = false;
@@ -61,7 +63,8 @@ test("a backup taken while calls come in is restored into an empty stack: the su
   const [ledger] = await second.ledger<Record<string, string>>(SUMS);
   expect(Number(ledger?.["calls"])).toBeGreaterThan(0);
   expect(ledger).toMatchObject({
-    ...{ spend: ledger?.["daily"], differences: "0" },
+    spend: ledger?.["daily"],
+    differences: "0",
   });
   expect((await chat(second, key)).status).toBe(200);
   const check = await hearth(second, "jobs", "run", "ledger-check");

@@ -40,8 +40,9 @@ async function hearth(...words: readonly string[]) {
     { env: { ...process.env, ...stack.env, NO_COLOR: "1" } },
   );
   let said = "";
-  for (const stream of [child.stdout, child.stderr])
+  for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (text) => (said += String(text)));
+  }
   const [code] = (await once(child, "close")) as [number | null];
   return { code, said };
 }
@@ -67,8 +68,9 @@ function callSteadily() {
         signal: AbortSignal.timeout(30_000),
       });
       const text = await answer.text();
-      if (answer.status !== 200 || (stream && !text.includes("[DONE]")))
+      if (answer.status !== 200 || (stream && !text.includes("[DONE]"))) {
         failures.push(`${answer.status} ${text.slice(0, 200)}`);
+      }
     } catch (error) {
       failures.push(String(error));
     }
@@ -96,8 +98,9 @@ async function rotated(kind: string, ...names: readonly string[]) {
   expect(code, said).toBe(0);
   const after = names.map((name) => stack.secrets()[name] ?? "");
   secrets.push(...before, ...after);
-  for (const secret of [...before, ...after])
+  for (const secret of [...before, ...after]) {
     expect(said).not.toContain(secret);
+  }
   return before.map((old, index) => ({ old, now: after[index] ?? "" }));
 }
 
@@ -201,5 +204,7 @@ test("no secret, old or new, is in a log", () => {
     .map((name) => readFileSync(join(logs, name), "utf8"))
     .join("\n");
   expect(text.length).toBeGreaterThan(0);
-  for (const secret of secrets) expect(text).not.toContain(secret);
+  for (const secret of secrets) {
+    expect(text).not.toContain(secret);
+  }
 });

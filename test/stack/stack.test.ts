@@ -100,8 +100,9 @@ async function spendOf(userId: string): Promise<number> {
 
 test("the start shows each part, its address, and where the master key lies", () => {
   const output = running.output();
-  for (const name of ["postgres", "notes", "gateway", "echo"])
+  for (const name of ["postgres", "notes", "gateway", "echo"]) {
     expect(output).toMatch(new RegExp(`up +${name} +\\d`));
+  }
   expect(output).toContain(join(stack.home, "secrets.json"));
   expect(output).not.toContain(stack.secrets()["masterKey"]);
   expect(statSync(join(stack.home, "secrets.json")).mode & 0o777).toBe(0o600);
@@ -136,8 +137,9 @@ test("the openai client lists models, chats, streams, responds and embeds", asyn
     messages: [{ role: "user", content: "one two three" }],
   });
   let text = "";
-  for await (const chunk of stream)
+  for await (const chunk of stream) {
     text += chunk.choices[0]?.delta.content ?? "";
+  }
   expect(text).toBe("Echo: one two three");
   const response = await client(key).responses.create({
     model: "hearth-echo",
@@ -153,8 +155,9 @@ test("the openai client lists models, chats, streams, responds and embeds", asyn
 
 test("repeated calls are answered from the cache, more than 80 % of a repeated mix", async () => {
   const before = await admin("/cache/ping");
-  for (let call = 0; call < 200; call++)
+  for (let call = 0; call < 200; call++) {
     await chat(key, `question ${(call * call) % 17}`);
+  }
   const after = await admin("/cache/ping");
   const hits = Number(after["hits"]) - Number(before["hits"]);
   const misses = Number(after["misses"]) - Number(before["misses"]);
@@ -218,8 +221,9 @@ test("after kill -9 of the supervisor the next start finds its children and goes
   ).toContain("anybody");
   running = await stack.start();
   const after = stack.run();
-  for (const name of ["postgres", "notes", "echo", "gateway"])
+  for (const name of ["postgres", "notes", "echo", "gateway"]) {
     expect(after.services[name]?.pid).toBe(before.services[name]?.pid);
+  }
   expect(after.supervisor?.pid).not.toBe(before.supervisor?.pid);
 });
 
@@ -238,8 +242,12 @@ test("status counts a key over its budget and a note in conflict as needing atte
       docs: ["a", "b"].map((device) => ({
         _id: "note.md",
         _rev: `1-${device.repeat(32)}`,
-        ...{ type: "plain", path: "note.md", children: [] },
-        ...{ ctime: 1, mtime: 2, size: 0 },
+        type: "plain",
+        path: "note.md",
+        children: [],
+        ctime: 1,
+        mtime: 2,
+        size: 0,
       })),
     }),
   });
@@ -280,7 +288,9 @@ test("Ctrl-C stops everything; the next start keeps keys and spend", async () =>
   expect(running.output()).toContain(
     "Hearth is stopped; keys, spend and notes are kept.",
   );
-  for (const pid of pids) expect(stateOf(pid ?? 0)).toMatch(/^(Z.*)?$/);
+  for (const pid of pids) {
+    expect(stateOf(pid ?? 0)).toMatch(/^(Z.*)?$/);
+  }
   running = await stack.start();
   expect(await spendOf("newcomer")).toBe(spend);
   expect((await chat(key, "still known")).choices[0]?.message.content).toBe(
@@ -307,7 +317,9 @@ test("what a killed restore left is dropped at the next start; when nobody reads
   // The next line that it says finds nobody.
   process.kill(stack.run().services["notes"]?.pid ?? 0, "SIGKILL");
   expect(await running.exited).toBe(0);
-  for (const pid of pids) expect(stateOf(pid)).toMatch(/^(Z.*)?$/);
+  for (const pid of pids) {
+    expect(stateOf(pid)).toMatch(/^(Z.*)?$/);
+  }
   const postgres = readFileSync(
     join(stack.home, "logs", "postgres.log"),
     "utf8",

@@ -106,13 +106,20 @@ export async function prepareStack(): Promise<Stack> {
       }
     },
     async remove() {
-      for (const stack of started) if (isRunning(stack)) pressCtrlC(stack);
+      for (const stack of started) {
+        if (isRunning(stack)) {
+          pressCtrlC(stack);
+        }
+      }
       await Promise.race([
         Promise.all(started.map((stack) => stack.exited)),
         sleep(30_000),
       ]);
-      if (existsSync(join(home, "run.json")))
-        for (const pid of pidsOf(run())) killGroup(pid);
+      if (existsSync(join(home, "run.json"))) {
+        for (const pid of pidsOf(run())) {
+          killGroup(pid);
+        }
+      }
       rmSync(home, { recursive: true, force: true });
     },
   };
@@ -131,8 +138,9 @@ export function npmStart(
     // A process group of its own, as a terminal gives it.
     detached: true,
   });
-  for (const stream of [child.stdout, child.stderr])
+  for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  }
   const exited = new Promise<number | null>((resolve) =>
     child.once("exit", (code) => resolve(code)),
   );
@@ -150,8 +158,9 @@ export async function untilPrinted(
 ): Promise<void> {
   const until = Date.now() + START_LIMIT_MS;
   while (!stack.output().includes(words)) {
-    if (!isRunning(stack) || Date.now() > until)
+    if (!isRunning(stack) || Date.now() > until) {
       throw new Error(`"${words}" was not printed, but: ${stack.output()}`);
+    }
     await sleep(50);
   }
 }
@@ -171,10 +180,11 @@ function pidsOf(run: RunFile): readonly number[] {
 }
 
 function killGroup(pid: number): void {
-  for (const target of [-pid, pid])
+  for (const target of [-pid, pid]) {
     try {
       process.kill(target, "SIGKILL");
     } catch {
       // Gone already.
     }
+  }
 }

@@ -98,7 +98,9 @@ export async function startUpgradeStand(
           async (answer) => `${answer.status} ${await answer.text()}`,
           (error: Error) => String(error.cause ?? error),
         );
-        if (!outcome.startsWith("200 ")) failed.push(outcome.slice(0, 200));
+        if (!outcome.startsWith("200 ")) {
+          failed.push(outcome.slice(0, 200));
+        }
         await sleep(5);
       }
     };
@@ -118,7 +120,13 @@ export async function startUpgradeStand(
   }
 
   return {
-    ...{ stack, hearth, status, releaseRunning, pidOf, keepCalling },
-    ...{ ledgerCalls, remove },
+    stack,
+    hearth,
+    status,
+    releaseRunning,
+    pidOf,
+    keepCalling,
+    ledgerCalls,
+    remove,
   };
 }

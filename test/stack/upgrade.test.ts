@@ -31,8 +31,9 @@ test("after a pull nothing but up and upgrade installs, and a killed service sta
   checkout.append("gateway/program.ts", "this is being edited\n");
   const zod = '"node_modules/zod": {\n      "version": "';
   checkout.replace("package-lock.json", zod, `${zod}0`);
-  for (const words of [["--help"], ["--version"], ["down", "--help"]])
+  for (const words of [["--help"], ["--version"], ["down", "--help"]]) {
     expect(await hearth(...words)).toMatchObject({ code: 0 });
+  }
   const killed = await pidOf("gateway");
   process.kill(killed, "SIGKILL");
   await expect

@@ -39,8 +39,10 @@ export function backupStand() {
     await stack.post("/organization/new", { organization_alias: "house" });
     const team = await stack.post("/team/new", { team_alias: "kitchen" });
     key = await stack.makeKey({
-      ...{ user_id: "ada", team_id: String(team["team_id"]) },
-      ...{ max_budget: 1000, budget_duration: "1mo" },
+      user_id: "ada",
+      team_id: String(team["team_id"]),
+      max_budget: 1000,
+      budget_duration: "1mo",
     });
     await stack.spend(
       ...Array.from({ length: 500 }, (_, index) =>
@@ -72,7 +74,11 @@ export function backupStand() {
     backupUrl: () => readerUrl(stack.databaseUrl, "backup"),
     take: (signal: AbortSignal = never, pgDump = false) =>
       takeBackup({
-        ...{ directory, signal, pgDump, now, progress: () => {} },
+        directory,
+        signal,
+        pgDump,
+        now,
+        progress: () => {},
         databaseUrl: readerUrl(stack.databaseUrl, "backup"),
       }),
     restoreTo: (
@@ -81,7 +87,10 @@ export function backupStand() {
     ) =>
       restore(
         {
-          ...{ directory, migrations, redis: undefined, peer: undefined },
+          directory,
+          migrations,
+          redis: undefined,
+          peer: undefined,
           databaseUrl: superuserUrl(databaseUrl),
           restartGateway: undefined,
         },
@@ -97,8 +106,11 @@ export function jobContext(
   options: Readonly<Record<string, unknown>> = {},
 ): JobContext {
   return {
-    ...{ signal: never, now: () => Date.UTC(2026, 10, 21, 4) },
-    ...{ progress: () => {}, asked: true, options },
+    signal: never,
+    now: () => Date.UTC(2026, 10, 21, 4),
+    progress: () => {},
+    asked: true,
+    options,
   };
 }
 

@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { programEnv } from "../servers/program-env.ts";
 import { projectRoot } from "../../supervisor/home/home.ts";
 
-export type CommandResult = {
+export interface CommandResult {
   readonly code: number | null;
   readonly out: string;
   readonly error: string;
-};
+}
 
-export type RunningCommand = {
+export interface RunningCommand {
   readonly child: ChildProcess;
   readonly out: () => string;
   readonly ended: Promise<CommandResult>;
-};
+}
 
 /** Starts the CLI in a process of its own, as an operator does. */
 export function startHearth(

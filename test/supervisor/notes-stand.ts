@@ -29,7 +29,7 @@ import type {
 } from "../contract/server-under-test.ts";
 
 /** What the supervisor does about one notes store, on files of its own and with a clock that a test may move. */
-export type NotesStand = {
+export interface NotesStand {
   readonly server: RunningServer;
   readonly directory: string;
   readonly backups: string;
@@ -51,7 +51,7 @@ export type NotesStand = {
   /** The same on the same files, as after a restart of the supervisor. */
   readonly again: () => NotesStand;
   readonly close: () => Promise<void>;
-};
+}
 
 /** Starts a store of its own, or empties the CouchDB of COUCHDB_URL. */
 export async function openNotesStand(

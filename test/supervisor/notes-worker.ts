@@ -15,12 +15,14 @@ const couch = openCouch({
 const forEver = new Int32Array(new SharedArrayBuffer(4));
 const signal = new AbortController().signal;
 const holdStill = (text: string, done = 0): void => {
-  if (!text.startsWith("vault") || done === 0) return;
+  if (!text.startsWith("vault") || done === 0) {
+    return;
+  }
   process.stdout.write("half done\n");
   Atomics.wait(forEver, 0, 0);
 };
 
-if (work === "backup")
+if (work === "backup") {
   await backupNotes({
     couch,
     directory: path,
@@ -28,7 +30,7 @@ if (work === "backup")
     signal,
     progress: holdStill,
   });
-else
+} else {
   await restoreNotes({
     couch,
     backup: path,
@@ -41,3 +43,4 @@ else
     signal,
     progress: holdStill,
   });
+}

@@ -31,7 +31,9 @@ export function passingClock(start: number): PassingClock {
       for (;;) {
         await breathe();
         const [first] = [...wakes].toSorted((a, b) => a.at - b.at);
-        if (first === undefined || first.at > until) break;
+        if (first === undefined || first.at > until) {
+          break;
+        }
         now = Math.max(now, first.at);
         wakes.delete(first);
         first.act();
@@ -39,9 +41,13 @@ export function passingClock(start: number): PassingClock {
       now = until;
     },
     jump: (to) => {
-      for (const wake of wakes)
-        if (wake.awake) wake.at += to - now;
-        else if (to < now) wake.at = to;
+      for (const wake of wakes) {
+        if (wake.awake) {
+          wake.at += to - now;
+        } else if (to < now) {
+          wake.at = to;
+        }
+      }
       now = to;
     },
     forget: () => wakes.clear(),

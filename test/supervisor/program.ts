@@ -21,8 +21,9 @@ const { values } = parseArgs({
 });
 
 function note(what: string): void {
-  if (values.record !== undefined)
+  if (values.record !== undefined) {
     appendFileSync(values.record, `${values.name} ${what}\n`);
+  }
 }
 
 if (values.exit !== undefined) {
@@ -36,7 +37,9 @@ createServer((_request, response) => {
   response.writeHead(sick ? 500 : 200).end("{}");
 }).listen(Number(values.port), "127.0.0.1", () => note("started"));
 process.on("SIGTERM", () => {
-  if (values.deaf) return;
+  if (values.deaf) {
+    return;
+  }
   note("stopped");
   process.exit(0);
 });

@@ -13,8 +13,12 @@ const INSTALL =
 
 /** Whether tests with rclone can run; in CI they must, elsewhere one line says that they were left out. */
 export function rcloneHere(): boolean {
-  if (spawnSync("rclone", ["version"]).status === 0) return true;
-  if (process.env["CI"]) throw new Error(INSTALL);
+  if (spawnSync("rclone", ["version"]).status === 0) {
+    return true;
+  }
+  if (process.env["CI"]) {
+    throw new Error(INSTALL);
+  }
   process.stderr.write(`Tests with rclone are left out. ${INSTALL}\n`);
   return false;
 }
@@ -30,11 +34,22 @@ export async function serveSftp(directory: string): Promise<{
   const child = spawn(
     "rclone",
     [
-      ...["serve", "sftp", directory, "--addr", `127.0.0.1:${port}`],
-      ...["--user", "hearth", "--pass", password],
+      "serve",
+      "sftp",
+      directory,
+      "--addr",
+      `127.0.0.1:${port}`,
+      "--user",
+      "hearth",
+      "--pass",
+      password,
       // Tests change its files behind its back.
-      ...["--dir-cache-time", "0s"],
-      ...["--cache-dir", `${directory}-cache`, "--config", "/dev/null"],
+      "--dir-cache-time",
+      "0s",
+      "--cache-dir",
+      `${directory}-cache`,
+      "--config",
+      "/dev/null",
     ],
     { stdio: "ignore" },
   );
@@ -82,7 +97,9 @@ export function placeBackup(
     return { name: file, ...sumOf(content) };
   });
   writeManifest(directory, {
-    ...{ format: 1, kind: "postgres", files: described },
+    format: 1,
+    kind: "postgres",
+    files: described,
     takenAt: momentOf(name) ?? 0,
   });
   return directory;

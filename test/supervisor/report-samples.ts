@@ -10,19 +10,33 @@ const TIME_ZONE = "Europe/Berlin";
 const DAY_MS = 86_400_000;
 
 const nothing: Sums = {
-  ...{ spend: 0, saved: 0, requests: 0, failed: 0, interrupted: 0 },
-  ...{ cacheHits: 0, unpriced: 0, promptTokens: 0, completionTokens: 0 },
+  spend: 0,
+  saved: 0,
+  requests: 0,
+  failed: 0,
+  interrupted: 0,
+  cacheHits: 0,
+  unpriced: 0,
+  promptTokens: 0,
+  completionTokens: 0,
 };
 
 function payer(name: string, spend: number, total: number): Payer {
   const requests = Math.round(spend * 130) + 3;
   return {
-    ...{ id: name, name, spend, saved: spend / 12, requests },
-    ...{ failed: Math.round(requests / 90), interrupted: 0, unpriced: 0 },
+    id: name,
+    name,
+    spend,
+    saved: spend / 12,
+    requests,
+    failed: Math.round(requests / 90),
+    interrupted: 0,
+    unpriced: 0,
     cacheHits: Math.round(requests / 9),
     promptTokens: requests * 410,
     completionTokens: requests * 180,
-    ...{ previous: spend * 1.13, share: spend / total },
+    previous: spend * 1.13,
+    share: spend / total,
   };
 }
 
@@ -49,7 +63,9 @@ export function usualSpend(
     const spend = byAlias.reduce((sum, own) => sum + own, 0) + 0.11;
     return {
       from: addDays(period.from, at),
-      ...{ spend, byAlias, requests: Math.round(spend * 130) },
+      spend,
+      byAlias,
+      requests: Math.round(spend * 130),
     };
   });
   const spend = steps.reduce((sum, step) => sum + step.spend, 0);
@@ -62,11 +78,19 @@ export function usualSpend(
   );
   return {
     kind: "spend",
-    ...{ madeAt: MADE_AT, timeZone: TIME_ZONE, period },
+    madeAt: MADE_AT,
+    timeZone: TIME_ZONE,
+    period,
     totals: {
-      ...{ spend, saved: 4.61, requests: 18_204, failed: 61, interrupted: 2 },
-      ...{ cacheHits: 2_107, unpriced: 12 },
-      ...{ promptTokens: 7_201_330, completionTokens: 2_906_112 },
+      spend,
+      saved: 4.61,
+      requests: 18_204,
+      failed: 61,
+      interrupted: 2,
+      cacheHits: 2_107,
+      unpriced: 12,
+      promptTokens: 7_201_330,
+      completionTokens: 2_906_112,
     },
     previous: { ...nothing, spend: spend * 1.13, requests: 20_700 },
     change: 1 / 1.13 - 1,
@@ -77,14 +101,18 @@ export function usualSpend(
       basis: 28,
     },
     series: { unit: "day", aliases, steps },
-    ...{ users: payers, keys: payers },
+    users: payers,
+    keys: payers,
     teams: payers.slice(0, 2),
     models: aliases.map((name, at) => payer(name, spend / (at + 2), spend)),
     providers: ["anthropic", "openai"].map((name) =>
       payer(name, spend / 2, spend),
     ),
     budgets: names.slice(0, 12).map((name, at) => ({
-      ...{ kind: "key", name, spend: 20 - at, budget: 19 + at * 8 },
+      kind: "key",
+      name,
+      spend: 20 - at,
+      budget: 19 + at * 8,
       used: (20 - at) / (19 + at * 8),
       resetsAt: at === 2 ? null : "2026-11-30T23:00:00.000Z",
     })),
@@ -98,13 +126,25 @@ export function noSpend(): SpendReport {
   const usual = usualSpend([]);
   return {
     ...usual,
-    ...{ totals: nothing, previous: nothing, change: null, forecast: null },
-    ...{ users: [], keys: [], teams: [], models: [], providers: [] },
-    ...{ budgets: [], corrections: [] },
+    totals: nothing,
+    previous: nothing,
+    change: null,
+    forecast: null,
+    users: [],
+    keys: [],
+    teams: [],
+    models: [],
+    providers: [],
+    budgets: [],
+    corrections: [],
     series: {
-      ...{ unit: "day", aliases: [] },
+      unit: "day",
+      aliases: [],
       steps: usual.series.steps.map(({ from }) => ({
-        ...{ from, spend: 0, requests: 0, byAlias: [] },
+        from,
+        spend: 0,
+        requests: 0,
+        byAlias: [],
       })),
     },
   };
@@ -133,7 +173,12 @@ export function usualHealth(
   ];
   return {
     kind: "health",
-    ...{ madeAt: MADE_AT, timeZone: TIME_ZONE, period, from, until, daysAStep: 1 },
+    madeAt: MADE_AT,
+    timeZone: TIME_ZONE,
+    period,
+    from,
+    until,
+    daysAStep: 1,
     attention: [
       {
         level: "warning",
@@ -145,11 +190,18 @@ export function usualHealth(
       const own = outages.filter(({ check }) => check === name);
       const downMs = own.reduce((sum, { durationMs }) => sum + durationMs, 0);
       return {
-        ...{ name, looks: 20_160, failures: own.length * 6, downMs },
-        ...{ upMs: 7 * DAY_MS - downMs, apartMs: at === 1 ? 1_800_000 : 0 },
-        ...{ p50: 4 + at, p95: 11 + at * 7, p99: 40 + at * 31 },
+        name,
+        looks: 20_160,
+        failures: own.length * 6,
+        downMs,
+        upMs: 7 * DAY_MS - downMs,
+        apartMs: at === 1 ? 1_800_000 : 0,
+        p50: 4 + at,
+        p95: 11 + at * 7,
+        p99: 40 + at * 31,
         availability: 100 - (100 * downMs) / (7 * DAY_MS),
-        ...{ incidents: own.length, longestMs: own[0]?.durationMs ?? 0 },
+        incidents: own.length,
+        longestMs: own[0]?.durationMs ?? 0,
         steps: Array.from({ length: 7 }, (_, day) =>
           own.length > 0 && day === 1
             ? 98.7
@@ -162,11 +214,16 @@ export function usualHealth(
       };
     }),
     incidents: outages.map(({ check, from: began, durationMs }) => ({
-      ...{ check, from: began, until: began + durationMs, durationMs },
+      check,
+      from: began,
+      until: began + durationMs,
+      durationMs,
       reason: `connect ECONNREFUSED 127.0.0.1:4000 ${names.at(-1)}`,
     })),
     restarts: outages.map(({ from: began, check }) => ({
-      ...{ at: began + 60_000, service: check, act: "heal" },
+      at: began + 60_000,
+      service: check,
+      act: "heal",
       reason: "the check gateway is down",
     })),
     trends: ["disk", "postgres"].map((check, which) => {
@@ -175,8 +232,10 @@ export function usualHealth(
         value: which === 0 ? 90e9 - hour * 2.1e8 : 4e8 + hour * 1.2e6,
       }));
       return {
-        ...{ check, measure: which === 0 ? "free_bytes" : "database_bytes" },
-        ...{ unit: "bytes", points },
+        check,
+        measure: which === 0 ? "free_bytes" : "database_bytes",
+        unit: "bytes",
+        points,
         first: points[0]?.value ?? 0,
         last: points.at(-1)?.value ?? 0,
       };
@@ -234,7 +293,13 @@ export function usualHealth(
 export function noHealth(): HealthReport {
   return {
     ...usualHealth(),
-    ...{ attention: [], checks: [], incidents: [], restarts: [], trends: [] },
-    ...{ notesStore: [], jobs: [], certificates: [] },
+    attention: [],
+    checks: [],
+    incidents: [],
+    restarts: [],
+    trends: [],
+    notesStore: [],
+    jobs: [],
+    certificates: [],
   };
 }

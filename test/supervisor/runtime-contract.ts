@@ -6,14 +6,14 @@ import type {
 import { waitFor } from "./wait-for.ts";
 
 /** Two services, "one" and "two" in the contract's words, that run and have written the line "<name> says hello". */
-export type RuntimeUnderTest = {
+export interface RuntimeUnderTest {
   readonly runtime: Runtime;
   readonly one: string;
   readonly two: string;
   /** Kills the main process of a service, as a crash would. */
   readonly crash: (name: string) => Promise<void>;
   readonly close: () => Promise<void>;
-};
+}
 
 /** What holds for every runtime; run against each of them. */
 export function testRuntimeContract(
@@ -27,7 +27,9 @@ export function testRuntimeContract(
     beforeEach(async () => {
       under = await setUp();
       ({ runtime } = under);
-      for (const name of [under.one, under.two]) await running(name);
+      for (const name of [under.one, under.two]) {
+        await running(name);
+      }
     });
     afterEach(() => under?.close());
 
@@ -45,8 +47,9 @@ export function testRuntimeContract(
     test("lists what it runs, and inspect shows the same", () => {
       const names = runtime.list().map(({ name }) => name);
       expect(names.toSorted()).toEqual([under.one, under.two].toSorted());
-      for (const view of runtime.list())
+      for (const view of runtime.list()) {
         expect(runtime.inspect(view.name)).toEqual(view);
+      }
     });
 
     test("tells of each that it runs, since when, and as which process", async () => {

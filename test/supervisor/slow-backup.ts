@@ -10,20 +10,31 @@ function progress(text: string): void {
   process.stdout.write(`${text}\n`);
   const here = what === "backup" ? "copying users" : "filling spend_totals";
   // Synchronous: nothing goes on until the kill.
-  if (text === here)
+  if (text === here) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  }
 }
 
 const now = () => Date.UTC(2026, 10, 21, 3);
-if (what === "backup")
+if (what === "backup") {
   await takeBackup({
-    ...{ databaseUrl, directory, now, signal, progress, pgDump: false },
+    databaseUrl,
+    directory,
+    now,
+    signal,
+    progress,
+    pgDump: false,
   });
-else
+} else {
   await restore(
     {
-      ...{ directory, migrations, databaseUrl },
-      ...{ redis: undefined, peer: undefined, restartGateway: undefined },
+      directory,
+      migrations,
+      databaseUrl,
+      redis: undefined,
+      peer: undefined,
+      restartGateway: undefined,
     },
     { signal, now, progress, asked: true, options: {} },
   );
+}

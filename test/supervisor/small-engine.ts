@@ -2,14 +2,14 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** A container as the small engine keeps it; everything that is left out is as in a healthy one of ours. */
-export type SmallContainer = {
+export interface SmallContainer {
   readonly id?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly restarts?: number;
   readonly state?: Readonly<Record<string, unknown>>;
-};
+}
 
-export type SmallEngine = {
+export interface SmallEngine {
   readonly dockerHost: string;
   /** By container name, such as hearth-gateway. */
   readonly containers: Map<string, SmallContainer>;
@@ -18,7 +18,7 @@ export type SmallEngine = {
   /** hang: takes requests and never answers; refuse: 403 as the filtering proxy does. */
   mode: "answer" | "hang" | "refuse";
   readonly close: () => Promise<void>;
-};
+}
 
 /** Speaks as much of Docker's API as the container runtime asks for, in the engine's own shapes; for tests without an engine. */
 export async function startSmallEngine(): Promise<SmallEngine> {
@@ -27,8 +27,12 @@ export async function startSmallEngine(): Promise<SmallEngine> {
   const server = createServer((request, response) => {
     const url = request.url ?? "";
     asked.push(`${request.method} ${url}`);
-    if (engine.mode === "hang") return;
-    if (engine.mode === "refuse") return void response.writeHead(403).end();
+    if (engine.mode === "hang") {
+      return;
+    }
+    if (engine.mode === "refuse") {
+      return void response.writeHead(403).end();
+    }
     answer(response, new URL(url, "http://engine"));
   });
   await new Promise<void>((resolve) =>
@@ -36,16 +40,18 @@ export async function startSmallEngine(): Promise<SmallEngine> {
   );
 
   function answer(response: ServerResponse, { pathname }: URL): void {
-    if (pathname === "/containers/json")
+    if (pathname === "/containers/json") {
       return json(
         response,
         [...containers.keys()].map((name) => ({ Names: [`/${name}`] })),
       );
+    }
     const [, name = "", verb] =
       /^\/containers\/([^/]+)\/(\w+)$/.exec(pathname) ?? [];
     const container = containers.get(name);
-    if (container === undefined)
+    if (container === undefined) {
       return json(response, { message: `No such container: ${name}` }, 404);
+    }
     switch (verb) {
       case "json":
         return json(response, inspected(name, container));

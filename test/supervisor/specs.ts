@@ -10,11 +10,11 @@ import {
 } from "../../supervisor/runtimes/process/process-runtime.ts";
 import type { ServiceSpec } from "../../supervisor/runtimes/process/service.ts";
 
-export type ProgramChoice = {
+export interface ProgramChoice {
   readonly name: string;
   readonly port: number;
   readonly args?: readonly string[];
-};
+}
 
 /** The service spec of the test program (program.ts), which notes its starts and stops in `record`. */
 export function programSpec(
@@ -36,7 +36,12 @@ export function programSpec(
       file: process.execPath,
       args: [
         program,
-        ...["--name", name, "--port", String(port), "--record", record],
+        "--name",
+        name,
+        "--port",
+        String(port),
+        "--record",
+        record,
         ...args,
       ],
       cwd: directory,

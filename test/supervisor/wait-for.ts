@@ -10,8 +10,12 @@ export async function waitFor<T>(
   const deadline = Date.now() + LONGEST_MS;
   for (;;) {
     const seen = await look();
-    if (seen !== undefined && seen !== false) return seen;
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    if (seen !== undefined && seen !== false) {
+      return seen;
+    }
+    if (Date.now() > deadline) {
+      throw new Error(`waited in vain for ${what}`);
+    }
     await wait(20);
   }
 }

@@ -55,17 +55,21 @@ export function yearOfSpend(
         }),
       );
     }
-    if (day % 40 === 0)
+    if (day % 40 === 0) {
       rows.push(
         ledgerRow({
           ended_at: new Date(midnight + DAY_MS / 2).toISOString(),
           call_type: "adjustment",
           payer: `user:${among(["ada", "bob"])}`,
-          ...{ model_group: null, model: null, provider: null },
-          ...{ prompt_tokens: 0, completion_tokens: 0 },
+          model_group: null,
+          model: null,
+          provider: null,
+          prompt_tokens: 0,
+          completion_tokens: 0,
           spend: Number((chance() - 0.5).toFixed(6)),
         }),
       );
+    }
   }
   return rows;
 }

@@ -10,13 +10,13 @@ import { prepareStack, type Stack } from "../stack/stack.ts";
 import { startSickProxy, type SickProxy } from "./proxy.ts";
 
 /** How the checks of the run look and heal; texts as in config/supervisor.yaml. */
-export type Rhythm = {
+export interface Rhythm {
   readonly every: string;
   readonly timeout: string;
   readonly cooldown: string;
   readonly grace: string;
   readonly max: number;
-};
+}
 
 /** The shipped rhythm. */
 export const shippedRhythm: Rhythm = {
@@ -28,7 +28,7 @@ export const shippedRhythm: Rhythm = {
 };
 
 /** The embedded stack as a newcomer starts it, with somebody who listens to its alerts. */
-export type FaultStand = {
+export interface FaultStand {
   readonly rhythm: Rhythm;
   readonly stack: Stack;
   readonly home: string;
@@ -44,7 +44,7 @@ export type FaultStand = {
   /** What arrived at the webhook, "raised: …" or "resolved: …", in order. */
   readonly messages: readonly string[];
   readonly close: () => Promise<void>;
-};
+}
 
 const DISK_MEGABYTES = 700;
 
@@ -63,20 +63,29 @@ export async function openFaultStand(
   writeFileSync(config, buildConfig(rhythm, proxy.url, stack.home));
   let closed = false;
   const close = async () => {
-    if (closed) return;
+    if (closed) {
+      return;
+    }
     closed = true;
     await proxy.close();
     phone.closeAllConnections();
     phone.close();
     try {
-      for (const { pid } of Object.values(stack.run().services))
-        if (pid !== null) wake(pid);
+      for (const { pid } of Object.values(stack.run().services)) {
+        if (pid !== null) {
+          wake(pid);
+        }
+      }
     } finally {
       await stack.remove().catch((error: unknown) => {
         // The mount point itself is busy until it is unmounted.
-        if (!ownDisk) throw error;
+        if (!ownDisk) {
+          throw error;
+        }
       });
-      if (ownDisk) unmountDisk(stack.home);
+      if (ownDisk) {
+        unmountDisk(stack.home);
+      }
     }
   };
   try {
@@ -91,7 +100,8 @@ export async function openFaultStand(
   const ask = async <T>(path: string, method: string = "GET"): Promise<T> =>
     (
       await fetch(`${stack.supervisorUrl}${path}`, {
-        ...{ method, headers: stack.asOperator() },
+        method,
+        headers: stack.asOperator(),
       })
     ).json() as T;
   return {
@@ -168,7 +178,9 @@ async function startPhone(onText: (text: string) => void): Promise<Server> {
           readonly text: string;
         }[];
       };
-      for (const { event, text } of alarms) onText(`${event}: ${text}`);
+      for (const { event, text } of alarms) {
+        onText(`${event}: ${text}`);
+      }
       response.end();
     });
   });
@@ -191,7 +203,9 @@ export async function until(
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await look())) {
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > deadline) {
+      throw new Error(`waited in vain for ${what}`);
+    }
     await wait(100);
   }
 }

@@ -5,7 +5,7 @@ import { fillDisk, freeDisk } from "../servers/small-disk.ts";
 import { until, type FaultStand } from "./fault-stand.ts";
 
 /** Something that goes wrong, and when it may end. */
-export type Fault = {
+export interface Fault {
   readonly name: string;
   readonly strike: (stand: FaultStand) => Promise<void>;
   /** It has shown what it should: noticed, healed or told. */
@@ -15,10 +15,10 @@ export type Fault = {
   ) => boolean | Promise<boolean>;
   /** Ends it, where it does not end by itself. */
   readonly mend: (stand: FaultStand) => Promise<void>;
-};
+}
 
 /** What one fault led to. Milliseconds from the fault on. */
-export type FaultReport = {
+export interface FaultReport {
   readonly fault: string;
   readonly noticedMs: number;
   readonly noticed: string;
@@ -28,7 +28,7 @@ export type FaultReport = {
   readonly raised: readonly string[];
   /** From the fault (or its end, where it had to be ended) until everything was well. */
   readonly wellAfterMs: number;
-};
+}
 
 const LONGEST_MS = 15 * 60_000;
 const ACTS = ["restart", "heal"];
@@ -120,7 +120,9 @@ export function hung(service: string, healed: boolean): Fault {
     },
     shown: healed ? hasActed(service) : isDown(service),
     mend: async () => {
-      if (!healed) process.kill(pid, "SIGCONT");
+      if (!healed) {
+        process.kill(pid, "SIGCONT");
+      }
     },
   };
 }
@@ -197,7 +199,9 @@ async function takePort(port: number): Promise<Server> {
       server.once("error", () => resolve(false));
       server.listen(port, "127.0.0.1", () => resolve(true));
     });
-    if (taken) return server;
+    if (taken) {
+      return server;
+    }
     await wait(5);
   }
 }

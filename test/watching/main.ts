@@ -43,12 +43,14 @@ const OPTIONS = {
   only: { type: "string" },
 } as const;
 const { every, only } = readCommandLine(USAGE, OPTIONS, (values) => {
-  if (parseDuration(values.every) === undefined)
+  if (parseDuration(values.every) === undefined) {
     throw new Error(`--every: ${values.every} is not a time such as 30s.`);
-  if (values.only !== undefined && !names.includes(values.only))
+  }
+  if (values.only !== undefined && !names.includes(values.only)) {
     throw new Error(
       `--only: ${values.only} is not one of ${names.join(", ")}.`,
     );
+  }
   return values;
 });
 
@@ -58,7 +60,9 @@ let heard: readonly string[] = [];
 const wrong: string[] = [];
 try {
   for (const fault of FAULTS) {
-    if (only !== undefined && fault.name !== only) continue;
+    if (only !== undefined && fault.name !== only) {
+      continue;
+    }
     if (fault === diskFull && !stand.ownDisk) {
       process.stdout.write(
         "The full disk is left out: it needs the right to mount one.\n",
@@ -79,7 +83,9 @@ try {
   await stand.close();
 }
 process.stdout.write(`\n${table(reports)}\n`);
-for (const mistake of wrong) process.stdout.write(`✕ ${mistake}\n`);
+for (const mistake of wrong) {
+  process.stdout.write(`✕ ${mistake}\n`);
+}
 process.exitCode = wrong.length === 0 ? 0 : 1;
 
 /** What must never happen, whatever goes wrong. */

@@ -7,12 +7,12 @@ import {
 import type { AddressInfo } from "node:net";
 
 /** Stands between a check and what it looks at, so that a healthy service can look sick. */
-export type SickProxy = {
+export interface SickProxy {
   readonly url: string;
   /** undefined: passes everything on as it is. */
   readonly be: (sickness: Sickness | undefined) => void;
   readonly close: () => Promise<void>;
-};
+}
 
 export type Sickness =
   | { readonly kind: "status"; readonly status: number }
@@ -21,11 +21,13 @@ export type Sickness =
 export async function startSickProxy(targetPort: number): Promise<SickProxy> {
   let sickness: Sickness | undefined;
   const server = createServer((asked, answer) => {
-    if (sickness?.kind === "status")
+    if (sickness?.kind === "status") {
       answer.writeHead(sickness.status).end("sick by order");
-    else if (sickness?.kind === "slow")
+    } else if (sickness?.kind === "slow") {
       setTimeout(() => pass(targetPort, asked, answer), sickness.ms);
-    else pass(targetPort, asked, answer);
+    } else {
+      pass(targetPort, asked, answer);
+    }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

@@ -17,7 +17,9 @@ const PATH = "/jobs";
 const RUNS_ON_PAGE = 30;
 const failing = { statusOf: statusOfJobFailure, back: PATH };
 
-type JobRequest = { readonly Params: { readonly name: string } };
+interface JobRequest {
+  readonly Params: { readonly name: string };
+}
 
 /** GET /jobs, /jobs/:name and /jobs/:name/:run; POST /jobs/:name/run and /jobs/:name/stop. */
 export function registerJobsPage(
@@ -30,7 +32,9 @@ export function registerJobsPage(
       request,
       reply,
       {
-        ...{ ...judgeJobs(all), current: PATH, json: "/api/jobs" },
+        ...judgeJobs(all),
+        current: PATH,
+        json: "/api/jobs",
         refreshes: all.some(({ running }) => running !== null) ? "soon" : true,
       },
       "jobs",
@@ -47,10 +51,14 @@ export function registerJobsPage(
           : 0;
         const runs = jobs.runsOf(name, from + RUNS_ON_PAGE + 1).slice(from);
         const job = jobs.list().find((each) => each.name === name);
-        if (job === undefined)
+        if (job === undefined) {
           return reply.redirect(`${PATH}/${name.replaceAll("_", "-")}`);
+        }
         const view = viewJobPage({
-          ...{ job, options: jobs.optionsOf(name), from, now: Date.now() },
+          job,
+          options: jobs.optionsOf(name),
+          from,
+          now: Date.now(),
           runs: runs.slice(0, RUNS_ON_PAGE),
           more: runs.length > RUNS_ON_PAGE,
         });
@@ -58,7 +66,9 @@ export function registerJobsPage(
           request,
           reply,
           {
-            ...{ title: view.title, look: view.look, current: PATH },
+            title: view.title,
+            look: view.look,
+            current: PATH,
             refreshes: job.running === null ? true : "soon",
             json: `/api/jobs/${job.name}/runs`,
           },
@@ -72,7 +82,7 @@ export function registerJobsPage(
     (request, reply) => {
       const { name, run: id } = request.params;
       const run = jobs.view(Number(id));
-      if (run?.job !== name)
+      if (run?.job !== name) {
         return showFailure(
           request,
           reply,
@@ -80,13 +90,16 @@ export function registerJobsPage(
           [`There is no run ${id} of a job "${name}".`],
           PATH,
         );
+      }
       const { timeZone = "UTC" } = jobs.list()[0] ?? {};
       const view = viewRunPage(run, timeZone, Date.now());
       return showPage(
         request,
         reply,
         {
-          ...{ title: view.title, look: view.look, current: PATH },
+          title: view.title,
+          look: view.look,
+          current: PATH,
           refreshes: run.status === "running" ? "soon" : false,
           json: `/api/job-runs/${run.id}`,
         },
@@ -99,12 +112,13 @@ export function registerJobsPage(
     attempting(request, reply, failing, () => {
       const { name } = request.params;
       const form = readForm(request, formOf(jobs.optionsOf(name)));
-      if (form.kind === "mistakes")
+      if (form.kind === "mistakes") {
         throw new Failure(
           Object.entries(form.mistakes).map(
             ([field, mistake]) => `${field}: ${mistake}.`,
           ),
         );
+      }
       const { job, id } = jobs.run(name, form.value);
       return afterwards(reply, `${PATH}/${job}/${id}`, `${job} has begun.`);
     }),

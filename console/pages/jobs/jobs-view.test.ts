@@ -8,9 +8,16 @@ const MINUTE_MS = 60_000;
 
 function run(change: Partial<RunView> = {}): RunView {
   return {
-    ...{ id: 7, job: "sweep", due: now - 5 * MINUTE_MS, caughtUp: false },
-    ...{ startedAt: now - 5 * MINUTE_MS, endedAt: now - 4 * MINUTE_MS },
-    ...{ status: "done", attempts: 1, text: "swept.", details: null },
+    id: 7,
+    job: "sweep",
+    due: now - 5 * MINUTE_MS,
+    caughtUp: false,
+    startedAt: now - 5 * MINUTE_MS,
+    endedAt: now - 4 * MINUTE_MS,
+    status: "done",
+    attempts: 1,
+    text: "swept.",
+    details: null,
     progress: null,
     ...change,
   };
@@ -18,15 +25,20 @@ function run(change: Partial<RunView> = {}): RunView {
 
 function job(change: Partial<JobView> = {}): JobView {
   return {
-    ...{ name: "sweep", description: "Sweeps.", cron: "0 3 * * *" },
-    ...{ timeZone: "UTC", nextAt: now + 17 * 60 * MINUTE_MS },
-    ...{ running: null, last: run() },
+    name: "sweep",
+    description: "Sweeps.",
+    cron: "0 3 * * *",
+    timeZone: "UTC",
+    nextAt: now + 17 * 60 * MINUTE_MS,
+    running: null,
+    last: run(),
     ...change,
   };
 }
 
 const running = run({
-  ...{ status: "running", endedAt: null },
+  status: "running",
+  endedAt: null,
   progress: { text: "the hall", done: 0.25, attempt: 1, nextTryAt: null },
 });
 const failed = run({ status: "failed", text: "the broom broke.", attempts: 3 });
@@ -59,12 +71,19 @@ test("those that failed come first, then those at work, then by what comes next"
     now,
   );
   expect(jobs.map(({ name }) => name)).toEqual([
-    ...["broken", "busy", "soon", "late", "asked"],
+    "broken",
+    "busy",
+    "soon",
+    "late",
+    "asked",
   ]);
   expect(needs).toEqual([
     {
-      ...{ name: "broken", text: "the broom broke.", tries: 3 },
-      ...{ since: "4 min ago", command: "hearth jobs run broken" },
+      name: "broken",
+      text: "the broom broke.",
+      tries: 3,
+      since: "4 min ago",
+      command: "hearth jobs run broken",
     },
   ]);
   expect(jobs.at(-1)).toMatchObject({ next: "when asked", schedule: null });
@@ -73,16 +92,21 @@ test("those that failed come first, then those at work, then by what comes next"
 test("a run at work says how far it is and what is left", () => {
   const { jobs } = viewJobs([job({ running })], () => [], now);
   expect(jobs[0]?.progress).toEqual({
-    ...{ id: 7, text: "the hall", share: 25 },
+    id: 7,
+    text: "the hall",
+    share: 25,
     words: "25 %, for 5 min, about 15 min left",
   });
 });
 
 test("a failed try says when the next one comes", () => {
   const waiting = run({
-    ...{ status: "running", endedAt: null },
+    status: "running",
+    endedAt: null,
     progress: {
-      ...{ text: "no answer", done: null, attempt: 2 },
+      text: "no answer",
+      done: null,
+      attempt: 2,
       nextTryAt: now + 4 * MINUTE_MS,
     },
   });
@@ -97,8 +121,11 @@ test("options are fields: a choice begins with what happens when nothing is chos
     [job()],
     () => [
       {
-        ...{ name: "vault", kind: "choice", label: "Vault" },
-        ...{ values: () => ["notes"], otherwise: "every one" },
+        name: "vault",
+        kind: "choice",
+        label: "Vault",
+        values: () => ["notes"],
+        otherwise: "every one",
       },
       { name: "force", kind: "tick", label: "Anyway" },
     ],
@@ -106,7 +133,9 @@ test("options are fields: a choice begins with what happens when nothing is chos
   );
   expect(jobs[0]?.fields).toEqual([
     {
-      ...{ name: "vault", kind: "choice", label: "Vault" },
+      name: "vault",
+      kind: "choice",
+      label: "Vault",
       values: [
         ["", "every one"],
         ["notes", "notes"],
@@ -118,12 +147,19 @@ test("options are fields: a choice begins with what happens when nothing is chos
 
 test("the page of a job leads to newer and to older runs", () => {
   const view = viewJobPage({
-    ...{ job: job(), options: [], runs: [run(), run({ due: null })] },
-    ...{ from: 2, more: true, now },
+    job: job(),
+    options: [],
+    runs: [run(), run({ due: null })],
+    from: 2,
+    more: true,
+    now,
   });
   expect(view).toMatchObject({
-    ...{ title: "sweep did its work.", newer: 0, older: 4 },
-    ...{ schedule: "Every day at 03:00", nextAt: "22 Nov, 03:02" },
+    title: "sweep did its work.",
+    newer: 0,
+    older: 4,
+    schedule: "Every day at 03:00",
+    nextAt: "22 Nov, 03:02",
     runs: [{ cause: "as scheduled", took: "1 min" }, { cause: "asked for" }],
   });
 });
@@ -140,7 +176,8 @@ test("a run's output is cut where it would burst the page, and its report is lin
     now,
   );
   expect(view).toMatchObject({
-    ...{ cut: true, report: "/reports/spend-2026-10-01.html" },
+    cut: true,
+    report: "/reports/spend-2026-10-01.html",
   });
   expect(view.output).toHaveLength(60_000);
   const hostile = run({ details: { report: "javascript:alert(1)" } });

@@ -12,7 +12,10 @@ import {
 } from "./run-words.ts";
 import { scheduleInWords } from "./schedule-words.ts";
 
-export type Verdict = { readonly title: string; readonly look: Look };
+export interface Verdict {
+  readonly title: string;
+  readonly look: Look;
+}
 
 /** The heading above all jobs. */
 export function judgeJobs(jobs: readonly JobView[]): Verdict {
@@ -20,7 +23,7 @@ export function judgeJobs(jobs: readonly JobView[]): Verdict {
   const running = jobs.filter(({ running }) => running !== null);
   const ran = jobs.filter(({ last }) => last !== null);
   const [first] = failed;
-  if (first !== undefined)
+  if (first !== undefined) {
     return {
       look: "warn",
       title:
@@ -28,8 +31,9 @@ export function judgeJobs(jobs: readonly JobView[]): Verdict {
           ? `${first.name} failed.`
           : `${failed.length} jobs failed.`,
     };
+  }
   const [busy] = running;
-  if (busy !== undefined)
+  if (busy !== undefined) {
     return {
       look: "rest",
       title:
@@ -37,7 +41,10 @@ export function judgeJobs(jobs: readonly JobView[]): Verdict {
           ? `${busy.name} is at work.`
           : `${running.length} jobs are at work.`,
     };
-  if (ran.length === 0) return { look: "none", title: "No job has run yet." };
+  }
+  if (ran.length === 0) {
+    return { look: "none", title: "No job has run yet." };
+  }
   const cutOff = ran.some(({ last }) => lookOfRun(last) === "warn");
   return {
     look: "ok",
@@ -106,7 +113,8 @@ function fieldOf(option: JobOption): Field {
   const field = { name, label, ...(note === undefined ? {} : { note }) };
   return option.kind === "choice"
     ? {
-        ...{ ...field, kind: "choice" },
+        ...field,
+        kind: "choice",
         values: [
           ["", option.otherwise],
           ...option.values().map((value) => [value, value] as const),
@@ -115,7 +123,7 @@ function fieldOf(option: JobOption): Field {
     : { ...field, kind: option.kind };
 }
 
-export type JobPageFacts = {
+export interface JobPageFacts {
   readonly job: JobView;
   readonly options: readonly JobOption[];
   /** Newest first. */
@@ -125,7 +133,7 @@ export type JobPageFacts = {
   /** There are older ones. */
   readonly more: boolean;
   readonly now: number;
-};
+}
 
 /** One job and its runs so far. */
 export function viewJobPage(facts: JobPageFacts) {

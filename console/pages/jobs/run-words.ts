@@ -42,7 +42,9 @@ export function fateOf(run: Pick<RunView, "status"> | null): string {
 
 /** Why a run began, and when it was due. */
 export function causeOf(run: RunView, timeZone: string): string {
-  if (run.due === null) return "asked for";
+  if (run.due === null) {
+    return "asked for";
+  }
   const due = moment(run.due, timeZone);
   return run.caughtUp ? `missed at ${due}, caught up` : "as scheduled";
 }

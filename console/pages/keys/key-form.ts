@@ -96,7 +96,9 @@ function livesOf(
   const fresh = LIVES.map(
     ([written, words]) => [written, `${words} from now`] as const,
   );
-  if (key === null) return [["", "ever"], ...fresh];
+  if (key === null) {
+    return [["", "ever"], ...fresh];
+  }
   return key.expires === null
     ? [["", "ever, as now"], ...fresh]
     : [

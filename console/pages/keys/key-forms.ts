@@ -5,7 +5,11 @@ import {
   type UsedKeyRow,
 } from "../../../supervisor/gateway/rows.ts";
 import { afterwards } from "../../http/show-page.ts";
-import { attempting, KEYS_PATH, type PayersConsole } from "../payers/console.ts";
+import {
+  attempting,
+  KEYS_PATH,
+  type PayersConsole,
+} from "../payers/console.ts";
 import { typedOf, type Filled } from "../payers/payer-form.ts";
 import { carryOut, showPayerForm } from "../payers/show-payer-form.ts";
 import { firstFields, keyBody, KEY_FIELD_NAMES, keyForm } from "./key-form.ts";
@@ -13,10 +17,12 @@ import { readKey } from "./key-page.ts";
 import { showSecret } from "./key-shown.ts";
 import { nameOf } from "./keys-view.ts";
 
-type KeyRequest = { readonly Params: { readonly token: string } };
-type OwnerQuery = {
+interface KeyRequest {
+  readonly Params: { readonly token: string };
+}
+interface OwnerQuery {
   readonly Querystring: { readonly user?: string; readonly team?: string };
-};
+}
 
 /** So many users and teams are proposed as owners. */
 const PROPOSED = 100;
@@ -102,14 +108,20 @@ export function registerKeyForms(
       payers,
       key === null
         ? {
-            ...{ title: "Make a key", button: "Make the key", first },
+            title: "Make a key",
+            button: "Make the key",
+            first,
             intro: "It is shown once, on the next page.",
-            ...{ action: `${at}/new`, back: at },
+            action: `${at}/new`,
+            back: at,
           }
         : {
-            ...{ title: `Change ${nameOf(key)}`, button: "Save", first },
+            title: `Change ${nameOf(key)}`,
+            button: "Save",
+            first,
             intro: "What is changed holds for calls within a second.",
-            ...{ action: `${at}/edit`, back: at },
+            action: `${at}/edit`,
+            back: at,
           },
       filled,
     );

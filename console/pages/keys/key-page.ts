@@ -21,7 +21,9 @@ import { graceField, showSecret } from "./key-shown.ts";
 import { viewKey } from "./key-view.ts";
 import { nameOf } from "./keys-view.ts";
 
-type KeyRequest = { readonly Params: { readonly token: string } };
+interface KeyRequest {
+  readonly Params: { readonly token: string };
+}
 
 const SHOWN_CALLS = 10;
 const SHOWN_REFUSALS = 20;
@@ -39,11 +41,16 @@ export function registerKeyPage(
       const key = await readKey(payers, token);
       const [usage, refused, last] = await Promise.all([
         api.ask("GET", `/key/usage?key=${token}`),
-        api.ask("GET", `/refusals?api_key=${token}&page_size=${SHOWN_REFUSALS}`),
+        api.ask(
+          "GET",
+          `/refusals?api_key=${token}&page_size=${SHOWN_REFUSALS}`,
+        ),
         api.ask("GET", `/spend/logs?api_key=${token}&page_size=${SHOWN_CALLS}`),
       ]);
       const view = viewKey({
-        ...{ key, timeZone, now: Date.now() },
+        key,
+        timeZone,
+        now: Date.now(),
         usage: keyUsage.parse(usage),
         refusals: refusals.parse(refused),
         calls: calls.parse(last),
@@ -52,7 +59,9 @@ export function registerKeyPage(
         request,
         reply,
         {
-          ...{ title: view.title, look: view.look, current: KEYS_PATH },
+          title: view.title,
+          look: view.look,
+          current: KEYS_PATH,
           refreshes: true,
         },
         "key",
@@ -64,7 +73,7 @@ export function registerKeyPage(
   for (const [act, said] of [
     ["block", "is blocked: its calls are refused within a second"],
     ["unblock", "works again"],
-  ] as const)
+  ] as const) {
     server.post<KeyRequest>(`${KEYS_PATH}/:token/${act}`, (request, reply) =>
       changing(request, reply, async (token) => {
         const key = usedName(
@@ -73,6 +82,7 @@ export function registerKeyPage(
         return afterwards(reply, `${KEYS_PATH}/${token}`, `${key} ${said}.`);
       }),
     );
+  }
 
   server.post<KeyRequest>(`${KEYS_PATH}/:token/rotate`, (request, reply) =>
     changing(request, reply, async (token) => {
@@ -125,7 +135,9 @@ export async function readKey(
 
 /** Never a key itself: addresses end up in histories. */
 function tokenOf(text: string): string {
-  if (/^[0-9a-f]{64}$/.test(text)) return text;
+  if (/^[0-9a-f]{64}$/.test(text)) {
+    return text;
+  }
   throw new Refusal(
     "There is no such key: the list has all of them.",
     404,

@@ -28,7 +28,8 @@ export async function showSecret(
     reply,
     {
       title: grace === null ? `${name} is made.` : `${name} has a new secret.`,
-      ...{ look: "ok", current: KEYS_PATH },
+      look: "ok",
+      current: KEYS_PATH,
     },
     "key-shown",
     {

@@ -33,20 +33,31 @@ const facts: KeyFacts = {
     total_spend: 9,
     budgets: [
       {
-        ...{ of: "member", name: "anna", spend: 1, max_budget: 2 },
-        ...{ remaining: 1, budget_reset_at: null },
+        of: "member",
+        name: "anna",
+        spend: 1,
+        max_budget: 2,
+        remaining: 1,
+        budget_reset_at: null,
       },
     ],
     limits: [
       {
-        ...{ of: "key", name: "anna", limit: "requests", allowed: 60 },
-        ...{ remaining: 12, reset_at: null },
+        of: "key",
+        name: "anna",
+        limit: "requests",
+        allowed: 60,
+        remaining: 12,
+        reset_at: null,
       },
     ],
     by_day: [{ date: "2026-11-20", spend: 4 }],
     by_model: [
       {
-        ...{ model: "", spend: 4, api_requests: 1200, failed_requests: 0 },
+        model: "",
+        spend: 4,
+        api_requests: 1200,
+        failed_requests: 0,
         total_tokens: 18_204,
       },
     ],
@@ -58,7 +69,9 @@ const facts: KeyFacts = {
     refusals: [
       {
         at: "2026-11-21T10:02:00.000Z",
-        ...{ type: "rate_limit_exceeded", model: null, message: "Slow down." },
+        type: "rate_limit_exceeded",
+        model: null,
+        message: "Slow down.",
       },
     ],
     total: 31,
@@ -66,13 +79,21 @@ const facts: KeyFacts = {
   calls: [
     {
       endTime: "2026-11-21T10:00:00.000Z",
-      ...{ model_group: "mock", spend: 0.5, total_tokens: 14 },
-      ...{ cache_hit: "True", status: "success", payer: null },
+      model_group: "mock",
+      spend: 0.5,
+      total_tokens: 14,
+      cache_hit: "True",
+      status: "success",
+      payer: null,
     },
     {
       endTime: "2026-11-20T10:00:00.000Z",
-      ...{ model_group: null, spend: 4, total_tokens: 0 },
-      ...{ cache_hit: "False", status: "success", payer: "key:a" },
+      model_group: null,
+      spend: 4,
+      total_tokens: 0,
+      cache_hit: "False",
+      status: "success",
+      payer: "key:a",
     },
   ],
   timeZone: "UTC",
@@ -123,7 +144,8 @@ test.each([
   [{ budget_in_force: null }, "anna works, without a budget.", "ok"],
 ] as const)("with %j the heading is %j", (changed, title, look) => {
   expect(viewKey({ ...facts, key: { ...key, ...changed } })).toMatchObject({
-    ...{ title, look },
+    title,
+    look,
   });
 });
 

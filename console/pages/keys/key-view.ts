@@ -18,7 +18,7 @@ import {
 } from "../../../core/words.ts";
 import { lastUseOf, nameOf, ownerOf, stateOf } from "./keys-view.ts";
 
-export type KeyFacts = {
+export interface KeyFacts {
   readonly key: UsedKeyRow;
   readonly usage: KeyUsage;
   /** Of the last 24 hours. */
@@ -26,9 +26,9 @@ export type KeyFacts = {
   readonly calls: readonly Call[];
   readonly timeZone: string;
   readonly now: number;
-};
+}
 
-export type KeyView = {
+export interface KeyView {
   readonly title: string;
   readonly look: Look;
   readonly name: string;
@@ -76,7 +76,7 @@ export type KeyView = {
     readonly look: Look;
     readonly word: string;
   }[];
-};
+}
 
 export function viewKey(facts: KeyFacts): KeyView {
   const { key, usage, refusals, timeZone, now } = facts;
@@ -227,7 +227,9 @@ const DAY_MS = 86_400_000;
 /** Dollars of each day, also of those without a call; null where nothing was spent. */
 function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
   const spends = new Map(by_day.map(({ date, spend }) => [date, spend]));
-  if ([...spends.values()].every((spend) => spend <= 0)) return null;
+  if ([...spends.values()].every((spend) => spend <= 0)) {
+    return null;
+  }
   const first = Date.parse(start_date);
   const days = Array.from(
     { length: Math.round((Date.parse(end_date) - first) / DAY_MS) + 1 },

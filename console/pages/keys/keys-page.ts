@@ -2,7 +2,11 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { keyPage, KEY_STATES } from "../../../supervisor/gateway/rows.ts";
 import { showPage } from "../../http/show-page.ts";
-import { attempting, KEYS_PATH, type PayersConsole } from "../payers/console.ts";
+import {
+  attempting,
+  KEYS_PATH,
+  type PayersConsole,
+} from "../payers/console.ts";
 import { askedOf, readList, type ListAsked } from "../payers/list.ts";
 import { judgeKeys, KEY_SORTS, viewKeys, type KeyCounts } from "./keys-view.ts";
 
@@ -24,8 +28,9 @@ export function registerKeysPage(
 
   async function countKeys(): Promise<KeyCounts> {
     const before = changes();
-    if (counted?.changes === before && Date.now() < counted.until)
+    if (counted?.changes === before && Date.now() < counted.until) {
       return counted.counts;
+    }
     const [all, over_budget, blocked, expired] = await Promise.all([
       countOf(""),
       countOf("&state=over_budget"),
@@ -59,12 +64,14 @@ export function registerKeysPage(
       const asked = readList(request.query, KEY_SORTS, KEY_STATES);
       const [counts, page] = await Promise.all([countKeys(), readKeys(asked)]);
       const view = viewKeys({
-        ...{ asked, counts, timeZone, now: Date.now() },
-        ...{
-          keys: page.keys,
-          total: page.total_count,
-          pages: page.total_pages,
-        },
+        asked,
+        counts,
+        timeZone,
+        now: Date.now(),
+
+        keys: page.keys,
+        total: page.total_count,
+        pages: page.total_pages,
       });
       return showPage(
         request,

@@ -33,7 +33,11 @@ function view(query: object, keys: readonly UsedKeyRow[], total = keys.length) {
   return viewKeys({
     asked: readList(query, KEY_SORTS, ["active", "blocked"]),
     counts: { ...none, active: total },
-    ...{ keys, total, pages: Math.ceil(total / 25), timeZone: "UTC", now },
+    keys,
+    total,
+    pages: Math.ceil(total / 25),
+    timeZone: "UTC",
+    now,
   });
 }
 
@@ -69,7 +73,9 @@ test("a row tells what was spent against what, until when, whose it is and when 
       budget: {
         spent: "$ 4.75",
         against: "of $ 5.00, until 1 Dec, 00:00",
-        ...{ share: "95 %", meter: 95, look: "warn" },
+        share: "95 %",
+        meter: 95,
+        look: "warn",
       },
       cells: ["anna", "8 min ago"],
       state: { look: "ok", word: "works" },
@@ -78,13 +84,17 @@ test("a row tells what was spent against what, until when, whose it is and when 
   const [bare] = view({}, [
     {
       ...key,
-      ...{ key_alias: null, user_id: null, last_used_at: null },
-      ...{ budget_in_force: null, budget_reset_at: null },
+      key_alias: null,
+      user_id: null,
+      last_used_at: null,
+      budget_in_force: null,
+      budget_reset_at: null,
       expires: "2026-12-24T18:00:00.000Z",
     },
   ]).list.rows;
   expect(bare).toMatchObject({
-    ...{ name: "sk-...abcd", note: "" },
+    name: "sk-...abcd",
+    note: "",
     budget: { against: "no budget", meter: null },
     cells: ["nobody", "never"],
     state: { word: "works until 24 Dec, 18:00" },
@@ -123,6 +133,10 @@ test("what is asked for stays in the addresses of the pages, and nonsense is the
       ["active"],
     ),
   ).toEqual({
-    ...{ search: "", state: "", sort: "created_at", order: "desc", page: 1 },
+    search: "",
+    state: "",
+    sort: "created_at",
+    order: "desc",
+    page: 1,
   });
 });

@@ -34,7 +34,7 @@ const COLUMNS: readonly Column[] = [
   { title: "Last used", sort: null },
 ];
 
-export type KeysView = {
+export interface KeysView {
   readonly list: ListView;
   readonly subline: string;
   /** A filter each. */
@@ -47,7 +47,7 @@ export type KeysView = {
   }[];
   /** There is none at all yet. */
   readonly empty: boolean;
-};
+}
 
 /** The page's heading. */
 export function judgeKeys(counts: KeyCounts): {
@@ -55,9 +55,11 @@ export function judgeKeys(counts: KeyCounts): {
   readonly look: Look;
 } {
   const total = sum(counts);
-  if (total === 0) return { title: "There is no key yet.", look: "none" };
+  if (total === 0) {
+    return { title: "There is no key yet.", look: "none" };
+  }
   const spent = counts.over_budget;
-  if (spent > 0)
+  if (spent > 0) {
     return {
       title:
         total === 1
@@ -65,6 +67,7 @@ export function judgeKeys(counts: KeyCounts): {
           : `${grouped(spent)} of ${grouped(total)} keys ${spent === 1 ? "has" : "have"} used up ${spent === 1 ? "its budget" : "their budgets"}.`,
       look: "warn",
     };
+  }
   return {
     title:
       total === 1
@@ -88,7 +91,9 @@ export function viewKeys(facts: {
   const total = sum(counts);
   return {
     list: viewList({
-      ...{ path: "/keys", asked, columns: COLUMNS },
+      path: "/keys",
+      asked,
+      columns: COLUMNS,
       rows: facts.keys.map((key) => {
         const budget = viewBudget(key, timeZone);
         return {

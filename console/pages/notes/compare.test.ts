@@ -7,7 +7,9 @@ const shown = (pieces: readonly Piece[] | null) =>
 
 function rowsOf(left: string, right: string) {
   const compared = compareTexts(left, right);
-  if (compared.kind !== "rows") return compared.kind;
+  if (compared.kind !== "rows") {
+    return compared.kind;
+  }
   return compared.rows.map((row) =>
     row.kind === "gap"
       ? `${row.lines} the same`
@@ -24,7 +26,9 @@ test("the words that differ are marked, in lines that stand side by side", () =>
 
 test("a line that only one version has stands alone", () => {
   expect(rowsOf("a\nb\nc", "a\nc")).toEqual([
-    ...["same: a | a", "changed: [b] | null", "same: c | c"],
+    "same: a | a",
+    "changed: [b] | null",
+    "same: c | c",
   ]);
   expect(rowsOf("", "new")).toEqual(["changed: null | [new]"]);
   expect(rowsOf("x\ny", "z")).toEqual([

@@ -1,7 +1,10 @@
 import { diffLines, diffWordsWithSpace } from "diff";
 
 /** Part of a line; marked where the two versions differ. */
-export type Piece = { readonly text: string; readonly marked: boolean };
+export interface Piece {
+  readonly text: string;
+  readonly marked: boolean;
+}
 
 /** Two lines side by side; null where one version has none. A gap stands for lines that are the same. */
 export type Row =
@@ -33,26 +36,33 @@ const MOST_WORD_EDITS = 200;
 /** Two texts line by line, with the words that differ marked; what is the same is shown only around a difference. */
 export function compareTexts(left: string, right: string): Comparison {
   const changes = diffLines(left, right, {
-    ...{ ignoreNewlineAtEof: true, stripTrailingCr: true },
+    ignoreNewlineAtEof: true,
+    stripTrailingCr: true,
     maxEditLength: MOST_EDITS,
   });
-  if (changes === undefined) return { kind: "all-different" };
-  if (changes.every(({ added, removed }) => !added && !removed))
+  if (changes === undefined) {
+    return { kind: "all-different" };
+  }
+  if (changes.every(({ added, removed }) => !added && !removed)) {
     return { kind: "same" };
+  }
   const rows: Row[] = [];
   for (const [index, { value, added, removed }] of changes.entries()) {
     // Comparing words is the dear part: none for what is not shown.
-    if (rows.length > MOST_ROWS) break;
+    if (rows.length > MOST_ROWS) {
+      break;
+    }
     const lines = linesOf(value);
     const next = changes[index + 1];
-    if (removed)
+    if (removed) {
       rows.push(
         ...pairs(lines, next?.added === true ? linesOf(next.value) : []),
       );
-    else if (!added)
+    } else if (!added) {
       rows.push(...shorten(lines, index === 0, next === undefined));
-    else if (changes[index - 1]?.removed !== true)
+    } else if (changes[index - 1]?.removed !== true) {
       rows.push(...pairs([], lines));
+    }
   }
   return {
     kind: "rows",
@@ -73,12 +83,13 @@ function pairs(
   const length = Math.min(MOST_ROWS + 1, Math.max(left.length, right.length));
   return Array.from({ length }, (_, at) => {
     const [one, other] = [left[at], right[at]];
-    if (one === undefined || other === undefined)
+    if (one === undefined || other === undefined) {
       return {
         kind: "changed",
         left: one === undefined ? null : whole(one, true),
         right: other === undefined ? null : whole(other, true),
       };
+    }
     const words =
       Math.max(one.length, other.length) > LONGEST_LINE
         ? undefined
@@ -109,7 +120,9 @@ function shorten(
     return { kind: "same", left: pieces, right: pieces };
   };
   const hidden = lines.length - before - after;
-  if (hidden <= 1) return lines.map(same);
+  if (hidden <= 1) {
+    return lines.map(same);
+  }
   return [
     ...lines.slice(0, before).map(same),
     { kind: "gap", lines: hidden },

@@ -17,19 +17,19 @@ import {
 } from "../../../supervisor/vaults/note-difference.ts";
 
 /** What a person asked for; a time in milliseconds since 1970. */
-export type HistoryWish = {
+export interface HistoryWish {
   readonly at: number | undefined;
   readonly path: string | undefined;
-};
+}
 
-export type NoteVersion = {
+export interface NoteVersion {
   readonly since: number;
   readonly until: number | null;
   readonly bytes: number;
   readonly deleted: boolean;
-};
+}
 
-export type HistoryFacts = {
+export interface HistoryFacts {
   readonly summary: HistorySummary;
   readonly shown:
     | { readonly kind: "nothing" | "encrypted" }
@@ -41,7 +41,7 @@ export type HistoryFacts = {
         /** Of a single note, the newest first. */
         readonly versions: readonly NoteVersion[];
       };
-};
+}
 
 /** Reads what the page of a vault's history shows; an encrypted vault is only named as such. */
 export async function readHistory(
@@ -51,18 +51,22 @@ export async function readHistory(
   now: number,
 ): Promise<HistoryFacts> {
   const summary = await source.summary();
-  if (at === undefined && path === undefined)
+  if (at === undefined && path === undefined) {
     return { summary, shown: { kind: "nothing" } };
+  }
   const cipher = sealedCipher(vault, summary);
   try {
     const difference = await differenceSince(source, cipher, {
-      ...{ at: at ?? now, path, now },
+      at: at ?? now,
+      path,
+      now,
     });
     const single = noteNamed(path, difference);
     return {
       summary,
       shown: {
-        ...{ kind: "difference", difference },
+        kind: "difference",
+        difference,
         texts: await textsOf(source, cipher, difference, single),
         versions:
           single === undefined
@@ -71,8 +75,9 @@ export async function readHistory(
       },
     };
   } catch (error) {
-    if (error instanceof SealedVault)
+    if (error instanceof SealedVault) {
       return { summary, shown: { kind: "encrypted" } };
+    }
     throw error;
   }
 }
@@ -103,7 +108,9 @@ async function versionsOf(
     versions.map(async ({ doc, since, until }) => {
       const note = await cipher.read(doc);
       return {
-        ...{ since, until, bytes: note?.size ?? 0 },
+        since,
+        until,
+        bytes: note?.size ?? 0,
         deleted: note?.deleted === true,
       };
     }),

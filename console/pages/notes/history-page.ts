@@ -15,10 +15,10 @@ const restoreForm = z.object({
   confirm: z.string().default(""),
 });
 
-type HistoryRequest = {
+interface HistoryRequest {
   readonly Params: { readonly vault: string };
   readonly Querystring: { readonly at?: string; readonly path?: string };
-};
+}
 
 /** GET /notes/:vault/history?at=&path=; POST restores a vault, a folder or a note. */
 export function registerHistoryPage(
@@ -45,13 +45,17 @@ export function registerHistoryPage(
         const source = await acts.history(vault);
         const view = viewHistory({
           ...(await readHistory(source, vault, wish, now())),
-          ...{ vault, wish, timeZone },
+          vault,
+          wish,
+          timeZone,
         });
         return showPage(
           request,
           reply,
           {
-            ...{ title: view.title, look: "ok", current: "/notes" },
+            title: view.title,
+            look: "ok",
+            current: "/notes",
             json: `/api/notes/${encodeURIComponent(vault)}/history`,
           },
           "vault-history",
@@ -62,7 +66,9 @@ export function registerHistoryPage(
   });
   atVault(server, "history", async (request, reply, vault) => {
     const { at, path, confirm } = wanted(request, restoreForm);
-    if (path === undefined) needName(vault, confirm, "nothing was restored");
+    if (path === undefined) {
+      needName(vault, confirm, "nothing was restored");
+    }
     const source = await acts.history(vault);
     const { written, deleted } = await restoreVault(
       {

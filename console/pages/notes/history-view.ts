@@ -22,13 +22,19 @@ export function viewHistory(facts: HistoryPageFacts) {
   return {
     title:
       difference?.title ?? `${vault} can be read as it was since ${since}.`,
-    ...{ vault, path, since, timeZone, difference },
+    vault,
+    path,
+    since,
+    timeZone,
+    difference,
     kept: `earlier versions: ${grouped(summary.versions)}, ${sizeWords(summary.bytes)}`,
     encrypted: shown.kind === "encrypted",
     decryption:
       shown.kind === "encrypted" && wish.at !== undefined
         ? {
-            ...{ at: wish.at, time: inputOf(wish.at), script: DECRYPT_SCRIPT },
+            at: wish.at,
+            time: inputOf(wish.at),
+            script: DECRYPT_SCRIPT,
             history: `/api/notes/${encodeURIComponent(vault)}/history`,
           }
         : null,
@@ -52,7 +58,9 @@ function optionsOf({ at, path }: HistoryWish): string {
 }
 
 function viewDifference({ vault, wish, shown, timeZone }: HistoryPageFacts) {
-  if (shown.kind !== "difference") return null;
+  if (shown.kind !== "difference") {
+    return null;
+  }
   const { difference, texts, versions } = shown;
   const { past, changed, added, unchanged } = difference;
   const at = moment(past.at, timeZone);
@@ -68,7 +76,10 @@ function viewDifference({ vault, wish, shown, timeZone }: HistoryPageFacts) {
       : rows.length === 0
         ? `${what} is as it was at ${at}.`
         : `${grouped(rows.length)} ${rows.length === 1 ? "file differs" : "files differ"} from ${at}.`,
-    ...{ at, atMs: past.at, what, unchanged: grouped(unchanged) },
+    at,
+    atMs: past.at,
+    what,
+    unchanged: grouped(unchanged),
     restorable: wasThere && rows.length > 0,
     question: `${what} becomes what it was at ${at}: ${changed.length} ${changed.length === 1 ? "file is" : "files are"} written, ${added.length} deleted. The devices follow with their next sync; it can be undone in the same way.`,
     rows: rows

@@ -23,7 +23,7 @@ import {
 } from "./vault-view.ts";
 
 /** Reads what the pages show. */
-export type NotesLook = {
+export interface NotesLook {
   /** Never throws: what is away is said. */
   readonly atAll: () => Promise<Omit<NotesFacts, "addFields" | "adding">>;
   /** Throws a Failure when there is no such vault, or the store is away. */
@@ -36,7 +36,7 @@ export type NotesLook = {
   /** Its own is not kept here, so that a new Setup URI needs it typed. */
   readonly asksForPassphrase: (vault: string) => boolean;
   readonly usualChoices: VaultChoices;
-};
+}
 
 export function openNotesLook(parts: {
   /** On a store that is not waited for long. */
@@ -65,7 +65,9 @@ export function openNotesLook(parts: {
     try {
       return parts.files.read(vault);
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
       return undefined;
     }
   }
@@ -75,7 +77,9 @@ export function openNotesLook(parts: {
       const views = await acts.list();
       return { vaults: await Promise.all(views.map(factsOf)), away: null };
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
       return { vaults: [], away: error.sentences.join(" ") };
     }
   }
@@ -89,7 +93,9 @@ export function openNotesLook(parts: {
     try {
       report = await acts.conflicts(vault);
     } catch (error) {
-      if (!(error instanceof NoAnswer)) throw error;
+      if (!(error instanceof NoAnswer)) {
+        throw error;
+      }
       return {
         conflicts: [],
         open: `They could not be listed in time: \`hearth notes conflicts ${vault}\` waits longer.`,
@@ -121,7 +127,8 @@ export function openNotesLook(parts: {
         backups: listBackups(parts.backups),
         backupJob: jobs.find(({ name }) => name === "notes-backup"),
         drillJob: jobs.find(({ name }) => name === "notes-drill"),
-        ...{ timeZone, now: parts.now() },
+        timeZone,
+        now: parts.now(),
       };
     },
     at: async (vault, from) => {
@@ -134,7 +141,9 @@ export function openNotesLook(parts: {
               ...(await conflictsOf(vault, from)),
               growth: await acts.growth(vault),
             }),
-        ...{ from, timeZone, now: parts.now() },
+        from,
+        timeZone,
+        now: parts.now(),
       };
     },
     asksForPassphrase: (vault) => {

@@ -21,27 +21,27 @@ import type { NotesLook } from "./notes-look.ts";
 import { atVault, registerVaultChanges } from "./vault-changes.ts";
 import { viewVault } from "./vault-view.ts";
 
-export type NotesPageParts = {
+export interface NotesPageParts {
   readonly acts: VaultActs;
   /** What the pages show, read within a few seconds. */
   readonly look: NotesLook;
   readonly timeZone: string;
   readonly now: () => number;
-};
+}
 
 /** Why there are no notes here, and the supervisor that has them where it is known. */
-export type NoNotes = {
+export interface NoNotes {
   readonly why: string;
   readonly peer: string | undefined;
-};
+}
 
 const PATH = "/notes";
 const failing = { statusOf: statusOfNotesFailure, back: PATH };
-type Again = {
+interface Again {
   readonly form: "add" | "setup-uri" | "rotate";
   readonly typed: Fields;
   readonly mistakes: Readonly<Record<string, string>>;
-};
+}
 
 /** GET /notes and /notes/:vault; POST /notes makes a vault, /notes/:vault/setup-uri|rotate|resolve|restore-seed|remove. */
 export function registerNotesPage(
@@ -49,8 +49,9 @@ export function registerNotesPage(
   parts: NotesPageParts | NoNotes,
 ): void {
   if ("why" in parts) {
-    for (const url of [PATH, `${PATH}/*`])
+    for (const url of [PATH, `${PATH}/*`]) {
       server.get(url, (request, reply) => showNoNotes(request, reply, parts));
+    }
     return;
   }
   const { acts, look } = parts;
@@ -73,8 +74,11 @@ export function registerNotesPage(
       request,
       reply,
       {
-        ...{ title: view.title, look: view.look, current: PATH },
-        ...{ status: again === undefined ? 200 : 400, json: "/api/notes" },
+        title: view.title,
+        look: view.look,
+        current: PATH,
+        status: again === undefined ? 200 : 400,
+        json: "/api/notes",
       },
       "notes",
       view,
@@ -111,7 +115,9 @@ export function registerNotesPage(
       request,
       reply,
       {
-        ...{ title: view.title, look: view.look, current: PATH },
+        title: view.title,
+        look: view.look,
+        current: PATH,
         status: again === undefined ? 200 : 400,
         json: `/api/notes/${encodeURIComponent(vault)}/conflicts`,
       },
@@ -131,7 +137,9 @@ export function registerNotesPage(
     act: (value: z.output<T>) => Promise<FastifyReply>,
   ): Promise<FastifyReply> {
     const form = readForm(request, schema);
-    if (form.kind === "read") return act(form.value);
+    if (form.kind === "read") {
+      return act(form.value);
+    }
     return showAgain((request.body ?? {}) as Fields, form.mistakes);
   }
 
@@ -164,7 +172,9 @@ export function registerNotesPage(
             reply,
             `Vault ${vault} is made.`,
             await acts.add({
-              ...{ vault, url, forgetPassphrase },
+              vault,
+              url,
+              forgetPassphrase,
               choices: { ...look.usualChoices, ...choices },
             }),
           ),
@@ -195,7 +205,10 @@ export function registerNotesPage(
           reply,
           `Connect a device to ${vault}.`,
           await acts.setupUri({
-            ...{ vault, url, keep, vaultPassphrase },
+            vault,
+            url,
+            keep,
+            vaultPassphrase,
             choices: mode === undefined ? {} : { mode },
           }),
         ),

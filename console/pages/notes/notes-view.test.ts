@@ -8,16 +8,30 @@ const now = Date.UTC(2026, 10, 21, 10, 2);
 const HOUR_MS = 3_600_000;
 
 const roster: Roster = {
-  ...{ vault: "work", locked: false, remarks: [] },
+  vault: "work",
+  locked: false,
+  remarks: [],
   devices: [
     {
-      ...{ id: "1", name: "Laptop", pluginVersion: "1.0.16" },
-      ...{ appVersion: "1.10.3", lastSeen: now - HOUR_MS, behind: 0 },
-      ...{ outdated: false, differs: {}, accepted: true },
+      id: "1",
+      name: "Laptop",
+      pluginVersion: "1.0.16",
+      appVersion: "1.10.3",
+      lastSeen: now - HOUR_MS,
+      behind: 0,
+      outdated: false,
+      differs: {},
+      accepted: true,
     },
     {
-      ...{ id: "2", name: "Phone", pluginVersion: "", appVersion: "" },
-      ...{ lastSeen: 0, behind: 1204, outdated: true, accepted: false },
+      id: "2",
+      name: "Phone",
+      pluginVersion: "",
+      appVersion: "",
+      lastSeen: 0,
+      behind: 1204,
+      outdated: true,
+      accepted: false,
       differs: { customChunkSize: { here: 0, preferred: 60 } },
     },
   ],
@@ -29,35 +43,60 @@ function vault(
 ): VaultFacts {
   return {
     view: {
-      ...{ vault: "work", state: "open", url: "http://a", user: "work" },
-      ...{ documents: 1204, fileBytes: 34e6, reclaimableBytes: 4e6 },
-      ...{ conflicts: 0, seeds: 1, compactedAt: null },
+      vault: "work",
+      state: "open",
+      url: "http://a",
+      user: "work",
+      documents: 1204,
+      fileBytes: 34e6,
+      reclaimableBytes: 4e6,
+      conflicts: 0,
+      seeds: 1,
+      compactedAt: null,
       ...view,
     },
-    ...{ roster, closedSince: null, encrypted: true },
+    roster,
+    closedSince: null,
+    encrypted: true,
     ...more,
   };
 }
 
 function job(name: string, status: "done" | "failed"): JobView {
   return {
-    ...{ name, description: "", cron: "30 3 * * *", timeZone: "UTC" },
-    ...{ nextAt: now + 17 * HOUR_MS, running: null },
+    name,
+    description: "",
+    cron: "30 3 * * *",
+    timeZone: "UTC",
+    nextAt: now + 17 * HOUR_MS,
+    running: null,
     last: {
-      ...{ id: 1, job: name, due: null, caughtUp: false, attempts: 1 },
-      ...{ startedAt: now - 2 * HOUR_MS, endedAt: now - 2 * HOUR_MS },
-      ...{ status, text: "no room is left.", details: null, progress: null },
+      id: 1,
+      job: name,
+      due: null,
+      caughtUp: false,
+      attempts: 1,
+      startedAt: now - 2 * HOUR_MS,
+      endedAt: now - 2 * HOUR_MS,
+      status,
+      text: "no room is left.",
+      details: null,
+      progress: null,
     },
   };
 }
 
 function notes(facts: Partial<NotesFacts> = {}) {
   return viewNotes({
-    ...{ vaults: [vault()], away: null, addFields: [], adding: false },
+    vaults: [vault()],
+    away: null,
+    addFields: [],
+    adding: false,
     backups: ["2026-11-21T033000Z", "2026-11-20T033000Z"],
     backupJob: job("notes-backup", "done"),
     drillJob: job("notes-drill", "done"),
-    ...{ timeZone: "UTC", now },
+    timeZone: "UTC",
+    now,
     ...facts,
   });
 }
@@ -136,11 +175,13 @@ test("backup and drill say when they were, and when they come again", () => {
   const { figures, subline } = notes();
   expect(figures).toEqual([
     {
-      ...{ name: "Last backup", value: "6 h 32 min ago" },
+      name: "Last backup",
+      value: "6 h 32 min ago",
       note: "2 kept, the next in 17 h",
     },
     {
-      ...{ name: "Last restore drill", value: "2 h ago" },
+      name: "Last restore drill",
+      value: "2 h ago",
       note: "the next in 17 h",
     },
     { name: "Conflicts", value: "0", note: "nothing waits for a decision" },
@@ -155,15 +196,21 @@ test("a vault says its sizes, and a device what it has not seen", () => {
   const { vaults, devices } = notes();
   expect(vaults).toMatchObject([
     {
-      ...{ name: "work", documents: "1,204", size: "34.0 MB" },
-      ...{ reclaimable: "4.0 MB", seed: "kept in two places" },
+      name: "work",
+      documents: "1,204",
+      size: "34.0 MB",
+      reclaimable: "4.0 MB",
+      seed: "kept in two places",
     },
   ]);
   expect(devices).toMatchObject([
     { name: "Laptop", seen: "1 h ago", behindWords: "nothing", look: "ok" },
     {
-      ...{ name: "Phone", seen: "never", behindWords: "1,204 changes" },
-      ...{ look: "warn", plugin: "unknown" },
+      name: "Phone",
+      seen: "never",
+      behindWords: "1,204 changes",
+      look: "warn",
+      plugin: "unknown",
       differs: ["customChunkSize is 0, the vault's is 60"],
     },
   ]);

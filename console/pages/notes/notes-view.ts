@@ -8,7 +8,7 @@ import type { Look } from "../../../core/shapes.ts";
 import { ago, ahead, grouped, moment } from "../../../core/words.ts";
 import { deviceRows } from "./device-rows.ts";
 
-export type VaultFacts = {
+export interface VaultFacts {
   readonly view: VaultView;
   /** Null where its database is gone. */
   readonly roster: Roster | null;
@@ -16,9 +16,9 @@ export type VaultFacts = {
   readonly closedSince: number | null;
   /** Null where its credentials are not kept here. */
   readonly encrypted: boolean | null;
-};
+}
 
-export type NotesFacts = {
+export interface NotesFacts {
   readonly vaults: readonly VaultFacts[];
   /** Why the store could not be asked. */
   readonly away: string | null;
@@ -32,10 +32,10 @@ export type NotesFacts = {
   readonly adding: boolean;
   readonly timeZone: string;
   readonly now: number;
-};
+}
 
 /** Something that a person should see to. */
-export type Trouble = {
+export interface Trouble {
   readonly look: "bad" | "warn";
   /** A sentence. */
   readonly text: string;
@@ -43,7 +43,7 @@ export type Trouble = {
   readonly vault: string | null;
   readonly since: string;
   readonly command: string;
-};
+}
 
 export const MOST_COUNTED_CONFLICTS = 100;
 
@@ -58,7 +58,9 @@ export function troublesOf(
     ...(view.state === "gone"
       ? [
           {
-            ...{ look: "bad" as const, vault, since: "" },
+            look: "bad" as const,
+            vault,
+            since: "",
             text: `The database of vault ${vault} is gone.`,
             command: `hearth notes restore --vault ${vault}`,
           },
@@ -67,7 +69,9 @@ export function troublesOf(
     ...(view.state === "closed"
       ? [
           {
-            ...{ look: "bad" as const, vault, since },
+            look: "bad" as const,
+            vault,
+            since,
             text: `Vault ${vault} is closed: its security seed changed.`,
             command: `hearth notes restore-seed ${vault}`,
           },
@@ -76,7 +80,9 @@ export function troublesOf(
     ...(roster?.locked === true
       ? [
           {
-            ...{ look: "warn" as const, vault, since: "" },
+            look: "warn" as const,
+            vault,
+            since: "",
             text: roster.remarks[0] ?? `A device has locked vault ${vault}.`,
             command: `hearth notes devices ${vault}`,
           },
@@ -85,7 +91,9 @@ export function troublesOf(
     ...(conflicts > 0
       ? [
           {
-            ...{ look: "warn" as const, vault, since: "" },
+            look: "warn" as const,
+            vault,
+            since: "",
             text: `${conflictWords(conflicts)} for you in ${vault}.`,
             command: `hearth notes conflicts ${vault}`,
           },
@@ -95,7 +103,9 @@ export function troublesOf(
 }
 
 function conflictWords(count: number): string {
-  if (count === 1) return "1 conflict waits";
+  if (count === 1) {
+    return "1 conflict waits";
+  }
   return count >= MOST_COUNTED_CONFLICTS
     ? `${MOST_COUNTED_CONFLICTS} conflicts or more wait`
     : `${count} conflicts wait`;
@@ -106,13 +116,15 @@ function judge(
   { away, vaults }: NotesFacts,
   troubles: readonly Trouble[],
 ): { readonly title: string; readonly look: Look } {
-  if (away !== null)
+  if (away !== null) {
     return { title: "The notes store cannot be asked.", look: "bad" };
+  }
   const [first] = troubles;
-  if (first === undefined)
+  if (first === undefined) {
     return vaults.length === 0
       ? { title: "There is no vault yet.", look: "none" }
       : { title: "All notes are well.", look: "ok" };
+  }
   return {
     title:
       troubles.length === 1
@@ -129,7 +141,8 @@ export function viewNotes(facts: NotesFacts) {
     job?.last?.status === "failed" && job.running === null
       ? [
           {
-            ...{ look: "warn" as const, vault: null },
+            look: "warn" as const,
+            vault: null,
             since: ago(job.last.endedAt ?? job.last.startedAt, now),
             text: `${job.name} failed: ${job.last.text}`,
             command: `hearth jobs run ${job.name}`,
@@ -249,12 +262,18 @@ export function stateWords({ state, conflicts }: VaultView): {
 }
 
 export function encryptionWords(encrypted: boolean | null): string {
-  if (encrypted === null) return "";
+  if (encrypted === null) {
+    return "";
+  }
   return encrypted ? "encrypted on the devices" : "readable on the server";
 }
 
 export function seedWords({ view, encrypted }: VaultFacts): string {
-  if (view.state === "closed") return "changed";
-  if (view.seeds > 0) return "kept in two places";
+  if (view.state === "closed") {
+    return "changed";
+  }
+  if (view.seeds > 0) {
+    return "kept in two places";
+  }
   return encrypted === false ? "none needed" : "none yet";
 }

@@ -10,7 +10,9 @@ export async function viewSetup(answer: SetupAnswer, title: string) {
     advice: answer.advice.map((each) => each.replace(" with --url", "")),
     path: `/notes/${encodeURIComponent(answer.vault)}`,
     qr: await qrcode.toDataURL(answer.setupUri, {
-      ...{ errorCorrectionLevel: "L", scale: 3, margin: 4 },
+      errorCorrectionLevel: "L",
+      scale: 3,
+      margin: 4,
     }),
   };
 }

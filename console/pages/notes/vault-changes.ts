@@ -37,7 +37,9 @@ export function registerVaultChanges(
   });
   atVault(server, "restore-seed", async (request, reply, vault) => {
     const { accept, confirm } = wanted(request, seedForm);
-    if (accept === "true") needName(vault, confirm, "the seed stays as it is");
+    if (accept === "true") {
+      needName(vault, confirm, "the seed stays as it is");
+    }
     const { did } = await acts.restoreSeed(vault, accept === "true");
     return afterwards(
       reply,
@@ -94,7 +96,9 @@ export function wanted<T extends z.ZodType>(
   schema: T,
 ): z.output<T> {
   const form = readForm(request, schema);
-  if (form.kind === "read") return form.value;
+  if (form.kind === "read") {
+    return form.value;
+  }
   throw new Failure(
     Object.entries(form.mistakes).map(
       ([field, mistake]) => `${field}: ${mistake}.`,
@@ -108,6 +112,7 @@ export function needName(
   typed: string,
   otherwise: string,
 ): void {
-  if (typed.trim() !== vault)
+  if (typed.trim() !== vault) {
     throw new Failure(`That is not its name (${vault}): ${otherwise}.`);
+  }
 }

@@ -11,14 +11,19 @@ const now = Date.UTC(2026, 10, 21, 10, 2);
 
 function version(change: Partial<ConflictVersion> = {}): ConflictVersion {
   return {
-    ...{ rev: "2-aaaaaaaa", wins: true, mtime: now - 7_200_000 },
-    ...{ bytes: 12, deleted: false },
+    rev: "2-aaaaaaaa",
+    wins: true,
+    mtime: now - 7_200_000,
+    bytes: 12,
+    deleted: false,
     ...change,
   };
 }
 
 const other = version({
-  ...{ rev: "3-bbbbbbbb", wins: false, mtime: now - 3_600_000 },
+  rev: "3-bbbbbbbb",
+  wins: false,
+  mtime: now - 3_600_000,
 });
 
 function conflict(
@@ -26,8 +31,11 @@ function conflict(
   versions: readonly ConflictVersion[] = [version(), other],
 ): ConflictFacts {
   return {
-    ...{ document: "plan.md", path: "Plan.md", device: null },
-    ...{ firstSeen: now - 60_000, versions },
+    document: "plan.md",
+    path: "Plan.md",
+    device: null,
+    firstSeen: now - 60_000,
+    versions,
     texts: texts.map((text, at) => ({ rev: versions[at]?.rev ?? "", ...text })),
   };
 }
@@ -36,13 +44,29 @@ function vault(facts: Partial<VaultPageFacts> = {}) {
   const conflicts = facts.conflicts ?? [];
   return viewVault({
     view: {
-      ...{ vault: "work", state: "open", url: null, user: null },
-      ...{ documents: 3, fileBytes: 1000, reclaimableBytes: 0 },
-      ...{ conflicts: conflicts.length, seeds: 2, compactedAt: now - 60_000 },
+      vault: "work",
+      state: "open",
+      url: null,
+      user: null,
+      documents: 3,
+      fileBytes: 1000,
+      reclaimableBytes: 0,
+      conflicts: conflicts.length,
+      seeds: 2,
+      compactedAt: now - 60_000,
     },
-    ...{ roster: null, closedSince: null, encrypted: false, conflicts },
-    ...{ from: 0, open: conflicts.length, setupFields: [], rotateFields: [] },
-    ...{ formOpen: null, growth: null, timeZone: "UTC", now },
+    roster: null,
+    closedSince: null,
+    encrypted: false,
+    conflicts,
+    from: 0,
+    open: conflicts.length,
+    setupFields: [],
+    rotateFields: [],
+    formOpen: null,
+    growth: null,
+    timeZone: "UTC",
+    now,
     ...facts,
   });
 }
@@ -69,15 +93,18 @@ test("two versions are called A and B, with the newer marked and what differs si
     title: "1 conflict waits for you in work.",
     conflicts: [
       {
-        ...{ place: 1, path: "Plan.md", newest: "3-bbbbbbbb" },
-        ...{ since: "1 min ago" },
+        place: 1,
+        path: "Plan.md",
+        newest: "3-bbbbbbbb",
+        since: "1 min ago",
         versions: [
           { letter: "A", edit: 2, wins: true, written: "21 Nov, 08:02" },
           { letter: "B", edit: 3, isNewest: true, size: "12 B" },
         ],
         comparisons: [
           {
-            ...{ letters: ["A", "B"], note: "" },
+            letters: ["A", "B"],
+            note: "",
             comparison: { kind: "rows", rows: [{ kind: "changed" }] },
           },
         ],
@@ -113,10 +140,13 @@ test("without times, or with the same ones, nothing is called the newer", () => 
 test("many conflicts lie on several pages", () => {
   const conflicts = [conflict([text("a"), text("b")])];
   expect(vault({ conflicts, from: 5, open: 9 })).toMatchObject({
-    ...{ newer: 0, older: 6, openCount: 9 },
+    newer: 0,
+    older: 6,
+    openCount: 9,
     conflicts: [{ place: 6 }],
   });
   expect(vault({ open: "They could not be listed." })).toMatchObject({
-    ...{ whyNoConflicts: "They could not be listed.", older: null },
+    whyNoConflicts: "They could not be listed.",
+    older: null,
   });
 });

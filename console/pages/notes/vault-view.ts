@@ -119,7 +119,10 @@ function viewSpace({ growth, space }: VaultGrowth, timeZone: string) {
       space === null
         ? []
         : rowsOf(space).map(({ name, note, bytes, share }) => ({
-            ...{ name, note, share, size: sizeWords(bytes) },
+            name,
+            note,
+            share,
+            size: sizeWords(bytes),
           })),
   };
 }
@@ -174,7 +177,9 @@ function viewConflict(
 function newestOf(
   versions: readonly ConflictVersion[],
 ): ConflictVersion | undefined {
-  if (versions.some(({ mtime }) => mtime === null)) return undefined;
+  if (versions.some(({ mtime }) => mtime === null)) {
+    return undefined;
+  }
   const latest = Math.max(...versions.map(({ mtime }) => Number(mtime)));
   const found = versions.filter(({ mtime }) => mtime === latest);
   return found.length === 1 ? found[0] : undefined;
@@ -188,20 +193,24 @@ function compared(
   const sides = [left, right];
   const kinds = sides.map((side) => side?.kind);
   const none = (note: string) => ({ note, comparison: null });
-  if (kinds.includes(undefined) || kinds.includes("encrypted"))
+  if (kinds.includes(undefined) || kinds.includes("encrypted")) {
     return none(
       "What they say is encrypted and cannot be read here: open the note on a device, or choose by what is known of the versions.",
     );
-  if (kinds.includes("incomplete"))
+  }
+  if (kinds.includes("incomplete")) {
     return none(
       "One of them has not arrived whole yet: let the device that wrote it sync, then look again.",
     );
-  if (kinds.includes("large"))
+  }
+  if (kinds.includes("large")) {
     return none(
       "They are too long to be compared here: open them on a device.",
     );
-  if (kinds.includes("binary"))
+  }
+  if (kinds.includes("binary")) {
     return none("They are no text, such as a picture: open them on a device.");
+  }
   const texts = sides.map((side) => (side?.kind === "text" ? side.text : ""));
   const comparison = compareTexts(texts[0] ?? "", texts[1] ?? "");
   const deleting = letters.filter((_letter, at) => kinds[at] === "deleted");

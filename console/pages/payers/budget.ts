@@ -2,7 +2,7 @@ import type { Look } from "../../../core/shapes.ts";
 import { money, moment, percent } from "../../../core/words.ts";
 
 /** What was spent of a budget, as a meter shows it. */
-export type BudgetView = {
+export interface BudgetView {
   /** "$ 4.10" */
   readonly spent: string;
   /** "of $ 5.00, until 1 Dec, 00:00" */
@@ -11,13 +11,13 @@ export type BudgetView = {
   /** 0 to 100; null without a budget. */
   readonly meter: number | null;
   readonly look: Look;
-};
+}
 
-type Budgeted = {
+interface Budgeted {
   readonly spend: number;
   readonly budget_in_force: number | null;
   readonly budget_reset_at: string | null;
-};
+}
 
 /** From here on somebody may want to know. */
 const NEARLY_USED = 0.9;
@@ -28,12 +28,15 @@ export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
     row.budget_reset_at === null
       ? ""
       : `until ${moment(Date.parse(row.budget_reset_at), timeZone)}`;
-  if (budget === null)
+  if (budget === null) {
     return {
       spent: money(spend),
       against: ["no budget", ...(until === "" ? [] : [until])].join(", "),
-      ...{ share: null, meter: null, look: "none" },
+      share: null,
+      meter: null,
+      look: "none",
     };
+  }
   const share = budget === 0 ? 1 : spend / budget;
   return {
     spent: money(spend),
@@ -47,7 +50,9 @@ export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
 }
 
 function lookOf(share: number): Look {
-  if (share >= 1) return "bad";
+  if (share >= 1) {
+    return "bad";
+  }
   return share >= NEARLY_USED ? "warn" : "ok";
 }
 

@@ -11,7 +11,7 @@ import { showFailure, showPage } from "../../http/show-page.ts";
 import { readable } from "../../../core/words.ts";
 
 /** What the pages of keys, users and teams work with. */
-export type PayersConsole = {
+export interface PayersConsole {
   readonly api: AdminApi;
   /** Where key holders reach the gateway. */
   readonly address: string;
@@ -19,7 +19,7 @@ export type PayersConsole = {
   readonly timeZone: string;
   /** Grows with everything that is changed here. */
   readonly changes: () => number;
-};
+}
 
 export const KEYS_PATH = "/keys";
 
@@ -37,14 +37,16 @@ export function openPayersConsole(
     timeoutMs: TIMEOUT_MS,
     credential: () => {
       const key = readVariable("PROXY_MASTER_KEY", env);
-      if (address === undefined)
+      if (address === undefined) {
         throw new Failure(
           "This supervisor knows no gateway: set GATEWAY_URL where it starts, such as http://127.0.0.1:4000, and start it again.",
         );
-      if (key === undefined)
+      }
+      if (key === undefined) {
         throw new Failure(
           "This supervisor does not have the gateway's master key: set PROXY_MASTER_KEY_FILE where it starts, to a file with the key, and start it again.",
         );
+      }
       return key;
     },
   });
@@ -56,7 +58,9 @@ export function openPayersConsole(
         try {
           return await api.ask(method, path, body);
         } finally {
-          if (method === "POST") changes += 1;
+          if (method === "POST") {
+            changes += 1;
+          }
         }
       },
     },
@@ -76,7 +80,7 @@ export async function attempting(
   try {
     return await act();
   } catch (error) {
-    if (error instanceof Refusal)
+    if (error instanceof Refusal) {
       return showFailure(
         request,
         reply,
@@ -84,13 +88,18 @@ export async function attempting(
         error.sentences,
         back,
       );
-    if (!(error instanceof Failure)) throw error;
+    }
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
     return showPage(
       request,
       reply,
       {
         title: "Keys cannot be shown now.",
-        ...{ look: "warn", current: KEYS_PATH, status: 502 },
+        look: "warn",
+        current: KEYS_PATH,
+        status: 502,
       },
       "message",
       { sentences: error.sentences, back: "/" },
@@ -101,10 +110,11 @@ export async function attempting(
 /** Throws a refusal unless the name that a form asks for, as it is shown, was typed. */
 export function needConfirmation(request: FastifyRequest, name: string): void {
   const body = (request.body ?? {}) as { readonly confirm?: unknown };
-  if (typeof body.confirm !== "string" || readable(body.confirm) !== name)
+  if (typeof body.confirm !== "string" || readable(body.confirm) !== name) {
     throw new Refusal(
       `Nothing was deleted: the name that was typed is not "${name}".`,
       400,
       "confirm",
     );
+  }
 }

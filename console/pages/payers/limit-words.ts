@@ -1,11 +1,11 @@
 import { grouped, readable } from "../../../core/words.ts";
 
-type LimitedRow = {
+interface LimitedRow {
   readonly models: readonly string[];
   readonly rpm_limit: number | null;
   readonly tpm_limit: number | null;
   readonly max_parallel_requests: number | null;
-};
+}
 
 /** What limits a payer besides its budget, as figures. */
 export function limitsOf(row: LimitedRow): readonly {

@@ -4,31 +4,31 @@ import { grouped } from "../../../core/words.ts";
 import type { BudgetView } from "./budget.ts";
 
 /** Where a list of keys, users or teams stands; wrong words in an address mean the first page. */
-export type ListAsked = {
+export interface ListAsked {
   readonly search: string;
   readonly state: string;
   readonly sort: string;
   readonly order: "asc" | "desc";
   readonly page: number;
-};
+}
 
-export type Column = {
+export interface Column {
   readonly title: string;
   /** What the gateway calls it where it can sort by it. */
   readonly sort: string | null;
   readonly number?: boolean;
-};
+}
 
-export type ListRow = {
+export interface ListRow {
   readonly href: string;
   readonly name: string;
   readonly note: string;
   readonly budget: BudgetView;
   readonly cells: readonly string[];
   readonly state: { readonly look: Look; readonly word: string };
-};
+}
 
-export type ListView = {
+export interface ListView {
   readonly path: string;
   readonly asked: ListAsked;
   readonly columns: readonly (Column & {
@@ -39,7 +39,7 @@ export type ListView = {
   readonly range: string;
   readonly previous: string | null;
   readonly next: string | null;
-};
+}
 
 const PAGE_SIZE = 25;
 const LAST_PAGE = 1_000_000;
@@ -87,7 +87,8 @@ export function listHref(
   const query = new URLSearchParams({
     ...(search === "" ? {} : { search }),
     ...(state === "" ? {} : { state }),
-    ...{ sort, order },
+    sort,
+    order,
     ...(page === 1 ? {} : { page: String(page) }),
   });
   return `${path}?${query.toString()}`;
@@ -126,7 +127,9 @@ function sortingOf(
   asked: ListAsked,
   { sort, title }: Column,
 ): Pick<ListView["columns"][number], "href" | "sorted"> {
-  if (sort === null) return { href: null, sorted: null };
+  if (sort === null) {
+    return { href: null, sorted: null };
+  }
   const isSorted = asked.sort === sort;
   const turned = asked.order === "asc" ? "desc" : "asc";
   // Names begin with A, amounts and times with the largest.

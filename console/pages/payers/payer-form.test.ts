@@ -18,12 +18,18 @@ const form = z.object({ ...limitFields, ...modelFields });
 
 test("fields left empty are set back, and all models are an empty list", () => {
   const fields = form.parse({
-    ...{ max_budget: " 5 ", rpm_limit: "60", every_model: "all", models: "a" },
+    max_budget: " 5 ",
+    rpm_limit: "60",
+    every_model: "all",
+    models: "a",
   });
   expect(bodyOf(fields, ["user_alias"])).toEqual({
     user_alias: null,
-    ...{ max_budget: 5, budget_duration: null },
-    ...{ rpm_limit: 60, tpm_limit: null, max_parallel_requests: null },
+    max_budget: 5,
+    budget_duration: null,
+    rpm_limit: 60,
+    tpm_limit: null,
+    max_parallel_requests: null,
     models: [],
   });
   expect(bodyOf(form.parse({ models: ["a", "b"] }), []).models).toEqual([
@@ -63,7 +69,9 @@ test("a refusal stands beside its field, else above the form; what is none is th
 test("what a payer has now fills its form, also what nobody offers any more", () => {
   const typed = typedOf({ max_budget: 5, models: ["old"], blocked: false });
   expect(typed).toEqual({
-    ...{ max_budget: "5", every_model: "some", models: ["old"] },
+    max_budget: "5",
+    every_model: "some",
+    models: ["old"],
   });
   expect(
     viewModels([{ id: "new", pending: true }], { typed, mistakes: {} }),

@@ -8,10 +8,13 @@ import { WINDOWS } from "./budget.ts";
 type Mistakes = Readonly<Record<string, string>>;
 
 /** What a form shows again: what was typed, and what is wrong with it. */
-export type Filled = { readonly typed: Fields; readonly mistakes: Mistakes };
+export interface Filled {
+  readonly typed: Fields;
+  readonly mistakes: Mistakes;
+}
 
 /** Choosing models: all, or the ticked ones. */
-export type ModelsField = {
+export interface ModelsField {
   readonly all: boolean;
   readonly models: readonly {
     readonly id: string;
@@ -19,14 +22,16 @@ export type ModelsField = {
     readonly note: string;
   }[];
   readonly mistake: string | undefined;
-};
+}
 
 export const amount = z
   .string()
   .trim()
   .transform((text, context) => {
     const number = Number(text);
-    if (Number.isFinite(number)) return number;
+    if (Number.isFinite(number)) {
+      return number;
+    }
     context.addIssue({
       code: "custom",
       message: "It must be a number, such as 5 or 0.5.",
@@ -80,15 +85,20 @@ function modelsOf(chosen: {
   readonly every_model: "all" | "some";
   readonly models?: readonly string[] | undefined;
 }): readonly string[] {
-  if (chosen.every_model === "all") return [];
-  if (chosen.models !== undefined && chosen.models.length > 0)
+  if (chosen.every_model === "all") {
+    return [];
+  }
+  if (chosen.models !== undefined && chosen.models.length > 0) {
     return chosen.models;
+  }
   throw new Refusal("Choose at least one model, or all.", 400, "models");
 }
 
 /** What the gateway refused, beside the field that it names, else above the form; throws on what is no refusal. */
 export function mistakeOf(error: unknown, names: readonly string[]): Mistakes {
-  if (!(error instanceof Refusal) || error.status >= 500) throw error;
+  if (!(error instanceof Refusal) || error.status >= 500) {
+    throw error;
+  }
   const param = error.param?.split(/[.[]/)[0] ?? "";
   return { [names.includes(param) ? param : "form"]: error.message };
 }

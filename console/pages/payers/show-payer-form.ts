@@ -15,7 +15,7 @@ import {
 } from "./payer-form.ts";
 
 /** What the forms of keys, users and teams differ in. */
-export type PayerForm = {
+export interface PayerForm {
   readonly title: string;
   readonly intro: string;
   readonly action: string;
@@ -24,7 +24,7 @@ export type PayerForm = {
   readonly back: string;
   /** Names, owners: before budget, models and limits. */
   readonly first: readonly Field[];
-};
+}
 
 /** The form with what was typed into it, and beside each field what is wrong with it. */
 export async function showPayerForm(
@@ -41,7 +41,8 @@ export async function showPayerForm(
     request,
     reply,
     {
-      ...{ title: form.title, current: KEYS_PATH },
+      title: form.title,
+      current: KEYS_PATH,
       look: wrong ? "warn" : "none",
       status: wrong ? 400 : 200,
     },
@@ -69,8 +70,9 @@ export async function carryOut<T extends z.ZodType>(
   act: (value: z.output<T>) => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   const form = readForm(request, schema);
-  if (form.kind === "mistakes")
+  if (form.kind === "mistakes") {
     return show({ typed: form.fields, mistakes: form.mistakes });
+  }
   try {
     return await act(form.value);
   } catch (error) {

@@ -2,7 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import { afterwards, showPage } from "../../http/show-page.ts";
 import { viewBudget } from "../payers/budget.ts";
-import { attempting, KEYS_PATH, type PayersConsole } from "../payers/console.ts";
+import {
+  attempting,
+  KEYS_PATH,
+  type PayersConsole,
+} from "../payers/console.ts";
 import { fill, typedOf, type Filled } from "../payers/payer-form.ts";
 import { carryOut } from "../payers/show-payer-form.ts";
 import {
@@ -15,9 +19,9 @@ import {
 import { at, teamName, TEAM_PATH } from "./people-view.ts";
 import { readTeam } from "./teams-page.ts";
 
-type MemberRequest = {
+interface MemberRequest {
   readonly Querystring: { readonly id?: string; readonly user?: string };
-};
+}
 
 /** GET /teams/member?id=…&user=…; POST the same, /teams/remove-member and /teams/add-member?id=…. */
 export function registerMembersPages(
@@ -39,11 +43,17 @@ export function registerMembersPages(
         (filled) => showMember(request, reply, filled),
         async ({ role, max_budget, budget_duration }) => {
           await api.ask("POST", "/team/member_update", {
-            ...{ team_id: id, user_id: user, role },
+            team_id: id,
+            user_id: user,
+            role,
             max_budget: max_budget ?? null,
             budget_duration: budget_duration ?? null,
           });
-          return afterwards(reply, at(TEAM_PATH, { id }), `${user} is changed.`);
+          return afterwards(
+            reply,
+            at(TEAM_PATH, { id }),
+            `${user} is changed.`,
+          );
         },
       );
     }),
@@ -52,7 +62,8 @@ export function registerMembersPages(
     attempting(request, reply, "/teams", async () => {
       const { id = "", user = "" } = request.query;
       await api.ask("POST", "/team/member_delete", {
-        ...{ team_id: id, user_id: user },
+        team_id: id,
+        user_id: user,
       });
       return afterwards(
         reply,
@@ -73,13 +84,17 @@ export function registerMembersPages(
             title: `Add a member to ${teamName(team)}`,
             asked: fill(MEMBER_FIELDS, filled),
             mistake: filled.mistakes["form"] ?? null,
-            ...{ action: at("/teams/add-member", { id }), button: "Add" },
-            ...{ budget: null, remove: null, name: "" },
+            action: at("/teams/add-member", { id }),
+            button: "Add",
+            budget: null,
+            remove: null,
+            name: "",
             back: at(TEAM_PATH, { id }),
           }),
         async ({ user_id, role, max_budget, budget_duration }) => {
           await api.ask("POST", "/team/member_add", {
-            ...{ team_id: id, member: { user_id, role } },
+            team_id: id,
+            member: { user_id, role },
             max_budget: max_budget ?? null,
             budget_duration: budget_duration ?? null,
           });
@@ -101,12 +116,13 @@ export function registerMembersPages(
     const { user = "" } = request.query;
     const { id, team, members } = await readTeam(payers, request.query.id);
     const member = members.find(({ user_id }) => user_id === user);
-    if (member === undefined)
+    if (member === undefined) {
       throw new Refusal(
         `${user} is no member of ${teamName(team)}.`,
         404,
         "user_id",
       );
+    }
     const typed = typedOf(member);
     return showForm(request, reply, {
       title: `${user} in ${teamName(team)}`,
@@ -115,9 +131,11 @@ export function registerMembersPages(
         filled ?? { typed, mistakes: {} },
       ),
       mistake: filled?.mistakes["form"] ?? null,
-      ...{ action: at("/teams/member", { id, user }), button: "Save" },
+      action: at("/teams/member", { id, user }),
+      button: "Save",
       budget: viewBudget(member, timeZone),
-      ...{ remove: at("/teams/remove-member", { id, user }), name: user },
+      remove: at("/teams/remove-member", { id, user }),
+      name: user,
       back: at(TEAM_PATH, { id }),
     });
   }
@@ -140,7 +158,8 @@ function showForm(
     request,
     reply,
     {
-      ...{ title: view.title, current: KEYS_PATH },
+      title: view.title,
+      current: KEYS_PATH,
       look: wrong ? "warn" : "none",
       status: wrong ? 400 : 200,
     },

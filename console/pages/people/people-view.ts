@@ -53,18 +53,21 @@ export function at(
   return `${path}?${new URLSearchParams(ids).toString()}`;
 }
 
-type Paged<Row> = {
+interface Paged<Row> {
   readonly asked: ListAsked;
   readonly rows: readonly Row[];
   readonly total: number;
   readonly pages: number;
   readonly timeZone: string;
-};
+}
 
 export function viewUsers(page: Paged<ListedUser>) {
   return viewList({
-    ...{ path: "/users", columns: USER_COLUMNS, asked: page.asked },
-    ...{ total: page.total, pages: page.pages },
+    path: "/users",
+    columns: USER_COLUMNS,
+    asked: page.asked,
+    total: page.total,
+    pages: page.pages,
     rows: page.rows.map((user) => ({
       ...listed(user, page.timeZone),
       href: at(USER_PATH, { id: user.user_id }),
@@ -79,8 +82,11 @@ export function viewUsers(page: Paged<ListedUser>) {
 
 export function viewTeams(page: Paged<TeamRow>) {
   return viewList({
-    ...{ path: "/teams", columns: TEAM_COLUMNS, asked: page.asked },
-    ...{ total: page.total, pages: page.pages },
+    path: "/teams",
+    columns: TEAM_COLUMNS,
+    asked: page.asked,
+    total: page.total,
+    pages: page.pages,
     rows: page.rows.map((team) => ({
       ...listed(team, page.timeZone),
       href: at(TEAM_PATH, { id: team.team_id }),
@@ -112,12 +118,12 @@ export function teamName(
   return readable(team.team_alias ?? team.team_id);
 }
 
-type Budgeted = {
+interface Budgeted {
   readonly spend: number;
   readonly budget_in_force: number | null;
   readonly budget_reset_at: string | null;
   readonly blocked?: unknown;
-};
+}
 
 /** What every row tells alike. */
 function listed(row: Budgeted, timeZone: string) {
@@ -129,8 +135,12 @@ export function stateOfPayer({
   budget_in_force: budget,
   blocked,
 }: Budgeted): { readonly look: Look; readonly word: string } {
-  if (blocked === true) return { look: "rest", word: "blocked" };
-  if (budget === null) return { look: "ok", word: "no budget" };
+  if (blocked === true) {
+    return { look: "rest", word: "blocked" };
+  }
+  if (budget === null) {
+    return { look: "ok", word: "no budget" };
+  }
   return spend >= budget
     ? { look: "warn", word: "budget used up" }
     : { look: "ok", word: "within its budget" };
@@ -154,8 +164,9 @@ export function judgePayers(
   noun: "user" | "team",
   searched: boolean,
 ): { readonly title: string; readonly look: Look } {
-  if (total === 0 && !searched)
+  if (total === 0 && !searched) {
     return { title: `There is no ${noun} yet.`, look: "none" };
+  }
   return {
     title: `${grouped(total)} ${noun}${total === 1 ? "" : "s"}${searched ? " found" : ""}.`,
     look: "ok",

@@ -5,7 +5,7 @@ import type { ListView } from "../payers/list.ts";
 import { judgePayers } from "./people-view.ts";
 
 /** What a list of users or of teams says about itself. */
-export type PayersWords = {
+export interface PayersWords {
   readonly noun: "user" | "team";
   readonly label: string;
   readonly make: string;
@@ -14,7 +14,7 @@ export type PayersWords = {
   readonly subline: string;
   /** Where there are none yet. */
   readonly lesson: string;
-};
+}
 
 export function showPayers(
   request: FastifyRequest,
@@ -28,7 +28,8 @@ export function showPayers(
     reply,
     {
       ...judgePayers(total, words.noun, list.asked.search !== ""),
-      ...{ current: KEYS_PATH, refreshes: true },
+      current: KEYS_PATH,
+      refreshes: true,
     },
     "payers",
     { ...words, list, path: list.path, empty: total === 0 },

@@ -46,9 +46,11 @@ export function registerTeamForms(
 ): void {
   const { api } = payers;
   const fresh: PayerForm = {
-    ...{ title: "Make a team", button: "Make the team" },
+    title: "Make a team",
+    button: "Make the team",
     intro: "Members are added on the next page.",
-    ...{ action: "/teams/new", back: "/teams" },
+    action: "/teams/new",
+    back: "/teams",
     first: [
       { ...nameField, needed: true },
       {
@@ -94,9 +96,11 @@ export function registerTeamForms(
   );
 
   const change = (id: string, name: string): PayerForm => ({
-    ...{ title: `Change ${name}`, button: "Save" },
+    title: `Change ${name}`,
+    button: "Save",
     intro: "What is changed holds for calls within a second.",
-    ...{ action: at("/teams/edit", { id }), back: at(TEAM_PATH, { id }) },
+    action: at("/teams/edit", { id }),
+    back: at(TEAM_PATH, { id }),
     first: [nameField, shareField],
   });
   server.get<TeamRequest>("/teams/edit", (request, reply) =>

@@ -24,9 +24,9 @@ import {
 import { showPayers } from "./show-payers.ts";
 import { readKeysOf } from "./users-page.ts";
 
-export type TeamRequest = {
+export interface TeamRequest {
   readonly Querystring: { readonly id?: string; readonly from?: string };
-};
+}
 
 /** So many members stand on one page. */
 const SHOWN_MEMBERS = 50;
@@ -47,7 +47,10 @@ export function registerTeamsPages(
       );
       const { total } = page;
       const list = viewTeams({
-        ...{ asked, total, rows: page.teams, timeZone },
+        asked,
+        total,
+        rows: page.teams,
+        timeZone,
         pages: page.total_pages,
       });
       return showPayers(request, reply, list, total, {
@@ -79,11 +82,16 @@ export function registerTeamsPages(
           title: team.blocked
             ? `${name} is blocked.`
             : `${name} has spent ${budget.spent}${team.budget_in_force === null ? "" : ` ${budget.against}`}.`,
-          ...{ look: state.look, current: KEYS_PATH, refreshes: true },
+          look: state.look,
+          current: KEYS_PATH,
+          refreshes: true,
         },
         "team",
         {
-          ...{ id, name, budget, blocked: team.blocked },
+          id,
+          name,
+          budget,
+          blocked: team.blocked,
           limits: limitsOf(team),
           keys: await readKeysOf(payers, { team_id: id }),
           memberColumns: MEMBER_COLUMNS,
@@ -112,7 +120,7 @@ export function registerTeamsPages(
   for (const [verb, said] of [
     ["block", "is blocked: the calls of all its keys are refused"],
     ["unblock", "works again"],
-  ] as const)
+  ] as const) {
     server.post<TeamRequest>(`/teams/${verb}`, (request, reply) =>
       attempting(request, reply, "/teams", async () => {
         const { id, team } = await readTeam(payers, request.query.id);
@@ -124,6 +132,7 @@ export function registerTeamsPages(
         );
       }),
     );
+  }
 
   server.post<TeamRequest>("/teams/delete", (request, reply) => {
     const back = at(TEAM_PATH, { id: request.query.id ?? "" });

@@ -18,7 +18,9 @@ import {
 } from "../payers/show-payer-form.ts";
 import { at, ROLES, USER_PATH } from "./people-view.ts";
 
-type UserRequest = { readonly Querystring: { readonly id?: string } };
+interface UserRequest {
+  readonly Querystring: { readonly id?: string };
+}
 
 const NAMES = ["user_alias", "user_email", "user_role"];
 const userForm = z.object({
@@ -50,9 +52,11 @@ export function registerUserForms(
 ): void {
   const { api } = payers;
   const fresh: PayerForm = {
-    ...{ title: "Make a user", button: "Make the user" },
+    title: "Make a user",
+    button: "Make the user",
     intro: "Its budget and limits hold over all of its keys.",
-    ...{ action: "/users/new", back: "/users" },
+    action: "/users/new",
+    back: "/users",
     first: [
       {
         kind: "text",
@@ -84,7 +88,8 @@ export function registerUserForms(
           const { user_id } = fields;
           await api.ask("POST", "/user/new", {
             ...bodyOf(fields, NAMES),
-            ...{ user_id, auto_create_key: false },
+            user_id,
+            auto_create_key: false,
           });
           return afterwards(
             reply,
@@ -97,9 +102,12 @@ export function registerUserForms(
   );
 
   const change = (id: string): PayerForm => ({
-    ...{ title: `Change ${id}`, button: "Save", first: FIRST },
+    title: `Change ${id}`,
+    button: "Save",
+    first: FIRST,
     intro: "What is changed holds for calls within a second.",
-    ...{ action: at("/users/edit", { id }), back: at(USER_PATH, { id }) },
+    action: at("/users/edit", { id }),
+    back: at(USER_PATH, { id }),
   });
   server.get<UserRequest>("/users/edit", (request, reply) =>
     attempting(request, reply, "/users", async () => {

@@ -27,7 +27,9 @@ import {
 } from "./people-view.ts";
 import { showPayers } from "./show-payers.ts";
 
-type UserRequest = { readonly Querystring: { readonly id?: string } };
+interface UserRequest {
+  readonly Querystring: { readonly id?: string };
+}
 
 /** On the page of a user or a team; the list has them all. */
 const SHOWN_KEYS = 10;
@@ -46,7 +48,10 @@ export function registerUsersPages(
       const page = userPage.parse(await api.ask("GET", `/user/list?${query}`));
       const { total } = page;
       const list = viewUsers({
-        ...{ asked, total, rows: page.users, timeZone },
+        asked,
+        total,
+        rows: page.users,
+        timeZone,
         pages: page.total_pages,
       });
       return showPayers(request, reply, list, total, {
@@ -76,11 +81,15 @@ export function registerUsersPages(
         reply,
         {
           title: `${readable(id)} has spent ${budget.spent}${user.budget_in_force === null ? "" : ` ${budget.against}`}.`,
-          ...{ look: state.look, current: KEYS_PATH, refreshes: true },
+          look: state.look,
+          current: KEYS_PATH,
+          refreshes: true,
         },
         "user",
         {
-          ...{ name: readable(id), budget, keys },
+          name: readable(id),
+          budget,
+          keys,
           facts: [user.user_alias, user.user_email, user.user_role].flatMap(
             (each) => (each === null ? [] : [readable(each)]),
           ),
@@ -119,11 +128,10 @@ export async function readKeysOf(
 ): Promise<{ readonly rows: readonly ListRow[]; readonly total: number }> {
   const query = {
     ...owner,
-    ...{
-      return_full_object: "true",
-      sort_by: "spend",
-      size: String(SHOWN_KEYS),
-    },
+
+    return_full_object: "true",
+    sort_by: "spend",
+    size: String(SHOWN_KEYS),
   };
   const page = keyPage.parse(await api.ask("GET", at("/key/list", query)));
   return {

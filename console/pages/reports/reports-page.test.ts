@@ -29,15 +29,21 @@ beforeEach(() => {
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: { raise: () => {}, clear: () => {} },
-    ...{ clock: systemClock, timeZone: "UTC", scheduled: false },
+    clock: systemClock,
+    timeZone: "UTC",
+    scheduled: false,
   });
   server = Fastify();
   server.decorateRequest("signedIn", false);
   registerReportsPage(server, {
-    ...{ directory, timeZone: "UTC", jobs },
+    directory,
+    timeZone: "UTC",
+    jobs,
     makeReport: async (kind, choice) => {
       choices.push(choice);
-      if (kind === "health") throw new Failure("nothing was ever looked at.");
+      if (kind === "health") {
+        throw new Failure("nothing was ever looked at.");
+      }
       return usualSpend();
     },
   });
@@ -49,7 +55,9 @@ afterEach(async () => {
 
 async function get(url: string, accept = "text/html") {
   const { statusCode, headers, body } = await server.inject({
-    ...{ method: "GET", url, headers: { accept } },
+    method: "GET",
+    url,
+    headers: { accept },
   });
   return { status: statusCode, headers, text: body };
 }
@@ -67,8 +75,9 @@ test("kept reports are listed, the newest first, and shown without any script", 
     "spend-2026-10-01-to-2026-10-31.csv",
     "spend-2026-10-01-to-2026-10-31.html",
     "notes.txt",
-  ])
+  ]) {
     writeFileSync(join(directory, name), "<p>kept</p>");
+  }
   const { text } = await get("/reports/");
   expect(text).toContain("2 reports are kept.");
   expect(text.indexOf("health-2026")).toBeLessThan(text.indexOf("spend-2026"));

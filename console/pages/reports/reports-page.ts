@@ -36,7 +36,8 @@ const wish = z
     format: z.enum(REPORT_FORMATS, "choose one of them").default("html"),
   })
   .refine(({ period, since }) => period !== "since" || since !== undefined, {
-    ...{ path: ["since"], message: "say since which day" },
+    path: ["since"],
+    message: "say since which day",
   });
 
 /** GET /reports/ lists those that are kept, /reports/:file gives one, /reports/now makes one. */
@@ -64,7 +65,10 @@ export function registerReportsPage(
     },
   ): Promise<FastifyReply> {
     const view = viewReports({
-      ...{ reports: listReports(directory), from, fields, timeZone },
+      reports: listReports(directory),
+      from,
+      fields,
+      timeZone,
       jobs: parts.jobs
         .list()
         .filter(({ name }) => REPORT_JOB_NAMES.some((each) => each === name)),
@@ -73,7 +77,7 @@ export function registerReportsPage(
     return showPage(
       request,
       reply,
-      { ...{ title: view.title, look: view.look, current: PATH, status } },
+      { title: view.title, look: view.look, current: PATH, status },
       "reports",
       view,
     );
@@ -88,11 +92,12 @@ export function registerReportsPage(
   });
   server.get(`${PATH}now`, async (request, reply) => {
     const form = readFields(request.query, wish);
-    if (form.kind === "mistakes")
+    if (form.kind === "mistakes") {
       return show(request, reply, {
         fields: withTyped(REPORT_FORM, form.fields, form.mistakes),
         status: 400,
       });
+    }
     const { kind, format } = form.value;
     return attempting(request, reply, { statusOf: () => 502, back: PATH }, () =>
       sendReport(reply, parts, kind, choiceOf(form.value), format),
@@ -101,11 +106,12 @@ export function registerReportsPage(
   server.get<{ Params: { file: string } }>(`${PATH}:file`, (request, reply) => {
     const { file } = request.params;
     const found = findReport(directory, file);
-    if (found !== undefined)
+    if (found !== undefined) {
       return reply
         .header("content-security-policy", REPORT_POLICY)
         .type(contentTypes[found.format])
         .send(createReadStream(found.path));
+    }
     return wantsPage(request)
       ? showFailure(
           request,

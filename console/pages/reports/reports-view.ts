@@ -20,20 +20,25 @@ import { ahead, moment } from "../../../core/words.ts";
 export const REPORT_JOB_NAMES = ["spend-report", "health-report"] as const;
 
 const kindNames: Readonly<Record<ReportKind, string>> = {
-  ...{ spend: "Spend", health: "Health" },
+  spend: "Spend",
+  health: "Health",
 };
 
 /** What can be made now, as the form asks for it. */
 export const REPORT_FORM: readonly Field[] = [
   {
-    ...{ name: "kind", kind: "choice", label: "Report" },
+    name: "kind",
+    kind: "choice",
+    label: "Report",
     values: [
       ["spend", "what was spent, by whom and on what"],
       ["health", "how everything did, and what needs attention"],
     ],
   },
   {
-    ...{ name: "period", kind: "choice", label: "Of" },
+    name: "period",
+    kind: "choice",
+    label: "Of",
     values: [
       ["month", "this month so far"],
       ["last-month", "last month"],
@@ -45,11 +50,15 @@ export const REPORT_FORM: readonly Field[] = [
     ],
   },
   {
-    ...{ name: "since", kind: "day", label: "Since" },
+    name: "since",
+    kind: "day",
+    label: "Since",
     note: "Only for the last choice above.",
   },
   {
-    ...{ name: "format", kind: "choice", label: "As" },
+    name: "format",
+    kind: "choice",
+    label: "As",
     values: [
       ["html", "a page"],
       ["text", "text"],
@@ -59,7 +68,7 @@ export const REPORT_FORM: readonly Field[] = [
   },
 ];
 
-export type ReportsFacts = {
+export interface ReportsFacts {
   /** Newest first. */
   readonly reports: readonly KeptReport[];
   /** How many newer ones stand on other pages. */
@@ -68,7 +77,7 @@ export type ReportsFacts = {
   readonly fields: readonly Field[];
   readonly timeZone: string;
   readonly now: number;
-};
+}
 
 const REPORTS_ON_PAGE = 50;
 
@@ -102,21 +111,30 @@ export function viewReports(facts: ReportsFacts) {
       })),
     })),
     newer: from === 0 ? null : Math.max(0, from - REPORTS_ON_PAGE),
-    older: from + REPORTS_ON_PAGE < reports.length ? from + REPORTS_ON_PAGE : null,
+    older:
+      from + REPORTS_ON_PAGE < reports.length ? from + REPORTS_ON_PAGE : null,
   };
 }
 
 function titleOf(count: number, failed: JobView | undefined): string {
-  if (failed !== undefined) return `${failed.name} failed.`;
-  if (count === 0) return "No report is kept yet.";
+  if (failed !== undefined) {
+    return `${failed.name} failed.`;
+  }
+  if (count === 0) {
+    return "No report is kept yet.";
+  }
   return count === 1 ? "One report is kept." : `${count} reports are kept.`;
 }
 
 /** "October 2026", "16 Nov 2026", "16 Nov 2026 to 22 Nov 2026". */
 function daysOf({ from, until }: KeptReport): string {
-  if (from === until) return inFull(from);
+  if (from === until) {
+    return inFull(from);
+  }
   const wholeMonth = from.endsWith("-01") && until === endOfMonth(from);
-  if (wholeMonth) return monthName(from, true);
+  if (wholeMonth) {
+    return monthName(from, true);
+  }
   const days = daysBetween(from, until) + 1;
   return `${inFull(from)} to ${inFull(until)}, ${days} days`;
 }

@@ -34,7 +34,7 @@ import {
 } from "./service-view.ts";
 import { spans, type SpanName } from "./spans.ts";
 
-export type ServicePageOptions = {
+export interface ServicePageOptions {
   readonly status: () => Status;
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
@@ -43,9 +43,11 @@ export type ServicePageOptions = {
   readonly checks: readonly Check[];
   /** IANA name. */
   readonly timeZone: string;
-};
+}
 
-type Named = { readonly Params: { readonly name: string } };
+interface Named {
+  readonly Params: { readonly name: string };
+}
 type Act = (
   known: Known,
   request: FastifyRequest<Named>,
@@ -85,7 +87,9 @@ export function registerServicePage(
     const now = Date.now();
     const key = `${name} ${span}`;
     const kept = pasts.get(key);
-    if (kept !== undefined && now - kept.at < KEEP_MS) return kept.past;
+    if (kept !== undefined && now - kept.at < KEEP_MS) {
+      return kept.past;
+    }
     const record = ({ hours, steps }: (typeof spans)[SpanName]) =>
       checkRecord(history.db, name, now - hours * steps * HOUR_MS, now);
     const names = new Set([
@@ -127,11 +131,17 @@ export function registerServicePage(
     const { name } = request.params;
     const status = options.status();
     const known = findKnown(status, name);
-    if (known === undefined) return noPage(request, reply);
+    if (known === undefined) {
+      return noPage(request, reply);
+    }
     const { span } = query.parse(request.query);
     const view = viewService(
       {
-        ...{ name, status, span, checks, timeZone },
+        name,
+        status,
+        span,
+        checks,
+        timeZone,
         past: readPast(name, known, span),
         silences: alerting.silences().filter(({ pattern }) => pattern === name),
         output: await readOutput(options.runtime(), known),
@@ -145,7 +155,8 @@ export function registerServicePage(
       reply,
       {
         ...verdictOf(name, known, status.at),
-        ...{ current: "/", refreshes: isInMotion(known) ? "soon" : true },
+        current: "/",
+        refreshes: isInMotion(known) ? "soon" : true,
       },
       "service",
       view,
@@ -157,12 +168,17 @@ export function registerServicePage(
     server.post<Named>(`/services/:name/${verb}`, async (request, reply) => {
       const { name } = request.params;
       const known = findKnown(options.status(), name);
-      if (known === undefined) return noPage(request, reply);
+      if (known === undefined) {
+        return noPage(request, reply);
+      }
       const back = `/services/${encodeURIComponent(name)}`;
       try {
         const said = await act(known, request);
-        for (const key of pasts.keys())
-          if (key.startsWith(`${name} `)) pasts.delete(key);
+        for (const key of pasts.keys()) {
+          if (key.startsWith(`${name} `)) {
+            pasts.delete(key);
+          }
+        }
         return afterwards(reply, back, said);
       } catch (error) {
         return showFailure(request, reply, 409, sentencesOf(error), back);
@@ -187,10 +203,11 @@ export function registerServicePage(
   });
   onPress("restart", async ({ service }) => {
     const runtime = options.runtime();
-    if (runtime === undefined || service === undefined)
+    if (runtime === undefined || service === undefined) {
       throw new Failure(
         "nothing here runs it, so it cannot be restarted here.",
       );
+    }
     const { name } = service;
     troubles.delete(name);
     const restart = restartAsked(runtime, options.watch(), name).catch(
@@ -201,13 +218,16 @@ export function registerServicePage(
     // The page shows it coming back; only a refusal is worth waiting for.
     await Promise.race([restart, wait(REFUSED_WITHIN_MS)]);
     const trouble = troubles.get(name);
-    if (trouble !== undefined) throw new Failure(trouble);
+    if (trouble !== undefined) {
+      throw new Failure(trouble);
+    }
     return `${name} is being restarted; this page shows when it is back.`;
   });
   onPress("silence", (_known, request) => {
     const form = readForm(request, silenceForm);
-    if (form.kind === "mistakes")
+    if (form.kind === "mistakes") {
       throw new Failure(Object.values(form.mistakes));
+    }
     const now = Date.now();
     const forMs = {
       "1h": HOUR_MS,
@@ -227,17 +247,19 @@ export function registerServicePage(
 
   function watchNow(): Watch {
     const watch = options.watch();
-    if (watch === undefined)
+    if (watch === undefined) {
       throw new Failure("the supervisor is still starting: try again.");
+    }
     return watch;
   }
 }
 
 function checkIn({ check, service }: Known): NonNullable<Known["check"]> {
-  if (check === undefined)
+  if (check === undefined) {
     throw new Failure(
       `no check looks at ${service?.name ?? "it"}: add one to config/supervisor.local.yaml.`,
     );
+  }
   return check;
 }
 
@@ -252,21 +274,23 @@ async function readOutput(
   runtime: Runtime | undefined,
   { service }: Known,
 ): Promise<Output> {
-  if (runtime === undefined || service === undefined)
+  if (runtime === undefined || service === undefined) {
     return {
       kind: "none",
       why: "Nothing on this machine runs it for the supervisor, so its output is not here.",
     };
+  }
   try {
     const lines = await Promise.race([
       runtime.logs(service.name, SHOWN_LINES),
       wait(LOGS_WITHIN_MS).then(() => null),
     ]);
-    if (lines === null)
+    if (lines === null) {
       return {
         kind: "none",
         why: `Its output could not be read within ${LOGS_WITHIN_MS / 1000} s: hearth logs ${service.name} may wait longer.`,
       };
+    }
     return {
       kind: "lines",
       lines: lines.map((line) =>

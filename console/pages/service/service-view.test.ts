@@ -8,20 +8,17 @@ const AT = 1_800_000_000_000;
 
 function check(name: string, change: Partial<CheckView> = {}): CheckView {
   return {
-    ...{
-      name,
-      kind: "http",
-      state: "up",
-      since: AT - 60_000,
-      inhibitedBy: null,
-    },
-    ...{
-      flapping: false,
-      latest: null,
-      healing: null,
-      note: null,
-      service: null,
-    },
+    name,
+    kind: "http",
+    state: "up",
+    since: AT - 60_000,
+    inhibitedBy: null,
+
+    flapping: false,
+    latest: null,
+    healing: null,
+    note: null,
+    service: null,
     ...change,
   };
 }
@@ -31,14 +28,18 @@ function service(
   change: Partial<ServiceStatus> = {},
 ): ServiceStatus {
   return {
-    ...{ name, state: "running", since: AT - 120_000, pid: 7, port: 1 },
-    ...{
-      address: "http://127.0.0.1:1",
-      adopted: false,
-      tookMs: 1,
-      restarts: 0,
-    },
-    ...{ reason: null, stats: null },
+    name,
+    state: "running",
+    since: AT - 120_000,
+    pid: 7,
+    port: 1,
+
+    address: "http://127.0.0.1:1",
+    adopted: false,
+    tookMs: 1,
+    restarts: 0,
+    reason: null,
+    stats: null,
     ...change,
   };
 }
@@ -114,7 +115,9 @@ test("the history tells changes with their cause and acts in words", () => {
     reason: "answered 500",
   } as const;
   expect(tellEntry(entry, "UTC")).toMatchObject({
-    ...{ look: "bad", text: "up → down", reason: "answered 500" },
+    look: "bad",
+    text: "up → down",
+    reason: "answered 500",
   });
   expect(
     tellEntry({ ...entry, kind: "act", from: null, to: "heal" }, "UTC").text,

@@ -21,15 +21,15 @@ export type Output =
   | { readonly kind: "none"; readonly why: string };
 
 /** How it did, and what happened to it. */
-export type Past = {
+export interface Past {
   readonly records: Readonly<Record<SpanName, CheckRecord>>;
   readonly steps: readonly CheckStep[];
   /** Newest first. */
   readonly entries: readonly HistoryEntry[];
-};
+}
 
 /** All that the page of one service shows, as it was read. */
-export type ServiceFacts = {
+export interface ServiceFacts {
   readonly name: string;
   readonly status: Status;
   readonly span: SpanName;
@@ -44,14 +44,14 @@ export type ServiceFacts = {
   /** When "until tomorrow" ends, in words. */
   readonly tomorrow: string;
   readonly timeZone: string;
-};
+}
 
 /** What is known by a name: a check, a service that runs here, or both. */
-export type Known = {
+export interface Known {
   readonly check: CheckView | undefined;
   /** The service of that name, or the one that the check speaks about. */
   readonly service: ServiceStatus | undefined;
-};
+}
 
 /** Undefined where nothing has that name. */
 export function findKnown(status: Status, name: string): Known | undefined {
@@ -96,7 +96,10 @@ export function viewService(facts: ServiceFacts, known: Known) {
   const verdict = verdictOf(name, known, at);
   const path = `/services/${encodeURIComponent(name)}`;
   return {
-    ...{ name, path, look: verdict.look, verdict: verdict.title },
+    name,
+    path,
+    look: verdict.look,
+    verdict: verdict.title,
     subline: sublineOf(known, at, timeZone),
     seen: check?.latest?.text ?? null,
     trouble: facts.trouble,
@@ -131,7 +134,9 @@ export function viewService(facts: ServiceFacts, known: Known) {
     entries: past.entries.map((entry) => tellEntry(entry, timeZone)),
     output: facts.output,
     silenceField: {
-      ...{ kind: "choice", name: "for", label: "For how long" },
+      kind: "choice",
+      name: "for",
+      label: "For how long",
       values: [
         ["1h", "1 hour"],
         ["8h", "8 hours"],
@@ -146,8 +151,9 @@ function stateIn(
   name: string,
   at: number,
 ): { readonly look: Look; readonly word: string } {
-  if (check !== undefined)
+  if (check !== undefined) {
     return stateOf(check, service?.name === name ? service : undefined, at);
+  }
   return service === undefined
     ? { look: "none", word: "unknown" }
     : { look: lookOfService(service.state), word: wordOfService(service, at) };

@@ -1,9 +1,9 @@
 /** How far back a page looks, in steps of whole hours. */
-export type Span = {
+export interface Span {
   readonly label: string;
   readonly hours: number;
   readonly steps: number;
-};
+}
 
 export type SpanName = "day" | "week" | "month";
 

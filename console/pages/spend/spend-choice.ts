@@ -20,7 +20,7 @@ export type Dimension = (typeof DIMENSIONS)[number];
 export const PERIODS = ["today", "7d", "month", "last-month"] as const;
 
 /** What is to be shown, as the address says it; whatever is not understood is left at its usual value. */
-export type SpendChoice = {
+export interface SpendChoice {
   readonly period: (typeof PERIODS)[number];
   /** Two days win over the period. */
   readonly from: string;
@@ -34,7 +34,7 @@ export type SpendChoice = {
   readonly pick: readonly string[];
   /** From 1. */
   readonly page: number;
-};
+}
 
 /** More lines than that nobody tells apart. */
 export const MOST_PICKS = 6;
@@ -71,8 +71,9 @@ export function periodOf(
   { period, from, until }: SpendChoice,
   today: string,
 ): Period {
-  if (from !== "" || until !== "")
+  if (from !== "" || until !== "") {
     return periodBetween(from || until, until || today, today);
+  }
   switch (period) {
     case "today":
       return choosePeriod({ unit: "day", complete: false }, today);
@@ -113,7 +114,8 @@ export function linkTo(
   path = "/spend",
 ): string {
   const query = new URLSearchParams();
-  for (const [name, value] of fieldsOf({ ...choice, ...change }))
+  for (const [name, value] of fieldsOf({ ...choice, ...change })) {
     query.append(name, value);
+  }
   return query.size === 0 ? path : `${path}?${query}`;
 }

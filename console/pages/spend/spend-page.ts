@@ -28,11 +28,11 @@ import {
   type SpendFacts,
 } from "./spend-view.ts";
 
-export type SpendPageOptions = {
+export interface SpendPageOptions {
   readonly env: Environment;
   /** IANA name. */
   readonly timeZone: string;
-};
+}
 
 /** GET /spend — what was spent in some days, by whom and for what; GET /spend.csv — the table of that page. */
 export function registerSpendPage(
@@ -50,12 +50,14 @@ export function registerSpendPage(
     const controls = viewControls(choice, today);
     const page = { current: "/spend" };
     const period = understand(choice, today);
-    if (period instanceof Failure)
+    if (period instanceof Failure) {
       return showPage(
         request,
         reply,
         {
-          ...{ ...page, status: 400, look: "warn" },
+          ...page,
+          status: 400,
+          look: "warn",
           title: "These are no days to look at.",
         },
         "spend",
@@ -66,6 +68,7 @@ export function registerSpendPage(
           shown: null,
         },
       );
+    }
     try {
       const facts = await readFacts(book, choice, period, today, timeZone);
       return await showPage(
@@ -82,13 +85,16 @@ export function registerSpendPage(
         },
       );
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
       const soon = error instanceof StillReading;
       return showPage(
         request,
         reply,
         {
-          ...{ ...page, look: soon ? "rest" : "warn" },
+          ...page,
+          look: soon ? "rest" : "warn",
           title: soon
             ? "The ledger is being added up."
             : "What was spent cannot be read now.",
@@ -96,7 +102,9 @@ export function registerSpendPage(
         },
         "spend",
         {
-          ...{ ...controls, mistake: null, shown: null },
+          ...controls,
+          mistake: null,
+          shown: null,
           away: soon
             ? "These days have many calls: this page shows them by itself in a moment."
             : `${capital(error.message)} Nothing is lost: calls are counted all the same.`,
@@ -109,12 +117,14 @@ export function registerSpendPage(
     const choice = readChoice(request.query);
     const today = dayIn(timeZone, Date.now());
     const period = understand(choice, today);
-    if (period instanceof Failure)
+    if (period instanceof Failure) {
       return refuse(reply, 400, capital(period.message));
+    }
     const read = readFacts(book, choice, period, today, timeZone);
     const facts = await read.catch(asFailure);
-    if (facts instanceof Failure)
+    if (facts instanceof Failure) {
       return refuse(reply, 503, capital(facts.message));
+    }
     const { rows, totals } = facts;
     const name = `spend-by-${choice.by}-${period.from}-to-${period.until}.csv`;
     return reply
@@ -138,7 +148,9 @@ function understand(choice: SpendChoice, today: string): Period | Failure {
 
 /** What a reader is told; anything else is our own mistake. */
 function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
+  if (error instanceof Failure) {
+    return error;
+  }
   throw error;
 }
 
@@ -174,7 +186,10 @@ async function readFacts(
     (each) => each.trouble !== null,
   );
   return {
-    ...{ choice, period, totals, timeZone },
+    choice,
+    period,
+    totals,
+    timeZone,
     previous: sumOf(earlier.value),
     forecast:
       basis.value === null
@@ -191,7 +206,8 @@ async function readFacts(
       ? picked.value
       : calls.value
           .map(({ day, alias, provider, sums }) => ({
-            ...{ day, id: by === "model" ? alias : provider },
+            day,
+            id: by === "model" ? alias : provider,
             spend: sums.spend,
           }))
           .filter(({ id }) => pick.includes(id)),

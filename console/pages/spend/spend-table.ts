@@ -18,11 +18,11 @@ export const COLUMN_KEYS = [
 ] as const;
 export type ColumnKey = (typeof COLUMN_KEYS)[number];
 
-export type Column = {
+export interface Column {
   readonly key: Exclude<ColumnKey, "name">;
   readonly label: string;
   readonly write: (value: number) => string;
-};
+}
 
 export const FIGURE_COLUMNS: readonly Column[] = [
   { key: "spend", label: "Spend", write: money },
@@ -61,7 +61,9 @@ export function arrange(
             name.toLowerCase().includes(wanted) || id.startsWith(wanted),
         );
   // Ten thousand rows come ranked: what is usual need not be sorted again.
-  if (sort === "spend" && order === "down" && by !== "day") return found;
+  if (sort === "spend" && order === "down" && by !== "day") {
+    return found;
+  }
   const sign = order === "up" ? 1 : -1;
   return found.toSorted((a, b) => {
     const key = by === "day" && sort === "name" ? "id" : sort;

@@ -40,10 +40,15 @@ import {
   type Dimension,
   type SpendChoice,
 } from "./spend-choice.ts";
-import { arrange, FIGURE_COLUMNS, totalOf, type Column } from "./spend-table.ts";
+import {
+  arrange,
+  FIGURE_COLUMNS,
+  totalOf,
+  type Column,
+} from "./spend-table.ts";
 
 /** What was read for the choice; money is dollars. */
-export type SpendFacts = {
+export interface SpendFacts {
   readonly choice: SpendChoice;
   readonly period: Period;
   readonly totals: Sums;
@@ -59,7 +64,7 @@ export type SpendFacts = {
   /** Why what is shown is not of now, and of when it is; null when it is. */
   readonly stale: { readonly trouble: string; readonly at: number } | null;
   readonly timeZone: string;
-};
+}
 
 const ROWS_ON_PAGE = 50;
 
@@ -162,8 +167,9 @@ function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
   for (const { id, day, spend } of picked) {
     const { values } = series[choice.pick.indexOf(id)] ?? {};
     const place = placeOf(day);
-    if (values !== undefined && place >= 0)
+    if (values !== undefined && place >= 0) {
       values[place] = (values[place] ?? 0) + spend;
+    }
   }
   return chartOf(
     `Dollars a ${unit}, of what you picked`,

@@ -47,15 +47,22 @@ describe("what an address asks for", () => {
   ])("%s", (query, from, until, earlier, before) => {
     const choice = readChoice(Object.fromEntries(new URLSearchParams(query)));
     expect(periodOf(choice, TODAY)).toMatchObject({
-      ...{ from, until, open: until === TODAY },
+      from,
+      until,
+      open: until === TODAY,
       previous: { from: earlier, until: before },
     });
   });
 
   test("what is not understood stays as usual", () => {
     const choice = readChoice({
-      ...{ period: "ever", by: "moon", sort: "<b>", order: "left" },
-      ...{ page: "-3", find: ["a", "b"], pick: { a: 1 } },
+      period: "ever",
+      by: "moon",
+      sort: "<b>",
+      order: "left",
+      page: "-3",
+      find: ["a", "b"],
+      pick: { a: 1 },
     });
     expect(fieldsOf(choice)).toEqual([]);
     expect(linkTo(choice)).toBe("/spend");
@@ -63,8 +70,13 @@ describe("what an address asks for", () => {
 
   test("an address leads to the same choice again, whatever stands in it", () => {
     const choice = readChoice({
-      ...{ by: "key", sort: "requests", order: "up", find: "a&b=<ü>" },
-      ...{ pick: ["x", "", "x"], page: "4", from: "2026-11-01" },
+      by: "key",
+      sort: "requests",
+      order: "up",
+      find: "a&b=<ü>",
+      pick: ["x", "", "x"],
+      page: "4",
+      from: "2026-11-01",
     });
     const { searchParams } = new URL(linkTo(choice), "http://localhost");
     const query = Object.fromEntries(

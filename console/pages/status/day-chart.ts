@@ -3,7 +3,7 @@ import { drawColumns } from "../charts.ts";
 import { money } from "../../../core/words.ts";
 import type { MonthSpend } from "./month-spend.ts";
 
-export type DayChart = {
+export interface DayChart {
   /** Markup of numbers and our own words only. */
   readonly svg: string;
   readonly series: readonly {
@@ -12,7 +12,7 @@ export type DayChart = {
     /** Dollars this month. */
     readonly spend: string;
   }[];
-};
+}
 
 const COLOURS: readonly Colour[] = ["one", "two", "three", "four"];
 
@@ -33,7 +33,9 @@ export function drawDays(days: MonthSpend["days"]): DayChart | null {
     const { values = [] } = series[groupOf(model)] ?? {};
     values[day - 1] = (values[day - 1] ?? 0) + spend;
   }
-  if (series.every(({ values }) => sum(values) === 0)) return null;
+  if (series.every(({ values }) => sum(values) === 0)) {
+    return null;
+  }
   return {
     svg: drawColumns(
       {
@@ -45,7 +47,8 @@ export function drawDays(days: MonthSpend["days"]): DayChart | null {
       "dollars a day by alias",
     ),
     series: series.map(({ name, colour, values }) => ({
-      ...{ name, colour },
+      name,
+      colour,
       spend: money(sum(values)),
     })),
   };
@@ -53,8 +56,9 @@ export function drawDays(days: MonthSpend["days"]): DayChart | null {
 
 function dearestFirst(days: MonthSpend["days"]): readonly string[] {
   const sums = new Map<string, number>();
-  for (const { model, spend } of days)
+  for (const { model, spend } of days) {
     sums.set(model, (sums.get(model) ?? 0) + spend);
+  }
   return [...sums].toSorted((a, b) => b[1] - a[1]).map(([name]) => name);
 }
 

@@ -44,9 +44,15 @@ export function drawHours(
 }
 
 function lookOfHour({ looks, failures, upMs, downMs, apartMs }: HourBar): Look {
-  if (downMs >= DOWN_AFTER_MS || downMs > upMs) return "bad";
-  if (downMs > 0 || failures > 0) return "warn";
-  if (apartMs > upMs) return "rest";
+  if (downMs >= DOWN_AFTER_MS || downMs > upMs) {
+    return "bad";
+  }
+  if (downMs > 0 || failures > 0) {
+    return "warn";
+  }
+  if (apartMs > upMs) {
+    return "rest";
+  }
   return looks === 0 && upMs === 0 ? "none" : "ok";
 }
 

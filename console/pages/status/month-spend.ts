@@ -4,7 +4,7 @@ import { inSnapshot } from "../../../supervisor/reports/daily-sums.ts";
 import { openKeeping, StillReading } from "../../../supervisor/reports/kept.ts";
 import { dayIn } from "../../../supervisor/reports/period.ts";
 
-export type MonthSpend = {
+export interface MonthSpend {
   /** Dollars. */
   readonly spend: number;
   /** Dollars in the previous month up to the same day. */
@@ -28,7 +28,7 @@ export type MonthSpend = {
     /** Of the key's budget that is used, 0 to 1 and over; null when it has none. */
     readonly used: number | null;
   }[];
-};
+}
 
 /** unknown: no database was named; reading: it takes its time; away: it does not answer, and `last` is what it said before. */
 export type SpendView =
@@ -37,11 +37,11 @@ export type SpendView =
   | { readonly kind: "away"; readonly why: string; readonly last: Known | null }
   | ({ readonly kind: "known" } & Known);
 
-type Known = {
+interface Known {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly spend: MonthSpend;
-};
+}
 
 /** The page opens often: it shows what is known, and has it read anew behind it at most twice a minute. */
 const limits = { freshMs: 30_000, keepMs: 900_000 };
@@ -56,7 +56,9 @@ export function readMonthSpend(
   const keep = openKeeping(now);
   return async () => {
     const url = databaseUrl();
-    if (url === undefined) return { kind: "unknown" };
+    if (url === undefined) {
+      return { kind: "unknown" };
+    }
     const today = dayIn(timeZone, now());
     try {
       const { value, at, trouble } = await keep(
@@ -72,9 +74,12 @@ export function readMonthSpend(
         ? { kind: "known", ...known }
         : { kind: "away", why: trouble, last: known };
     } catch (error) {
-      if (error instanceof StillReading) return { kind: "reading" };
-      if (error instanceof Failure)
+      if (error instanceof StillReading) {
+        return { kind: "reading" };
+      }
+      if (error instanceof Failure) {
         return { kind: "away", why: error.message, last: null };
+      }
       throw error;
     }
   };
@@ -115,6 +120,8 @@ async function query(client: Client, today: string): Promise<MonthSpend> {
     today,
   ]);
   const [first] = sums.rows;
-  if (first === undefined) throw new Error("no answer to the question");
+  if (first === undefined) {
+    throw new Error("no answer to the question");
+  }
   return { ...first, days: days.rows, payers: payers.rows };
 }

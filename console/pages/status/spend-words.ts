@@ -84,9 +84,13 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
 }
 
 function comparison({ spend, before }: MonthSpend, month: string): string {
-  if (before === 0) return `nothing in ${month} to this day`;
+  if (before === 0) {
+    return `nothing in ${month} to this day`;
+  }
   const change = (spend - before) / before;
-  if (Math.abs(change) < 0.005) return `as in ${month} at this day`;
+  if (Math.abs(change) < 0.005) {
+    return `as in ${month} at this day`;
+  }
   return `${percent(Math.abs(change))} ${change < 0 ? "under" : "over"} ${month} at this day`;
 }
 

@@ -17,7 +17,7 @@ import {
   type StatusFacts,
 } from "./status-view.ts";
 
-export type StatusPageOptions = {
+export interface StatusPageOptions {
   readonly status: () => Status;
   readonly history: History;
   readonly jobs: JobRunner;
@@ -26,7 +26,7 @@ export type StatusPageOptions = {
   readonly timeZone: string;
   /** Undefined where no notes room runs. */
   readonly devices: () => readonly DeviceView[] | undefined;
-};
+}
 
 const DAY_MS = 86_400_000;
 /** What is read from the history file is kept so long: many open tabs cost no more than one. */
@@ -47,7 +47,9 @@ export function registerStatusPage(
   let readAt = 0;
 
   function readPast(now: number) {
-    if (past !== undefined && now - readAt < KEEP_MS) return past;
+    if (past !== undefined && now - readAt < KEEP_MS) {
+      return past;
+    }
     readAt = now;
     past = {
       bars: hourBars(history.db, now),
@@ -73,7 +75,9 @@ export function registerStatusPage(
       {
         title: status.verdict,
         look: lookOfStatus(status),
-        ...{ current: "/", refreshes: true, json: "/api/status" },
+        current: "/",
+        refreshes: true,
+        json: "/api/status",
       },
       "status",
       view,

@@ -23,17 +23,17 @@ import type { SpendView } from "./month-spend.ts";
 import { viewSpend } from "./spend-words.ts";
 
 /** A device that notes go to, as the notes room knows it. */
-export type DeviceView = {
+export interface DeviceView {
   readonly vault: string;
   readonly name: string;
   /** Milliseconds since 1970; null when it was never seen. */
   readonly seenAt: number | null;
   /** Changes that it has not fetched; null when that is not known. */
   readonly behind: number | null;
-};
+}
 
 /** All that the page shows, as it was read. */
-export type StatusFacts = {
+export interface StatusFacts {
   readonly status: Status;
   readonly bars: ReadonlyMap<string, readonly HourBar[]>;
   readonly records: readonly CheckRecord[];
@@ -43,10 +43,12 @@ export type StatusFacts = {
   /** Undefined where no notes room runs. */
   readonly devices: readonly DeviceView[] | undefined;
   readonly timeZone: string;
-};
+}
 
 export function lookOfStatus({ ok, attention }: Status): Look {
-  if (attention.some(({ level }) => level === "down")) return "bad";
+  if (attention.some(({ level }) => level === "down")) {
+    return "bad";
+  }
   return ok && attention.length === 0 ? "ok" : "warn";
 }
 

@@ -105,19 +105,27 @@ function activityRoute(subject: Subject): AdminRoute {
     async (admin, asked) => {
       const filter = onDays(admin, asked);
       // Of a user who is in several teams each team's admin sees that team's part.
-      if (subject.column === "user_id") await keepReachableSpend(admin, filter);
+      if (subject.column === "user_id") {
+        await keepReachableSpend(admin, filter);
+      }
       const given: Readonly<Record<string, unknown>> = asked;
       const named = subject.params.flatMap((param) =>
         ((given[param] ?? []) as readonly string[]).slice(),
       );
-      for (const id of named) await subject.refuse(admin, id);
+      for (const id of named) {
+        await subject.refuse(admin, id);
+      }
       const chosenKey =
         asked.api_key === undefined ? null : tokenOf(asked.api_key);
       const ownKey = restrictTo(admin, subject, filter, named);
-      for (const token of [ownKey, chosenKey])
-        if (token !== null) await ofKey(admin.pool, filter, "api_key", token);
-      if (asked.model !== undefined)
+      for (const token of [ownKey, chosenKey]) {
+        if (token !== null) {
+          await ofKey(admin.pool, filter, "api_key", token);
+        }
+      }
+      if (asked.model !== undefined) {
         filter.and("(model = ? OR model_group = ?)", asked.model);
+      }
       const rows = await readActivity(admin, subject, asked, filter, {
         byKey: ownKey !== null || chosenKey !== null,
       });
@@ -135,10 +143,15 @@ function restrictTo(
 ): string | null {
   const id = column ?? "tag";
   const ids = named.length > 0 || admin.reachesAll ? named : own(admin);
-  if (ids.length > 0) filter.and(`${id} = ANY(?)`, ids);
-  else if (admin.reachesAll) filter.and(`${id} <> ''`);
-  else if (admin.actor.token === null) filter.and("false");
-  else return admin.actor.token;
+  if (ids.length > 0) {
+    filter.and(`${id} = ANY(?)`, ids);
+  } else if (admin.reachesAll) {
+    filter.and(`${id} <> ''`);
+  } else if (admin.actor.token === null) {
+    filter.and("false");
+  } else {
+    return admin.actor.token;
+  }
   return null;
 }
 

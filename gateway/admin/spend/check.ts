@@ -41,7 +41,9 @@ const notices = adminRoute(
   }),
   async (admin, { page, page_size: size, entity }) => {
     const filter = conditions();
-    if (entity !== undefined) filter.and("entity = ?", entity);
+    if (entity !== undefined) {
+      filter.and("entity = ?", entity);
+    }
     return query<Row>(
       admin.pool,
       `SELECT id, at, kind, entity, window_name, spend, threshold FROM notices ${filter.where()}
@@ -63,10 +65,12 @@ const auditLog = adminRoute(
   async (admin, asked) => {
     const { page, page_size: size } = asked;
     const filter = conditions();
-    if (asked.object_type !== undefined)
+    if (asked.object_type !== undefined) {
       filter.and("object_type = ?", asked.object_type);
-    if (asked.object_id !== undefined)
+    }
+    if (asked.object_id !== undefined) {
       filter.and("object_id = ?", asked.object_id);
+    }
     return query<Row>(
       admin.pool,
       `SELECT * FROM audit_log ${filter.where()} ORDER BY id DESC LIMIT ${size} OFFSET ${(page - 1) * size}`,

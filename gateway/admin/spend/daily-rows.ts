@@ -14,8 +14,9 @@ const SUMMED: Partial<Record<PayerColumn, string>> = {
  */
 export function dailyRowsWith(columns: readonly PayerColumn[]): string {
   const [column, ...others] = new Set(columns);
-  if (column === undefined)
+  if (column === undefined) {
     return "(SELECT * FROM daily_part_spend WHERE part = 'proxy') AS daily";
+  }
   const part = others.length === 0 ? SUMMED[column] : undefined;
   return part === undefined
     ? "daily_spend"

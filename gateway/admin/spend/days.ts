@@ -39,12 +39,13 @@ export function daysOf(
       .toISOString()
       .slice(0, end.length);
   const length = (Date.parse(end) - Date.parse(start)) / DAY_MS;
-  if (length < 0 || length > MOST_DAYS)
+  if (length < 0 || length > MOST_DAYS) {
     throw new CallError(
       "invalid_request",
       `\`end_date\` is not right: it must be on or after \`start_date\`, at most ${MOST_DAYS} days later.`,
       { param: "end_date" },
     );
+  }
   return { start, end };
 }
 

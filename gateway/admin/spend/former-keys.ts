@@ -25,8 +25,11 @@ export async function ofKey(
 ): Promise<void> {
   const [first, ...former] = await hashesOf(pool, token);
   // One value leaves an index in its order, a list of values does not.
-  if (former.length === 0) filter.and(`${column} = ?`, first);
-  else filter.and(`${column} = ANY(?)`, [first, ...former]);
+  if (former.length === 0) {
+    filter.and(`${column} = ?`, first);
+  } else {
+    filter.and(`${column} = ANY(?)`, [first, ...former]);
+  }
 }
 
 /** Keeps rows of the ledger, or of its daily sums, that whoever asks may see: all that its key paid, under whatever hash. */
@@ -35,7 +38,9 @@ export async function keepReachableSpend(
   filter: Conditions,
   prefix = "",
 ): Promise<void> {
-  if (admin.reachesAll) return;
+  if (admin.reachesAll) {
+    return;
+  }
   const { actor, pool } = admin;
   const tokens = actor.token === null ? [] : await hashesOf(pool, actor.token);
   keepReachable(filter, actor, { prefix, key: "api_key" }, tokens);

@@ -41,8 +41,9 @@ type Ranged = z.output<typeof ranged>;
 
 async function filterOf(admin: Admin, asked: Ranged): Promise<Conditions> {
   const filter = onDays(admin, asked);
-  if (asked.api_key !== undefined)
+  if (asked.api_key !== undefined) {
     await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
+  }
   return filter;
 }
 
@@ -266,7 +267,9 @@ const grouped = adminRoute(
     const filter = onDays(admin, asked);
     const columns: PayerColumn[] = payer === null ? [] : [payer];
     const only = (column: PayerColumn, value: string | undefined) => {
-      if (value === undefined) return;
+      if (value === undefined) {
+        return;
+      }
       filter.and(`${column} = ?`, value);
       columns.push(column);
     };

@@ -38,19 +38,28 @@ async function restrict(
   filter: Conditions,
   given: Asked,
 ): Promise<void> {
-  if (given.api_key !== undefined)
+  if (given.api_key !== undefined) {
     await ofKey(pool, filter, "l.api_key", tokenOf(given.api_key));
-  if (given.user_id !== undefined) filter.and("l.user_id = ?", given.user_id);
-  if (given.team_id !== undefined) filter.and("l.team_id = ?", given.team_id);
-  if (given.end_user !== undefined)
+  }
+  if (given.user_id !== undefined) {
+    filter.and("l.user_id = ?", given.user_id);
+  }
+  if (given.team_id !== undefined) {
+    filter.and("l.team_id = ?", given.team_id);
+  }
+  if (given.end_user !== undefined) {
     filter.and("l.end_user = ?", given.end_user);
+  }
   // Our call id, or the provider's own id of its answer.
-  if (given.request_id !== undefined)
+  if (given.request_id !== undefined) {
     filter.and("(l.request_id = ? OR l.response_id = ?)", given.request_id);
-  if (given.start_date !== undefined)
+  }
+  if (given.start_date !== undefined) {
     filter.and("l.started_at >= ?", midnight(given.start_date, timeZone, 0));
-  if (given.end_date !== undefined)
+  }
+  if (given.end_date !== undefined) {
     filter.and("l.started_at < ?", midnight(given.end_date, timeZone, 1));
+  }
 }
 
 /** When a day of the zone begins, `daysOn` days later. */
@@ -124,7 +133,9 @@ function withoutAddresses({ gateway }: Admin, metadata: Metadata): Metadata {
 
 /** JSON where it is whole: a very long text was cut. */
 function parsed(text: unknown): unknown {
-  if (typeof text !== "string") return null;
+  if (typeof text !== "string") {
+    return null;
+  }
   try {
     return JSON.parse(text);
   } catch {

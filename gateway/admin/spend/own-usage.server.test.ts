@@ -76,8 +76,9 @@ test("a key sees what it spent, and what is left of everything that limits it", 
   for (const budget of usage["budgets"] as unknown as {
     max_budget: number;
     remaining: number;
-  }[])
+  }[]) {
     expect(budget.remaining).toBeCloseTo(budget.max_budget - COST, 9);
+  }
   expect(usage["limits"]).toEqual([
     {
       of: "key",

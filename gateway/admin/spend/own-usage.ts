@@ -104,19 +104,23 @@ function limitedOf(
 ): readonly LimitedEntity[] {
   const aliases = caller.kind === "key" ? [...caller.modelLimits.keys()] : [];
   const byName = new Map<string, LimitedEntity>();
-  for (const alias of ["", ...aliases])
+  for (const alias of ["", ...aliases]) {
     for (const entity of limitedEntities(
       { ...sources, alias },
       now,
       windowing.timeZone,
-    ))
+    )) {
       byName.set(entity.entity, entity);
+    }
+  }
   return [...byName.values()];
 }
 
 /** What the ledger has, and what this instance has not yet brought there. */
 function spentOf({ gateway }: Admin, total: Total | undefined): number {
-  if (total === undefined) return 0;
+  if (total === undefined) {
+    return 0;
+  }
   const pending: Nanos = gateway.pending.of(total.entity, total.window);
   return pending === 0 ? total.spend : total.spend + dollarsFromNanos(pending);
 }
@@ -142,7 +146,9 @@ function budgetLeft(
 /** `1d@2026-11-21T00:00:00.000Z`: the duration, and when the next window begins. */
 function endOf({ windowing }: Admin, window: string) {
   const end = windowEnd(window, windowing.timeZone);
-  if (end === Infinity) return null;
+  if (end === Infinity) {
+    return null;
+  }
   const [duration = ""] = window.split("@");
   return { duration, at: new Date(end).toISOString() };
 }
@@ -155,7 +161,9 @@ function limitsLeft(
 ): OwnUsage["limits"] {
   return LIMITS.flatMap((limit) => {
     const left = state[limit];
-    if (left === null) return [];
+    if (left === null) {
+      return [];
+    }
     const resetInMs = "resetInMs" in left ? left.resetInMs : 0;
     return [
       {
@@ -210,9 +218,9 @@ function shownKey(caller: KeyCaller): OwnUsage["key"] {
 async function ownDays(admin: Admin, range: DayRange): Promise<Conditions> {
   const { caller } = admin;
   const filter = onDays(admin, range);
-  if (caller.kind === "key")
+  if (caller.kind === "key") {
     await ofKey(admin.pool, filter, "api_key", caller.token);
-  else {
+  } else {
     filter.and("api_key = ''");
     filter.and("user_id = ?", MASTER_USER);
   }
@@ -278,12 +286,13 @@ const usageOfKey = adminRoute(
   async (admin, { key, ...range }) => {
     const { token } = await reachableKey(admin, admin.pool, key);
     const caller = await admin.gateway.callers.keys.find(String(token));
-    if (caller === null)
+    if (caller === null) {
       throw new CallError(
         "unknown_object",
         "This key was deleted just now. List those there are with GET /key/list.",
         { param: "key" },
       );
+    }
     return ownUsageOf({ ...admin, caller }, range);
   },
 );

@@ -24,9 +24,12 @@ const refusals = adminRoute(
   async (admin, asked) => {
     const since = admin.now - asked.hours * HOUR_MS;
     const filter = ofReachableKeys(admin);
-    if (asked.api_key !== undefined)
+    if (asked.api_key !== undefined) {
       await ofKey(admin.pool, filter, "r.api_key", tokenOf(asked.api_key));
-    if (asked.type !== undefined) filter.and("r.type = ?", asked.type);
+    }
+    if (asked.type !== undefined) {
+      filter.and("r.type = ?", asked.type);
+    }
     const at = new Date(since).toISOString();
     const [rows, counts] = await Promise.all([
       latestRefusals(admin, filter, at, asked.page, asked.page_size),
@@ -42,10 +45,14 @@ const refusals = adminRoute(
 );
 
 function ofReachableKeys(admin: Admin): Conditions {
-  if (admin.reachesAll) return conditions();
+  if (admin.reachesAll) {
+    return conditions();
+  }
   const keys = reachableKeys(admin);
   const filter = conditions();
-  for (const value of keys.values) filter.bind(value);
+  for (const value of keys.values) {
+    filter.bind(value);
+  }
   filter.and(`${KEY_NOW} IN (SELECT token FROM keys ${keys.where()})`);
   return filter;
 }

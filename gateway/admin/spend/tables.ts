@@ -38,13 +38,17 @@ const users = adminRoute(
   "GET /spend/users",
   paged.extend({ user_id: name.optional() }),
   async (admin, { user_id: userId, ...asked }) => {
-    if (userId === undefined) return dearest(admin, USER, asked);
+    if (userId === undefined) {
+      return dearest(admin, USER, asked);
+    }
     const rows = await query<Row>(
       admin.pool,
       "SELECT * FROM users WHERE user_id = $1",
       [userId],
     );
-    if (rows.length === 0) throw unknown(USER, userId);
+    if (rows.length === 0) {
+      throw unknown(USER, userId);
+    }
     return shown(admin, USER, rows);
   },
 );
@@ -76,16 +80,21 @@ const calculate = adminRoute(
   async (admin, { model, messages, completion_response: answer }) => {
     const { catalog, tokens } = admin.gateway;
     const named = model ?? answer?.model;
-    if (named == null)
+    if (named == null) {
       throw new CallError(
         "invalid_request",
         "`model` is missing: name an alias.",
         { param: "model" },
       );
+    }
     const deployment = catalog.find(named)?.deployments[0];
-    if (deployment === undefined) throw unknownModel(named);
+    if (deployment === undefined) {
+      throw unknownModel(named);
+    }
     const { priceCard } = deployment;
-    if (priceCard === null) return { cost: 0, unpriced: true };
+    if (priceCard === null) {
+      return { cost: 0, unpriced: true };
+    }
     const usage =
       (answer?.usage == null ? null : usageFromOpenAI(answer.usage)) ??
       inputOnly(

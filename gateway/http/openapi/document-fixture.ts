@@ -62,7 +62,9 @@ export async function startDocumentFixture(): Promise<DocumentFixture> {
     const escaped = template.replaceAll("~", "~0").replaceAll("/", "~1");
     const pointer = `document#/paths/${encodeURIComponent(escaped)}/${method.toLowerCase()}/responses/${status}/content/${contentType.replaceAll("/", "~1")}/schema`;
     const found = ajv.getSchema(pointer);
-    if (found === undefined) throw new Error(`no schema at ${pointer}`);
+    if (found === undefined) {
+      throw new Error(`no schema at ${pointer}`);
+    }
     return found;
   }
 
@@ -88,20 +90,25 @@ export async function startDocumentFixture(): Promise<DocumentFixture> {
     );
     const answer: unknown =
       contentType === "application/json" ? JSON.parse(text) : text;
-    if (!validate(answer))
+    if (!validate(answer)) {
       throw new Error(
         `${method} ${path} answered ${text.slice(0, 2_000)}, which is not as documented: ${ajv.errorsText(validate.errors)}`,
       );
-    if (status === 500)
+    }
+    if (status === 500) {
       throw new Error(`${method} ${path} failed: ${text.slice(0, 2_000)}`);
-    if (status === 200) answered.add(`${method} ${template}`);
+    }
+    if (status === 200) {
+      answered.add(`${method} ${template}`);
+    }
     return { status, json, text };
   }
 
   async function ask(...asked: Parameters<typeof tried>): Promise<Json> {
     const { status, json, text } = await tried(...asked);
-    if (status !== 200)
+    if (status !== 200) {
       throw new Error(`${asked[0]} ${asked[1]} answered ${status}: ${text}`);
+    }
     return json;
   }
 
@@ -115,8 +122,9 @@ export async function startDocumentFixture(): Promise<DocumentFixture> {
     post: (path, body, key) => ask("POST", path, body, key),
     async refused(...asked) {
       const { status, text } = await tried(...asked);
-      if (status < 400)
+      if (status < 400) {
         throw new Error(`${asked[0]} ${asked[1]} answered ${status}: ${text}`);
+      }
       return status;
     },
     async stop() {
@@ -128,8 +136,12 @@ export async function startDocumentFixture(): Promise<DocumentFixture> {
 
 /** The document lets answers have further fields; here each must be documented. */
 function withoutFurtherFields(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map(withoutFurtherFields);
-  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) {
+    return part.map(withoutFurtherFields);
+  }
+  if (typeof part !== "object" || part === null) {
+    return part;
+  }
   const walked = Object.fromEntries(
     Object.entries(part).map(([name, inner]) => [
       name,
@@ -154,7 +166,9 @@ function operationOf(
       `^${template.replace(/\{\w+\}/g, "[^/]+")}$`,
     ).test(plain);
     const operation = operations[method.toLowerCase()];
-    if (matches && operation !== undefined) return [template, operation];
+    if (matches && operation !== undefined) {
+      return [template, operation];
+    }
   }
   throw new Error(`${method} ${path} is not in the document`);
 }

@@ -195,8 +195,9 @@ test("calls answer as documented, and spend with them", async () => {
   for (const [path, body] of [
     ["/v1/chat/completions", { model: "none", messages: prompt }],
     ["/v1/messages", { ...message, model: "none" }],
-  ] as const)
+  ] as const) {
     expect(await stand.refused("POST", path, body, key)).toBe(400);
+  }
   await stand.gateway.running.gateway.ledger.flush();
   await stand.gateway.running.gateway.refusals.flush();
 
@@ -224,23 +225,30 @@ test("calls answer as documented, and spend with them", async () => {
     "activity",
     "activity/model",
     "activity/cache_hits",
-  ])
+  ]) {
     await get(`/global/${report}`);
-  for (const by of ["team", "customer", "user", "api_key", "model"])
+  }
+  for (const by of ["team", "customer", "user", "api_key", "model"]) {
     await get(`/global/spend/report?group_by=${by}`);
-  for (const of of ["user", "team", "tag", "organization"])
+  }
+  for (const of of ["user", "team", "tag", "organization"]) {
     await get(`/${of}/daily/activity`);
+  }
 });
 
 test("health, cache and configuration answer as documented", async () => {
-  for (const path of ["liveliness", "liveness", "readiness"])
+  for (const path of ["liveliness", "liveness", "readiness"]) {
     await get(`/health/${path}`, "");
+  }
   await get("/health");
   await get("/metrics");
   await get("/cache/ping");
   // Where no redis-server is installed it is refused, as documented.
-  if (stand.redis !== null) await get("/cache/redis/info");
-  else await stand.refused("GET", "/cache/redis/info");
+  if (stand.redis !== null) {
+    await get("/cache/redis/info");
+  } else {
+    await stand.refused("GET", "/cache/redis/info");
+  }
   await post("/cache/delete", { keys: ["proxy.cache:none"] });
   await post("/cache/flushall", {});
   await post("/config/check", {});
@@ -256,8 +264,11 @@ test("instances answer as documented", async () => {
     ...stopped,
   );
   const forget = { instance: "gone" };
-  if (beat === 1) await post("/instances/forget", forget);
-  else await stand.refused("POST", "/instances/forget", forget);
+  if (beat === 1) {
+    await post("/instances/forget", forget);
+  } else {
+    await stand.refused("POST", "/instances/forget", forget);
+  }
 });
 
 test("models answer as documented", async () => {

@@ -183,13 +183,17 @@ function headOf(method: string, path: string, summary: string) {
 /** Routes are read in groups: what clients call, then one for each kind of object. */
 export function groupOf(path: string): string {
   const [first = "", second = ""] = path.slice(1).split("/");
-  if (first === "v1") return second === "models" ? "models" : "calls";
+  if (first === "v1") {
+    return second === "models" ? "models" : "calls";
+  }
   return first === "v2" ? second : first;
 }
 
 function bodyOf(route: Route, input: Schema, inPath: readonly string[]) {
   const properties = { ...(input["properties"] as Record<string, Schema>) };
-  for (const name of inPath) delete properties[name];
+  for (const name of inPath) {
+    delete properties[name];
+  }
   const required = ((input["required"] ?? []) as readonly string[]).filter(
     (name) => !inPath.includes(name),
   );
@@ -198,7 +202,9 @@ function bodyOf(route: Route, input: Schema, inPath: readonly string[]) {
     properties: { ...litellmProperties(route, properties), ...properties },
     ...(required.length === 0 ? {} : { required }),
   };
-  if (required.length === 0) delete (schema as { required?: unknown }).required;
+  if (required.length === 0) {
+    delete (schema as { required?: unknown }).required;
+  }
   return {
     required: required.length > 0,
     content: { "application/json": { schema } },
@@ -213,7 +219,9 @@ function litellmProperties(
   { name }: Route,
   own: Readonly<Record<string, Schema>>,
 ): Readonly<Record<string, Schema>> {
-  if (!TAKES_LITELLM_FIELDS.test(name)) return {};
+  if (!TAKES_LITELLM_FIELDS.test(name)) {
+    return {};
+  }
   return Object.fromEntries(
     LITELLM_FIELDS.filter(({ field }) => !Object.hasOwn(own, field)).map(
       ({ field, instead }) => [
@@ -275,10 +283,13 @@ function schemaOf(
     target: "draft-2020-12",
     unrepresentable: "any",
   }) as Schema & { $defs?: Record<string, Schema> };
-  for (const [name, definition] of Object.entries($defs ?? {}))
+  for (const [name, definition] of Object.entries($defs ?? {})) {
     components.set(name, tidy(definition));
+  }
   const id = (own as { id?: string }).id;
-  if (id === undefined || io === "input") return tidy(own);
+  if (id === undefined || io === "input") {
+    return tidy(own);
+  }
   components.set(id, tidy(own));
   return { $ref: `#/components/schemas/${id}` };
 }
@@ -291,16 +302,27 @@ function isBoundOfIntegers(value: unknown): boolean {
 /** References lead to the components; an answer may always have further fields. */
 function tidy(value: Schema): Schema {
   const walk = (part: unknown): unknown => {
-    if (Array.isArray(part)) return part.map(walk);
-    if (typeof part !== "object" || part === null) return part;
+    if (Array.isArray(part)) {
+      return part.map(walk);
+    }
+    if (typeof part !== "object" || part === null) {
+      return part;
+    }
     const entries = Object.entries(part).flatMap(([name, inner]) => {
-      if (name === "additionalProperties" && inner === false) return [];
-      if (name === "id" && typeof inner === "string") return [];
-      if (isBoundOfIntegers(inner)) return [];
-      if (name === "$ref")
+      if (name === "additionalProperties" && inner === false) {
+        return [];
+      }
+      if (name === "id" && typeof inner === "string") {
+        return [];
+      }
+      if (isBoundOfIntegers(inner)) {
+        return [];
+      }
+      if (name === "$ref") {
         return [
           [name, String(inner).replace("#/$defs/", "#/components/schemas/")],
         ];
+      }
       return [[name, walk(inner)]];
     });
     return Object.fromEntries(entries) as unknown;

@@ -97,12 +97,21 @@ afterAll(() => stand?.stop());
 
 /** Each value of a choice, both of a flag, the ends of a number, and one of what there is. */
 function valuesOf({ name, schema }: Parameter): readonly unknown[] {
-  if (Array.isArray(schema["enum"])) return schema["enum"];
-  if (schema["type"] === "boolean") return [true, false];
-  if (schema["type"] === "integer")
+  if (Array.isArray(schema["enum"])) {
+    return schema["enum"];
+  }
+  if (schema["type"] === "boolean") {
+    return [true, false];
+  }
+  if (schema["type"] === "integer") {
     return [schema["minimum"], schema["maximum"]];
-  if (name === "sort_by") return ["created_at"];
-  if (!(name in there)) throw new Error(`what is a ${name}?`);
+  }
+  if (name === "sort_by") {
+    return ["created_at"];
+  }
+  if (!(name in there)) {
+    throw new Error(`what is a ${name}?`);
+  }
   return [there[name]];
 }
 
@@ -110,7 +119,9 @@ test("every parameter of every question is answered, with each of its values", a
   const failed: string[] = [];
   let asked = 0;
   for (const [template, { get }] of Object.entries(stand.document.paths)) {
-    if (get === undefined) continue;
+    if (get === undefined) {
+      continue;
+    }
     const parameters = get.parameters ?? [];
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) =>
       String(there[name]),
@@ -124,7 +135,7 @@ test("every parameter of every question is answered, with each of its values", a
     const optional = parameters.filter(
       (parameter) => parameter.in === "query" && !parameter.required,
     );
-    for (const parameter of optional)
+    for (const parameter of optional) {
       for (const value of valuesOf(parameter)) {
         const query = new URLSearchParams([
           ...required,
@@ -135,6 +146,7 @@ test("every parameter of every question is answered, with each of its values", a
           .get(`${path}?${query}`)
           .catch((error: Error) => failed.push(error.message));
       }
+    }
   }
   expect(failed).toEqual([]);
   expect(asked).toBeGreaterThan(100);

@@ -55,11 +55,12 @@ export async function redisInfo(gateway: Gateway, request: FastifyRequest) {
       { headers: { "retry-after": "2" } },
     );
   });
-  if (info === null)
+  if (info === null) {
     throw new CallError(
       "invalid_request",
       "The cache is in this process, there is no Redis: set REDIS_HOST and restart, or look at /cache/ping.",
     );
+  }
   return {
     cache_type: cache.kind,
     num_clients: Number(info["connected_clients"] ?? 0),

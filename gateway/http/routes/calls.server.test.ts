@@ -110,9 +110,17 @@ test("headers tell what a call was, and what of its time was the gateway's own",
   );
   expect(names.sort()).toEqual(
     [
-      ...["call-id", "model-id", "model-group", "provider", "cost", "cache"],
-      ...["cache-key", "attempted-retries", "attempted-fallbacks"],
-      ...["duration-ms", "overhead-ms"],
+      "call-id",
+      "model-id",
+      "model-group",
+      "provider",
+      "cost",
+      "cache",
+      "cache-key",
+      "attempted-retries",
+      "attempted-fallbacks",
+      "duration-ms",
+      "overhead-ms",
     ]
       .map((name) => `x-hearth-${name}`)
       .sort(),
@@ -144,8 +152,11 @@ test("the openai client streams, and is billed by the usage it did not ask for",
     messages: [{ role: "user", content: "stream" }],
   });
   const usages = [];
-  for await (const chunk of usage)
-    if (chunk.usage) usages.push(chunk.usage.completion_tokens);
+  for await (const chunk of usage) {
+    if (chunk.usage) {
+      usages.push(chunk.usage.completion_tokens);
+    }
+  }
   expect(usages).toEqual([4]);
 });
 

@@ -62,7 +62,9 @@ export async function carryOut(
   const admitted = await lookupAndAdmit(gateway, call);
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);
-    if (cached !== null) return cached;
+    if (cached !== null) {
+      return cached;
+    }
     return askOnce(gateway, call, admitted, reply, async () => {
       const route = await chooseDeployment(gateway, call);
       await journalIntent(gateway, call, route.first.deployment);

@@ -9,11 +9,12 @@ import { CallError } from "../errors.ts";
 export async function reloadConfig(gateway: Gateway, request: FastifyRequest) {
   const admin = await adminFor(gateway, request, "POST /config/reload");
   const reloaded = await gateway.reload();
-  if (!reloaded.ok)
+  if (!reloaded.ok) {
     throw new CallError(
       "invalid_request",
       `The configuration has mistakes, the old one stays. ${reloaded.problems.map(formatProblem).join(" ")}`,
     );
+  }
   const { added, removed, changed, settings, needRestart } = reloaded.diff;
   const done = { added, removed, changed, settings, need_restart: needRestart };
   await auditDone(admin, "reloaded", "configuration", "gateway", done);

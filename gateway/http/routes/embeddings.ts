@@ -82,13 +82,16 @@ async function carryOutItems(
       kept,
       reply,
     );
-    if (cached !== null) return cached;
+    if (cached !== null) {
+      return cached;
+    }
     return askOnce(gateway, call, admitted, reply, async () => {
       const route = await chooseDeployment(gateway, asked);
       await journalIntent(gateway, asked, route.first.deployment);
       const upstream = await callProvider(gateway, asked, route, null);
-      if (upstream.kind === "stream")
+      if (upstream.kind === "stream") {
         throw new Error("embeddings are never streamed");
+      }
       return sendEmbeddings(gateway, asked, admitted, upstream, kept, reply);
     });
   });

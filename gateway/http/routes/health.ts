@@ -62,8 +62,12 @@ export async function health(gateway: Gateway, request: FastifyRequest) {
   authorizeRoute(callerOf(request), "GET /health");
   const { model, deep, recent } = validateBody(healthQuery, request.query);
   const how = { deep, recentMs: recent === undefined ? null : recent * 1_000 };
-  if (model === undefined) return gateway.modelHealth.check(null, how);
+  if (model === undefined) {
+    return gateway.modelHealth.check(null, how);
+  }
   const group = gateway.catalog.find(model);
-  if (group === null) throw unknownModel(model);
+  if (group === null) {
+    throw unknownModel(model);
+  }
   return gateway.modelHealth.check(group.configured, how);
 }

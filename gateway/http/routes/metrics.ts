@@ -13,11 +13,12 @@ export async function metrics(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  if (!hasMetricsKey(gateway, request))
+  if (!hasMetricsKey(gateway, request)) {
     authorizeRoute(
       await authenticate(gateway, request.headers),
       "GET /metrics",
     );
+  }
   const expose = expositions.get(gateway) ?? createExposition(gateway);
   expositions.set(gateway, expose);
   const { contentType, text } = await expose();

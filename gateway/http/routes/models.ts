@@ -50,7 +50,7 @@ export async function showModel(
   const caller = callerOf(request);
   const id = request.params["*"];
   const group = mayUse(caller, id) ? gateway.catalog.find(id) : null;
-  if (group === null)
+  if (group === null) {
     throw new CallError(
       "unknown_object",
       `There is no model ${id} for this key. Call \`/v1/models\` to see those there are.`,
@@ -58,6 +58,7 @@ export async function showModel(
         param: "model",
       },
     );
+  }
   return modelOf(gateway, group);
 }
 

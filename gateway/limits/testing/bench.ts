@@ -53,7 +53,9 @@ export async function admitKnowing(
 ): Promise<Admission> {
   for (let loads = 0; ; loads++) {
     const admission = await store.admit(call);
-    if (admission.kind !== "totals_missing" || loads === 3) return admission;
+    if (admission.kind !== "totals_missing" || loads === 3) {
+      return admission;
+    }
     await store.assign(
       admission.counters.map(({ entity, window }) => ({
         entity,

@@ -111,7 +111,9 @@ export async function startFleet(
   const drain = (one: Member) =>
     inTurn(one, async () => {
       const batch = [...one.pending].filter(([, sum]) => sum > 0);
-      if (batch.length === 0) return;
+      if (batch.length === 0) {
+        return;
+      }
       await sleep(DATABASE_MS);
       const committed = batch.map(([entity, sum]) => {
         const before = ledger.get(entity) ?? { total: 0, version: 0 };
@@ -177,9 +179,12 @@ export async function startFleet(
     if (
       admission.kind === "budget_exceeded" &&
       spent(admission.entity) < admission.budget
-    )
+    ) {
       seen.phantoms++;
-    if (admission.kind !== "admitted") return void (await sleep(20));
+    }
+    if (admission.kind !== "admitted") {
+      return void (await sleep(20));
+    }
     await sleep(2 + Math.random() * 10);
     for (const entity of entities) {
       underWay.set(entity, (underWay.get(entity) ?? 0) + cost);
@@ -202,13 +207,15 @@ export async function startFleet(
     );
     for (const one of members) {
       one.running = true;
-      for (let i = 0; i < callers; i++)
+      for (let i = 0; i < callers; i++) {
         one.work.push(
           (async () => {
-            for (let n = i; one.running; n++)
+            for (let n = i; one.running; n++) {
               await makeCall(one, [keys[n % keys.length] ?? "", "team:t"]);
+            }
           })(),
         );
+      }
       one.work.push(
         (async () => {
           while (one.running) {
@@ -221,10 +228,14 @@ export async function startFleet(
   }
 
   async function stop(): Promise<void> {
-    for (const one of members) one.running = false;
+    for (const one of members) {
+      one.running = false;
+    }
     await Promise.all(members.flatMap(({ work }) => work.splice(0)));
     await until(() => members.every(({ store }) => store.mode() === "redis"));
-    for (const one of members) await drain(one);
+    for (const one of members) {
+      await drain(one);
+    }
   }
 
   return {
@@ -235,7 +246,9 @@ export async function startFleet(
     spent,
     budgets,
     async close() {
-      for (const one of members) one.running = false;
+      for (const one of members) {
+        one.running = false;
+      }
       await Promise.all(members.flatMap(({ work }) => work));
       await Promise.all(members.map(({ store }) => store.close()));
     },

@@ -64,7 +64,9 @@ export class Model {
   counter(entity: string, window: string) {
     const name = `${entity}|${window}`;
     const known = this.counters.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known;
+    }
     const each = <T>(make: () => T) =>
       Array.from({ length: this.#instances }, make);
     const made = {
@@ -134,35 +136,40 @@ export class Model {
     const missing = budgeted.filter(
       ({ entity, window }) => this.counter(entity, window).told === null,
     );
-    if (missing.length > 0)
+    if (missing.length > 0) {
       return {
         kind: "totals_missing",
         counters: missing.map(({ entity, window }) => ({ entity, window })),
       };
+    }
     for (const payer of budgeted) {
       const budget = payer.budget ?? 0;
       const { sure } = this.#spend(payer);
-      if (sure >= budget)
+      if (sure >= budget) {
         return {
           kind: "budget_exceeded",
           entity: payer.entity,
           spend: sure,
           budget,
         };
+      }
     }
     const limited = standing === undefined ? this.#overRate(entities) : null;
-    if (limited !== null) return limited;
+    if (limited !== null) {
+      return limited;
+    }
     let lease = estimate;
     if (estimate > 0) {
       for (const payer of strict ? budgeted : []) {
         const remaining = (payer.budget ?? 0) - this.#spend(payer).sure;
-        if (estimate > remaining)
+        if (estimate > remaining) {
           return {
             kind: "estimate_too_large",
             entity: payer.entity,
             estimate,
             remaining,
           };
+        }
       }
       for (const payer of budgeted) {
         const own =
@@ -173,12 +180,13 @@ export class Model {
           (payer.budget ?? 0) -
           this.#spend(payer).high -
           (this.leased(payer.entity) - own);
-        if (remaining <= 0 || (strict && estimate > remaining))
+        if (remaining <= 0 || (strict && estimate > remaining)) {
           return {
             kind: "budget_held",
             entity: payer.entity,
             inFlight: this.#holders(payer.entity).length,
           };
+        }
         lease = Math.min(lease, remaining);
       }
     }
@@ -204,7 +212,7 @@ export class Model {
     } of entities) {
       const rate = this.#rate(entity);
       const resetInMs = rate.start + RATE_WINDOW_MS - this.now;
-      if (requestsPerMinute !== null && rate.requests >= requestsPerMinute)
+      if (requestsPerMinute !== null && rate.requests >= requestsPerMinute) {
         return {
           kind: "rate_limited",
           entity,
@@ -212,7 +220,8 @@ export class Model {
           allowed: requestsPerMinute,
           resetInMs,
         };
-      if (tokensPerMinute !== null && rate.tokens >= tokensPerMinute)
+      }
+      if (tokensPerMinute !== null && rate.tokens >= tokensPerMinute) {
         return {
           kind: "rate_limited",
           entity,
@@ -220,7 +229,8 @@ export class Model {
           allowed: tokensPerMinute,
           resetInMs,
         };
-      if (parallel !== null && this.#slots(entity) >= parallel)
+      }
+      if (parallel !== null && this.#slots(entity) >= parallel) {
         return {
           kind: "rate_limited",
           entity,
@@ -228,6 +238,7 @@ export class Model {
           allowed: parallel,
           resetInMs: 1_000,
         };
+      }
     }
     return null;
   }
@@ -264,12 +275,13 @@ export class Model {
         continue;
       }
       const rate = this.#rate(entity);
-      if (requestsPerMinute !== null || tokensPerMinute !== null)
+      if (requestsPerMinute !== null || tokensPerMinute !== null) {
         this.#rates.set(entity, {
           ...rate,
           requests: rate.requests + 1,
           tokens: rate.tokens + call.tokens,
         });
+      }
       const tokensFrom = tokensPerMinute === null ? null : rate.start;
       taken.takes.set(entity, {
         budget: budget !== null,
@@ -304,7 +316,9 @@ export class Model {
   /** Answers the pending sums to say. */
   settle(callId: string, cost: number, tokens: number, window: string) {
     const call = this.calls.get(callId);
-    if (call === undefined) return [];
+    if (call === undefined) {
+      return [];
+    }
     this.calls.delete(callId);
     for (const [entity, { tokensFrom }] of call.takes) {
       const rate = this.#rates.get(entity);
@@ -312,18 +326,21 @@ export class Model {
         tokensFrom === null ||
         rate?.start !== tokensFrom ||
         call.expires <= this.now
-      )
+      ) {
         continue;
-      if (this.now < tokensFrom + RATE_WINDOW_MS)
+      }
+      if (this.now < tokensFrom + RATE_WINDOW_MS) {
         rate.tokens = Math.max(0, rate.tokens + tokens - call.tokens);
+      }
     }
     const payers = [...call.takes].filter(([, { budget }]) => budget);
     return payers.map(([entity]) => {
       const counter = this.counter(entity, window);
       const own = counter.own[call.instance];
       const part = counter.parts[call.instance];
-      if (own === undefined || part === undefined)
+      if (own === undefined || part === undefined) {
         throw new Error("no such instance");
+      }
       own.pending += cost;
       part.pending = own.pending;
       return { entity, window, pending: own.pending };
@@ -333,7 +350,9 @@ export class Model {
   renew(callIds: readonly string[]): void {
     for (const callId of callIds) {
       const call = this.calls.get(callId);
-      if (call !== undefined) call.expires = this.now + LEASE_MS;
+      if (call !== undefined) {
+        call.expires = this.now + LEASE_MS;
+      }
     }
   }
 
@@ -341,7 +360,9 @@ export class Model {
   commit(instance: number): void {
     for (const { ledger, own } of this.counters.values()) {
       const mine = own[instance];
-      if (mine === undefined || mine.pending === mine.committed) continue;
+      if (mine === undefined || mine.pending === mine.committed) {
+        continue;
+      }
       ledger.total += mine.pending - mine.committed;
       ledger.version++;
       mine.committed = mine.pending;
@@ -356,7 +377,9 @@ export class Model {
     );
     return counters.map((counter) => {
       const mine = counter.own[instance];
-      if (mine?.atCommit == null) throw new Error("nothing was committed");
+      if (mine?.atCommit == null) {
+        throw new Error("nothing was committed");
+      }
       const { total, version } = mine.atCommit;
       mine.pending -= mine.committed;
       mine.committed = 0;
@@ -387,17 +410,25 @@ export class Model {
     asked: boolean,
   ): void {
     const part = counter.parts[instance];
-    if (part === undefined) throw new Error("no such instance");
+    if (part === undefined) {
+      throw new Error("no such instance");
+    }
     part.pending = counter.own[instance]?.pending ?? 0;
     part.unsure = 0;
-    if (ledger.version < counter.floor) return;
+    if (ledger.version < counter.floor) {
+      return;
+    }
     const young =
       this.#flushedAt !== null && this.now < this.#flushedAt + YOUNG_MS;
     const known = counter.told !== null;
     if (known || asked || !young) {
-      if (!known || ledger.version > counter.floor)
-        for (const other of counter.parts)
-          if (other !== part) other.unsure = other.pending;
+      if (!known || ledger.version > counter.floor) {
+        for (const other of counter.parts) {
+          if (other !== part) {
+            other.unsure = other.pending;
+          }
+        }
+      }
       counter.told = { ...ledger };
     }
     counter.floor = ledger.version;
@@ -410,10 +441,14 @@ export class Model {
     for (const counter of this.counters.values()) {
       counter.told = null;
       counter.floor = -1;
-      for (const part of counter.parts) part.unsure = part.pending;
+      for (const part of counter.parts) {
+        part.unsure = part.pending;
+      }
     }
     for (const call of this.live()) {
-      for (const take of call.takes.values()) take.tokensFrom = null;
+      for (const take of call.takes.values()) {
+        take.tokensFrom = null;
+      }
     }
   }
 }

@@ -54,7 +54,9 @@ export async function startTestRedis(): Promise<TestRedis> {
   }
 
   async function kill(): Promise<void> {
-    if (server.exitCode !== null || server.signalCode !== null) return;
+    if (server.exitCode !== null || server.signalCode !== null) {
+      return;
+    }
     const exited = once(server, "exit");
     server.kill("SIGKILL");
     await exited;
@@ -82,7 +84,9 @@ export async function startTestRedis(): Promise<TestRedis> {
       await answering();
     },
     async stop() {
-      for (const client of clients) client.disconnect();
+      for (const client of clients) {
+        client.disconnect();
+      }
       await kill();
       await rm(directory, { recursive: true, force: true });
     },
@@ -94,7 +98,9 @@ export async function until(
   is: () => boolean | Promise<boolean>,
 ): Promise<void> {
   for (let tries = 0; tries < 1_000; tries++) {
-    if (await is()) return;
+    if (await is()) {
+      return;
+    }
     await sleep(10);
   }
   throw new Error("it did not come true within 10 s");

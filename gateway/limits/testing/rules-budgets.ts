@@ -169,10 +169,11 @@ export function describeBudgets(bench: Bench): void {
       });
       const team = payer("team:b", { budget: 50 });
       await bench.admit([team], { estimate: 50 });
-      for (let i = 0; i < 5; i++)
+      for (let i = 0; i < 5; i++) {
         expect(
           (await bench.admit([key, team], { estimate: 10, tokens: 60 })).kind,
         ).toBe("budget_held");
+      }
       expect(
         await bench.admit([key], { estimate: 100, tokens: 60 }),
       ).toMatchObject({
@@ -334,10 +335,11 @@ export function describeBudgets(bench: Bench): void {
         entities: [key, dear],
         estimate: 80,
       });
-      for (const entity of [key, cheap, dear])
+      for (const entity of [key, cheap, dear]) {
         expect(await bench.admit([entity], { estimate: 0 })).toMatchObject({
           kind: "admitted",
         });
+      }
       const probe = callOf([cheap], { estimate: 100 });
       expect(await admitKnowing(bench.store, probe)).toMatchObject({
         lease: 20,
@@ -348,10 +350,11 @@ export function describeBudgets(bench: Bench): void {
         pending: [],
       });
       await bench.settle(call.callId, 0);
-      for (const entity of [key, cheap, dear])
+      for (const entity of [key, cheap, dear]) {
         expect(await bench.admit([entity], { estimate: 100 })).toMatchObject({
           lease: 100,
         });
+      }
     });
   });
 }

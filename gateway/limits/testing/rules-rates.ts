@@ -47,7 +47,7 @@ export function describeRates(bench: Bench): void {
       const call = callOf([key], { tokens: 70 });
       await bench.store.admit(call);
       bench.under.advance(10_000);
-      for (let looks = 0; looks < 3; looks++)
+      for (let looks = 0; looks < 3; looks++) {
         expect(await bench.store.look([free, key])).toEqual([
           { entity: "key:free", requests: null, tokens: null, parallel: null },
           {
@@ -57,6 +57,7 @@ export function describeRates(bench: Bench): void {
             parallel: { limit: 2, remaining: 1 },
           },
         ]);
+      }
       await bench.settle(call.callId, 0, 20);
       bench.under.advance(RATE_WINDOW_MS);
       expect(await bench.store.look([key])).toMatchObject([untouched]);
@@ -111,11 +112,12 @@ export function describeRates(bench: Bench): void {
         { requestsPerMinute: 0 },
         { tokensPerMinute: 0 },
         { parallel: 0 },
-      ])
+      ]) {
         expect(
           (await bench.admit([payer(`key:${JSON.stringify(limits)}`, limits)]))
             .kind,
         ).toBe("rate_limited");
+      }
     });
 
     it("checks budgets before rates", async () => {

@@ -57,12 +57,13 @@ export function describeRules(
           pending: 10,
         })),
       });
-      for (const entity of entities)
+      for (const entity of entities) {
         expect(await bench.admit([entity])).toMatchObject({
           kind: "budget_exceeded",
           entity: entity.entity,
           spend: 10,
         });
+      }
     });
 
     it("finishes a crowd on a key with money for ten: no phantom, no overshoot beyond one call", async () => {
@@ -77,9 +78,12 @@ export function describeRules(
           const call = callOf([key], { estimate: cost + 2 });
           const admission = await admitWaiting(bench.store, call);
           answers.set(admission.kind, (answers.get(admission.kind) ?? 0) + 1);
-          if (admission.kind === "budget_exceeded" && spent < 10 * cost)
+          if (admission.kind === "budget_exceeded" && spent < 10 * cost) {
             phantoms++;
-          if (admission.kind !== "admitted") return;
+          }
+          if (admission.kind !== "admitted") {
+            return;
+          }
           await new Promise((resolve) => setTimeout(resolve, 5));
           spent += cost;
           await bench.settle(call.callId, spent);

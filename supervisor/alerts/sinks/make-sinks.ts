@@ -24,7 +24,9 @@ export function makeSinks(configs: readonly SinkConfig[]): readonly Sink[] {
 function freeName(kind: string, given: ReadonlySet<string>): string {
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? kind : `${kind}-${count}`;
-    if (!given.has(name)) return name;
+    if (!given.has(name)) {
+      return name;
+    }
   }
 }
 

@@ -13,5 +13,7 @@ export async function postJson(
     body: JSON.stringify(body),
     signal,
   });
-  if (status < 200 || status > 299) throw new Error(`answered ${status}`);
+  if (status < 200 || status > 299) {
+    throw new Error(`answered ${status}`);
+  }
 }

@@ -1,7 +1,7 @@
 import type { AlertMessage } from "../message.ts";
 
 /** One way to reach a person. */
-export type Sink = {
+export interface Sink {
   /** As in `notify:` of the configuration. */
   readonly name: string;
   /** Milliseconds between two reminders of what lasts. */
@@ -10,4 +10,4 @@ export type Sink = {
   readonly fallback: boolean;
   /** Throws an error whose words hold neither address nor credentials when the message was not taken. */
   readonly send: (message: AlertMessage, signal: AbortSignal) => Promise<void>;
-};
+}

@@ -7,12 +7,12 @@ import type { AlertMessage } from "../message.ts";
 import { makeSinks } from "./make-sinks.ts";
 import type { Sink } from "./sink.ts";
 
-type Received = {
+interface Received {
   readonly method: string | undefined;
   readonly url: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: unknown;
-};
+}
 
 let receiver: Server;
 let address: string;
@@ -41,7 +41,9 @@ beforeEach(async () => {
   closing.push(() => new Promise((resolve) => receiver.close(() => resolve())));
 });
 afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
+  for (const close of closing.splice(0)) {
+    await close();
+  }
 });
 
 function portOf(server: {
@@ -89,7 +91,9 @@ const message: AlertMessage = {
 /** One sink made of an entry of `notify:`. */
 function sinkOf(entry: Readonly<Record<string, unknown>>): Sink {
   const [sink] = makeSinks(notifySchema.parse([entry]));
-  if (sink === undefined) throw new Error("no sink");
+  if (sink === undefined) {
+    throw new Error("no sink");
+  }
   return sink;
 }
 
@@ -203,13 +207,13 @@ test.each(["webhook", "slack", "ntfy"])(
   },
 );
 
-type Mail = {
+interface Mail {
   readonly from: string;
   readonly to: readonly string[];
   readonly user: string | undefined;
   readonly secure: boolean;
   readonly text: string;
-};
+}
 
 async function mailServer(
   options: ConstructorParameters<typeof SMTPServer>[0] = {},

@@ -1,6 +1,6 @@
 import { textOf, titleOf, type AlertMessage } from "../message.ts";
 
-export type SmtpSettings = {
+export interface SmtpSettings {
   readonly host: string;
   readonly port: number;
   /** tls from the first byte, starttls before anything is said, or none. */
@@ -9,7 +9,7 @@ export type SmtpSettings = {
   readonly password?: string | undefined;
   readonly from: string;
   readonly to: readonly string[];
-};
+}
 
 /** A plain-text mail to all recipients; nodemailer is loaded when the first one is sent. */
 export async function sendMail(

@@ -27,12 +27,12 @@ export const backupCheck = z.strictObject({
 });
 
 /** One backup, whoever made it. */
-type Copy = {
+interface Copy {
   readonly name: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly bytes: number;
-};
+}
 
 /** Age and size of the newest backup: of Hearth's own, every file that it names must be there in full; else the newest file. */
 export async function lookAtBackup(
@@ -52,8 +52,9 @@ export async function lookAtBackup(
     return failing(`the newest backup cannot be read: ${textOf(error)}`);
   }
   const [newest, previous] = copies;
-  if (newest === undefined)
+  if (newest === undefined) {
     return none(now - watchedSince, expect.younger_than);
+  }
   const age = now - newest.at;
   return wellUnless(
     [
@@ -76,10 +77,11 @@ async function copyOf(directory: string, name: string): Promise<Copy> {
   let bytes = 0;
   for (const file of files) {
     const there = await stat(join(directory, name, file.name));
-    if (there.size !== file.bytes)
+    if (there.size !== file.bytes) {
       throw new Error(
         `${name}/${file.name} has ${there.size} bytes, its manifest says ${file.bytes}`,
       );
+    }
     bytes += there.size;
   }
   return { name, at: momentOf(name) ?? 0, bytes };
@@ -88,7 +90,9 @@ async function copyOf(directory: string, name: string): Promise<Copy> {
 async function filesIn(directory: string): Promise<readonly Copy[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(
     (error: unknown) => {
-      if (codeOf(error) === "ENOENT") return [];
+      if (codeOf(error) === "ENOENT") {
+        return [];
+      }
       throw error;
     },
   );

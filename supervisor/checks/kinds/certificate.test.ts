@@ -24,11 +24,25 @@ function make(days: number): { readonly file: string; readonly key: string } {
   const file = join(place.directory, `${days}.pem`);
   const key = join(place.directory, `${days}.key`);
   const made = spawnSync("openssl", [
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt"],
-    ...["ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=hearth.test"],
-    ...["-days", String(days), "-out", file, "-keyout", key],
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-subj",
+    "/CN=hearth.test",
+    "-days",
+    String(days),
+    "-out",
+    file,
+    "-keyout",
+    key,
   ]);
-  if (made.status !== 0) throw new Error(made.stderr.toString());
+  if (made.status !== 0) {
+    throw new Error(made.stderr.toString());
+  }
   return { file, key };
 }
 

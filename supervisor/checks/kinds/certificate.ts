@@ -44,14 +44,18 @@ export async function lookAtCertificate(
   const days = Math.floor((ends - now) / DAY_MS);
   const text = `${nameOf(certificate)} holds until ${new Date(ends).toISOString().slice(0, 10)}`;
   const measures = { days_left: days };
-  if (ends <= now) return failing(`it has ended: ${text}`, measures);
-  if (Date.parse(certificate.validFrom) > now)
+  if (ends <= now) {
+    return failing(`it has ended: ${text}`, measures);
+  }
+  if (Date.parse(certificate.validFrom) > now) {
     return failing(`it holds only from ${certificate.validFrom} on`, measures);
-  if (expect.trusted && distrust !== undefined)
+  }
+  if (expect.trusted && distrust !== undefined) {
     return failing(
       `this machine does not trust it (${distrust}): ${text}`,
       measures,
     );
+  }
   return wellUnless(
     [days < expect.days_above && `only ${days} days are left`],
     `${text}, ${days} days left`,
@@ -66,8 +70,9 @@ function firstToEnd(pem: string): X509Certificate {
   const [first] = blocks
     .map((block) => new X509Certificate(block))
     .toSorted((a, b) => Date.parse(a.validTo) - Date.parse(b.validTo));
-  if (first === undefined)
+  if (first === undefined) {
     throw new Error("there is no certificate in the file");
+  }
   return first;
 }
 

@@ -18,12 +18,15 @@ export async function lookAtContainer(
   { container, expect }: z.output<typeof containerCheck>,
   { runtime, before }: Lookout,
 ): Promise<Seen> {
-  if (runtime === undefined)
+  if (runtime === undefined) {
     return failing(
       "this supervisor runs beside no containers: HEARTH_RUNTIME is none",
     );
+  }
   const view = await runtime.look(container);
-  if (view === undefined) return failing("there is no such container here");
+  if (view === undefined) {
+    return failing("there is no such container here");
+  }
   const stats = runtime.stats(container);
   const memory = memoryOf(stats);
   const facts = view.container;
@@ -38,13 +41,14 @@ export async function lookAtContainer(
     ...(memory === undefined ? [] : [`${memory} % of its memory`]),
     ...(view.restarts > 0 ? [`started again ${view.restarts} times`] : []),
   ].join(", ");
-  if (view.state !== "running" || facts?.health === "unhealthy")
+  if (view.state !== "running" || facts?.health === "unhealthy") {
     return failing(
       facts?.oomKilled === true && view.state !== "running"
         ? `killed because its memory was not enough; ${text}`
         : text,
       measures,
     );
+  }
   const earlier = before?.["restarts"] ?? view.restarts;
   return wellUnless(
     [
@@ -69,7 +73,8 @@ function memoryOf(stats: ServiceStats | undefined): number | undefined {
 
 function describeState({ state, reason, container }: ServiceView): string {
   const said = container?.healthOutput.replace(/\s+/g, " ").trim() ?? "";
-  if (container?.health === "unhealthy")
+  if (container?.health === "unhealthy") {
     return `unhealthy${said === "" ? "" : `: ${said.slice(0, 200)}`}`;
+  }
   return reason === null ? state : `${state} (${reason})`;
 }

@@ -32,12 +32,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a stale password is sent once, so that it locks nobody out", async () => {
     const { url, admin } = store;
     const stale = { user: admin.name, password: "stale" };
-    for (let look = 0; look < 8; look += 1)
+    for (let look = 0; look < 8; look += 1) {
       expect(await lookAt({ kind: "couchdb", url, ...stale })).toMatchObject({
         ok: false,
         level: "warning",
         text: expect.stringContaining("it refuses the password"),
       });
+    }
     const { name: user, password } = admin;
     expect(
       await lookAt({ kind: "couchdb", url, user, password }),

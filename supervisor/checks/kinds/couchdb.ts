@@ -15,10 +15,10 @@ export const couchdbCheck = z.strictObject({
 });
 
 type CouchdbCheck = z.output<typeof couchdbCheck>;
-type Databases = {
+interface Databases {
   readonly text: string;
   readonly measures: Record<string, number>;
-};
+}
 
 /** Of one database, as CouchDB tells it. */
 const info = z.object({
@@ -44,18 +44,21 @@ export async function lookAtCouchdb(
 ): Promise<Seen> {
   const base = check.url.replace(/\/+$/, "");
   const up = await askHttp(`${base}/_up`, { signal });
-  if (up.status !== 200)
+  if (up.status !== 200) {
     return failing(
       `/_up answered ${up.status}: ${up.body.trim().slice(0, 200)}`,
     );
-  if (check.password === undefined || check.password === "")
+  }
+  if (check.password === undefined || check.password === "") {
     return { ok: true, text: "up" };
+  }
   const credentials = `${check.user}:${check.password}`;
   const known = createHash("sha256")
     .update(`${base} ${credentials}`)
     .digest("hex");
-  if (isWithin(refused.get(known) ?? -Infinity, AGAIN_AFTER_MS, now))
+  if (isWithin(refused.get(known) ?? -Infinity, AGAIN_AFTER_MS, now)) {
     return refusal(check.user);
+  }
   const headers = {
     authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
   };
@@ -90,8 +93,9 @@ async function askSizes(
 ): Promise<Databases> {
   const answer = await askHttp(`${base}/_dbs_info`, { signal, headers });
   const rows = z.array(z.object({ info })).safeParse(parseJson(answer.body));
-  if (answer.status !== 200 || !rows.success)
+  if (answer.status !== 200 || !rows.success) {
     return { text: "it tells no sizes", measures: {} };
+  }
   const sum = (of: (each: z.output<typeof info>) => number) =>
     rows.data.reduce((total, row) => total + of(row.info), 0);
   const file = sum(({ sizes }) => sizes.file);
@@ -112,7 +116,9 @@ function describeTasks(body: string): string {
   const tasks = z
     .array(z.looseObject({ type: z.string(), progress: z.number().optional() }))
     .safeParse(parseJson(body));
-  if (!tasks.success || tasks.data.length === 0) return "no task runs";
+  if (!tasks.success || tasks.data.length === 0) {
+    return "no task runs";
+  }
   return tasks.data
     .slice(0, 3)
     .map(({ type, progress }) =>

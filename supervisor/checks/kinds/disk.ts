@@ -54,11 +54,14 @@ export async function lookAtDisk(
     free_bytes: freeBytes,
     free_percent: Math.round(percent * 10) / 10,
   };
-  if (percent < FULL_BELOW_PERCENT || filesPercent < FULL_BELOW_PERCENT)
+  if (percent < FULL_BELOW_PERCENT || filesPercent < FULL_BELOW_PERCENT) {
     return failing(
-      percent < FULL_BELOW_PERCENT ? text : `no more files can be made; ${text}`,
+      percent < FULL_BELOW_PERCENT
+        ? text
+        : `no more files can be made; ${text}`,
       measures,
     );
+  }
   return wellUnless(
     [
       percent < expect.free_above_percent &&
@@ -85,8 +88,9 @@ export function timeToFull(points: readonly Measured[]): number | undefined {
     first === undefined ||
     last === undefined ||
     last.at - first.at < TREND_FROM_MS
-  )
+  ) {
     return undefined;
+  }
   const slope = slopeOf(points);
   return slope === undefined || slope >= 0 ? undefined : last.value / -slope;
 }

@@ -12,11 +12,11 @@ const healRule = z.strictObject({
 /** Restart `restart` when the check is down: at most `max` times in `per`. Durations in milliseconds. */
 export type HealRule = Readonly<z.output<typeof healRule>>;
 
-type Rhythm = {
+interface Rhythm {
   readonly every?: string;
   readonly fail_after?: number;
   readonly recover_after?: number;
-};
+}
 
 /** What every kind of check has, with the kind's own rhythm where it is not the usual one. */
 export function everyCheck({

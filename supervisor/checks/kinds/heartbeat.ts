@@ -26,23 +26,26 @@ export async function lookAtHeartbeat(
   const due = expect.every + expect.late_after;
   const said =
     latestSuccess === undefined ? "never" : `${inWords(silentFor)} ago`;
-  if (outcome?.kind === "fail")
+  if (outcome?.kind === "fail") {
     return failing(
       `it failed ${inWords(now - outcome.at)} ago${outcome.text === null ? "" : `: ${outcome.text}`}; last success ${said}`,
     );
+  }
   const runsFor = runningSince === undefined ? undefined : now - runningSince;
   if (
     runsFor !== undefined &&
     expect.done_within !== undefined &&
     runsFor > expect.done_within
-  )
+  ) {
     return failing(
       `it started ${inWords(runsFor)} ago and did not end within ${inWords(expect.done_within)}; last success ${said}`,
     );
-  if (silentFor > due)
+  }
+  if (silentFor > due) {
     return failing(
       `no success for ${inWords(silentFor)}, expected every ${inWords(expect.every)}`,
     );
+  }
   const running = runsFor === undefined ? "" : `, runs for ${inWords(runsFor)}`;
   return latestSuccess === undefined
     ? { ok: true, text: `waits for the first ping${running}` }

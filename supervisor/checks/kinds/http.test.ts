@@ -17,7 +17,9 @@ async function serve(
 ): Promise<number> {
   const port = await freePort();
   server = createServer((_request, response) => {
-    if (answer !== "hang") response.writeHead(answer.status).end(answer.body);
+    if (answer !== "hang") {
+      response.writeHead(answer.status).end(answer.body);
+    }
   });
   await new Promise<void>((resolve) =>
     server?.listen(port, "127.0.0.1", resolve),

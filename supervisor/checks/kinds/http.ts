@@ -29,14 +29,16 @@ export async function lookAtHttp(
   const answer = await askHttp(url, { signal });
   const took = performance.now() - begun;
   const { status, within, json } = expect;
-  if (answer.status !== status)
+  if (answer.status !== status) {
     return failing(
       `answered ${answer.status}, expected ${status}${wordsOf(answer.body)}`,
     );
-  if (within !== undefined && took > within)
+  }
+  if (within !== undefined && took > within) {
     return failing(
       `answered after ${inWords(took)}, expected within ${inWords(within)}`,
     );
+  }
   const difference =
     json === undefined ? undefined : firstDifference(answer.body, json);
   return difference === undefined
@@ -62,8 +64,9 @@ function firstDifference(
   const fields = typeof parsed === "object" && parsed !== null ? parsed : {};
   for (const [name, value] of Object.entries(expected)) {
     const got: unknown = Reflect.get(fields, name);
-    if (got !== value)
+    if (got !== value) {
       return `${name} is ${JSON.stringify(got) ?? "missing"}, expected ${JSON.stringify(value)}`;
+    }
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { Runtime } from "../../runtimes/runtime.ts";
 
 /** What one look saw. */
-export type Seen = {
+export interface Seen {
   readonly ok: boolean;
   /** In one line, without secrets. */
   readonly text: string;
@@ -12,34 +12,34 @@ export type Seen = {
   readonly level?: "down" | "warning";
   /** Figures for trends and reports, by name. */
   readonly measures?: Measures;
-};
+}
 
 export type Measures = Readonly<Record<string, number>>;
 
-export type Measured = {
+export interface Measured {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly value: number;
-};
+}
 
 /** What a heartbeat heard from its job. Times in milliseconds since 1970. */
-export type Pings = {
+export interface Pings {
   /** When it last started, if it has not told its end yet. */
   readonly runningSince: number | undefined;
   /** How it ended last. */
   readonly outcome: Ping | undefined;
   readonly latestSuccess: number | undefined;
-};
+}
 
 export type PingKind = "start" | "success" | "fail";
-export type Ping = {
+export interface Ping {
   readonly at: number;
   readonly kind: PingKind;
   readonly text: string | null;
-};
+}
 
 /** What a look may use beside its own eyes. */
-export type Lookout = {
+export interface Lookout {
   /** Aborts at the check's timeout. */
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
@@ -52,7 +52,7 @@ export type Lookout = {
   /** One figure of this check since then, the oldest first. */
   readonly measured: (name: string, since: number) => readonly Measured[];
   readonly pings: () => Pings;
-};
+}
 
 export function failing(text: string, measures: Measures = {}): Seen {
   return { ok: false, text, measures };

@@ -42,10 +42,11 @@ export async function lookAtModels(
     `${url.replace(/\/+$/, "")}/health?recent=${seconds}`,
     { headers: { authorization: `Bearer ${key}` }, signal },
   );
-  if (status !== 200)
+  if (status !== 200) {
     return failing(
       `the gateway answered ${status} when asked how its models are`,
     );
+  }
   const { healthy_endpoints, unhealthy_endpoints } = report.parse(
     JSON.parse(body),
   );
@@ -60,12 +61,13 @@ export async function lookAtModels(
     ),
   ).size;
   const measures = { models: enabled, models_silent: silent.length };
-  if (silent.length === 0)
+  if (silent.length === 0) {
     return {
       ok: true,
       text: `${enabled === 1 ? "1 model answers" : `${enabled} models answer`}`,
       measures,
     };
+  }
   const named = silent
     .slice(0, MOST_NAMED)
     .map(([name, error]) => `${name} (${error ?? "no answer"})`)

@@ -36,7 +36,7 @@ const QUESTION = `
          ELSE (SELECT extract(epoch FROM max(replay_lag))::float8 FROM pg_stat_replication) END AS lag_seconds,
          pg_database_size(current_database())::float8 AS bytes`;
 
-type Answer = {
+interface Answer {
   readonly allowed: number;
   readonly used: number;
   readonly oldest_seconds: number;
@@ -44,7 +44,7 @@ type Answer = {
   /** null: nothing is replicated. */
   readonly lag_seconds: number | null;
   readonly bytes: number;
-};
+}
 
 /** Asks a question as the role in the address, over a connection of its own: that new ones are accepted is part of being well. */
 export async function lookAtPostgres(

@@ -34,8 +34,9 @@ describe.runIf(redisServerHere())("with a real server", () => {
     await redis.client.config("SET", "maxmemory", "4mb");
     await redis.client.config("SET", "maxmemory-policy", "allkeys-lru");
     const pipeline = redis.client.pipeline();
-    for (let key = 0; key < 6000; key += 1)
+    for (let key = 0; key < 6000; key += 1) {
       pipeline.set(`key-${key}`, "x".repeat(1000));
+    }
     await pipeline.exec();
     const result = await look(
       { expect: { evictions_per_minute_below: 10 } },

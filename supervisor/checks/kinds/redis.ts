@@ -83,14 +83,16 @@ function judge(
     evicted_keys: evicted,
     ...(percent === undefined ? {} : { memory_percent: percent }),
   };
-  if (figure("loading") === 1)
+  if (figure("loading") === 1) {
     return failing("reads its data from disk and does not serve yet", measures);
+  }
   const appends = figure("aof_enabled") === 1;
-  if (appends && fields.get("aof_last_write_status") !== "ok")
+  if (appends && fields.get("aof_last_write_status") !== "ok") {
     return failing(
       "cannot write its append-only file: it refuses writes until it can",
       measures,
     );
+  }
   const text = [
     `${mib(used)} MiB${percent === undefined ? "" : `, ${percent} % of what it may use`}`,
     `${perMinute} evicted in a minute`,

@@ -29,8 +29,9 @@ beforeEach(async () => {
   changes = [];
   troubles = [];
   mistake = undefined;
-  for (const name of ["gateway", "couchdb", "socket-proxy"])
+  for (const name of ["gateway", "couchdb", "socket-proxy"]) {
     engine.containers.set(`hearth-${name}`, {});
+  }
   begin();
 });
 afterEach(async () => {
@@ -52,8 +53,9 @@ function begin(pace: Partial<typeof quick> = {}): void {
       changes.push(`${view.name}: ${before}, ${view.state}`),
     onTrouble: (sentence) => troubles.push(sentence),
     validate: async (name) => {
-      if (name === "gateway" && mistake !== undefined)
+      if (name === "gateway" && mistake !== undefined) {
         throw new Failure(mistake);
+      }
     },
     pace: { ...quick, ...pace },
   });
@@ -115,10 +117,11 @@ test("restarts when told, gives an operator's restart time to drain, and writes 
 test("does not restart what would not start again", async () => {
   await runtime.begin();
   mistake = "gateway.yaml:1: no list.";
-  for (const by of ["operator", "supervisor"] as const)
+  for (const by of ["operator", "supervisor"] as const) {
     await expect(runtime.restart("gateway", "asked", by)).rejects.toThrow(
       mistake,
     );
+  }
   await runtime.restart("notes", "asked", "operator");
   expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
     "POST /containers/hearth-couchdb/restart?t=150",

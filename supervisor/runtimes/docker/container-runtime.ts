@@ -15,7 +15,7 @@ import type { Engine, EngineAnswer } from "./engine.ts";
 import { createKnownContainers } from "./known-containers.ts";
 import { readLogFrames } from "./log-frames.ts";
 
-export type ContainerRuntimeOptions = {
+export interface ContainerRuntimeOptions {
   readonly engine: Engine;
   /** What the names of the containers begin with. */
   readonly prefix: string;
@@ -26,9 +26,9 @@ export type ContainerRuntimeOptions = {
   readonly validate?: (name: string) => Promise<void>;
   /** Times in milliseconds; tests shorten them. */
   readonly pace?: Partial<Pace>;
-};
+}
 
-type Pace = {
+interface Pace {
   /** Between two looks at all containers. */
   readonly look: number;
   /** Between two measurements of memory and processor. */
@@ -37,7 +37,7 @@ type Pace = {
   readonly absentAfter: number;
   /** What was seen last is believed for so long when the engine does not answer. */
   readonly unknownAfter: number;
-};
+}
 
 export type ContainerRuntime = Runtime & {
   /** Looks for the first time and goes on looking; never throws. */
@@ -88,7 +88,9 @@ export function createContainerRuntime(
       ANSWER_WITHIN_MS,
     );
     // The gate refuses what is not ours by name.
-    if (answer.status === 404 || answer.status === 403) return undefined;
+    if (answer.status === 404 || answer.status === 403) {
+      return undefined;
+    }
     return readContainer(textIn(answer), begun, prefix);
   }
 
@@ -108,20 +110,29 @@ export function createContainerRuntime(
         .filter((view) => view !== undefined)
         .map((view) => [view.name, view]),
     );
-    for (const view of seen.values()) known.note(view);
-    for (const name of known.names()) if (!seen.has(name)) known.miss(name);
+    for (const view of seen.values()) {
+      known.note(view);
+    }
+    for (const name of known.names()) {
+      if (!seen.has(name)) {
+        known.miss(name);
+      }
+    }
   }
 
   async function measure(): Promise<void> {
     for (const name of known.names()) {
-      if (known.get(name)?.pid === null) continue;
+      if (known.get(name)?.pid === null) {
+        continue;
+      }
       const answer = await engine.ask(
         "GET",
         `${pathOf(name)}/stats?stream=false&one-shot=true`,
         ANSWER_WITHIN_MS,
       );
-      if (answer.status === 200)
+      if (answer.status === 200) {
         known.measured(name, readStats(textIn(answer)));
+      }
     }
   }
 
@@ -129,12 +140,16 @@ export function createContainerRuntime(
     try {
       await lookAtAll();
       trouble = undefined;
-      if (isWithin(measuredAt, pace.measure, Date.now())) return;
+      if (isWithin(measuredAt, pace.measure, Date.now())) {
+        return;
+      }
       measuredAt = Date.now();
       await measure();
     } catch (error) {
       const text = textOf(error);
-      if (trouble?.text !== text) options.onTrouble(text);
+      if (trouble?.text !== text) {
+        options.onTrouble(text);
+      }
       trouble = { since: trouble?.since ?? Date.now(), text };
     }
   }
@@ -144,7 +159,9 @@ export function createContainerRuntime(
       await wait(pace.look, undefined, { signal: stopped.signal }).catch(
         () => {},
       );
-      if (!stopped.signal.aborted) await lookOnce();
+      if (!stopped.signal.aborted) {
+        await lookOnce();
+      }
     }
   }
 
@@ -165,8 +182,11 @@ export function createContainerRuntime(
 
   async function look(name: string): Promise<ServiceView | undefined> {
     const view = await lookAt(name);
-    if (view !== undefined) known.note(view);
-    else known.miss(name);
+    if (view !== undefined) {
+      known.note(view);
+    } else {
+      known.miss(name);
+    }
     return view ?? known.get(name);
   }
 
@@ -175,8 +195,9 @@ export function createContainerRuntime(
     let view: ServiceView | undefined;
     do {
       view = await look(name);
-      if (view?.state === "running" && view.container?.health !== "unhealthy")
+      if (view?.state === "running" && view.container?.health !== "unhealthy") {
         return;
+      }
       await wait(HEALTHY_POLL_MS);
     } while (performance.now() < deadline && view?.state !== "absent");
     throw new Failure(
@@ -204,18 +225,25 @@ export function createContainerRuntime(
         `${pathOf(name)}/logs?stdout=1&stderr=1&tail=${lines}`,
         LOGS_WITHIN_MS,
       );
-      if (answer.status !== 200) throw refused(name, answer);
+      if (answer.status !== 200) {
+        throw refused(name, answer);
+      }
       const text = readLogFrames(answer.body).split("\n");
-      if (text.at(-1) === "") text.pop();
+      if (text.at(-1) === "") {
+        text.pop();
+      }
       return text.slice(-lines);
     },
     restart: async (name, reason, by) => {
-      if (known.get(name) === undefined)
+      if (known.get(name) === undefined) {
         throw new Failure(
           `no container is called "${name}": there are ${known.names().join(", ")}.`,
         );
+      }
       await options.validate?.(name);
-      if (by === "operator") history.act(name, "restart-asked", reason);
+      if (by === "operator") {
+        history.act(name, "restart-asked", reason);
+      }
       const seconds = stopSeconds[by];
       known.order(name, true);
       try {
@@ -224,7 +252,9 @@ export function createContainerRuntime(
           `${pathOf(name)}/restart?t=${seconds}`,
           seconds * 1000 + healthyWithinMs[by],
         );
-        if (answer.status !== 204) throw refused(name, answer);
+        if (answer.status !== 204) {
+          throw refused(name, answer);
+        }
         await untilRunning(name, healthyWithinMs[by]);
       } finally {
         known.order(name, false);
@@ -258,24 +288,27 @@ function unseen(silent: { since: number; reason: string }): ServiceView {
 }
 
 function refused(name: string, { status, body }: EngineAnswer): Failure {
-  if (status === 404)
+  if (status === 404) {
     return new Failure(
       `${name} has no container: \`npm run deploy -- up --refresh\` makes it again.`,
     );
-  if (status === 403)
+  }
+  if (status === 403) {
     return new Failure(
       `${name} is no service of Hearth's on this host: \`hearth status\` lists them.`,
     );
+  }
   return new Failure(
     `Docker answered ${status} for ${name}${wordsIn(body)}; \`docker ps -a\` on this host shows how it is.`,
   );
 }
 
 function textIn({ status, body }: EngineAnswer): string {
-  if (status !== 200)
+  if (status !== 200) {
     throw new Failure(
       `Docker answered ${status}${wordsIn(body)}; \`docker info\` on this host says how it is.`,
     );
+  }
   return body.toString("utf8");
 }
 

@@ -71,7 +71,9 @@ export function readContainer(
 ): ServiceView | undefined {
   const { Id, Name, RestartCount, Config, State, NetworkSettings } =
     inspected.parse(JSON.parse(answer));
-  if (Config.Labels?.[OUR_LABEL] === undefined) return undefined;
+  if (Config.Labels?.[OUR_LABEL] === undefined) {
+    return undefined;
+  }
   const facts: ContainerFacts = {
     id: Id,
     image: Config.Image,

@@ -2,13 +2,13 @@ import { Agent, request } from "node:http";
 import { inWords } from "../../../core/duration.ts";
 import { Failure, textOf } from "../../../core/failure.ts";
 
-export type EngineAnswer = {
+export interface EngineAnswer {
   readonly status: number;
   readonly body: Buffer;
-};
+}
 
 /** Asks a Docker engine; with us, through the filtering socket proxy. Throws a Failure that names the address. */
-export type Engine = {
+export interface Engine {
   readonly address: string;
   readonly ask: (
     method: "GET" | "POST",
@@ -16,7 +16,7 @@ export type Engine = {
     withinMs: number,
   ) => Promise<EngineAnswer>;
   readonly close: () => void;
-};
+}
 
 /** More than logs of 5000 long lines; a stream that never ends is cut. */
 const LARGEST_ANSWER = 16 * 1024 * 1024;
@@ -51,8 +51,9 @@ export function openEngine(dockerHost: string, gate: string): Engine {
           answer.on("data", (chunk: Buffer) => {
             chunks.push(chunk);
             size += chunk.length;
-            if (size > LARGEST_ANSWER)
+            if (size > LARGEST_ANSWER) {
               answer.destroy(new Error("the answer does not end"));
+            }
           });
           answer.on("error", refuse);
           answer.on("end", () =>
@@ -73,10 +74,12 @@ export function openEngine(dockerHost: string, gate: string): Engine {
 
 function placeOf(dockerHost: string) {
   const tcp = /^tcp:\/\/(\[[^\]]+\]|[^:/]+):(\d+)$/.exec(dockerHost);
-  if (tcp?.[1] !== undefined)
+  if (tcp?.[1] !== undefined) {
     return { host: tcp[1].replace(/[[\]]/g, ""), port: Number(tcp[2]) };
-  if (dockerHost.startsWith("unix:///"))
+  }
+  if (dockerHost.startsWith("unix:///")) {
     return { socketPath: dockerHost.slice("unix://".length) };
+  }
   throw new Failure(
     `DOCKER_HOST is "${dockerHost}": it must be tcp://HOST:PORT or unix:///PATH.`,
   );

@@ -13,14 +13,20 @@ const answered = z.object({ mistakes: z.array(z.string()) });
 export async function checkGatewayConfig(env: Environment): Promise<void> {
   const address = readVariable("GATEWAY_URL", env);
   const credential = readVariable("PROXY_MASTER_KEY", env);
-  if (address === undefined || credential === undefined) return;
+  if (address === undefined || credential === undefined) {
+    return;
+  }
   const api = openAdminApi({
-    ...{ address, credential: () => credential, timeoutMs: ANSWER_WITHIN_MS },
+    address,
+    credential: () => credential,
+    timeoutMs: ANSWER_WITHIN_MS,
   });
   const answer = answered.safeParse(
     await api.ask("POST", "/config/check", {}).catch(() => undefined),
   );
-  if (!answer.success || answer.data.mistakes.length === 0) return;
+  if (!answer.success || answer.data.mistakes.length === 0) {
+    return;
+  }
   throw new Failure([
     "the gateway was not restarted, because it would not start again:",
     ...answer.data.mistakes,

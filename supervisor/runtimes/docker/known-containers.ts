@@ -2,7 +2,7 @@ import { isWithin } from "../../moments.ts";
 import type { History } from "../../history/history.ts";
 import type { ServiceState, ServiceStats, ServiceView } from "../runtime.ts";
 
-export type KnownContainers = {
+export interface KnownContainers {
   readonly names: () => readonly string[];
   readonly get: (name: string) => ServiceView | undefined;
   readonly stats: (name: string) => ServiceStats | undefined;
@@ -13,14 +13,14 @@ export type KnownContainers = {
   readonly measured: (name: string, stats: ServiceStats) => void;
   /** Whether its next new start was ordered by this supervisor, which told the history already. */
   readonly order: (name: string, ordered: boolean) => void;
-};
+}
 
-type Known = {
+interface Known {
   readonly view: ServiceView;
   /** When it was first missed; null while it is there. */
   readonly missedSince: number | null;
   readonly stats: ServiceStats | undefined;
-};
+}
 
 /** What was seen last of every container that was ever there, and what that means: replaced, started again, gone. */
 export function createKnownContainers(options: {
@@ -34,7 +34,9 @@ export function createKnownContainers(options: {
   const ordered = new Set<string>();
 
   function tell(view: ServiceView, before: ServiceView): void {
-    if (view.state === before.state) return;
+    if (view.state === before.state) {
+      return;
+    }
     history.serviceChanged(view.name, before.state, view.state, view.reason);
     options.onChange(view, before.state);
   }
@@ -46,22 +48,29 @@ export function createKnownContainers(options: {
     note: (view) => {
       const before = known.get(view.name);
       // A look that took its time may come after a later one.
-      if (isOlder(view, before?.view)) return;
+      if (isOlder(view, before?.view)) {
+        return;
+      }
       known.set(view.name, { view, missedSince: null, stats: before?.stats });
-      if (before === undefined) return;
+      if (before === undefined) {
+        return;
+      }
       const earlier = before.view.container;
-      if (earlier?.id !== view.container?.id)
+      if (earlier?.id !== view.container?.id) {
         history.act(view.name, "start", "a new container took its place");
-      else if (
+      } else if (
         earlier?.startedAt !== view.container?.startedAt &&
         !ordered.has(view.name)
-      )
+      ) {
         history.act(view.name, "restart", howItEnded(before.view, view));
+      }
       tell(view, before.view);
     },
     miss: (name) => {
       const entry = known.get(name);
-      if (entry === undefined) return;
+      if (entry === undefined) {
+        return;
+      }
       const since = entry.missedSince ?? Date.now();
       const gone = !isWithin(since, options.absentAfter, Date.now());
       const { container: _gone, ...rest } = entry.view;
@@ -79,11 +88,16 @@ export function createKnownContainers(options: {
     },
     measured: (name, stats) => {
       const entry = known.get(name);
-      if (entry !== undefined) known.set(name, { ...entry, stats });
+      if (entry !== undefined) {
+        known.set(name, { ...entry, stats });
+      }
     },
     order: (name, isOrdered) => {
-      if (isOrdered) ordered.add(name);
-      else ordered.delete(name);
+      if (isOrdered) {
+        ordered.add(name);
+      } else {
+        ordered.delete(name);
+      }
     },
   };
 }
@@ -97,8 +111,9 @@ function isOlder(view: ServiceView, than: ServiceView | undefined): boolean {
 function howItEnded(before: ServiceView, now: ServiceView): string {
   // Docker counts a restart when the process ends, which may have been seen before its new start.
   const wasSeen = before.state === "backing-off";
-  if (!wasSeen && now.restarts <= before.restarts)
+  if (!wasSeen && now.restarts <= before.restarts) {
     return "its container was restarted";
+  }
   return (wasSeen ? before : now).container?.oomKilled === true
     ? "its memory ran out; Docker started it again"
     : "it ended; Docker started it again";

@@ -30,10 +30,13 @@ export async function handOver(
   try {
     sendSignal(running, "SIGUSR2");
     const successor = await untilStarted(started, running);
-    if (successor === undefined) return undefined;
+    if (successor === undefined) {
+      return undefined;
+    }
     const deadline = Date.now() + spec.startWithinMs + spec.stopWithinMs;
-    while (isAlive(running) && isAlive(successor) && Date.now() < deadline)
+    while (isAlive(running) && isAlive(successor) && Date.now() < deadline) {
       await wait(LOOK_EVERY_MS);
+    }
     const failure = isAlive(running)
       ? "it did not take over"
       : await untilWell(
@@ -41,7 +44,9 @@ export async function handOver(
           takeOver(successor),
           new AbortController().signal,
         );
-    if (failure === undefined) return successor;
+    if (failure === undefined) {
+      return successor;
+    }
     killGroup(successor);
     return undefined;
   } finally {
@@ -59,7 +64,9 @@ async function untilStarted(
   while (isAlive(running) && Date.now() < deadline) {
     const pid = readPid(started);
     const startTime = pid === undefined ? undefined : startTimeOf(pid);
-    if (pid !== undefined && startTime !== undefined) return { pid, startTime };
+    if (pid !== undefined && startTime !== undefined) {
+      return { pid, startTime };
+    }
     await wait(LOOK_EVERY_MS);
   }
   return undefined;

@@ -32,9 +32,12 @@ export async function untilWell(
   });
   const deadline = performance.now() + spec.startWithinMs;
   while (ended === undefined && !signal.aborted) {
-    if (performance.now() > deadline)
+    if (performance.now() > deadline) {
       return `not healthy after ${inWords(spec.startWithinMs)}`;
-    if (await looksWell(spec, signal)) return undefined;
+    }
+    if (await looksWell(spec, signal)) {
+      return undefined;
+    }
     await Promise.race([running.ended, wait(PROBE_EVERY_MS)]);
   }
   return ended ?? "told to stop";
@@ -45,10 +48,15 @@ export async function looksWell(
   spec: Pick<ServiceSpec, "probe">,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_DEADLINE_MS)]);
+  const limit = AbortSignal.any([
+    signal,
+    AbortSignal.timeout(PROBE_DEADLINE_MS),
+  ]);
   const hung = untilAborted(limit).then(() => false);
   const seen = spec.probe(limit).catch((error: unknown) => {
-    if (error instanceof Failure) throw error;
+    if (error instanceof Failure) {
+      throw error;
+    }
     return false;
   });
   return Promise.race([seen, hung]);
@@ -57,7 +65,10 @@ export async function looksWell(
 /** Resolves when the signal is aborted, at once when it was before. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
+    if (signal.aborted) {
+      resolve();
+    } else {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    }
   });
 }

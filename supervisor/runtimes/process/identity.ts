@@ -2,10 +2,10 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 
 /** A process as it can be recognised again: ids are used anew, an id with its start time is not. */
-export type ProcessIdentity = {
+export interface ProcessIdentity {
   readonly pid: number;
   readonly startTime: string;
-};
+}
 
 /**
  * When the process with this id started, in an opaque form that is equal only for the same process;
@@ -24,8 +24,9 @@ export async function untilGone(
   identity: ProcessIdentity,
   everyMs: number = 200,
 ): Promise<void> {
-  while (isAlive(identity))
+  while (isAlive(identity)) {
     await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
 }
 
 /** The ids of running programs of that name whose working directory this is. Each is asked of the system itself. */
@@ -70,11 +71,14 @@ function processesByLsof(
 /** Field 22 of /proc/<pid>/stat counts ticks since boot, so the boot's own id goes in front. */
 function fromProc(pid: number): string | undefined {
   const stat = readOrNothing(`/proc/${pid}/stat`);
-  if (stat === undefined) return undefined;
+  if (stat === undefined) {
+    return undefined;
+  }
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, startTicks] = [fields[0], fields[19]];
-  if (startTicks === undefined || state === "Z" || state === "X")
+  if (startTicks === undefined || state === "Z" || state === "X") {
     return undefined;
+  }
   return `${bootId()}-${startTicks}`;
 }
 

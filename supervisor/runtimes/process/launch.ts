@@ -3,14 +3,14 @@ import { closeSync, openSync } from "node:fs";
 import { startTimeOf, untilGone, type ProcessIdentity } from "./identity.ts";
 
 /** How to start one program. Secrets go in by environment, never by arguments. */
-export type LaunchPlan = {
+export interface LaunchPlan {
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly uid?: number;
   readonly gid?: number;
-};
+}
 
 export type Running = ProcessIdentity & {
   /** Resolves with how it ended, in words ("exit code 1", "killed by SIGKILL"). */

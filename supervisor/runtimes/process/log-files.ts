@@ -19,7 +19,9 @@ const TAIL_BLOCK = 256 * 1024;
  */
 export function rotate(path: string, limit: number = LARGEST_LOG): boolean {
   const size = sizeOf(path);
-  if (size <= limit) return false;
+  if (size <= limit) {
+    return false;
+  }
   copyFileSync(path, `${path}.1`);
   truncateSync(path, 0);
   return true;
@@ -28,13 +30,18 @@ export function rotate(path: string, limit: number = LARGEST_LOG): boolean {
 /** Rotates every log in a directory, whoever writes it. Throws after all of them what kept some from it. */
 export function rotateAll(directory: string): void {
   const failures: unknown[] = [];
-  for (const name of readdirSync(directory))
+  for (const name of readdirSync(directory)) {
     try {
-      if (/\.(log|jsonl)$/.test(name)) rotate(join(directory, name));
+      if (/\.(log|jsonl)$/.test(name)) {
+        rotate(join(directory, name));
+      }
     } catch (error) {
       failures.push(error);
     }
-  if (failures.length > 0) throw new AggregateError(failures);
+  }
+  if (failures.length > 0) {
+    throw new AggregateError(failures);
+  }
 }
 
 /** Bytes in the file, 0 when there is none. */
@@ -48,7 +55,9 @@ export function lastLines(
   lines: number,
   from: number = 0,
 ): readonly string[] {
-  if (sizeOf(path) === 0) return [];
+  if (sizeOf(path) === 0) {
+    return [];
+  }
   const file = openSync(path, "r");
   try {
     const size = fstatSync(file).size;
@@ -56,7 +65,9 @@ export function lastLines(
     const block = Buffer.alloc(size - start);
     readSync(file, block, 0, block.length, start);
     const text = block.toString("utf8").split("\n");
-    if (text.at(-1) === "") text.pop();
+    if (text.at(-1) === "") {
+      text.pop();
+    }
     return lines === 0 ? [] : text.slice(-lines);
   } finally {
     closeSync(file);

@@ -13,13 +13,15 @@ export async function isFree(port: number): Promise<boolean> {
 
 /** A free loopback port: `preferred` when it is free, else any. */
 export async function freePort(preferred?: number): Promise<number> {
-  if (preferred !== undefined && preferred > 0 && (await isFree(preferred)))
+  if (preferred !== undefined && preferred > 0 && (await isFree(preferred))) {
     return preferred;
+  }
   const port = await tryToListen(0);
-  if (port === undefined)
+  if (port === undefined) {
     throw new Failure(
       "no loopback port is free on this machine: close some programs, then run the command again.",
     );
+  }
   return port;
 }
 
@@ -29,7 +31,9 @@ export async function needFreePort(
   service: string,
   variable: string | undefined,
 ): Promise<void> {
-  if (await isFree(port)) return;
+  if (await isFree(port)) {
+    return;
+  }
   throw new Failure(portTaken(port, service, variable));
 }
 
@@ -55,14 +59,17 @@ function tryToListen(port: number): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", (error) => {
-      if (codeOf(error) === "EADDRINUSE") resolve(undefined);
-      else if (codeOf(error) === "EACCES")
+      if (codeOf(error) === "EADDRINUSE") {
+        resolve(undefined);
+      } else if (codeOf(error) === "EACCES") {
         reject(
           new Failure(
             `port ${port} is reserved for the system administrator: choose one above 1023.`,
           ),
         );
-      else reject(error);
+      } else {
+        reject(error);
+      }
     });
     server.listen({ port, host: LOOPBACK, exclusive: true }, () => {
       const address = server.address();
@@ -73,7 +80,10 @@ function tryToListen(port: number): Promise<number | undefined> {
   });
 }
 
-export type Holder = { readonly pid: number; readonly program: string };
+export interface Holder {
+  readonly pid: number;
+  readonly program: string;
+}
 
 /** Which program listens on a port, by /proc or lsof; its name only, since arguments may hold secrets. */
 export function holderOf(port: number): Holder | undefined {
@@ -86,11 +96,16 @@ function fromProc(port: number): Holder | undefined {
       listeningInodes(file, port),
     ),
   );
-  if (inodes.size === 0) return undefined;
+  if (inodes.size === 0) {
+    return undefined;
+  }
   for (const entry of readdirSync("/proc")) {
-    if (!/^\d+$/.test(entry)) continue;
-    if (openSockets(entry).some((inode) => inodes.has(inode)))
+    if (!/^\d+$/.test(entry)) {
+      continue;
+    }
+    if (openSockets(entry).some((inode) => inodes.has(inode))) {
       return { pid: Number(entry), program: programOf(Number(entry)) };
+    }
   }
   return undefined;
 }

@@ -73,7 +73,9 @@ function runtimeOf(
 
 function pidOf(runtime: ProcessRuntime, name: string): number {
   const pid = runtime.inspect(name)?.pid;
-  if (pid == null) throw new Error(`${name} has no process`);
+  if (pid == null) {
+    throw new Error(`${name} has no process`);
+  }
   return pid;
 }
 
@@ -189,14 +191,17 @@ test("whatever grows in the directory of logs is rotated, and what cannot be kee
 test("what would not start again is not stopped, whoever asks for the restart", async () => {
   let mistake: string | undefined;
   const validate = async () => {
-    if (mistake !== undefined) throw new Failure(mistake);
+    if (mistake !== undefined) {
+      throw new Failure(mistake);
+    }
   };
   const runtime = runtimeOf([await program("front", [], { validate })]);
   await runtime.start();
   const pid = pidOf(runtime, "front");
   mistake = "front.yaml:3: unknown setting";
-  for (const by of ["operator", "supervisor"] as const)
+  for (const by of ["operator", "supervisor"] as const) {
     await expect(runtime.restart("front", "test", by)).rejects.toThrow(mistake);
+  }
   expect(runtime.inspect("front")).toMatchObject({ state: "running", pid });
   mistake = undefined;
   await runtime.restart("front", "test", "operator");
@@ -268,8 +273,11 @@ describe("after a supervisor was killed with -9", () => {
   });
 
   afterEach(() => {
-    for (const { pid, startTime } of Object.values(left.services))
-      if (pid !== null && startTime !== null) killGroup({ pid, startTime });
+    for (const { pid, startTime } of Object.values(left.services)) {
+      if (pid !== null && startTime !== null) {
+        killGroup({ pid, startTime });
+      }
+    }
   });
 
   function specs(): readonly ServiceSpec[] {
@@ -334,7 +342,9 @@ describe("after a supervisor was killed with -9", () => {
   test("an id that another program has by now is left alone", async () => {
     const [one] = specs();
     const entry = left.services["one"];
-    if (one === undefined || entry === undefined) throw new Error("no program");
+    if (one === undefined || entry === undefined) {
+      throw new Error("no program");
+    }
     process.kill(leftPid("one"), "SIGKILL");
     process.kill(leftPid("two"), "SIGKILL");
     writeRunFile(place.home.runFile, {
@@ -357,7 +367,9 @@ test.skipIf(disk === undefined)(
     const home = { logs: path, runFile: join(path, "run.json") };
     let fails = false;
     const prepare = async () => {
-      if (fails) throw new Failure("no space is left on the disk.");
+      if (fails) {
+        throw new Failure("no space is left on the disk.");
+      }
     };
     const one = await program("one", [], { prepare });
     const runtime = testRuntime(home, history, [one], 1);

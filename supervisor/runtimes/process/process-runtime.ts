@@ -23,7 +23,7 @@ import { createService, type Service, type ServiceSpec } from "./service.ts";
 import { statsOf } from "./stats.ts";
 import { stopProcess } from "./stop.ts";
 
-export type ProcessRuntimeOptions = {
+export interface ProcessRuntimeOptions {
   readonly specs: readonly ServiceSpec[];
   readonly logDirectory: string;
   readonly policy: RestartPolicy;
@@ -40,7 +40,7 @@ export type ProcessRuntimeOptions = {
   /** Keys the fingerprints of how services were started, so that they tell nothing about secrets. */
   readonly fingerprintKey: string;
   readonly onChange: (view: ServiceView, before: ServiceState) => void;
-};
+}
 
 export type ProcessRuntime = StartableRuntime & {
   readonly logs: (name: string, lines: number) => readonly string[];
@@ -56,7 +56,9 @@ async function oneByOne(
   services: readonly Service[],
   work: (service: Service) => Promise<void>,
 ): Promise<void> {
-  for (const service of services) await work(service);
+  for (const service of services) {
+    await work(service);
+  }
 }
 
 /** Postgres, the largest, adds a segment of 16 MB to its log when it starts after a crash. */
@@ -104,16 +106,18 @@ export function createProcessRuntime(
 
   function named(name: string): Service {
     const service = services.get(name);
-    if (service === undefined)
+    if (service === undefined) {
       throw new Failure(
         `no service is called "${name}": there are ${[...services.keys()].join(", ")}.`,
       );
+    }
     return service;
   }
 
   function changed(view: ServiceView, from: ServiceState): void {
-    if (from !== view.state)
+    if (from !== view.state) {
       history.serviceChanged(view.name, from, view.state, view.reason);
+    }
     try {
       writeRun();
     } catch (error) {
@@ -121,7 +125,9 @@ export function createProcessRuntime(
       options.onTrouble(`${runFile} cannot be written: ${textOf(error)}`);
     }
     options.onChange(view, from);
-    for (const look of waiters) look();
+    for (const look of waiters) {
+      look();
+    }
   }
 
   /** Notes who runs now, so that a later supervisor finds them. Entries not started yet keep what an earlier one wrote. */
@@ -199,7 +205,9 @@ export function createProcessRuntime(
   ): Promise<ProcessIdentity | undefined> {
     const { spec } = service;
     const entry = aliveIn(before.services[spec.name]);
-    if (entry === undefined) return undefined;
+    if (entry === undefined) {
+      return undefined;
+    }
     const identity = { pid: entry.pid, startTime: entry.startTime };
     const same = entry.fingerprint === fingerprintOf(spec);
     const well = await looksWell(spec, new AbortController().signal).catch(
@@ -228,10 +236,11 @@ export function createProcessRuntime(
         );
         return successor;
       }
-      if (options.upgrading)
+      if (options.upgrading) {
         throw new Failure(
           `the ${spec.name} of this release did not take over: \`hearth logs ${spec.name}\` shows why.`,
         );
+      }
     }
     history.act(
       spec.name,
@@ -247,7 +256,9 @@ export function createProcessRuntime(
     const stop = (service: Service): Promise<void> => {
       const { name } = service.spec;
       const known = stopped.get(name);
-      if (known !== undefined) return known;
+      if (known !== undefined) {
+        return known;
+      }
       const users = [...services.values()].filter(({ spec }) =>
         [...spec.needs, ...spec.uses].includes(name),
       );
@@ -306,12 +317,18 @@ export function createProcessRuntime(
       try {
         await Promise.all(ups);
       } catch (error) {
-        for (const up of ups) up.catch(() => {});
+        for (const up of ups) {
+          up.catch(() => {});
+        }
         // In an upgrade the release before takes over what still serves.
-        if (!options.upgrading) await stopAll("another service did not start");
+        if (!options.upgrading) {
+          await stopAll("another service did not start");
+        }
         await Promise.allSettled(ups);
         starting = false;
-        if (!options.upgrading) writeRun(null);
+        if (!options.upgrading) {
+          writeRun(null);
+        }
         throw error;
       }
       starting = false;
@@ -322,12 +339,15 @@ export function createProcessRuntime(
       writeRun(null);
     },
     halt: () => {
-      for (const service of services.values()) service.halt();
+      for (const service of services.values()) {
+        service.halt();
+      }
     },
     keepRunFile: () => {
       const { supervisor } = readRunFile(runFile);
-      if (isRunFileOld || supervisor?.pid !== options.supervisor.pid)
+      if (isRunFileOld || supervisor?.pid !== options.supervisor.pid) {
         writeRun();
+      }
     },
     rotateLogs: () => rotateAll(options.logDirectory),
   };

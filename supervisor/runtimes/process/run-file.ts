@@ -36,18 +36,22 @@ const runFile = z.object({
 /** What runs, where: addresses, process ids with start times. Kept after a stop for its ports. */
 export type RunFile = Readonly<z.infer<typeof runFile>>;
 
-type Entry = {
+interface Entry {
   readonly pid: number | null;
   readonly startTime: string | null;
-};
+}
 
 /** An entry of run.json whose process lives; undefined when it does not, or there is none. */
 export function aliveIn<E extends Entry>(
   entry: E | null | undefined,
 ): (E & ProcessIdentity) | undefined {
-  if (entry == null) return undefined;
+  if (entry == null) {
+    return undefined;
+  }
   const { pid, startTime } = entry;
-  if (pid === null || startTime === null) return undefined;
+  if (pid === null || startTime === null) {
+    return undefined;
+  }
   return isAlive({ pid, startTime }) ? { ...entry, pid, startTime } : undefined;
 }
 
@@ -60,7 +64,9 @@ export function readRunFile(path: string): RunFile {
   } catch (error) {
     const isNotOurs =
       error instanceof SyntaxError || error instanceof z.ZodError;
-    if (codeOf(error) === "ENOENT" || isNotOurs) return nothingRuns;
+    if (codeOf(error) === "ENOENT" || isNotOurs) {
+      return nothingRuns;
+    }
     throw error;
   }
 }

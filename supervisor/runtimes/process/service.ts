@@ -10,7 +10,7 @@ import { nextRestart, type RestartPolicy } from "./restart-budget.ts";
 import { killGroup, sendSignal, stopProcess } from "./stop.ts";
 
 /** One program of the stack: how it starts, how one sees that it is well, how it stops. Times in milliseconds. */
-export type ServiceSpec = {
+export interface ServiceSpec {
   readonly name: string;
   readonly address: string;
   readonly port: number;
@@ -36,9 +36,9 @@ export type ServiceSpec = {
   readonly haltSignal: NodeJS.Signals;
   /** Lines of its log that explain a failed start. */
   readonly explain: (log: readonly string[]) => readonly string[];
-};
+}
 
-export type ServiceEvents = {
+export interface ServiceEvents {
   /** After every change of state. */
   readonly changed: (view: ServiceView, before: ServiceState) => void;
   /** A restart by itself was decided; `earlier` gives the times of those before. */
@@ -51,9 +51,9 @@ export type ServiceEvents = {
     names: readonly string[],
     signal: AbortSignal,
   ) => Promise<void>;
-};
+}
 
-export type Service = {
+export interface Service {
   readonly spec: ServiceSpec;
   readonly view: () => ServiceView;
   readonly identity: () => ProcessIdentity | undefined;
@@ -64,7 +64,7 @@ export type Service = {
   readonly stop: (reason: string) => Promise<void>;
   /** Ends it at once. */
   readonly halt: () => void;
-};
+}
 
 type Attempt =
   | { readonly kind: "up"; readonly running: Running }
@@ -138,7 +138,9 @@ export function createService(
   /** Ends the process, if there is one, and forgets it. */
   async function end(withinMs: number = spec.stopWithinMs): Promise<void> {
     const ending = running;
-    if (ending === undefined) return;
+    if (ending === undefined) {
+      return;
+    }
     await stopProcess(
       ending,
       spec.stopSignal,
@@ -149,7 +151,9 @@ export function createService(
   }
 
   function forget(ended: Running): void {
-    if (running !== ended) return;
+    if (running !== ended) {
+      return;
+    }
     running = undefined;
     view = { ...view, pid: null };
   }
@@ -174,14 +178,18 @@ export function createService(
       } else {
         reason = outcome.sentences.join(" ");
         const told = !wanted || toldToRestart !== undefined;
-        if (!told) firstUp.reject(new Failure(outcome.sentences));
+        if (!told) {
+          firstUp.reject(new Failure(outcome.sentences));
+        }
         if (!told && !everUp) {
           wanted = false;
           become("stopped", { reason });
           return;
         }
       }
-      if (!wanted) break;
+      if (!wanted) {
+        break;
+      }
       if (toldToRestart !== undefined) {
         toldToRestart = undefined;
         turn = new AbortController();
@@ -212,7 +220,9 @@ export function createService(
         events.restarting(spec.name, reason);
       }
     }
-    if (turn.signal.aborted) turn = new AbortController();
+    if (turn.signal.aborted) {
+      turn = new AbortController();
+    }
     toldToRestart = undefined;
   }
 
@@ -228,10 +238,11 @@ export function createService(
       return firstUp.promise;
     },
     restart: async (reason, withinMs) => {
-      if (!wanted)
+      if (!wanted) {
         throw new Failure(
           `${spec.name} is stopped: \`hearth up\` starts it with the others.`,
         );
+      }
       toldToRestart = reason;
       firstUp = Promise.withResolvers<void>();
       firstUp.promise.catch(() => {});
@@ -243,19 +254,28 @@ export function createService(
     stop: async (reason) => {
       wanted = false;
       turn.abort();
-      if (running !== undefined) become("stopping", { reason });
+      if (running !== undefined) {
+        become("stopping", { reason });
+      }
       await end();
       await life;
       firstUp.promise.catch(() => {});
       firstUp.reject(new Failure(`${spec.name} was stopped.`));
-      if (view.state !== "stopped") become("stopped", { reason });
+      if (view.state !== "stopped") {
+        become("stopped", { reason });
+      }
     },
     halt: () => {
       wanted = false;
       turn.abort();
-      if (running === undefined) return;
-      if (spec.haltSignal === "SIGKILL") killGroup(running);
-      else sendSignal(running, spec.haltSignal);
+      if (running === undefined) {
+        return;
+      }
+      if (spec.haltSignal === "SIGKILL") {
+        killGroup(running);
+      } else {
+        sendSignal(running, spec.haltSignal);
+      }
     },
   };
 }

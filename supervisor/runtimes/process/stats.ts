@@ -24,7 +24,8 @@ function fromProc(pid: number): ServiceStats | undefined {
     ? undefined
     : {
         memoryBytes: Number(rss) * 1024,
-        cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
+        cpuSeconds:
+          (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
       };
 }
 
@@ -33,7 +34,9 @@ function fromPs(pid: number): ServiceStats | undefined {
     encoding: "utf8",
   });
   const [rss, time] = (ps.stdout ?? "").trim().split(/\s+/);
-  if (rss === undefined || time === undefined) return undefined;
+  if (rss === undefined || time === undefined) {
+    return undefined;
+  }
   const cpuSeconds = time
     .split(/[:-]/)
     .reduce((sum, part) => sum * 60 + Number(part), 0);

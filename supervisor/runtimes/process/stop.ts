@@ -19,7 +19,9 @@ export async function stopProcess(
   }).catch(() => "late" as const);
   const first = await Promise.race([gone, late]);
   deadline.abort();
-  if (first === "went") return "went";
+  if (first === "went") {
+    return "went";
+  }
   killGroup(identity);
   await gone;
   return "forced";
@@ -30,18 +32,24 @@ export function sendSignal(
   identity: ProcessIdentity,
   signal: NodeJS.Signals,
 ): void {
-  if (isAlive(identity)) deliver(identity.pid, signal);
+  if (isAlive(identity)) {
+    deliver(identity.pid, signal);
+  }
 }
 
 /** SIGKILL to the process and all that it started. */
 export function killGroup(identity: ProcessIdentity): void {
-  if (isAlive(identity)) deliver(-identity.pid, "SIGKILL");
+  if (isAlive(identity)) {
+    deliver(-identity.pid, "SIGKILL");
+  }
 }
 
 function deliver(target: number, signal: NodeJS.Signals): void {
   try {
     process.kill(target, signal);
   } catch (error) {
-    if (codeOf(error) !== "ESRCH") throw error;
+    if (codeOf(error) !== "ESRCH") {
+      throw error;
+    }
   }
 }

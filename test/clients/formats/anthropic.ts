@@ -51,8 +51,9 @@ export const anthropicMessages: ProviderFormat = {
     yield event({ type: "ping" });
     for (const [index, { empty, deltas }] of streamedBlocks(said).entries()) {
       yield event({ type: "content_block_start", index, content_block: empty });
-      for (const delta of deltas)
+      for (const delta of deltas) {
         yield event({ type: "content_block_delta", index, delta });
+      }
       yield event({ type: "content_block_stop", index });
     }
     yield event({
@@ -154,25 +155,32 @@ const KNOWN = new Set(
 
 function mistakeIn(body: Json): string | null {
   const unknown = Object.keys(body).find((name) => !KNOWN.has(name));
-  if (unknown !== undefined)
+  if (unknown !== undefined) {
     return `${unknown}: Extra inputs are not permitted`;
-  if (!Number.isInteger(body["max_tokens"]))
+  }
+  if (!Number.isInteger(body["max_tokens"])) {
     return "max_tokens: Field required";
+  }
   const messages = listOf(body["messages"]);
-  if (messages[0]?.["role"] !== "user")
+  if (messages[0]?.["role"] !== "user") {
     return 'messages: first message must use the "user" role';
+  }
   for (const [index, { role, content }] of messages.entries()) {
-    if (role !== "user" && role !== "assistant")
+    if (role !== "user" && role !== "assistant") {
       return `messages.${index}.role: unexpected role`;
+    }
     const wrong = listOf(content).find(
       (block) => !BLOCK_TYPES.has(String(block["type"])),
     );
-    if (wrong !== undefined)
+    if (wrong !== undefined) {
       return `messages.${index}.content: unexpected block`;
+    }
   }
-  for (const tool of listOf(body["tools"]))
-    if (recordOf(tool["input_schema"])["type"] !== "object")
+  for (const tool of listOf(body["tools"])) {
+    if (recordOf(tool["input_schema"])["type"] !== "object") {
       return "tools.0.input_schema.type: Field required";
+    }
+  }
   return null;
 }
 

@@ -22,8 +22,9 @@ export const geminiChat: ProviderFormat = {
   ...openaiChat,
   mistakeIn(body) {
     const unknown = Object.keys(body).find((name) => !KNOWN.has(name));
-    if (unknown !== undefined)
+    if (unknown !== undefined) {
       return `Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`;
+    }
     const unsigned = listOf(body["messages"]).some((message) => {
       const [first] = listOf(message["tool_calls"]);
       const google = recordOf(recordOf(first?.["extra_content"])["google"]);

@@ -24,7 +24,9 @@ export const openaiChat: ProviderFormat = {
     const foreign = listOf(body["messages"]).findIndex(
       (message) => "thinking_blocks" in message || "provider_blocks" in message,
     );
-    if (foreign >= 0) return `Unrecognized field in messages[${foreign}].`;
+    if (foreign >= 0) {
+      return `Unrecognized field in messages[${foreign}].`;
+    }
     return body["stream"] !== true && body["stream_options"] != null
       ? "The 'stream_options' parameter is only allowed when 'stream' is enabled."
       : null;
@@ -80,7 +82,9 @@ export const openaiChat: ProviderFormat = {
         { index: 0, delta: fields, logprobs: null, finish_reason: finish },
       ]);
     yield delta({ role: "assistant", content: "", refusal: null });
-    for (const content of said.text) yield delta({ content });
+    for (const content of said.text) {
+      yield delta({ content });
+    }
     for (const [index, call] of said.calls.entries()) {
       yield delta({
         tool_calls: [
@@ -92,14 +96,16 @@ export const openaiChat: ProviderFormat = {
           },
         ],
       });
-      for (const piece of call.argumentPieces)
+      for (const piece of call.argumentPieces) {
         yield delta({
           tool_calls: [{ index, function: { arguments: piece } }],
         });
+      }
     }
     yield delta({}, finishOf(said));
-    if (recordOf(body["stream_options"])["include_usage"] === true)
+    if (recordOf(body["stream_options"])["include_usage"] === true) {
       yield chunk([], USAGE);
+    }
     yield "data: [DONE]\n\n";
   },
   error: ({ status, message }) => ({

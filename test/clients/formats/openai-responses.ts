@@ -34,13 +34,14 @@ export const openaiResponses: ProviderFormat = {
           content_index: 0,
           part: { ...part, text: "" },
         });
-        for (const delta of said.text)
+        for (const delta of said.text) {
           yield event("response.output_text.delta", {
             ...place,
             content_index: 0,
             delta,
             logprobs: [],
           });
+        }
         yield event("response.output_text.done", {
           ...place,
           content_index: 0,
@@ -58,11 +59,12 @@ export const openaiResponses: ProviderFormat = {
           output_index,
           item: { ...item, status: "in_progress", arguments: "" },
         });
-        for (const delta of call?.argumentPieces ?? [])
+        for (const delta of call?.argumentPieces ?? []) {
           yield event("response.function_call_arguments.delta", {
             ...place,
             delta,
           });
+        }
         yield event("response.function_call_arguments.done", {
           ...place,
           name: item["name"],

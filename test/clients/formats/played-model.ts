@@ -52,9 +52,10 @@ export const PLAYED = {
 /** The answer of a small model that does as it is told: calls every tool it may for two cities, repeats what tools said, sees images. */
 export function play(asked: Asked): Said {
   const said = { thinking: asked.thinks ? PLAYED.thinking : null, calls: [] };
-  if (asked.toolResults.length > 0)
+  if (asked.toolResults.length > 0) {
     return { ...said, text: ["Weather: ", asked.toolResults.join(", ")] };
-  if (asked.toolNames.length > 0)
+  }
+  if (asked.toolNames.length > 0) {
     return {
       ...said,
       text: [],
@@ -64,12 +65,14 @@ export function play(asked: Asked): Said {
         argumentPieces: ['{"city":', `"${city}"}`],
       })),
     };
+  }
   if (asked.wantsJson) {
     const json = JSON.stringify(PLAYED.json);
     return { ...said, text: [json.slice(0, 9), json.slice(9)] };
   }
-  if (asked.images.length > 0)
+  if (asked.images.length > 0) {
     return { ...said, text: ["I see ", asked.images.join(" and ")] };
+  }
   return { ...said, text: ["Grüezi ", "🦊", " mitenand!"] };
 }
 

@@ -75,8 +75,9 @@ test.each(Object.entries(properties))(
       "waitTimeout",
       "removeVolumes",
     ];
-    if (op === "update" && !inState.includes(property))
+    if (op === "update" && !inState.includes(property)) {
       expect(updates.some(arrives)).toBe(tookEffect);
+    }
   },
 );
 

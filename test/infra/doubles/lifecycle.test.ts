@@ -28,8 +28,14 @@ const { cases } = JSON.parse(
 
 /** Areas of the real engine, which the scenarios run; `up` and `destroy` are part the engine's and part the plugins'. */
 const OF_THE_ENGINE = [
-  ...["container", "rotation", "replace", "interruption", "hooks"],
-  ...["automation", "up", "destroy"],
+  "container",
+  "rotation",
+  "replace",
+  "interruption",
+  "hooks",
+  "automation",
+  "up",
+  "destroy",
 ];
 
 /** What the engine gave at the time, without an engine. */
@@ -198,13 +204,14 @@ const tried: Readonly<Record<string, (seen: Observation) => unknown>> = {
   },
   "uploads: owner or group given": ({ error }) => {
     const double = containerDouble(engine());
-    for (const field of ["owner", "group"])
+    for (const field of ["owner", "group"]) {
       expect(
         double.check?.({
           name: "NAME",
           uploads: [{ file: "/a", [field]: "1" }],
         }),
       ).toEqual([error]);
+    }
   },
 };
 
@@ -239,7 +246,9 @@ const named = cases.map(
 
 test("each recorded case is tried here, or the engine's own", () => {
   const names = named.map(([name]) => name);
-  for (const name of Object.keys(tried)) expect(names).toContain(name);
+  for (const name of Object.keys(tried)) {
+    expect(names).toContain(name);
+  }
   expect(
     named
       .filter(
@@ -257,7 +266,9 @@ test("a container that is gone counts as deleted, at each of the two steps; any 
   const failing = (status: number, from: string) =>
     containerDouble(
       engine(async (_method, path) => {
-        if (path.includes(from)) throw new EngineError(status, "the reason");
+        if (path.includes(from)) {
+          throw new EngineError(status, "the reason");
+        }
         return {};
       }),
     ).delete("0123", { destroyGraceSeconds: 30 });

@@ -89,8 +89,9 @@ export function serveDouble(
     const type =
       String(request.getUrn?.()).split("::")[2]?.split("$").at(-1) ?? "";
     const found = resources[type];
-    if (found === undefined)
+    if (found === undefined) {
       throw new Error(`the doubles do not know the resource type ${type}`);
+    }
     return found;
   };
   const methods: Record<
@@ -195,7 +196,9 @@ export function serveDouble(
     "127.0.0.1:0",
     grpc.ServerCredentials.createInsecure(),
     (error, port) => {
-      if (error !== null) throw error;
+      if (error !== null) {
+        throw error;
+      }
       process.stdout.write(`${port}\n`);
     },
   );
@@ -254,13 +257,16 @@ function asStatus(
 
 function answer(type: string, fields: Values): Message {
   const Type = messages[type];
-  if (Type === undefined) throw new Error(`no message ${type}`);
+  if (Type === undefined) {
+    throw new Error(`no message ${type}`);
+  }
   return build(new Type(), fields);
 }
 
 function build(message: Message, fields: Values): Message {
-  for (const [field, value] of Object.entries(fields))
+  for (const [field, value] of Object.entries(fields)) {
     message[`set${field}`]?.(value);
+  }
   return message;
 }
 
@@ -274,10 +280,15 @@ const SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d";
 
 /** A provider's own configuration comes with its secrets marked, whatever it said it accepts. */
 function unwrap(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(unwrap);
-  if (typeof value !== "object" || value === null) return value;
-  if (SECRET_SIGNATURE in value)
+  if (Array.isArray(value)) {
+    return value.map(unwrap);
+  }
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
+  if (SECRET_SIGNATURE in value) {
     return unwrap((value as { readonly value?: unknown }).value);
+  }
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [key, unwrap(each)]),
   );
@@ -293,9 +304,12 @@ export function equal(x: unknown, y: unknown): boolean {
 }
 
 function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value !== "object" || value === null)
+  if (Array.isArray(value)) {
+    return `[${value.map(canonical).join()}]`;
+  }
+  if (typeof value !== "object" || value === null) {
     return JSON.stringify(value ?? null);
+  }
   return `{${Object.entries(value)
     .filter(([, each]) => each !== undefined && each !== null)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

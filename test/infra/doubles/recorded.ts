@@ -13,13 +13,18 @@ export function recordedDiff(
     const replaces: string[] = [];
     const updates: string[] = [];
     for (const property of Object.keys({ ...state, ...inputs })) {
-      if (computed.includes(property)) continue;
-      if (equal(state[property] ?? null, inputs[property] ?? null)) continue;
+      if (computed.includes(property)) {
+        continue;
+      }
+      if (equal(state[property] ?? null, inputs[property] ?? null)) {
+        continue;
+      }
       const rule = rules[property];
-      if (rule === undefined)
+      if (rule === undefined) {
         throw new Error(
           `the doubles know no record of what a change of a ${type}'s ${property} does`,
         );
+      }
       (rule === "replace" ? replaces : updates).push(property);
     }
     return { replaces, updates };

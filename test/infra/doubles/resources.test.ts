@@ -39,10 +39,11 @@ const cases = Object.entries(observed).flatMap(([type, properties]) =>
 
 test("there are the recorded cases", () => {
   expect(cases.length).toBeGreaterThanOrEqual(12);
-  for (const known of UNUSED)
+  for (const known of UNUSED) {
     expect(cases.map(([type, property]) => `${type} ${property}`)).toContain(
       known,
     );
+  }
 });
 
 test.each(
@@ -57,7 +58,9 @@ test.each(
     return;
   }
   const double = doubles[type];
-  if (double === undefined) throw new Error(`no double of ${type}`);
+  if (double === undefined) {
+    throw new Error(`no double of ${type}`);
+  }
   expect(double.diff(was, wanted)).toEqual({
     replaces: op === "replace" ? [property] : [],
     updates: op === "update" ? [property] : [],

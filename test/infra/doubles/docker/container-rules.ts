@@ -91,15 +91,21 @@ export function diffContainer(
     ...Object.keys(state).filter((key) => key in rules),
   ])) {
     const [was, wanted] = [state[property], inputs[property]];
-    if (equal(comparable(property, was), comparable(property, wanted)))
+    if (equal(comparable(property, was), comparable(property, wanted))) {
       continue;
-    if (isEmpty(wanted) && isEmpty(was)) continue;
-    if (isEmpty(wanted) && UNNOTICED_WHEN_TAKEN_OUT.has(property)) continue;
+    }
+    if (isEmpty(wanted) && isEmpty(was)) {
+      continue;
+    }
+    if (isEmpty(wanted) && UNNOTICED_WHEN_TAKEN_OUT.has(property)) {
+      continue;
+    }
     const rule = rules[property];
-    if (rule === undefined)
+    if (rule === undefined) {
       throw new Error(
         `the doubles know no record of what a change of a container's ${property} does`,
       );
+    }
     (rule === "replace" ? replaces : updates).push(property);
   }
   return { replaces, updates };
@@ -194,11 +200,17 @@ export function nanoseconds(text: string): number {
 }
 
 function goDuration(ns: number): string {
-  if (ns === 0) return "0s";
-  if (ns < 1e9) return `${ns / 1e6}ms`;
+  if (ns === 0) {
+    return "0s";
+  }
+  if (ns < 1e9) {
+    return `${ns / 1e6}ms`;
+  }
   const hours = Math.floor(ns / units.h);
   const minutes = Math.floor((ns % units.h) / units.m);
   const rest = (ns % units.m) / units.s;
-  if (hours > 0) return `${hours}h${minutes}m${rest}s`;
+  if (hours > 0) {
+    return `${hours}h${minutes}m${rest}s`;
+  }
   return minutes > 0 ? `${minutes}m${rest}s` : `${rest}s`;
 }

@@ -33,7 +33,9 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
     create: (inputs) => create(engine, inputs),
     async read(id, state) {
       const found = await inspect(engine, id);
-      if (found === null) return null;
+      if (found === null) {
+        return null;
+      }
       const limits = {
         memory: found.HostConfig.Memory / MEBIBYTE,
         memorySwap: found.HostConfig.MemorySwap / MEBIBYTE,
@@ -46,7 +48,9 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
         image: found.Image,
       };
       const refreshed = stateAfterRefresh({ ...state, ...limits });
-      if (found.State.Running) return refreshed;
+      if (found.State.Running) {
+        return refreshed;
+      }
       // "stopped or killed: up --refresh: with published ports replaced, without ports started".
       return list(state.ports).length > 0
         ? { ...refreshed, ports: [] }
@@ -54,10 +58,12 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
     },
     async update(id, state, inputs) {
       const changed = diffContainer(state, inputs).updates;
-      if (changed.includes("mustRun") && state.mustRun === false)
+      if (changed.includes("mustRun") && state.mustRun === false) {
         await engine.call("POST", `/containers/${id}/start`);
-      if (changed.some(arrives))
+      }
+      if (changed.some(arrives)) {
         await engine.call("POST", `/containers/${id}/update`, limitsOf(inputs));
+      }
       // What does not arrive is in the state all the same, as the program wrote it.
       return { ...inputs };
     },
@@ -69,7 +75,9 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
         await engine.call("DELETE", `/containers/${id}?force=true&v=true`);
       } catch (error) {
         // "removed by hand and to be replaced: the plugin ignores it while deleting".
-        if (error instanceof EngineError && error.status === 404) return;
+        if (error instanceof EngineError && error.status === 404) {
+          return;
+        }
         throw error;
       }
     },
@@ -97,7 +105,9 @@ async function inspect(
   try {
     return (await engine.call("GET", `/containers/${id}/json`)) as Inspected;
   } catch (error) {
-    if (error instanceof EngineError && error.status === 404) return null;
+    if (error instanceof EngineError && error.status === 404) {
+      return null;
+    }
     throw error;
   }
 }
@@ -117,21 +127,23 @@ async function create(
   } catch (error) {
     throw new Error(`Unable to create container: ${(error as Error).message}`);
   }
-  for (const network of list(inputs.networksAdvanced).slice(1))
+  for (const network of list(inputs.networksAdvanced).slice(1)) {
     await engine.call("POST", `/networks/${String(network.name)}/connect`, {
       Container: id,
       EndpointConfig: { Aliases: network.aliases ?? [] },
     });
+  }
   const uploads = list(inputs.uploads);
   const state = stateAfterCreate(inputs);
   // The plugin's source: an empty content counts as none.
-  if (uploads.some(({ content }) => content === "" || content === undefined))
+  if (uploads.some(({ content }) => content === "" || content === undefined)) {
     throw new CreatedUnwell(
       id,
       state,
       "error with upload content: one of 'content', 'content_base64', or 'source' must be set",
     );
-  if (uploads.length > 0)
+  }
+  if (uploads.length > 0) {
     await engine.send(
       "PUT",
       `/containers/${id}/archive?path=/`,
@@ -145,14 +157,17 @@ async function create(
       ),
       "application/x-tar",
     );
+  }
   await engine.call("POST", `/containers/${id}/start`);
   if (inputs.wait === true && !(await becomesHealthy(engine, id, inputs)))
-    // "never healthy: fails at waitTimeout, with no log lines; it stays, running and unhealthy".
+  // "never healthy: fails at waitTimeout, with no log lines; it stays, running and unhealthy".
+  {
     throw new CreatedUnwell(
       id,
       state,
       "container failed to be in healthy state",
     );
+  }
   return { id, state };
 }
 
@@ -164,7 +179,9 @@ async function becomesHealthy(
   const until = Date.now() + Number(inputs.waitTimeout ?? 60) * 1000;
   while (Date.now() < until) {
     const found = await inspect(engine, id);
-    if (found?.State.Health?.Status === "healthy") return true;
+    if (found?.State.Health?.Status === "healthy") {
+      return true;
+    }
     await sleep(500);
   }
   return false;
@@ -178,11 +195,12 @@ function requestOf(inputs: Values): Values {
   const health = inputs.healthcheck as Values | undefined;
   const capabilities = (inputs.capabilities ?? {}) as Values;
   const bindings: Record<string, { HostIp: string; HostPort: string }[]> = {};
-  for (const port of ports)
+  for (const port of ports) {
     (bindings[key(port)] ??= []).push({
       HostIp: String(port.ip ?? ""),
       HostPort: String(port.external ?? ""),
     });
+  }
   return {
     Image: inputs.image,
     Cmd: inputs.command,

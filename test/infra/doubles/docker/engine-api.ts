@@ -28,10 +28,11 @@ export class EngineError extends Error {
 export function engineApi(endpoint: string): EngineApi {
   const unix = /^unix:\/\/(.+)$/.exec(endpoint);
   const tcp = /^tcp:\/\/([^:]+):(\d+)$/.exec(endpoint);
-  if (unix === null && tcp === null)
+  if (unix === null && tcp === null) {
     throw new Error(
       `the doubles reach engines by unix and tcp, not ${endpoint}`,
     );
+  }
   const place =
     unix === null
       ? { host: tcp?.[1], port: Number(tcp?.[2]) }
@@ -63,10 +64,14 @@ export function engineApi(endpoint: string): EngineApi {
       write(sent);
     });
     const pieces: Buffer[] = [];
-    for await (const piece of answer) pieces.push(piece as Buffer);
+    for await (const piece of answer) {
+      pieces.push(piece as Buffer);
+    }
     const text = Buffer.concat(pieces).toString("utf8");
     const status = answer.statusCode ?? 0;
-    if (status > 399) throw new EngineError(status, messageOf(text));
+    if (status > 399) {
+      throw new EngineError(status, messageOf(text));
+    }
     return text;
   }
 
@@ -86,8 +91,11 @@ export function engineApi(endpoint: string): EngineApi {
     },
     send: (method, path, body, type) =>
       ask(method, path, type, (to) => {
-        if (Buffer.isBuffer(body)) to.end(body);
-        else body.pipe(to);
+        if (Buffer.isBuffer(body)) {
+          to.end(body);
+        } else {
+          body.pipe(to);
+        }
       }),
   };
 }

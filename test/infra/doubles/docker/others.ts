@@ -13,13 +13,16 @@ export function imageDouble(engine: EngineApi): ResourceDouble {
     ),
     async create(inputs) {
       const name = String(inputs.name);
-      if ((await imageId(engine, name)) === null)
+      if ((await imageId(engine, name)) === null) {
         await engine.call(
           "POST",
           `/images/create?fromImage=${encodeURIComponent(name)}`,
         );
+      }
       const found = await imageId(engine, name);
-      if (found === null) throw new Error(`Unable to find image ${name}`);
+      if (found === null) {
+        throw new Error(`Unable to find image ${name}`);
+      }
       return { id: `${found}${name}`, state: { ...inputs, imageId: found } };
     },
     async read(_id, state) {
@@ -28,11 +31,12 @@ export function imageDouble(engine: EngineApi): ResourceDouble {
     },
     update: async (_id, state, inputs) => ({ ...state, ...inputs }),
     async delete(_id, state) {
-      if (state.keepLocally !== true)
+      if (state.keepLocally !== true) {
         await engine.call(
           "DELETE",
           `/images/${encodeURIComponent(String(state.name))}`,
         );
+      }
     },
   };
 }
@@ -101,7 +105,9 @@ async function imageId(
     )) as { readonly Id: string };
     return found.Id;
   } catch (error) {
-    if (error instanceof EngineError && error.status === 404) return null;
+    if (error instanceof EngineError && error.status === 404) {
+      return null;
+    }
     throw error;
   }
 }
@@ -118,7 +124,9 @@ async function subnets(engine: EngineApi, id: string): Promise<Values | null> {
       ipamConfigs: IPAM.Config.map(({ Subnet }) => ({ subnet: Subnet })),
     };
   } catch (error) {
-    if (error instanceof EngineError && error.status === 404) return null;
+    if (error instanceof EngineError && error.status === 404) {
+      return null;
+    }
     throw error;
   }
 }
@@ -128,7 +136,9 @@ async function exists(engine: EngineApi, path: string): Promise<boolean> {
     await engine.call("GET", path);
     return true;
   } catch (error) {
-    if (error instanceof EngineError && error.status === 404) return false;
+    if (error instanceof EngineError && error.status === 404) {
+      return false;
+    }
     throw error;
   }
 }
@@ -138,6 +148,8 @@ async function remove(engine: EngineApi, path: string): Promise<void> {
   try {
     await engine.call("DELETE", path);
   } catch (error) {
-    if (!(error instanceof EngineError && error.status === 404)) throw error;
+    if (!(error instanceof EngineError && error.status === 404)) {
+      throw error;
+    }
   }
 }

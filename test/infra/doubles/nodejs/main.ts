@@ -88,9 +88,11 @@ function run(request: RunRequest): Promise<RunResponse> {
     running.on("error", reject);
     running.on("exit", (code) => {
       const response = new messages.RunResponse() as RunResponse;
-      if (code === SHOWN_ALREADY) response.setBail(true);
-      else if (code !== 0)
+      if (code === SHOWN_ALREADY) {
+        response.setBail(true);
+      } else if (code !== 0) {
         response.setError(`Program exited with non-zero exit code: ${code}`);
+      }
       resolve(response);
     });
   });
@@ -127,7 +129,9 @@ server.bindAsync(
   "127.0.0.1:0",
   grpc.ServerCredentials.createInsecure(),
   (error, port) => {
-    if (error !== null) throw error;
+    if (error !== null) {
+      throw error;
+    }
     process.stdout.write(`${port}\n`);
   },
 );

@@ -16,7 +16,9 @@ serveDouble("3.18.1", (configuration) => ({
 
 /** With `sslinline`, lib/pq takes the authority as a text; `verify-ca` alone does not compare the name. */
 function sslOf({ sslmode, sslrootcert }: Values): Login["ssl"] {
-  if (sslmode === "disable") return false;
+  if (sslmode === "disable") {
+    return false;
+  }
   const ca = String(sslrootcert);
   return sslmode === "verify-full"
     ? { ca }

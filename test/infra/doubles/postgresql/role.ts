@@ -40,7 +40,9 @@ export function roleDouble(login: Login): ResourceDouble {
       connected(login, async (client) => {
         const { rows } = await client.query<Found>(READ_ROLE, [id]);
         const [found] = rows;
-        if (found === undefined) return null;
+        if (found === undefined) {
+          return null;
+        }
         return {
           name: id,
           login: found.login,
@@ -65,10 +67,11 @@ export function roleDouble(login: Login): ResourceDouble {
     async update(id, _state, inputs) {
       const name = String(inputs.name);
       await connected(login, async (client) => {
-        if (id !== name)
+        if (id !== name) {
           await client.query(
             `ALTER ROLE ${quoted(id)} RENAME TO ${quoted(name)}`,
           );
+        }
         await client.query(`ALTER ROLE ${quoted(name)} ${optionsOf(inputs)}`);
         await grant(client, name, inputs);
       });
@@ -111,8 +114,9 @@ async function grant(
   name: string,
   inputs: Values,
 ): Promise<void> {
-  for (const group of (inputs.roles ?? []) as readonly string[])
+  for (const group of (inputs.roles ?? []) as readonly string[]) {
     await client.query(`GRANT ${quoted(group)} TO ${quoted(name)}`);
+  }
   await client.query(
     inputs.assumeRole === undefined
       ? `ALTER ROLE ${quoted(name)} RESET ROLE`
