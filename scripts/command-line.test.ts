@@ -9,7 +9,10 @@ const { scripts } = JSON.parse(
   readFileSync(join(root, "package.json"), "utf8"),
 ) as { readonly scripts: Readonly<Record<string, string>> };
 const programs = Object.entries(scripts).flatMap(([name, command]) => {
-  const [, file] = /^node bin\/run\.js (scripts\/\S+)$/.exec(command) ?? [];
+  const [, file] =
+    /^node bin\/run\.js (test\/(?:bench|faults|watching)\/\S+\.ts)$/.exec(
+      command,
+    ) ?? [];
   return /^(bench|test:)/.test(name) && file !== undefined
     ? [[name, file] as const]
     : [];

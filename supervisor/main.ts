@@ -1,4 +1,4 @@
 // Where installed units and releases start the supervisor: the path stays.
 import { runSupervisor } from "../embedded/program.ts";
 
-await runSupervisor();
+void runSupervisor();

@@ -20,7 +20,7 @@ const repeatTo = (text: string, length: number): string =>
 
 const ORDINARY: Readonly<Record<string, string>> = {
   prose: repeatTo(source("../../LICENSE"), 50_000),
-  code: repeatTo(source("tokens.ts") + source("prices.ts"), 50_000),
+  code: repeatTo(source("tokens.ts") + source("../pricing/prices.ts"), 50_000),
   json: repeatTo(source("../../package.json"), 50_000),
   yaml: repeatTo(source("../../config/gateway.yaml"), 50_000),
   german: repeatTo(
@@ -36,7 +36,7 @@ const ORDINARY: Readonly<Record<string, string>> = {
     50_000,
   ),
   digits: repeatTo("2026-08-17 01:00:04 10.0.0.17 200 81234\n", 50_000),
-  mixed: `${repeatTo(source("../../LICENSE"), 30_000)}${repeatTo(source("prices.ts"), 20_000)}`,
+  mixed: `${repeatTo(source("../../LICENSE"), 30_000)}${repeatTo(source("../pricing/prices.ts"), 20_000)}`,
 };
 
 test.each(Object.entries(ORDINARY))(

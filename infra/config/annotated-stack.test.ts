@@ -63,7 +63,7 @@ const pages = readdirSync(inProject("docs")).filter((name) =>
   name.endsWith(".md"),
 );
 
-test.each(["../../README.md", ...pages])(
+test.each(["../README.md", ...pages])(
   "%s names settings that exist",
   (page) => {
     const named = [

@@ -43,7 +43,7 @@ test("the context travels by standard input to the host's own docker", async () 
   await buildImage(engine, "hearth/gateway:0123", context());
   expect(readFileSync(seen, "utf8").trim().split("\n")).toEqual([
     "'docker' 'build' '--quiet' '--tag' 'hearth/gateway:0123' '-'",
-    "../",
+    "./",
     "./Dockerfile",
     "./app/",
     "./app/main.ts",

@@ -10,19 +10,19 @@ import { projectRoot } from "./home.ts";
 test("one supervisor a home: the lock is held until it is released or its holder is killed", async () => {
   const place = temporaryHome();
   const path = join(place.directory, "lock");
+  const source = join(projectRoot, "supervisor", "home", "lock.ts");
+  const holder = spawn(
+    process.execPath,
+    [
+      "--input-type=module",
+      "-e",
+      `const { lockHome } = await import(${JSON.stringify(source)});
+       console.log(lockHome(${JSON.stringify(path)}) !== undefined);
+       setInterval(() => {}, 1e6);`,
+    ],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   try {
-    const source = join(projectRoot, "supervisor", "embedded", "lock.ts");
-    const holder = spawn(
-      process.execPath,
-      [
-        "--input-type=module",
-        "-e",
-        `const { lockHome } = await import(${JSON.stringify(source)});
-         console.log(lockHome(${JSON.stringify(path)}) !== undefined);
-         setInterval(() => {}, 1e6);`,
-      ],
-      { stdio: ["ignore", "pipe", "inherit"] },
-    );
     const [said] = (await once(holder.stdout, "data")) as [Buffer];
     expect(said.toString()).toBe("true\n");
     expect(lockHome(path)).toBeUndefined();
@@ -33,6 +33,7 @@ test("one supervisor a home: the lock is held until it is released or its holder
     lock?.release();
     lockHome(path)?.release();
   } finally {
+    holder.kill("SIGKILL");
     place.remove();
   }
 });

@@ -7,7 +7,7 @@ import { programEnv } from "../servers/program-env.ts";
 import { redisServerHere } from "../servers/redis.ts";
 import type { Results } from "./results.ts";
 
-const BENCH = fileURLToPath(new URL("./bench.ts", import.meta.url));
+const BENCH = fileURLToPath(new URL("./main.ts", import.meta.url));
 
 async function bench(...args: readonly string[]) {
   const child = spawn(process.execPath, [BENCH, ...args], {

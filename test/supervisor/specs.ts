@@ -23,7 +23,7 @@ export function programSpec(
   change: Partial<ServiceSpec> = {},
 ): ServiceSpec {
   const address = `http://127.0.0.1:${port}`;
-  const program = join(projectRoot, "supervisor", "testing", "program.ts");
+  const program = join(projectRoot, "test", "supervisor", "program.ts");
   const record = join(directory, "record");
   return {
     name,

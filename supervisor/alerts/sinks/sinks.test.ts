@@ -202,7 +202,8 @@ test.each(["webhook", "slack", "ntfy"])(
     );
     await closing.splice(0)[0]?.();
     const refusal = await sink.send(message, patient()).catch(String);
-    expect(refusal).toContain("ECONNREFUSED");
+    // Reset, where the connection of the answer before was still open.
+    expect(refusal).toMatch(/ECONNREFUSED|ECONNRESET/);
     expect(refusal).not.toContain("s3cret");
   },
 );

@@ -260,7 +260,7 @@ describe("after a supervisor was killed with -9", () => {
     const supervisor = spawn(
       process.execPath,
       [
-        join(projectRoot, "supervisor", "testing", "small-supervisor.ts"),
+        join(projectRoot, "test", "supervisor", "small-supervisor.ts"),
         place.home.root,
         JSON.stringify(choices),
       ],
