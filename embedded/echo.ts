@@ -3,7 +3,7 @@ import { stringify } from "yaml";
 import { answersOk } from "../supervisor/checks/http-get.ts";
 import { writeDurably } from "../core/durable-file.ts";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
-import type { ServiceSpec } from "../supervisor/runtimes/process/service.ts";
+import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
 import type { Home } from "../supervisor/home/home.ts";
 import { explainHearth, plainEnvironment } from "./node-program.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { answersOk } from "../supervisor/checks/http-get.ts";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
-import type { ServiceSpec } from "../supervisor/runtimes/process/service.ts";
+import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
 import { Failure } from "../core/failure.ts";
 import { gatewayMistakes } from "./gateway-check.ts";
 import { operatorFile, type Home } from "../supervisor/home/home.ts";

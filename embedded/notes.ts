@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { answersOk } from "../supervisor/checks/http-get.ts";
 import { writeDurably } from "../core/durable-file.ts";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
-import type { ServiceSpec } from "../supervisor/runtimes/process/service.ts";
+import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
 import type { Home } from "../supervisor/home/home.ts";
 import { explainHearth, plainEnvironment } from "./node-program.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
-import type { ServiceSpec } from "../supervisor/runtimes/process/service.ts";
+import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
 import { ensureCluster } from "./postgres-cluster.ts";
 import { asUser, type PostgresPlace } from "./postgres-place.ts";
 import { ensureRoles, passwordHint } from "./postgres-roles.ts";

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Callers } from "./access/callers.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import type { Limits } from "./limits/create.ts";
+import type { Limits } from "./limits/limits.ts";
 import type { PendingSums } from "./ledger/pending.ts";
 import type { Intent, Outcome } from "./ledger/records.ts";
 import type { TokenCounter } from "./tokens/tokens.ts";

@@ -4,9 +4,8 @@ import {
   TLS_ENDPOINT_NAME,
 } from "./certificates.ts";
 import { EDGE_PROBE_SECONDS } from "./config/config-schema.ts";
-import type { EdgeArgs } from "./components/edge.ts";
-import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
-import { bracketed, ports } from "./hosts.ts";
+import type { HearthConfig } from "./config/config.ts";
+import { bracketed, ports, type Host } from "./hosts.ts";
 
 /** Of one request to the gateway: what its configuration allows at most. */
 const MAX_BODY_MB = 1_000;
@@ -53,6 +52,24 @@ const GATEWAY_OPTIONS = `lb_try_duration 15s
 /** Inside the edge: the other host's gateway as an upstream without TLS. */
 const relay = `127.0.0.1:${ports.gatewayTls}`;
 
+/** What an edge's configuration depends on. */
+export interface EdgeRoutes {
+  /** The other host: its gateway is the second choice. */
+  readonly peer: Pick<Host, "address" | "ports">;
+  /** Whether the notes store runs on this host; else it is the other one's. */
+  readonly hasNotes: boolean;
+  /** Host names, and how they get their certificates. */
+  readonly https: HearthConfig["edge"];
+}
+
+/** What a TLS endpoint's configuration depends on. */
+export interface TlsEndpointRoutes {
+  /** The other host: it alone is believed about where a call comes from. */
+  readonly peer: Pick<Host, "address">;
+  /** Whether the notes store runs on this host. */
+  readonly hasNotes: boolean;
+}
+
 /**
  * The edge's configuration. The local gateway comes first; both are probed every second, which is why a gateway that stops says
  * so for longer than two probes before it closes. What cannot be connected is tried again elsewhere: nothing was sent yet.
@@ -63,7 +80,7 @@ export function buildCaddyfile({
   peer,
   hasNotes,
   https: { hostname, notesHostname, tls, email },
-}: Pick<EdgeArgs, "peer" | "hasNotes" | "https">): string {
+}: EdgeRoutes): string {
   const gateways = `request_body {
 		max_size ${MAX_BODY_MB}MiB
 	}
@@ -129,7 +146,7 @@ ${hostname === undefined ? "" : `\n${site(`https://${hostname}`, gateways, certi
 export function buildTlsCaddyfile({
   peer: { address },
   hasNotes,
-}: Pick<TlsEndpointArgs, "peer" | "hasNotes">): string {
+}: TlsEndpointRoutes): string {
   const believed = (port: number) => `
 	servers :${port} {
 		${SERVER_OPTIONS}

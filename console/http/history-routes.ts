@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
-import { answering, withBody } from "./notes-routes.ts";
+import { answering, withBody } from "./vault-answers.ts";
 
 const LONGEST_BODY = 64 * 1024 * 1024;
 const chunksBody = z.strictObject({ ids: z.array(z.string()).max(20) });

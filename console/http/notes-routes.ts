@@ -1,16 +1,14 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { listBackups } from "../../supervisor/backup/manifest.ts";
-import { Failure } from "../../core/failure.ts";
-import { CouchRefusal, NoAnswer } from "../../supervisor/vaults/couch.ts";
 import {
   deviceChoices,
   vaultChoices,
 } from "../../supervisor/vaults/plugin-settings.ts";
 import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
-import { NoSuchVault } from "../../supervisor/vaults/vault-names.ts";
 import { registerHistoryRoutes } from "./history-routes.ts";
 import { refuse } from "./refuse.ts";
+import { answering, withBody } from "./vault-answers.ts";
 
 export interface NotesRouteParts {
   readonly acts: VaultActs;
@@ -130,56 +128,6 @@ export function registerNotesRoutes(
   server.get<VaultRequest>("/api/notes/:vault/devices", (request, reply) =>
     answering(reply, () => acts.devices(request.params.vault)),
   );
-}
-
-/** Acts on a body of the expected shape; anything else is a 400. */
-export async function withBody<T extends z.ZodType>(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  schema: T,
-  act: (body: z.output<T>) => Promise<unknown>,
-): Promise<FastifyReply> {
-  const parsed = schema.safeParse(request.body ?? {});
-  if (parsed.success) {
-    return answering(reply, () => act(parsed.data));
-  }
-  return refuse(
-    reply,
-    400,
-    parsed.error.issues
-      .map(({ path, message }) => {
-        const [first = "body"] = path.filter((key) => typeof key === "string");
-        return `${first}: ${message}.`;
-      })
-      .join(" "),
-  );
-}
-
-/** Answers what the act returns, or its Failure in words. */
-export async function answering(
-  reply: FastifyReply,
-  act: () => Promise<unknown>,
-): Promise<FastifyReply> {
-  try {
-    return await reply.send(await act());
-  } catch (error) {
-    if (!(error instanceof Failure)) {
-      throw error;
-    }
-    return refuse(
-      reply,
-      statusOfNotesFailure(error),
-      error.sentences.join(" "),
-    );
-  }
-}
-
-/** The HTTP status of what the vaults' acts refuse. */
-export function statusOfNotesFailure(error: Failure): number {
-  if (error instanceof NoSuchVault) {
-    return 404;
-  }
-  return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 400;
 }
 
 /** Members that are undefined are left out. */

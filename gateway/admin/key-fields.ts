@@ -17,7 +17,6 @@ import {
   object,
   texts,
 } from "./fields.ts";
-import { keyFacts } from "./key-owner.ts";
 import { findOne, KEY } from "./payers.ts";
 import type { Admin } from "./route.ts";
 
@@ -135,18 +134,10 @@ export async function refuseReplaced(
   }
 }
 
-/** The key that an argument names; throws 404, 403 when it is out of reach. */
-export async function reachableKey(
-  admin: Admin,
+export async function findKey(
   from: Pool | Client,
   keyOrHash: string,
 ): Promise<Row> {
-  const row = await findKey(from, keyOrHash);
-  admin.refuse(await keyFacts(from, row));
-  return row;
-}
-
-async function findKey(from: Pool | Client, keyOrHash: string): Promise<Row> {
   const [token] = await tokensNow(from, [keyOrHash]);
   try {
     return await findOne(from, KEY, { token });

@@ -4,7 +4,7 @@ import { roleNamed, outranks, roleWith } from "../access/roles.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import type { KeyFields } from "./key-fields.ts";
+import { findKey, type KeyFields } from "./key-fields.ts";
 import { create, findOne, TEAM, USER } from "./payers.ts";
 import type { Admin } from "./route.ts";
 
@@ -197,4 +197,14 @@ export function refuseSpecialRights(
       { param: "metadata" },
     );
   }
+}
+/** The key that an argument names; throws 404, 403 when it is out of reach. */
+export async function reachableKey(
+  admin: Admin,
+  from: Pool | Client,
+  keyOrHash: string,
+): Promise<Row> {
+  const row = await findKey(from, keyOrHash);
+  admin.refuse(await keyFacts(from, row));
+  return row;
 }

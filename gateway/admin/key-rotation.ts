@@ -11,9 +11,9 @@ import {
   keyColumns,
   keyFields,
   newSecret,
-  reachableKey,
   type KeyFields,
 } from "./key-fields.ts";
+import { reachableKey } from "./key-owner.ts";
 import { makeHolder, refuseChanges } from "./key-owner.ts";
 import { shownWithSecret } from "./keys.ts";
 import { change, KEY, keyEntities } from "./payers.ts";

@@ -10,12 +10,12 @@ import {
   keyColumns,
   keyFields,
   newSecret,
-  reachableKey,
   refuseReplaced,
   tokenOf,
   tokensNow,
   type KeyFields,
 } from "./key-fields.ts";
+import { reachableKey } from "./key-owner.ts";
 import {
   keyFacts,
   makeHolder,

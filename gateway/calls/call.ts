@@ -26,6 +26,7 @@ import type { ModelGroup } from "../routing/catalog.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, refuseUnholdable } from "./payer-names.ts";
 import { readCallWishes, type CallWishes } from "./wishes.ts";
+import type { CallBody } from "./body.ts";
 
 /** What the ledger calls a kind of call; LiteLLM's names. */
 export type CallType =
@@ -37,11 +38,6 @@ export type CallType =
   | "amoderation"
   | "aimage_generation"
   | "health_check";
-
-/** A body that was validated; the provider gets it without the fields that are ours. */
-export interface CallBody extends Readonly<Record<string, unknown>> {
-  readonly model: string;
-}
 
 /** What a route knows of its kind of call. */
 export interface CallKind {

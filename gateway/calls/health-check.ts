@@ -6,10 +6,11 @@ import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import type { Call, CallBody, CallKind } from "./call.ts";
+import type { Call, CallKind } from "./call.ts";
+import type { CallBody } from "./body.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
-import { whileAdmitted } from "./underway.ts";
+import { whileAdmitted } from "./while-admitted.ts";
 
 const LIMIT_MS = 10_000;
 const PROMPT = "ping";

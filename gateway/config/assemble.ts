@@ -2,36 +2,17 @@ import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "./references.ts";
 import { readCache, readRedis } from "./cache.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
-import type {
-  CacheParams,
-  GeneralSettings,
-  ProxySettings,
-  Retention,
-  RouterSettings,
-} from "./schema.ts";
+import type { GeneralSettings } from "./schema.ts";
 import { secret } from "./secret.ts";
 import { otherThanVariable, problemAt, type Reading } from "./sections.ts";
 import type {
-  Deployment,
   GatewayConfig,
   GeneralConfig,
   PreviousMasterKey,
   RouterConfig,
   ServerConfig,
 } from "./types.ts";
-
-/** The sections as read, and what does not come from them. */
-export interface Parts {
-  readonly files: readonly string[];
-  readonly models: readonly Deployment[];
-  readonly router: Partial<RouterSettings>;
-  readonly proxy: Partial<ProxySettings>;
-  readonly cache: Partial<CacheParams>;
-  readonly general: Partial<GeneralSettings>;
-  readonly retained: Partial<Retention>;
-  readonly pricesFile: string | null;
-  readonly port: number | string | undefined;
-}
+import type { Parts } from "./parts.ts";
 
 const GUESSABLE_BELOW = 20;
 const DAY_MS = 86_400_000;

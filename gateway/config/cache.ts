@@ -1,4 +1,4 @@
-import type { Parts } from "./assemble.ts";
+import type { Parts } from "./parts.ts";
 import { numberVariable } from "./numbers.ts";
 import type { ReadVariable } from "./references.ts";
 import { FOREIGN_CACHES } from "./schema.ts";

@@ -5,12 +5,12 @@ import { insertRows } from "./ledger.ts";
 import { query, type Client, type Pool } from "./pool.ts";
 import {
   announceTotals,
-  type Counter,
   durationsOf,
   lockLedger,
   seedCurrentWindows,
   type Windowing,
 } from "./totals.ts";
+import { type Counter } from "../ledger/payers.ts";
 
 /** One payer's spend in its budget's window (whole life without one), and the dollars that it shall become or grow by. */
 export interface SpendSetting {

@@ -7,10 +7,10 @@ import {
   lockLedger,
   readTotals,
   seedWindowsOfRows,
-  type Counter,
   type SoftBudget,
   type Total,
 } from "./totals.ts";
+import { type Counter } from "../ledger/payers.ts";
 
 const COLUMNS = `request_id text, started_at timestamptz, ended_at timestamptz, completion_started_at timestamptz,
   day date, call_type text, status text, payer text, api_key text, user_id text, user_pays boolean, team_id text,

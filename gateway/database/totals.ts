@@ -1,3 +1,4 @@
+import type { Counter } from "../ledger/payers.ts";
 import {
   groupsOf,
   windowsOf,
@@ -13,11 +14,6 @@ export interface Total {
   readonly window: string;
   readonly spend: number;
   readonly version: number;
-}
-
-export interface Counter {
-  readonly entity: string;
-  readonly window: string;
 }
 
 /** A soft budget that was reached. */

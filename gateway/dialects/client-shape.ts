@@ -1,4 +1,4 @@
-import type { CallBody } from "../calls/call.ts";
+import type { CallBody } from "../calls/body.ts";
 import type { CallError } from "../http/errors.ts";
 import type { Endpoint, StreamPiece } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";

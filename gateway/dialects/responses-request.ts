@@ -1,4 +1,4 @@
-import type { CallBody } from "../calls/call.ts";
+import type { CallBody } from "../calls/body.ts";
 import { CallError } from "../http/errors.ts";
 import {
   isRecord,

@@ -1,4 +1,4 @@
-import type { CallBody } from "../calls/call.ts";
+import type { CallBody } from "../calls/body.ts";
 import { statusOf } from "../http/errors.ts";
 import { textOf, type JsonRecord } from "../providers/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";

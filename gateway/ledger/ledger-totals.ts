@@ -5,12 +5,8 @@ import {
   within,
   type Pool,
 } from "../database/pool.ts";
-import {
-  openCounters,
-  readTotals,
-  type Counter,
-  type Total,
-} from "../database/totals.ts";
+import { openCounters, readTotals, type Total } from "../database/totals.ts";
+import { type Counter } from "./payers.ts";
 import type { CounterParts, LastKnown, LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";
 import type { Mutex } from "./mutex.ts";

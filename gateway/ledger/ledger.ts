@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { recordRows } from "../database/ledger.ts";
 import type { Pool } from "../database/pool.ts";
-import type { Counter } from "../database/totals.ts";
+import type { Counter } from "./payers.ts";
 import type { Journal, JournalBatch, JournalRow } from "../journal/journal.ts";
 import { createLedgerTotals, type LedgerTotals } from "./ledger-totals.ts";
 import type { LimitStore } from "../limits/limits.ts";

@@ -4,7 +4,6 @@ import type {
   OtherPayer,
   PayerLimits,
 } from "../access/callers.ts";
-import type { Counter } from "../database/totals.ts";
 import type { LimitedEntity } from "../limits/limits.ts";
 import { nanosFromBudget } from "../pricing/money.ts";
 import type { GeneralConfig } from "../config/types.ts";
@@ -223,4 +222,8 @@ function isUnlimited(limits: PayerLimits): boolean {
     limits.tokensPerMinute === null &&
     limits.parallel === null
   );
+}
+export interface Counter {
+  readonly entity: string;
+  readonly window: string;
 }

@@ -1,6 +1,4 @@
 import type { Nanos } from "../pricing/money.ts";
-import type { Allowance } from "./allowance.ts";
-import type { Sighting } from "./sightings.ts";
 
 /** Counters of one entity in this process. */
 export interface Account {
@@ -32,6 +30,42 @@ export interface WindowCounter {
   /** While Redis is unavailable. */
   allowance: Allowance | null;
 }
+
+/** What Redis last said of an entity, for the time when it is unavailable. */
+export interface Sighting {
+  readonly leasedByOthers: Nanos;
+  readonly windows: SightedWindows;
+}
+
+/** By name of the window. */
+export type SightedWindows = ReadonlyMap<string, SightedWindow>;
+
+export interface SightedWindow {
+  /** The ledger's total, and its version. */
+  readonly total: Nanos;
+  readonly version: number;
+  /** The total with everything that is pending, of all instances. */
+  readonly spend: Nanos;
+}
+
+/** What this instance may commit of a budget while Redis is unavailable. */
+export interface Allowance {
+  granted: Nanos;
+  settled: Nanos;
+  budget: Nanos;
+  /** Of what was granted: leases that were held already. */
+  readonly held: Nanos;
+  readonly basis: Basis;
+}
+
+/**
+ * How well the other instances' spend is known. GUESS: calls that they had in flight when Redis became unavailable may be
+ * unknown here. LAST_KNOWN: the ledger cannot be read, so nothing better will come. LEDGER: a total read since then.
+ */
+export type Basis = typeof GUESS | typeof LAST_KNOWN | typeof LEDGER;
+export const GUESS = 0;
+export const LAST_KNOWN = 1;
+export const LEDGER = 2;
 
 const IDLE_MS = 25 * 60 * 60_000;
 const SUPERSEDED_MS = 10 * 60_000;

@@ -1,26 +1,15 @@
 import { LEASE_MS } from "./limits.ts";
 import type { Nanos } from "../pricing/money.ts";
-import type { Account, WindowCounter } from "./accounts.ts";
+import {
+  GUESS,
+  LAST_KNOWN,
+  LEDGER,
+  type Account,
+  type Allowance,
+  type Basis,
+  type WindowCounter,
+} from "./accounts.ts";
 import type { Share } from "./share.ts";
-
-/** What this instance may commit of a budget while Redis is unavailable. */
-export interface Allowance {
-  granted: Nanos;
-  settled: Nanos;
-  budget: Nanos;
-  /** Of what was granted: leases that were held already. */
-  readonly held: Nanos;
-  readonly basis: Basis;
-}
-
-/**
- * How well the other instances' spend is known. GUESS: calls that they had in flight when Redis became unavailable may be
- * unknown here. LAST_KNOWN: the ledger cannot be read, so nothing better will come. LEDGER: a total read since then.
- */
-type Basis = typeof GUESS | typeof LAST_KNOWN | typeof LEDGER;
-const GUESS = 0;
-const LAST_KNOWN = 1;
-const LEDGER = 2;
 
 /** Calls of a share that are kept back while the others' spend is a guess; without the ledger, at most half of the share. */
 const FEW_CALLS = 20;

@@ -12,13 +12,14 @@ import type { Nanos } from "../pricing/money.ts";
 import {
   createAccounts,
   type Account,
+  type SightedWindows,
   type WindowCounter,
 } from "./accounts.ts";
 import { allowanceLeft, isClear } from "./allowance.ts";
 import { createHeldCalls, type HeldCall } from "./held.ts";
 import { createRates } from "./rates.ts";
 import type { Share } from "./share.ts";
-import { newestOf, sightingOf, type SightedWindows } from "./sightings.ts";
+import { newestOf, sightingOf } from "./sightings.ts";
 
 export interface PendingCounter {
   readonly entity: string;

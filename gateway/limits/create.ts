@@ -1,41 +1,7 @@
 import type { Redis } from "ioredis";
-import type { LimitStore } from "./limits.ts";
-import type { InstanceState } from "./instances.ts";
+import type { Limits } from "./limits.ts";
 import { createMemoryLimits } from "./memory.ts";
 import { createRedisLimits } from "./redis.ts";
-
-export type LimitsMode = "memory" | "redis" | "redis_away";
-
-export interface LimitCounts {
-  /** Times that Redis went away. */
-  readonly outages: number;
-  /** Times that this instance set its parts in Redis: at its start, after a flush, after an outage. */
-  readonly arrivals: number;
-  /** Leases that expired because nobody renewed them. */
-  readonly reapedLeases: number;
-  /** Calls checked in process while Redis was away. */
-  readonly servedAway: number;
-  /** Calls refused because Redis was away (`fail_closed`). */
-  readonly refusedAway: number;
-}
-
-export interface Limits extends LimitStore {
-  mode(): LimitsMode;
-  counts(): LimitCounts;
-  /**
-   * Drops the pending spend of an instance that will never come back (its journal is lost). Until then that spend counts,
-   * in windows that have not ended for ever: it was spent, and the instance brings it into the ledger when it returns.
-   * Throws while Redis is unavailable, and for an instance that is unknown or running.
-   */
-  forgetInstance(instance: string): Promise<void>;
-  /** The gateways that Redis knows; none without Redis. Throws while it is unavailable. */
-  instances(): Promise<readonly InstanceState[]>;
-  /**
-   * What the journal held of earlier lives of this instance is in the ledger: whatever Redis still holds as pending of
-   * them is dropped, now or when Redis is there.
-   */
-  formerLifeDrained(): void;
-}
 
 export interface LimitsOptions {
   /** Without it the limits are kept in this process alone. */

@@ -1,4 +1,5 @@
 import type { Nanos } from "../pricing/money.ts";
+import type { InstanceState } from "./instances.ts";
 
 /**
  * The limits of every payer of a call, checked and taken in one atomic step.
@@ -179,3 +180,33 @@ export type LastKnown = Pick<CounterParts, "total" | "version">;
 export const LEASE_MS = 60_000;
 export const RENEW_EVERY_MS = 20_000;
 export const RATE_WINDOW_MS = 60_000;
+export type LimitsMode = "memory" | "redis" | "redis_away";
+export interface LimitCounts {
+  /** Times that Redis went away. */
+  readonly outages: number;
+  /** Times that this instance set its parts in Redis: at its start, after a flush, after an outage. */
+  readonly arrivals: number;
+  /** Leases that expired because nobody renewed them. */
+  readonly reapedLeases: number;
+  /** Calls checked in process while Redis was away. */
+  readonly servedAway: number;
+  /** Calls refused because Redis was away (`fail_closed`). */
+  readonly refusedAway: number;
+}
+export interface Limits extends LimitStore {
+  mode(): LimitsMode;
+  counts(): LimitCounts;
+  /**
+   * Drops the pending spend of an instance that will never come back (its journal is lost). Until then that spend counts,
+   * in windows that have not ended for ever: it was spent, and the instance brings it into the ledger when it returns.
+   * Throws while Redis is unavailable, and for an instance that is unknown or running.
+   */
+  forgetInstance(instance: string): Promise<void>;
+  /** The gateways that Redis knows; none without Redis. Throws while it is unavailable. */
+  instances(): Promise<readonly InstanceState[]>;
+  /**
+   * What the journal held of earlier lives of this instance is in the ledger: whatever Redis still holds as pending of
+   * them is dropped, now or when Redis is there.
+   */
+  formerLifeDrained(): void;
+}

@@ -1,6 +1,6 @@
 import { createCounters } from "./counters.ts";
 import { createFreedWaits } from "./freed.ts";
-import type { Limits } from "./create.ts";
+import type { Limits } from "./limits.ts";
 import { InstanceUnknown } from "./instances.ts";
 
 export interface MemoryLimitsOptions {

@@ -2,7 +2,8 @@ import { redisServerHere } from "../../test/servers/redis.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LimitedEntity } from "./limits.ts";
-import { createLimits, type Limits } from "./create.ts";
+import { createLimits } from "./create.ts";
+import { type Limits } from "./limits.ts";
 import { createMemoryLimits } from "./memory.ts";
 import { Model, type ModelCall } from "./testing/model.ts";
 import {

@@ -2,7 +2,8 @@ import { redisServerHere } from "../../test/servers/redis.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AdmitCall } from "./limits.ts";
-import { createLimits, type Limits } from "./create.ts";
+import { createLimits } from "./create.ts";
+import { type Limits } from "./limits.ts";
 import {
   heldInRedis,
   startFleet,

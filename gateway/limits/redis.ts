@@ -15,7 +15,7 @@ import { createCounters } from "./counters.ts";
 import { createFormerLife } from "./former-life.ts";
 import { createFreedWaits } from "./freed.ts";
 import { createGathered } from "./gathered.ts";
-import type { Limits } from "./create.ts";
+import type { Limits } from "./limits.ts";
 import { createInstances } from "./instances.ts";
 import { createLink, RedisAway } from "./redis-link.ts";
 import { numberAt, REBUILDING, STALE, type Reply } from "./scripts.ts";

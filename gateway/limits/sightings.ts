@@ -1,23 +1,11 @@
 import type { CounterParts } from "./limits.ts";
 import type { Nanos } from "../pricing/money.ts";
-import type { Account } from "./accounts.ts";
-
-/** What Redis last said of an entity, for the time when it is unavailable. */
-export interface Sighting {
-  readonly leasedByOthers: Nanos;
-  readonly windows: SightedWindows;
-}
-
-/** By name of the window. */
-export type SightedWindows = ReadonlyMap<string, SightedWindow>;
-
-export interface SightedWindow {
-  /** The ledger's total, and its version. */
-  readonly total: Nanos;
-  readonly version: number;
-  /** The total with everything that is pending, of all instances. */
-  readonly spend: Nanos;
-}
+import type {
+  Account,
+  SightedWindow,
+  SightedWindows,
+  Sighting,
+} from "./accounts.ts";
 
 /** `leased`: by all instances. A Redis that lost its data says less than before: the newer total of a window is kept. */
 export function sightingOf(

@@ -9,7 +9,7 @@ import type { HeldCall } from "./held.ts";
 import type { PendingCounter } from "./counters.ts";
 import { limitState } from "./rates.ts";
 import { numberAt, type Reply } from "./scripts.ts";
-import type { SightedWindows } from "./sightings.ts";
+import type { SightedWindows } from "./accounts.ts";
 
 /** Most items in one script call: Redis serves nobody else meanwhile. */
 const BATCH = 500;

@@ -1,6 +1,6 @@
 import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
-import type { CallBody } from "../calls/call.ts";
+import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";
 import { errorInEvent } from "./answered-error.ts";

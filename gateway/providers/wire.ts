@@ -1,5 +1,5 @@
 import type { Usage } from "../pricing/prices.ts";
-import type { CallBody } from "../calls/call.ts";
+import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";
 

@@ -1,8 +1,8 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import { buildCaddyfile } from "../caddyfile.ts";
+import { buildCaddyfile, type EdgeRoutes } from "../caddyfile.ts";
 import { authorityUpload } from "../certificates.ts";
-import { servesHttps, type HearthConfig } from "../config/config.ts";
+import { servesHttps } from "../config/config.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
 import { publishedPorts, type Host } from "../hosts.ts";
 import { volumeName } from "../names.ts";
@@ -10,17 +10,11 @@ import { isPrivate } from "../private-addresses.ts";
 import { caddySpec } from "./caddy.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
-export interface EdgeArgs {
+export interface EdgeArgs extends EdgeRoutes {
   /** Where it runs, and at whose addresses people and devices reach it. */
   readonly host: Host;
-  /** The other host: its gateway is the second choice. */
-  readonly peer: Pick<Host, "address" | "ports">;
   /** Reference of Caddy's image. */
   readonly image: string;
-  /** Whether the notes store runs on this host; else it is the other one's. */
-  readonly hasNotes: boolean;
-  /** Host names, and how they get their certificates. */
-  readonly https: HearthConfig["edge"];
   /** With tls "files": PEM. */
   readonly certificate?: pulumi.Input<string> | undefined;
   readonly key?: pulumi.Input<string> | undefined;

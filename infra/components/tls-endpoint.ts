@@ -1,6 +1,6 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import { buildTlsCaddyfile } from "../caddyfile.ts";
+import { buildTlsCaddyfile, type TlsEndpointRoutes } from "../caddyfile.ts";
 import {
   serverUploads,
   TLS_ENDPOINT_NAME,
@@ -11,17 +11,13 @@ import { everyAddress, publishedPorts, type Host } from "../hosts.ts";
 import { caddySpec } from "./caddy.ts";
 import { placeContainer, pullImage } from "./placed.ts";
 
-export interface TlsEndpointArgs {
+export interface TlsEndpointArgs extends TlsEndpointRoutes {
   /** Where it runs. */
   readonly host: Host;
-  /** The other host: it alone is believed about where a call comes from. */
-  readonly peer: Pick<Host, "address">;
   /** Reference of Caddy's image. */
   readonly image: string;
   /** For the host's addresses, of the stack's authority. */
   readonly certificate: ServerCertificate;
-  /** Whether the notes store runs on this host. */
-  readonly hasNotes: boolean;
 }
 
 /**

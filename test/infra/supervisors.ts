@@ -2,7 +2,7 @@ import { get, type RequestOptions } from "node:https";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
 import { rightConfig } from "./stack-config.ts";
-import type { Stand } from "./stand.ts";
+import type { ReceivedAlarm } from "./alert-receiver.ts";
 import { addresses } from "./two-engines.ts";
 
 /** One line of a supervisor's history. */
@@ -79,7 +79,7 @@ export async function historyOf(
 
 /** No supervisor has raised an alert since (milliseconds since 1970). */
 export async function noAlerts(
-  { alerts }: Pick<Stand, "alerts">,
+  { alerts }: { readonly alerts: readonly ReceivedAlarm[] },
   since: number,
 ): Promise<void> {
   for (const host of ["a", "b"] as const) {

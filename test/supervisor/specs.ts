@@ -8,7 +8,7 @@ import {
   createProcessRuntime,
   type ProcessRuntime,
 } from "../../supervisor/runtimes/process/process-runtime.ts";
-import type { ServiceSpec } from "../../supervisor/runtimes/process/service.ts";
+import type { ServiceSpec } from "../../supervisor/runtimes/process/service-spec.ts";
 
 export interface ProgramChoice {
   readonly name: string;

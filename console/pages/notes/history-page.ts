@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { statusOfNotesFailure } from "../../http/notes-routes.ts";
+import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { afterwards, attempting, showPage } from "../../http/show-page.ts";
 import { parseMoment } from "../../../supervisor/vaults/moment.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { readForm, type Fields } from "../../http/forms.ts";
-import { statusOfNotesFailure } from "../../http/notes-routes.ts";
+import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { attempting, showPage } from "../../http/show-page.ts";
 import type { SetupAnswer } from "../../../supervisor/vaults/provisioning.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";

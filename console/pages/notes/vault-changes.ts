@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { Failure } from "../../../core/failure.ts";
 import { readForm } from "../../http/forms.ts";
-import { statusOfNotesFailure } from "../../http/notes-routes.ts";
+import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { afterwards, attempting } from "../../http/show-page.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
 

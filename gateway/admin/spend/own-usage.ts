@@ -14,7 +14,7 @@ import {
 import { limitedEntities, proxyLimitsOf } from "../../ledger/payers.ts";
 import { LIFETIME, windowAt, windowEnd } from "../../ledger/windows.ts";
 import { name } from "../fields.ts";
-import { reachableKey } from "../key-fields.ts";
+import { reachableKey } from "../key-owner.ts";
 import { conditions, type Conditions } from "../paging.ts";
 import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
 import { query } from "../../database/pool.ts";

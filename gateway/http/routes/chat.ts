@@ -5,14 +5,15 @@ import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
 import { lookupAndAdmit } from "../../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../../calls/answer.ts";
-import { beginCall, type CallBody, type CallKind } from "../../calls/call.ts";
+import { beginCall, type CallKind } from "../../calls/call.ts";
+import { type CallBody } from "../../calls/body.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { recordRefusal } from "../../calls/record-refusal.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";
-import { whileAdmitted } from "../../calls/underway.ts";
+import { whileAdmitted } from "../../calls/while-admitted.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
 

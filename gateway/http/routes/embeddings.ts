@@ -15,7 +15,7 @@ import {
 import { askOnce } from "../../calls/flight.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { journalIntent } from "../../calls/record.ts";
-import { whileAdmitted } from "../../calls/underway.ts";
+import { whileAdmitted } from "../../calls/while-admitted.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
 import { callRoute } from "./chat.ts";

@@ -4,7 +4,7 @@ import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { unknownModel } from "../../access/models.ts";
 import { validateBody } from "../../calls/validate.ts";
-import type { LimitsMode } from "../../limits/create.ts";
+import type { LimitsMode } from "../../limits/limits.ts";
 import type { Gateway } from "../../gateway.ts";
 
 /** GET /health/liveliness: the process answers; nothing is asked of anyone else. */

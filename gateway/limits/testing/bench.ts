@@ -5,7 +5,7 @@ import type {
   CounterParts,
   LimitedEntity,
 } from "../limits.ts";
-import type { Limits } from "../create.ts";
+import type { Limits } from "../limits.ts";
 
 /** A store with a clock in a test's hands. */
 export interface StoreUnderTest {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import type { Admission, CounterParts } from "../limits.ts";
-import { createLimits, type Limits } from "../create.ts";
+import { createLimits } from "../create.ts";
+import { type Limits } from "../limits.ts";
 import { callOf, payer } from "./bench.ts";
 import { until, type TestRedis } from "./redis-server.ts";
 import { admitWaiting } from "../waiting.ts";

@@ -4,7 +4,7 @@ import { writeDurably } from "../../../core/durable-file.ts";
 import { untilWell } from "./health.ts";
 import { isAlive, startTimeOf, type ProcessIdentity } from "./identity.ts";
 import { takeOver } from "./launch.ts";
-import type { ServiceSpec } from "./service.ts";
+import type { ServiceSpec } from "./service-spec.ts";
 import { killGroup, sendSignal } from "./stop.ts";
 
 const LOOK_EVERY_MS = 25;

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
 import type { Running } from "./launch.ts";
-import type { ServiceSpec } from "./service.ts";
+import type { ServiceSpec } from "./service-spec.ts";
 
 const PROBE_EVERY_MS = 40;
 const PROBE_DEADLINE_MS = 2000;

@@ -26,7 +26,7 @@ import { sizeOf } from "./log-files.ts";
 import { freePort, isFree } from "./ports.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
 import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
-import type { ServiceSpec } from "./service.ts";
+import type { ServiceSpec } from "./service-spec.ts";
 import { killGroup } from "./stop.ts";
 
 let place: ReturnType<typeof temporaryHome>;

@@ -19,7 +19,8 @@ import {
   writeRunFile,
   type RunFile,
 } from "./run-file.ts";
-import { createService, type Service, type ServiceSpec } from "./service.ts";
+import { createService, type Service } from "./service.ts";
+import { type ServiceSpec } from "./service-spec.ts";
 import { statsOf } from "./stats.ts";
 import { stopProcess } from "./stop.ts";
 

@@ -1,0 +1,59 @@
+// Which room may import which (CONTRIBUTING.md): imports only go down, and in no circle, types included.
+const MAY_IMPORT = {
+  core: [],
+  gateway: ["core"],
+  notes: ["core"],
+  supervisor: ["core"],
+  console: ["core", "supervisor"],
+  embedded: ["core", "supervisor", "console"],
+  cli: ["core", "supervisor", "console", "embedded"],
+  infra: ["core"],
+};
+const ROOMS = Object.keys(MAY_IMPORT);
+const TESTS = "\\.(test|scenario|browser)\\.ts$|-fixture\\.ts$|/testing/";
+
+/** Paths that installed units and releases start: each hands over to the room that it is in now. */
+const ENTRY_POINTS = "^supervisor/(cli/)?main\\.ts$";
+
+function onlyDownFrom(room) {
+  const above = ROOMS.filter(
+    (other) => other !== room && !MAY_IMPORT[room].includes(other),
+  );
+  return {
+    name: `${room}-imports-${MAY_IMPORT[room].join("-") || "no-room"}-only`,
+    severity: "error",
+    from: { path: `^${room}/`, pathNot: [TESTS, ENTRY_POINTS] },
+    to: { path: `^(${above.join("|")})/` },
+  };
+}
+
+export default {
+  forbidden: [
+    ...ROOMS.map(onlyDownFrom),
+    {
+      name: "no-cycles",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "the-gateway-does-not-load-the-import",
+      severity: "error",
+      from: { path: "^gateway/", pathNot: ["^gateway/import/", TESTS] },
+      to: { path: "^gateway/import/" },
+    },
+    {
+      name: "nothing-but-tests-imports-tests",
+      severity: "error",
+      from: { path: `^(${ROOMS.join("|")}|scripts)/`, pathNot: TESTS },
+      to: { path: `^test/|${TESTS}` },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "/fixtures/" },
+    tsConfig: { fileName: "tsconfig.json" },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { extensions: [".ts", ".js"] },
+  },
+};

@@ -1,0 +1,60 @@
+import type { Gateway } from "../gateway.ts";
+import { CallError, withHeaders } from "../http/errors.ts";
+import type { Call } from "./call.ts";
+import { inputUsage } from "../tokens/usage.ts";
+import { endCall } from "./record.ts";
+
+/**
+ * Runs what follows a call's admission. When it throws before the call was recorded, the record is made here and what
+ * admit took is given back: nothing stays open, whatever went wrong.
+ */
+export async function whileAdmitted<T>(
+  gateway: Gateway,
+  call: Call,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { underWay, limits } = gateway;
+  underWay.admitted(call.id);
+  try {
+    return await work();
+  } catch (error) {
+    if (underWay.hasOpenIntent(call.id)) {
+      await recordFailure(gateway, call, error);
+    } else {
+      await limits.settle({ callId: call.id, tokens: 0, pending: [] });
+    }
+    throw error instanceof CallError
+      ? withHeaders(error, { "x-hearth-call-id": call.id })
+      : error;
+  } finally {
+    underWay.ended(call.id);
+  }
+}
+
+async function recordFailure(
+  gateway: Gateway,
+  call: Call,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof CallError)) {
+    gateway.log.error({ error, call: call.id }, "a call failed unexpectedly");
+  }
+  const deployment = gateway.underWay.answeredBy(call.id);
+  await endCall(gateway, call, {
+    status: "failure",
+    deployment,
+    // A provider that had begun to answer charges for what it was sent.
+    usage: deployment === null ? null : inputUsage(call, deployment),
+    estimated: deployment !== null,
+    firstTokenAt: null,
+    responseId: null,
+    cached: null,
+    waitedMs: null,
+    metadata: {
+      error_information: {
+        error_message:
+          error instanceof CallError ? error.message : "internal error",
+      },
+    },
+  });
+}

@@ -1,0 +1,21 @@
+import type {
+  RouterSettings,
+  ProxySettings,
+  CacheParams,
+  GeneralSettings,
+  Retention,
+} from "./schema.ts";
+import type { Deployment } from "./types.ts";
+
+/** The sections as read, and what does not come from them. */
+export interface Parts {
+  readonly files: readonly string[];
+  readonly models: readonly Deployment[];
+  readonly router: Partial<RouterSettings>;
+  readonly proxy: Partial<ProxySettings>;
+  readonly cache: Partial<CacheParams>;
+  readonly general: Partial<GeneralSettings>;
+  readonly retained: Partial<Retention>;
+  readonly pricesFile: string | null;
+  readonly port: number | string | undefined;
+}
