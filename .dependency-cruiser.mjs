@@ -10,7 +10,8 @@ const MAY_IMPORT = {
   infra: ["core"],
 };
 const ROOMS = Object.keys(MAY_IMPORT);
-const TESTS = "\\.(test|scenario|browser)\\.ts$|-fixture\\.ts$|/testing/";
+const TESTS =
+  "\\.(test|scenario|browser)\\.ts$|-(fixture|child)\\.ts$|/testing/";
 
 /** Paths that installed units and releases start: each hands over to the room that it is in now. */
 const ENTRY_POINTS = "^supervisor/(cli/)?main\\.ts$";

@@ -67,7 +67,7 @@ export default defineConfig(
   },
   {
     // Tools that load these files ask for a default export.
-    files: ["**/*.config.ts"],
+    files: ["**/*.config.ts", ".dependency-cruiser.mjs"],
     rules: { "no-restricted-exports": "off" },
   },
 );

@@ -106,7 +106,7 @@ function describe(findings: readonly Finding[]): string {
 function runForHosts(words: readonly string[]): 0 | 1 | 2 {
   const { status } = spawnSync(
     process.execPath,
-    [join(locateHome().checkout, "scripts", "doctor.ts"), ...words],
+    [join(locateHome().checkout, "infra", "hosts", "doctor.ts"), ...words],
     { stdio: "inherit" },
   );
   return status === 0 || status === 2 ? status : 1;

@@ -29,7 +29,8 @@ import type {
   ServiceView,
 } from "../supervisor/runtimes/runtime.ts";
 import type { Status } from "../supervisor/status.ts";
-import { openSupervision } from "../supervisor/supervision.ts";
+import { openConsole } from "../console/console.ts";
+import { Supervision } from "../supervisor/supervision.ts";
 import { echoService, writeEchoConfig } from "./echo.ts";
 import { gatewayService } from "./gateway.ts";
 import { makeHome, placeNotices, type Home } from "../supervisor/home/home.ts";
@@ -128,7 +129,7 @@ async function startLocked(
   const config = readStackConfig(home, started, options.echo, ports);
   const found = findPostgresPlace(home);
   writeEchoConfig(home, options.echo ? ports.echo : undefined);
-  const supervision = await openSupervision({
+  const supervision = new Supervision({
     home,
     env: started,
     config: {
@@ -141,11 +142,13 @@ async function startLocked(
       ],
     },
     history,
+    onCheck: options.onCheck,
+    onNotice: options.onNotice,
+  });
+  const console = await openConsole(supervision, {
     host: LOOPBACK,
     port: ports.supervisor,
     onStopAsked: options.onStopAsked,
-    onCheck: options.onCheck,
-    onNotice: options.onNotice,
   });
   let runtime: ProcessRuntime;
   try {
@@ -153,7 +156,7 @@ async function startLocked(
       home,
       secrets,
       signal: options.stop,
-      onNotice: supervision.notice,
+      onNotice: (sentence) => supervision.notice(sentence),
     });
     runtime = createProcessRuntime({
       specs: [
@@ -179,7 +182,7 @@ async function startLocked(
       supervisor: {
         pid: process.pid,
         startTime: startTimeOf(process.pid) ?? "",
-        address: supervision.address,
+        address: console.address,
         port: ports.supervisor,
         release: own?.id ?? null,
       },
@@ -188,7 +191,7 @@ async function startLocked(
       upgrading,
       fingerprintKey: secrets.saltKey,
       onChange: (view, before) => {
-        alarmOfService(supervision.alarms, view);
+        alarmOfService(supervision.alerting, view);
         options.onService(view, before);
       },
     });
@@ -205,7 +208,7 @@ async function startLocked(
     options.stop.removeEventListener("abort", giveUp);
     await tidyAfterRestore(started, options);
   } catch (error) {
-    await supervision.close();
+    await console.close();
     throw error;
   }
   const caring = setInterval(() => {
@@ -223,20 +226,20 @@ async function startLocked(
   const addresses = {
     gateway: `http://${LOOPBACK}:${ports.gateway}`,
     notes: `http://${LOOPBACK}:${ports.notes}`,
-    supervisor: supervision.address,
+    supervisor: console.address,
   };
   const gatewayReady = await untilReady(addresses.gateway, options.stop);
   const leave = async (reason: string) => {
     await supervision.rest();
     clearInterval(caring);
     history.act("supervisor", "supervisor-stop", reason);
-    await supervision.close();
+    await console.close();
     history.close();
     release();
   };
   if (upgrading && !gatewayReady) {
     clearInterval(caring);
-    await supervision.close();
+    await console.close();
     throw new Failure(
       `the gateway was not ready for calls within ${inWords(READY_WITHIN_MS)}: \`hearth logs gateway\` shows why.`,
     );
@@ -250,14 +253,14 @@ async function startLocked(
     ports,
     secrets,
     addresses,
-    status: supervision.status,
+    status: () => supervision.status(),
     gatewayReady,
     stop: async (reason) => {
       await supervision.rest();
       clearInterval(caring);
       history.act("supervisor", "supervisor-stop", reason);
       await runtime.stop(reason);
-      await supervision.close();
+      await console.close();
       history.close();
       release();
     },

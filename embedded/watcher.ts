@@ -26,7 +26,8 @@ import type {
   ServiceState,
   ServiceView,
 } from "../supervisor/runtimes/runtime.ts";
-import { openSupervision } from "../supervisor/supervision.ts";
+import { openConsole } from "../console/console.ts";
+import { Supervision } from "../supervisor/supervision.ts";
 
 export interface WatcherOptions {
   readonly home: Home;
@@ -99,28 +100,30 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
           },
         });
   try {
-    const supervision = await openSupervision({
+    const supervision = new Supervision({
       home,
       env,
       config,
       history,
-      host: readVariable("HEARTH_SUPERVISOR_HOST", env) ?? "127.0.0.1",
-      port: readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
-      onStopAsked: undefined,
       onCheck: options.onCheck,
       onNotice: options.onNotice,
     });
-    rememberAddress(options, supervision.address);
+    const console = await openConsole(supervision, {
+      host: readVariable("HEARTH_SUPERVISOR_HOST", env) ?? "127.0.0.1",
+      port: readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
+      onStopAsked: undefined,
+    });
+    rememberAddress(options, console.address);
     if (runtime !== undefined) {
       await runtime.begin();
       supervision.show(runtime);
     }
     supervision.begin();
     return {
-      address: supervision.address,
+      address: console.address,
       stop: async () => {
         await supervision.rest();
-        await supervision.close();
+        await console.close();
         rememberAddress(options, null);
         await runtime?.close();
         history.close();

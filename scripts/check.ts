@@ -9,6 +9,19 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
+const ROOMS = [
+  "core",
+  "gateway",
+  "notes",
+  "supervisor",
+  "console",
+  "embedded",
+  "cli",
+  "infra",
+  "scripts",
+  "test",
+];
+
 const { values } = parseArgs({
   options: { changed: { type: "boolean", default: false } },
 });
@@ -76,6 +89,8 @@ function plan(
       "node_modules/.cache/eslint/",
       ...code,
     ],
+    // Which room imports which (.dependency-cruiser.mjs); an import is right or wrong in the whole alone.
+    ["dependency-cruiser/bin/dependency-cruiser.mjs", ...ROOMS],
     ...(base === undefined
       ? []
       : [

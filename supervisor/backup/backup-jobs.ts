@@ -4,7 +4,7 @@ import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { sizeOf, verifyFiles } from "./backup-files.ts";
 import { drillRestore } from "./drill.ts";
 import { redisPlace } from "./forget-limits.ts";
@@ -35,8 +35,8 @@ export function backupPlaces(home: Home, env: Environment): BackupPlaces {
 }
 
 /** Backups of Postgres: taken, tried out, read again, restored. */
-export function backupJobs(surroundings: Surroundings): readonly Job[] {
-  const { home, env, config } = surroundings;
+export function backupJobs(context: Context): readonly Job[] {
+  const { home, env, config } = context;
   const places = backupPlaces(home, env);
   const own = readVariable("BACKUP_DATABASE_URL", env) !== undefined;
   const { postgres_backup: backup, restore_drill: drill } = config.jobs;
@@ -52,21 +52,21 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
           label: "With a pg_dump beside it, where that tool is installed",
         },
       ],
-      run: (context) => backUp(places, surroundings, context),
+      run: (job) => backUp(places, context, job),
     },
     {
       name: "restore-drill",
       description: "Restores the newest backup into a database of its own.",
       schedule: { ...scheduleOf(drill), cron: own ? drill.cron : null },
-      run: (context) =>
-        drillRestore({ ...places, databaseUrl: databaseUrl(env) }, context),
+      run: (job) =>
+        drillRestore({ ...places, databaseUrl: databaseUrl(env) }, job),
     },
     {
       name: "backup-verify",
       description: "Reads a backup again and compares its checksums.",
       schedule: { cron: null, timeoutMs: backup.timeout, retries: 0 },
       options: [whichBackup(places.directory)],
-      run: (context) => verify(places.directory, context),
+      run: (job) => verify(places.directory, job),
     },
     {
       name: "restore",
@@ -81,25 +81,23 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
           note: "Without it nothing happens where the database holds anything.",
         },
       ],
-      run: (context) =>
+      run: (job) =>
         restore(
           {
             ...places,
             databaseUrl: readVariable("RESTORE_DATABASE_URL", env),
-            restartGateway: restartOf(surroundings),
+            restartGateway: restartOf(context),
             redis: redisPlace(env),
-            peer: peerOf(env, surroundings.credentials().operatorPassword),
+            peer: peerOf(env, context.credentials().operatorPassword),
           },
-          context,
+          job,
         ),
     },
   ];
 }
 
 /** How the gateway of this host comes back to a restored database, where the supervisor runs one. */
-function restartOf({
-  runtime,
-}: Surroundings): (() => Promise<void>) | undefined {
+function restartOf({ runtime }: Context): (() => Promise<void>) | undefined {
   const running = runtime();
   return running?.inspect("gateway") === undefined
     ? undefined
@@ -108,7 +106,7 @@ function restartOf({
 
 async function backUp(
   { directory, env }: BackupPlaces,
-  { home, config, alarms }: Surroundings,
+  { home, config, alarms }: Context,
   { signal, now, progress, options }: JobContext,
 ): Promise<JobOutcome> {
   const { postgres_backup, time_zone } = config.jobs;

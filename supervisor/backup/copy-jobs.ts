@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { findCopyKey, makeAndKeepCopyKey } from "./copy-key.ts";
 import { fetchCopy } from "./fetch-copy.ts";
 import { listBackups } from "./manifest.ts";
@@ -23,8 +23,8 @@ const fetchOptions = z.strictObject({
 });
 
 /** Copies of backups on the other host: sent there each night, fetched when needed. */
-export function copyJobs(surroundings: Surroundings): readonly Job[] {
-  const { env, config, credentials } = surroundings;
+export function copyJobs(context: Context): readonly Job[] {
+  const { env, config, credentials } = context;
   const peer = peerOf(env, credentials().operatorPassword);
   const settings = config.jobs.backup_copy;
   return [
@@ -35,7 +35,7 @@ export function copyJobs(surroundings: Surroundings): readonly Job[] {
         ...scheduleOf(settings),
         cron: peer === undefined ? null : settings.cron,
       },
-      run: (context) => sendNewest(surroundings, needPeer(peer), context),
+      run: (job) => sendNewest(context, needPeer(peer), job),
     },
     {
       name: "backup-fetch",
@@ -56,13 +56,13 @@ export function copyJobs(surroundings: Surroundings): readonly Job[] {
           note: "The newest when left empty.",
         },
       ],
-      run: (context) => fetchAsked(surroundings, needPeer(peer), context),
+      run: (job) => fetchAsked(context, needPeer(peer), job),
     },
   ];
 }
 
 async function sendNewest(
-  { home, env, alarms }: Surroundings,
+  { home, env, alarms }: Context,
   peer: Peer,
   { signal, progress, now }: JobContext,
 ): Promise<JobOutcome> {
@@ -120,7 +120,7 @@ export function awaitKeyShown({
   home,
   env,
   alarms,
-}: Pick<Surroundings, "home" | "env" | "alarms">): () => void {
+}: Pick<Context, "home" | "env" | "alarms">): () => void {
   const timer = setInterval(() => {
     try {
       const key = findCopyKey(home, env);
@@ -135,7 +135,7 @@ export function awaitKeyShown({
 }
 
 async function fetchAsked(
-  { home, env }: Surroundings,
+  { home, env }: Context,
   peer: Peer,
   { signal, progress, options }: JobContext,
 ): Promise<JobOutcome> {

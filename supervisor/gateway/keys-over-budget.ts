@@ -2,7 +2,7 @@ import { readVariable } from "../../core/environment.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { money } from "../../core/words.ts";
 import type { Attention } from "../status.ts";
-import type { Room, Surroundings } from "../supervision.ts";
+import type { Context, Module } from "../context.ts";
 import { openAdminApi, type AdminApi } from "./admin-api.ts";
 import { keyPage, type UsedKeyRow } from "./rows.ts";
 
@@ -12,12 +12,12 @@ const ANSWER_WITHIN_MS = 10_000;
 const MOST_NAMED = 10;
 
 /** Keeps the status page informed of keys whose budget is used up, where jobs run. */
-export function openKeysOverBudgetRoom({
+export function openKeysOverBudgetModule({
   env,
   need,
-}: Pick<Surroundings, "env" | "need">): Room {
+}: Pick<Context, "env" | "need">): Module {
   const address = readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
-  const idle = { routes: () => {}, begin: () => {}, stop: async () => {} };
+  const idle = { begin: () => {}, stop: async () => {} };
   if (
     address === undefined ||
     readVariable("PROXY_MASTER_KEY", env) === undefined ||

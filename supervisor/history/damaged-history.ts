@@ -1,15 +1,15 @@
 import { dirname } from "node:path";
 import { movedAside } from "./sqlite-file.ts";
-import type { Room, Surroundings } from "../supervision.ts";
+import type { Context, Module } from "../context.ts";
 
 const LOOK_EVERY_MS = 60_000;
 const FINGERPRINT = "history-damaged";
 
 /** Reports a history file that was found damaged and replaced, until what was moved aside is deleted. */
-export function openDamagedHistoryRoom({
+export function openDamagedHistoryModule({
   home,
   alarms,
-}: Pick<Surroundings, "home" | "alarms">): Room {
+}: Pick<Context, "home" | "alarms">): Module {
   let timer: NodeJS.Timeout | undefined;
   function report(): void {
     const newest = movedAside(home.history).at(-1);
@@ -26,7 +26,6 @@ export function openDamagedHistoryRoom({
     });
   }
   return {
-    routes: () => {},
     begin: () => {
       report();
       timer = setInterval(report, LOOK_EVERY_MS);

@@ -17,7 +17,7 @@ import {
 } from "vitest";
 import { makeSmallDisk } from "../../test/servers/small-disk.ts";
 import type { Alarm, Alarms } from "../alerts/alarm.ts";
-import { openDamagedHistoryRoom } from "./damaged-history.ts";
+import { openDamagedHistoryModule } from "./damaged-history.ts";
 import { openHistory, outliveFullDisk } from "./history.ts";
 import { movedAside } from "./sqlite-file.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -223,7 +223,7 @@ test("a damaged history stays reported until what was moved aside is deleted", a
     clear: (fingerprint) => raised.delete(fingerprint),
   };
   const report = async () => {
-    const room = openDamagedHistoryRoom({ home, alarms });
+    const room = openDamagedHistoryModule({ home, alarms });
     room.begin();
     await room.stop();
     return [...raised.values()];

@@ -1,7 +1,7 @@
 import { rowsOf, withDatabase } from "../backup/database.ts";
 import { readVariable } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { scheduleOf } from "./config.ts";
 import type { Job, JobOutcome } from "./job.ts";
 
@@ -17,7 +17,7 @@ interface Difference extends Record<string, unknown> {
 }
 
 /** Every total, window and day against the rows that it stands for; needs Postgres alone. Ten million rows take two minutes. */
-export function ledgerCheckJob({ env, config }: Surroundings): Job {
+export function ledgerCheckJob({ env, config }: Context): Job {
   const settings = config.jobs.ledger_check;
   const url = readVariable("SUPERVISOR_DATABASE_URL", env);
   return {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { retainChecks } from "../checks/check-reports.ts";
 import { codeOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "../history/reserve.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { scheduleOf } from "./config.ts";
 import { openJobHistory } from "./job-history.ts";
 import type { Job } from "./job.ts";
@@ -17,7 +17,7 @@ export function retentionJob({
   history,
   home,
   onNotice,
-}: Surroundings): Job {
+}: Context): Job {
   const settings = config.jobs.retention;
   const runs = openJobHistory(history.db, onNotice);
   return {

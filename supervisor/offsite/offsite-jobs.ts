@@ -14,7 +14,7 @@ import type { Couch } from "../vaults/couch.ts";
 import { optionsOf } from "../vaults/job-parts.ts";
 import { describeDrilled } from "../vaults/backup-jobs.ts";
 import { drillRestore as drillNotes } from "../vaults/restore-drill.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { pruneOffsite } from "./prune.ts";
 import { pullBackup } from "./pull.ts";
 import { pushBackup } from "./push.ts";
@@ -32,7 +32,7 @@ import {
   type OffsiteKind,
 } from "./store.ts";
 
-type Parts = Pick<Surroundings, "home" | "env" | "config" | "alarms">;
+type Parts = Pick<Context, "home" | "env" | "config" | "alarms">;
 
 /** The operator's own files, which a new machine needs as well. */
 export const OWN_FILES = [

@@ -4,7 +4,7 @@ import { writeDurably } from "../../core/durable-file.ts";
 import { readVariable } from "../../core/environment.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { healthVerdict, spendVerdict } from "./findings.ts";
 import { renderReport } from "./render.ts";
 import {
@@ -23,7 +23,7 @@ const endings: Readonly<Record<ReportFormat, string>> = {
 
 /** The reports that are made by themselves: of the last whole day, week or month, in all four forms. */
 export function reportJobs(
-  { home, env, config }: Surroundings,
+  { home, env, config }: Context,
   makeReport: MakeReport,
 ): readonly Job[] {
   const { spend_report: spend, health_report: health } = config.jobs;

@@ -1,6 +1,6 @@
 import { readVariable } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { readHealthReport } from "./health-report.ts";
 import { choosePeriod, dayIn, type PeriodChoice } from "./period.ts";
 import type { Report, ReportKind } from "./report.ts";
@@ -14,8 +14,8 @@ export type MakeReport = (
   signal: AbortSignal,
 ) => Promise<Report>;
 
-export function openReporting(surroundings: Surroundings): MakeReport {
-  const { env, config, history, jobs } = surroundings;
+export function openReporting(context: Context): MakeReport {
+  const { env, config, history, jobs } = context;
   const timeZone = config.jobs.time_zone;
   return async (kind, choice, now, signal) => {
     const today = dayIn(timeZone, now);
@@ -35,7 +35,7 @@ export function openReporting(surroundings: Surroundings): MakeReport {
           db: history.db,
           checks: config.checks,
           jobs: jobs.list(),
-          attention: surroundings.attention(),
+          attention: context.attention(),
           period,
           timeZone,
           now,

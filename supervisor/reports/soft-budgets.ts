@@ -3,7 +3,7 @@ import { rowsOf, withDatabase } from "../backup/database.ts";
 import { readVariable } from "../../core/environment.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { money } from "../../core/words.ts";
-import type { Surroundings } from "../supervision.ts";
+import type { Context } from "../context.ts";
 import { ENTITY_NAME, nameOf } from "./budgets.ts";
 
 const LOOK_EVERY_MS = 60_000;
@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 60_000;
 export function watchSoftBudgets({
   env,
   alarms,
-}: Pick<Surroundings, "env" | "alarms">): () => void {
+}: Pick<Context, "env" | "alarms">): () => void {
   const url = readVariable("SUPERVISOR_DATABASE_URL", env);
   if (url === undefined || !jobsAreOn(env)) {
     return () => {};

@@ -2,13 +2,9 @@ import { join } from "node:path";
 import { readVariable } from "../../core/environment.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
-import { registerNotesRoutes } from "../../console/http/notes-routes.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
-import { registerNotesPage } from "../../console/pages/notes/notes-page.ts";
-import { openNotesLook } from "../../console/pages/notes/notes-look.ts";
 import { notesOffsiteDrill } from "../offsite/offsite-jobs.ts";
-import type { Room, Surroundings } from "../supervision.ts";
-import type { DeviceView } from "../../console/pages/status/status-view.ts";
+import type { Context, Module, VaultDevice } from "../context.ts";
 import { LARGE_BYTES } from "./compaction.ts";
 import { impatient, openCouch, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
@@ -22,10 +18,10 @@ import { openProvisioning } from "./provisioning.ts";
 import { dropUnfinished } from "./restore.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
 import { readRoster } from "./roster.ts";
-import { openEscrow } from "./seed-escrow.ts";
+import { openEscrow, type EscrowFiles } from "./seed-escrow.ts";
 import { takeTurns } from "./turns.ts";
-import { openVaultActs } from "./vault-acts.ts";
-import { openVaultFiles } from "./vault-file.ts";
+import { openVaultActs, type VaultActs } from "./vault-acts.ts";
+import { openVaultFiles, type VaultFiles } from "./vault-file.ts";
 
 const TICK_EVERY_MS = 2000;
 const LOOK_EVERY_MS = 60_000;
@@ -34,9 +30,28 @@ const PAGE_WAITS_AT_MOST_MS = 2500;
 const STOP_WITHIN_MS = 5000;
 const BEGIN_FINGERPRINT = "notes-begin";
 
-/** Everything the supervisor does about the notes store; where no jobs run it only says who does. */
-export function openNotesRoom(surroundings: Surroundings): Room {
-  const { home, env, config, alarms, jobs, onNotice } = surroundings;
+/** What the console does with the vaults. */
+export interface Vaults {
+  readonly acts: VaultActs;
+  /** The same on a store that is not waited for long: for pages. */
+  readonly promptActs: VaultActs;
+  readonly escrow: EscrowFiles;
+  readonly files: VaultFiles;
+  /** Directory of the backups. */
+  readonly backups: string;
+}
+
+/** Why this supervisor has no vaults, and the address of the one that has them where it is known. */
+export interface NoVaults {
+  readonly why: string;
+  readonly peer: string | undefined;
+}
+
+/** Everything the supervisor does about the notes store; nothing where no jobs run. */
+export function openVaultsModule(
+  context: Context,
+): Module & { readonly vaults: Vaults | NoVaults } {
+  const { home, env, config, alarms, jobs, onNotice } = context;
   const url = readVariable("NOTES_URL", env);
   if (url === undefined || !jobsAreOn(env)) {
     const peer = readVariable("HEARTH_PEER_URL", env);
@@ -45,10 +60,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         ? "NOTES_URL is not set, so this supervisor knows no notes store."
         : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
     return {
-      routes: (server) => {
-        registerNotesRoutes(server, why);
-        registerNotesPage(server, { why, peer });
-      },
+      vaults: { why, peer },
       begin: () => {},
       stop: async () => {},
     };
@@ -117,22 +129,18 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     turns,
     freeBytes,
     now: Date.now,
-    note: (sentence: string) =>
-      surroundings.history.act("notes", "asked", sentence),
+    note: (sentence: string) => context.history.act("notes", "asked", sentence),
   };
-  const acts = openVaultActs(actParts);
-  const look = openNotesLook({
-    acts: openVaultActs({
+  const vaults: Vaults = {
+    acts: openVaultActs(actParts),
+    promptActs: openVaultActs({
       ...actParts,
       couch: impatient(couch, PAGE_WAITS_AT_MOST_MS),
     }),
     escrow,
     files,
-    jobs,
     backups,
-    now: Date.now,
-    timeZone: config.jobs.time_zone,
-  });
+  };
   for (const job of notesJobs({
     couch,
     state,
@@ -147,7 +155,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   })) {
     jobs.add(job);
   }
-  jobs.add(notesOffsiteDrill(surroundings, couch, busy));
+  jobs.add(notesOffsiteDrill(context, couch, busy));
 
   let leftoversDropped = false;
 
@@ -211,18 +219,18 @@ export function openNotesRoom(surroundings: Surroundings): Room {
       });
     }
     if (answered) {
-      const vaults = await vaultNames(couch);
-      surroundings.showDevices(await devices(vaults, skipped));
-      surroundings.need("conflicts", await pendingConflicts(vaults, skipped));
+      const names = await vaultNames(couch);
+      context.showDevices(await devices(names, skipped));
+      context.need("conflicts", await pendingConflicts(names, skipped));
       quiet.read(
-        vaults.filter((vault) => !restored.has(vault) && !busy.has(vault)),
+        names.filter((vault) => !restored.has(vault) && !busy.has(vault)),
       );
     }
     nextLook = Date.now() + (answered ? LOOK_EVERY_MS : 0);
   }
 
   function tick(): void {
-    const service = surroundings.runtime()?.inspect("notes");
+    const service = context.runtime()?.inspect("notes");
     const start =
       service === undefined
         ? ""
@@ -242,15 +250,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   }
 
   return {
-    routes: (server) => {
-      registerNotesRoutes(server, { acts, backups });
-      registerNotesPage(server, {
-        acts,
-        look,
-        now: Date.now,
-        timeZone: config.jobs.time_zone,
-      });
-    },
+    vaults,
     begin: () => {
       tick();
       timer = setInterval(tick, TICK_EVERY_MS);
@@ -273,12 +273,12 @@ export function openNotesRoom(surroundings: Surroundings): Room {
 
 /** The devices of vaults, as the status page shows them; those of quiet vaults as they were read last. */
 function openDevices(couch: Couch) {
-  const known = new Map<string, readonly DeviceView[]>();
+  const known = new Map<string, readonly VaultDevice[]>();
   return async (
     vaults: readonly string[],
     quiet: ReadonlySet<string>,
-  ): Promise<readonly DeviceView[]> => {
-    const all: DeviceView[] = [];
+  ): Promise<readonly VaultDevice[]> => {
+    const all: VaultDevice[] = [];
     for (const vault of vaults) {
       if (!quiet.has(vault)) {
         known.set(vault, await devicesOf(couch, vault));
@@ -292,7 +292,7 @@ function openDevices(couch: Couch) {
 async function devicesOf(
   couch: Couch,
   vault: string,
-): Promise<readonly DeviceView[]> {
+): Promise<readonly VaultDevice[]> {
   const { devices } = await readRoster(openDatabase(couch, vault));
   return devices.map(({ name, lastSeen, behind }) => ({
     vault,

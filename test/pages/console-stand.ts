@@ -3,10 +3,8 @@ import type { AddressInfo } from "node:net";
 import { configSchema } from "../../supervisor/config/schema.ts";
 import { makeHome } from "../../supervisor/home/home.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
-import {
-  openSupervision,
-  type Supervision,
-} from "../../supervisor/supervision.ts";
+import { openConsole } from "../../console/console.ts";
+import { Supervision } from "../../supervisor/supervision.ts";
 import { testCredentials } from "../supervisor/operator.ts";
 import { programSpec, testRuntime } from "../supervisor/specs.ts";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
@@ -67,7 +65,7 @@ export async function startConsoleStand(
   );
   const quick = { every: "1s", fail_after: 1, recover_after: 1 };
   const { operatorPassword } = testCredentials;
-  const supervision: Supervision = await openSupervision({
+  const supervision = new Supervision({
     home: place.home,
     env: {
       HEARTH_JOBS: "on",
@@ -100,11 +98,13 @@ export async function startConsoleStand(
       }),
     },
     history,
+    onCheck: () => {},
+    onNotice: () => {},
+  });
+  const console = await openConsole(supervision, {
     host: "0.0.0.0",
     port: 0,
     onStopAsked: undefined,
-    onCheck: () => {},
-    onNotice: () => {},
   });
   const runtime = testRuntime(
     place.home,
@@ -119,13 +119,13 @@ export async function startConsoleStand(
   await waitFor("the first look at everything", () =>
     supervision.status().checks.every(({ state }) => state !== "new"),
   );
-  const address = supervision.address.replace("0.0.0.0", "127.0.0.1");
+  const address = console.address.replace("0.0.0.0", "127.0.0.1");
   const signOut = await signInAt(address, operatorPassword);
   return {
     address,
     operatorPassword,
     logs: place.home.logs,
-    status: supervision.status,
+    status: () => supervision.status(),
     sicken: (name, words) => {
       if (words === undefined) {
         sick.delete(name);
@@ -137,7 +137,7 @@ export async function startConsoleStand(
       signOut();
       await supervision.rest();
       await runtime.stop("the test is over");
-      await supervision.close();
+      await console.close();
       history.close();
       await new Promise((resolve) => watched.close(resolve));
       place.remove();

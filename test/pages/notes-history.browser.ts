@@ -195,6 +195,7 @@ test("an encrypted vault's difference is shown once the passphrase is entered, w
   await passphraseField.fill(passphrase);
   await passphraseField.press("Enter");
   await page.getByText("Trips/Plan.md differs.").waitFor();
+  await page.locator("#decrypted .compare").waitFor();
   expect(await page.locator("#decrypted mark").count()).toBe(2);
   expect(sent.length).toBeGreaterThan(0);
   expect(sent.join()).not.toContain(passphrase);

@@ -1,3 +1,4 @@
+import type { VaultDevice } from "../../../supervisor/context.ts";
 import type {
   CheckRecord,
   HourBar,
@@ -22,16 +23,6 @@ import { drawHours } from "./hour-bars.ts";
 import type { SpendView } from "./month-spend.ts";
 import { viewSpend } from "./spend-words.ts";
 
-/** A device that notes go to, as the notes room knows it. */
-export interface DeviceView {
-  readonly vault: string;
-  readonly name: string;
-  /** Milliseconds since 1970; null when it was never seen. */
-  readonly seenAt: number | null;
-  /** Changes that it has not fetched; null when that is not known. */
-  readonly behind: number | null;
-}
-
 /** All that the page shows, as it was read. */
 export interface StatusFacts {
   readonly status: Status;
@@ -41,7 +32,7 @@ export interface StatusFacts {
   readonly jobs: readonly JobView[];
   readonly spend: SpendView;
   /** Undefined where no notes room runs. */
-  readonly devices: readonly DeviceView[] | undefined;
+  readonly devices: readonly VaultDevice[] | undefined;
   readonly timeZone: string;
 }
 

@@ -4,8 +4,7 @@ import type { Environment } from "../../core/environment.ts";
 import { readVariable } from "../../core/environment.ts";
 import { textOf } from "../../core/failure.ts";
 import type { History } from "../history/history.ts";
-import { registerAlertRoutes } from "../../console/http/alert-routes.ts";
-import type { Room } from "../supervision.ts";
+import type { Module } from "../context.ts";
 import { openAlarmStore } from "./alarm-store.ts";
 import { startAlerting, type Alerting } from "./alerting.ts";
 import { makeSinks } from "./sinks/make-sinks.ts";
@@ -23,7 +22,7 @@ const ADVANCE_EVERY_MS = 1000;
 /** Alarms and everybody who is told of them. What was raised before it begins is told then. */
 export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
   readonly alerting: Alerting;
-  readonly room: Room;
+  readonly module: Module;
 } {
   const alerting = startAlerting({
     store: openAlarmStore(history.db),
@@ -46,8 +45,7 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
       }
       lastTrouble = trouble;
     });
-  const room: Room = {
-    routes: (server) => registerAlertRoutes(server, alerting),
+  const module: Module = {
     begin: () => {
       timer = setInterval(advance, ADVANCE_EVERY_MS);
       endWatchdog = startWatchdog(config.watchdog, alerting);
@@ -58,5 +56,5 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
       await alerting.stop();
     },
   };
-  return { alerting, room };
+  return { alerting, module };
 }

@@ -1,16 +1,11 @@
 import { textOf } from "../../core/failure.ts";
-import { registerCheckRoutes } from "../../console/http/check-routes.ts";
-import type { Room, Surroundings } from "../supervision.ts";
+import type { Context, Module } from "../context.ts";
 import { rollUpChecks } from "./check-hours.ts";
 
 const ROLL_UP_EVERY_MS = 300_000;
 
-/** What is asked of the checks over the API, and the hourly sums of what they saw. */
-export function openChecksRoom({
-  history,
-  watch,
-  onNotice,
-}: Surroundings): Room {
+/** The hourly sums of check results. */
+export function openChecksModule({ history, onNotice }: Context): Module {
   let timer: NodeJS.Timeout | undefined;
   const rollUp = () => {
     try {
@@ -20,7 +15,6 @@ export function openChecksRoom({
     }
   };
   return {
-    routes: (server) => registerCheckRoutes(server, watch, history.db),
     begin: () => {
       timer = setInterval(rollUp, ROLL_UP_EVERY_MS);
     },

@@ -1,0 +1,180 @@
+import type { FastifyInstance } from "fastify";
+import { join } from "node:path";
+import { readVariable, type Environment } from "../core/environment.ts";
+import { Failure } from "../core/failure.ts";
+import { openCopies } from "../supervisor/backup/copies.ts";
+import { peerOf } from "../supervisor/backup/peer.ts";
+import type { Supervision } from "../supervisor/supervision.ts";
+import { registerAlertRoutes } from "./http/alert-routes.ts";
+import { registerBackupRoutes } from "./http/backup-routes.ts";
+import { registerCheckRoutes } from "./http/check-routes.ts";
+import { registerCopyRoutes } from "./http/copy-routes.ts";
+import { registerJobRoutes } from "./http/job-routes.ts";
+import { registerMetricsRoutes } from "./http/metrics-routes.ts";
+import { registerNotesRoutes } from "./http/notes-routes.ts";
+import { registerReportRoutes } from "./http/report-routes.ts";
+import { buildApi, listen } from "./http/server.ts";
+import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
+import { openNotesLook } from "./pages/notes/notes-look.ts";
+import { registerNotesPage } from "./pages/notes/notes-page.ts";
+import { registerPayersPages } from "./pages/payers/payers-pages.ts";
+import { registerReportsPage } from "./pages/reports/reports-page.ts";
+import { registerServicePage } from "./pages/service/service-page.ts";
+import { registerSpendPage } from "./pages/spend/spend-page.ts";
+import { registerStatusPage } from "./pages/status/status-page.ts";
+
+export interface ConsoleOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Somebody asked over the API to stop everything; undefined when this supervisor started nothing. */
+  readonly onStopAsked: ((reason: string) => void) | undefined;
+}
+
+/** The pages and the API of a supervisor. */
+export interface Console {
+  readonly address: string;
+  readonly close: () => Promise<void>;
+}
+
+/** Listens at once. Throws a Failure when another program has the port. */
+export async function openConsole(
+  supervision: Supervision,
+  { host, port, onStopAsked }: ConsoleOptions,
+): Promise<Console> {
+  const { env, history, jobs, runtime, watch, credentials } =
+    supervision.context;
+  const status = () => supervision.status();
+  const api = buildApi({
+    status,
+    runtime,
+    watch,
+    history,
+    stop: onStopAsked,
+    credentials,
+    publicUrl: readPublicUrl(env),
+    proxyHops: readProxyHops(env),
+  });
+  registerMetricsRoutes(api, () => ({
+    status: status(),
+    alarms: supervision.alerting.active(),
+    sinks: supervision.alerting.sinks(),
+    jobs: jobs.list(),
+  }));
+  registerAlertRoutes(api, supervision.alerting);
+  registerCheckRoutes(api, watch, history.db);
+  registerPages(api, supervision);
+  registerNotes(api, supervision);
+  registerJobs(api, supervision);
+  const address = await listen(api, host, port);
+  supervision.listensAt(address);
+  return { address, close: () => api.close() };
+}
+
+function registerPages(api: FastifyInstance, supervision: Supervision): void {
+  const { config, env, history, jobs, runtime, watch } = supervision.context;
+  const timeZone = config.jobs.time_zone;
+  const status = () => supervision.status();
+  registerStatusPage(api, {
+    status,
+    history,
+    jobs,
+    env,
+    timeZone,
+    devices: () => supervision.devices(),
+  });
+  registerServicePage(api, {
+    status,
+    history,
+    runtime,
+    watch,
+    alerting: supervision.alerting,
+    checks: config.checks,
+    timeZone,
+  });
+  registerPayersPages(api, env, timeZone);
+  registerSpendPage(api, { env, timeZone });
+}
+
+function registerNotes(
+  api: FastifyInstance,
+  { context, vaults }: Supervision,
+): void {
+  if ("why" in vaults) {
+    registerNotesRoutes(api, vaults.why);
+    registerNotesPage(api, vaults);
+    return;
+  }
+  const { acts, promptActs, escrow, files, backups } = vaults;
+  const now = Date.now;
+  const timeZone = context.config.jobs.time_zone;
+  registerNotesRoutes(api, { acts, backups });
+  registerNotesPage(api, {
+    acts,
+    look: openNotesLook({
+      acts: promptActs,
+      escrow,
+      files,
+      jobs: context.jobs,
+      backups,
+      now,
+      timeZone,
+    }),
+    now,
+    timeZone,
+  });
+}
+
+function registerJobs(
+  api: FastifyInstance,
+  { context, makeReport }: Supervision,
+): void {
+  const { config, credentials, env, home, jobs } = context;
+  const { backup_copy, notes_backup, postgres_backup, time_zone } = config.jobs;
+  registerJobRoutes(api, jobs);
+  registerJobsPage(api, jobs);
+  registerBackupRoutes(
+    api,
+    home.backups,
+    peerOf(env, credentials().operatorPassword),
+  );
+  registerCopyRoutes(
+    api,
+    openCopies(join(home.backups, "copies"), {
+      most: backup_copy.accept_at_most,
+      keep: (kind) => (kind === "notes" ? notes_backup : postgres_backup).keep,
+      timeZone: time_zone,
+    }),
+  );
+  registerReportRoutes(api, { makeReport });
+  registerReportsPage(api, {
+    makeReport,
+    directory: home.reports,
+    timeZone: time_zone,
+    jobs,
+  });
+}
+
+/** How many proxies in front of this supervisor name those whom they speak for: wrong passwords are counted by address. */
+function readProxyHops(env: Environment): number {
+  const hops = readVariable("HEARTH_PROXY_HOPS", env) ?? "0";
+  if (!/^\d$/.test(hops)) {
+    throw new Failure(
+      `HEARTH_PROXY_HOPS is "${hops}": it must be a number from 0 to 9.`,
+    );
+  }
+  return Number(hops);
+}
+
+/** Where browsers reach this supervisor, if the operator says so. */
+function readPublicUrl(env: Environment): string | undefined {
+  const url = readVariable("SUPERVISOR_PUBLIC_URL", env);
+  if (url === undefined) {
+    return undefined;
+  }
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new Failure(
+      `SUPERVISOR_PUBLIC_URL is "${url}": it must be an address such as https://console.example.org.`,
+    );
+  }
+  return new URL(url).origin;
+}
