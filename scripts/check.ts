@@ -6,21 +6,9 @@ import { existsSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
+import { ROOMS } from "./rooms.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-
-const ROOMS = [
-  "core",
-  "gateway",
-  "notes",
-  "supervisor",
-  "console",
-  "embedded",
-  "cli",
-  "infra",
-  "scripts",
-  "test",
-];
 
 const { values } = parseArgs({
   options: { changed: { type: "boolean", default: false } },
