@@ -58,7 +58,7 @@ async function examine(
       },
     }),
   );
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     execFile(
       process.execPath,
       [
@@ -70,7 +70,10 @@ async function examine(
         file,
         ...flags,
       ],
-      (error, stdout) => {
+      (error, stdout, stderr) => {
+        if (stdout === "") {
+          return reject(new Error(stderr));
+        }
         const { findings } = JSON.parse(stdout) as {
           readonly findings: readonly Finding[];
         };
