@@ -1,0 +1,277 @@
+import { createRequire } from "node:module";
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import type { Options, SyncOptions } from "execa";
+import type { Environment } from "./environment.ts";
+import { Failure } from "./failure.ts";
+
+/**
+ * The one place that starts programs. Secrets belong in `env` or `input`: arguments are visible to every user of the machine.
+ * No message made here contains an argument or a variable.
+ */
+export interface ExecuteOptions {
+  readonly cwd?: string;
+  /** The complete environment of the program; this process's own by default. */
+  readonly env?: Environment;
+  /** Written to standard input, which is then closed. Without it there is no input. */
+  readonly input?: string | Readable;
+  /** After this time the program gets SIGTERM, and SIGKILL if it is still running `KILL_AFTER_MS` later. */
+  readonly timeoutMs?: number;
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly stdin?: "inherit";
+  readonly stdout?: OutputTarget;
+  readonly stderr?: OutputTarget;
+}
+
+/** `capture` (default): into the result. A number is an open file descriptor. */
+export type OutputTarget = "capture" | "ignore" | "inherit" | number;
+
+export interface AsyncExecuteOptions extends Omit<
+  ExecuteOptions,
+  "stdout" | "stderr"
+> {
+  /** Terminates the program when aborted; `execute` then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  readonly stdout?: OutputTarget | OutputConsumer;
+  readonly stderr?: OutputTarget | OutputConsumer;
+}
+
+/** Receives each piece of text when it arrives, in place of the result. */
+export type OutputConsumer = (text: string) => void;
+
+export interface StartOptions extends Omit<
+  AsyncExecuteOptions,
+  "stdin" | "stdout"
+> {
+  /** `pipe`: `stdin` of the process stays open until it is ended. */
+  readonly stdin?: "inherit" | "pipe";
+  /** `pipe`: raw bytes from `stdout` of the process. */
+  readonly stdout?: OutputTarget | OutputConsumer | "pipe";
+  /** In its own process group: Ctrl-C in this terminal does not reach it. */
+  readonly detached?: boolean;
+}
+
+/** How a program ended. */
+export interface Execution {
+  /** Exit code 0. */
+  readonly ok: boolean;
+  /** Undefined if a signal ended the program or it never started. */
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  /** As captured, with its final newline; empty if it went elsewhere. */
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  /** Code of the system error that prevented the start: "ENOENT" if the program is not installed. */
+  readonly startError: string | undefined;
+  /** Why the program failed, as a clause without a full stop: the last line it wrote to stderr, if any. Empty if `ok`. */
+  readonly reason: string;
+}
+
+/** A program that is still running, or could not be started. */
+export interface StartedProcess {
+  /** Undefined if the program could not be started; `ended` has the reason. */
+  readonly pid: number | undefined;
+  /** Resolves when the program and its output have ended. Never rejects. */
+  readonly ended: Promise<Execution>;
+  /** Null unless piped. */
+  readonly stdin: Writable | null;
+  readonly stdout: Readable | null;
+  /** Lets this process exit while the program continues to run. */
+  readonly unref: () => void;
+  /** SIGTERM, then SIGKILL after `KILL_AFTER_MS`; resolves when the program has ended. */
+  readonly stop: () => Promise<Execution>;
+}
+
+export const KILL_AFTER_MS = 5_000;
+
+/** Runs a program to its end. Rejects only if `signal` is aborted. */
+export async function execute(
+  file: string,
+  args: readonly string[] = [],
+  options: AsyncExecuteOptions = {},
+): Promise<Execution> {
+  options.signal?.throwIfAborted();
+  const execution = await startProcess(file, args, options).ended;
+  options.signal?.throwIfAborted();
+  return execution;
+}
+
+/** The same, and throws a Failure with the reason unless the program succeeds. */
+export async function executeOrThrow(
+  file: string,
+  args: readonly string[] = [],
+  options: AsyncExecuteOptions = {},
+): Promise<Execution> {
+  const execution = await execute(file, args, options);
+  if (!execution.ok) {
+    throw new Failure(`${basename(file)} failed: ${execution.reason}.`);
+  }
+  return execution;
+}
+
+/** For short programs at moments when nothing else may run: blocks until the program has ended. Never throws. */
+export function executeSync(
+  file: string,
+  args: readonly string[] = [],
+  options: Omit<ExecuteOptions, "input"> & { readonly input?: string } = {},
+): Execution {
+  const result = loadExeca().execaSync(file, args, {
+    ...commonOptions(options),
+    stdout: streamOf(options.stdout),
+    stderr: streamOf(options.stderr),
+    reject: false,
+    stripFinalNewline: false,
+  } satisfies SyncOptions);
+  return executionOf(file, options, result);
+}
+
+/** Starts a program that runs for longer, or whose output is streamed. */
+export function startProcess(
+  file: string,
+  args: readonly string[] = [],
+  options: StartOptions = {},
+): StartedProcess {
+  const child = loadExeca().execa(file, args, {
+    ...commonOptions(options),
+    stdout: streamOf(options.stdout),
+    stderr: streamOf(options.stderr),
+    buffer: {
+      stdout: streamOf(options.stdout) === "pipe" && isCaptured(options.stdout),
+      stderr: streamOf(options.stderr) === "pipe" && isCaptured(options.stderr),
+    },
+    detached: options.detached ?? false,
+    // A handler of its own for each signal would change how this process ends.
+    cleanup: false,
+    forceKillAfterDelay: KILL_AFTER_MS,
+    reject: false,
+    stripFinalNewline: false,
+    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
+  } satisfies Options);
+  consume(child.stdout, options.stdout);
+  consume(child.stderr, options.stderr);
+  const ended = child.then((result) => executionOf(file, options, result));
+  return {
+    pid: child.pid,
+    ended,
+    stdin: options.stdin === "pipe" ? child.stdin : null,
+    stdout: options.stdout === "pipe" ? child.stdout : null,
+    unref: () => child.nodeChildProcess.unref(),
+    stop: () => {
+      child.kill("SIGTERM");
+      return ended;
+    },
+  };
+}
+
+/** At the first program that is started: most processes never start one, and the library takes 4 MB and 50 ms. */
+let loaded: typeof import("execa") | undefined;
+function loadExeca(): typeof import("execa") {
+  loaded ??= createRequire(import.meta.url)("execa") as typeof import("execa");
+  return loaded;
+}
+
+function commonOptions<Input>(
+  options: Omit<StartOptions, "input"> & { readonly input?: Input },
+) {
+  const { cwd, env, input, timeoutMs, uid, gid } = options;
+  return {
+    ...(cwd === undefined ? {} : { cwd }),
+    env: Object.fromEntries(
+      Object.entries(env ?? process.env).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined,
+      ),
+    ),
+    extendEnv: false,
+    ...(input === undefined
+      ? { stdin: options.stdin ?? ("ignore" as const) }
+      : { input }),
+    ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(gid === undefined ? {} : { gid }),
+    maxBuffer: Number.MAX_SAFE_INTEGER,
+  };
+}
+
+function streamOf(target: StartOptions["stdout"]) {
+  switch (target) {
+    case "ignore":
+    case "inherit":
+      return target;
+    default:
+      // Any descriptor is accepted; execa's types list those up to 9.
+      return typeof target === "number" ? (target as 9) : "pipe";
+  }
+}
+
+function isCaptured(target: StartOptions["stdout"]): boolean {
+  return target === undefined || target === "capture";
+}
+
+function consume(
+  stream: Readable | null,
+  consumer: StartOptions["stdout"],
+): void {
+  if (typeof consumer === "function") {
+    stream?.setEncoding("utf8").on("data", consumer);
+  }
+}
+
+interface ExecaResult {
+  readonly exitCode?: number;
+  readonly signal?: string;
+  readonly stdout?: unknown;
+  readonly stderr?: unknown;
+  readonly timedOut: boolean;
+  readonly code?: string;
+  readonly failed: boolean;
+}
+
+function executionOf(
+  file: string,
+  { cwd, timeoutMs }: Pick<ExecuteOptions, "cwd" | "timeoutMs">,
+  result: ExecaResult,
+): Execution {
+  const { exitCode, signal, timedOut } = result;
+  const startError =
+    exitCode === undefined && signal === undefined && !timedOut
+      ? (result.code ?? "unknown error")
+      : undefined;
+  const stderr = typeof result.stderr === "string" ? result.stderr : "";
+  const ok = exitCode === 0;
+  const reason = (): string => {
+    const name = basename(file);
+    if (timedOut) {
+      return `no response within ${(timeoutMs ?? 0) / 1000} s`;
+    }
+    if (startError === undefined) {
+      return (
+        lastLineOf(stderr) ||
+        (signal === undefined ? `exit code ${exitCode}` : `killed by ${signal}`)
+      );
+    }
+    if (cwd !== undefined && !existsSync(cwd)) {
+      return `directory ${cwd} not found`;
+    }
+    return startError === "ENOENT"
+      ? `${name} is not installed on this machine`
+      : `${name} could not be started (${startError})`;
+  };
+  return {
+    ok,
+    exitCode,
+    signal,
+    stdout: typeof result.stdout === "string" ? result.stdout : "",
+    stderr,
+    timedOut,
+    startError,
+    reason: ok ? "" : reason(),
+  };
+}
+
+/** The last line that says something, without its full stop. */
+export function lastLineOf(text: string): string {
+  return (text.trim().split("\n").at(-1) ?? "").trim().replace(/\.$/, "");
+}
