@@ -82,7 +82,7 @@ export async function sendReport(
 ): Promise<FastifyReply> {
   const signal = AbortSignal.timeout(WITHIN_MS);
   const report = await makeReport(kind, choice, Date.now(), signal);
-  const text = await renderReport(report, format, signal);
+  const text = renderReport(report, format);
   return reply
     .header("content-security-policy", REPORT_POLICY)
     .type(contentTypes[format])

@@ -1,4 +1,5 @@
-import { html, NOTHING, type Html } from "./html.ts";
+import { drawBarChart, drawMeter } from "../../core/charts.ts";
+import type { Html } from "./html.ts";
 import { dayName, money } from "./words.ts";
 
 export interface DayBar {
@@ -6,54 +7,33 @@ export interface DayBar {
   readonly spend: number;
 }
 
-const WIDTH = 720;
-const HEIGHT = 130;
-const GROUND = HEIGHT - 1;
-const TOP = 2;
+const SIZE = { width: 720, height: 130 };
+const MAX_BAR_HEIGHT = 127;
 
-/** A bar for each day of a period, days without calls included; drawn here, so that no script and no library is needed. */
+/** A bar for each day of a period, including days without calls. */
 export function dayBars(
   days: readonly DayBar[],
   start: string,
   end: string,
 ): Html {
   const spends = new Map(days.map(({ date, spend }) => [date, spend]));
-  const all = daysBetween(start, end);
   const most = Math.max(0, ...spends.values());
-  const step = WIDTH / all.length;
   const total = days.reduce((sum, { spend }) => sum + spend, 0);
-  return html`<svg
-    viewBox="0 0 ${WIDTH} ${HEIGHT}"
-    role="img"
-    aria-label="Spend by day: ${money(total)} from ${dayName(start)} to ${dayName(end)}, at most ${money(most)} a day"
-  >
-    <line x1="0" y1="${GROUND}" x2="${WIDTH}" y2="${GROUND}" class="axis" />
-    ${all.map((date, at) => bar(date, spends.get(date) ?? 0, most, at, step))}
-  </svg>`;
-}
-
-function bar(
-  date: string,
-  spend: number,
-  most: number,
-  at: number,
-  step: number,
-): Html {
-  if (spend <= 0) {
-    return NOTHING;
-  }
-  const height = Math.max(1, ((GROUND - TOP) * spend) / most);
-  const width = Math.max(1, step * 0.8);
-  return html`<rect
-    class="bar"
-    x="${(at * step + (step - width) / 2).toFixed(2)}"
-    y="${(GROUND - height).toFixed(2)}"
-    width="${width.toFixed(2)}"
-    height="${height.toFixed(2)}"
-    rx="2"
-  >
-    <title>${dayName(date)}: ${money(spend)}</title>
-  </rect>`;
+  const bars = daysBetween(start, end).map((date) => {
+    const spend = spends.get(date) ?? 0;
+    return {
+      height: spend <= 0 ? 0 : Math.max(1, (MAX_BAR_HEIGHT * spend) / most),
+      colour: "one" as const,
+      title: `${dayName(date)}: ${money(spend)}`,
+    };
+  });
+  return {
+    html: drawBarChart(
+      bars,
+      `Spend by day: ${money(total)} from ${dayName(start)} to ${dayName(end)}, at most ${money(most)} a day`,
+      SIZE,
+    ),
+  };
 }
 
 const DAY_MS = 86_400_000;
@@ -66,18 +46,7 @@ function daysBetween(start: string, end: string): readonly string[] {
   );
 }
 
-/** How much of a whole is used, from 0 to 1. */
+/** The used share of a whole, from 0 to 1. */
 export function meter(share: number, label: string): Html {
-  const used = Math.min(1, Math.max(0, share));
-  const look = used >= 1 ? "bad" : used >= 0.8 ? "warn" : "ok";
-  return html`<svg
-    class="meter ${look}"
-    viewBox="0 0 100 4"
-    preserveAspectRatio="none"
-    role="img"
-    aria-label="${label}"
-  >
-    <rect class="whole" width="100" height="4" />
-    <rect width="${(used * 100).toFixed(1)}" height="4" fill="currentColor" />
-  </svg>`;
+  return { html: drawMeter(share, label) };
 }

@@ -6,9 +6,6 @@ export const MY_USAGE_STYLE = `
 .ask .mistake, .ask small { flex-basis: 100%; }
 select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--soft); border-radius: 8px; padding: 0.45rem 0.7rem; }
 .verdict > *, .mistake { min-width: 0; overflow-wrap: anywhere; }
-.meter .whole { fill: var(--none); }
-figure .bar { fill: var(--one); }
-figure .axis { stroke: var(--line); }
 .ends { display: flex; justify-content: space-between; margin: 0.3rem 0 0; color: var(--soft); font-size: 0.875rem; }
 th[scope="row"] { min-width: 8rem; }
 td { min-width: 6rem; }

@@ -1,7 +1,12 @@
 import { inWords } from "../../core/duration.ts";
 import { moment, percent } from "../../core/words.ts";
 import type { CheckHealth, HealthReport, Trend } from "./health-report.ts";
-import { drawLines } from "./charts.ts";
+import {
+  drawLines,
+  drawStrip,
+  STRIP_HEIGHT,
+  type Bar,
+} from "../../core/charts.ts";
 import {
   chartOf,
   tableOf,
@@ -17,21 +22,11 @@ export interface HealthPage {
     readonly note: string;
     readonly availability: string;
     readonly latency: string;
-    readonly aria: string;
-    readonly bars: readonly Bar[];
+    readonly bars: string;
   }[];
   readonly tables: readonly TableView[];
   readonly charts: readonly ChartView[];
 }
-
-interface Bar {
-  readonly y: number;
-  readonly height: number;
-  readonly colour: string;
-  readonly title: string;
-}
-
-const BAR_HEIGHT = 28;
 
 /** What the template `health` shows. */
 export function viewHealth(report: HealthReport): HealthPage {
@@ -141,9 +136,11 @@ function viewCheck(
     note: incidents,
     availability,
     latency: check.p95 === null ? "" : `${check.p95} ms`,
-    aria: `${check.name}: available ${availability}, ${incidents}`,
-    bars: check.steps.map((value, at) =>
-      barOf(value, addDays(period.from, at * daysAStep), daysAStep),
+    bars: drawStrip(
+      check.steps.map((value, at) =>
+        barOf(value, addDays(period.from, at * daysAStep), daysAStep),
+      ),
+      `${check.name}: available ${availability}, ${incidents}`,
     ),
   };
 }
@@ -152,12 +149,12 @@ function viewCheck(
 function barOf(availability: number | null, day: string, days: number): Bar {
   const title = `${days === 1 ? "" : `${days} days from `}${inFull(day)}: ${availability === null ? "nothing was seen" : percent(availability / 100)}`;
   if (availability === null) {
-    return { title, colour: "none", height: 6, y: BAR_HEIGHT - 6 };
+    return { title, colour: "none", height: 6 };
   }
   const colour =
     availability === 100 ? "calm" : availability >= 99 ? "warn" : "bad";
-  const height = Math.max(8, (BAR_HEIGHT * (50 + availability / 2)) / 100);
-  return { title, colour, height, y: BAR_HEIGHT - height };
+  const height = Math.max(8, (STRIP_HEIGHT * (50 + availability / 2)) / 100);
+  return { title, colour, height };
 }
 
 const measures: Readonly<Record<string, string>> = {

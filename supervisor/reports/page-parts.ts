@@ -1,5 +1,5 @@
 import { grouped } from "../../core/words.ts";
-import type { ChartData, Colour } from "./charts.ts";
+import type { ChartData, Colour } from "../../core/charts.ts";
 
 export interface TableView {
   readonly label: string;

@@ -66,7 +66,7 @@ async function writeReport(
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   for (const [at, format] of REPORT_FORMATS.entries()) {
     progress(`writing ${name}.${endings[format]}`, (at + 1) / 5);
-    const text = await renderReport(report, format, signal);
+    const text = renderReport(report, format);
     writeDurably(join(directory, `${name}.${endings[format]}`), text);
   }
   const verdict =

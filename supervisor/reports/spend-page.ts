@@ -1,5 +1,5 @@
 import { grouped, moment, money, percent } from "../../core/words.ts";
-import { drawColumns, drawLines } from "./charts.ts";
+import { drawColumns, drawLines } from "../../core/charts.ts";
 import {
   shortName,
   tableOf,

@@ -1,5 +1,5 @@
 import { grouped, money, percent } from "../../core/words.ts";
-import type { Colour } from "./charts.ts";
+import type { Colour } from "../../core/charts.ts";
 import { changeWords } from "./findings.ts";
 import { chartOf, shortName, type ChartView, type Draw } from "./page-parts.ts";
 import {

@@ -5,7 +5,7 @@ import type {
   KeyUsage,
   Refusals,
 } from "../../../supervisor/gateway/usage.ts";
-import { drawColumns } from "../charts.ts";
+import { drawColumns } from "../../../core/charts.ts";
 import { viewBudget, type BudgetView } from "../payers/budget.ts";
 import type { Look } from "../../../core/shapes.ts";
 import {

@@ -1,5 +1,5 @@
 import type { CheckStep } from "../../../supervisor/checks/check-reports.ts";
-import { drawLines } from "../charts.ts";
+import { drawLines } from "../../../core/charts.ts";
 import { drawHours } from "../status/hour-bars.ts";
 import { clock, moment, percent } from "../../../core/words.ts";
 import type { Span } from "./spans.ts";

@@ -17,7 +17,7 @@ import {
   openSpendBook,
   type SpendBook,
 } from "../../../supervisor/reports/spend-book.ts";
-import { STROKES } from "../charts.ts";
+import { STROKES } from "../../../core/charts.ts";
 import { periodOf, readChoice, type SpendChoice } from "./spend-choice.ts";
 import { arrange, csvRows } from "./spend-table.ts";
 import {

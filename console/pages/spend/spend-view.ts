@@ -27,7 +27,7 @@ import {
 } from "../../../supervisor/reports/spend-parts.ts";
 import { changeFrom } from "../../../supervisor/reports/spend-report.ts";
 import type { Sums } from "../../../supervisor/reports/sums.ts";
-import { drawColumns, drawLines } from "../charts.ts";
+import { drawColumns, drawLines } from "../../../core/charts.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, moment, money } from "../../../core/words.ts";
 import {

@@ -1,5 +1,5 @@
-import type { Colour } from "../../../supervisor/reports/charts.ts";
-import { drawColumns } from "../charts.ts";
+import type { Colour } from "../../../core/charts.ts";
+import { drawColumns } from "../../../core/charts.ts";
 import { money } from "../../../core/words.ts";
 import type { MonthSpend } from "./month-spend.ts";
 

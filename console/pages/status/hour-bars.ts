@@ -1,13 +1,14 @@
 import type { HourBar } from "../../../supervisor/checks/check-reports.ts";
+import { drawStrip, type Colour } from "../../../core/charts.ts";
 import { inWords } from "../../../core/duration.ts";
 import type { Look } from "../../../core/shapes.ts";
 
-const fills: Readonly<Record<Look, string>> = {
-  ok: "var(--calm)",
-  warn: "var(--warn)",
-  bad: "var(--bad)",
-  rest: "var(--rest)",
-  none: "var(--none)",
+const COLOURS: Readonly<Record<Look, Colour>> = {
+  ok: "calm",
+  warn: "warn",
+  bad: "bad",
+  rest: "rest",
+  none: "none",
 };
 /** Faults differ in height too, so that colour is never alone. */
 const heights: Readonly<Record<Look, number>> = {
@@ -31,16 +32,20 @@ export function drawHours(
     tell,
   }: { readonly title: string; readonly tell: (at: number) => string },
 ): string {
-  const drawn = bars.map((bar, index) => {
-    const look = lookOfHour(bar);
-    const height = heights[look];
-    return `<rect x="${index * 20}" y="${28 - height}" width="15" height="${height}" rx="3" fill="${fills[look]}"><title>${tell(bar.hour)} ${wordsOf(bar, look)}</title></rect>`;
-  });
   const faults = bars
     .filter((bar) => ["bad", "warn"].includes(lookOfHour(bar)))
     .map((bar) => `${tell(bar.hour)} ${wordsOf(bar, lookOfHour(bar))}`);
-  const label = `${title}: ${faults.length === 0 ? "no fault" : faults.join(", ")}`;
-  return `<svg class="bars" viewBox="0 0 ${Math.max(15, bars.length * 20 - 5)} 28" preserveAspectRatio="none" role="img" aria-label="${label}">${drawn.join("")}</svg>`;
+  return drawStrip(
+    bars.map((bar) => {
+      const look = lookOfHour(bar);
+      return {
+        height: heights[look],
+        colour: COLOURS[look],
+        title: `${tell(bar.hour)} ${wordsOf(bar, look)}`,
+      };
+    }),
+    `${title}: ${faults.length === 0 ? "no fault" : faults.join(", ")}`,
+  );
 }
 
 function lookOfHour({ looks, failures, upMs, downMs, apartMs }: HourBar): Look {
