@@ -1,8 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import {
-  exposeMetrics,
-  METRICS_CONTENT_TYPE,
-} from "../../supervisor/metrics/exposition.ts";
+import { exposeMetrics } from "../../supervisor/metrics/exposition.ts";
 import {
   supervisorMetrics,
   type SupervisorFacts,
@@ -16,12 +13,13 @@ export function registerMetricsRoutes(
   server.get(
     "/metrics",
     { config: { audience: "metrics" } },
-    (_request, reply) => {
+    async (_request, reply) => {
       const { user, system } = process.cpuUsage();
       const cpuSeconds = (user + system) / 1e6;
-      return reply
-        .type(METRICS_CONTENT_TYPE)
-        .send(exposeMetrics(supervisorMetrics({ ...facts(), cpuSeconds })));
+      const { contentType, text } = await exposeMetrics(
+        supervisorMetrics({ ...facts(), cpuSeconds }),
+      );
+      return reply.type(contentType).send(text);
     },
   );
 }

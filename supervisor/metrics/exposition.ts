@@ -1,4 +1,6 @@
-/** One metric in Prometheus' text format (version 0.0.4). */
+import type { Registry } from "prom-client";
+
+/** One metric in Prometheus' text format. */
 export interface Metric {
   readonly name: string;
   readonly help: string;
@@ -11,33 +13,31 @@ export interface Sample {
   readonly value: number;
 }
 
-export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
-/** The text that a Prometheus server collects; metrics without samples are left out. */
-export function exposeMetrics(metrics: readonly Metric[]): string {
-  return metrics
-    .filter(({ samples }) => samples.length > 0)
-    .flatMap(({ name, help, type, samples }) => [
-      `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`,
-      `# TYPE ${name} ${type}`,
-      ...samples.map(
-        ({ labels, value }) => `${name}${labelText(labels)} ${value}`,
-      ),
-    ])
-    .map((line) => `${line}\n`)
-    .join("");
+export interface Exposition {
+  readonly contentType: string;
+  readonly text: string;
 }
 
-function labelText(labels: Sample["labels"]): string {
-  const pairs = Object.entries(labels ?? {}).map(
-    ([name, value]) => `${name}="${escape(value)}"`,
-  );
-  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
-}
-
-function escape(value: string): string {
-  return value
-    .replaceAll("\\", "\\\\")
-    .replaceAll('"', '\\"')
-    .replaceAll("\n", "\\n");
+/**
+ * The text that a Prometheus server collects; metrics without samples are omitted. The library is loaded with the first
+ * collection, because most installations have no Prometheus server.
+ */
+export async function exposeMetrics(
+  metrics: readonly Metric[],
+): Promise<Exposition> {
+  const { Counter, Gauge, Registry } = await import("prom-client");
+  const registry: Registry = new Registry();
+  for (const { name, help, type, samples } of metrics) {
+    if (samples.length === 0) {
+      continue;
+    }
+    const labelNames = Object.keys(samples[0]?.labels ?? {});
+    const options = { name, help, labelNames, registers: [registry] };
+    const metric =
+      type === "counter" ? new Counter(options) : new Gauge(options);
+    for (const { labels = {}, value } of samples) {
+      metric.inc(labels, value);
+    }
+  }
+  return { contentType: registry.contentType, text: await registry.metrics() };
 }

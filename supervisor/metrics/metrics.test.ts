@@ -77,8 +77,12 @@ const facts: SupervisorFacts = {
   cpuSeconds: 0.25,
 };
 
-test("what the supervisor knows stands in Prometheus' text format", () => {
-  const lines = exposeMetrics(supervisorMetrics(facts)).split("\n");
+const expose = async () =>
+  (await exposeMetrics(supervisorMetrics(facts))).text.trimEnd().split("\n");
+
+test("facts become metrics in Prometheus' text format", async () => {
+  const lines = await expose();
+  expect(lines).toContain("hearth_healthy 0");
   expect(lines).toContain("hearth_well 0");
   expect(lines).toContain('hearth_check_up{check="no\\"tes",kind="http"} 0');
   expect(lines).toContain(
@@ -99,12 +103,38 @@ test("what the supervisor knows stands in Prometheus' text format", () => {
   expect(lines.some((line) => line.includes("hearth_job"))).toBe(false);
 });
 
-test("every line is a comment or a sample, and ends the text", () => {
-  const text = exposeMetrics(supervisorMetrics(facts));
+test("names and labels are a contract with dashboards", async () => {
+  const samples = (await expose()).filter((line) => /^[a-z]/.test(line));
+  const names = samples.map((line) =>
+    line.replace(/="(?:\\.|[^"\\])*"/g, "").replace(/ .*/, ""),
+  );
+  expect([...new Set(names)]).toEqual([
+    "hearth_healthy",
+    "hearth_well",
+    "hearth_check_up{check,kind}",
+    "hearth_check_state{check,state}",
+    "hearth_check_latency_seconds{check}",
+    "hearth_check_measure{check,measure}",
+    "hearth_service_up{service}",
+    "hearth_service_restarts_total{service}",
+    "hearth_service_memory_bytes{service}",
+    "hearth_service_cpu_seconds_total{service}",
+    "hearth_alarms{level,silenced}",
+    "hearth_alert_sink_up{sink}",
+    "hearth_alert_messages_waiting{sink}",
+    "process_resident_memory_bytes",
+    "process_start_time_seconds",
+    "hearth_log_lines_dropped_total",
+    "process_cpu_seconds_total",
+  ]);
+});
+
+test("every line is empty, a comment or a sample, and ends the text", async () => {
+  const { text } = await exposeMetrics(supervisorMetrics(facts));
   expect(text.endsWith("\n")).toBe(true);
   for (const line of text.trimEnd().split("\n")) {
     expect(line).toMatch(
-      /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="(\\.|[^"\\])*"(,[a-z]+="(\\.|[^"\\])*")*\})? [\d.e+-]+)$/,
+      /^(|# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="(\\.|[^"\\])*"(,[a-z]+="(\\.|[^"\\])*")*\})? [\d.e+-]+)$/,
     );
   }
 });

@@ -24,13 +24,18 @@ const STATES: readonly CheckState[] = [
   "paused",
 ];
 
-/** What this supervisor knows, as metrics. Times in seconds since 1970. */
+/** Metrics of the supervisor and of what it watches. Times in seconds since 1970. */
 export function supervisorMetrics(facts: SupervisorFacts): readonly Metric[] {
   const { status } = facts;
   return [
-    gauge("hearth_well", "1 while nothing is down and all is known to be up.", [
+    gauge("hearth_healthy", "1 while everything is known to be up.", [
       { value: status.ok ? 1 : 0 },
     ]),
+    gauge(
+      "hearth_well",
+      "Deprecated, removed in the next release: use hearth_healthy.",
+      [{ value: status.ok ? 1 : 0 }],
+    ),
     ...ofChecks(status),
     ...ofServices(status),
     ...ofAlerts(facts),
@@ -38,7 +43,7 @@ export function supervisorMetrics(facts: SupervisorFacts): readonly Metric[] {
     gauge("process_resident_memory_bytes", "Memory of the supervisor itself.", [
       { value: status.supervisor.memoryBytes },
     ]),
-    gauge("process_start_time_seconds", "When the supervisor began.", [
+    gauge("process_start_time_seconds", "Start time of the supervisor.", [
       { value: status.supervisor.since / 1000 },
     ]),
     {
@@ -49,7 +54,7 @@ export function supervisorMetrics(facts: SupervisorFacts): readonly Metric[] {
     },
     {
       name: "process_cpu_seconds_total",
-      help: "Processor time of the supervisor itself.",
+      help: "CPU time of the supervisor itself.",
       type: "counter",
       samples: [{ value: facts.cpuSeconds }],
     },
@@ -60,7 +65,7 @@ function ofChecks({ checks }: Status): readonly Metric[] {
   return [
     gauge(
       "hearth_check_up",
-      "1 while a check is up, 0 while it is down; missing while nobody can say.",
+      "1 while a check is up, 0 while it is down; omitted in other states.",
       checks.flatMap(({ name, kind, state }) =>
         state === "up" || state === "down"
           ? [{ labels: { check: name, kind }, value: state === "up" ? 1 : 0 }]
@@ -69,7 +74,7 @@ function ofChecks({ checks }: Status): readonly Metric[] {
     ),
     gauge(
       "hearth_check_state",
-      "1 for the state that a check is in, 0 for the others.",
+      "1 for the current state of a check, 0 for the other states.",
       checks.flatMap((check) =>
         STATES.map((state) => ({
           labels: { check: check.name, state },
@@ -79,7 +84,7 @@ function ofChecks({ checks }: Status): readonly Metric[] {
     ),
     gauge(
       "hearth_check_latency_seconds",
-      "How long the last look took.",
+      "Latency of the latest probe.",
       checks.flatMap(({ name, latest }) =>
         latest === null
           ? []
@@ -88,7 +93,7 @@ function ofChecks({ checks }: Status): readonly Metric[] {
     ),
     gauge(
       "hearth_check_measure",
-      "What the last look measured, such as connections in use or free disk.",
+      "Measurements of the latest probe, such as connections in use or free disk space.",
       checks.flatMap(({ name, latest }) =>
         Object.entries(latest?.measures ?? {}).map(([measure, value]) => ({
           labels: { check: name, measure },
@@ -112,12 +117,12 @@ function ofServices({ services }: Status): readonly Metric[] {
   return [
     gauge(
       "hearth_service_up",
-      "1 while a service runs and was healthy after its start.",
+      "1 while a service is running and was healthy after its start.",
       each(({ state }) => (state === "running" ? 1 : 0)),
     ),
     {
       name: "hearth_service_restarts_total",
-      help: "Times that a service was started again.",
+      help: "Restarts of a service.",
       type: "counter",
       samples: each(({ restarts }) => restarts),
     },
@@ -128,7 +133,7 @@ function ofServices({ services }: Status): readonly Metric[] {
     ),
     {
       name: "hearth_service_cpu_seconds_total",
-      help: "Processor time of a service.",
+      help: "CPU time of a service.",
       type: "counter",
       samples: each(({ stats }) => stats?.cpuSeconds),
     },
@@ -143,7 +148,7 @@ function ofAlerts({ alarms, sinks }: SupervisorFacts): readonly Metric[] {
   return [
     gauge(
       "hearth_alarms",
-      "What is wrong now, by level and by whether somebody silenced it.",
+      "Active alarms, by level and whether silenced.",
       (["down", "warning"] as const).flatMap((level) =>
         [false, true].map((silent) => ({
           labels: { level, silenced: String(silent) },
@@ -153,7 +158,7 @@ function ofAlerts({ alarms, sinks }: SupervisorFacts): readonly Metric[] {
     ),
     gauge(
       "hearth_alert_sink_up",
-      "1 while a way to tell people works.",
+      "1 while an alert channel works.",
       sinks.map(({ name, trouble }) => ({
         labels: { sink: name },
         value: trouble === null ? 1 : 0,
@@ -161,7 +166,7 @@ function ofAlerts({ alarms, sinks }: SupervisorFacts): readonly Metric[] {
     ),
     gauge(
       "hearth_alert_messages_waiting",
-      "Messages that are yet to be delivered.",
+      "Messages waiting for delivery.",
       sinks.map(({ name, waiting }) => ({
         labels: { sink: name },
         value: waiting,
@@ -181,12 +186,12 @@ function ofJobs(jobs: readonly JobView[]): readonly Metric[] {
   return [
     gauge(
       "hearth_job_running",
-      "1 while a job runs.",
+      "1 while a job is running.",
       each(({ running }) => (running === null ? 0 : 1)),
     ),
     gauge(
       "hearth_job_last_ok",
-      "1 when the last run of a job was done or had nothing to do, else 0.",
+      "1 if the last run of a job succeeded or was skipped, else 0.",
       each(({ last }) =>
         last === null
           ? null
@@ -197,12 +202,12 @@ function ofJobs(jobs: readonly JobView[]): readonly Metric[] {
     ),
     gauge(
       "hearth_job_last_end_seconds",
-      "When the last run of a job ended.",
+      "End time of the last run of a job.",
       each(({ last }) => (last?.endedAt == null ? null : last.endedAt / 1000)),
     ),
     gauge(
       "hearth_job_next_seconds",
-      "When a job runs next.",
+      "Time of the next run of a job.",
       each(({ nextAt }) => (nextAt === null ? null : nextAt / 1000)),
     ),
   ];
