@@ -1,53 +1,35 @@
-import type { Alarms } from "../alerts/alarm.ts";
+import type { Alarm, Alarms } from "../alerts/alarm.ts";
+import type { CheckResult } from "./run-check.ts";
 import type { CheckView } from "./watched.ts";
 
-/** Tells people of checks and of what was tried for them. */
+/** Alarms about checks and about what was tried to fix them. */
 export interface CheckAlarms {
-  /** Raises, keeps or clears a check's alarm as its state says. */
-  readonly tell: (check: CheckView, tried: readonly string[]) => void;
-  /** The check is not watched any more, or nobody is to be told of it now. */
+  /** Raises, keeps or clears the alarm of a check, depending on its state. */
+  readonly notify: (check: CheckView, tried: readonly string[]) => void;
+  /** Clears the alarm of a check that was removed. */
   readonly withdraw: (check: string) => void;
   readonly gaveUp: (service: string, text: string, output: string) => void;
   readonly healed: (service: string) => void;
   readonly cutOff: (isSo: boolean) => void;
 }
 
-/** `timeZone` is that of the times in their sentences. */
+/** `timeZone` is that of the times in sentences. */
 export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
   return {
-    tell: (check, tried) => {
-      const fingerprint = fingerprintOf(check.name);
-      if (check.flapping) {
-        alarms.raise({
-          fingerprint,
-          level: "down",
-          subject: check.name,
-          text: `${check.name} goes down and comes back again and again: more than 4 changes in 10 minutes`,
-          ...(check.latest === null ? {} : { output: check.latest.text }),
-          tried,
-          command: commandFor(check),
-        });
-        return;
-      }
-      switch (check.state) {
+    notify: (check, tried) => {
+      switch (check.flapping ? "flapping" : check.state) {
+        case "flapping":
+          alarms.raise(flappingAlarm(check, tried));
+          return;
         case "down":
-          if (check.inhibitedBy !== null || check.latest === null) {
-            return;
+          if (check.inhibitedBy === null && check.latest !== null) {
+            alarms.raise(downAlarm(check, check.latest, tried, timeZone));
           }
-          alarms.raise({
-            fingerprint,
-            level: check.latest.ok ? "down" : check.latest.level,
-            subject: check.name,
-            text: `${check.name} ${check.latest.level === "down" ? "is down" : "needs a look"} since ${clockTime(check.since, timeZone)}`,
-            output: check.latest.text,
-            tried,
-            command: commandFor(check),
-          });
           return;
         case "up":
         case "maintenance":
         case "paused":
-          alarms.clear(fingerprint);
+          alarms.clear(fingerprintOf(check.name));
           return;
         case "new":
         case "pending":
@@ -59,24 +41,55 @@ export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
         fingerprint: healingFingerprint(service),
         level: "down",
         subject: service,
-        text: `${service} is not restarted any more: ${text}; it stays watched`,
+        text: `${service} is no longer restarted: ${text}; its checks continue`,
         output,
         command: `hearth logs ${service}; hearth restart ${service}`,
       }),
     healed: (service) => alarms.clear(healingFingerprint(service)),
     cutOff: (isSo) => {
-      if (isSo) {
-        alarms.raise({
-          fingerprint: CUT_OFF_FINGERPRINT,
-          level: "warning",
-          subject: "supervisor",
-          text: "the supervisor reaches none of its references and judges nobody until it does",
-          command: "hearth config",
-        });
-      } else {
+      if (!isSo) {
         alarms.clear(CUT_OFF_FINGERPRINT);
+        return;
       }
+      alarms.raise({
+        fingerprint: CUT_OFF_FINGERPRINT,
+        level: "warning",
+        subject: "supervisor",
+        text: "the supervisor reaches none of its reference addresses; failed checks are not counted until it does",
+        command: "hearth config",
+      });
     },
+  };
+}
+
+function flappingAlarm(check: CheckView, tried: readonly string[]): Alarm {
+  const alarm: Alarm = {
+    fingerprint: fingerprintOf(check.name),
+    level: "down",
+    subject: check.name,
+    text: `${check.name} is flapping: more than 4 changes in 10 minutes`,
+    tried,
+    command: commandFor(check),
+  };
+  return check.latest === null
+    ? alarm
+    : { ...alarm, output: check.latest.text };
+}
+
+function downAlarm(
+  check: CheckView,
+  latest: CheckResult,
+  tried: readonly string[],
+  timeZone: string,
+): Alarm {
+  return {
+    fingerprint: fingerprintOf(check.name),
+    level: latest.ok ? "down" : latest.level,
+    subject: check.name,
+    text: `${check.name} ${latest.level === "down" ? "is down" : "needs attention"} since ${clockTime(check.since, timeZone)}`,
+    output: latest.text,
+    tried,
+    command: commandFor(check),
   };
 }
 

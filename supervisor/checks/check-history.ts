@@ -47,36 +47,24 @@ export interface CheckHistory {
 const TREND_EVERY_MS = 600_000;
 
 export function openCheckHistory(db: DatabaseSync): CheckHistory {
+  return { ...openResults(db), ...openMemories(db), ...openPings(db) };
+}
+
+function openResults(
+  db: DatabaseSync,
+): Pick<CheckHistory, "record" | "measured"> {
   const add = db.prepare(
     `INSERT OR REPLACE INTO check_results (name, at, ok, counted, latency_ms, covers_ms, text, measures)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const figures = db.prepare(
+  const trend = db.prepare(
     `SELECT at, measures ->> ('$.' || ?2) AS value FROM check_results
      WHERE name = ?1 AND at >= ?3 AND measures ->> ('$.' || ?2) IS NOT NULL GROUP BY at / ${TREND_EVERY_MS} ORDER BY at`,
   );
-  const put = db.prepare(
-    "INSERT INTO check_memory (name, memory) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET memory = excluded.memory",
-  );
-  const all = db.prepare("SELECT name, memory FROM check_memory");
-  const drop = db.prepare("DELETE FROM check_memory WHERE name = ?");
-  const addPing = db.prepare(
-    "INSERT INTO pings (heartbeat, at, kind, text) VALUES (?, ?, ?, ?)",
-  );
-  const lastPing = db.prepare(
-    "SELECT at, kind, text FROM pings WHERE heartbeat = ? ORDER BY id DESC LIMIT 1",
-  );
-  const lastOutcome = db.prepare(
-    "SELECT at, kind, text FROM pings WHERE heartbeat = ? AND kind <> 'start' ORDER BY id DESC LIMIT 1",
-  );
-  const lastSuccess = db.prepare(
-    "SELECT max(at) AS at FROM pings WHERE heartbeat = ? AND kind = 'success'",
-  );
-
   return {
     record: (check, result, counted, coversMs) => {
-      const { at, ok, latencyMs, text, measures } = result;
-      const figures = JSON.stringify(measures);
+      const { at, ok, latencyMs, text } = result;
+      const measures = JSON.stringify(result.measures);
       add.run(
         check,
         at,
@@ -85,14 +73,26 @@ export function openCheckHistory(db: DatabaseSync): CheckHistory {
         latencyMs,
         coversMs,
         ok ? null : text,
-        figures === "{}" ? null : figures,
+        measures === "{}" ? null : measures,
       );
     },
     measured: (check, measure, since) =>
-      figures.all(check, measure, since).map((row) => ({
+      trend.all(check, measure, since).map((row) => ({
         at: Number(row["at"]),
         value: Number(row["value"]),
       })),
+  };
+}
+
+function openMemories(
+  db: DatabaseSync,
+): Pick<CheckHistory, "remember" | "recall" | "forget"> {
+  const put = db.prepare(
+    "INSERT INTO check_memory (name, memory) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET memory = excluded.memory",
+  );
+  const all = db.prepare("SELECT name, memory FROM check_memory");
+  const drop = db.prepare("DELETE FROM check_memory WHERE name = ?");
+  return {
     remember: (check, recalled) => {
       put.run(check, JSON.stringify(recalled));
     },
@@ -108,8 +108,25 @@ export function openCheckHistory(db: DatabaseSync): CheckHistory {
     forget: (check) => {
       drop.run(check);
     },
+  };
+}
+
+function openPings(db: DatabaseSync): Pick<CheckHistory, "ping" | "pings"> {
+  const add = db.prepare(
+    "INSERT INTO pings (heartbeat, at, kind, text) VALUES (?, ?, ?, ?)",
+  );
+  const lastPing = db.prepare(
+    "SELECT at, kind, text FROM pings WHERE heartbeat = ? ORDER BY id DESC LIMIT 1",
+  );
+  const lastOutcome = db.prepare(
+    "SELECT at, kind, text FROM pings WHERE heartbeat = ? AND kind <> 'start' ORDER BY id DESC LIMIT 1",
+  );
+  const lastSuccess = db.prepare(
+    "SELECT max(at) AS at FROM pings WHERE heartbeat = ? AND kind = 'success'",
+  );
+  return {
     ping: (heartbeat, kind, text, at) => {
-      addPing.run(heartbeat, at, kind, text);
+      add.run(heartbeat, at, kind, text);
     },
     pings: (heartbeat) => {
       const latest = lastPing.get(heartbeat);

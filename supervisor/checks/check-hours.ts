@@ -40,63 +40,35 @@ export const WATCHED_NAMES = `
     SELECT (SELECT min(name) FROM check_results WHERE name > names.name) FROM names WHERE name IS NOT NULL
   )`;
 
-/** Sums up every hour that has ended since the last time. */
+/** Sums up the results of every hour that has ended since the last call. */
 export function rollUpChecks(db: DatabaseSync, now: number): void {
   const names = db
     .prepare(`${WATCHED_NAMES} SELECT name FROM names WHERE name IS NOT NULL`)
     .all()
     .map((row) => String(row["name"]));
   const rows = resultsFrom(db);
-  const done = db.prepare(
+  const lastHour = db.prepare(
     "SELECT max(hour) AS hour FROM check_hours WHERE name = ?",
   );
-  const first = db.prepare(
+  const firstResult = db.prepare(
     "SELECT min(at) AS at FROM check_results WHERE name = ?",
   );
-  const put = db.prepare(
-    `INSERT OR REPLACE INTO check_hours
-       (name, hour, looks, failures, up_ms, down_ms, apart_ms, p50_ms, p95_ms, p99_ms, measures, latencies)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const thisHour = hourOf(now);
+  const writeHour = openHourWriter(db);
+  const until = hourOf(now);
   for (const name of names) {
-    const last = done.get(name)?.["hour"];
+    const last = lastHour.get(name)?.["hour"];
     const from =
       last == null
-        ? hourOf(Number(first.get(name)?.["at"] ?? now))
+        ? hourOf(Number(firstResult.get(name)?.["at"] ?? now))
         : Number(last) + HOUR_MS;
-    if (from >= thisHour) {
+    if (from >= until) {
       continue;
     }
-    const results = readResults(rows, name, from, thisHour);
+    const results = readResults(rows, name, from, until);
     db.exec("BEGIN");
     try {
-      for (let hour = from; hour < thisHour; hour += HOUR_MS) {
-        const { looks, failures, upMs, downMs, apartMs } = sumUp(
-          results,
-          hour,
-          hour + HOUR_MS,
-        );
-        if (looks + upMs + downMs + apartMs === 0) {
-          continue;
-        }
-        const own = within(results, hour, hour + HOUR_MS);
-        const latencies = histogramOf(own);
-        const { p50, p95, p99 } = latenciesOf(latencies);
-        put.run(
-          name,
-          hour,
-          looks,
-          failures,
-          upMs,
-          downMs,
-          apartMs,
-          p50,
-          p95,
-          p99,
-          own.findLast(({ measures }) => measures !== null)?.measures ?? null,
-          JSON.stringify(latencies),
-        );
+      for (let hour = from; hour < until; hour += HOUR_MS) {
+        writeHour(name, hour, results);
       }
       db.exec("COMMIT");
     } catch (error) {
@@ -104,6 +76,44 @@ export function rollUpChecks(db: DatabaseSync, now: number): void {
       throw error;
     }
   }
+}
+
+/** Writes the sums of one hour of a check, unless nothing happened in it. */
+function openHourWriter(
+  db: DatabaseSync,
+): (name: string, hour: number, results: readonly Result[]) => void {
+  const put = db.prepare(
+    `INSERT OR REPLACE INTO check_hours
+       (name, hour, looks, failures, up_ms, down_ms, apart_ms, p50_ms, p95_ms, p99_ms, measures, latencies)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return (name, hour, results) => {
+    const { looks, failures, upMs, downMs, apartMs } = sumUp(
+      results,
+      hour,
+      hour + HOUR_MS,
+    );
+    if (looks + upMs + downMs + apartMs === 0) {
+      return;
+    }
+    const own = within(results, hour, hour + HOUR_MS);
+    const latencies = histogramOf(own);
+    const { p50, p95, p99 } = latenciesOf(latencies);
+    put.run(
+      name,
+      hour,
+      looks,
+      failures,
+      upMs,
+      downMs,
+      apartMs,
+      p50,
+      p95,
+      p99,
+      own.findLast(({ measures }) => measures !== null)?.measures ?? null,
+      JSON.stringify(latencies),
+    );
+  };
 }
 
 /** How one check did from raw results, which are kept for some days. */

@@ -30,18 +30,12 @@ export interface Maintenance {
   readonly end: (id: string, now: number) => MaintenanceWindow | undefined;
 }
 
-/** Windows of the configuration, and those that somebody opened, which outlive a restart. */
+/** Planned windows of the configuration, and windows opened by an operator, which persist across restarts. */
 export function openMaintenance(
   plans: readonly MaintenancePlan[],
   db: DatabaseSync,
 ): Maintenance {
-  const planned = plans.map((plan, index) => ({
-    plan,
-    id: plan.name ?? `plan-${index + 1}`,
-    begunAt: everyMinute(
-      openSchedule(plan.weekly ?? plan.cron ?? "", plan.time_zone).latest,
-    ),
-  }));
+  const openByPlan = plans.map(scheduleWindows);
   const add = db.prepare(
     "INSERT INTO maintenance (id, checks, begins_at, ends_at, why) VALUES (?, ?, ?, ?, ?)",
   );
@@ -51,23 +45,10 @@ export function openMaintenance(
     .all(Date.now())
     .map(windowOf);
 
-  function open(now: number): readonly MaintenanceWindow[] {
-    const byPlan = planned.flatMap(({ plan, id, begunAt }) => {
-      const from = begunAt(now);
-      return from === undefined || now >= from + plan.for
-        ? []
-        : [
-            {
-              id,
-              checks: plan.checks ?? null,
-              from,
-              until: from + plan.for,
-              why: `planned: ${id}`,
-            },
-          ];
-    });
-    return [...byPlan, ...byHand.filter((window) => isOpen(window, now))];
-  }
+  const open = (now: number): readonly MaintenanceWindow[] => [
+    ...openByPlan.flatMap((windowAt) => windowAt(now) ?? []),
+    ...byHand.filter((window) => isOpen(window, now)),
+  ];
 
   return {
     open,
@@ -95,7 +76,27 @@ export function openMaintenance(
   };
 }
 
-/** Schedules know minutes: every check asks, one in a minute is worked out. */
+/** The window of a plan that is open at a time. */
+function scheduleWindows(
+  plan: MaintenancePlan,
+  index: number,
+): (now: number) => MaintenanceWindow | undefined {
+  const id = plan.name ?? `plan-${index + 1}`;
+  const latestStart = everyMinute(
+    openSchedule(plan.weekly ?? plan.cron ?? "", plan.time_zone).latest,
+  );
+  return (now) => {
+    const from = latestStart(now);
+    if (from === undefined || now >= from + plan.for) {
+      return undefined;
+    }
+    const until = from + plan.for;
+    const checks = plan.checks ?? null;
+    return { id, checks, from, until, why: `planned: ${id}` };
+  };
+}
+
+/** Schedules have a resolution of minutes, and every check asks: the answer is computed once per minute. */
 function everyMinute<T>(ask: (now: number) => T): (now: number) => T {
   let known: { readonly minute: number; readonly answer: T } | undefined;
   return (now) => {

@@ -39,7 +39,7 @@ export interface Watched {
   paused: string | null;
   note: string | null;
   healing: string | null;
-  looking: Promise<void> | undefined;
+  probing: Promise<void> | undefined;
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -70,7 +70,7 @@ export function beginWatched(
     paused: known?.paused ?? null,
     note: known?.paused ?? null,
     healing: null,
-    looking: undefined,
+    probing: undefined,
     timer: undefined,
   };
 }
@@ -137,6 +137,16 @@ export function justBackOf(
     }
   }
   return null;
+}
+
+/** Down, by failures that a restart may fix; the count starts at zero after each restart. */
+export function needsHealing({ check, memory, latest }: Watched): boolean {
+  return (
+    memory.state === "down" &&
+    latest?.ok === false &&
+    latest.level !== "warning" &&
+    memory.failures >= check.fail_after
+  );
 }
 
 /** How long until the next look: in doubt six times as often, and at least twice a minute. */

@@ -10,53 +10,94 @@ import type { HealRule } from "../checks/kinds/every-check.ts";
 export interface HealRequest {
   readonly rule: HealRule;
   readonly check: string;
-  /** What was seen. */
+  /** The text of the failed probe. */
   readonly why: string;
-  /** Asked right before: whether it is still right to restart (what it depends on is well). */
+  /** Asked immediately before the restart: whether the dependencies are healthy. */
   readonly stillRight: () => Promise<boolean>;
 }
 
-/** Restarts services that checks found sick, within each one's budget. */
-export interface Healer {
-  /** What there is to say about it ("gave up …"), if anything; restarted is true when it was. */
-  readonly heal: (
-    request: HealRequest,
-  ) => Promise<{ readonly restarted: boolean; readonly text: string | null }>;
-  /** What was done for a service from then on, a sentence each. */
-  readonly tried: (service: string, since: number) => readonly string[];
-  /** Somebody took the service in hand: the budget begins anew. */
-  readonly renew: (service: string) => void;
+interface HealOutcome {
+  readonly restarted: boolean;
+  /** Why there is no restart, or how it failed, if worth a sentence. */
+  readonly text: string | null;
 }
 
-export function createHealer(options: {
+export interface HealerOptions {
   readonly runtime: Runtime | undefined;
   readonly history: History;
   readonly alarms: CheckAlarms;
   /** Of the times in sentences. */
   readonly timeZone: string;
   readonly now: () => number;
-}): Healer {
-  const { runtime, history, alarms, timeZone, now } = options;
-  // In memory too: a full disk must not make the budget endless.
-  const heals = new Map<string, number[]>();
-  const busy = new Set<string>();
+}
 
-  function healsOf(service: string): number[] {
-    const known = heals.get(service) ?? [...history.healsOf(service)];
-    heals.set(service, known);
-    return known;
+/** Restarts the services of failed checks, within the budget of each. */
+export interface Healer {
+  readonly heal: (request: HealRequest) => Promise<HealOutcome>;
+  /** The restarts of a service since then, one sentence each. */
+  readonly tried: (service: string, since: number) => readonly string[];
+  /** Resets the restart budget of a service, after an operator has taken action. */
+  readonly renew: (service: string) => void;
+}
+
+export function createHealer(options: HealerOptions): Healer {
+  return new ServiceHealer(options);
+}
+
+const UNTOUCHED: HealOutcome = { restarted: false, text: null };
+
+class ServiceHealer implements Healer {
+  readonly #options: HealerOptions;
+  /** In memory, too: a full disk must not make the budget unlimited. */
+  readonly #heals = new Map<string, number[]>();
+  readonly #busy = new Set<string>();
+
+  constructor(options: HealerOptions) {
+    this.#options = options;
   }
 
-  async function restart({
+  async heal(request: HealRequest): Promise<HealOutcome> {
+    const service = request.rule.restart;
+    const state = this.#options.runtime?.inspect(service)?.state;
+    // A service that is about to run, or was stopped by an operator, must not be restarted by a check.
+    if (this.#busy.has(service) || (state !== "running" && state !== "ended")) {
+      return UNTOUCHED;
+    }
+    this.#busy.add(service);
+    try {
+      return await this.#restart(request);
+    } finally {
+      this.#busy.delete(service);
+    }
+  }
+
+  tried(service: string, since: number): readonly string[] {
+    const all = this.#healsOf(service);
+    return all
+      .filter((at) => at >= since)
+      .map((at) => {
+        const count = all.indexOf(at) + 1;
+        const time = clockTime(at, this.#options.timeZone);
+        return `restarted ${service} at ${time}${count === 1 ? "" : ` (number ${count})`}`;
+      });
+  }
+
+  renew(service: string): void {
+    this.#heals.set(service, []);
+    this.#options.alarms.healed(service);
+  }
+
+  async #restart({
     rule,
     check,
     why,
     stillRight,
-  }: HealRequest): Promise<{ restarted: boolean; text: string | null }> {
+  }: HealRequest): Promise<HealOutcome> {
+    const { runtime, history, alarms, now } = this.#options;
     const service = rule.restart;
-    const decision = decideHealing(rule, healsOf(service), now());
+    const decision = decideHealing(rule, this.#healsOf(service), now());
     if (decision.kind === "wait") {
-      return { restarted: false, text: null };
+      return UNTOUCHED;
     }
     if (decision.kind === "gave-up") {
       const text = `gave up: restarted ${rule.max} times in ${inWords(rule.per)}`;
@@ -64,9 +105,9 @@ export function createHealer(options: {
       return { restarted: false, text };
     }
     if (!(await stillRight())) {
-      return { restarted: false, text: null };
+      return UNTOUCHED;
     }
-    healsOf(service).push(now());
+    this.#healsOf(service).push(now());
     const reason = `check ${check} is down: ${why}`;
     history.act(service, "heal", reason);
     try {
@@ -77,33 +118,11 @@ export function createHealer(options: {
     }
   }
 
-  return {
-    heal: async (request) => {
-      const service = request.rule.restart;
-      const state = runtime?.inspect(service)?.state;
-      // What is about to run, or was stopped by somebody, is not for a check to restart.
-      if (busy.has(service) || (state !== "running" && state !== "ended")) {
-        return { restarted: false, text: null };
-      }
-      busy.add(service);
-      try {
-        return await restart(request);
-      } finally {
-        busy.delete(service);
-      }
-    },
-    tried: (service, since) => {
-      const all = healsOf(service);
-      return all
-        .filter((at) => at >= since)
-        .map(
-          (at) =>
-            `restarted ${service} at ${clockTime(at, timeZone)}${all.indexOf(at) === 0 ? "" : ` (number ${all.indexOf(at) + 1})`}`,
-        );
-    },
-    renew: (service) => {
-      heals.set(service, []);
-      alarms.healed(service);
-    },
-  };
+  #healsOf(service: string): number[] {
+    const known = this.#heals.get(service) ?? [
+      ...this.#options.history.healsOf(service),
+    ];
+    this.#heals.set(service, known);
+    return known;
+  }
 }

@@ -66,7 +66,7 @@ test(
     const { done, raised } = await runFault(stand, staysSick);
     expect(done.filter((act) => act === "restarted gateway")).toHaveLength(2);
     expect(raised).toContainEqual(
-      expect.stringMatching(/^gateway is not restarted any more: gave up/),
+      expect.stringMatching(/^gateway is no longer restarted: gave up/),
     );
   },
 );
