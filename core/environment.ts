@@ -1,9 +1,27 @@
 import { readFileSync } from "node:fs";
-import { Failure, sentencesOf } from "./failure.ts";
+import { codeOf, Failure, textOf } from "./failure.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `NAME`, else the content of the file that `NAME_FILE` points to; undefined when neither is set. */
+/** A `NAME_FILE` whose file cannot be read. */
+export class FileVariableError extends Failure {
+  /** NAME_FILE */
+  readonly variable: string;
+  readonly advice: string;
+
+  constructor(name: string, file: string, cause: unknown) {
+    const variable = `${name}_FILE`;
+    const advice = `cannot read ${file} (${codeOf(cause) ?? textOf(cause)}); correct the path or set ${name}`;
+    super(`${variable}: ${advice}`, cause);
+    this.variable = variable;
+    this.advice = advice;
+  }
+}
+
+/**
+ * `NAME`, else the trimmed content of the file that `NAME_FILE` points to; undefined when neither is set.
+ * Throws FileVariableError.
+ */
 export function readVariable(
   name: string,
   env: Environment = process.env,
@@ -19,13 +37,11 @@ export function readVariable(
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    throw new Failure(
-      `${name}_FILE cannot be read: ${sentencesOf(error, file)[0]}`,
-    );
+    throw new FileVariableError(name, file, error);
   }
 }
 
-/** A port from a variable: 0 to 65535, `otherwise` when unset. */
+/** A port from a variable: 0 (any free port) to 65535, `otherwise` when unset. */
 export function readPort(
   name: string,
   otherwise: number,
@@ -38,7 +54,7 @@ export function readPort(
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) {
     throw new Failure(
-      `${name} is "${text}": it must be a port from 1 to 65535, or 0 for a free one.`,
+      `${name} is "${text}": set it to a port from 1 to 65535, or 0 for any free port`,
     );
   }
   return port;

@@ -1,34 +1,44 @@
-/** The known word nearest to a mistyped one, if any is near enough to have been meant. */
+/** The known name most similar to a mistyped one; undefined when none is similar enough to have been meant. */
 export function nearest(
-  word: string,
-  known: readonly string[],
+  name: string,
+  known: Iterable<string>,
 ): string | undefined {
-  const ranked = known
-    .map((candidate) => ({ candidate, distance: distance(word, candidate) }))
-    .toSorted((a, b) => a.distance - b.distance)[0];
-  if (ranked === undefined) {
-    return undefined;
+  const allowed = Math.max(2, Math.floor(name.length / 3));
+  let best: string | undefined;
+  let bestDistance = allowed + 1;
+  for (const candidate of known) {
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    if (
+      distance < bestDistance &&
+      distance < Math.min(name.length, candidate.length)
+    ) {
+      best = candidate;
+      bestDistance = distance;
+    }
   }
-  const limit = Math.max(2, Math.floor(ranked.candidate.length / 2));
-  return ranked.distance <= limit ? ranked.candidate : undefined;
+  return best;
 }
 
-/** Levenshtein: how many letters must be added, removed or changed. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
+/** Optimal string alignment: insertions, deletions, substitutions and swapped neighbours count one each. */
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
+    const row = [i];
     for (let j = 1; j <= b.length; j += 1) {
-      const change = a[i - 1] === b[j - 1] ? 0 : 1;
-      next.push(
-        Math.min(
-          (next[j - 1] ?? 0) + 1,
-          (row[j] ?? 0) + 1,
-          (row[j - 1] ?? 0) + change,
-        ),
+      const same = a[i - 1] === b[j - 1];
+      let shortest = Math.min(
+        (row[j - 1] ?? 0) + 1,
+        (previous[j] ?? 0) + 1,
+        (previous[j - 1] ?? 0) + (same ? 0 : 1),
       );
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        shortest = Math.min(shortest, (beforePrevious[j - 2] ?? 0) + 1);
+      }
+      row.push(shortest);
     }
-    row = next;
+    beforePrevious = previous;
+    previous = row;
   }
-  return row[b.length] ?? 0;
+  return previous[b.length] ?? 0;
 }

@@ -146,7 +146,7 @@ test("a Redis and a runner that are named and silent are wrong, unnamed ones are
   ]);
 });
 
-test("mistakes in both configurations are said all at once, without secrets", async () => {
+test("mistakes in both configurations are reported at once, without secrets", async () => {
   const supervisor = join(place.directory, "supervisor.yaml");
   writeFileSync(supervisor, "checks:\n  - name: a\n    kind: htpp\n");
   const gateway = join(place.directory, "gateway.yaml");
@@ -158,7 +158,7 @@ test("mistakes in both configurations are said all at once, without secrets", as
     PROXY_MASTER_KEY: "sk-s3cret-master-key",
   });
   const wrong = wrongOf(findings);
-  expect(wrong[0]?.text).toContain("supervisor.yaml line 3: checks[a].kind");
+  expect(wrong[0]?.text).toContain("supervisor.yaml:3: checks[a].kind");
   expect(wrong.some(({ text }) => text.includes("gateway.yaml"))).toBe(true);
   expect(JSON.stringify(findings)).not.toContain("s3cret");
 });

@@ -92,7 +92,7 @@ test("a silence is made, listed, seen with its alarm, and ended", async () => {
 test.each<[unknown, string]>([
   [
     { ...silence, for: "long" },
-    'for: "long" is no duration: write 500ms, 30s, 2m, 1h or 7d.',
+    "for: must be a duration such as 500ms, 30s, 2m, 1h or 7d.",
   ],
   [{ ...silence, for: "365d" }, "for: must be at most 90d."],
   [{ ...silence, why: " " }, "why: must say why, in three characters or more."],

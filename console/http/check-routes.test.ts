@@ -153,7 +153,7 @@ test.each<
     "/api/maintenance",
     { for: "long", why: "new disk" },
     400,
-    'for: "long" is no duration: write 500ms, 30s, 2m, 1h or 7d.',
+    "for: must be a duration such as 500ms, 30s, 2m, 1h or 7d.",
   ],
   [
     "GET",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nearestName } from "../config/problems.ts";
+import { nearest } from "../../core/nearest.ts";
 import { CallError } from "../http/errors.ts";
 import { insteadOf, isLitellmField } from "./litellm-fields.ts";
 
@@ -46,10 +46,10 @@ function refuse(
     return;
   }
   const known = Object.keys((schema as z.ZodObject).shape);
-  const near = nearestName(field, known);
+  const near = nearest(field, known);
   throw new CallError(
     "invalid_request",
-    near === null
+    near === undefined
       ? `\`${at}\` is not a field of this route. It takes ${known.length === 0 ? "none" : known.sort().join(", ")}.`
       : `\`${at}\` is not a field of this route: did you mean \`${near}\`?`,
     { param: at },

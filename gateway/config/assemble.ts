@@ -1,10 +1,11 @@
 import { parseDuration } from "./duration.ts";
-import type { ReadVariable } from "./references.ts";
+import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache, readRedis } from "./cache.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
 import type { GeneralSettings } from "./schema.ts";
 import { secret } from "./secret.ts";
-import { otherThanVariable, problemAt, type Reading } from "./sections.ts";
+import { problemAt, type Reading } from "../../core/config/reading.ts";
+import { contradictsVariable } from "./sections.ts";
 import type {
   GatewayConfig,
   GeneralConfig,
@@ -173,7 +174,7 @@ function fileOrVariable(
 ): string | null {
   const given = read(variable);
   if (written !== undefined && given !== null && written !== given) {
-    reading.problems.push(otherThanVariable(reading, path, variable));
+    reading.problems.push(contradictsVariable(reading, path, variable));
   }
   return written ?? given;
 }

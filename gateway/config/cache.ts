@@ -1,10 +1,10 @@
 import type { Parts } from "./parts.ts";
 import { numberVariable } from "./numbers.ts";
-import type { ReadVariable } from "./references.ts";
+import type { ReadVariable } from "../../core/config/references.ts";
 import { FOREIGN_CACHES } from "./schema.ts";
 import { secret } from "./secret.ts";
-import { problemAt, type Reading } from "./sections.ts";
-import { locate, plain } from "./tree.ts";
+import { problemAt, type Reading } from "../../core/config/reading.ts";
+import { locate, plain } from "../../core/config/tree.ts";
 import type { CacheConfig, CachedCallType, RedisConfig } from "./types.ts";
 
 /** The one Redis of cache and limits; null, with a warning where one was asked for, when no host is known. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { formatProblem, loadConfig } from "./load.ts";
+import { formatProblem, loadConfig, type ConfigProblem } from "./load.ts";
 import { deploymentFromRow } from "./stored.ts";
 import type { Deployment } from "./types.ts";
 
@@ -360,7 +360,13 @@ environment_variables:
     callTypes: ["acompletion", "aembedding"],
   });
   expect(config.general.dropParams).toBe(true);
-  expect(result.warnings.map((warning) => warning.path).sort()).toEqual([
+  const unknown = ({ message }: ConfigProblem) =>
+    /^unknown setting "(\w+)"/.exec(message)?.[1];
+  expect(
+    result.warnings
+      .map((each) => [each.path, unknown(each)].filter(Boolean).join("."))
+      .sort(),
+  ).toEqual([
     "general_settings.alerting",
     "general_settings.master_key",
     "litellm_settings.set_verbose",
@@ -425,6 +431,6 @@ model_list:
 router_settings: {fallbacks: [{constructor: [valueOf]}], model_group_alias: {valueOf: constructor}}
 `);
   expect(!result.ok && result.problems.map(formatProblem)).toEqual([
-    "c.yaml:4: model_list[1].provider_params.model: names the unknown provider toString; give a known one, or api_base for an OpenAI-style server",
+    'c.yaml:4: model_list[1].provider_params.model: unknown provider "toString"; for an OpenAI-compatible server, set api_base',
   ]);
 });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { perMillion } from "../pricing/price-card.ts";
 import { tierPrices } from "../pricing/service-tiers.ts";
-import { firstUnset, type ReadVariable } from "./references.ts";
+import { firstUnset, type ReadVariable } from "../../core/config/references.ts";
 import {
   CALL_DEFAULT_NAMES,
   modelEntry,
@@ -11,9 +11,14 @@ import {
   type ProviderParams,
 } from "./schema.ts";
 import { secret, type Secret } from "./secret.ts";
-import { problemAt, readSection, type Path, type Reading } from "./sections.ts";
+import {
+  problemAt,
+  type Path,
+  type Reading,
+} from "../../core/config/reading.ts";
+import { readSection } from "./sections.ts";
 import { addressVariable, findAddress, findKey, readTarget } from "./target.ts";
-import { locate } from "./tree.ts";
+import { locate } from "../../core/config/tree.ts";
 import type { Deployment, PriceOverrides } from "./types.ts";
 
 /** The deployments of `model_list`, in the order written; wrong entries become problems. */

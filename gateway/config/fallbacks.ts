@@ -1,4 +1,8 @@
-import { problemAt, type Path, type Reading } from "./sections.ts";
+import {
+  problemAt,
+  type Path,
+  type Reading,
+} from "../../core/config/reading.ts";
 import type { Fallbacks, GatewayConfig } from "./types.ts";
 
 /** Warns about fallbacks and group aliases that name no alias of this file; models in the database may still have that name. */

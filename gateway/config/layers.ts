@@ -1,13 +1,13 @@
-import { readFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
-import type { ConfigProblem } from "./problems.ts";
+import { join, resolve } from "node:path";
+import { mergeMappings, readLayer } from "../../core/config/layers.ts";
+import type { ConfigProblem } from "../../core/config/problem.ts";
 import {
-  parseTree,
+  emptyMapping,
   plain,
   type Entry,
   type Mapping,
   type Tree,
-} from "./tree.ts";
+} from "../../core/config/tree.ts";
 
 /** The configuration files merged into one tree, references not yet resolved. */
 export interface Layers {
@@ -36,30 +36,17 @@ export function readLayers(options: {
   let tree: Mapping | null = null;
 
   const add = (path: string, whenMissing: "problem" | "warning" | "fine") => {
-    const absolute = resolve(projectRoot, path);
-    const shown = shownName(absolute, projectRoot);
-    const text = readText(absolute);
-    if (typeof text !== "string") {
-      if (text.code === "ENOENT" && whenMissing === "fine") {
-        return;
-      }
-      const list =
-        text.code === "ENOENT" && whenMissing === "warning"
-          ? warnings
-          : problems;
-      list.push({
-        file: shown,
-        line: null,
-        path: "",
-        message: `cannot be read (${text.code}); mend its path or its permissions`,
-      });
-      return;
+    const layer = readLayer(resolve(projectRoot, path), projectRoot);
+    if (layer.ok) {
+      files.push(layer.file);
+      problems.push(...layer.problems);
+      const upper = useOneDialect(layer.tree, problems);
+      tree = tree === null ? upper : mergeLayers(tree, upper);
+    } else if (!layer.isMissing || whenMissing === "problem") {
+      problems.push(layer.problem);
+    } else if (whenMissing === "warning") {
+      warnings.push(layer.problem);
     }
-    files.push(shown);
-    const parsed = parseTree(text, shown);
-    problems.push(...parsed.problems);
-    const layer = useOneDialect(parsed.tree, problems);
-    tree = tree === null ? layer : mergeLayers(tree, layer);
   };
 
   if (file !== null) {
@@ -75,33 +62,11 @@ export function readLayers(options: {
     add(local ?? join("config", "gateway.local.yaml"), "fine");
   }
   return {
-    tree: tree ?? {
-      kind: "map",
-      at: { file: files[0] ?? "", line: 1 },
-      entries: new Map(),
-    },
+    tree: tree ?? emptyMapping(files[0] ?? ""),
     files,
     problems,
     warnings,
   };
-}
-
-function readText(path: string): string | { readonly code: string } {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    return {
-      code:
-        error instanceof Error && "code" in error
-          ? String(error.code)
-          : String(error),
-    };
-  }
-}
-
-function shownName(absolute: string, projectRoot: string): string {
-  const inside = relative(projectRoot, absolute);
-  return inside.startsWith("..") ? absolute : inside;
 }
 
 const SECTION_SPELLINGS: ReadonlyMap<string, string> = new Map([
@@ -111,7 +76,7 @@ const ENTRY_SPELLINGS: ReadonlyMap<string, string> = new Map([
   ["litellm_params", "provider_params"],
 ]);
 
-/** Renames LiteLLM's section names to ours; the written spelling stays for messages. */
+/** Renames LiteLLM's sections to Hearth's names; messages keep the written spelling. */
 function useOneDialect(layer: Mapping, problems: ConfigProblem[]): Mapping {
   const renamed = rename(layer, SECTION_SPELLINGS, problems);
   const models = renamed.entries.get("model_list");
@@ -144,7 +109,7 @@ function rename(
         file: entry.at.file,
         line: entry.at.line,
         path: entry.spelling,
-        message: `is the same as ${earlier.spelling}, which is given above; keep one of the two`,
+        message: `duplicates ${earlier.spelling} above; keep one of the two`,
       });
     } else {
       entries.set(name, entry);
@@ -153,7 +118,7 @@ function rename(
   return { ...tree, entries };
 }
 
-/** Models are added, one of an equal `model_name` replaces all of that name; every other key wins singly. */
+/** Models are added, replacing all of the same `model_name`; other sections are merged key by key. */
 function mergeLayers(lower: Mapping, upper: Mapping): Mapping {
   const merged = mergeMappings(lower, upper);
   const below = lower.entries.get("model_list");
@@ -179,18 +144,4 @@ function modelName(item: Tree): unknown {
   const entry =
     item.kind === "map" ? item.entries.get("model_name") : undefined;
   return entry === undefined ? item : plain(entry.node);
-}
-
-function mergeMappings(lower: Mapping, upper: Mapping): Mapping {
-  const entries = new Map(lower.entries);
-  for (const [key, entry] of upper.entries) {
-    const below = entries.get(key);
-    entries.set(
-      key,
-      below?.node.kind === "map" && entry.node.kind === "map"
-        ? { ...entry, node: mergeMappings(below.node, entry.node) }
-        : entry,
-    );
-  }
-  return { ...upper, entries };
 }

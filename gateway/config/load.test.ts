@@ -124,7 +124,7 @@ test("the shipped file holds eleven aliases, all pending in an empty environment
   ]);
 });
 
-test("every mistake is named at once, with its line and what is allowed", () => {
+test("every mistake is reported at once, with its line and what is allowed", () => {
   const text = `model_list:
   - provider_params:
       model: openai/gpt-5-mini
@@ -150,8 +150,8 @@ general_settings:
   expect(
     problems(text, { HEARTH_GATEWAY_PORT: "http", HEARTH_JOURNAL_DIR: "" }),
   ).toEqual([
-    "config/gateway.yaml:2: model_list[0].model_name: is missing; it must be a name of at most 256 bytes",
-    "config/gateway.yaml:6: model_list[1].provider_params.model: names the unknown provider opnai; did you mean openai?",
+    "config/gateway.yaml:2: model_list[0].model_name: is required and must be a name of at most 256 bytes",
+    'config/gateway.yaml:6: model_list[1].provider_params.model: unknown provider "opnai" (did you mean "openai"?); for an OpenAI-compatible server, set api_base',
     'config/gateway.yaml:7: model_list[1].provider_params.rpm: must be a whole number from 0; it is "many"',
     'config/gateway.yaml:11: model_list[2].provider_params.api_base: must be an address such as http://192.168.1.10:11434; it is "192.168.1.10:11434"',
     "config/gateway.yaml:12: model_list[2].provider_params.api_key: must be text; it is a list",
@@ -188,15 +188,15 @@ test.each([
   ["general_settings", "master_key", "database_url"],
   ["environment_variables", "PROXY_MASTER_KEY", "DATABASE_URL"],
 ])(
-  "a master key or a database that %s and the environment tell differently is refused",
+  "a master key or a database URL in %s that differs from the environment is rejected",
   (section, keyName, urlName) => {
     const literal = (key: string, url: string) =>
       `${section}:\n  ${keyName}: ${key}\n  ${urlName}: ${url}\n`;
     expect(
       problems(literal("sk-1234", "postgres://litellm@db/litellm")).toSorted(),
     ).toEqual([
-      `config/gateway.yaml:2: ${section}.${keyName}: is another one than PROXY_MASTER_KEY gives: leave it out here (a stack that Hearth starts has its own), or unset PROXY_MASTER_KEY`,
-      `config/gateway.yaml:3: ${section}.${urlName}: is another one than DATABASE_URL gives: leave it out here (a stack that Hearth starts has its own), or unset DATABASE_URL`,
+      `config/gateway.yaml:2: ${section}.${keyName}: differs from PROXY_MASTER_KEY: remove it here (a stack started by Hearth has its own), or unset PROXY_MASTER_KEY`,
+      `config/gateway.yaml:3: ${section}.${urlName}: differs from DATABASE_URL: remove it here (a stack started by Hearth has its own), or unset DATABASE_URL`,
     ]);
     const { PROXY_MASTER_KEY: key, DATABASE_URL: url } = REQUIRED;
     expect(problems(literal(key, url))).toEqual([]);
@@ -210,41 +210,38 @@ test("unknown keys give warnings with the nearest known one", () => {
 genral_settings: {}
 `;
   expect(warnings(text)).toEqual([
-    "config/gateway.yaml:7: genral_settings: is not a setting of Hearth and has no effect; did you mean general_settings?",
-    "config/gateway.yaml:3: model_list[0].provider_params.api_bse: is not a setting of Hearth and has no effect; did you mean api_base?",
-    "config/gateway.yaml:5: router_settings.colldown_time: is not a setting of Hearth and has no effect; did you mean cooldown_time?",
-    "config/gateway.yaml:6: router_settings.zzzzzz: is not a setting of Hearth and has no effect",
+    'config/gateway.yaml:7: unknown setting "genral_settings" (did you mean "general_settings"?); it has no effect',
+    'config/gateway.yaml:3: model_list[0].provider_params: unknown setting "api_bse" (did you mean "api_base"?); it has no effect',
+    'config/gateway.yaml:5: router_settings: unknown setting "colldown_time" (did you mean "cooldown_time"?); it has no effect',
+    'config/gateway.yaml:6: router_settings: unknown setting "zzzzzz"; it has no effect',
   ]);
 });
 
 test.each([
-  [
-    "a: 1\nb: 2\na: 3\n",
-    "config/gateway.yaml:3: the key a is given twice; keep one",
-  ],
+  ["a: 1\nb: 2\na: 3\n", 'config/gateway.yaml:3: duplicate key "a"; keep one'],
   [
     "a:\n\tb: 1\n",
-    "config/gateway.yaml:2: a tab is used for indentation; YAML allows only spaces",
+    "config/gateway.yaml:2: tab used for indentation; YAML allows only spaces",
   ],
   [
     'general_settings:\n  master_key: "sk-secret\n',
-    "config/gateway.yaml:3: a closing quote, bracket, brace or a colon is missing here",
+    "config/gateway.yaml:3: missing closing quote, bracket, brace or colon",
   ],
   [
     "a: *nothing\n",
-    "config/gateway.yaml:1: an alias (*name) here has no anchor (&name) before it; a value that begins with * needs quotes",
+    "config/gateway.yaml:1: this alias (*name) has no anchor (&name) before it; put a value that starts with * in quotes",
   ],
   [
     "- model_name: a\n",
-    "config/gateway.yaml:1: the file must hold sections such as model_list: and general_settings: at its top level",
+    "config/gateway.yaml:1: the top level must be a mapping of settings to values",
   ],
   [
     "a: &a [*a]\n",
-    "config/gateway.yaml:1: an alias (*name) here stands inside its own anchor; write the value out",
+    "config/gateway.yaml:1: this alias (*name) is inside its own anchor; write the value out",
   ],
   [
     "litellm_settings: {}\nproxy_settings: {}\n",
-    "config/gateway.yaml:2: proxy_settings: is the same as litellm_settings, which is given above; keep one of the two",
+    "config/gateway.yaml:2: proxy_settings: duplicates litellm_settings above; keep one of the two",
   ],
   [
     "model_list: {}\n",
@@ -322,7 +319,7 @@ test("a secret file that cannot be read is named once", () => {
   expect(
     problems(model("model: openai/x"), { OPENAI_API_KEY_FILE: "/nowhere/key" }),
   ).toEqual([
-    "environment: OPENAI_API_KEY_FILE: points to /nowhere/key, which cannot be read (ENOENT); mend the path or set OPENAI_API_KEY",
+    "environment: OPENAI_API_KEY_FILE: cannot read /nowhere/key (ENOENT); correct the path or set OPENAI_API_KEY",
   ]);
 });
 
@@ -414,7 +411,7 @@ test("a file that is asked for is read alone, and is named when it is missing", 
     loaded("", { HEARTH_GATEWAY_CONFIG: file }).models.map((one) => one.alias),
   ).toEqual(["other"]);
   expect(problems("", {}, { file: join(root, "none.yaml") })).toEqual([
-    "none.yaml: cannot be read (ENOENT); mend its path or its permissions",
+    "none.yaml: file not found",
   ]);
 });
 

@@ -4,12 +4,12 @@ import { assemble } from "./assemble.ts";
 import { readDeployments } from "./deployments.ts";
 import { checkFallbackTargets } from "./fallbacks.ts";
 import { readLayers } from "./layers.ts";
-import type { ConfigProblem } from "./problems.ts";
+import { sortProblems, type ConfigProblem } from "../../core/config/problem.ts";
 import {
   resolveMapping,
   variableReader,
   type ReadVariable,
-} from "./references.ts";
+} from "../../core/config/references.ts";
 import {
   cacheParams,
   generalSettings,
@@ -18,17 +18,15 @@ import {
   routerSettings,
   SECTIONS,
 } from "./schema.ts";
-import {
-  otherThanVariable,
-  problemAt,
-  readSection,
-  unknownKey,
-  type Reading,
-} from "./sections.ts";
-import { child, locate, plain, type Mapping } from "./tree.ts";
+import { problemAt, type Reading } from "../../core/config/reading.ts";
+import { contradictsVariable, readSection, unusedSetting } from "./sections.ts";
+import { child, locate, plain, type Mapping } from "../../core/config/tree.ts";
 import type { GatewayConfig } from "./types.ts";
 
-export { formatProblem, type ConfigProblem } from "./problems.ts";
+export {
+  formatProblem,
+  type ConfigProblem,
+} from "../../core/config/problem.ts";
 export type { GatewayConfig, Deployment } from "./types.ts";
 
 export interface LoadOptions {
@@ -48,7 +46,7 @@ export type LoadResult =
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
-/** Reads, merges and checks the configuration; either all of it is right, or every mistake is named at once. */
+/** Reads, merges and checks the configuration; reports every mistake at once. */
 export function loadConfig(options: LoadOptions): LoadResult {
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
@@ -69,7 +67,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
     warnings,
   };
   warnAboutSections(reading);
-  refuseOtherVariables(reading, readEnvironment);
+  rejectContradictions(reading, readEnvironment);
   const models = readDeployments(reading, read);
   const router = readSection(reading, ["router_settings"], routerSettings, {
     quiet: ["redis_host", "redis_port", "redis_password"],
@@ -110,7 +108,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
   checkFallbackTargets(reading, config);
   return problems.length === 0
     ? { ok: true, config, warnings }
-    : { ok: false, problems: inFileOrder(problems, layers.files) };
+    : { ok: false, problems: sortProblems(problems, layers.files) };
 }
 
 /** LiteLLM's `environment_variables` section sets variables for the references of the same files. */
@@ -127,8 +125,8 @@ function withFileVariables(tree: Mapping, read: ReadVariable): ReadVariable {
     Object.hasOwn(values, name) ? String(values[name]) : read(name);
 }
 
-/** As for `database_url` and `master_key` themselves: whoever set the variable counts on it. */
-function refuseOtherVariables(
+/** As for `database_url` and `master_key` themselves: a variable that is set must take effect. */
+function rejectContradictions(
   reading: Reading,
   readEnvironment: ReadVariable,
 ): void {
@@ -145,7 +143,7 @@ function refuseOtherVariables(
       String(values[variable]) !== given
     ) {
       reading.problems.push(
-        otherThanVariable(
+        contradictsVariable(
           reading,
           ["environment_variables", variable],
           variable,
@@ -158,7 +156,7 @@ function refuseOtherVariables(
 function warnAboutSections(reading: Reading): void {
   for (const key of reading.root.entries.keys()) {
     if (!SECTIONS.some((section) => section === key)) {
-      reading.warnings.push(unknownKey(reading, [key], key, SECTIONS));
+      reading.warnings.push(unusedSetting(reading, [key], SECTIONS));
     }
   }
 }
@@ -180,21 +178,9 @@ function findPricesFile(
       problemAt(
         reading,
         path,
-        `points to ${file}, which does not exist: mend the path, or leave it out for the built-in prices`,
+        `${file} not found; correct the path, or omit it to use the built-in prices`,
       ),
     );
   }
   return file;
-}
-
-/** By layer and line; what concerns the environment comes last. */
-function inFileOrder(
-  problems: readonly ConfigProblem[],
-  files: readonly string[],
-): readonly ConfigProblem[] {
-  const rank = (problem: ConfigProblem): number =>
-    problem.file === null ? files.length : files.indexOf(problem.file);
-  return problems.toSorted(
-    (a, b) => rank(a) - rank(b) || (a.line ?? 0) - (b.line ?? 0),
-  );
 }

@@ -1,5 +1,5 @@
-import type { ReadVariable } from "./references.ts";
-import type { Reading } from "./sections.ts";
+import type { ReadVariable } from "../../core/config/references.ts";
+import type { Reading } from "../../core/config/reading.ts";
 
 /** A whole number from a variable; null when unset or wrong (a problem says what is allowed). */
 export function numberVariable(

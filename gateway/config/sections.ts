@@ -1,28 +1,21 @@
 import type { z } from "zod";
-import { nearestName, type ConfigProblem } from "./problems.ts";
-import { locate, plain, type Mapping, type Tree } from "./tree.ts";
+import type { ConfigProblem } from "../../core/config/problem.ts";
+import {
+  issueProblem,
+  problemAt,
+  unknownSetting,
+  type Path,
+  type Reading,
+} from "../../core/config/reading.ts";
+import {
+  isEmpty,
+  locate,
+  plain,
+  type Mapping,
+} from "../../core/config/tree.ts";
 
-/** Where the reading of one configuration stands. */
-export interface Reading {
-  readonly root: Mapping;
-  readonly problems: ConfigProblem[];
-  readonly warnings: ConfigProblem[];
-}
-
-export type Path = readonly (string | number)[];
-
-/** A problem at a path of the merged tree. */
-export function problemAt(
-  reading: Reading,
-  path: Path,
-  message: string,
-): ConfigProblem {
-  const { at, shown } = locate(reading.root, path);
-  return { file: at.file, line: at.line, path: shown, message };
-}
-
-/** The problem of a value in a file that the environment's variable contradicts. */
-export function otherThanVariable(
+/** The problem of a value in a file that differs from the environment's variable. */
+export function contradictsVariable(
   reading: Reading,
   path: Path,
   variable: string,
@@ -30,13 +23,23 @@ export function otherThanVariable(
   return problemAt(
     reading,
     path,
-    `is another one than ${variable} gives: leave it out here (a stack that Hearth starts has its own), or unset ${variable}`,
+    `differs from ${variable}: remove it here (a stack started by Hearth has its own), or unset ${variable}`,
   );
 }
 
+/** The warning about a key that is not a setting. */
+export function unusedSetting(
+  reading: Reading,
+  path: Path,
+  known: readonly string[],
+): ConfigProblem {
+  const problem = unknownSetting(reading, path, known);
+  return { ...problem, message: `${problem.message}; it has no effect` };
+}
+
 /**
- * Reads the mapping at `path`: each wrong field becomes a problem, each unknown one a warning, and what is right is returned.
- * null: a required field is wrong or missing.
+ * Reads the mapping at `path`: each invalid field becomes a problem, each unknown one a warning; valid fields are returned.
+ * null: a required field is invalid or missing.
  */
 export function readSection<S extends z.ZodObject>(
   reading: Reading,
@@ -46,10 +49,10 @@ export function readSection<S extends z.ZodObject>(
 ): z.output<S> | null {
   const found =
     path.length === 0 ? reading.root : locate(reading.root, path).node;
-  const node = found?.kind === "scalar" && found.value === null ? null : found;
+  const node = found === null || isEmpty(found) ? null : found;
   if (node !== null && node.kind !== "map") {
     reading.problems.push(
-      problemAt(reading, path, "must be a mapping of keys to values"),
+      problemAt(reading, path, "must be a mapping of settings to values"),
     );
     return null;
   }
@@ -71,62 +74,19 @@ function parseFields<S extends z.ZodObject>(
   if (parsed.success) {
     return parsed.data;
   }
-  const wrong = new Set<PropertyKey>();
+  const invalid = new Set<PropertyKey>();
   for (const issue of parsed.error.issues) {
-    const at = [
-      ...path,
-      ...issue.path.map((step) =>
-        typeof step === "symbol" ? String(step) : step,
-      ),
-    ];
-    reading.problems.push(
-      problemAt(reading, at, describe(reading, at, issue.message)),
-    );
+    reading.problems.push(issueProblem(reading, path, issue));
     if (issue.path[0] !== undefined) {
-      wrong.add(issue.path[0]);
+      invalid.add(issue.path[0]);
     }
   }
   const rest = schema.safeParse(
     Object.fromEntries(
-      Object.entries(value).filter(([key]) => !wrong.has(key)),
+      Object.entries(value).filter(([key]) => !invalid.has(key)),
     ),
   );
   return rest.success ? rest.data : null;
-}
-
-function describe(reading: Reading, path: Path, allowed: string): string {
-  const { node } = locate(reading.root, path);
-  if (node === null || (node.kind === "scalar" && node.value === null)) {
-    return `is missing; it ${allowed}`;
-  }
-  const given = shownValue(node, path);
-  return given === null ? allowed : `${allowed}; ${given}`;
-}
-
-const SECRET_KEY =
-  /key$|password|secret|token$|database_url|headers|authorization/i;
-const SECRET_VALUE =
-  /^(sk|pk|gsk|xai|hf|ghp|key)[-_]|^AIza|^eyJ|:\/\/[^/]*@|^[\w+/=-]{32,}$/i;
-
-/** What a wrong field holds, in words; null where it could be a secret. */
-function shownValue(node: Tree, path: Path): string | null {
-  switch (node.kind) {
-    case "map":
-      return "it is a mapping";
-    case "list":
-      return "it is a list";
-    case "scalar": {
-      if (node.variables.length > 0) {
-        return `the value of ${node.variables.join(" and ")} is not`;
-      }
-      const text = JSON.stringify(node.value);
-      const hidden =
-        path.some((step) => SECRET_KEY.test(String(step))) ||
-        SECRET_VALUE.test(String(node.value)) ||
-        text.length > 60;
-      return hidden ? null : `it is ${text}`;
-    }
-  }
 }
 
 function warnAboutUnknown(
@@ -135,33 +95,16 @@ function warnAboutUnknown(
   node: Mapping,
   schema: z.ZodObject,
 ): void {
-  // A loose object (`model_info`) takes free fields.
+  // A loose object (`model_info`) accepts any field.
   if (schema.def.catchall !== undefined) {
     return;
   }
   const known = Object.keys(schema.shape);
   for (const key of node.entries.keys()) {
     if (!known.includes(key)) {
-      reading.warnings.push(unknownKey(reading, [...path, key], key, known));
+      reading.warnings.push(unusedSetting(reading, [...path, key], known));
     }
   }
-}
-
-/** The warning about a key that has no meaning here. */
-export function unknownKey(
-  reading: Reading,
-  path: Path,
-  key: string,
-  known: readonly string[],
-): ConfigProblem {
-  const near = nearestName(key, known);
-  return problemAt(
-    reading,
-    path,
-    near === null
-      ? "is not a setting of Hearth and has no effect"
-      : `is not a setting of Hearth and has no effect; did you mean ${near}?`,
-  );
 }
 
 function warnAboutUnset(

@@ -1,12 +1,12 @@
 import { readDeployment } from "./deployments.ts";
-import type { ConfigProblem } from "./problems.ts";
+import type { ConfigProblem } from "../../core/config/problem.ts";
 import { PROVIDERS } from "./providers.ts";
 import {
   hasReference,
   referencedVariable,
   variableReader,
-} from "./references.ts";
-import { scalar, type Mapping, type Tree } from "./tree.ts";
+} from "../../core/config/references.ts";
+import { scalar, type Mapping, type Tree } from "../../core/config/tree.ts";
 import type { Deployment } from "./types.ts";
 
 /** A model as `POST /model/new` takes it and the database keeps it; either dialect. */

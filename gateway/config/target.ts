@@ -1,4 +1,4 @@
-import { nearestName } from "./problems.ts";
+import { unknownName } from "../../core/config/problem.ts";
 import {
   FOREIGN_PROVIDERS,
   guessProvider,
@@ -6,11 +6,15 @@ import {
   PROVIDERS,
   type KnownProvider,
 } from "./providers.ts";
-import type { ReadVariable } from "./references.ts";
+import type { ReadVariable } from "../../core/config/references.ts";
 import type { ProviderParams } from "./schema.ts";
 import { secret, type Secret } from "./secret.ts";
-import { problemAt, type Path, type Reading } from "./sections.ts";
-import { locate } from "./tree.ts";
+import {
+  problemAt,
+  type Path,
+  type Reading,
+} from "../../core/config/reading.ts";
+import { locate } from "../../core/config/tree.ts";
 
 /** Whom a deployment calls, and for which model. */
 export interface Target {
@@ -68,16 +72,14 @@ export function readTarget(
       model,
     };
   }
-  const near = nearestName(named, Object.keys(PROVIDERS));
+  const unknown = unknownName("provider", named, Object.keys(PROVIDERS));
   reading.problems.push(
     problemAt(
       reading,
       at,
       model === ""
         ? "must be <provider>/<model_id>; the model id is empty"
-        : near !== null
-          ? `names the unknown provider ${named}; did you mean ${near}?`
-          : `names the unknown provider ${named}; give a known one, or api_base for an OpenAI-style server`,
+        : `${unknown}; for an OpenAI-compatible server, set api_base`,
     ),
   );
   return null;

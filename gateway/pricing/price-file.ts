@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { ConfigProblem } from "../config/problems.ts";
+import type { ConfigProblem } from "../../core/config/problem.ts";
 import type { Deployment } from "../config/types.ts";
 import {
   flatCard,

@@ -1,5 +1,8 @@
 import type { Logger } from "pino";
-import { formatProblem, type ConfigProblem } from "../config/problems.ts";
+import {
+  formatProblem,
+  type ConfigProblem,
+} from "../../core/config/problem.ts";
 import { providerParams } from "../config/schema.ts";
 import { open, seal } from "../config/sealed.ts";
 import { deploymentFromRow } from "../config/stored.ts";

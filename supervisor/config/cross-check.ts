@@ -1,133 +1,159 @@
+import { unknownName } from "../../core/config/problem.ts";
+import {
+  problemAt,
+  type Path,
+  type Reading,
+} from "../../core/config/reading.ts";
+import { textOf, textsOf, type Tree } from "../../core/config/tree.ts";
 import { isSecretSetting } from "../alerts/config.ts";
-import { nearest } from "../../core/nearest.ts";
-import { nameOf, namesIn, whereIs, type RawEntry } from "./raw-entry.ts";
+import { SECTIONS } from "./sections.ts";
 
 /**
- * What one entry alone cannot know: names used twice, dependencies that are not there or go in a circle, maintenance of checks
- * that are nowhere, secrets in a file. `written` are the names of all checks, those left out here too.
+ * Adds the mistakes that a single entry cannot show: repeated names, dependencies that are absent or circular, maintenance of
+ * unknown checks, secrets in a file. `written` are the names of all checks, including those skipped on this host.
  */
-export function crossCheck(
-  entries: readonly RawEntry[],
-  written: readonly string[],
-): readonly string[] {
-  const checks = entries.filter(({ section }) => section === "checks");
-  const names = checks.flatMap(({ value }) => nameOf(value) ?? []);
-  const repeated = entries.flatMap((entry, position) => {
-    const name = nameOf(entry.value);
-    const first = entries.findIndex(
-      (other) =>
-        other.section === entry.section && nameOf(other.value) === name,
-    );
-    return name === undefined || first === position
-      ? []
-      : [
-          `${whereIs(entry, ["name"])}: "${name}" is used twice, names are unique.`,
-        ];
-  });
-  const strangers = checks.flatMap((check) => {
-    const own = nameOf(check.value);
-    const others = names.filter((other) => other !== own);
-    return namesIn(check.value, "depends_on")
-      .filter((name) => !others.includes(name))
-      .map(
-        (name) =>
-          `${whereIs(check, ["depends_on"])}: there is no other check "${name}"; there are ${others.join(", ")}.`,
+export function crossCheck(reading: Reading, written: readonly string[]): void {
+  const report = (path: Path, message: string): void => {
+    reading.problems.push(problemAt(reading, path, message));
+  };
+  for (const section of Object.keys(SECTIONS)) {
+    checkNamesUnique(section, itemsOf(reading, section), report);
+  }
+  const checks = itemsOf(reading, "checks");
+  checkDependencies(checks, report);
+  checkMaintenance(itemsOf(reading, "maintenance"), written, report);
+  checkCycles(checks, report);
+  checkSecrets(itemsOf(reading, "notify"), report);
+}
+
+type Report = (path: Path, message: string) => void;
+
+function itemsOf({ root }: Reading, section: string): readonly Tree[] {
+  const node = root.entries.get(section)?.node;
+  return node?.kind === "list" ? node.items : [];
+}
+
+function checkNamesUnique(
+  section: string,
+  items: readonly Tree[],
+  report: Report,
+): void {
+  const known = new Set<string>();
+  for (const [index, item] of items.entries()) {
+    const name = textOf(item, "name");
+    if (name !== undefined && known.has(name)) {
+      report(
+        [section, index, "name"],
+        `"${name}" already exists; names must be unique`,
       );
-  });
-  return [
-    ...repeated,
-    ...strangers,
-    ...maintainedStrangers(entries, written),
-    ...circles(checks),
-    ...writtenSecrets(entries),
-  ];
+    }
+    known.add(name ?? "");
+  }
+}
+
+function checkDependencies(checks: readonly Tree[], report: Report): void {
+  const names = checks.flatMap((check) => textOf(check, "name") ?? []);
+  for (const [index, check] of checks.entries()) {
+    const own = textOf(check, "name");
+    const others = names.filter((other) => other !== own);
+    for (const name of textsOf(check, "depends_on")) {
+      if (!others.includes(name)) {
+        report(
+          ["checks", index, "depends_on"],
+          name === own
+            ? `check "${name}" must not depend on itself`
+            : unknownName("check", name, others),
+        );
+      }
+    }
+  }
 }
 
 /** The peer's check and those of containers come from the deployment, not from a file. */
-const FROM_ELSEWHERE = /^peer$|-container$/;
+const DEPLOYED_CHECK = /^peer$|-container$/;
 
-/** A window for a check that is not there would cover nothing. */
-function maintainedStrangers(
-  entries: readonly RawEntry[],
+/** A window for an unknown check would have no effect. */
+function checkMaintenance(
+  windows: readonly Tree[],
   checks: readonly string[],
-): readonly string[] {
-  return entries
-    .filter(({ section }) => section === "maintenance")
-    .flatMap((window) =>
-      namesIn(window.value, "checks")
-        .filter((name) => !checks.includes(name) && !FROM_ELSEWHERE.test(name))
-        .map((name) => {
-          const meant = nearest(name, checks);
-          const advice =
-            meant === undefined
-              ? `there are ${checks.join(", ")}.`
-              : `did you mean ${meant}?`;
-          return `${whereIs(window, ["checks"])}: there is no check "${name}"; ${advice}`;
-        }),
-    );
-}
-
-/** A secret in a file is copied with it, so it may only be named there. */
-function writtenSecrets(entries: readonly RawEntry[]): readonly string[] {
-  return entries.flatMap((entry) => {
-    const { section, written } = entry;
-    if (
-      section !== "notify" ||
-      typeof written !== "object" ||
-      written === null
-    ) {
-      return [];
-    }
-    return Object.entries(written)
-      .filter(
-        ([key, value]) =>
-          isSecretSetting(Reflect.get(written, "kind"), key) &&
-          !/^\$\{[A-Z][A-Z0-9_]*\}$/.test(String(value)),
-      )
-      .map(
-        ([key]) =>
-          `${whereIs(entry, [key])} is a secret and must not stand in a file: write \${NAME}, and put it into the variable NAME or the file that NAME_FILE points to.`,
-      );
-  });
-}
-
-function circles(checks: readonly RawEntry[]): readonly string[] {
-  const needs = new Map(
-    checks.map(({ value }) => [nameOf(value), namesIn(value, "depends_on")]),
-  );
-  const walk = (
-    name: string,
-    way: readonly string[],
-  ): readonly string[] | undefined => {
-    const seen = way.indexOf(name);
-    if (seen >= 0) {
-      return [...way.slice(seen), name];
-    }
-    for (const next of needs.get(name) ?? []) {
-      const circle = next === name ? undefined : walk(next, [...way, name]);
-      if (circle !== undefined) {
-        return circle;
+  report: Report,
+): void {
+  for (const [index, window] of windows.entries()) {
+    for (const name of textsOf(window, "checks")) {
+      if (!checks.includes(name) && !DEPLOYED_CHECK.test(name)) {
+        report(
+          ["maintenance", index, "checks"],
+          unknownName("check", name, checks),
+        );
       }
     }
-    return undefined;
-  };
-  return checks.flatMap((check) => {
-    const name = nameOf(check.value);
-    const circle = name === undefined ? undefined : walk(name, []);
-    // Said once, where the circle begins.
-    return circle === undefined || circle[0] !== name || !isFirst(circle, needs)
-      ? []
-      : [
-          `${whereIs(check, ["depends_on"])}: goes in a circle, ${circle.join(" → ")}.`,
-        ];
-  });
+  }
 }
 
-function isFirst(
-  circle: readonly string[],
+/** A secret in a file is copied with the file, so the file may only refer to a variable. */
+function checkSecrets(sinks: readonly Tree[], report: Report): void {
+  for (const [index, sink] of sinks.entries()) {
+    if (sink.kind !== "map") {
+      continue;
+    }
+    for (const [key, { node }] of sink.entries) {
+      const isReference =
+        node.kind === "scalar" &&
+        /^\$\{[A-Z][A-Z0-9_]*\}$/.test(String(node.written));
+      if (isSecretSetting(textOf(sink, "kind"), key) && !isReference) {
+        report(
+          ["notify", index, key],
+          "must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
+        );
+      }
+    }
+  }
+}
+
+function checkCycles(checks: readonly Tree[], report: Report): void {
+  const needs = new Map(
+    checks.map((check) => [
+      textOf(check, "name"),
+      textsOf(check, "depends_on"),
+    ]),
+  );
+  for (const [index, check] of checks.entries()) {
+    const name = textOf(check, "name");
+    const cycle = name === undefined ? undefined : findCycle(name, [], needs);
+    // Reported once, at the first check of the cycle.
+    if (cycle !== undefined && cycle[0] === name && startsFirst(cycle, needs)) {
+      report(
+        ["checks", index, "depends_on"],
+        `circular dependency: ${cycle.join(" → ")}`,
+      );
+    }
+  }
+}
+
+function findCycle(
+  name: string,
+  path: readonly string[],
+  needs: ReadonlyMap<string | undefined, readonly string[]>,
+): readonly string[] | undefined {
+  const start = path.indexOf(name);
+  if (start >= 0) {
+    return [...path.slice(start), name];
+  }
+  for (const next of needs.get(name) ?? []) {
+    const cycle =
+      next === name ? undefined : findCycle(next, [...path, name], needs);
+    if (cycle !== undefined) {
+      return cycle;
+    }
+  }
+  return undefined;
+}
+
+function startsFirst(
+  cycle: readonly string[],
   needs: ReadonlyMap<string | undefined, unknown>,
 ): boolean {
   const order = [...needs.keys()];
-  const places = circle.map((name) => order.indexOf(name));
-  return places[0] === Math.min(...places);
+  const positions = cycle.map((name) => order.indexOf(name));
+  return positions[0] === Math.min(...positions);
 }

@@ -24,7 +24,9 @@ function errorsOf(...paths: readonly string[]): readonly string[] {
     return [];
   } catch (error) {
     if (error instanceof Failure) {
-      return error.sentences;
+      return error.sentences.map((each) =>
+        each.replace(`${place.directory}/`, ""),
+      );
     }
     throw error;
   }
@@ -87,7 +89,7 @@ test("on two hosts it also watches redis, the other host and the certificate", (
   });
 });
 
-test("every example in the comments of the shipped file is right", () => {
+test("every example in the comments of the shipped file is valid", () => {
   const text = readFileSync(shippedConfig, "utf8")
     .replaceAll(/^ {2}# (?=(- name:| {2}[a-z_]+:))/gm, "  ")
     .replaceAll(
@@ -127,18 +129,18 @@ test("a file without checks gets those of the shipped one", () => {
   expect(config.restarts.max).toBe(3);
 });
 
-test("a check whose variable is unset is left out, and others depend on it no more", () => {
+test("a check with an unset variable is skipped, and others no longer depend on it", () => {
   const { config, leftOut } = loadConfig([shippedConfig], () => undefined);
   expect(leftOut).toEqual([
-    "check postgres is left out: SUPERVISOR_DATABASE_URL is not set.",
-    "check disk is left out: HEARTH_HOME is not set.",
+    "check postgres skipped: SUPERVISOR_DATABASE_URL is not set",
+    "check disk skipped: HEARTH_HOME is not set",
   ]);
   expect(
     config.checks.find(({ name }) => name === "gateway-ready")?.depends_on,
   ).toEqual(["gateway"]);
 });
 
-test("an operator's file adds checks, replaces those of an equal name, and wins key by key", () => {
+test("an operator's file adds checks, replaces those of the same name, and is merged key by key", () => {
   const mine = file(
     "mine.yaml",
     `restarts: { max: 3 }
@@ -162,7 +164,7 @@ test("an empty file is a file without mistakes", () => {
   expect(errorsOf(file("sections.yaml", "restarts:\nchecks:\n"))).toEqual([]);
 });
 
-test("all mistakes are said at once, each with its line", () => {
+test("all mistakes are reported at once, each with its line", () => {
   const path = file(
     "bad.yaml",
     `restarts:
@@ -192,26 +194,26 @@ jokes: []
 `,
   );
   expect(errorsOf(path)).toEqual([
-    "bad.yaml line 2: restarts.maxx is no setting, did you mean max?",
-    'bad.yaml line 3: restarts.per: "soon" is no duration: write 500ms, 30s, 2m, 1h or 7d.',
-    "bad.yaml line 6: checks[gateway].kind must be http, tcp, postgres, redis, couchdb, container, disk, certificate, backup, heartbeat or models.",
-    "bad.yaml line 9: checks[a].url: must be an http(s) address.",
-    "bad.yaml line 10: checks[a].everry is no setting, did you mean every?",
-    "bad.yaml line 11: checks[a].fail_after: must be a whole number from 1 to 100.",
-    'bad.yaml line 12: checks[a].depends_on: there is no other check "b"; there are gateway, b1, b2, c.',
-    'bad.yaml line 13: checks[a].name: "a" is used twice, names are unique.',
-    "bad.yaml line 15: checks[a].port: must be a whole number from 1 to 65535.",
-    "bad.yaml line 16: checks[b1].depends_on: goes in a circle, b1 → b2 → b1.",
-    "bad.yaml line 18: checks[c].kind: a certificate needs either url or file.",
-    'bad.yaml line 20: maintenance[0].weekly: "someday 9:00" is no day and time: write "sunday 04:00".',
-    "bad.yaml line 21: maintenance[1].cron: needs either weekly or cron.",
-    'bad.yaml line 22: maintenance[2].cron: "0 4 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *".',
-    "bad.yaml line 23: offline.references.0: must be an http(s):// or tcp:// address.",
-    'bad.yaml line 24: there is no section "jokes"; there are restarts, checks, maintenance, offline, jobs, backups, notes, notify, watchdog and peer.',
+    'bad.yaml:2: restarts: unknown setting "maxx" (did you mean "max"?)',
+    'bad.yaml:3: restarts.per: must be a duration such as 500ms, 30s, 2m, 1h or 7d; it is "soon"',
+    'bad.yaml:6: checks[gateway].kind: must be one of http, tcp, postgres, redis, couchdb, container, disk, certificate, backup, heartbeat, models; it is "htpp"',
+    'bad.yaml:9: checks[a].url: must be an http(s) address; it is "nowhere"',
+    'bad.yaml:10: checks[a]: unknown setting "everry" (did you mean "every"?)',
+    "bad.yaml:11: checks[a].fail_after: must be a whole number from 1 to 100; it is 0",
+    'bad.yaml:12: checks[a].depends_on: unknown check "b" (known: gateway, b1, b2, c)',
+    'bad.yaml:13: checks[a].name: "a" already exists; names must be unique',
+    "bad.yaml:15: checks[a].port: must be a whole number from 1 to 65535; it is 99999",
+    "bad.yaml:16: checks[b1].depends_on: circular dependency: b1 → b2 → b1",
+    "bad.yaml:18: checks[c].kind: a certificate needs either url or file",
+    'bad.yaml:20: maintenance[0].weekly: "someday 9:00" is no day and time: write "sunday 04:00"',
+    "bad.yaml:21: maintenance[1].cron: needs either weekly or cron",
+    'bad.yaml:22: maintenance[2].cron: "0 4 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *"',
+    'bad.yaml:23: offline.references[0]: must be an http(s):// or tcp:// address; it is "ftp://nowhere"',
+    'bad.yaml:24: unknown setting "jokes" (did you mean "jobs"?)',
   ]);
 });
 
-test("maintenance of a check that is nowhere is refused with the nearest name; one that is left out here may be named", () => {
+test("maintenance of an unknown check is rejected with the nearest name; a check skipped on this host may be named", () => {
   const path = file(
     "windows.yaml",
     `checks:
@@ -224,12 +226,12 @@ maintenance:
 `,
   );
   expect(errorsOf(path)).toEqual([
-    'windows.yaml line 6: maintenance[1].checks: there is no check "printr"; did you mean printer?',
-    'windows.yaml line 7: maintenance[2].checks: there is no check "something-else"; there are printer, mill.',
+    'windows.yaml:6: maintenance[1].checks: unknown check "printr" (did you mean "printer"?)',
+    'windows.yaml:7: maintenance[2].checks: unknown check "something-else" (known: printer, mill)',
   ]);
 });
 
-test("ways to tell are read, and a secret may only be named", () => {
+test("notification sinks are read, and secrets may only come from variables", () => {
   const path = file(
     "notify.yaml",
     `notify:
@@ -246,7 +248,7 @@ checks: []
     (name) =>
       ({ SLACK: "https://hooks.example/s3cret", PASSWORD: "s3cret" })[name],
   );
-  expect(leftOut).toEqual(["notify phone is left out: NOWHERE is not set."]);
+  expect(leftOut).toEqual(["notify phone skipped: NOWHERE is not set"]);
   expect(config.notify).toMatchObject([
     { kind: "slack", remind: 14_400_000, fallback: false },
     { kind: "smtp", port: 587, security: "starttls", to: ["b@example.org"] },
@@ -268,16 +270,16 @@ watchdog: { evry: 1m }
     ),
   );
   expect(errors).toEqual([
-    "written.yaml line 3: notify[0].url is a secret and must not stand in a file: write ${NAME}, and put it into the variable NAME or the file that NAME_FILE points to.",
-    "written.yaml line 5: notify[1].url: must be a topic's address, such as https://ntfy.sh/my-home.",
-    "written.yaml line 6: notify[1].token is a secret and must not stand in a file: write ${NAME}, and put it into the variable NAME or the file that NAME_FILE points to.",
-    "written.yaml line 7: notify[2].kind must be webhook, smtp, ntfy or slack.",
-    "written.yaml line 8: watchdog.evry is no setting, did you mean every?",
+    "written.yaml:3: notify[0].url: must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
+    "written.yaml:5: notify[1].url: must be a topic's address, such as https://ntfy.sh/my-home",
+    "written.yaml:6: notify[1].token: must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
+    "written.yaml:7: notify[2].kind: must be one of webhook, smtp, ntfy, slack",
+    'written.yaml:8: watchdog: unknown setting "evry" (did you mean "every"?)',
   ]);
   expect(errors.join()).not.toContain("s3cret");
 });
 
-test("the other host's supervisor is a check named peer, unless one of that name says how", () => {
+test("the other host's supervisor is a check named peer, unless one is configured", () => {
   const peer = 'peer: { url: "${HEARTH_PEER_URL:-}" }\n';
   const none = `${peer}checks: []\n`;
   const read = (text: string, url: string | undefined) =>
@@ -295,12 +297,12 @@ test("the other host's supervisor is a check named peer, unless one of that name
   ]);
 });
 
-test("mistakes of two files are said together", () => {
+test("mistakes of two files are reported together", () => {
   const one = file("one.yaml", "checks: 3\n");
   const two = file("two.yaml", "checks:\n  - name: [\n");
   const gone = join(place.directory, "gone.yaml");
   const errors = errorsOf(one, two, gone);
-  expect(errors).toContain("one.yaml line 1: checks must be a list.");
-  expect(errors).toContain(`${gone} does not exist.`);
-  expect(errors.some((text) => text.startsWith("two.yaml line"))).toBe(true);
+  expect(errors).toContain("one.yaml:1: checks: must be a list");
+  expect(errors).toContain("gone.yaml: file not found");
+  expect(errors.some((text) => text.startsWith("two.yaml:"))).toBe(true);
 });

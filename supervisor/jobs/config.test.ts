@@ -25,7 +25,9 @@ function errorsOf(text: string): readonly string[] {
     return [];
   } catch (error) {
     if (error instanceof Failure) {
-      return error.sentences;
+      return error.sentences.map((each) =>
+        each.slice(place.directory.length + 1),
+      );
     }
     throw error;
   }
@@ -46,7 +48,7 @@ test("what the shipped file says of jobs are the defaults", () => {
   expect(block.match(/^ {2}\w+:/gm)).toHaveLength(11);
 });
 
-test("every mistake is told at once, with its line and what was meant", () => {
+test("every mistake is reported at once, with its line and the likely name", () => {
   expect(
     errorsOf(`jobs:
   time_zone: Berlin
@@ -58,18 +60,16 @@ test("every mistake is told at once, with its line and what was meant", () => {
   spend_report: { perid: week }
 `),
   ).toEqual([
-    "supervisor.yaml line 2: jobs.time_zone: must be a time zone such as Europe/Berlin.",
-    'supervisor.yaml line 3: jobs.postgres_backup.cron: "0 3 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *".',
+    'supervisor.yaml:2: jobs.time_zone: must be a time zone such as Europe/Berlin; it is "Berlin"',
+    'supervisor.yaml:3: jobs.postgres_backup.cron: "0 3 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *"',
     expect.stringMatching(
-      /^supervisor\.yaml line 4: jobs\.restore_drill\.cron: "0 25 \* \* \*" is no schedule \(.+\)\.$/,
+      /^supervisor\.yaml:4: jobs\.restore_drill\.cron: "0 25 \* \* \*" is no schedule \(.+\)$/,
     ),
-    "supervisor.yaml line 4: jobs.restore_drill.retries: must be a whole number from 0 to 10.",
-    "supervisor.yaml line 5: jobs.ledger_chekc is no setting, did you mean ledger_check?",
-    "supervisor.yaml line 6: jobs.backup_copy.accept_at_most: must be a size such as 500MB or 20GB.",
-    expect.stringContaining(
-      'line 7: jobs.retention.raw: "soon" is no duration',
-    ),
-    "supervisor.yaml line 8: jobs.spend_report.perid is no setting, did you mean period?",
+    "supervisor.yaml:4: jobs.restore_drill.retries: must be a whole number from 0 to 10; it is 11",
+    'supervisor.yaml:5: jobs: unknown setting "ledger_chekc" (did you mean "ledger_check"?)',
+    "supervisor.yaml:6: jobs.backup_copy.accept_at_most: must be a size such as 500MB, 20GB or 1TB; it is 50",
+    'supervisor.yaml:7: jobs.retention.raw: must be a duration such as 500ms, 30s, 2m, 1h or 7d; it is "soon"',
+    'supervisor.yaml:8: jobs.spend_report: unknown setting "perid" (did you mean "period"?)',
   ]);
 });
 
@@ -79,6 +79,6 @@ test("a job that is off runs only when asked; a time that never comes is a mista
 `);
   expect(jobs.spend_report).toMatchObject({ cron: null, period: "month" });
   expect(errorsOf('jobs:\n  retention: { cron: "0 1 31 2 *" }\n')).toEqual([
-    'supervisor.yaml line 2: jobs.retention.cron: "0 1 31 2 *" is a time that never comes.',
+    'supervisor.yaml:2: jobs.retention.cron: "0 1 31 2 *" is a time that never comes',
   ]);
 });

@@ -1,5 +1,9 @@
-import { readFileSync } from "node:fs";
-import type { ConfigProblem } from "./problems.ts";
+import {
+  FileVariableError,
+  readVariable,
+  type Environment,
+} from "../environment.ts";
+import type { ConfigProblem } from "./problem.ts";
 import type { Entry, Mapping, Scalar, Tree } from "./tree.ts";
 
 /** Reads a variable, or the file that `NAME_FILE` points to; null when neither is set. An empty value counts as unset. */
@@ -7,49 +11,36 @@ export type ReadVariable = (name: string) => string | null;
 
 /** Reads variables from an environment; a `NAME_FILE` that cannot be read becomes a problem, once. */
 export function variableReader(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   problems: ConfigProblem[],
 ): ReadVariable {
-  const read = new Map<string, string | null>();
-  return (name) => {
-    const known = read.get(name);
-    if (known !== undefined) {
-      return known;
+  const known = new Map<string, string | null>();
+  const read = (name: string): string | null => {
+    try {
+      return readVariable(name, env)?.trim() || null;
+    } catch (error) {
+      if (!(error instanceof FileVariableError)) {
+        throw error;
+      }
+      const { variable: path, advice: message } = error;
+      problems.push({ file: null, line: null, path, message });
+      return null;
     }
-    const value = env[name]?.trim() || readVariableFile(env, name, problems);
-    read.set(name, value);
-    return value;
+  };
+  return (name) => {
+    const value = known.has(name) ? known.get(name) : read(name);
+    known.set(name, value ?? null);
+    return value ?? null;
   };
 }
 
-function readVariableFile(
-  env: Readonly<Record<string, string | undefined>>,
-  name: string,
-  problems: ConfigProblem[],
-): string | null {
-  const file = env[`${name}_FILE`];
-  if (!file) {
-    return null;
-  }
-  try {
-    return readFileSync(file, "utf8").trim() || null;
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : error;
-    problems.push({
-      file: null,
-      line: null,
-      path: `${name}_FILE`,
-      message: `points to ${file}, which cannot be read (${String(code)}); mend the path or set ${name}`,
-    });
-    return null;
-  }
-}
-
-const WHOLE_REFERENCE = /^os\.environ\/([A-Za-z_][A-Za-z0-9_]*)$/;
+/** `${NAME}` and `${NAME:-default}` within a text. */
 const EMBEDDED_REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+/** `os.environ/NAME` as the whole text, LiteLLM's form. */
+const WHOLE_REFERENCE = /^os\.environ\/([A-Za-z_][A-Za-z0-9_]*)$/;
 
 /**
- * Puts values in the place of `os.environ/NAME`, `${NAME}` and `${NAME:-default}`.
+ * Replaces `${NAME}`, `${NAME:-default}` and `os.environ/NAME` by values.
  * A scalar whose variable is unset becomes null and keeps the name in `unset`.
  */
 export function resolveReferences(tree: Tree, read: ReadVariable): Tree {
