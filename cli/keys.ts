@@ -15,7 +15,7 @@ import {
   newKeyRow,
   type UsedKeyRow,
 } from "../supervisor/gateway/rows.ts";
-import { keyStateWords } from "../console/pages/keys/key-states.ts";
+import { keyStateWords } from "../console/pages/nouns/key-states.ts";
 import { signs } from "../core/shapes.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { alignColumns, print, type Cell } from "./terminal.ts";

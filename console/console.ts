@@ -17,7 +17,7 @@ import { buildApi, listen } from "./http/server.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { openNotesLook } from "./pages/notes/notes-look.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
-import { registerPayersPages } from "./pages/payers/payers-pages.ts";
+import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
 import { registerServicePage } from "./pages/service/service-page.ts";
 import { registerSpendPage } from "./pages/spend/spend-page.ts";
@@ -91,7 +91,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     checks: config.checks,
     timeZone,
   });
-  registerPayersPages(api, env, timeZone);
+  registerNounPages(api, env, timeZone);
   registerSpendPage(api, { env, timeZone });
 }
 

@@ -1,0 +1,161 @@
+import { expect, test } from "vitest";
+import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
+import {
+  KEY_COLUMNS,
+  keysHeading,
+  stateFilters,
+  type KeyCounts,
+} from "./key-list.ts";
+import { readList, viewList } from "./list-view.ts";
+import { sortsOf } from "./noun-list.ts";
+
+const KEY_SORTS = sortsOf({ columns: KEY_COLUMNS });
+
+const none: KeyCounts = { active: 0, over_budget: 0, blocked: 0, expired: 0 };
+const now = Date.UTC(2026, 10, 21, 12);
+
+const key: UsedKeyRow = {
+  token: "a".repeat(64),
+  key_name: "sk-...abcd",
+  key_alias: "anna-laptop",
+  user_id: "anna",
+  team_id: null,
+  models: [],
+  blocked: false,
+  expires: null,
+  max_budget: 5,
+  budget_duration: "1mo",
+  rpm_limit: null,
+  tpm_limit: null,
+  max_parallel_requests: null,
+  spend: 4.75,
+  budget_reset_at: "2026-12-01T00:00:00.000Z",
+  created_at: "2026-11-01T00:00:00.000Z",
+  created_by: "operator",
+  budget_in_force: 5,
+  state: "active",
+  last_used_at: "2026-11-21T11:52:00.000Z",
+};
+
+function view(query: object, keys: readonly UsedKeyRow[], total = keys.length) {
+  const asked = readList(query, KEY_SORTS, ["active", "blocked"]);
+  const list = viewList({
+    path: "/keys",
+    query: asked,
+    columns: KEY_COLUMNS,
+    rows: keys,
+    total,
+    pages: Math.ceil(total / 25),
+    at: { timeZone: "UTC", now },
+  });
+  return { list, states: stateFilters({ ...none, active: total }, asked) };
+}
+
+test.each([
+  [none, "There is no key yet.", "none"],
+  [{ ...none, active: 1 }, "One key, within its budget.", "ok"],
+  [
+    { ...none, active: 1234, blocked: 3 },
+    "1,237 keys, none over its budget.",
+    "ok",
+  ],
+  [{ ...none, over_budget: 1 }, "The one key has used up its budget.", "warn"],
+  [
+    { ...none, active: 4, over_budget: 1 },
+    "1 of 5 keys has used up its budget.",
+    "warn",
+  ],
+  [
+    { ...none, active: 4, over_budget: 2 },
+    "2 of 6 keys have used up their budgets.",
+    "warn",
+  ],
+])("the heading of %j is %j", (counts, title, look) => {
+  expect(keysHeading(counts)).toEqual({ title, look });
+});
+
+test("a row tells what was spent against what, until when, whose it is and when it was used", () => {
+  expect(view({}, [key]).list.rows).toEqual([
+    [
+      {
+        kind: "name",
+        href: `/keys/${key.token}`,
+        text: "anna-laptop",
+        note: "sk-...abcd",
+      },
+      { kind: "state", look: "ok", word: "works" },
+      { kind: "number", text: "$ 4.75" },
+      {
+        kind: "budget",
+        budget: {
+          spent: "$ 4.75",
+          against: "of $ 5.00, until 1 Dec, 00:00",
+          share: "95 %",
+          meter: 95,
+          look: "warn",
+        },
+      },
+      { kind: "text", text: "anna" },
+      { kind: "text", text: "8 min ago" },
+    ],
+  ]);
+  const [bare] = view({}, [
+    {
+      ...key,
+      key_alias: null,
+      user_id: null,
+      last_used_at: null,
+      budget_in_force: null,
+      budget_reset_at: null,
+      expires: "2026-12-24T18:00:00.000Z",
+    },
+  ]).list.rows;
+  expect(bare).toMatchObject([
+    { text: "sk-...abcd", note: "" },
+    { word: "works until 24 Dec, 18:00" },
+    {},
+    { budget: { against: "no budget", meter: null } },
+    { text: "nobody" },
+    { text: "never" },
+  ]);
+});
+
+test("a budget of nothing is used up, and a meter never reaches over its end", () => {
+  const [zero, over] = view({}, [
+    { ...key, spend: 0, budget_in_force: 0 },
+    { ...key, spend: 50 },
+  ]).list.rows;
+  expect(zero?.[3]).toMatchObject({ budget: { meter: 100, look: "bad" } });
+  expect(over?.[3]).toMatchObject({ budget: { share: "1000 %", meter: 100 } });
+});
+
+test("what is asked for stays in the addresses of the pages, and nonsense is the first page", () => {
+  const { list, states } = view(
+    { search: "a&b", sort: "spend", order: "asc", page: "2" },
+    [key],
+    60,
+  );
+  expect(list.range).toBe("26 to 26 of 60");
+  expect(list.previous).toBe("/keys?search=a%26b&sort=spend&order=asc");
+  expect(list.next).toBe("/keys?search=a%26b&sort=spend&order=asc&page=3");
+  expect(list.columns.find(({ title }) => title === "Spent")).toMatchObject({
+    href: "/keys?search=a%26b&sort=spend&order=desc",
+    sorted: "ascending",
+  });
+  expect(states[3]?.href).toBe(
+    "/keys?search=a%26b&state=blocked&sort=spend&order=asc",
+  );
+  expect(
+    readList(
+      { search: ["x", "y"], state: "gone", sort: "token", page: "-1" },
+      KEY_SORTS,
+      ["active"],
+    ),
+  ).toEqual({
+    search: "",
+    state: "",
+    sort: "created_at",
+    order: "desc",
+    page: 1,
+  });
+});

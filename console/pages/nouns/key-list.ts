@@ -1,0 +1,216 @@
+import { z } from "zod";
+import {
+  keyPage,
+  KEY_STATES,
+  type UsedKeyRow,
+} from "../../../supervisor/gateway/rows.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { ago, grouped, moment, readable } from "../../../core/words.ts";
+import { keyStateWords } from "./key-states.ts";
+import { gatewayQuery, listHref, type ListQuery } from "./list-view.ts";
+import type { NounFilter, NounList } from "./noun.ts";
+import {
+  budgetColumns,
+  nameColumn,
+  stateColumn,
+  textColumn,
+  type NounColumn,
+} from "./noun-columns.ts";
+import { KEYS_PATH, type NounContext } from "./noun-context.ts";
+
+export type KeyCounts = Readonly<Record<UsedKeyRow["state"], number>>;
+
+const OWNER_COLUMN: NounColumn<UsedKeyRow> = {
+  ...textColumn("Owner", ownerOf),
+  sort: "user_id",
+  ascending: true,
+};
+
+export const KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] = [
+  nameColumn(
+    (key) => ({
+      href: `${KEYS_PATH}/${key.token}`,
+      text: keyTitle(key),
+      note: key.key_alias === null ? "" : key.key_name,
+    }),
+    "Name",
+    "key_alias",
+  ),
+  stateColumn(keyState),
+  ...budgetColumns(),
+  OWNER_COLUMN,
+  textColumn("Last used", (key, { now }) => lastUseOf(key, now)),
+];
+
+/** On the page of their owner. */
+export const OWNED_KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] =
+  KEY_COLUMNS.filter((column) => column !== OWNER_COLUMN);
+
+/** The list of one console, which counts its keys. */
+export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
+  return {
+    label: "Keys",
+    createLabel: "Make a key",
+    searchLabel: "Name, owner, team or last letters",
+    subline:
+      "Who may call the gateway, what it has spent of its budget and when it was last used.",
+    lesson: {
+      text: "A key lets a program call the models: give each person or program one of its own, with a budget. On a terminal:",
+      command: "hearth keys new --user anna --budget 5 --per 1mo",
+    },
+    columns: KEY_COLUMNS,
+    states: KEY_STATES,
+    read: async (context, query) => {
+      const [counts, page] = await Promise.all([
+        counter.count(),
+        readKeys(context, query),
+      ]);
+      return {
+        ...keysHeading(counts),
+        rows: page.keys,
+        total: page.total_count,
+        pages: page.total_pages,
+        filters: stateFilters(counts, query),
+        empty: sum(counts) === 0,
+      };
+    },
+  };
+}
+
+async function readKeys({ api }: NounContext, query: ListQuery) {
+  const asked = gatewayQuery(query, "size");
+  asked.set("return_full_object", "true");
+  return keyPage.parse(await api.ask("GET", `/key/list?${asked.toString()}`));
+}
+
+/** Counting all keys by state reads what each has spent: as long as this, many open tabs cost no more than one. */
+const KEEP_MS = 5000;
+
+/** How many keys there are of each state, read again after a few seconds and after each change. */
+export class KeyCounter {
+  readonly #context: NounContext;
+  #counted:
+    | {
+        readonly counts: KeyCounts;
+        readonly until: number;
+        readonly changes: number;
+      }
+    | undefined;
+
+  constructor(context: NounContext) {
+    this.#context = context;
+  }
+
+  async count(): Promise<KeyCounts> {
+    const changes = this.#context.changes();
+    const counted = this.#counted;
+    if (counted?.changes === changes && Date.now() < counted.until) {
+      return counted.counts;
+    }
+    const [all, over_budget, blocked, expired] = await Promise.all([
+      this.#countOf(""),
+      this.#countOf("&state=over_budget"),
+      this.#countOf("&state=blocked"),
+      this.#countOf("&state=expired"),
+    ]);
+    const active = Math.max(0, all - over_budget - blocked - expired);
+    const counts = { active, over_budget, blocked, expired };
+    // The first key is waited for.
+    const until = all > 0 ? Date.now() + KEEP_MS : 0;
+    this.#counted = { counts, until, changes };
+    return counts;
+  }
+
+  async #countOf(filter: string): Promise<number> {
+    const answer = await this.#context.api.ask(
+      "GET",
+      `/key/list?size=1${filter}`,
+    );
+    return z.object({ total_count: z.number() }).parse(answer).total_count;
+  }
+}
+
+/** The page's heading. */
+export function keysHeading(counts: KeyCounts): {
+  readonly title: string;
+  readonly look: Look;
+} {
+  const total = sum(counts);
+  if (total === 0) {
+    return { title: "There is no key yet.", look: "none" };
+  }
+  const spent = counts.over_budget;
+  if (spent > 0) {
+    return {
+      title:
+        total === 1
+          ? "The one key has used up its budget."
+          : `${grouped(spent)} of ${grouped(total)} keys ${spent === 1 ? "has" : "have"} used up ${spent === 1 ? "its budget" : "their budgets"}.`,
+      look: "warn",
+    };
+  }
+  return {
+    title:
+      total === 1
+        ? "One key, within its budget."
+        : `${grouped(total)} keys, none over its budget.`,
+    look: "ok",
+  };
+}
+
+/** A filter for all keys, and one for each state. */
+export function stateFilters(
+  counts: KeyCounts,
+  query: ListQuery,
+): readonly NounFilter[] {
+  const filterOf = (state: string, count: number) => ({
+    href: listHref(KEYS_PATH, query, { state, page: 1 }),
+    count: grouped(count),
+    current: query.state === state,
+  });
+  return [
+    { ...filterOf("", sum(counts)), look: "none", word: "all" },
+    ...KEY_STATES.map((state) => ({
+      ...filterOf(state, counts[state]),
+      ...keyStateWords[state],
+    })),
+  ];
+}
+
+export function keyTitle(
+  key: Pick<UsedKeyRow, "key_alias" | "key_name">,
+): string {
+  return readable(key.key_alias ?? key.key_name);
+}
+
+export function ownerOf(key: Pick<UsedKeyRow, "user_id" | "team_id">): string {
+  const owners = [
+    ...(key.user_id === null ? [] : [readable(key.user_id)]),
+    ...(key.team_id === null ? [] : [`team ${readable(key.team_id)}`]),
+  ];
+  return owners.length === 0 ? "nobody" : owners.join(", ");
+}
+
+export function lastUseOf(key: UsedKeyRow, now: number): string {
+  return key.last_used_at === null
+    ? "never"
+    : ago(Date.parse(key.last_used_at), now);
+}
+
+/** A key that works, but not for ever, says until when. */
+export function keyState(
+  key: UsedKeyRow,
+  timeZone: string,
+): { readonly look: Look; readonly word: string } {
+  const { look, word } = keyStateWords[key.state];
+  return key.state === "active" && key.expires !== null
+    ? {
+        look,
+        word: `${word} until ${moment(Date.parse(key.expires), timeZone)}`,
+      }
+    : { look, word };
+}
+
+function sum(counts: KeyCounts): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}

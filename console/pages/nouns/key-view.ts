@@ -1,0 +1,228 @@
+import { inWords } from "../../../core/duration.ts";
+import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
+import type {
+  Call,
+  KeyUsage,
+  Refusals,
+} from "../../../supervisor/gateway/usage.ts";
+import { drawColumns } from "../../../core/charts.ts";
+import { viewBudget } from "./budget.ts";
+import type { Look } from "../../../core/shapes.ts";
+import {
+  ago,
+  clock,
+  grouped,
+  moment,
+  money,
+  readable,
+} from "../../../core/words.ts";
+import { keyState, keyTitle, lastUseOf, ownerOf } from "./key-list.ts";
+
+export interface KeyFacts {
+  readonly key: UsedKeyRow;
+  readonly usage: KeyUsage;
+  /** Of the last 24 hours. */
+  readonly refusals: Refusals;
+  readonly calls: readonly Call[];
+  readonly timeZone: string;
+  readonly now: number;
+}
+
+/** What templates/key.eta shows. */
+export type KeyView = ReturnType<typeof viewKey>;
+
+export function viewKey(facts: KeyFacts) {
+  const { key, usage, refusals, timeZone } = facts;
+  return {
+    ...verdictOf(facts),
+    facts: factsOf(facts),
+    budgets: viewBudgets(facts),
+    limits: viewLimits(facts),
+    everyModel: key.models.length === 0,
+    models: usage.models.map(({ id, status }) => ({
+      id,
+      pending: status === "pending",
+    })),
+    ...viewSpend(usage),
+    refused: refusalsSentence(refusals),
+    refusals: refusals.refusals.map((each) => ({
+      at: clock(Date.parse(each.at), timeZone),
+      why: each.type.replaceAll("_", " "),
+      model: each.model ?? "",
+      message: each.message,
+    })),
+    calls: facts.calls.map((call) => viewCall(call, timeZone)),
+  };
+}
+
+function verdictOf({ key, timeZone, now }: KeyFacts): {
+  readonly title: string;
+  readonly look: Look;
+} {
+  const name = keyTitle(key);
+  const { spend, budget_in_force: budget, budget_reset_at: until } = key;
+  switch (key.state) {
+    case "blocked":
+      return { title: `${name} is blocked.`, look: "rest" };
+    case "expired":
+      return {
+        title: `${name} expired ${ago(Date.parse(key.expires ?? ""), now)}.`,
+        look: "bad",
+      };
+    case "over_budget":
+      return {
+        title: `${name} has used up its budget${until === null ? "" : ` until ${moment(Date.parse(until), timeZone)}`}.`,
+        look: "warn",
+      };
+    case "active":
+      return {
+        title:
+          budget === null
+            ? `${name} works, without a budget.`
+            : `${name} has ${money(budget - spend)} of ${money(budget)} left.`,
+        look: "ok",
+      };
+  }
+}
+
+function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
+  return [
+    ...(key.key_alias === null ? [] : [key.key_name]),
+    `of ${ownerOf(key)}`,
+    `made ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
+    ...(key.state === "active" && key.expires !== null
+      ? [keyState(key, timeZone).word]
+      : []),
+    key.last_used_at === null
+      ? "never used"
+      : `last used ${lastUseOf(key, now)}`,
+    `${money(usage.total_spend)} in its whole life`,
+  ];
+}
+
+function viewBudgets({ key, usage, timeZone }: KeyFacts) {
+  return usage.budgets.map((each) => ({
+    of: payerWords[each.of] ?? each.of,
+    name: each.of === "key" ? keyTitle(key) : readable(each.name),
+    left: money(each.remaining),
+    budget: viewBudget(
+      {
+        spend: each.spend,
+        budget_in_force: each.max_budget,
+        budget_reset_at: each.budget_reset_at,
+      },
+      timeZone,
+    ),
+  }));
+}
+
+function viewLimits({ key, usage }: KeyFacts) {
+  return usage.limits.map((each) => ({
+    of: `${payerWords[each.of] ?? each.of} ${each.of === "key" ? keyTitle(key) : readable(each.name)}`,
+    what: limitWords[each.limit],
+    allowed: grouped(each.allowed),
+    left: grouped(each.remaining),
+  }));
+}
+
+function viewSpend(usage: KeyUsage) {
+  return {
+    chart: drawSpend(usage),
+    days: usage.by_day
+      .filter(({ spend }) => spend > 0)
+      .map(({ date, spend }) => ({ day: date, spend: money(spend) })),
+    byModel: usage.by_model.map((each) => ({
+      model: each.model === "" ? "unknown" : each.model,
+      calls: grouped(each.api_requests),
+      failed: each.failed_requests === 0 ? "" : grouped(each.failed_requests),
+      tokens: grouped(each.total_tokens),
+      spend: money(each.spend),
+    })),
+  };
+}
+
+function refusalsSentence({ refusals, total }: Refusals): string {
+  if (total === 0) {
+    return "No call was refused in the last 24 hours.";
+  }
+  const shown =
+    total > refusals.length ? `; the last ${refusals.length} are shown` : "";
+  return `${grouped(total)} ${total === 1 ? "call was" : "calls were"} refused in the last 24 hours${shown}.`;
+}
+
+function viewCall(call: Call, timeZone: string) {
+  return {
+    at: moment(Date.parse(call.endTime), timeZone),
+    model:
+      call.payer === null
+        ? (call.model_group ?? "unknown")
+        : "set by hand, or carried over",
+    tokens: grouped(call.total_tokens),
+    spend: money(call.spend),
+    ...callWords(call),
+  };
+}
+
+const payerWords: Readonly<Record<string, string>> = {
+  key: "key",
+  key_model: "model",
+  user: "user",
+  team: "team",
+  member: "member",
+  organization: "organization",
+  tag: "tag",
+  proxy: "everybody",
+};
+
+const limitWords = {
+  requests: "requests a minute",
+  tokens: "tokens a minute",
+  parallel: "calls at the same time",
+} as const;
+
+function callWords({ status, cache_hit: hit }: Call): {
+  readonly look: Look;
+  readonly word: string;
+} {
+  switch (status) {
+    case "success":
+      return {
+        look: "ok",
+        word: hit === "True" ? "answered from the cache" : "answered",
+      };
+    case "failure":
+      return { look: "bad", word: "failed" };
+    case "interrupted":
+      return { look: "warn", word: "broken off" };
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+/** Dollars of each day, also of those without a call; null where nothing was spent. */
+function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
+  const spends = new Map(by_day.map(({ date, spend }) => [date, spend]));
+  if ([...spends.values()].every((spend) => spend <= 0)) {
+    return null;
+  }
+  const first = Date.parse(start_date);
+  const days = Array.from(
+    { length: Math.round((Date.parse(end_date) - first) / DAY_MS) + 1 },
+    (_, index) => new Date(first + index * DAY_MS).toISOString().slice(0, 10),
+  );
+  return drawColumns(
+    {
+      labels: days.map((day) => String(Number(day.slice(8)))),
+      series: [
+        {
+          name: "spend",
+          colour: "one",
+          values: days.map((day) => spends.get(day) ?? 0),
+        },
+      ],
+      label: (dollars) =>
+        dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
+    },
+    `dollars a day, the last ${inWords(days.length * DAY_MS).replace(" d", " days")}`,
+  );
+}

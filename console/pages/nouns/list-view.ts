@@ -1,0 +1,147 @@
+import { z } from "zod";
+import { grouped } from "../../../core/words.ts";
+import {
+  cellsOf,
+  type Cell,
+  type CellContext,
+  type NounColumn,
+} from "./noun-columns.ts";
+
+/** What part of a list is shown; wrong words in an address mean the first page. */
+export interface ListQuery {
+  readonly search: string;
+  readonly state: string;
+  readonly sort: string;
+  readonly order: "asc" | "desc";
+  readonly page: number;
+}
+
+export interface ListHead {
+  readonly title: string;
+  readonly number: boolean;
+  readonly href: string | null;
+  readonly sorted: "ascending" | "descending" | null;
+}
+
+export interface ListView {
+  readonly path: string;
+  readonly query: ListQuery;
+  readonly columns: readonly ListHead[];
+  readonly rows: readonly (readonly Cell[])[];
+  readonly range: string;
+  readonly previous: string | null;
+  readonly next: string | null;
+}
+
+const PAGE_SIZE = 25;
+const LAST_PAGE = 1_000_000;
+
+/** Reads the query of a list; the first of `sorts` is how it is sorted unless told. */
+export function readList(
+  query: unknown,
+  sorts: readonly string[],
+  states: readonly string[] = [],
+): ListQuery {
+  const [first = ""] = sorts;
+  return z
+    .object({
+      search: z.string().trim().max(256).catch(""),
+      state: z.enum(["", ...states]).catch(""),
+      sort: z.enum([first, ...sorts]).catch(first),
+      order: z.enum(["asc", "desc"]).catch("desc"),
+      page: z.coerce.number().int().min(1).max(LAST_PAGE).catch(1),
+    })
+    .parse(query);
+}
+
+/** The same as the query of a list of the gateway, whose pages are called `size` or `page_size`. */
+export function gatewayQuery(
+  query: ListQuery,
+  sizeName: "size" | "page_size",
+): URLSearchParams {
+  return new URLSearchParams({
+    page: String(query.page),
+    [sizeName]: String(PAGE_SIZE),
+    sort_by: query.sort,
+    sort_order: query.order,
+    ...(query.search === "" ? {} : { search: query.search }),
+    ...(query.state === "" ? {} : { state: query.state }),
+  });
+}
+
+/** The address of the same list with something else. */
+export function listHref(
+  path: string,
+  query: ListQuery,
+  changed: Partial<ListQuery>,
+): string {
+  const { search, state, sort, order, page } = { ...query, ...changed };
+  const parameters = new URLSearchParams({
+    ...(search === "" ? {} : { search }),
+    ...(state === "" ? {} : { state }),
+    sort,
+    order,
+    ...(page === 1 ? {} : { page: String(page) }),
+  });
+  return `${path}?${parameters.toString()}`;
+}
+
+export function viewList<Row>(list: {
+  readonly path: string;
+  readonly query: ListQuery;
+  readonly columns: readonly NounColumn<Row>[];
+  readonly rows: readonly Row[];
+  readonly total: number;
+  readonly pages: number;
+  readonly at: CellContext;
+}): ListView {
+  const { path, query, rows, total, pages } = list;
+  const first = (query.page - 1) * PAGE_SIZE + 1;
+  const hrefOf = (page: number) => listHref(path, query, { page });
+  return {
+    path,
+    query,
+    columns: list.columns.map((column) => headOf(column, path, query)),
+    rows: cellsOf(list.columns, rows, list.at),
+    range:
+      rows.length === 0
+        ? `none of ${grouped(total)}`
+        : `${grouped(first)} to ${grouped(first + rows.length - 1)} of ${grouped(total)}`,
+    previous:
+      query.page > 1 ? hrefOf(Math.min(query.page - 1, pages || 1)) : null,
+    next: query.page < pages ? hrefOf(query.page + 1) : null,
+  };
+}
+
+/** A table without pages is not sorted. */
+export function plainHeads(
+  columns: readonly NounColumn<never>[],
+): readonly ListHead[] {
+  return columns.map(({ title, number = false }) => ({
+    title,
+    number,
+    href: null,
+    sorted: null,
+  }));
+}
+
+function headOf(
+  { title, number = false, sort, ascending = false }: NounColumn<never>,
+  path: string,
+  query: ListQuery,
+): ListHead {
+  if (sort === undefined) {
+    return { title, number, href: null, sorted: null };
+  }
+  const isSorted = query.sort === sort;
+  const reversed = query.order === "asc" ? "desc" : "asc";
+  const usual = ascending ? "asc" : "desc";
+  const order = isSorted ? reversed : usual;
+  const sorted = query.order === "asc" ? "ascending" : "descending";
+  return {
+    title,
+    number,
+    href: listHref(path, query, { sort, order, page: 1 }),
+    sorted: isSorted ? sorted : null,
+  };
+}

@@ -1,0 +1,142 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
+import { afterwards } from "../../http/show-page.ts";
+import { viewBudget } from "./budget.ts";
+import { MEMBER_FIELDS, memberHref } from "./member-noun.ts";
+import { textIn } from "./noun-address.ts";
+import { attempting, type NounContext } from "./noun-context.ts";
+import { bodyOf, fieldsFor, typedOf } from "./noun-fields.ts";
+import { showForm, submitForm, type FormPage } from "./noun-form.ts";
+import { TEAM_ADDRESS } from "./team-address.ts";
+import { findTeam, type Team } from "./team-noun.ts";
+
+/** GET /teams/member?id=…&user=…; POST the same, /teams/remove-member and /teams/add-member?id=…. */
+export function registerMemberPages(
+  server: FastifyInstance,
+  context: NounContext,
+): void {
+  const { list, route } = TEAM_ADDRESS;
+  server.get(route("member"), (request, reply) =>
+    attempting(request, reply, list, async () => {
+      const { page, member } = await readMember(request, context);
+      const filled = { typed: typedOf(member), mistakes: {} };
+      return showForm(request, reply, context, page, filled);
+    }),
+  );
+  server.post(route("member"), (request, reply) =>
+    attempting(request, reply, list, () =>
+      updateMember(request, reply, context),
+    ),
+  );
+  server.post(route("remove-member"), (request, reply) =>
+    attempting(request, reply, list, () =>
+      removeMember(request, reply, context),
+    ),
+  );
+  server.post(route("add-member"), (request, reply) =>
+    attempting(request, reply, list, () => addMember(request, reply, context)),
+  );
+}
+
+async function updateMember(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: NounContext,
+): Promise<FastifyReply> {
+  const { id, user, page } = await readMember(request, context);
+  return submitForm(request, reply, context, page, async (values) => {
+    await context.api.ask("POST", "/team/member_update", {
+      ...bodyOf(page.fields, values),
+      team_id: id,
+      user_id: user,
+    });
+    return afterwards(reply, TEAM_ADDRESS.href(id), `${user} is changed.`);
+  });
+}
+
+async function removeMember(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { api }: NounContext,
+): Promise<FastifyReply> {
+  const id = TEAM_ADDRESS.idIn(request);
+  const user = textIn(request.query, "user");
+  await api.ask("POST", "/team/member_delete", { team_id: id, user_id: user });
+  return afterwards(
+    reply,
+    TEAM_ADDRESS.href(id),
+    `${user} is no member any more; its keys of the team are deleted.`,
+  );
+}
+
+async function addMember(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: NounContext,
+): Promise<FastifyReply> {
+  const team = await findTeam(context, TEAM_ADDRESS.idIn(request));
+  const page = {
+    title: `Add a member to ${team.title}`,
+    intro: "",
+    action: TEAM_ADDRESS.href(team.id, "add-member"),
+    button: "Add",
+    back: TEAM_ADDRESS.href(team.id),
+    fields: fieldsFor(MEMBER_FIELDS, true),
+    row: null,
+  };
+  return submitForm(request, reply, context, page, async (values) => {
+    const { user_id, role, ...budget } = bodyOf(page.fields, values);
+    await context.api.ask("POST", "/team/member_add", {
+      team_id: team.id,
+      member: { user_id, role },
+      ...budget,
+    });
+    return afterwards(
+      reply,
+      TEAM_ADDRESS.href(team.id),
+      `${String(user_id)} is a member now.`,
+    );
+  });
+}
+
+/** The member that a request names, with its form; throws a refusal. */
+async function readMember(request: FastifyRequest, context: NounContext) {
+  const team = await findTeam(context, TEAM_ADDRESS.idIn(request));
+  const user = textIn(request.query, "user");
+  const member = team.members.find(({ user_id }) => user_id === user);
+  if (member === undefined) {
+    throw new Refusal(`${user} is no member of ${team.title}.`, 404, "user_id");
+  }
+  const budget = viewBudget(member, context.timeZone);
+  const page = memberPage(
+    team,
+    user,
+    `has spent ${budget.spent} in the team, ${budget.against}`,
+  );
+  return { id: team.id, user, member, page };
+}
+
+function memberPage(
+  { id, title }: Team,
+  user: string,
+  intro: string,
+): FormPage {
+  return {
+    title: `${user} in ${title}`,
+    intro,
+    action: memberHref("member", id, user),
+    button: "Save",
+    back: TEAM_ADDRESS.href(id),
+    fields: fieldsFor(MEMBER_FIELDS, false),
+    row: null,
+    actions: [
+      {
+        id: "ask-remove",
+        verb: "Remove",
+        action: memberHref("remove-member", id, user),
+        question: `${user} leaves the team, and its keys of the team are deleted.`,
+        destroys: true,
+      },
+    ],
+  };
+}

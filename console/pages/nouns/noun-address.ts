@@ -1,0 +1,47 @@
+import type { FastifyRequest } from "fastify";
+
+/** Where the pages, forms and actions of a noun are. */
+export interface NounAddress {
+  readonly list: string;
+  /** The route of an object's page or, with a verb, of one of its forms and actions. */
+  readonly route: (verb?: string) => string;
+  readonly href: (id: string, verb?: string) => string;
+  /** The id that a request to one of these routes names. */
+  readonly idIn: (request: FastifyRequest) => string;
+}
+
+/** `/keys/:token` and `/keys/:token/edit`: for ids that have no letters with a meaning in addresses. */
+export function addressInPath(list: string, param: string): NounAddress {
+  const below = (id: string, verb?: string) =>
+    verb === undefined ? `${list}/${id}` : `${list}/${id}/${verb}`;
+  return {
+    list,
+    route: (verb) => below(`:${param}`, verb),
+    href: below,
+    idIn: ({ params }) => textIn(params, param),
+  };
+}
+
+/** `/users/user?id=…` and `/users/edit?id=…`: ids may have any letter, also those that end a path. */
+export function addressInQuery(list: string, page: string): NounAddress {
+  const route = (verb = page) => `${list}/${verb}`;
+  return {
+    list,
+    route,
+    href: (id, verb) => withQuery(route(verb), { id }),
+    idIn: ({ query }) => textIn(query, "id"),
+  };
+}
+
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, string>>,
+): string {
+  return `${path}?${new URLSearchParams(query).toString()}`;
+}
+
+/** A parameter of a request; empty where it is missing. */
+export function textIn(parameters: unknown, name: string): string {
+  const value: unknown = Reflect.get(Object(parameters), name);
+  return typeof value === "string" ? value : "";
+}

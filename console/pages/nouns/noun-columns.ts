@@ -1,0 +1,101 @@
+import type { Look } from "../../../core/shapes.ts";
+import { viewBudget, type Budgeted, type BudgetView } from "./budget.ts";
+
+export interface NounColumn<Row> {
+  readonly title: string;
+  /** What the gateway calls it where it can sort by it. */
+  readonly sort?: string;
+  /** Sorts from A to Z first; amounts and times from the largest. */
+  readonly ascending?: boolean;
+  readonly number?: boolean;
+  readonly cell: (row: Row, at: CellContext) => Cell;
+}
+
+export interface CellContext {
+  /** IANA name. */
+  readonly timeZone: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+export type Cell =
+  | {
+      readonly kind: "name";
+      readonly href: string;
+      readonly text: string;
+      readonly note: string;
+    }
+  | { readonly kind: "state"; readonly look: Look; readonly word: string }
+  | { readonly kind: "budget"; readonly budget: BudgetView }
+  | { readonly kind: "number" | "text"; readonly text: string };
+
+export function nameColumn<Row>(
+  cell: (row: Row) => {
+    readonly href: string;
+    readonly text: string;
+    readonly note: string;
+  },
+  title: string,
+  sort?: string,
+): NounColumn<Row> {
+  return {
+    title,
+    ...(sort === undefined ? {} : { sort }),
+    ascending: true,
+    cell: (row) => ({ kind: "name", ...cell(row) }),
+  };
+}
+
+export function stateColumn<Row>(
+  stateOf: (
+    row: Row,
+    timeZone: string,
+  ) => { readonly look: Look; readonly word: string },
+): NounColumn<Row> {
+  return {
+    title: "State",
+    cell: (row, { timeZone }) => ({ kind: "state", ...stateOf(row, timeZone) }),
+  };
+}
+
+/** What was spent, and how much of the budget that is. */
+export function budgetColumns(
+  spentTitle: string = "Spent",
+): readonly [NounColumn<Budgeted>, NounColumn<Budgeted>] {
+  return [
+    {
+      title: spentTitle,
+      sort: "spend",
+      number: true,
+      cell: (row, { timeZone }) => ({
+        kind: "number",
+        text: viewBudget(row, timeZone).spent,
+      }),
+    },
+    {
+      title: "Budget used",
+      sort: "budget_used",
+      number: true,
+      cell: (row, { timeZone }) => ({
+        kind: "budget",
+        budget: viewBudget(row, timeZone),
+      }),
+    },
+  ];
+}
+
+export function textColumn<Row>(
+  title: string,
+  text: (row: Row, at: CellContext) => string,
+): NounColumn<Row> {
+  return { title, cell: (row, at) => ({ kind: "text", text: text(row, at) }) };
+}
+
+/** The rows of a table, cell by cell. */
+export function cellsOf<Row>(
+  columns: readonly NounColumn<Row>[],
+  rows: readonly Row[],
+  at: CellContext,
+): readonly (readonly Cell[])[] {
+  return rows.map((row) => columns.map(({ cell }) => cell(row, at)));
+}

@@ -1,0 +1,91 @@
+import type { FastifyInstance } from "fastify";
+import type { Fields } from "../../http/forms.ts";
+import { afterwards, showPage } from "../../http/show-page.ts";
+import type { Noun, NounAction, NounItem } from "./noun.ts";
+import type { NounAddress } from "./noun-address.ts";
+import {
+  attempting,
+  KEYS_PATH,
+  needConfirmation,
+  type NounContext,
+} from "./noun-context.ts";
+
+/** GET the page of one object; POST each of its actions. */
+export function registerNounDetail<Row, Item extends NounItem>(
+  server: FastifyInstance,
+  context: NounContext,
+  noun: Noun<Row, Item>,
+): void {
+  const { address, detail } = noun;
+  server.get(address.route(), (request, reply) =>
+    attempting(request, reply, address.list, async () => {
+      const item = await noun.find(context, address.idIn(request));
+      const { title, look, ...view } = await detail.view(
+        context,
+        item,
+        request.query,
+      );
+      return showPage(
+        request,
+        reply,
+        { title, look, current: KEYS_PATH, refreshes: true },
+        detail.template,
+        {
+          ...view,
+          name: item.title,
+          edit: address.href(item.id, "edit"),
+          actions: viewActions(detail.actions, address, item),
+        },
+      );
+    }),
+  );
+  for (const action of detail.actions) {
+    registerAction(server, context, noun, action);
+  }
+}
+
+function registerAction<Row, Item extends NounItem>(
+  server: FastifyInstance,
+  context: NounContext,
+  { address, find }: Noun<Row, Item>,
+  action: NounAction<Item>,
+): void {
+  const { verb, path, body, finish, deletes = false } = action;
+  server.post(address.route(verb), (request, reply) => {
+    const id = address.idIn(request);
+    return attempting(request, reply, address.href(id), async () => {
+      const item = await find(context, id);
+      if (deletes) {
+        needConfirmation(request, item.title);
+      }
+      const sent = (request.body ?? {}) as Fields;
+      const answer = await context.api.ask("POST", path, body(item, sent));
+      return typeof finish === "function"
+        ? afterwards(
+            reply,
+            deletes ? address.list : address.href(id),
+            finish(item),
+          )
+        : finish.show(request, reply, context, answer, sent);
+    });
+  });
+}
+
+/** As templates/ask.eta shows them. */
+function viewActions<Item extends NounItem>(
+  actions: readonly NounAction<Item>[],
+  address: NounAddress,
+  item: Item,
+) {
+  return actions
+    .filter(({ applies }) => applies?.(item) ?? true)
+    .map(({ verb, label, question, fields, deletes = false, destroys }) => ({
+      id: `ask-${verb}`,
+      verb: label,
+      action: address.href(item.id, verb),
+      question: question(item),
+      fields,
+      confirm: deletes ? item.title : undefined,
+      destroys: deletes || destroys,
+    }));
+}

@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { Failure } from "../../../core/failure.ts";
+import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
+import { KEY_FIELDS } from "./key-noun.ts";
+import { LIMIT_FIELDS, viewModels, WINDOW_FIELD } from "./limit-fields.ts";
+import {
+  bodyOf,
+  mistakeOf,
+  schemaOf,
+  typedOf,
+  type NounField,
+} from "./noun-fields.ts";
+
+const form = schemaOf(LIMIT_FIELDS);
+const aliasField: NounField = { name: "user_alias", label: "Full name" };
+
+test("fields left empty are set back, and all models are an empty list", () => {
+  const fields = form.parse({
+    max_budget: " 5 ",
+    rpm_limit: "60",
+    every_model: "all",
+    models: "a",
+  });
+  expect(bodyOf([aliasField, ...LIMIT_FIELDS], fields)).toEqual({
+    user_alias: null,
+    max_budget: 5,
+    budget_duration: null,
+    rpm_limit: 60,
+    tpm_limit: null,
+    max_parallel_requests: null,
+    models: [],
+  });
+  expect(
+    bodyOf(LIMIT_FIELDS, form.parse({ models: ["a", "b"] })),
+  ).toMatchObject({ models: ["a", "b"] });
+  expect(() => bodyOf(LIMIT_FIELDS, form.parse({}))).toThrow(
+    "Choose at least one model, or all.",
+  );
+});
+
+test("a key's life is only sent when it is chosen anew", () => {
+  const body = (duration?: string) =>
+    bodyOf(
+      KEY_FIELDS,
+      schemaOf(KEY_FIELDS).parse({ every_model: "all", duration }),
+    );
+  expect(body()).not.toHaveProperty("duration");
+  expect(body("30d")).toMatchObject({ duration: "30d" });
+  expect(body("never")).toMatchObject({ duration: null });
+});
+
+test("what is no number is said beside its field", () => {
+  expect(form.safeParse({ max_budget: "lots" }).error?.issues).toMatchObject([
+    { path: ["max_budget"], message: expect.stringContaining("a number") },
+  ]);
+});
+
+test("a refusal stands beside its field, else above the form; what is none is thrown on", () => {
+  const refused = (param: string | null, status = 400) =>
+    mistakeOf(new Refusal("No.", status, param), LIMIT_FIELDS);
+  expect(refused("max_budget")).toEqual({ max_budget: "No." });
+  expect(refused("models[0]")).toEqual({ models: "No." });
+  expect(refused("metadata")).toEqual({ form: "No." });
+  expect(refused(null)).toEqual({ form: "No." });
+  expect(() => refused("max_budget", 503)).toThrow("No.");
+  expect(() => mistakeOf(new Failure("away"), [])).toThrow("away");
+});
+
+test("what a payer has now fills its form, also what nobody offers any more", () => {
+  const typed = typedOf({ max_budget: 5, models: ["old"], blocked: false });
+  expect(typed).toEqual({
+    max_budget: "5",
+    every_model: "some",
+    models: ["old"],
+  });
+  expect(
+    viewModels([{ id: "new", pending: true }], { typed, mistakes: {} }),
+  ).toEqual({
+    all: false,
+    models: [
+      { id: "new", ticked: false, note: "waits for its key or address" },
+      { id: "old", ticked: true, note: "no alias of now" },
+    ],
+    mistake: undefined,
+  });
+  expect(
+    WINDOW_FIELD.choices?.({
+      typed: { budget_duration: "36h" },
+      row: null,
+      timeZone: "UTC",
+    }),
+  ).toContainEqual(["36h", "36h"]);
+});

@@ -1,0 +1,208 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { listModels } from "../../../supervisor/gateway/first-call.ts";
+import { readForm } from "../../http/forms.ts";
+import { afterwards, showPage } from "../../http/show-page.ts";
+import { viewModels } from "./limit-fields.ts";
+import type { Noun, NounItem } from "./noun.ts";
+import { textIn } from "./noun-address.ts";
+import { attempting, KEYS_PATH, type NounContext } from "./noun-context.ts";
+import {
+  bodyOf,
+  fieldsFor,
+  mistakeOf,
+  schemaOf,
+  typedOf,
+  viewFields,
+  type FieldContext,
+  type FieldValues,
+  type Filled,
+  type NounField,
+} from "./noun-fields.ts";
+
+export interface FormPage {
+  readonly title: string;
+  readonly intro: string;
+  readonly action: string;
+  readonly button: string;
+  /** Where nothing is done. */
+  readonly back: string;
+  readonly fields: readonly NounField[];
+  /** What is changed; null when something is created. */
+  readonly row: FieldContext["row"];
+  /** Asked below the form, as templates/ask.eta shows them. */
+  readonly actions?: readonly object[];
+}
+
+/** GET and POST …/new and …/edit. */
+export function registerNounForms<Row, Item extends NounItem>(
+  server: FastifyInstance,
+  context: NounContext,
+  noun: Noun<Row, Item>,
+): void {
+  const { address } = noun;
+  const page = createPage(noun);
+  server.get(page.action, (request, reply) =>
+    attempting(request, reply, address.list, () =>
+      showForm(request, reply, context, page, {
+        typed: presetsIn(request, page.fields),
+        mistakes: {},
+      }),
+    ),
+  );
+  server.post(page.action, (request, reply) =>
+    attempting(request, reply, address.list, () =>
+      submitForm(request, reply, context, page, (values) =>
+        create(request, reply, context, noun, values),
+      ),
+    ),
+  );
+  server.get(address.route("edit"), (request, reply) =>
+    attempting(request, reply, address.list, async () => {
+      const item = await noun.find(context, address.idIn(request));
+      return showForm(request, reply, context, editPage(noun, item), {
+        typed: typedOf(item.row),
+        mistakes: {},
+      });
+    }),
+  );
+  server.post(address.route("edit"), (request, reply) =>
+    attempting(request, reply, address.list, async () => {
+      const item = await noun.find(context, address.idIn(request));
+      const page = editPage(noun, item);
+      return submitForm(request, reply, context, page, (values) =>
+        update(reply, context, noun, item, values),
+      );
+    }),
+  );
+}
+
+function createPage<Row, Item extends NounItem>({
+  address,
+  form,
+}: Noun<Row, Item>): FormPage {
+  return {
+    ...form.create,
+    action: `${address.list}/new`,
+    back: address.list,
+    fields: fieldsFor(form.fields, true),
+    row: null,
+  };
+}
+
+function editPage<Row, Item extends NounItem>(
+  { address, form }: Noun<Row, Item>,
+  { id, title, row }: Item,
+): FormPage {
+  return {
+    title: `Change ${title}`,
+    button: "Save",
+    intro: "What is changed holds for calls within a second.",
+    action: address.href(id, "edit"),
+    back: address.href(id),
+    fields: fieldsFor(form.fields, false),
+    row,
+  };
+}
+
+async function create<Row, Item extends NounItem>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: NounContext,
+  { form }: Noun<Row, Item>,
+  values: FieldValues,
+): Promise<FastifyReply> {
+  const { path, body, finish } = form.create;
+  const fields = fieldsFor(form.fields, true);
+  const answer = await context.api.ask("POST", path, {
+    ...bodyOf(fields, values),
+    ...body,
+  });
+  return finish(request, reply, context, answer, values);
+}
+
+async function update<Row, Item extends NounItem>(
+  reply: FastifyReply,
+  context: NounContext,
+  { address, form }: Noun<Row, Item>,
+  item: Item,
+  values: FieldValues,
+): Promise<FastifyReply> {
+  const { path, idName, titleAfter } = form.edit;
+  await context.api.ask("POST", path, {
+    ...bodyOf(fieldsFor(form.fields, false), values),
+    [idName]: item.id,
+  });
+  return afterwards(
+    reply,
+    address.href(item.id),
+    `${titleAfter(item, values)} is changed; it holds within a second.`,
+  );
+}
+
+/** What the form's address fills in: /keys/new?user=anna. */
+function presetsIn(
+  { query }: FastifyRequest,
+  fields: readonly NounField[],
+): Filled["typed"] {
+  const presets = fields.flatMap(({ name, preset }) =>
+    preset === undefined ? [] : [[name, textIn(query, preset)] as const],
+  );
+  return { every_model: "all", ...Object.fromEntries(presets) };
+}
+
+/** The form with what was typed into it, and beside each field what is wrong with it. */
+export async function showForm(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: NounContext,
+  { fields, row, ...form }: FormPage,
+  filled: Filled,
+): Promise<FastifyReply> {
+  const hasModels = fields.some(({ type }) => type === "models");
+  const [views, models] = await Promise.all([
+    viewFields(fields, context, row, filled),
+    hasModels ? listModels(context.api) : [],
+  ]);
+  const wrong = Object.keys(filled.mistakes).length > 0;
+  return showPage(
+    request,
+    reply,
+    {
+      title: form.title,
+      current: KEYS_PATH,
+      look: wrong ? "warn" : "none",
+      status: wrong ? 400 : 200,
+    },
+    "noun-form",
+    {
+      ...form,
+      mistake: filled.mistakes["form"] ?? null,
+      partOf: (part?: NounField["part"]) =>
+        views.filter((view) => view.part === part),
+      models: hasModels ? viewModels(models, filled) : null,
+    },
+  );
+}
+
+/** Does what a form asks for; where it cannot be read, or the gateway refuses, shows it again. */
+export async function submitForm(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: NounContext,
+  page: FormPage,
+  act: (values: FieldValues) => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  const form = readForm(request, schemaOf(page.fields));
+  if (form.kind === "mistakes") {
+    const { fields: typed, mistakes } = form;
+    return showForm(request, reply, context, page, { typed, mistakes });
+  }
+  try {
+    return await act(form.value);
+  } catch (error) {
+    return showForm(request, reply, context, page, {
+      typed: (request.body ?? {}) as Filled["typed"],
+      mistakes: mistakeOf(error, page.fields),
+    });
+  }
+}

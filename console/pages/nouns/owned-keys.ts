@@ -1,0 +1,43 @@
+import { keyPage } from "../../../supervisor/gateway/rows.ts";
+import { OWNED_KEY_COLUMNS } from "./key-list.ts";
+import { plainHeads, type ListHead } from "./list-view.ts";
+import { withQuery } from "./noun-address.ts";
+import { cellsOf, type Cell } from "./noun-columns.ts";
+import { KEYS_PATH, type NounContext } from "./noun-context.ts";
+
+/** On the page of a user or a team; the list has them all. */
+const SHOWN_KEYS = 10;
+
+/** The keys of a user or a team that spent most, and how many there are; as templates/keys-of.eta shows them. */
+export interface OwnedKeys {
+  readonly columns: readonly ListHead[];
+  readonly rows: readonly (readonly Cell[])[];
+  readonly total: number;
+  /** Where a key of this owner is created, and where all of them are. */
+  readonly create: string;
+  readonly all: string;
+}
+
+export async function readOwnedKeys(
+  { api, timeZone }: NounContext,
+  owner: "user" | "team",
+  id: string,
+): Promise<OwnedKeys> {
+  const query = {
+    [`${owner}_id`]: id,
+    return_full_object: "true",
+    sort_by: "spend",
+    size: String(SHOWN_KEYS),
+  };
+  const page = keyPage.parse(
+    await api.ask("GET", withQuery("/key/list", query)),
+  );
+  const at = { timeZone, now: Date.now() };
+  return {
+    columns: plainHeads(OWNED_KEY_COLUMNS),
+    rows: cellsOf(OWNED_KEY_COLUMNS, page.keys, at),
+    total: page.total_count,
+    create: withQuery(`${KEYS_PATH}/new`, { [owner]: id }),
+    all: withQuery(KEYS_PATH, { search: id }),
+  };
+}

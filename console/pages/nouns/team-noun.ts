@@ -1,0 +1,180 @@
+import { z } from "zod";
+import {
+  teamInfo,
+  teamPage,
+  type Member,
+  type TeamRow,
+} from "../../../supervisor/gateway/rows.ts";
+import { afterwards } from "../../http/show-page.ts";
+import { grouped } from "../../../core/words.ts";
+import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
+import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
+import { gatewayQuery } from "./list-view.ts";
+import { viewMembers } from "./member-noun.ts";
+import type { Noun, NounAction, NounItem } from "./noun.ts";
+import { textIn, withQuery } from "./noun-address.ts";
+import {
+  budgetColumns,
+  nameColumn,
+  stateColumn,
+  textColumn,
+  type NounColumn,
+} from "./noun-columns.ts";
+import type { NounContext } from "./noun-context.ts";
+import type { NounField } from "./noun-fields.ts";
+import { countedPage } from "./noun-list.ts";
+import { readOwnedKeys } from "./owned-keys.ts";
+import { TEAM_ADDRESS, teamTitle } from "./team-address.ts";
+
+export interface Team extends NounItem {
+  readonly row: TeamRow;
+  readonly members: readonly Member[];
+}
+
+const COLUMNS: readonly NounColumn<TeamRow>[] = [
+  nameColumn(
+    (team) => ({
+      href: TEAM_ADDRESS.href(team.team_id),
+      text: teamTitle(team),
+      note: team.team_alias === null ? "" : team.team_id,
+    }),
+    "Name",
+    "team_alias",
+  ),
+  stateColumn(stateOfBudget),
+  ...budgetColumns(),
+  textColumn("Members", (team) => grouped(team.members_with_roles.length)),
+];
+
+const FIELDS: readonly NounField[] = [
+  { name: "team_alias", label: "Name", required: true },
+  {
+    name: "team_id",
+    label: "Id",
+    note: "What programs call it; empty: made up.",
+    newOnly: true,
+  },
+  {
+    name: "team_member_budget",
+    label: "Budget of each member in it, in dollars",
+    note: "For members without one of their own; empty: none.",
+    type: "number",
+  },
+  ...LIMIT_FIELDS,
+];
+
+const ACTIONS: readonly NounAction<Team>[] = [
+  {
+    verb: "block",
+    label: "Block",
+    question: ({ title }) =>
+      `Refuse the calls of all keys of ${title} from now on?`,
+    applies: ({ row }) => !row.blocked,
+    destroys: true,
+    path: "/team/block",
+    body: ({ id }) => ({ team_id: id }),
+    finish: ({ title }) =>
+      `${title} is blocked: the calls of all its keys are refused.`,
+  },
+  {
+    verb: "unblock",
+    label: "Unblock",
+    question: ({ title }) => `Let all keys of ${title} call again?`,
+    applies: ({ row }) => row.blocked,
+    path: "/team/unblock",
+    body: ({ id }) => ({ team_id: id }),
+    finish: ({ title }) => `${title} works again.`,
+  },
+  {
+    verb: "delete",
+    label: "Delete",
+    question: () =>
+      "The team is deleted with all of its keys, whose calls are refused from now on. What was spent stays in the ledger.",
+    deletes: true,
+    path: "/team/delete",
+    body: ({ id }) => ({ team_ids: [id] }),
+    finish: ({ title }) =>
+      `${title} is deleted, and its keys; what was spent stays in the ledger.`,
+  },
+];
+
+export const TEAM_NOUN: Noun<TeamRow, Team> = {
+  name: "team",
+  address: TEAM_ADDRESS,
+  list: {
+    label: "Teams",
+    createLabel: "Make a team",
+    searchLabel: "Name",
+    subline: "Users who pay from one budget, each with a share of it.",
+    lesson: {
+      text: "A team pays for keys of several users from one budget; each member can have a budget in it.",
+    },
+    columns: COLUMNS,
+    read: async ({ api }, query) => {
+      const asked = gatewayQuery(query, "page_size").toString();
+      const page = teamPage.parse(
+        await api.ask("GET", `/v2/team/list?${asked}`),
+      );
+      const { teams: rows, total, total_pages: pages } = page;
+      return countedPage("team", { rows, total, pages }, query.search !== "");
+    },
+  },
+  form: {
+    fields: FIELDS,
+    create: {
+      title: "Make a team",
+      button: "Make the team",
+      intro: "Members are added on the next page.",
+      path: "/team/new",
+      finish: (_request, reply, _context, answer, values) => {
+        const { team_id: id } = z
+          .looseObject({ team_id: z.string() })
+          .parse(answer);
+        return afterwards(
+          reply,
+          TEAM_ADDRESS.href(id),
+          `${String(values["team_alias"])} is made.`,
+        );
+      },
+    },
+    edit: {
+      path: "/team/update",
+      idName: "team_id",
+      titleAfter: ({ id }, { team_alias: alias }) =>
+        typeof alias === "string" ? alias : id,
+    },
+  },
+  find: findTeam,
+  detail: { template: "team", view: viewTeam, actions: ACTIONS },
+};
+
+/** A team with its members; throws a refusal. */
+export async function findTeam(
+  { api }: NounContext,
+  id: string,
+): Promise<Team> {
+  const { team_info: row, team_memberships: members } = teamInfo.parse(
+    await api.ask("GET", withQuery("/team/info", { team_id: id })),
+  );
+  return { id, title: teamTitle(row), row, members };
+}
+
+async function viewTeam(context: NounContext, team: Team, query: unknown) {
+  const { id, title, row } = team;
+  const budget = viewBudget(row, context.timeZone);
+  return {
+    title: row.blocked
+      ? `${title} is blocked.`
+      : spendHeading(title, budget, row),
+    look: stateOfBudget(row).look,
+    id,
+    budget,
+    limits: limitFigures(row),
+    keys: await readOwnedKeys(context, "team", id),
+    members: viewMembers(
+      team,
+      Number(textIn(query, "from")) || 0,
+      context.timeZone,
+    ),
+  };
+}

@@ -1,0 +1,168 @@
+import type { z } from "zod";
+import {
+  userInfo,
+  userPage,
+  type ListedUser,
+} from "../../../supervisor/gateway/rows.ts";
+import { afterwards } from "../../http/show-page.ts";
+import { grouped, readable } from "../../../core/words.ts";
+import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
+import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
+import { gatewayQuery } from "./list-view.ts";
+import type { Noun, NounItem } from "./noun.ts";
+import { addressInQuery, withQuery } from "./noun-address.ts";
+import {
+  budgetColumns,
+  nameColumn,
+  stateColumn,
+  textColumn,
+  type NounColumn,
+} from "./noun-columns.ts";
+import type { NounContext } from "./noun-context.ts";
+import type { Choice, NounField } from "./noun-fields.ts";
+import { countedPage } from "./noun-list.ts";
+import { readOwnedKeys } from "./owned-keys.ts";
+import { TEAM_ADDRESS, teamTitle } from "./team-address.ts";
+
+interface User extends NounItem {
+  readonly row: z.infer<typeof userInfo>["user_info"];
+  readonly teams: z.infer<typeof userInfo>["teams"];
+}
+
+const ADDRESS = addressInQuery("/users", "user");
+
+/** The roles as the gateway calls them, and in words. */
+const ROLES: readonly Choice[] = [
+  ["internal_user", "calls models, sees its own keys and spend"],
+  ["internal_user_viewer", "sees its own keys and spend"],
+  ["proxy_admin_viewer", "sees everything, changes nothing"],
+  ["proxy_admin", "may do everything"],
+];
+
+const COLUMNS: readonly NounColumn<ListedUser>[] = [
+  nameColumn(
+    (user) => ({
+      href: ADDRESS.href(user.user_id),
+      text: readable(user.user_id),
+      note: present([user.user_alias, user.user_email]).join(", "),
+    }),
+    "Name",
+    "user_id",
+  ),
+  stateColumn(stateOfBudget),
+  ...budgetColumns(),
+  textColumn("Keys", (user) => grouped(user.key_count)),
+  textColumn("Role", ({ user_role: role }) => roleWords(role)),
+];
+
+const FIELDS: readonly NounField[] = [
+  {
+    name: "user_id",
+    label: "Name",
+    note: "Short, such as anna: keys, reports and budgets name it so. It stays.",
+    required: true,
+    newOnly: true,
+  },
+  { name: "user_alias", label: "Full name" },
+  {
+    name: "user_email",
+    label: "E-mail address",
+    note: "Nobody is written to; it finds the user.",
+  },
+  {
+    name: "user_role",
+    label: "Its keys may",
+    type: "choice",
+    choices: () => ROLES,
+  },
+  ...LIMIT_FIELDS,
+];
+
+export const USER_NOUN: Noun<ListedUser, User> = {
+  name: "user",
+  address: ADDRESS,
+  list: {
+    label: "Users",
+    createLabel: "Make a user",
+    searchLabel: "Name or address",
+    subline: "People, or programs, with budgets over all of their keys.",
+    lesson: {
+      text: "A user is somebody whose spend is counted together, over all of its keys. One is made by itself when a key names it.",
+    },
+    columns: COLUMNS,
+    read: async ({ api }, query) => {
+      const asked = gatewayQuery(query, "page_size").toString();
+      const page = userPage.parse(await api.ask("GET", `/user/list?${asked}`));
+      const { users: rows, total, total_pages: pages } = page;
+      return countedPage("user", { rows, total, pages }, query.search !== "");
+    },
+  },
+  form: {
+    fields: FIELDS,
+    create: {
+      title: "Make a user",
+      button: "Make the user",
+      intro: "Its budget and limits hold over all of its keys.",
+      path: "/user/new",
+      body: { auto_create_key: false },
+      finish: (_request, reply, _context, _answer, values) => {
+        const id = String(values["user_id"]);
+        return afterwards(reply, ADDRESS.href(id), `${id} is made.`);
+      },
+    },
+    edit: {
+      path: "/user/update",
+      idName: "user_id",
+      titleAfter: ({ title }) => title,
+    },
+  },
+  find: findUser,
+  detail: {
+    template: "user",
+    view: viewUser,
+    actions: [
+      {
+        verb: "delete",
+        label: "Delete",
+        question: () =>
+          "The user is deleted with all of its keys, whose calls are refused from now on. What was spent stays in the ledger.",
+        deletes: true,
+        path: "/user/delete",
+        body: ({ id }) => ({ user_ids: [id] }),
+        finish: ({ title }) =>
+          `${title} is deleted, and its keys; what was spent stays in the ledger.`,
+      },
+    ],
+  },
+};
+
+async function findUser({ api }: NounContext, id: string): Promise<User> {
+  const { user_info: row, teams } = userInfo.parse(
+    await api.ask("GET", withQuery("/user/info", { user_id: id })),
+  );
+  return { id, title: readable(id), row, teams };
+}
+
+async function viewUser(context: NounContext, { id, title, row, teams }: User) {
+  const budget = viewBudget(row, context.timeZone);
+  return {
+    title: spendHeading(title, budget, row),
+    look: stateOfBudget(row).look,
+    budget,
+    keys: await readOwnedKeys(context, "user", id),
+    facts: present([row.user_alias, row.user_email, row.user_role]),
+    limits: limitFigures(row),
+    teams: teams.map((team) => ({
+      href: TEAM_ADDRESS.href(team.team_id),
+      name: teamTitle(team),
+    })),
+  };
+}
+
+function roleWords(role: string): string {
+  return ROLES.find(([value]) => value === role)?.[1] ?? role;
+}
+
+function present(texts: readonly (string | null)[]): readonly string[] {
+  return texts.flatMap((text) => (text === null ? [] : [readable(text)]));
+}
