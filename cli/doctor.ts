@@ -1,5 +1,5 @@
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { executeSync, IN_TERMINAL } from "../core/execute.ts";
 import type { Finding } from "../core/finding.ts";
 import { lookAtDisk, lookAtFiles } from "./doctor/look-at-files.ts";
 import { lookAtHome } from "./doctor/look-at-home.ts";
@@ -104,10 +104,10 @@ function describe(findings: readonly Finding[]): string {
 }
 
 function runForHosts(words: readonly string[]): 0 | 1 | 2 {
-  const { status } = spawnSync(
+  const { exitCode } = executeSync(
     process.execPath,
     [join(locateHome().checkout, "infra", "hosts", "doctor.ts"), ...words],
-    { stdio: "inherit" },
+    IN_TERMINAL,
   );
-  return status === 0 || status === 2 ? status : 1;
+  return exitCode === 0 || exitCode === 2 ? exitCode : 1;
 }

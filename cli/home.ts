@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isNewHome, locateHome, type Home } from "../supervisor/home/home.ts";
@@ -8,6 +7,7 @@ import {
   placeMovedPostgres,
   systemPlaceOf,
 } from "../embedded/postgres-place.ts";
+import { executeSync } from "../core/execute.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import {
   aliveIn,
@@ -129,13 +129,11 @@ function moveDirectory(from: string, to: string): void {
     const next = `${to}.moving`;
     rmSync(next, { recursive: true, force: true });
     // Keeps owners: Postgres's files may belong to a user of its own.
-    const { status, stderr } = spawnSync("cp", ["-a", from, next], {
-      encoding: "utf8",
-    });
-    if (status !== 0) {
+    const { ok, reason } = executeSync("cp", ["-a", from, next]);
+    if (!ok) {
       rmSync(next, { recursive: true, force: true });
       throw new Failure(
-        `${from} could not be copied (${stderr.trim()}): nothing was changed.`,
+        `${from} could not be copied (${reason}): nothing was changed.`,
       );
     }
     renameSync(next, to);

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { gatewayDatabaseUrl } from "../embedded/gateway.ts";
@@ -6,6 +5,7 @@ import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { operatorEnvironment } from "../embedded/node-program.ts";
 import { handOver, readSecretsFile } from "../supervisor/home/secrets.ts";
 import { readVariable } from "../core/environment.ts";
+import { execute } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
 import {
   aliveIn,
@@ -54,16 +54,13 @@ async function runImport(args: readonly string[]): Promise<ExitCode> {
       "the import comes with the gateway: on a deployed host run `docker exec --env LITELLM_DATABASE_URL hearth-gateway node gateway/import/main.ts`.",
     );
   }
-  const child = spawn(process.execPath, [program, ...args], {
+  const { exitCode } = await execute(process.execPath, [program, ...args], {
     cwd: home.project,
     env: environmentOf(home),
-    stdio: ["ignore", "inherit", "inherit"],
+    stdout: "inherit",
+    stderr: "inherit",
   });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  return code === 0 || code === 2 ? code : 1;
+  return exitCode === 0 || exitCode === 2 ? exitCode : 1;
 }
 
 /** DATABASE_URL where it is set; else the database that `hearth up` runs here. */

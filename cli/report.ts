@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startProcess } from "../core/execute.ts";
 import { Failure, sentencesOf } from "../core/failure.ts";
 import {
   REPORT_FORMATS,
@@ -102,11 +102,15 @@ function writeTo(file: string, text: string): void {
 /** With the program that the desktop has for it; where there is none, the file's name was printed. */
 function openFile(file: string): void {
   const opener = process.platform === "darwin" ? "open" : "xdg-open";
-  const child = spawn(opener, [file], { stdio: "ignore", detached: true });
-  child.once("error", () =>
-    print(`There is no ${opener} here: open the file yourself.`),
-  );
-  child.unref();
+  const { pid, unref } = startProcess(opener, [file], {
+    stdout: "ignore",
+    stderr: "ignore",
+    detached: true,
+  });
+  if (pid === undefined) {
+    print(`${opener} is not installed: open the file yourself.`);
+  }
+  unref();
 }
 
 const spend = reportVerb(

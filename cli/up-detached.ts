@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -9,6 +8,7 @@ import type { FoundRunner } from "../embedded/discovery/runners.ts";
 import type { Home } from "../supervisor/home/home.ts";
 import { explainHearth } from "../embedded/node-program.ts";
 import { readSecretsFile } from "../supervisor/home/secrets.ts";
+import { startProcess } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
 import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
 import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
@@ -43,13 +43,14 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
   const logFile = join(home.logs, "supervisor.log");
   const logFrom = sizeOf(logFile);
   const log = openSync(logFile, "a", 0o600);
-  const child = spawn(
+  const supervisor = startProcess(
     process.execPath,
     [...SMALL_MEMORY, join(home.project, "supervisor", "main.ts")],
     {
       cwd: home.checkout,
       detached: true,
-      stdio: ["ignore", log, log],
+      stdout: log,
+      stderr: log,
       env: {
         ...process.env,
         HEARTH_RUNTIME: "process",
@@ -60,15 +61,13 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
     },
   );
   closeSync(log);
-  let exitCode: number | null | undefined;
-  child.once("exit", (code) => {
-    exitCode = code;
-  });
+  let hasEnded = false;
+  void supervisor.ended.then(() => (hasEnded = true));
   const screen = openScreen();
   try {
-    const status = await untilUp(home, child.pid ?? 0, {
+    const status = await untilUp(home, supervisor.pid ?? 0, {
       show: (seen) => seen.services.forEach(screen.show),
-      hasEnded: () => exitCode !== undefined,
+      hasEnded: () => hasEnded,
     });
     screen.end();
     if (status === undefined) {
@@ -80,7 +79,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
     print(await textWhenUp(start, status));
     return 0;
   } finally {
-    child.unref();
+    supervisor.unref();
     screen.end();
   }
 }

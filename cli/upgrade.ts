@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -6,6 +5,7 @@ import { lookAtSettings } from "./doctor/look-at-programs.ts";
 import { inWords } from "../core/duration.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { earlierClusters } from "../embedded/postgres-migration.ts";
+import { executeSync, IN_TERMINAL } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
 import {
   isAlive,
@@ -213,10 +213,10 @@ function rescue(home: Home, from: Release, to: Release): ExitCode {
     `The supervisor of release ${nameOf(to)} ended, so ${nameOf(from)} is started again (\`hearth logs supervisor\` shows why).`,
   );
   const directory = releaseDirectory(home, from.id);
-  spawnSync(
+  executeSync(
     join(directory, "node_modules", "node", "bin", "node"),
     [join(directory, "supervisor", "cli", "main.ts"), "up", "--detach"],
-    { stdio: "inherit", env: { ...process.env, HEARTH_HOME: home.root } },
+    { ...IN_TERMINAL, env: { ...process.env, HEARTH_HOME: home.root } },
   );
   return 1;
 }

@@ -115,7 +115,7 @@ test("ends a program at its timeout", async () => {
   expect(execution).toMatchObject({
     ok: false,
     timedOut: true,
-    reason: "no response within 0.05 s",
+    reason: "timed out after 0.05 s",
   });
 });
 

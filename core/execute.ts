@@ -87,6 +87,13 @@ export interface StartedProcess {
 
 export const KILL_AFTER_MS = 5_000;
 
+/** Options of a program that reads from and writes to this terminal. */
+export const IN_TERMINAL = {
+  stdin: "inherit",
+  stdout: "inherit",
+  stderr: "inherit",
+} as const;
+
 /** Runs a program to its end. Rejects only if `signal` is aborted. */
 export async function execute(
   file: string,
@@ -244,7 +251,7 @@ function executionOf(
   const reason = (): string => {
     const name = basename(file);
     if (timedOut) {
-      return `no response within ${(timeoutMs ?? 0) / 1000} s`;
+      return `timed out after ${(timeoutMs ?? 0) / 1000} s`;
     }
     if (startError === undefined) {
       return (

@@ -53,7 +53,7 @@ test("a docker command gets its input and gives what it says", async () => {
 test("a docker command that does not end is ended, with a sentence", async () => {
   fakeSsh("exec sleep 600");
   await expect(dockerAt(engine, ["ps"], "", 100)).rejects.toThrow(
-    "Docker at ssh://root@10.8.0.1:2222 did not answer within 0.1 s: see whether `ssh -i key -p 2222 root@10.8.0.1 docker ps` does, then run the same command again.",
+    "Docker at ssh://root@10.8.0.1:2222: timed out after 0.1 s: check that `ssh -i key -p 2222 root@10.8.0.1 docker ps` works, then run the same command again.",
   );
 });
 

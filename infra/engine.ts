@@ -1,9 +1,6 @@
-import { execFile } from "node:child_process";
 import type { Readable } from "node:stream";
-import { promisify } from "node:util";
+import { execute, type Execution } from "../core/execute.ts";
 import type { StackNames } from "./names.ts";
-
-const run = promisify(execFile);
 
 /** How a host's engine is reached. */
 export interface EngineAddress {
@@ -18,9 +15,24 @@ export interface StackEngine extends EngineAddress, StackNames {}
 /** Longer than the slowest of them: containers that get a minute to stop. */
 const COMMAND_WITHIN_MS = 180_000;
 
+/** A docker command that failed. */
+export class DockerError extends Error {
+  readonly execution: Execution;
+
+  constructor(engine: EngineAddress, execution: Execution) {
+    super(
+      execution.timedOut
+        ? `Docker at ${engine.endpoint}: ${execution.reason}: check that \`${typedDocker(engine, "ps")}\` works, then run the same command again.`
+        : `Docker at ${engine.endpoint}: ${execution.reason}.`,
+    );
+    this.name = "DockerError";
+    this.execution = execution;
+  }
+}
+
 /**
- * Runs one docker command for an engine and gives its standard output. Over ssh it is the host's own docker that runs. A secret
- * goes in as `input`: arguments are seen by everybody on both machines. Throws a sentence when it takes longer than `withinMs`.
+ * Runs one docker command for an engine and returns its standard output. Over ssh, the host's own docker runs it. Secrets belong
+ * in `input`: arguments are visible to every user of both machines. Throws a DockerError, also after `withinMs`.
  */
 export async function dockerAt(
   engine: EngineAddress,
@@ -51,29 +63,13 @@ async function runDocker(
   args: readonly string[],
   input: string | Readable,
   withinMs: number,
-): Promise<{ readonly stdout: string; readonly stderr: string }> {
+): Promise<Execution> {
   const [file, ...rest] = dockerCommand(engine, args);
-  const running = run(file, rest, {
-    maxBuffer: 64 * 1024 * 1024,
-    timeout: withinMs,
-  });
-  const stdin = running.child.stdin?.on("error", () => undefined);
-  if (typeof input === "string") {
-    stdin?.end(input);
-  } else if (stdin) {
-    input.pipe(stdin);
+  const execution = await execute(file, rest, { input, timeoutMs: withinMs });
+  if (!execution.ok) {
+    throw new DockerError(engine, execution);
   }
-  try {
-    return await running;
-  } catch (error) {
-    if ((error as { readonly killed?: boolean }).killed !== true) {
-      throw error;
-    }
-    throw new Error(
-      `Docker at ${engine.endpoint} did not answer within ${withinMs / 1000} s: see whether \`${typedDocker(engine, "ps")}\` does, then run the same command again.`,
-      { cause: error },
-    );
-  }
+  return execution;
 }
 
 /** The program of this machine, and its arguments, that runs one docker command for an engine. */

@@ -1,6 +1,13 @@
 import { readdirSync } from "node:fs";
+import { lastLineOf } from "../../core/execute.ts";
+import { textOf } from "../../core/failure.ts";
 import type { HostName } from "../config/config.ts";
-import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
+import {
+  dockerAt,
+  DockerError,
+  typedDocker,
+  type StackEngine,
+} from "../engine.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import { inProject } from "../project-files.ts";
 import { containerName, volumeName } from "../names.ts";
@@ -111,15 +118,11 @@ async function runJob(engine: StackEngine, job: string): Promise<void> {
   }
 }
 
-/** What a command said last, to either output. */
+/** The last line of a docker command's output, or of any other error's message. */
 export function lastLine(error: unknown): string {
-  const { stdout, stderr, message } = error as {
-    readonly stdout?: string;
-    readonly stderr?: string;
-    readonly message: string;
-  };
-  const said = [stdout, stderr, message].find(
-    (text) => text !== undefined && text.trim() !== "",
-  );
-  return (said ?? "").trim().split("\n").at(-1)?.replace(/\.$/, "") ?? "";
+  if (error instanceof DockerError) {
+    const { stdout, reason } = error.execution;
+    return lastLineOf(stdout) || reason;
+  }
+  return lastLineOf(textOf(error));
 }

@@ -1,8 +1,5 @@
-import { execFile } from "node:child_process";
 import { basename } from "node:path";
-import { promisify } from "node:util";
-
-const run = promisify(execFile);
+import { executeOrThrow } from "../../core/execute.ts";
 
 export interface LeftOver {
   readonly pid: number;
@@ -13,7 +10,7 @@ export interface LeftOver {
 
 /** The engine's plugins and language hosts whose engine was killed: they wait for it for ever. */
 export async function leftOverPlugins(): Promise<readonly LeftOver[]> {
-  const { stdout } = await run("ps", ["-axo", "pid=,ppid=,args="]);
+  const { stdout } = await executeOrThrow("ps", ["-axo", "pid=,ppid=,args="]);
   return findLeftOver(stdout);
 }
 

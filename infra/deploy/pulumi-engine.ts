@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { execute } from "../../core/execute.ts";
 
 const { version } = createRequire(import.meta.url)("pulumi/package.json") as {
   readonly version: string;
@@ -28,18 +28,15 @@ export async function findEngine(): Promise<string | undefined> {
   return isThere() ? directory : undefined;
 }
 
-/** What it says of a download is for the operator. */
+/** Progress of the download is shown to the operator. */
 async function runVersion(): Promise<void> {
-  const child = spawn("pulumi", ["version"], {
-    stdio: ["ignore", "ignore", "inherit"],
+  const { ok, reason } = await execute("pulumi", ["version"], {
+    stdout: "ignore",
+    stderr: "inherit",
   });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", resolve);
-  }).catch((error: Error) => error.message);
-  if (code !== 0) {
+  if (!ok) {
     throw new Error(
-      `the command \`pulumi version\` failed (${code}): see above, run npm ci, then the same command again.`,
+      `\`pulumi version\` failed (${reason}; output above): run \`npm ci\`, then the same command again.`,
     );
   }
 }

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execute } from "../../core/execute.ts";
 import { secretFields } from "../config/config-schema.ts";
 import { forgetSettings, type Session } from "./session.ts";
 
@@ -107,29 +107,20 @@ export async function pulumi(
   input = "",
 ): Promise<string> {
   const { workspace } = stack;
-  const child = spawn(
+  const { ok, stdout, stderr, reason } = await execute(
     workspace.pulumiCommand.command,
     [...args, "--stack", stack.name, "--non-interactive"],
     {
       cwd: workspace.workDir,
       env: { ...process.env, ...workspace.envVars },
-      stdio: ["pipe", "pipe", "pipe"],
+      input,
     },
   );
-  let said = "";
-  let complained = "";
-  child.stdout.on("data", (text) => (said += String(text)));
-  child.stderr.on("data", (text) => (complained += String(text)));
-  child.stdin.on("error", () => undefined).end(input);
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", resolve);
-  });
-  if (code !== 0) {
+  if (!ok) {
     throw new Error(
-      complained.trim() ||
-        `\`npx pulumi ${args[0]}\` ended with ${code} and said nothing: run it by hand, then the same command again.`,
+      stderr.trim() ||
+        `\`npx pulumi ${args[0]}\` failed without output (${reason}): run it manually, then the same command again.`,
     );
   }
-  return said;
+  return stdout;
 }

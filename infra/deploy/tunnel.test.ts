@@ -132,15 +132,15 @@ test("a machine without ssh, an ssh that fails, and a port that is taken are eac
   const localPort = await freePort();
   installSsh("#!/bin/sh\nexit 255\n");
   await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
-    "no ssh tunnel to Postgres on host A: see what ssh says above, or set hearth:postgresAt to where this machine reaches Postgres.",
+    "no ssh tunnel to Postgres on host A: check the output of ssh above, or set hearth:postgresAt to an address at which this machine reaches Postgres.",
   );
   vi.stubEnv("PATH", join(directory, "empty"));
   await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
-    "no ssh tunnel to Postgres on host A: this machine has no ssh command; install it, or set hearth:postgresAt to where this machine reaches Postgres.",
+    "no ssh tunnel to Postgres on host A: ssh is not installed on this machine; fix that, or set hearth:postgresAt to an address at which this machine reaches Postgres.",
   );
   await listen(localPort);
   await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
-    `port ${localPort} of this machine, where the ssh tunnel to Postgres is to begin, is taken by another program: end it, or set hearth:postgresAt to where this machine reaches Postgres.`,
+    `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is used by another program: stop it, or set hearth:postgresAt to an address at which this machine reaches Postgres.`,
   );
 });
 

@@ -1,17 +1,16 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startProcess, type Execution } from "../../core/execute.ts";
 import { sshCommand, type EngineAddress } from "../engine.ts";
 
-/** What is to be reached, and from where. */
-export interface TunnelWish {
-  /** Of the host that the address is reached from, by ssh. */
+export interface TunnelOptions {
+  /** Engine of the host from which the address is reached, by ssh. */
   readonly engine: EngineAddress;
   readonly host: "a" | "b";
   readonly address: string;
   readonly port: number;
-  /** Where it begins on this machine's loopback. */
+  /** On the loopback of this machine. */
   readonly localPort: number;
 }
 
@@ -21,14 +20,16 @@ export interface Tunnel {
 
 const REACHABLE_WITHIN_MS = 2_000;
 const TUNNEL_WITHIN_MS = 15_000;
+const OTHER_WAY =
+  "or set hearth:postgresAt to an address at which this machine reaches Postgres.";
 
-/** The same at each run: another port is another setting of the program's provider, and no preview would be empty. */
+/** The same in each run: another port would be a change of the provider in every preview. */
 export function tunnelPort(stackName: string): number {
-  // Below the ports that systems give to outgoing connections.
+  // Below the port range of outgoing connections.
   return 20_000 + (createHash("sha256").update(stackName).digest()[0] ?? 0);
 }
 
-/** Whether the address answers at all: an accepted or a refused connection both show a way there. */
+/** Whether the address is reachable: an accepted and a refused connection both show that it is. */
 export async function isReached(
   address: string,
   port: number,
@@ -37,25 +38,55 @@ export async function isReached(
 }
 
 /**
- * Opens `ssh -L` and keeps it open until `close`, or until this process ends, whichever way it does. Throws a sentence when it
- * cannot be opened.
+ * Opens `ssh -L` and keeps it open until `close` or the end of this process, however it ends. Throws one sentence if it cannot be
+ * opened.
  */
-export async function openTunnel({
+export async function openTunnel(options: TunnelOptions): Promise<Tunnel> {
+  const { host, localPort } = options;
+  const isOpen = async (timeout: number): Promise<boolean> =>
+    (await knock("127.0.0.1", localPort, timeout)) === "accepted";
+  if (await isOpen(REACHABLE_WITHIN_MS)) {
+    throw new Error(
+      `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is used by another program: stop it, ${OTHER_WAY}`,
+    );
+  }
+  const [file, ...args] = buildTunnelCommand(options);
+  const ssh = startProcess(file, args, {
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "inherit",
+    // Ctrl-C is not meant for it.
+    detached: true,
+  });
+  ssh.stdin?.on("error", () => undefined);
+  let ended: Execution | undefined;
+  void ssh.ended.then((execution) => (ended = execution));
+  const deadline = Date.now() + TUNNEL_WITHIN_MS;
+  while (!(await isOpen(500))) {
+    if (ended !== undefined || Date.now() > deadline) {
+      void ssh.stop();
+      throw new Error(
+        ended?.startError === undefined
+          ? `no ssh tunnel to Postgres on host ${host.toUpperCase()}: check the output of ssh above, ${OTHER_WAY}`
+          : `no ssh tunnel to Postgres on host ${host.toUpperCase()}: ${ended.reason}; fix that, ${OTHER_WAY}`,
+      );
+    }
+    await sleep(200);
+  }
+  return {
+    async close() {
+      await ssh.stop();
+    },
+  };
+}
+
+/** `cat` ends with its input, thus also when this process is killed. */
+function buildTunnelCommand({
   engine,
-  host,
   address,
   port,
   localPort,
-}: TunnelWish): Promise<Tunnel> {
-  const elsewhere =
-    "or set hearth:postgresAt to where this machine reaches Postgres.";
-  if (
-    (await knock("127.0.0.1", localPort, REACHABLE_WITHIN_MS)) === "accepted"
-  ) {
-    throw new Error(
-      `port ${localPort} of this machine, where the ssh tunnel to Postgres is to begin, is taken by another program: end it, ${elsewhere}`,
-    );
-  }
+}: TunnelOptions): readonly [string, ...string[]] {
   const to = address.includes(":") ? `[${address}]` : address;
   const ssh = sshCommand(engine, [
     "-T",
@@ -70,41 +101,7 @@ export async function openTunnel({
   if (ssh === null) {
     throw new Error(`${engine.endpoint} is not reached by ssh`);
   }
-  const [file, ...args] = ssh;
-  // cat ends when its input does: when this process is gone, killed too. In a group of its own, as Ctrl-C is not meant for it.
-  const child = spawn(file, [...args, "cat"], {
-    stdio: ["pipe", "ignore", "inherit"],
-    detached: true,
-  });
-  let failed: NodeJS.ErrnoException | undefined;
-  child.on("error", (error) => (failed = error));
-  child.stdin.on("error", () => undefined);
-  const ended = new Promise<void>((resolve) => {
-    child.on("close", () => resolve());
-  });
-  const until = Date.now() + TUNNEL_WITHIN_MS;
-  while ((await knock("127.0.0.1", localPort, 500)) !== "accepted") {
-    if (failed !== undefined) {
-      throw new Error(
-        failed.code === "ENOENT"
-          ? `no ssh tunnel to Postgres on host ${host.toUpperCase()}: this machine has no ssh command; install it, ${elsewhere}`
-          : `no ssh tunnel to Postgres on host ${host.toUpperCase()} (${failed.message}): ssh could not be started; mend that, ${elsewhere}`,
-      );
-    }
-    if (child.exitCode !== null || Date.now() > until) {
-      child.kill();
-      throw new Error(
-        `no ssh tunnel to Postgres on host ${host.toUpperCase()}: see what ssh says above, ${elsewhere}`,
-      );
-    }
-    await sleep(200);
-  }
-  return {
-    async close() {
-      child.kill();
-      await ended;
-    },
-  };
+  return [...ssh, "cat"];
 }
 
 function knock(

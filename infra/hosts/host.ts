@@ -1,7 +1,6 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { promisify } from "node:util";
 import { z } from "zod";
+import { execute } from "../../core/execute.ts";
 import {
   imageReferenceOf,
   type HostName,
@@ -10,7 +9,6 @@ import {
 import { dockerCommand, sshCommand, type EngineAddress } from "../engine.ts";
 import type { Listener } from "./needs.ts";
 
-const run = promisify(execFile);
 const COMMAND_WITHIN_MS = 30_000;
 const PULL_WITHIN_MS = 600_000;
 
@@ -155,33 +153,11 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
 
 async function runCommand(
   [file, ...args]: readonly [string, ...string[]],
-  withinMs: number,
+  timeoutMs: number,
 ): Promise<string> {
-  const running = run(file, args, { timeout: withinMs, maxBuffer: 1e8 });
-  running.child.stdin?.end();
-  try {
-    return (await running).stdout.trim();
-  } catch (error) {
-    throw new Error(reasonOf(error, file, withinMs), { cause: error });
+  const { ok, stdout, reason } = await execute(file, args, { timeoutMs });
+  if (!ok) {
+    throw new Error(reason);
   }
-}
-
-/** The last line that the command wrote is its reason. */
-function reasonOf(error: unknown, file: string, withinMs: number): string {
-  const { stderr, message, code, killed } = error as Error & {
-    readonly stderr?: string;
-    readonly code?: unknown;
-    readonly killed?: boolean;
-  };
-  if (code === "ENOENT") {
-    return `this machine has no ${file} command`;
-  }
-  if (killed === true) {
-    return `no answer within ${withinMs / 1000} s`;
-  }
-  const said = (stderr ?? "").trim().split("\n").at(-1) ?? "";
-  return (said === "" ? (message.split("\n")[0] ?? message) : said).replace(
-    /\.$/,
-    "",
-  );
+  return stdout.trim();
 }

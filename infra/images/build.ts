@@ -1,5 +1,5 @@
-import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
+import { executeSync, IN_TERMINAL } from "../../core/execute.ts";
 import { imageContext } from "./image-context.ts";
 import { pinnedImages, type BuiltImage } from "./images.ts";
 
@@ -33,20 +33,17 @@ function readArguments() {
   }
 }
 
-/** Docker says itself what is wrong with a build. */
+/** The reason of a failed build is in Docker's own output. */
 function build(tag: string, directory: string): void {
-  const { error, status } = spawnSync(
-    "docker",
-    ["build", "--tag", tag, directory],
-    { stdio: "inherit" },
-  );
-  if (error === undefined && status === 0) {
+  const args = ["build", "--tag", tag, directory];
+  const { ok, startError, reason } = executeSync("docker", args, IN_TERMINAL);
+  if (ok) {
     return;
   }
   process.stderr.write(
-    error === undefined
-      ? `hearth: docker could not build ${tag}: mend what it says above, then run the same command again.\n`
-      : `hearth: docker cannot be started on this machine (${error.message}): install it, or take the contexts printed above to where it is.\n`,
+    startError === undefined
+      ? `hearth: building ${tag} failed (output above): fix that, then run the same command again.\n`
+      : `hearth: ${reason}: install Docker, or copy the contexts printed above to a machine that has it.\n`,
   );
   process.exit(1);
 }

@@ -57,7 +57,7 @@ test("a build that fails is told with Docker's reason", async () => {
   await expect(
     buildImage(engine, "hearth/gateway:0123", context()),
   ).rejects.toThrow(
-    "hearth/gateway:0123 could not be built on ssh://root@10.8.0.2 (pull access denied for base): mend that, then run up again.",
+    "hearth/gateway:0123 could not be built on ssh://root@10.8.0.2 (pull access denied for base): fix that, then run up again.",
   );
 });
 

@@ -1,7 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
-import { dockerAt, type EngineAddress } from "../engine.ts";
+import { startProcess } from "../../core/execute.ts";
+import { textOf } from "../../core/failure.ts";
+import { dockerAt, DockerError, type EngineAddress } from "../engine.ts";
 
 /** A slow line has to carry the context to the host and the base image into it. */
 const BUILD_WITHIN_MS = 20 * 60_000;
@@ -18,33 +17,34 @@ export async function buildImage(
   // Compressing costs more than it saves where no network is between.
   const options = engine.endpoint.startsWith("ssh://") ? "-czf" : "-cf";
   // Without a file named, macOS' tar writes to a tape drive.
-  const tar = spawn("tar", ["-C", directory, options, "-", "."], {
-    stdio: ["ignore", "pipe", "pipe"],
+  const tar = startProcess("tar", ["-C", directory, options, "-", "."], {
+    stdout: "pipe",
     // macOS' tar would add files of its own.
     env: { ...process.env, COPYFILE_DISABLE: "1" },
   });
-  const complaint = text(tar.stderr);
-  const packed = once(tar, "close").then(async ([code]) => {
-    if (code !== 0) {
-      throw new Error(`tar: ${lastLine(await complaint)}`);
+  const packed = tar.ended.then(({ ok, reason }) => {
+    if (!ok) {
+      throw new Error(`tar: ${reason}`);
     }
   });
   const built = dockerAt(
     engine,
     ["build", "--quiet", "--tag", tag, "-"],
-    tar.stdout,
+    tar.stdout ?? "",
     BUILD_WITHIN_MS,
   );
   try {
     await Promise.all([packed, built]);
   } catch (error) {
-    const { stderr = "", message } = error as Error & { stderr?: string };
+    const reason =
+      error instanceof DockerError ? error.execution.reason : textOf(error);
     throw new Error(
-      `${tag} could not be built on ${engine.endpoint} (${lastLine(stderr || message)}): mend that, then run up again.`,
+      `${tag} could not be built on ${engine.endpoint} (${reason}): fix that, then run up again.`,
       { cause: error },
     );
   } finally {
-    tar.kill();
+    // Not awaited: the rest of its output is not read, so it does not end.
+    void tar.stop();
   }
 }
 
@@ -63,8 +63,4 @@ export async function hasImage(
     () => true,
     () => false,
   );
-}
-
-function lastLine(said: string): string {
-  return (said.trim().split("\n").at(-1) ?? "").replace(/\.$/, "");
 }
