@@ -1,61 +1,58 @@
-// Format, rules and types, side by side (npm run check). With --changed, as npm run test:changed: of the files that differ from
-// the main branch alone, and with them the tests without servers that import any of these.
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+// Checks format, lint rules, types and imports in parallel (npm run check). With --changed (npm run test:changed): only files that
+// differ from the main branch, and the tests without servers that import any of them.
 import { existsSync } from "node:fs";
-import { text } from "node:stream/consumers";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { fileURLToPath } from "node:url";
+import { $ } from "zx";
 import { ROOMS } from "./rooms.ts";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
+const root = join(import.meta.dirname, "..");
+const shell = $({
+  cwd: root,
+  nothrow: true,
+  stdio: ["ignore", "pipe", "pipe"],
+});
 
 const { values } = parseArgs({
   options: { changed: { type: "boolean", default: false } },
 });
-const base = values.changed ? forkPoint() : undefined;
-const changed = base === undefined ? undefined : changedSince(base);
+const base = values.changed ? await forkPoint() : undefined;
+const changed = base === undefined ? undefined : await changedSince(base);
 if (changed?.length === 0) {
-  process.stdout.write(`Nothing is changed since ${base?.slice(0, 7)}.\n`);
+  process.stdout.write(`No changes since ${base?.slice(0, 7)}.\n`);
 } else {
   const passed = await Promise.all(plan(changed).map(run));
   process.exitCode = passed.every(Boolean) ? 0 : 1;
 }
 
-/** Where this branch left the main branch; the last commit where there is none, as in a shallow clone. */
-function forkPoint(): string {
+/** The commit at which this branch left the main branch; the last commit if there is none, as in a shallow clone. */
+async function forkPoint(): Promise<string> {
   for (const main of ["origin/main", "main"]) {
-    try {
-      return git("merge-base", "HEAD", main).trim();
-    } catch {
-      // There is no such branch, or nothing in common with it.
+    const { ok, stdout } = await shell`git merge-base HEAD ${main}`;
+    if (ok) {
+      return stdout.trim();
     }
   }
-  return git("rev-parse", "HEAD").trim();
+  return (await shell`git rev-parse HEAD`).stdout.trim();
 }
 
-/** What differs from a commit, committed or not, new and deleted files too. */
-function changedSince(commit: string): readonly string[] {
-  return [
-    git("diff", "--name-only", "-z", commit),
-    git("ls-files", "--others", "--exclude-standard", "-z"),
-  ].flatMap((names) => names.split("\0").filter(Boolean));
+/** Files that differ from a commit, committed or not, including new and deleted ones. */
+async function changedSince(commit: string): Promise<readonly string[]> {
+  const lists = await Promise.all([
+    shell`git diff --name-only -z ${commit}`,
+    shell`git ls-files --others --exclude-standard -z`,
+  ]);
+  return lists.flatMap(({ stdout }) => stdout.split("\0").filter(Boolean));
 }
 
-function git(...args: readonly string[]): string {
-  return execFileSync("git", args, {
-    cwd: root,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-}
-
-/** The commands to run. By content, as a checkout gives every file another time. */
+/** The commands to run. Caches compare contents, since a checkout changes the time of every file. */
 function plan(
   changed: readonly string[] | undefined,
 ): readonly (readonly string[])[] {
   const cache = ["--cache", "--cache-strategy", "content"];
-  const files = changed?.filter((name) => existsSync(root + name)) ?? ["."];
+  const files = changed?.filter((name) => existsSync(join(root, name))) ?? [
+    ".",
+  ];
   const prettier = ["--check", "--ignore-unknown", ...cache];
   const code = changed === undefined ? files : files.filter(isCode);
   return [
@@ -77,7 +74,7 @@ function plan(
       "node_modules/.cache/eslint/",
       ...code,
     ],
-    // Which room imports which (.dependency-cruiser.mjs); an import is right or wrong in the whole alone.
+    // Imports between rooms (.dependency-cruiser.mjs) can only be checked as a whole.
     ["dependency-cruiser/bin/dependency-cruiser.mjs", ...ROOMS],
     ...(base === undefined
       ? []
@@ -100,23 +97,16 @@ function isCode(name: string): boolean {
   return /\.[cm]?[jt]s$/.test(name);
 }
 
-/** Runs a command of a package; its output is printed in one piece at its end. */
+/** Runs a command of a package and prints its output when it has ended. */
 async function run([
   program = "",
   ...args
 ]: readonly string[]): Promise<boolean> {
   const name = /^[^/]*/.exec(program)?.[0] ?? program;
-  const child = spawn(process.execPath, [`node_modules/${program}`, ...args], {
-    cwd: root,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [out, error, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, "close") as Promise<[number | null]>,
-  ]);
+  const { ok, stdout, stderr } =
+    await shell`${process.execPath} node_modules/${program} ${args}`;
   process.stdout.write(
-    `== ${name} ${code === 0 ? "passed" : "FAILED"}\n${out}${error}`,
+    `== ${name} ${ok ? "passed" : "FAILED"}\n${stdout}${stderr}`,
   );
-  return code === 0;
+  return ok;
 }

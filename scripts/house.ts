@@ -1,7 +1,7 @@
-// Measures the codebase, a line a room (npm run house): files, lines, comments, long functions, imports, dependencies.
-import { execFileSync } from "node:child_process";
+// Measures the codebase by room (npm run house): files, lines, comments, long functions, imports, dependencies.
 import { existsSync, readFileSync } from "node:fs";
 import ts from "typescript";
+import { $ } from "zx";
 import { inProject } from "../infra/project-files.ts";
 import { ROOMS } from "./rooms.ts";
 
@@ -9,16 +9,25 @@ const TEST = /\.(test|scenario|browser)\.ts$|-(fixture|child)\.ts$|\/testing\//;
 const LONG = 60;
 const TOO_LONG = 100;
 
+const shell = $({ cwd: inProject(".") });
+
 interface SourceFile {
   readonly path: string;
   readonly lines: number;
   readonly commentLines: number;
-  /** Longer than LONG, lines of code without blank ones and comments. */
+  /** With more than LONG lines, not counting blank lines and comments. */
   readonly longFunctions: readonly { name: string; lines: number }[];
 }
 
-const rows = ROOMS.map((room) => {
-  const files = sourceFiles(room);
+const rows = await Promise.all(ROOMS.map(measureRoom));
+console.table(rows);
+const { cycles, upward } = await readImports();
+console.log(
+  `${sum(rows.map(({ lines }) => lines))} lines of product, ${sum(rows.map((row) => row["test lines"]))} of tests; ${cycles} import cycles, ${upward} imports that violate .dependency-cruiser.mjs`,
+);
+
+async function measureRoom(room: string) {
+  const files = await sourceFiles(room);
   const product = files.filter(({ path }) => !isTest(path));
   const functions = product.flatMap(({ longFunctions }) => longFunctions);
   const lines = sum(product.map((file) => file.lines));
@@ -33,12 +42,7 @@ const rows = ROOMS.map((room) => {
     [`> ${TOO_LONG}`]: functions.filter((each) => each.lines > TOO_LONG).length,
     packages: dependenciesOf(room),
   };
-});
-console.table(rows);
-const { cycles, upward } = readImports();
-console.log(
-  `${sum(rows.map(({ lines }) => lines))} lines of product, ${sum(rows.map((row) => row["test lines"]))} of tests; ${cycles} imports in circles, ${upward} against the rules of .dependency-cruiser.mjs`,
-);
+}
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
@@ -48,11 +52,9 @@ function isTest(path: string): boolean {
   return path.startsWith("test/") || TEST.test(path);
 }
 
-function sourceFiles(room: string): readonly SourceFile[] {
-  return execFileSync("git", ["ls-files", "-z", `${room}/*.ts`], {
-    cwd: inProject("."),
-    encoding: "utf8",
-  })
+async function sourceFiles(room: string): Promise<readonly SourceFile[]> {
+  const { stdout } = await shell`git ls-files -z ${`${room}/*.ts`}`;
+  return stdout
     .split("\0")
     .filter((path) => path !== "" && existsSync(inProject(path)))
     .map(measure);
@@ -81,7 +83,7 @@ function measure(path: string): SourceFile {
   };
 }
 
-/** Numbers of the lines that hold nothing but a comment. */
+/** Indexes of the lines that consist of a comment. */
 function commentLinesOf(text: string): ReadonlySet<number> {
   return new Set(
     text
@@ -103,7 +105,7 @@ function codeLines(
     .length;
 }
 
-/** Direct dependencies at run time; undefined for a room that is no package. */
+/** Number of direct dependencies at run time; undefined for a room that is not a package. */
 function dependenciesOf(room: string): number | undefined {
   const manifest = inProject(`${room}/package.json`);
   if (!existsSync(manifest)) {
@@ -115,19 +117,13 @@ function dependenciesOf(room: string): number | undefined {
   return Object.keys(dependencies).length;
 }
 
-function readImports(): { readonly cycles: number; readonly upward: number } {
-  const { summary } = JSON.parse(
-    execFileSync(
-      process.execPath,
-      [
-        inProject("node_modules/dependency-cruiser/bin/dependency-cruiser.mjs"),
-        "--output-type",
-        "json",
-        ...ROOMS,
-      ],
-      { cwd: inProject("."), encoding: "utf8", maxBuffer: 256 * 1024 * 1024 },
-    ),
-  ) as {
+async function readImports(): Promise<{
+  readonly cycles: number;
+  readonly upward: number;
+}> {
+  const { stdout } =
+    await shell`${process.execPath} node_modules/dependency-cruiser/bin/dependency-cruiser.mjs --output-type json ${ROOMS}`;
+  const { summary } = JSON.parse(stdout) as {
     readonly summary: {
       readonly violations: readonly { readonly rule: { name: string } }[];
     };
