@@ -51,8 +51,9 @@ const DAY_MS = 86_400_000;
 /** A certificate is renewed by the first `up` of a new period, and holds for this one and the next. */
 const PERIOD_MS = 365 * DAY_MS;
 /** RSASSA-PKCS1-v1_5 signs the same text in the same way each time; ECDSA would not. */
-const signature = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
-const curve = { name: "ECDSA", namedCurve: "P-256" } as const;
+const SIGNATURE = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
+const CURVE = { name: "ECDSA", namedCurve: "P-256" } as const;
+const ISSUER = "CN=Hearth";
 
 /**
  * The stack's own authority. All that it issues follows from its key, the names and the period, keys included: nothing has to
@@ -63,20 +64,16 @@ export async function openAuthority(
   now = Date.now(),
 ): Promise<Authority> {
   const key = createPrivateKey(caKey);
-  const signingKey = key.toCryptoKey(signature, false, ["sign"]);
-  const publicKey = createPublicKey(key).toCryptoKey(signature, true, [
-    "verify",
-  ]);
-  const name = "CN=Hearth";
+  const signingKey = key.toCryptoKey(SIGNATURE, false, ["sign"]);
   const authority = await x509.X509CertificateGenerator.create({
     serialNumber: "01",
-    subject: name,
-    issuer: name,
+    subject: ISSUER,
+    issuer: ISSUER,
     notBefore: new Date("2026-01-01"),
     notAfter: new Date("2126-01-01"),
-    publicKey,
+    publicKey: createPublicKey(key).toCryptoKey(SIGNATURE, true, ["verify"]),
     signingKey,
-    signingAlgorithm: signature,
+    signingAlgorithm: SIGNATURE,
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
@@ -90,30 +87,14 @@ export async function openAuthority(
       const certificate = await x509.X509CertificateGenerator.create({
         serialNumber: serialOf([subject, ...alternatives, String(period)]),
         subject: `CN=${subject}`,
-        issuer: name,
+        issuer: ISSUER,
         // Clocks differ.
         notBefore: new Date(period * PERIOD_MS - DAY_MS),
         notAfter: new Date((period + 2) * PERIOD_MS),
-        publicKey: createPublicKey(own).toCryptoKey(curve, true, ["verify"]),
+        publicKey: createPublicKey(own).toCryptoKey(CURVE, true, ["verify"]),
         signingKey,
-        signingAlgorithm: signature,
-        extensions: [
-          new x509.BasicConstraintsExtension(false, undefined, true),
-          new x509.KeyUsagesExtension(
-            x509.KeyUsageFlags.digitalSignature,
-            true,
-          ),
-          new x509.ExtendedKeyUsageExtension([
-            x509.ExtendedKeyUsage.serverAuth,
-            x509.ExtendedKeyUsage.clientAuth,
-          ]),
-          new x509.SubjectAlternativeNameExtension(
-            [...new Set(alternatives)].map((value) => ({
-              type: isIP(value) === 0 ? "dns" : "ip",
-              value,
-            })),
-          ),
-        ],
+        signingAlgorithm: SIGNATURE,
+        extensions: buildServerExtensions(alternatives),
       });
       return {
         certificate: pem(certificate.toString("pem")),
@@ -121,6 +102,25 @@ export async function openAuthority(
       };
     },
   };
+}
+
+function buildServerExtensions(
+  alternatives: readonly string[],
+): x509.Extension[] {
+  return [
+    new x509.BasicConstraintsExtension(false, undefined, true),
+    new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+    new x509.ExtendedKeyUsageExtension([
+      x509.ExtendedKeyUsage.serverAuth,
+      x509.ExtendedKeyUsage.clientAuth,
+    ]),
+    new x509.SubjectAlternativeNameExtension(
+      [...new Set(alternatives)].map((value) => ({
+        type: isIP(value) === 0 ? "dns" : "ip",
+        value,
+      })),
+    ),
+  ];
 }
 
 /** The certificates of the servers, for the names by which their clients know them. */
@@ -226,7 +226,7 @@ function derivedKey(key: KeyObject, of: string): KeyObject {
     format: "jwk",
     key: {
       kty: "EC",
-      crv: curve.namedCurve,
+      crv: CURVE.namedCurve,
       d: d.toString("base64url"),
       x: point.subarray(1, 33).toString("base64url"),
       y: point.subarray(33).toString("base64url"),

@@ -79,6 +79,39 @@ export function containerArgs(
     image,
     ...(spec.command === undefined ? {} : { command: [...spec.command] }),
     ...(spec.user === undefined ? {} : { user: spec.user }),
+    ...buildContents(spec),
+    ...buildLimits(spec),
+    capabilities: {
+      drops: ["ALL"],
+      ...(spec.capabilities.length === 0
+        ? {}
+        : { adds: spec.capabilities.toSorted() }),
+    },
+    securityOpts: ["no-new-privileges:true"],
+    healthcheck: {
+      tests: [...spec.health.test],
+      interval: spec.health.interval,
+      timeout: spec.health.timeout,
+      startPeriod: spec.health.startPeriod,
+      retries: spec.health.retries,
+    },
+    restart: "unless-stopped",
+    logDriver: "json-file",
+    logOpts: { "max-size": "10m", "max-file": "3" },
+    // From the first deploy: the value in the *old* state counts, and without one a deletion is SIGKILL.
+    destroyGraceSeconds: spec.graceSeconds,
+    wait: true,
+    waitTimeout: HEALTHY_WITHIN_SECONDS,
+    labels: [
+      { label: CONFIG_LABEL, value: labelOf(spec) },
+      { label: STACK_LABEL, value: stack },
+    ],
+  };
+}
+
+/** What the container sees: variables, files, ports, volumes, networks. */
+function buildContents(spec: ContainerSpec) {
+  return {
     // Lists are sorted, so that no order of ours can become a difference.
     envs: Object.entries(spec.environment)
       .map(([name, value]) => `${name}=${value}`)
@@ -110,6 +143,11 @@ export function containerArgs(
       name,
       aliases: [...aliases],
     })),
+  } satisfies Partial<docker.ContainerArgs>;
+}
+
+function buildLimits(spec: ContainerSpec) {
+  return {
     // `memory` without `memorySwap` is a difference after each refresh; equal values mean no swap.
     memory: spec.memoryMiB,
     memorySwap: spec.memoryMiB,
@@ -124,32 +162,7 @@ export function containerArgs(
       : {
           ulimits: [{ name: "nofile", soft: spec.noFile, hard: spec.noFile }],
         }),
-    capabilities: {
-      drops: ["ALL"],
-      ...(spec.capabilities.length === 0
-        ? {}
-        : { adds: spec.capabilities.toSorted() }),
-    },
-    securityOpts: ["no-new-privileges:true"],
-    healthcheck: {
-      tests: [...spec.health.test],
-      interval: spec.health.interval,
-      timeout: spec.health.timeout,
-      startPeriod: spec.health.startPeriod,
-      retries: spec.health.retries,
-    },
-    restart: "unless-stopped",
-    logDriver: "json-file",
-    logOpts: { "max-size": "10m", "max-file": "3" },
-    // From the first deploy: the value in the *old* state counts, and without one a deletion is SIGKILL.
-    destroyGraceSeconds: spec.graceSeconds,
-    wait: true,
-    waitTimeout: HEALTHY_WITHIN_SECONDS,
-    labels: [
-      { label: CONFIG_LABEL, value: labelOf(spec) },
-      { label: STACK_LABEL, value: stack },
-    ],
-  };
+  } satisfies Partial<docker.ContainerArgs>;
 }
 
 function labelOf(spec: ContainerSpec): Input<string> {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { USAGE } from "../infra/deploy/verbs.ts";
+import { USAGE } from "../infra/deploy/flags.ts";
 import { hearth } from "../cli/main.ts";
 import type { Verb } from "../cli/verb.ts";
 

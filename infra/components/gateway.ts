@@ -103,22 +103,7 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
   return {
     name: containerName(args.host.engine, "gateway"),
     user: "1000:0",
-    environment: {
-      ...secrets.environment,
-      HEARTH_DRAIN_NOTICE: `${args.drainNoticeSeconds}s`,
-      HEARTH_EXTRA_CONFIG: LAYER_FILE,
-      HEARTH_GATEWAY_CONFIG: CONFIG_FILE,
-      HEARTH_GATEWAY_HOST: "0.0.0.0",
-      HEARTH_GATEWAY_PORT: String(ports.gateway),
-      HEARTH_JOURNAL_DIR: JOURNAL_DIRECTORY,
-      REDIS_CA_FILE: authorityFile,
-      REDIS_HOST: redis.host,
-      REDIS_PORT: String(redis.port),
-      ...(previous?.until === undefined
-        ? {}
-        : { PROXY_MASTER_KEY_PREVIOUS_UNTIL: previous.until }),
-      ...args.localRunners,
-    },
+    environment: { ...secrets.environment, ...buildEnvironment(args) },
     files: [
       ...secrets.files,
       authorityUpload(args.authority),
@@ -146,5 +131,29 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
     },
     // Readiness says 503 for longer than two of the edge's probes before the listener closes; then calls finish.
     graceSeconds: args.drainSeconds + args.drainNoticeSeconds + 10,
+  };
+}
+
+/** Variables without secrets. */
+function buildEnvironment({
+  redis,
+  previousMasterKey: previous,
+  drainNoticeSeconds,
+  localRunners,
+}: GatewayArgs): ContainerSpec["environment"] {
+  return {
+    HEARTH_DRAIN_NOTICE: `${drainNoticeSeconds}s`,
+    HEARTH_EXTRA_CONFIG: LAYER_FILE,
+    HEARTH_GATEWAY_CONFIG: CONFIG_FILE,
+    HEARTH_GATEWAY_HOST: "0.0.0.0",
+    HEARTH_GATEWAY_PORT: String(ports.gateway),
+    HEARTH_JOURNAL_DIR: JOURNAL_DIRECTORY,
+    REDIS_CA_FILE: authorityFile,
+    REDIS_HOST: redis.host,
+    REDIS_PORT: String(redis.port),
+    ...(previous?.until === undefined
+      ? {}
+      : { PROXY_MASTER_KEY_PREVIOUS_UNTIL: previous.until }),
+    ...localRunners,
   };
 }

@@ -9,7 +9,7 @@ import {
   type ServerCertificate,
 } from "../certificates.ts";
 import type { HearthConfig } from "../config/config.ts";
-import type { ContainerSpec } from "../container.ts";
+import type { ContainerSpec, UploadedFile } from "../container.ts";
 import { clearWay, reach, type Host, publishedPorts } from "../hosts.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
 import { removeLeftoverRole } from "../leftover.ts";
@@ -155,51 +155,9 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
   );
   return {
     name: containerName(args.host.engine, "postgres"),
-    command: [
-      "bash",
-      "-c",
-      // Beside the data of another major version a new, empty database is never the answer. And uploads are root's, while the
-      // server wants its key for itself.
-      `if [ ! -s "$PGDATA/PG_VERSION" ] && compgen -G "/var/lib/postgresql/*/*/PG_VERSION"; then echo "the data is of another major version of Postgres: npm run deploy -- upgrade postgres"; exit 1; fi; install -m 0400 -o postgres ${serverFile("postgres", "key")} ${OWN_KEY} && exec docker-entrypoint.sh "$@"`,
-      "bash",
-      "postgres",
-      "-c",
-      `shared_buffers=${Math.floor(args.memoryMiB / 4)}MB`,
-      "-c",
-      "max_connections=100",
-      // A statement that fails is not written to the log: those about roles carry verifiers.
-      "-c",
-      "log_min_error_statement=panic",
-      "-c",
-      "ssl=on",
-      "-c",
-      `ssl_cert_file=${serverFile("postgres", "crt")}`,
-      "-c",
-      `ssl_key_file=${OWN_KEY}`,
-      "-c",
-      `hba_file=${ACCESS_FILE}`,
-    ],
+    command: buildCommand(args),
     environment: { POSTGRES_DB: "hearth", ...secrets.environment },
-    files: [
-      ...secrets.files,
-      {
-        path: "/docker-entrypoint-initdb.d/10-hearth-roles.sql",
-        content: readFileSync(
-          new URL("../../config/postgres-roles.sql", import.meta.url),
-          "utf8",
-        ),
-        permissions: "0444",
-      },
-      {
-        path: ACCESS_FILE,
-        content: `# Commands within the container come by its socket; everything else speaks TLS.
-local all all trust
-hostssl all all all scram-sha-256
-`,
-        permissions: "0444",
-      },
-      ...serverUploads("postgres", args.certificate, "0400"),
-    ],
+    files: [...secrets.files, ...buildFiles(args)],
     ports: publishedPorts(args.host, "postgres", [args.host.address]),
     // 18's layout: PGDATA is a directory of the version below it.
     volumes: [
@@ -229,6 +187,59 @@ hostssl all all all scram-sha-256
     },
     graceSeconds: 60,
   };
+}
+
+function buildCommand({
+  memoryMiB,
+}: Pick<PostgresServerArgs, "memoryMiB">): readonly string[] {
+  return [
+    "bash",
+    "-c",
+    // Beside the data of another major version a new, empty database is never the answer. And uploads are root's, while the
+    // server wants its key for itself.
+    `if [ ! -s "$PGDATA/PG_VERSION" ] && compgen -G "/var/lib/postgresql/*/*/PG_VERSION"; then echo "the data is of another major version of Postgres: npm run deploy -- upgrade postgres"; exit 1; fi; install -m 0400 -o postgres ${serverFile("postgres", "key")} ${OWN_KEY} && exec docker-entrypoint.sh "$@"`,
+    "bash",
+    "postgres",
+    "-c",
+    `shared_buffers=${Math.floor(memoryMiB / 4)}MB`,
+    "-c",
+    "max_connections=100",
+    // A statement that fails is not written to the log: those about roles carry verifiers.
+    "-c",
+    "log_min_error_statement=panic",
+    "-c",
+    "ssl=on",
+    "-c",
+    `ssl_cert_file=${serverFile("postgres", "crt")}`,
+    "-c",
+    `ssl_key_file=${OWN_KEY}`,
+    "-c",
+    `hba_file=${ACCESS_FILE}`,
+  ];
+}
+
+function buildFiles({
+  certificate,
+}: Pick<PostgresServerArgs, "certificate">): readonly UploadedFile[] {
+  return [
+    {
+      path: "/docker-entrypoint-initdb.d/10-hearth-roles.sql",
+      content: readFileSync(
+        new URL("../../config/postgres-roles.sql", import.meta.url),
+        "utf8",
+      ),
+      permissions: "0444",
+    },
+    {
+      path: ACCESS_FILE,
+      content: `# Commands within the container come by its socket; everything else speaks TLS.
+local all all trust
+hostssl all all all scram-sha-256
+`,
+      permissions: "0444",
+    },
+    ...serverUploads("postgres", certificate, "0400"),
+  ];
 }
 
 function buildProviderArgs({

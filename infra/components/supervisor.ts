@@ -115,68 +115,14 @@ const WATCHED_FILE = "/run/hearth/servers.crt";
 const CONFIG_FILE = "/app/supervisor.yaml";
 
 export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
-  const { host, peer, offsite, redis } = args;
-  const secrets = secretFiles(
-    {
-      ...args.alertSecrets,
-      ...(offsite === undefined
-        ? {}
-        : {
-            OFFSITE_IDENTITY: offsite.identity,
-            OFFSITE_RCLONE_CONFIG: offsite.rcloneConfig,
-          }),
-      BACKUP_DATABASE_URL: args.backupDatabase.url,
-      HEARTH_OPERATOR_PASSWORD: args.operatorPassword,
-      NOTES_ADMIN_PASSWORD: args.notesAdminPassword,
-      PROXY_MASTER_KEY: args.masterKey,
-      REDIS_PASSWORD: redis.password,
-      SUPERVISOR_DATABASE_URL: args.database.url,
-    },
-    "0440",
-  );
+  const { host } = args;
+  const secrets = buildSecretFiles(args);
   const ownConfig =
     args.config === undefined ? [] : [operatorsFile(CONFIG_FILE, args.config)];
   return {
     name: containerName(host.engine, "supervisor"),
     user: "1000:0",
-    environment: {
-      ...secrets.environment,
-      DOCKER_HOST: `tcp://socket-proxy:${ports.socketProxy}`,
-      // What the snippets for key holders name.
-      GATEWAY_PUBLIC_URL: args.publicUrls.gateway,
-      GATEWAY_URL: `http://gateway:${ports.gateway}`,
-      HEARTH_CONTAINER_PREFIX: host.engine.prefix,
-      HEARTH_CONTAINERS: args.services.join(" "),
-      HEARTH_CERTIFICATES: WATCHED_FILE,
-      HEARTH_HOME: HOME,
-      // What messages are signed with; the container's own name is a random one.
-      HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
-      HEARTH_JOBS: args.hasJobs ? "on" : "off",
-      HEARTH_PEER_URL: tlsUrl(peer, "console"),
-      // Requests come through the TLS endpoint; whose they are, it says.
-      HEARTH_PROXY_HOPS: "1",
-      HEARTH_RUNTIME: "docker",
-      HEARTH_SUPERVISOR_HOST: "0.0.0.0",
-      HEARTH_SUPERVISOR_PORT: String(ports.supervisor),
-      // For `docker exec hearth-supervisor hearth …`.
-      HEARTH_URL: `http://127.0.0.1:${ports.supervisor}`,
-      // For the other host's endpoint.
-      NODE_EXTRA_CA_CERTS: authorityFile,
-      // What Setup URIs name, and what the doctor looks through.
-      NOTES_PUBLIC_URL: args.publicUrls.notes,
-      NOTES_URL: args.notesUrl,
-      PEER_GATEWAY_URL: tlsUrl(peer, "gatewayTls"),
-      REDIS_CA_FILE: authorityFile,
-      REDIS_HOST: redis.host,
-      REDIS_PORT: String(redis.port),
-      // What the links of `hearth open` name.
-      SUPERVISOR_PUBLIC_URL: args.publicUrls.supervisor,
-      ...(offsite === undefined ? {} : { OFFSITE_TARGET: offsite.target }),
-      ...(args.edgeUrl === undefined ? {} : { EDGE_URL: args.edgeUrl }),
-      ...(ownConfig.length === 0
-        ? {}
-        : { HEARTH_SUPERVISOR_CONFIG: CONFIG_FILE }),
-    },
+    environment: { ...secrets.environment, ...buildEnvironment(args) },
     files: [
       ...secrets.files,
       ...ownConfig,
@@ -213,5 +159,71 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
       retries: 3,
     },
     graceSeconds: 20,
+  };
+}
+
+function buildSecretFiles(
+  args: SupervisorArgs,
+): ReturnType<typeof secretFiles> {
+  const { offsite } = args;
+  return secretFiles(
+    {
+      ...args.alertSecrets,
+      ...(offsite === undefined
+        ? {}
+        : {
+            OFFSITE_IDENTITY: offsite.identity,
+            OFFSITE_RCLONE_CONFIG: offsite.rcloneConfig,
+          }),
+      BACKUP_DATABASE_URL: args.backupDatabase.url,
+      HEARTH_OPERATOR_PASSWORD: args.operatorPassword,
+      NOTES_ADMIN_PASSWORD: args.notesAdminPassword,
+      PROXY_MASTER_KEY: args.masterKey,
+      REDIS_PASSWORD: args.redis.password,
+      SUPERVISOR_DATABASE_URL: args.database.url,
+    },
+    "0440",
+  );
+}
+
+/** Variables without secrets. */
+function buildEnvironment(args: SupervisorArgs): ContainerSpec["environment"] {
+  const { host, peer, offsite, redis } = args;
+  return {
+    DOCKER_HOST: `tcp://socket-proxy:${ports.socketProxy}`,
+    // What the snippets for key holders name.
+    GATEWAY_PUBLIC_URL: args.publicUrls.gateway,
+    GATEWAY_URL: `http://gateway:${ports.gateway}`,
+    HEARTH_CONTAINER_PREFIX: host.engine.prefix,
+    HEARTH_CONTAINERS: args.services.join(" "),
+    HEARTH_CERTIFICATES: WATCHED_FILE,
+    HEARTH_HOME: HOME,
+    // What messages are signed with; the container's own name is a random one.
+    HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
+    HEARTH_JOBS: args.hasJobs ? "on" : "off",
+    HEARTH_PEER_URL: tlsUrl(peer, "console"),
+    // Requests come through the TLS endpoint; whose they are, it says.
+    HEARTH_PROXY_HOPS: "1",
+    HEARTH_RUNTIME: "docker",
+    HEARTH_SUPERVISOR_HOST: "0.0.0.0",
+    HEARTH_SUPERVISOR_PORT: String(ports.supervisor),
+    // For `docker exec hearth-supervisor hearth …`.
+    HEARTH_URL: `http://127.0.0.1:${ports.supervisor}`,
+    // For the other host's endpoint.
+    NODE_EXTRA_CA_CERTS: authorityFile,
+    // What Setup URIs name, and what the doctor looks through.
+    NOTES_PUBLIC_URL: args.publicUrls.notes,
+    NOTES_URL: args.notesUrl,
+    PEER_GATEWAY_URL: tlsUrl(peer, "gatewayTls"),
+    REDIS_CA_FILE: authorityFile,
+    REDIS_HOST: redis.host,
+    REDIS_PORT: String(redis.port),
+    // What the links of `hearth open` name.
+    SUPERVISOR_PUBLIC_URL: args.publicUrls.supervisor,
+    ...(offsite === undefined ? {} : { OFFSITE_TARGET: offsite.target }),
+    ...(args.edgeUrl === undefined ? {} : { EDGE_URL: args.edgeUrl }),
+    ...(args.config === undefined
+      ? {}
+      : { HEARTH_SUPERVISOR_CONFIG: CONFIG_FILE }),
   };
 }

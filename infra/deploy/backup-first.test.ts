@@ -16,7 +16,8 @@ import { inProject } from "../project-files.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { backUpFirst } from "./backup-first.ts";
 import { openSession, type Session } from "./session.ts";
-import { runVerb, type Flags } from "./verbs.ts";
+import type { Flags } from "./flags.ts";
+import { runVerb } from "./verbs.ts";
 
 let directory: string;
 const migrations = readdirSync(inProject("gateway/database/migrations")).map(

@@ -11,7 +11,9 @@ import {
 import { askPostgres } from "../postgres-socket.ts";
 import { inProject } from "../project-files.ts";
 import { containerName, volumeName } from "../names.ts";
+import { hostFlag, type Flags } from "./flags.ts";
 import { ANSWERS_WITHIN_MS, lookAt } from "./host-view.ts";
+import { needSameMajor } from "./postgres-major.ts";
 import type { Session } from "./session.ts";
 
 /** A large database takes its time. */
@@ -19,6 +21,18 @@ const BACKUP_WITHIN_MS = 2 * 3_600_000;
 
 /** Jobs of the data host's supervisor, which has the databases' passwords and knows when a backup is whole. */
 const JOBS = ["postgres-backup", "notes-backup"] as const;
+
+/** Before each verb that may start another version of the gateway. */
+export async function checkAndBackUp(
+  session: Session,
+  flags: Flags,
+): Promise<void> {
+  const without = hostFlag(flags.without);
+  await needSameMajor(session, without);
+  if (flags["no-backup"] !== true) {
+    await backUpFirst(session, without);
+  }
+}
 
 /**
  * Backs up Postgres and the notes when the gateways of this checkout would migrate the database. `without` is the host that is

@@ -7,12 +7,13 @@ import {
   openStack,
   type FailedResource,
 } from "./deploy-stack.ts";
+import { hostFlag, NotUnderstood, USAGE } from "./flags.ts";
 import type { Tunnel } from "./tunnel.ts";
 import { onInterrupts } from "./interrupts.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
-import { hostFlag, NotUnderstood, runVerb, USAGE } from "./verbs.ts";
+import { runVerb } from "./verbs.ts";
 
 /** Runs one verb on the stack. Exit codes: 0 done, 1 failed, 2 not understood. */
 async function main(): Promise<number> {

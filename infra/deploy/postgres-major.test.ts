@@ -6,7 +6,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { secretFields } from "../config/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
-import { runVerb, type Flags } from "./verbs.ts";
+import type { Flags } from "./flags.ts";
+import { runVerb } from "./verbs.ts";
 
 let directory: string;
 

@@ -14,7 +14,8 @@ import { secretFields } from "../config/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
 import type { StateResource } from "./state.ts";
-import { runVerb, type Flags } from "./verbs.ts";
+import type { Flags } from "./flags.ts";
+import { runVerb } from "./verbs.ts";
 
 const cancelled = Symbol("Ctrl-C");
 vi.mock("@clack/prompts", () => ({

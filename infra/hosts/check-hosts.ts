@@ -1,8 +1,9 @@
+import { textOf } from "../../core/failure.ts";
 import type { HostSettings } from "../config/config.ts";
 import { loginPrefix, typedDocker } from "../engine.ts";
 import { otherHost } from "../hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
-import { openHost, type CheckedHost } from "./host.ts";
+import { CheckedHost } from "./host.ts";
 import {
   judgeBinds,
   judgeClock,
@@ -27,15 +28,17 @@ import { portsInUse } from "./ports-in-use.ts";
 interface Examined {
   readonly host: CheckedHost;
   readonly findings: readonly Finding[];
-  /** undefined when the host cannot run a probe. */
-  readonly listeners?: {
-    /** What may be published for a try. */
-    readonly free: readonly Listener[];
-    /** What the stack's own containers publish already. */
-    readonly ours: readonly Listener[];
-    /** The host's own, on its own network. */
-    readonly addresses: readonly string[];
-  };
+  /** Absent if the host cannot run a probe. */
+  readonly listeners?: Listeners;
+}
+
+interface Listeners {
+  /** Free ports, which may be published for a test. */
+  readonly free: readonly Listener[];
+  /** Ports that the stack's own containers publish already. */
+  readonly ours: readonly Listener[];
+  /** Addresses of the host's own network. */
+  readonly addresses: readonly string[];
 }
 
 /**
@@ -47,8 +50,8 @@ export async function checkHosts(
   settings: HostSettings,
 ): Promise<readonly Finding[]> {
   const [a, b] = await Promise.all([
-    examine(openHost("a", settings), settings),
-    examine(openHost("b", settings), settings),
+    examine(new CheckedHost("a", settings), settings),
+    examine(new CheckedHost("b", settings), settings),
   ]);
   const able = [a, b].filter(({ listeners }) => listeners !== undefined);
   try {
@@ -71,32 +74,54 @@ export async function checkHosts(
   }
 }
 
-/** What one host shows of itself. */
+/** The checks that need one host alone. */
 async function examine(
   host: CheckedHost,
   settings: HostSettings,
 ): Promise<Examined> {
-  const { name, engine } = host;
   const findings: Finding[] = [];
-  const ended = { host, findings };
-  const { endpoint } = engine;
+  const isUsable =
+    (await checkSsh(host, findings)) &&
+    (await checkDocker(host, findings)) &&
+    (await checkImage(host, findings));
+  const listeners = isUsable
+    ? await checkListeners(host, settings, findings)
+    : undefined;
+  return { host, findings, ...(listeners === undefined ? {} : { listeners }) };
+}
+
+/** Each check adds its findings; false if the next checks make no sense. */
+async function checkSsh(
+  host: CheckedHost,
+  findings: Finding[],
+): Promise<boolean> {
+  const subject = { host: host.name, check: "ssh" } as const;
+  const { endpoint } = host.engine;
   try {
     await host.ssh();
     if (endpoint.startsWith("ssh://")) {
-      findings.push(fine({ host: name, check: "ssh" }, "ssh lets us in"));
+      findings.push(fine(subject, "ssh lets us in"));
     }
+    return true;
   } catch (error) {
     const login = endpoint.replace("ssh://", "").replace(/:\d+$/, "");
-    const ssh = loginPrefix(engine);
+    const ssh = loginPrefix(host.engine);
     findings.push(
       wrong(
-        { host: name, check: "ssh" },
-        `ssh to ${login} does not work (${(error as Error).message})`,
+        subject,
+        `ssh to ${login} does not work (${textOf(error)})`,
         `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true`,
       ),
     );
-    return ended;
+    return false;
   }
+}
+
+async function checkDocker(
+  host: CheckedHost,
+  findings: Finding[],
+): Promise<boolean> {
+  const { name, engine } = host;
   try {
     const version = await host.docker(
       "version",
@@ -104,34 +129,50 @@ async function examine(
       "{{.Server.Version}}",
     );
     findings.push(judgeVersion(name, version));
+    return true;
   } catch (error) {
     findings.push(
       wrong(
         { host: name, check: "docker" },
-        `Docker at ${endpoint} does not answer (${(error as Error).message})`,
+        `Docker at ${engine.endpoint} does not answer (${textOf(error)})`,
         typedDocker(engine, "version"),
       ),
     );
-    return ended;
+    return false;
   }
+}
+
+async function checkImage(
+  host: CheckedHost,
+  findings: Finding[],
+): Promise<boolean> {
+  const { name, engine, image } = host;
   try {
     const asked = Date.now();
     const time = await host.docker("info", "--format", "{{.SystemTime}}");
     findings.push(judgeClock(name, Date.parse(time), asked, Date.now()));
     await host.pull();
-    findings.push(
-      fine({ host: name, check: "image" }, `${host.image} is there`),
-    );
+    findings.push(fine({ host: name, check: "image" }, `${image} is there`));
+    return true;
   } catch (error) {
     findings.push(
       wrong(
         { host: name, check: "image" },
-        `${host.image} cannot be had (${(error as Error).message})`,
-        typedDocker(engine, `pull ${host.image}`),
+        `${image} cannot be had (${textOf(error)})`,
+        typedDocker(engine, `pull ${image}`),
       ),
     );
-    return ended;
+    return false;
   }
+}
+
+/** Disk, addresses, ports and directories; undefined if no probe can run. */
+async function checkListeners(
+  host: CheckedHost,
+  settings: HostSettings,
+  findings: Finding[],
+): Promise<Listeners | undefined> {
+  const { name } = host;
   try {
     await host.removeProbes();
     const inUse = await portsInUse(host, settings);
@@ -152,17 +193,13 @@ async function examine(
       );
     }
     return {
-      host,
-      findings,
-      listeners: {
-        free: wanted.filter((_listener, index) => bind[index] === "ok"),
-        ours: all.filter(inUse.isOurs),
-        addresses,
-      },
+      free: wanted.filter((_listener, index) => bind[index] === "ok"),
+      ours: all.filter(inUse.isOurs),
+      addresses,
     };
   } catch (error) {
     findings.push(noContainer(host, error));
-    return ended;
+    return undefined;
   }
 }
 
@@ -179,7 +216,7 @@ async function publish(
     return [
       wrong(
         { host: host.name, check: "port" },
-        `Docker cannot publish the stack's ports (${(error as Error).message})`,
+        `Docker cannot publish the stack's ports (${textOf(error)})`,
         typedDocker(host.engine, "ps"),
       ),
     ];
@@ -234,7 +271,7 @@ function among(
 function noContainer(host: CheckedHost, error: unknown): Finding {
   return wrong(
     { host: host.name, check: "docker" },
-    `no container can be run (${(error as Error).message})`,
+    `no container can be run (${textOf(error)})`,
     typedDocker(host.engine, `run --rm ${host.image} node --version`),
   );
 }

@@ -12,25 +12,7 @@ import type { Listener } from "./needs.ts";
 const COMMAND_WITHIN_MS = 30_000;
 const PULL_WITHIN_MS = 600_000;
 
-/** A host as the checks see it: commands on it, and probes in containers of it. Everything throws an Error with one line of reason. */
-export interface CheckedHost {
-  readonly name: HostName;
-  readonly engine: EngineAddress;
-  /** The image that probes run in; our own images stand on it, so `up` needs it anyway. */
-  readonly image: string;
-  readonly docker: (...args: string[]) => Promise<string>;
-  /** Whether ssh lets us in without asking; nothing to do for an engine that is reached without it. */
-  readonly ssh: () => Promise<void>;
-  readonly pull: () => Promise<void>;
-  /** The number of the user whom a directory of the host belongs to; null when there is none. */
-  readonly ownerOf: (directory: string) => Promise<number | null>;
-  readonly probe: (wish: ProbeWish) => Promise<ProbeAnswer>;
-  /** Publishes listeners until `removeProbes`. */
-  readonly listen: (listeners: readonly Listener[]) => Promise<void>;
-  readonly removeProbes: () => Promise<void>;
-}
-
-export interface ProbeWish {
+export interface ProbeTask {
   /** host: the host's own network; container: as our containers see the world. */
   readonly from: "host" | "container";
   readonly bind?: readonly Listener[];
@@ -51,104 +33,143 @@ export type ProbeAnswer = Readonly<z.output<typeof probeAnswer>>;
 
 const PROBE_LABEL = "hearth.probe";
 
-export function openHost(name: HostName, settings: HostSettings): CheckedHost {
-  const { docker: endpoint, sshOpts } = settings.hosts[name];
-  const engine = { endpoint, sshOpts };
-  const image = imageReferenceOf(settings, "nodeBase");
-  const program = readFileSync(new URL("probe.js", import.meta.url), "utf8");
-  const docker = (...args: string[]) =>
-    runCommand(dockerCommand(engine, args), COMMAND_WITHIN_MS);
-  const start = (wish: object, ...options: string[]) =>
-    docker(
-      "run",
-      "--rm",
-      "--label",
-      PROBE_LABEL,
-      ...options,
-      "--env",
-      `PROBE=${JSON.stringify(wish)}`,
-      "--entrypoint",
-      "node",
-      image,
-      "-e",
-      program,
-    );
+/** Runs inside a container of the host. */
+const PROBE_PROGRAM = readFileSync(
+  new URL("probe.js", import.meta.url),
+  "utf8",
+);
 
-  return {
-    name,
-    engine,
-    image,
-    docker,
-    ssh: async () => {
-      const ssh = sshCommand(engine);
-      if (ssh === null) {
-        return;
-      }
+/** Runs commands and probe containers on a host. Every method throws an Error with one line of reason. */
+export class CheckedHost {
+  readonly name: HostName;
+  readonly engine: EngineAddress;
+  /** Probes run in the base image of ours, which `up` needs anyway. */
+  readonly image: string;
+
+  constructor(name: HostName, settings: HostSettings) {
+    const { docker: endpoint, sshOpts } = settings.hosts[name];
+    this.name = name;
+    this.engine = { endpoint, sshOpts };
+    this.image = imageReferenceOf(settings, "nodeBase");
+  }
+
+  async docker(...args: readonly string[]): Promise<string> {
+    return runCommand(dockerCommand(this.engine, args), COMMAND_WITHIN_MS);
+  }
+
+  /** Logs in without a password prompt; does nothing for an engine that is reached without ssh. */
+  async ssh(): Promise<void> {
+    const ssh = sshCommand(this.engine);
+    if (ssh !== null) {
       await runCommand([...ssh, "true"], COMMAND_WITHIN_MS);
-    },
-    pull: async () => {
-      await docker("image", "inspect", "--format", "{{.Id}}", image).catch(() =>
+    }
+  }
+
+  async pull(): Promise<void> {
+    const { engine, image } = this;
+    await this.docker("image", "inspect", "--format", "{{.Id}}", image).catch(
+      () =>
         runCommand(
           dockerCommand(engine, ["pull", "--quiet", image]),
           PULL_WITHIN_MS,
         ),
+    );
+  }
+
+  /** Number of the user who owns a directory of the host; null if it does not exist. */
+  async ownerOf(directory: string): Promise<number | null> {
+    try {
+      return Number(
+        await this.docker(...buildOwnerArgs(this.image, directory)),
       );
-    },
-    ownerOf: async (directory) => {
-      try {
-        const owner = await docker(
-          "run",
-          "--rm",
-          "--label",
-          PROBE_LABEL,
-          // Not --volume, which would make it.
-          "--mount",
-          `type=bind,source=${directory},target=/at,readonly`,
-          "--entrypoint",
-          "stat",
-          image,
-          "-c",
-          "%u",
-          "/at",
-        );
-        return Number(owner);
-      } catch (error) {
-        if (/does not exist/.test((error as Error).message)) {
-          return null;
-        }
-        throw error;
+    } catch (error) {
+      if (/does not exist/.test((error as Error).message)) {
+        return null;
       }
-    },
-    probe: async ({ from, ...wish }) => {
-      const network = from === "host" ? ["--network", "host"] : [];
-      return probeAnswer.parse(JSON.parse(await start(wish, ...network)));
-    },
-    listen: async (listeners) => {
-      if (listeners.length === 0) {
-        return;
-      }
-      await start(
-        { listen: [...new Set(listeners.map(({ port }) => port))] },
-        "--detach",
-        ...listeners.flatMap(({ address, port }) => [
-          "--publish",
-          `${address.includes(":") ? `[${address}]` : address}:${port}:${port}`,
-        ]),
-      );
-    },
-    removeProbes: async () => {
-      const found = await docker(
-        "ps",
-        "-aq",
-        "--filter",
-        `label=${PROBE_LABEL}`,
-      );
-      const ids = found.split("\n").filter((id) => id !== "");
-      if (ids.length > 0) {
-        await docker("rm", "--force", ...ids);
-      }
-    },
-  };
+      throw error;
+    }
+  }
+
+  async probe({ from, ...task }: ProbeTask): Promise<ProbeAnswer> {
+    const network = from === "host" ? ["--network", "host"] : [];
+    const answer = await this.docker(
+      ...buildProbeArgs(this.image, task, network),
+    );
+    return probeAnswer.parse(JSON.parse(answer));
+  }
+
+  /** Publishes listeners until `removeProbes`. */
+  async listen(listeners: readonly Listener[]): Promise<void> {
+    if (listeners.length > 0) {
+      await this.docker(...buildListenArgs(this.image, listeners));
+    }
+  }
+
+  async removeProbes(): Promise<void> {
+    const found = await this.docker(
+      "ps",
+      "-aq",
+      "--filter",
+      `label=${PROBE_LABEL}`,
+    );
+    const ids = found.split("\n").filter((id) => id !== "");
+    if (ids.length > 0) {
+      await this.docker("rm", "--force", ...ids);
+    }
+  }
+}
+
+function buildProbeArgs(
+  image: string,
+  task: object,
+  options: readonly string[],
+): readonly string[] {
+  return [
+    "run",
+    "--rm",
+    "--label",
+    PROBE_LABEL,
+    ...options,
+    "--env",
+    `PROBE=${JSON.stringify(task)}`,
+    "--entrypoint",
+    "node",
+    image,
+    "-e",
+    PROBE_PROGRAM,
+  ];
+}
+
+function buildListenArgs(
+  image: string,
+  listeners: readonly Listener[],
+): readonly string[] {
+  const ports = [...new Set(listeners.map(({ port }) => port))];
+  return buildProbeArgs(image, { listen: ports }, [
+    "--detach",
+    ...listeners.flatMap(({ address, port }) => [
+      "--publish",
+      `${address.includes(":") ? `[${address}]` : address}:${port}:${port}`,
+    ]),
+  ]);
+}
+
+function buildOwnerArgs(image: string, directory: string): readonly string[] {
+  return [
+    "run",
+    "--rm",
+    "--label",
+    PROBE_LABEL,
+    // --volume would create the directory.
+    "--mount",
+    `type=bind,source=${directory},target=/at,readonly`,
+    "--entrypoint",
+    "stat",
+    image,
+    "-c",
+    "%u",
+    "/at",
+  ];
 }
 
 async function runCommand(

@@ -53,27 +53,10 @@ async function main(): Promise<number> {
   }
   const stackName = String(flags.stack ?? "home");
   await providePassphrase(asking);
-  const file = stackFile(stackName);
-  const isNew = !existsSync(file);
-  const known = isNew
-    ? {}
-    : await readOwnValues(await openStack({ stackName }));
-  const answers: Record<string, string> = {};
-  for (const question of QUESTIONS) {
-    answers[question.flag] = await answerTo(
-      question,
-      flags,
-      offerFor(question, answers, answersOf(known)),
-      asking,
-    );
-  }
-  const settings: Readonly<Record<string, string>> = {
-    ...makeSecrets(),
-    ...(Object.keys(known).length === 0 ? { postgresVersion } : {}),
-    // A second run keeps what is there: new secrets would lock the stack out of its own data.
-    ...withAnswers(known, answers),
-    ...withProviderKeys(known, await askProviderKeys(flags, known, asking)),
-  };
+  const known = existsSync(stackFile(stackName))
+    ? await readOwnValues(await openStack({ stackName }))
+    : {};
+  const settings = await askForSettings(flags, known, asking);
   const read = readConfig({
     values: settings,
     isSecret: (key) => secretFields.includes(key),
@@ -84,6 +67,53 @@ async function main(): Promise<number> {
     }
     return 1;
   }
+  await writeStackFile(stackName, known, settings);
+  const wrong =
+    flags["skip-checks"] === true
+      ? []
+      : (await lookAtHosts(read.config)).filter(({ ok }) => !ok);
+  for (const finding of wrong) {
+    process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
+  }
+  const done = describeEnd(stackName, wrong.length === 0);
+  if (asking) {
+    outro(done);
+  } else {
+    process.stdout.write(`${done}\n`);
+  }
+  return wrong.length === 0 ? 0 : 1;
+}
+
+async function askForSettings(
+  flags: Flags,
+  known: Readonly<Record<string, string>>,
+  asking: boolean,
+): Promise<Readonly<Record<string, string>>> {
+  const answers: Record<string, string> = {};
+  for (const question of QUESTIONS) {
+    answers[question.flag] = await answerTo(
+      question,
+      flags,
+      offerFor(question, answers, answersOf(known)),
+      asking,
+    );
+  }
+  return {
+    ...makeSecrets(),
+    ...(Object.keys(known).length === 0 ? { postgresVersion } : {}),
+    // A second run keeps what is there: new secrets would lock the stack out of its own data.
+    ...withAnswers(known, answers),
+    ...withProviderKeys(known, await askProviderKeys(flags, known, asking)),
+  };
+}
+
+async function writeStackFile(
+  stackName: string,
+  known: Readonly<Record<string, string>>,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const file = stackFile(stackName);
+  const isNew = !existsSync(file);
   process.stderr.write(
     `writing ${basename(file)}, each secret encrypted by a command of its own …\n`,
   );
@@ -95,25 +125,14 @@ async function main(): Promise<number> {
   if (isNew) {
     writeFileSync(file, `${settingsList()}${readFileSync(file, "utf8")}`);
   }
-  const wrong =
-    flags["skip-checks"] === true
-      ? []
-      : (await lookAtHosts(read.config)).filter(({ ok }) => !ok);
-  for (const finding of wrong) {
-    process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
-  }
+}
+
+function describeEnd(stackName: string, isFine: boolean): string {
   const up = `npm run deploy -- up${stackName === "home" ? "" : ` --stack ${stackName}`}`;
-  const next =
-    wrong.length === 0
-      ? `npx pulumi up --stack ${stackName}, or ${up}`
-      : `fix what is wrong, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
-  const done = `Pulumi.${stackName}.yaml is written, its secrets encrypted. Next: ${next}`;
-  if (asking) {
-    outro(done);
-  } else {
-    process.stdout.write(`${done}\n`);
-  }
-  return wrong.length === 0 ? 0 : 1;
+  const next = isFine
+    ? `npx pulumi up --stack ${stackName}, or ${up}`
+    : `fix what is wrong, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
+  return `Pulumi.${stackName}.yaml is written, its secrets encrypted. Next: ${next}`;
 }
 
 function lookAtHosts(config: HearthConfig): ReturnType<typeof checkHosts> {
@@ -123,7 +142,11 @@ function lookAtHosts(config: HearthConfig): ReturnType<typeof checkHosts> {
   return checkHosts(config);
 }
 
-function readArguments() {
+type Flags = Readonly<
+  Record<string, string | boolean | readonly string[] | undefined>
+>;
+
+function readArguments(): Flags {
   const options = Object.fromEntries(
     QUESTIONS.map(({ flag }) => [flag, { type: "string" as const }]),
   );
@@ -137,9 +160,7 @@ function readArguments() {
         "provider-key": { type: "string", multiple: true },
         help: { type: "boolean", short: "h" },
       },
-    }).values as Readonly<
-      Record<string, string | boolean | readonly string[] | undefined>
-    >;
+    }).values as Flags;
   } catch (error) {
     process.stderr.write(`hearth: ${(error as Error).message}\n${usage}`);
     process.exit(2);
@@ -169,7 +190,7 @@ async function providePassphrase(asking: boolean): Promise<void> {
 
 async function answerTo(
   question: Question,
-  flags: Readonly<Record<string, unknown>>,
+  flags: Flags,
   offered: string,
   asking: boolean,
 ): Promise<string> {
@@ -186,7 +207,7 @@ async function answerTo(
 }
 
 async function askProviderKeys(
-  flags: Readonly<Record<string, unknown>>,
+  flags: Flags,
   known: Readonly<Record<string, string>>,
   asking: boolean,
 ): Promise<Readonly<Record<string, string>>> {

@@ -1,0 +1,9 @@
+import { isCancel } from "@clack/prompts";
+
+/** What was typed at a prompt. Throws after Ctrl-C. */
+export function given<T>(answer: T): Exclude<T, symbol> {
+  if (isCancel(answer)) {
+    throw new Error("stopped; nothing was changed.");
+  }
+  return answer as Exclude<T, symbol>;
+}

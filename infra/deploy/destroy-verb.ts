@@ -1,0 +1,74 @@
+import { confirm, text } from "@clack/prompts";
+import { given } from "./answer.ts";
+import {
+  destroy,
+  keptVolumes,
+  leftVolumes,
+  previewDestroy,
+  purge,
+  removalOf,
+} from "./destroy.ts";
+import { NotUnderstood, type Flags } from "./flags.ts";
+import { namesByHost } from "./host-view.ts";
+import { refuseMoved } from "./placement.ts";
+import { refuseHalfRotation } from "./rotate.ts";
+import type { Session } from "./session.ts";
+import { lookBeforeDestroy } from "./unknown-stack.ts";
+
+export async function destroyVerb(
+  session: Session,
+  flags: Flags,
+): Promise<number> {
+  const { stack, say } = session;
+  if (flags.purge === true && !process.stdin.isTTY) {
+    throw new NotUnderstood(
+      "destroy --purge asks for the stack's name: run it where you can answer.",
+    );
+  }
+  await refuseHalfRotation(session);
+  await refuseMoved(session);
+  const unknown = await lookBeforeDestroy(session);
+  await previewDestroy(session);
+  if (unknown.length > 0) {
+    say(`Not in the state, and removed all the same: ${namesByHost(unknown)}`);
+  }
+  if (flags.purge === true) {
+    const typed = given(
+      await text({
+        message: `All data will be gone: rows, keys, notes, backups on the hosts. Type the stack's name (${stack.name}) to go on`,
+      }),
+    );
+    if (typed !== stack.name) {
+      throw new Error(
+        `"${typed}" is not the stack's name; nothing was touched.`,
+      );
+    }
+  } else if (flags.yes !== true) {
+    if (!process.stdin.isTTY) {
+      throw new NotUnderstood(
+        "destroy asks first: add --yes where nobody can answer.",
+      );
+    }
+    if (given(await confirm({ message: "Remove these?" })) !== true) {
+      throw new Error("stopped; nothing was touched.");
+    }
+  }
+  await destroy(session, unknown);
+  const volumes = await keptVolumes(session);
+  if (flags.purge !== true) {
+    say(
+      `The data is kept (${namesByHost(volumes, "nothing")}): \`npm run deploy -- up\` finds it again.`,
+    );
+    return 0;
+  }
+  await purge(session, volumes);
+  const left = await leftVolumes(session);
+  say(
+    `${
+      left.length === 0
+        ? "Nothing of the stack is left on the hosts."
+        : `Left, as the state does not know them: ${namesByHost(left)}; ${removalOf(session, left)}.`
+    } Directories that notesData or backupDirectory name are untouched; \`npx pulumi stack rm ${stack.name}\` forgets the stack itself.`,
+  );
+  return 0;
+}

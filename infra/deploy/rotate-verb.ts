@@ -1,0 +1,78 @@
+import { password } from "@clack/prompts";
+import { text } from "node:stream/consumers";
+import { given } from "./answer.ts";
+import { checkAndBackUp } from "./backup-first.ts";
+import { NotUnderstood, type Flags } from "./flags.ts";
+import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
+import { ROTATION_KINDS, type RotationKind } from "./rotations.ts";
+import { readSettings, type Session } from "./session.ts";
+import { refuseLostState } from "./unknown-stack.ts";
+
+export async function rotateVerb(
+  session: Session,
+  [kind = "", name]: readonly string[],
+  flags: Flags,
+): Promise<number> {
+  if (!isKind(kind) || (name !== undefined && kind !== "provider")) {
+    throw new NotUnderstood(
+      `rotate takes one of ${ROTATION_KINDS.join(", ")}, and provider a name: npm run deploy -- rotate provider openai`,
+    );
+  }
+  if (kind === "master" && flags.end === true) {
+    await refuseHalfRotation(session);
+    await endGrace(session);
+    return 0;
+  }
+  const graceSeconds = secondsOf(flags.grace ?? "24h");
+  const provider = name === undefined ? undefined : providerVariable(name);
+  const begun = begunAs(await readSettings(session), kind, provider);
+  await refuseLostState(session);
+  await checkAndBackUp(session, flags);
+  await rotate(session, kind, {
+    graceSeconds,
+    ...(kind === "provider" && begun === null
+      ? { provider: await askForKey(provider) }
+      : {}),
+  });
+  return 0;
+}
+
+function isKind(word: string): word is RotationKind {
+  return ROTATION_KINDS.some((kind) => kind === word);
+}
+
+function secondsOf(text: string): number {
+  const match = /^(\d+)([smhd])$/.exec(text);
+  if (match === null) {
+    throw new NotUnderstood("--grace takes a time such as 30m, 24h or 7d.");
+  }
+  const units = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+  return Number(match[1]) * units[match[2] as keyof typeof units];
+}
+
+/** `openai` stands for OPENAI_API_KEY. */
+function providerVariable(name: string): string {
+  return /^[A-Z][A-Z0-9_]*$/.test(name)
+    ? name
+    : `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+}
+
+/** The key itself is never an argument: those are seen by everybody on the machine. */
+async function askForKey(
+  name: string | undefined,
+): Promise<{ readonly name: string; readonly key: string }> {
+  if (name === undefined) {
+    throw new NotUnderstood(
+      "rotate provider takes a name: npm run deploy -- rotate provider openai",
+    );
+  }
+  const key = process.stdin.isTTY
+    ? given(await password({ message: `The new ${name}` }))
+    : (await text(process.stdin)).trim();
+  if (key === "") {
+    throw new NotUnderstood(
+      `no key was given: type it when asked, or pipe it in (npm run deploy -- rotate provider ${name} < FILE).`,
+    );
+  }
+  return { name, key };
+}
