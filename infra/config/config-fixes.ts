@@ -65,39 +65,3 @@ function isListAt(path: readonly string[]): boolean {
 function quote(text: string): string {
   return /[[\]]/.test(text) ? `'${text}'` : text;
 }
-
-/** The known name that a mistyped one is closest to; undefined when none is near. */
-export function nearestName(
-  name: string,
-  known: readonly string[],
-): string | undefined {
-  const nearest = known
-    .map((each) => ({
-      each,
-      steps: distance(name.toLowerCase(), each.toLowerCase()),
-    }))
-    .toSorted((x, y) => x.steps - y.steps)[0];
-  return nearest !== undefined &&
-    nearest.steps <= Math.max(1, Math.floor(name.length / 3))
-    ? nearest.each
-    : undefined;
-}
-
-/** Levenshtein's. */
-function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...from].entries()) {
-    const next = [i + 1];
-    for (const [j, other] of [...to].entries()) {
-      next.push(
-        Math.min(
-          (row[j + 1] ?? 0) + 1,
-          (next[j] ?? 0) + 1,
-          (row[j] ?? 0) + (letter === other ? 0 : 1),
-        ),
-      );
-    }
-    row = next;
-  }
-  return row[to.length] ?? 0;
-}

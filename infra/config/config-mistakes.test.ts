@@ -24,12 +24,12 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { hosts: undefined },
-    "hearth:hosts.a.docker is missing: npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
-    "hearth:hosts.a.address is missing: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
-    "hearth:hosts.a.publish is missing: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10",
-    "hearth:hosts.b.docker is missing: npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
-    "hearth:hosts.b.address is missing: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
-    "hearth:hosts.b.publish is missing: npx pulumi config set --path 'hearth:hosts.b.publish[0]' 192.168.1.11",
+    "hearth:hosts.a.docker is required: npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
+    "hearth:hosts.a.address is required: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+    "hearth:hosts.a.publish is required: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10",
+    "hearth:hosts.b.docker is required: npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
+    "hearth:hosts.b.address is required: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
+    "hearth:hosts.b.publish is required: npx pulumi config set --path 'hearth:hosts.b.publish[0]' 192.168.1.11",
   ],
   [
     group("hosts", { a: right.a, b: "there" }),
@@ -57,11 +57,11 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     hosts({ publish: ["192.168.1.10", "203.0.113.5"] }),
-    "hearth:hosts.a.publish.1 is 203.0.113.5, a public address: only https is served there, and edge.hostname is not set: npx pulumi config set --path 'hearth:hosts.a.publish[1]' 192.168.1.10",
+    "hearth:hosts.a.publish.1 is 203.0.113.5, a public address: only HTTPS is served there, and edge.hostname is not set: npx pulumi config set --path 'hearth:hosts.a.publish[1]' 192.168.1.10",
   ],
   [
     { caKey: undefined },
-    "hearth:caKey is missing: openssl genrsa 3072 | npx pulumi config set --secret hearth:caKey",
+    "hearth:caKey is required: openssl genrsa 3072 | npx pulumi config set --secret hearth:caKey",
   ],
   [
     { caKey: "-----BEGIN PRIVATE KEY-----\n…" },
@@ -93,7 +93,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     hosts({ sock: "/x" }),
-    "hearth:hosts.a.sock is no setting of Hearth: npx pulumi config rm --path hearth:hosts.a.sock",
+    'hearth:hosts.a: unknown setting "sock" (did you mean "socket"?): npx pulumi config rm --path hearth:hosts.a.sock',
   ],
   [
     hosts({}, { address: "10.8.0.1" }),
@@ -113,7 +113,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("placement", { note: "a" }),
-    "hearth:placement.note is no setting of Hearth, perhaps notes is meant: npx pulumi config rm --path hearth:placement.note",
+    'hearth:placement: unknown setting "note" (did you mean "notes"?): npx pulumi config rm --path hearth:placement.note',
   ],
   [
     { prefix: "My Stack" },
@@ -149,11 +149,11 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("images", { caddy: "caddy:2" }),
-    "hearth:images.caddy is caddy:2, which has no digest and may be another image tomorrow (images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow): npx pulumi config set --path hearth:images.caddy NAME:TAG@sha256:DIGEST",
+    "hearth:images.caddy is caddy:2, which has no digest, so its content can change (for images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow): npx pulumi config set --path hearth:images.caddy NAME:TAG@sha256:DIGEST",
   ],
   [
     group("images", { cady: "caddy:2" }),
-    "hearth:images.cady is no setting of Hearth, perhaps caddy is meant: npx pulumi config rm --path hearth:images.cady",
+    'hearth:images: unknown setting "cady" (did you mean "caddy"?): npx pulumi config rm --path hearth:images.cady',
   ],
   [
     group("images", { caddy: 5 }),
@@ -181,7 +181,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("edge", { tls: "acme", hostname: "h.example.org" }),
-    "hearth:edge.email is missing, edge.tls is acme: npx pulumi config set --path hearth:edge.email you@example.org",
+    "hearth:edge.email is required (edge.tls is acme): npx pulumi config set --path hearth:edge.email you@example.org",
   ],
   [
     group("edge", { tls: "acme", hostname: "h.example.org", email: "me" }),
@@ -269,7 +269,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("postgresAt", { host: "h" }),
-    "hearth:postgresAt.port is missing: npx pulumi config set --path hearth:postgresAt.port 5432",
+    "hearth:postgresAt.port is required: npx pulumi config set --path hearth:postgresAt.port 5432",
   ],
   [
     { notesData: "srv" },
@@ -289,7 +289,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { notesUuid: undefined },
-    "hearth:notesUuid is missing: npx pulumi config set hearth:notesUuid $(openssl rand -hex 16)",
+    "hearth:notesUuid is required: npx pulumi config set hearth:notesUuid $(openssl rand -hex 16)",
   ],
   [
     { notesUuid: "xyz" },
@@ -297,7 +297,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { masterKeyPrevious: "sk-master-the-one-before-0123" },
-    "hearth:masterKeyPreviousUntil is missing, and a previous master key is never accepted for ever: npx pulumi config set hearth:masterKeyPreviousUntil 2027-01-31T12:00:00Z",
+    "hearth:masterKeyPreviousUntil is required with masterKeyPrevious, which must expire: npx pulumi config set hearth:masterKeyPreviousUntil 2027-01-31T12:00:00Z",
   ],
   [
     { masterKeyPreviousUntil: "tomorrow" },
@@ -337,27 +337,27 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("hosts", { a: right.a }),
-    "hearth:hosts.b.docker is missing: npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
-    "hearth:hosts.b.address is missing: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
-    "hearth:hosts.b.publish is missing: npx pulumi config set --path 'hearth:hosts.b.publish[0]' 192.168.1.11",
+    "hearth:hosts.b.docker is required: npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
+    "hearth:hosts.b.address is required: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
+    "hearth:hosts.b.publish is required: npx pulumi config set --path 'hearth:hosts.b.publish[0]' 192.168.1.11",
   ],
   [
     { drainTimout: "5s" },
-    "hearth:drainTimout is no setting of Hearth, perhaps drainTimeout is meant: npx pulumi config rm hearth:drainTimout",
+    'hearth: unknown setting "drainTimout" (did you mean "drainTimeout"?): npx pulumi config rm hearth:drainTimout',
   ],
   [
     group("edge", { tls: "acme", email: "you@example.org" }),
-    "hearth:edge.hostname is missing, edge.tls is acme: npx pulumi config set --path hearth:edge.hostname hearth.example.org",
+    "hearth:edge.hostname is required (edge.tls is acme): npx pulumi config set --path hearth:edge.hostname hearth.example.org",
   ],
   [
     group("edge", { tls: "files", hostname: "hearth.example.org" }),
-    'hearth:edgeCertificate is missing, edge.tls is files: npx pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
-    "hearth:edgeKey is missing, edge.tls is files: cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
+    'hearth:edgeCertificate is required (edge.tls is files): npx pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
+    "hearth:edgeKey is required (edge.tls is files): cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
   ],
   [
     { offsiteTarget: "b2:backups" },
-    "hearth:offsiteIdentity is missing, offsiteTarget is set: npx hearth offsite key --new | npx pulumi config set --secret hearth:offsiteIdentity",
-    "hearth:offsiteRcloneConfig is missing, offsiteTarget is set: cat rclone.conf | npx pulumi config set --secret hearth:offsiteRcloneConfig",
+    "hearth:offsiteIdentity is required with offsiteTarget: npx hearth offsite key --new | npx pulumi config set --secret hearth:offsiteIdentity",
+    "hearth:offsiteRcloneConfig is required with offsiteTarget: cat rclone.conf | npx pulumi config set --secret hearth:offsiteRcloneConfig",
   ],
   [
     { offsiteTarget: "backups" },
@@ -373,11 +373,11 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("edge", { hostname: "hearth.example.org" }),
-    "hearth:edge.tls is none although a host name is given, which is served with a certificate: npx pulumi config set --path hearth:edge.tls internal",
+    "hearth:edge.tls is none, but a host name is set, which is served with a certificate: npx pulumi config set --path hearth:edge.tls internal",
   ],
   [
     group("edge", { notesHostname: "notes.example.org" }),
-    "hearth:edge.tls is none although a host name is given, which is served with a certificate: npx pulumi config set --path hearth:edge.tls internal",
+    "hearth:edge.tls is none, but a host name is set, which is served with a certificate: npx pulumi config set --path hearth:edge.tls internal",
   ],
   [
     group("edge", {
@@ -385,7 +385,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
       hostname: "hearth.example.org",
       notesHostname: "hearth.example.org",
     }),
-    "hearth:edge.notesHostname is the gateway's host name; the notes need one of their own: npx pulumi config set --path hearth:edge.notesHostname notes.example.org",
+    "hearth:edge.notesHostname is the gateway's host name; the notes need a separate one: npx pulumi config set --path hearth:edge.notesHostname notes.example.org",
   ],
 ];
 
@@ -433,10 +433,10 @@ test.each(passwords)("%s: too short, in clear, or missing", (name) => {
       (key) => key !== name && secretFields.includes(key),
     ),
   ).toEqual([
-    `hearth:${name} is stored in clear; change it, then encrypt it: ${fix}`,
+    `hearth:${name} is stored in plain text; change it, then store it encrypted: ${fix}`,
   ]);
   expect(errorsOf({ [name]: undefined })).toEqual(
-    name.endsWith("Previous") ? [] : [`hearth:${name} is missing: ${fix}`],
+    name.endsWith("Previous") ? [] : [`hearth:${name} is required: ${fix}`],
   );
 });
 

@@ -41,7 +41,7 @@ const set = (key: string, value: string) =>
 const setSecret = (key: string, source = "openssl rand -hex 24") =>
   `${source} | npx pulumi config set --secret ${key}`;
 
-test("a right configuration is read, with its defaults", () => {
+test("a valid configuration is read, with its defaults", () => {
   const result = read({});
   expect(result).toMatchObject({
     ok: true,
@@ -62,7 +62,7 @@ test("the notes alone may have a host name", () => {
   ).toEqual([]);
 });
 
-test("ten mistakes at once: ten sentences, each with the command that fixes it", () => {
+test("ten mistakes are reported at once, each with the command that fixes it", () => {
   expect(
     errorsOf({
       hosts: host({
@@ -86,18 +86,18 @@ test("ten mistakes at once: ten sentences, each with the command that fixes it",
     `hearth:edge.tls must be none, files, internal or acme: ${set("--path hearth:edge.tls", "internal")}`,
     `hearth:drainTimeout must be a time such as 120s, 2m or 1h: ${set("hearth:drainTimeout", "120s")}`,
     `hearth:masterKey must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${setSecret("hearth:masterKey")}`,
-    `hearth:saltKey is missing: ${setSecret("hearth:saltKey")}`,
-    "hearth:colour is no setting of Hearth: npx pulumi config rm hearth:colour",
+    `hearth:saltKey is required: ${setSecret("hearth:saltKey")}`,
+    'hearth: unknown setting "colour": npx pulumi config rm hearth:colour',
   ]);
 });
 
-test("no sentence tells a secret", () => {
+test("no message contains a secret", () => {
   expect(errorsOf({ masterKey: "too short a secret" }).join()).not.toContain(
     "too short a secret",
   );
 });
 
-test("the shipped example validates once init has made its secrets", () => {
+test("the shipped example validates once init has created its secrets", () => {
   const example = parse(readFileSync(annotatedStackFile, "utf8")) as {
     readonly config: Readonly<Record<string, unknown>>;
   };

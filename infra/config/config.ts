@@ -1,6 +1,7 @@
 import { RunError } from "@pulumi/pulumi";
 import type { z } from "zod";
-import { fixCommand, nearestName, removeCommand } from "./config-fixes.ts";
+import { unknownName } from "../../core/config/problem.ts";
+import { fixCommand, removeCommand } from "./config-fixes.ts";
 import {
   isStructured,
   partsOf,
@@ -15,9 +16,9 @@ import {
 import { pinnedImages, type PulledImage } from "../images/images.ts";
 import { isPrivate } from "../private-addresses.ts";
 
-/** The stack's configuration, checked; secrets in clear, for commands of the operator's machine. Times in seconds, memory in MiB. */
+/** The validated configuration of a stack, secrets in plain text, for commands on the operator's machine. Times in seconds, memory in MiB. */
 export type HearthConfig = Readonly<z.output<typeof configSchema>>;
-/** Of the configuration, what the hosts must offer. */
+/** The part of the configuration that describes what the hosts must offer. */
 export type HostSettings = Readonly<z.output<typeof hostSettingsSchema>>;
 export type HostName = "a" | "b";
 
@@ -35,12 +36,12 @@ export type ConfigResult<T = HearthConfig> =
 export class ConfigRefused extends RunError {
   constructor(errors: readonly string[]) {
     super(
-      `the stack's configuration has ${errors.length === 1 ? "a mistake" : `${errors.length} mistakes`}, nothing was touched:\n${errors.map((each) => `  ${each}`).join("\n")}`,
+      `${errors.length === 1 ? "a mistake" : `${errors.length} mistakes`} in the stack's configuration; nothing was changed:\n${errors.map((each) => `  ${each}`).join("\n")}`,
     );
   }
 }
 
-/** Checks everything at once; each mistake is a sentence that ends with the command that fixes it. */
+/** Reports every mistake at once; each is a sentence that ends with the command that fixes it. */
 export function readConfig(raw: RawConfig): ConfigResult {
   const values = Object.fromEntries(
     Object.entries(raw.values).map(([key, text]) => [key, fromText(key, text)]),
@@ -52,7 +53,7 @@ export function readConfig(raw: RawConfig): ConfigResult {
   for (const key of secretFields) {
     if (key in values && !raw.isSecret(key)) {
       errors.push(
-        `hearth:${key} is stored in clear; change it, then encrypt it: ${fixCommand([key])}`,
+        `hearth:${key} is stored in plain text; change it, then store it encrypted: ${fixCommand([key])}`,
       );
     }
   }
@@ -64,7 +65,7 @@ export function readConfig(raw: RawConfig): ConfigResult {
     : { ok: false, errors };
 }
 
-/** Of the configuration, what says which hosts there are and what they must offer. */
+/** The part of the configuration that describes the hosts and what they must offer. */
 export function readHostSettings(
   values: RawConfig["values"],
 ): ConfigResult<HostSettings> {
@@ -84,7 +85,7 @@ export function readHostSettings(
       };
 }
 
-/** What `pulumi config set --path` made is JSON; a plain value is the text itself. */
+/** `pulumi config set --path` stores JSON; a plain value is the text itself. */
 function fromText(key: string, text: string): unknown {
   const setting = settingAt([key]);
   if (
@@ -108,20 +109,20 @@ function describeIssue(
   const path = issue.path.map(String);
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
-      const full = [...path, key];
-      const near = nearestName(key, knownKeys(path));
-      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: ${removeCommand(full)}`;
+      const section = path.length === 0 ? "hearth" : `hearth:${path.join(".")}`;
+      const unknown = unknownName("setting", key, knownKeys(path));
+      return `${section}: ${unknown}: ${removeCommand([...path, key])}`;
     });
   }
   if (issue.code === "invalid_key") {
     return [sentence(path, issue.issues[0]?.message ?? issue.message)];
   }
   const missing = valueAt(values, path) === undefined;
-  // Of a whole group that is missing, what must be set.
+  // For a missing group, its required settings.
   if (missing) {
-    return requiredWithin(path).map((each) => sentence(each, "is missing"));
+    return requiredWithin(path).map((each) => sentence(each, "is required"));
   }
-  // A value cannot be set below a word that stands in its place.
+  // A value cannot be set below a text: remove that first.
   if (
     issue.code === "invalid_type" &&
     /^(object|record)$/.test(issue.expected)
@@ -152,10 +153,34 @@ function knownKeys(path: readonly string[]): readonly string[] {
   return group === undefined ? [] : Object.keys(partsOf(group));
 }
 
-/** What one field alone cannot know. */
+/** Mistakes that a single setting cannot show. */
 function crossCheck(config: HearthConfig): readonly string[] {
+  return [
+    ...hostMistakes(config),
+    ...imageMistakes(config),
+    ...(config.masterKeyPrevious !== undefined &&
+    config.masterKeyPreviousUntil === undefined
+      ? [
+          sentence(
+            ["masterKeyPreviousUntil"],
+            "is required with masterKeyPrevious, which must expire",
+          ),
+        ]
+      : []),
+    ...edgeMistakes(config),
+    ...(config.offsiteTarget === undefined
+      ? []
+      : required(
+          config,
+          ["offsiteIdentity", "offsiteRcloneConfig"],
+          "with offsiteTarget",
+        )),
+  ];
+}
+
+function hostMistakes(config: HearthConfig): readonly string[] {
+  const { hosts } = config;
   const errors: string[] = [];
-  const { hosts, edge, images } = config;
   if (hosts.a.docker === hosts.b.docker) {
     errors.push(
       sentence(["hosts", "b", "docker"], "is the same engine as host A's"),
@@ -172,47 +197,42 @@ function crossCheck(config: HearthConfig): readonly string[] {
         errors.push(
           sentence(
             ["hosts", name, "publish", String(index)],
-            `is ${address}, a public address: only https is served there, and edge.hostname is not set`,
+            `is ${address}, a public address: only HTTPS is served there, and edge.hostname is not set`,
           ),
         );
       }
     }
   }
-  for (const [name, reference] of Object.entries(images)) {
-    if (
-      reference !== undefined &&
-      !reference.includes("@sha256:") &&
-      config.imagesWithoutDigest === "refuse"
-    ) {
-      errors.push(
-        sentence(
-          ["images", name],
-          `is ${reference}, which has no digest and may be another image tomorrow (images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow)`,
-        ),
-      );
-    }
-  }
-  if (
-    config.masterKeyPrevious !== undefined &&
-    config.masterKeyPreviousUntil === undefined
-  ) {
-    errors.push(
-      sentence(
-        ["masterKeyPreviousUntil"],
-        "is missing, and a previous master key is never accepted for ever",
-      ),
-    );
-  }
+  return errors;
+}
+
+function imageMistakes(config: HearthConfig): readonly string[] {
+  return Object.entries(config.images).flatMap(([name, reference]) =>
+    reference === undefined ||
+    reference.includes("@sha256:") ||
+    config.imagesWithoutDigest === "allow"
+      ? []
+      : [
+          sentence(
+            ["images", name],
+            `is ${reference}, which has no digest, so its content can change (for images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow)`,
+          ),
+        ],
+  );
+}
+
+function edgeMistakes(config: HearthConfig): readonly string[] {
+  const { edge } = config;
+  const errors: string[] = [];
+  const cause = `(edge.tls is ${edge.tls})`;
   if (edge.tls !== "none" && !servesHttps(config)) {
-    errors.push(
-      sentence(["edge", "hostname"], `is missing, edge.tls is ${edge.tls}`),
-    );
+    errors.push(sentence(["edge", "hostname"], `is required ${cause}`));
   }
   if (edge.tls === "none" && servesHttps(config)) {
     errors.push(
       sentence(
         ["edge", "tls"],
-        "is none although a host name is given, which is served with a certificate",
+        "is none, but a host name is set, which is served with a certificate",
       ),
     );
   }
@@ -220,28 +240,26 @@ function crossCheck(config: HearthConfig): readonly string[] {
     errors.push(
       sentence(
         ["edge", "notesHostname"],
-        "is the gateway's host name; the notes need one of their own",
+        "is the gateway's host name; the notes need a separate one",
       ),
     );
   }
   if (edge.tls === "acme" && edge.email === undefined) {
-    errors.push(sentence(["edge", "email"], "is missing, edge.tls is acme"));
+    errors.push(sentence(["edge", "email"], `is required ${cause}`));
   }
-  if (edge.tls === "files") {
-    for (const key of ["edgeCertificate", "edgeKey"] as const) {
-      if (config[key] === undefined) {
-        errors.push(sentence([key], "is missing, edge.tls is files"));
-      }
-    }
-  }
-  if (config.offsiteTarget !== undefined) {
-    for (const key of ["offsiteIdentity", "offsiteRcloneConfig"] as const) {
-      if (config[key] === undefined) {
-        errors.push(sentence([key], "is missing, offsiteTarget is set"));
-      }
-    }
-  }
-  return errors;
+  return edge.tls === "files"
+    ? [...errors, ...required(config, ["edgeCertificate", "edgeKey"], cause)]
+    : errors;
+}
+
+function required(
+  config: HearthConfig,
+  keys: readonly (keyof HearthConfig)[],
+  cause: string,
+): readonly string[] {
+  return keys
+    .filter((key) => config[key] === undefined)
+    .map((key) => sentence([key], `is required ${cause}`));
 }
 
 /** Whether the edge serves a host name, the gateway's or the notes', with a certificate. */
@@ -257,7 +275,7 @@ export function imageReferenceOf(
   return config.images[name] ?? pinnedImages[name];
 }
 
-/** The major version in the name of an image of Postgres; undefined where an operator's own name does not say. */
+/** The major version in the name of an image of Postgres; undefined where an operator's own name does not include it. */
 export function postgresMajorOf(reference: string): string | undefined {
   return /postgres:(\d+)/.exec(reference)?.[1];
 }

@@ -36,7 +36,7 @@ test.each([
   [["rotate", "redis"]],
   [["adopt"]],
   [["doctor"]],
-])("%s tells all ten mistakes of a configuration at once", async (words) => {
+])("%s reports all ten mistakes of a configuration at once", async (words) => {
   const session = await openSession(
     stackWith({ ...rightConfig, ...mistakes }),
     () => undefined,
@@ -46,13 +46,13 @@ test.each([
   );
   const [first, ...lines] = reasonOf(refused).split("\n");
   expect(first).toBe(
-    "the stack's configuration has 10 mistakes, nothing was touched:",
+    "10 mistakes in the stack's configuration; nothing was changed:",
   );
   expect(
     lines
       .map(
         (line) =>
-          /^ {2}hearth:(\S+) .*: (?:.* \| )?npx pulumi config (?:set|rm) /.exec(
+          /^ {2}hearth:.*: (?:.* \| )?npx pulumi config (?:set|rm) (?:--\w+ )*hearth:(\S+)/.exec(
             line,
           )?.[1],
       )
