@@ -6,7 +6,7 @@ import {
   markShown,
 } from "../supervisor/backup/copy-key.ts";
 import type { PeerCopy } from "../supervisor/backup/send-copy.ts";
-import { sizeWords } from "../supervisor/backup/size-words.ts";
+import { sizeWords } from "../core/size.ts";
 import { inWords } from "../core/duration.ts";
 import { locateHome, makeHome } from "../supervisor/home/home.ts";
 import { Failure, codeOf } from "../core/failure.ts";

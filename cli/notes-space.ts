@@ -1,4 +1,4 @@
-import { sizeWords } from "../supervisor/backup/size-words.ts";
+import { sizeWords } from "../core/size.ts";
 import { growthWords } from "../supervisor/vaults/growth.ts";
 import {
   rowsOf,

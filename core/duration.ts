@@ -1,16 +1,19 @@
-const unitInMs: Readonly<Record<string, number>> = {
+/** Milliseconds of each unit; a month is 30 days. */
+export const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
   m: 60_000,
   h: 3_600_000,
   d: 86_400_000,
+  w: 7 * 86_400_000,
+  mo: 30 * 86_400_000,
 };
 
 /** "500ms", "30s", "2m", "1h", "7d" as milliseconds; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
   const [, amount, unit] = match ?? [];
-  const factor = unit === undefined ? undefined : unitInMs[unit];
+  const factor = unit === undefined ? undefined : UNIT_MS[unit];
   return factor === undefined ? undefined : Math.round(Number(amount) * factor);
 }
 

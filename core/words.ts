@@ -50,6 +50,11 @@ export function clock(at: number, timeZone: string): string {
   }).format(at);
 }
 
+/** "2026-11-21": the day in the operator's zone. */
+export function dayIn(timeZone: string, at: number): string {
+  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
+}
+
 /** A name from outside without the characters that turn the words around it: they would stand backwards. */
 export function readable(name: string): string {
   return name.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");

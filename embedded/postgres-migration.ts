@@ -39,6 +39,7 @@ import {
 import { ensureRoles } from "./postgres-roles.ts";
 import { postgresService } from "./postgres.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
+import { mebibytes } from "../core/size.ts";
 
 export interface Migration {
   readonly home: Home;
@@ -116,7 +117,7 @@ function needRoom(data: string): void {
   const { bavail, bsize } = statfsSync(data);
   if (bavail * bsize < needed) {
     throw new Failure(
-      `the disk that holds ${data} has ${mib(bavail * bsize)} MiB left, a second cluster and a backup need about ${mib(needed)}: free some, then run the command again.`,
+      `the disk that holds ${data} has ${mebibytes(bavail * bsize)} MiB left, a second cluster and a backup need about ${mebibytes(needed)}: free some, then run the command again.`,
     );
   }
 }
@@ -126,10 +127,6 @@ function sizeOf(directory: string): number {
     .filter((entry) => entry.isFile())
     .map((entry) => statSync(join(entry.parentPath, entry.name)).size)
     .reduce((sum, size) => sum + size, 0);
-}
-
-function mib(bytes: number): number {
-  return Math.ceil(bytes / 1024 / 1024);
 }
 
 /** Runs a cluster on a port that nothing else knows, and stops it cleanly. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { Failure, codeOf, textOf } from "../core/failure.ts";
 import { projectRoot } from "../supervisor/home/home.ts";
-import { scramVerifier } from "./scram.ts";
+import { scramVerifier } from "../core/scram.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
 
 interface LoginRole {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isFullDisk } from "./refusal.ts";
-import { writeFileDurably } from "./durable-file.ts";
+import { writeDurably } from "../core/durable-file.ts";
 
 /** The places within the data directory. */
 export interface DataDirectory {
@@ -40,7 +40,7 @@ export function claimDataDirectory(directory: string): DataDirectory {
 /** A full disk is no reason to refuse: what is there can be read, and there may be room later. */
 function checkWritable(directory: string): void {
   try {
-    writeFileDurably(join(directory, "written-at-start"), `${process.pid}\n`);
+    writeDurably(join(directory, "written-at-start"), `${process.pid}\n`);
   } catch (failure) {
     if (!isFullDisk(failure)) {
       throw failure;

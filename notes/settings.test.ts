@@ -57,7 +57,7 @@ test("without a uuid in the ini the server makes one and keeps it", () => {
 
 test("a setting that could not be kept does not take effect with the next one", async () => {
   const settings = read([`admin=${hash("a")}`]);
-  const obstacle = join(directory, "config.json.new");
+  const obstacle = join(directory, `config.json.${process.pid}.next`);
   mkdirSync(obstacle);
   await expect(settings.set("admins", "eve", hash("e"))).rejects.toThrow();
   rmSync(obstacle, { recursive: true });

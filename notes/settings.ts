@@ -6,7 +6,7 @@ import { readProxies } from "./auth/address.ts";
 import { hashPassword, isPasswordHash } from "./auth/passwords.ts";
 import { dictionary } from "./dictionary.ts";
 import { parseIni, type Ini } from "./ini.ts";
-import { writeFileDurably } from "./durable-file.ts";
+import { writeDurably } from "../core/durable-file.ts";
 
 /** The server's settings: the ini file, and over it what was changed through `/_node/_local/_config`. */
 export interface Settings {
@@ -89,7 +89,7 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       const next = dictionary(kept);
       next[section] = dictionary({ ...kept[section], [key]: override });
       // In force once it is on disk: a change that a full disk rejects must not take effect with the next one.
-      writeFileDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
+      writeDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
       kept = next;
       merged = merge(ini, kept);
       for (const listener of listeners) {
@@ -195,7 +195,7 @@ function ownUuid(dataDirectory: string): string {
   }
   const uuid = randomBytes(16).toString("hex");
   mkdirSync(dataDirectory, { recursive: true });
-  writeFileDurably(file, `${JSON.stringify({ uuid })}\n`);
+  writeDurably(file, `${JSON.stringify({ uuid })}\n`);
   return uuid;
 }
 

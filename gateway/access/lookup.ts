@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { DatabaseUnavailable } from "../database/pool.ts";
 
 export interface Lookup<Value> {
@@ -36,8 +37,8 @@ export function createLookup<Value>(options: {
 }): Lookup<Value> {
   const { load, keepMs, now = Date.now } = options;
   const refreshAfterMs = Math.min(REFRESH_AFTER_MS, keepMs);
-  const entries = new Map<string, Entry<Value>>();
-  const absent = new Map<string, Entry<Value>>();
+  const entries = cacheOf<Entry<Value>>(MAX_ENTRIES);
+  const absent = cacheOf<Entry<Value>>(MAX_ABSENT);
   const loading = new Map<string, Promise<Value>>();
   let away = false;
   let retryAt = 0;
@@ -51,25 +52,11 @@ export function createLookup<Value>(options: {
     return entries.get(id) ?? absent.get(id);
   }
 
-  /** A tenth at once: a map's first key is behind all that were deleted since it grew. */
-  function evict(space: Map<string, Entry<Value>>, max: number): void {
-    for (const oldest of space.keys()) {
-      space.delete(oldest);
-      if (space.size <= max * 0.9) {
-        return;
-      }
-    }
-  }
-
   function keep(id: string, value: Value, stale: boolean): void {
-    entries.delete(id);
-    absent.delete(id);
-    const [space, max] =
-      value === null ? [absent, MAX_ABSENT] : [entries, MAX_ENTRIES];
+    const [space, other] =
+      value === null ? [absent, entries] : [entries, absent];
+    other.delete(id);
     space.set(id, { value, checkedAt: now(), stale });
-    if (space.size > max) {
-      evict(space, max);
-    }
   }
 
   function ask(id: string): Promise<Value> {
@@ -144,4 +131,9 @@ export function createLookup<Value>(options: {
       away = false;
     },
   };
+}
+
+/** Limited by `maxSize` because `max` reserves the memory for all entries at once. */
+function cacheOf<Value extends object>(limit: number): LRUCache<string, Value> {
+  return new LRUCache({ maxSize: limit, sizeCalculation: () => 1 });
 }

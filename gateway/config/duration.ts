@@ -1,12 +1,4 @@
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-  mo: 30 * 86_400_000,
-};
+import { UNIT_MS } from "../../core/duration.ts";
 
 /** Milliseconds of `30` (seconds), `250ms`, `5s`, `2m`, `1h`, `30d`, `1w`, `1mo` (30 days); undefined for anything else. */
 export function parseDuration(raw: unknown): number | undefined {

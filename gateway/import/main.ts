@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readVariable } from "../../core/environment.ts";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -34,22 +34,12 @@ function readArguments() {
   }
 }
 
-/** A variable, or the file that `NAME_FILE` names. */
+/** A variable, or the content of the file that `NAME_FILE` points to. */
 function given(name: string): string | null {
-  const value = process.env[name];
-  if (value !== undefined && value !== "") {
-    return value;
-  }
-  const file = process.env[`${name}_FILE`];
-  if (file === undefined || file === "") {
-    return null;
-  }
   try {
-    return readFileSync(file, "utf8").trim();
+    return readVariable(name) ?? null;
   } catch (error) {
-    return fail(
-      `${name}_FILE points to ${file}, which cannot be read (${(error as Error).message}): mend the path.`,
-    );
+    return fail((error as Error).message);
   }
 }
 

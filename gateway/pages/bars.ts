@@ -1,6 +1,7 @@
 import { drawBarChart, drawMeter } from "../../core/charts.ts";
+import { money } from "../../core/words.ts";
 import type { Html } from "./html.ts";
-import { dayName, money } from "./words.ts";
+import { dayName } from "./words.ts";
 
 export interface DayBar {
   readonly date: string;

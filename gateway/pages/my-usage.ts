@@ -5,7 +5,8 @@ import { html, NOTHING, type Html } from "./html.ts";
 import { MY_USAGE_SCRIPT } from "./my-usage-script.ts";
 import { MY_USAGE_STYLE } from "./my-usage-style.ts";
 import { snippets } from "./snippets.ts";
-import { counted, dayName, grouped, moment, money } from "./words.ts";
+import { grouped, money } from "../../core/words.ts";
+import { counted, dayName, moment } from "./words.ts";
 
 /** What stands on the page: nothing yet, what a key used, or why it could not be shown. */
 export interface MyUsage {

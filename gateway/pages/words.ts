@@ -1,20 +1,4 @@
-/** "$ 41.55"; below a cent as much as it takes: "$ 0.00034". */
-export function money(dollars: number): string {
-  const size = Math.abs(dollars);
-  if (size === 0 || size >= 0.01) {
-    return `$ ${grouped(dollars, 2)}`;
-  }
-  const digits = Math.min(12, 1 - Math.floor(Math.log10(size)));
-  return `$ ${dollars.toFixed(digits).replace(/0+$/, "")}`;
-}
-
-/** "18,204" */
-export function grouped(value: number, digits = 0): string {
-  return value.toLocaleString("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  });
-}
+import { grouped } from "../../core/words.ts";
 
 /** "22 Nov 2026, 00:00 CET" */
 export function moment(at: string, timeZone: string): string {

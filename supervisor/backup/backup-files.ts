@@ -9,6 +9,7 @@ import { syncDirectory } from "../../core/durable-file.ts";
 import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
 import { listBackups, readManifest, type BackupFile } from "./manifest.ts";
+import { mebibytes } from "../../core/size.ts";
 
 const MAKING = ".making-";
 const LEAST_FREE_BYTES = 64 * 1024 * 1024;
@@ -76,13 +77,9 @@ export function needFree(
   const free = freeBytesOf(directory);
   if (free < needed) {
     throw new Failure(
-      `the disk that holds ${directory} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or ${advice}.`,
+      `the disk that holds ${directory} has ${mebibytes(free)} MiB left, a backup needs about ${mebibytes(needed)}: free some, or ${advice}.`,
     );
   }
-}
-
-function mib(bytes: number): number {
-  return Math.round(bytes / 1024 / 1024);
 }
 
 /** Bytes of all its files. */

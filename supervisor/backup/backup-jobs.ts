@@ -12,7 +12,7 @@ import { peerOf } from "./peer.ts";
 import { removeOld } from "./remove-old.ts";
 import { restore } from "./restore.ts";
 import { makeRoom, watchLocalSize } from "./size-cap.ts";
-import { sizeWords } from "./size-words.ts";
+import { sizeWords } from "../../core/size.ts";
 import { takeBackup } from "./take-backup.ts";
 import { chooseBackup, whichBackup } from "./which-backup.ts";
 

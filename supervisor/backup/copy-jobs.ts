@@ -9,7 +9,7 @@ import { fetchCopy } from "./fetch-copy.ts";
 import { listBackups } from "./manifest.ts";
 import { peerOf, type Peer } from "./peer.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
-import { sizeWords } from "./size-words.ts";
+import { sizeWords } from "../../core/size.ts";
 
 const KEY_FINGERPRINT = "backup-copy-key";
 const KEY_LOOK_EVERY_MS = 30_000;

@@ -1,5 +1,6 @@
 import type { KeepRule } from "../jobs/config.ts";
 import { momentOf } from "./manifest.ts";
+import { dayIn } from "../../core/words.ts";
 
 const ALWAYS_KEPT_MS = 2 * 86_400_000;
 
@@ -61,7 +62,7 @@ function onePerPeriod<Entry extends { readonly at: number }>(
   const newestOf = (count: number, periodOf: (day: string) => string) => {
     const periods = new Map<string, Entry>();
     for (const entry of newestFirst) {
-      const period = periodOf(dayOf(entry.at, timeZone));
+      const period = periodOf(dayIn(timeZone, entry.at));
       const found = periods.get(period);
       if (found === undefined && periods.size === count) {
         break;
@@ -81,11 +82,6 @@ function namesOf(
   entries: readonly { readonly name: string }[],
 ): ReadonlySet<string> {
   return new Set(entries.map(({ name }) => name));
-}
-
-/** `2026-11-21` in the zone. */
-function dayOf(at: number, timeZone: string): string {
-  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
 }
 
 function mondayOf(day: string): string {

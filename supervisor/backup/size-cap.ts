@@ -4,7 +4,7 @@ import type { Alarms } from "../alerts/alarm.ts";
 import { Failure } from "../../core/failure.ts";
 import { backupsToKeep } from "./keep.ts";
 import { listBackups } from "./manifest.ts";
-import { sizeWords } from "./size-words.ts";
+import { sizeWords } from "../../core/size.ts";
 
 /** A backup with what it occupies. Backups may share parts, which are stored once. */
 export interface MeasuredBackup {

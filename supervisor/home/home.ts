@@ -15,6 +15,7 @@ import { Failure, sentencesOf } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
 import { dataIn } from "./data-in-use.ts";
 import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
+import { mebibytes } from "../../core/size.ts";
 
 /** Where everything of the embedded stack lies. All paths absolute. */
 export interface Home {
@@ -111,7 +112,7 @@ export function makeHome(home: Home): void {
     // One that was in use starts on a full disk, too: what is there can be read, and people are alerted.
     if (free < BYTES_NEEDED && !existsSync(home.history)) {
       throw new Failure(
-        `the disk that holds ${home.root} has ${mib(free)} MiB left, Hearth needs ${mib(BYTES_NEEDED)} to start: free some, or choose another place with HEARTH_HOME.`,
+        `the disk that holds ${home.root} has ${mebibytes(free)} MiB left, Hearth needs ${mebibytes(BYTES_NEEDED)} to start: free some, or choose another place with HEARTH_HOME.`,
       );
     }
   } catch (error) {
@@ -147,8 +148,4 @@ export function homeHash(home: Home): string {
 export function asTyped(path: string, cwd: string = process.cwd()): string {
   const short = relative(cwd, path);
   return short.startsWith("..") || short === "" ? path : short;
-}
-
-function mib(bytes: number): number {
-  return Math.floor(bytes / 1024 / 1024);
 }

@@ -5,7 +5,7 @@ import { backupPlaces, databaseUrl } from "../backup/backup-jobs.ts";
 import { drillRestore } from "../backup/drill.ts";
 import { listBackups } from "../backup/manifest.ts";
 import { watchSize } from "../backup/size-cap.ts";
-import { sizeWords } from "../backup/size-words.ts";
+import { sizeWords } from "../../core/size.ts";
 import { operatorFile, type Home } from "../home/home.ts";
 import { readSecretsFile } from "../home/secrets.ts";
 import { scheduleOf } from "../jobs/config.ts";

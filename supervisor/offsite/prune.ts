@@ -1,6 +1,6 @@
 import { backupsToKeep } from "../backup/keep.ts";
 import { beyondCap, bytesOf, type MeasuredBackup } from "../backup/size-cap.ts";
-import { sizeWords } from "../backup/size-words.ts";
+import { sizeWords } from "../../core/size.ts";
 import { Failure } from "../../core/failure.ts";
 import type { KeepRule } from "../jobs/config.ts";
 import type { OffsitePlace } from "./settings.ts";

@@ -1,4 +1,5 @@
 import { Failure } from "../../core/failure.ts";
+import { dayIn } from "../../core/words.ts";
 
 /** Days as `2026-11-21`, first and last included, and the days to compare with. */
 export interface Period {
@@ -139,11 +140,6 @@ function stretch(from: string, until: string, today: string) {
       label: `the ${count === 1 ? "day" : days} before`,
     },
   };
-}
-
-/** Today where the operator is. */
-export function dayIn(timeZone: string, at: number): string {
-  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
 }
 
 /** Midnight where the operator is, as a moment; on a day without one the first moment after. */

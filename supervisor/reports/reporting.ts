@@ -2,7 +2,8 @@ import { readVariable } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 import type { Context } from "../context.ts";
 import { readHealthReport } from "./health-report.ts";
-import { choosePeriod, dayIn, type PeriodChoice } from "./period.ts";
+import { dayIn } from "../../core/words.ts";
+import { choosePeriod, type PeriodChoice } from "./period.ts";
 import type { Report, ReportKind } from "./report.ts";
 import { readSpendReport } from "./spend-report.ts";
 

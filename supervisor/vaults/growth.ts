@@ -1,5 +1,5 @@
 import type { Alarm } from "../alerts/alarm.ts";
-import { sizeWords } from "../backup/size-words.ts";
+import { sizeWords } from "../../core/size.ts";
 import { slopeOf, type Point } from "../straight-line.ts";
 import type { NotesState } from "./notes-state.ts";
 

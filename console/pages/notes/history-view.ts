@@ -1,4 +1,4 @@
-import { sizeWords } from "../../../supervisor/backup/size-words.ts";
+import { sizeWords } from "../../../core/size.ts";
 import { grouped, moment } from "../../../core/words.ts";
 import { differingFiles } from "../../../supervisor/vaults/note-difference.ts";
 import { DECRYPT_SCRIPT } from "../decrypt.ts";

@@ -1,5 +1,5 @@
 import { momentOf } from "../../../supervisor/backup/manifest.ts";
-import { sizeWords } from "../../../supervisor/backup/size-words.ts";
+import { sizeWords } from "../../../core/size.ts";
 import type { JobView } from "../../../supervisor/jobs/runner.ts";
 import type { VaultView } from "../../../supervisor/vaults/overview.ts";
 import type { Roster } from "../../../supervisor/vaults/roster.ts";

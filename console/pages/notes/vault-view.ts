@@ -1,4 +1,4 @@
-import { sizeWords } from "../../../supervisor/backup/size-words.ts";
+import { sizeWords } from "../../../core/size.ts";
 import type { TextOfVersion } from "../../../supervisor/vaults/conflict-texts.ts";
 import type {
   Conflict,

@@ -17,12 +17,11 @@ import { afterwards, showFailure, showPage } from "../../http/show-page.ts";
 import {
   addDays,
   beginningOf,
-  dayIn,
 } from "../../../supervisor/reports/period.ts";
 import { restartAsked } from "../../../supervisor/healing/restart.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
 import type { Status } from "../../../supervisor/status.ts";
-import { moment } from "../../../core/words.ts";
+import { dayIn, moment } from "../../../core/words.ts";
 import {
   findKnown,
   isInMotion,

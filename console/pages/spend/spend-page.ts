@@ -9,7 +9,6 @@ import { forecastFrom } from "../../../supervisor/reports/forecast.ts";
 import { StillReading, type Kept } from "../../../supervisor/reports/kept.ts";
 import { rankPayers } from "../../../supervisor/reports/payers.ts";
 import {
-  dayIn,
   inFull,
   type Period,
 } from "../../../supervisor/reports/period.ts";
@@ -27,6 +26,7 @@ import {
   viewSpend,
   type SpendFacts,
 } from "./spend-view.ts";
+import { dayIn } from "../../../core/words.ts";
 
 export interface SpendPageOptions {
   readonly env: Environment;

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { Failure } from "../../../core/failure.ts";
 import { inSnapshot } from "../../../supervisor/reports/daily-sums.ts";
 import { openKeeping, StillReading } from "../../../supervisor/reports/kept.ts";
-import { dayIn } from "../../../supervisor/reports/period.ts";
+import { dayIn } from "../../../core/words.ts";
 
 export interface MonthSpend {
   /** Dollars. */

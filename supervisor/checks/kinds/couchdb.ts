@@ -5,6 +5,7 @@ import { isWithin } from "../../moments.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, warning, type Lookout, type Seen } from "./look.ts";
+import { mebibytes } from "../../../core/size.ts";
 
 export const couchdbCheck = z.strictObject({
   ...everyCheck(),
@@ -102,7 +103,7 @@ async function askSizes(
   const active = sum(({ sizes }) => sizes.active);
   const count = rows.data.length;
   return {
-    text: `${count} ${count === 1 ? "database" : "databases"}, ${mib(file)} MiB on disk, ${mib(active)} MiB of it in use`,
+    text: `${count} ${count === 1 ? "database" : "databases"}, ${mebibytes(file)} MiB on disk, ${mebibytes(active)} MiB of it in use`,
     measures: {
       databases: count,
       documents: sum(({ doc_count }) => doc_count),
@@ -133,8 +134,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function mib(bytes: number): number {
-  return Math.round(bytes / 1024 / 1024);
 }

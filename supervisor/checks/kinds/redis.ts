@@ -2,6 +2,7 @@ import { z } from "zod";
 import { whole } from "../../config/fields.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
+import { mebibytes } from "../../../core/size.ts";
 
 export const redisCheck = z.strictObject({
   ...everyCheck(),
@@ -94,7 +95,7 @@ function judge(
     );
   }
   const text = [
-    `${mib(used)} MiB${percent === undefined ? "" : `, ${percent} % of what it may use`}`,
+    `${mebibytes(used)} MiB${percent === undefined ? "" : `, ${percent} % of what it may use`}`,
     `${perMinute} evicted in a minute`,
     appends ? "append-only file written" : "keeps nothing on disk",
   ].join(", ");
@@ -112,8 +113,4 @@ function judge(
     text,
     measures,
   );
-}
-
-function mib(bytes: number): number {
-  return Math.round(bytes / 1024 / 1024);
 }

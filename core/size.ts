@@ -1,3 +1,8 @@
+/** Whole mebibytes, for sentences about free space and memory. */
+export function mebibytes(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}
+
 /** "812 B", "14 kB", "1.4 MB", "2.1 GB" */
 export function sizeWords(bytes: number): string {
   if (bytes < 1000) {
