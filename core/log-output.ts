@@ -1,8 +1,8 @@
 import { write, writeSync } from "node:fs";
 
-/** Waiting behind a write under way; what comes on top is dropped. */
+/** Lines that may wait behind a write in progress, in bytes; further ones are dropped. */
 const MAX_WAITING_BYTES = 4_194_304;
-/** A pipe whose reader is slow is tried again, without blocking for longer than a second. */
+/** A pipe with a slow reader is retried, without blocking for longer than a second. */
 const RETRY_MS = 50;
 const MAX_BLOCKING_RETRIES = 20;
 const LINE_FEED = 0x0a;
@@ -10,7 +10,7 @@ const WARNING_LEVEL = 40;
 
 export interface LogOutput {
   readonly write: (line: string) => void;
-  /** Writes what is waiting before it returns. Runs at exit, too. */
+  /** Writes all waiting lines before it returns. Also runs at exit. */
   readonly flushSync: () => void;
 }
 
@@ -23,106 +23,117 @@ export interface LogOutputOptions {
 interface Batch {
   readonly bytes: Buffer;
   readonly lines: number;
-  /** How many dropped lines its first line reports. */
+  /** The number of dropped lines that its first line reports. */
   readonly reported: number;
 }
 
 let dropped = 0;
 
-/** Lines that this process could not write so far. */
+/** The number of lines that this process could not write so far. */
 export const droppedLogLines = (): number => dropped;
 
 /**
- * What pino writes to. Its own destination ends the process on a full disk with an unhandled error, and the flush at exit then
- * tries again forever. Here lines that cannot be written are dropped and counted; once there is room again, a line says how many.
+ * A destination for pino. pino's own one ends the process on a full disk with an unhandled error, and its flush at exit then
+ * retries forever. This one drops and counts lines that cannot be written, and reports the count once there is space again.
  */
 export function openLogOutput(
   fd: number,
   { sync, now = Date.now }: LogOutputOptions,
 ): LogOutput {
-  let waiting: string[] = [];
-  let waitingBytes = 0;
-  let unreported = 0;
-  let isLineCut = false;
-  let isWriting = false;
+  const output = new QueuedOutput(fd, sync, now);
+  process.on("exit", output.flushSync);
+  return output;
+}
 
-  const drop = (lines: number): void => {
-    dropped += lines;
-    unreported += lines;
-  };
+class QueuedOutput implements LogOutput {
+  readonly #fd: number;
+  readonly #sync: boolean;
+  readonly #now: () => number | string;
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+  #unreported = 0;
+  #isLineCut = false;
+  #isWriting = false;
 
-  const takeBatch = (): Batch => {
-    const text = [
-      isLineCut ? "\n" : "",
-      unreported > 0 ? reportOf(unreported, now()) : "",
-      ...waiting,
-    ].join("");
-    const { length: lines } = waiting;
-    waiting = [];
-    waitingBytes = 0;
-    return { bytes: Buffer.from(text), lines, reported: unreported };
-  };
+  constructor(fd: number, sync: boolean, now: () => number | string) {
+    this.#fd = fd;
+    this.#sync = sync;
+    this.#now = now;
+  }
 
-  const settle = (batch: Batch, written: number): void => {
-    const unwritten = linesIn(batch.bytes.subarray(written));
-    if (written > 0) {
-      isLineCut = batch.bytes[written - 1] !== LINE_FEED;
-    }
-    // The report comes first.
-    if (unwritten <= batch.lines) {
-      unreported -= batch.reported;
-    }
-    drop(Math.min(unwritten, batch.lines));
-  };
-
-  const writeNow = (): void => {
-    if (waiting.length === 0) {
+  // Bound: loggers pass both on as plain functions.
+  readonly write = (line: string): void => {
+    if (this.#waitingBytes > MAX_WAITING_BYTES) {
+      this.#drop(1);
       return;
     }
-    const batch = takeBatch();
-    settle(batch, writeBlocking(fd, batch.bytes));
+    this.#waiting.push(line);
+    this.#waitingBytes += line.length;
+    if (this.#sync) {
+      this.flushSync();
+    } else if (!this.#isWriting) {
+      this.#writeInBackground(this.#takeBatch(), 0);
+    }
   };
 
-  const writeInBackground = (batch: Batch, written: number): void => {
-    isWriting = true;
-    write(fd, batch.bytes, written, (failure, count) => {
+  readonly flushSync = (): void => {
+    if (this.#waiting.length > 0) {
+      const batch = this.#takeBatch();
+      this.#settle(batch, writeBlocking(this.#fd, batch.bytes));
+    }
+  };
+
+  #drop(lines: number): void {
+    dropped += lines;
+    this.#unreported += lines;
+  }
+
+  #takeBatch(): Batch {
+    const text = [
+      this.#isLineCut ? "\n" : "",
+      this.#unreported > 0 ? reportOf(this.#unreported, this.#now()) : "",
+      ...this.#waiting,
+    ].join("");
+    const { length: lines } = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return { bytes: Buffer.from(text), lines, reported: this.#unreported };
+  }
+
+  #settle(batch: Batch, written: number): void {
+    const unwritten = linesIn(batch.bytes.subarray(written));
+    if (written > 0) {
+      this.#isLineCut = batch.bytes[written - 1] !== LINE_FEED;
+    }
+    // The report is the first line of the batch.
+    if (unwritten <= batch.lines) {
+      this.#unreported -= batch.reported;
+    }
+    this.#drop(Math.min(unwritten, batch.lines));
+  }
+
+  #writeInBackground(batch: Batch, written: number): void {
+    this.#isWriting = true;
+    write(this.#fd, batch.bytes, written, (failure, count) => {
       if (failure !== null && isBusy(failure)) {
-        setTimeout(writeInBackground, RETRY_MS, batch, written);
+        setTimeout(() => this.#writeInBackground(batch, written), RETRY_MS);
         return;
       }
       const end = written + (failure === null ? count : 0);
       if (failure === null && end < batch.bytes.length) {
-        writeInBackground(batch, end);
+        this.#writeInBackground(batch, end);
         return;
       }
-      settle(batch, end);
-      isWriting = false;
-      if (waiting.length > 0) {
-        writeInBackground(takeBatch(), 0);
+      this.#settle(batch, end);
+      this.#isWriting = false;
+      if (this.#waiting.length > 0) {
+        this.#writeInBackground(this.#takeBatch(), 0);
       }
     });
-  };
-
-  process.on("exit", writeNow);
-  return {
-    write: (line) => {
-      if (waitingBytes > MAX_WAITING_BYTES) {
-        drop(1);
-        return;
-      }
-      waiting.push(line);
-      waitingBytes += line.length;
-      if (sync) {
-        writeNow();
-      } else if (!isWriting) {
-        writeInBackground(takeBatch(), 0);
-      }
-    },
-    flushSync: writeNow,
-  };
+  }
 }
 
-/** How many of the bytes could be written. */
+/** Returns the number of bytes that could be written. */
 function writeBlocking(fd: number, bytes: Buffer): number {
   let written = 0;
   let retries = 0;

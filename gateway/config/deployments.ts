@@ -17,7 +17,13 @@ import {
   type Reading,
 } from "../../core/config/reading.ts";
 import { readSection } from "./sections.ts";
-import { addressVariable, findAddress, findKey, readTarget } from "./target.ts";
+import {
+  addressVariable,
+  findAddress,
+  findKey,
+  readTarget,
+  type Target,
+} from "./target.ts";
 import { locate } from "../../core/config/tree.ts";
 import type { Deployment, PriceOverrides } from "./types.ts";
 
@@ -96,31 +102,11 @@ export function readDeployment(
     return null;
   }
 
-  const target = readTarget(reading, paramsPath, params);
-  if (target === null) {
+  const connection = readConnection(reading, paramsPath, params, read);
+  if (connection === null) {
     return null;
   }
-  const { providerName, known, model } = target;
-  const written = params.api_base ?? params.base_url ?? null;
-  const node = locate(reading.root, paramsPath).node;
-  const unset = node === null ? null : firstUnset(node);
-  const address = findAddress(
-    known,
-    written,
-    addressVariable(reading, paramsPath),
-    read,
-  );
-  if (address === null) {
-    reading.problems.push(
-      problemAt(
-        reading,
-        paramsPath,
-        `needs api_base: ${providerName} has no address of its own`,
-      ),
-    );
-    return null;
-  }
-  const key = findKey(known, params.api_key ?? null, address.isDefault, read);
+  const { providerName, known, model } = connection;
 
   return {
     id:
@@ -130,13 +116,13 @@ export function readDeployment(
     provider: known.family,
     providerName,
     model,
-    apiBase: address.base,
-    apiKey: key.key,
+    apiBase: connection.apiBase,
+    apiKey: connection.apiKey,
     apiVersion:
       known.family === "azure"
         ? (params.api_version ?? read("AZURE_API_VERSION") ?? "2024-10-21")
         : null,
-    pending: unset ?? address.pending ?? key.pending,
+    pending: connection.pending,
     rpm: params.rpm ?? null,
     tpm: params.tpm ?? null,
     weight: params.weight ?? 1,
@@ -153,6 +139,52 @@ export function readDeployment(
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,
     info: freeFields(info),
+  };
+}
+
+interface Connection extends Target {
+  readonly apiBase: string;
+  readonly apiKey: Secret | null;
+  /** The unset variable without which the deployment cannot be called. */
+  readonly pending: string | null;
+}
+
+/** The provider, model, address and key; null when one of them is invalid or missing (a problem or warning says why). */
+function readConnection(
+  reading: Reading,
+  paramsPath: Path,
+  params: ProviderParams,
+  read: ReadVariable,
+): Connection | null {
+  const target = readTarget(reading, paramsPath, params);
+  if (target === null) {
+    return null;
+  }
+  const { known, providerName } = target;
+  const address = findAddress(
+    known,
+    params.api_base ?? params.base_url ?? null,
+    addressVariable(reading, paramsPath),
+    read,
+  );
+  if (address === null) {
+    reading.problems.push(
+      problemAt(
+        reading,
+        paramsPath,
+        `api_base is required: ${providerName} has no default address`,
+      ),
+    );
+    return null;
+  }
+  const key = findKey(known, params.api_key ?? null, address.isDefault, read);
+  const node = locate(reading.root, paramsPath).node;
+  const unset = node === null ? null : firstUnset(node);
+  return {
+    ...target,
+    apiBase: address.base,
+    apiKey: key.key,
+    pending: unset ?? address.pending ?? key.pending,
   };
 }
 

@@ -4,6 +4,7 @@ import { assemble } from "./assemble.ts";
 import { readDeployments } from "./deployments.ts";
 import { checkFallbackTargets } from "./fallbacks.ts";
 import { readLayers } from "./layers.ts";
+import type { Parts } from "./parts.ts";
 import { sortProblems, type ConfigProblem } from "../../core/config/problem.ts";
 import {
   resolveMapping,
@@ -68,6 +69,21 @@ export function loadConfig(options: LoadOptions): LoadResult {
   };
   warnAboutSections(reading);
   rejectContradictions(reading, readEnvironment);
+  const config = assemble(reading, read, {
+    ...readParts(reading, read, options),
+    files: layers.files,
+  });
+  checkFallbackTargets(reading, config);
+  return problems.length === 0
+    ? { ok: true, config, warnings }
+    : { ok: false, problems: sortProblems(problems, layers.files) };
+}
+
+function readParts(
+  reading: Reading,
+  read: ReadVariable,
+  { projectRoot, port }: LoadOptions,
+): Omit<Parts, "files"> {
   const models = readDeployments(reading, read);
   const router = readSection(reading, ["router_settings"], routerSettings, {
     quiet: ["redis_host", "redis_port", "redis_password"],
@@ -77,9 +93,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
     reading,
     ["proxy_settings", "cache_params"],
     cacheParams,
-    {
-      quiet: ["host", "port", "password"],
-    },
+    { quiet: ["host", "port", "password"] },
   );
   const general = readSection(reading, ["general_settings"], generalSettings, {
     quiet: ["master_key", "database_url"],
@@ -89,26 +103,16 @@ export function loadConfig(options: LoadOptions): LoadResult {
     ["general_settings", "retention"],
     retention,
   );
-
-  const config = assemble(reading, read, {
-    files: layers.files,
+  return {
     models,
     router: router ?? {},
     proxy: proxy ?? {},
     cache: cache ?? {},
     general: general ?? {},
     retained: retained ?? {},
-    pricesFile: findPricesFile(
-      reading,
-      general?.prices_file,
-      options.projectRoot,
-    ),
-    port: options.port,
-  });
-  checkFallbackTargets(reading, config);
-  return problems.length === 0
-    ? { ok: true, config, warnings }
-    : { ok: false, problems: sortProblems(problems, layers.files) };
+    pricesFile: findPricesFile(reading, general?.prices_file, projectRoot),
+    port,
+  };
 }
 
 /** LiteLLM's `environment_variables` section sets variables for the references of the same files. */

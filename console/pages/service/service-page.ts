@@ -14,10 +14,7 @@ import type { History } from "../../../supervisor/history/history.ts";
 import { readForm } from "../../http/forms.ts";
 import { noSuch } from "../../http/refuse.ts";
 import { afterwards, showFailure, showPage } from "../../http/show-page.ts";
-import {
-  addDays,
-  beginningOf,
-} from "../../../supervisor/reports/period.ts";
+import { addDays, beginningOf } from "../../../supervisor/reports/period.ts";
 import { restartAsked } from "../../../supervisor/healing/restart.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
 import type { Status } from "../../../supervisor/status.ts";

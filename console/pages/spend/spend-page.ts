@@ -8,10 +8,7 @@ import { groupCalls, sumOf } from "../../../supervisor/reports/daily-sums.ts";
 import { forecastFrom } from "../../../supervisor/reports/forecast.ts";
 import { StillReading, type Kept } from "../../../supervisor/reports/kept.ts";
 import { rankPayers } from "../../../supervisor/reports/payers.ts";
-import {
-  inFull,
-  type Period,
-} from "../../../supervisor/reports/period.ts";
+import { inFull, type Period } from "../../../supervisor/reports/period.ts";
 import {
   openSpendBook,
   type SpendBook,
