@@ -3,8 +3,8 @@ import { textOf } from "../../core/failure.ts";
 import { isOpen, isWithin } from "../moments.ts";
 import type { Alarm, Alarms } from "./alarm.ts";
 import type { AlarmRecord, AlarmStore } from "./alarm-store.ts";
-import { startCourier, type SinkState } from "./courier.ts";
-import type { AlertEvent, AlertEventKind } from "./message.ts";
+import { Courier, type SinkState } from "./courier.ts";
+import type { AlertEvent, AlertEventKind, AlertMessage } from "./message.ts";
 import { silenceOf, type Silence } from "./silence.ts";
 import type { Sink } from "./sinks/sink.ts";
 
@@ -28,118 +28,174 @@ export type ActiveAlarm = Alarm & {
   readonly silence: Silence | null;
 };
 
-export type Alerting = Alarms & {
-  /** What is raised now, the oldest first. */
-  readonly active: () => readonly ActiveAlarm[];
-  /** Begins a silence from now on. */
-  readonly silence: (pattern: string, forMs: number, why: string) => Silence;
-  /** Those in force. */
-  readonly silences: () => readonly Silence[];
-  /** Ends every silence with this id or pattern; returns them. */
-  readonly endSilences: (idOrPattern: string) => readonly Silence[];
-  readonly sinks: () => readonly SinkState[];
-  /** Sends a message through every sink, the fallbacks too, that says it is a test. */
-  readonly test: () => Promise<readonly SinkState[]>;
-  /** Does what is due: groups, reminds, delivers. */
-  readonly advance: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-};
-
-/** Events that come within this time are told in one message; what is over before is not told at all. */
+/** Events within this time are grouped into one message; alarms cleared within it are not reported. */
 const GROUP_MS = 30_000;
 
-/** Keeps what is wrong and tells it: one event for each beginning and end, grouped, with reminders; silences keep it quiet. */
+/** Starts with the alarms, silences and messages of the previous process. */
 export function startAlerting(options: AlertingOptions): Alerting {
-  const { store, now } = options;
-  const loaded = store.load(now());
-  const active = new Map<string, AlarmRecord>();
-  /** Over, and somebody who was told of it is yet to hear so. */
-  const ending = new Map<string, AlarmRecord>();
-  let silences = loaded.silences;
-  const names = new Set(options.sinks.map(({ name }) => name));
-  for (const kept of loaded.alarms) {
-    const told = Object.fromEntries(
-      Object.entries(kept.told).filter(([name]) => names.has(name)),
-    );
-    const record = { ...kept, told };
-    if (isOfLostSink(record.alarm, names)) {
-      continue;
-    }
-    if (record.clearedAt === null) {
-      active.set(record.alarm.fingerprint, record);
-    } else if (Object.keys(told).length > 0) {
-      ending.set(record.alarm.fingerprint, record);
-    }
-  }
-  const courier = startCourier({
-    sinks: options.sinks,
-    store,
-    deliveries: loaded.deliveries,
-    now,
-    onSink: (name, trouble) =>
-      trouble === null
-        ? clear(sinkFingerprint(name))
-        : raise(sinkAlarm(name, trouble)),
-    onNotice: options.onNotice,
-  });
+  return new Alerting(options);
+}
 
-  /** A full disk must not silence alerts. */
-  function save(record: AlarmRecord): void {
-    try {
-      store.saveAlarm(record);
-    } catch (error) {
-      options.onNotice(`an alarm cannot be written: ${textOf(error)}`);
-    }
+/** Keeps the active alarms and reports each start and end once per sink, grouped, with reminders, unless silenced. */
+export class Alerting implements Alarms {
+  readonly #options: AlertingOptions;
+  readonly #active = new Map<string, AlarmRecord>();
+  /** Cleared, but the end is not reported to all sinks yet. */
+  readonly #ending = new Map<string, AlarmRecord>();
+  readonly #courier: Courier;
+  #silences: readonly Silence[];
+
+  constructor(options: AlertingOptions) {
+    const { store, sinks, now, onNotice } = options;
+    const { alarms, silences, deliveries } = store.load(now());
+    this.#options = options;
+    this.#silences = silences;
+    this.#restore(alarms);
+    this.#courier = new Courier({
+      sinks,
+      store,
+      deliveries,
+      now,
+      onNotice,
+      onSink: (name, trouble) =>
+        trouble === null
+          ? this.clear(sinkFingerprint(name))
+          : this.raise(sinkAlarm(name, trouble)),
+    });
   }
 
-  function raise(alarm: Alarm): void {
+  raise(alarm: Alarm): void {
     const { fingerprint } = alarm;
-    const before = active.get(fingerprint) ?? ending.get(fingerprint);
+    const before =
+      this.#active.get(fingerprint) ?? this.#ending.get(fingerprint);
     if (before?.clearedAt === null && isSame(before.alarm, alarm)) {
       return;
     }
     const record: AlarmRecord =
       before === undefined
-        ? {
-            id: randomUUID(),
-            raisedAt: now(),
-            alarm,
-            clearedAt: null,
-            told: {},
-          }
+        ? newRecord(alarm, this.#options.now())
         : { ...before, alarm, clearedAt: null };
-    ending.delete(fingerprint);
-    active.set(fingerprint, record);
-    save(record);
+    this.#ending.delete(fingerprint);
+    this.#active.set(fingerprint, record);
+    this.#save(record);
     if (before === undefined || before.clearedAt !== null) {
-      options.onRaised?.(alarm);
+      this.#options.onRaised?.(alarm);
     }
   }
 
-  function clear(fingerprint: string): void {
-    const record = active.get(fingerprint);
+  clear(fingerprint: string): void {
+    const record = this.#active.get(fingerprint);
     if (record === undefined) {
       return;
     }
-    const over = { ...record, clearedAt: now() };
-    active.delete(fingerprint);
+    const over = { ...record, clearedAt: this.#options.now() };
+    this.#active.delete(fingerprint);
     if (Object.keys(over.told).length > 0) {
-      ending.set(fingerprint, over);
+      this.#ending.set(fingerprint, over);
     }
-    save(over);
-    options.onCleared?.(over.alarm);
+    this.#save(over);
+    this.#options.onCleared?.(over.alarm);
   }
 
-  function tell(sink: Sink): void {
-    const at = now();
-    const heard = (record: AlarmRecord) => record.told[sink.name] !== undefined;
-    const audible = [...active.values()].filter(
+  /** The active alarms, oldest first. */
+  active(): readonly ActiveAlarm[] {
+    return [...this.#active.values()]
+      .toSorted((a, b) => a.raisedAt - b.raisedAt)
+      .map(({ alarm, raisedAt }) => ({
+        ...alarm,
+        since: raisedAt,
+        silence: silenceOf(this.#silences, alarm, this.#options.now()) ?? null,
+      }));
+  }
+
+  /** Silences matching alarms from now on. */
+  silence(pattern: string, forMs: number, why: string): Silence {
+    const from = this.#options.now();
+    const id = randomUUID().slice(0, 8);
+    const silence = { id, pattern, why, from, until: from + forMs };
+    this.#saveSilence(silence);
+    return silence;
+  }
+
+  /** The silences in force. */
+  silences(): readonly Silence[] {
+    return this.#silences.filter((each) => isOpen(each, this.#options.now()));
+  }
+
+  /** Ends every silence with this id or pattern; returns them. */
+  endSilences(idOrPattern: string): readonly Silence[] {
+    const now = this.#options.now();
+    const ended = this.#silences
+      .filter(
+        ({ id, pattern, until }) =>
+          until > now && [id, pattern].includes(idOrPattern),
+      )
+      .map((silence) => ({ ...silence, until: now }));
+    for (const silence of ended) {
+      this.#saveSilence(silence);
+    }
+    return ended;
+  }
+
+  sinks(): readonly SinkState[] {
+    return this.#courier.states();
+  }
+
+  /** Sends a test message through every sink, including fallbacks. */
+  async test(): Promise<readonly SinkState[]> {
+    const at = this.#options.now();
+    const record = newRecord(TEST_ALARM, at);
+    const message = this.#message(at, [eventOf("raised", record)]);
+    for (const { name } of this.#options.sinks) {
+      this.#courier.post(name, message);
+    }
+    await this.#courier.carry(true);
+    return this.sinks();
+  }
+
+  /** Groups, reminds and delivers what is due. */
+  async advance(): Promise<void> {
+    for (const sink of this.#options.sinks) {
+      if (!sink.fallback) {
+        this.#report(sink);
+      }
+    }
+    await this.#courier.carry();
+  }
+
+  stop(): Promise<void> {
+    return this.#courier.stop();
+  }
+
+  #restore(records: readonly AlarmRecord[]): void {
+    const names = new Set(this.#options.sinks.map(({ name }) => name));
+    for (const kept of records) {
+      const told = Object.fromEntries(
+        Object.entries(kept.told).filter(([name]) => names.has(name)),
+      );
+      const record = { ...kept, told };
+      if (isOfRemovedSink(record.alarm, names)) {
+        continue;
+      }
+      if (record.clearedAt === null) {
+        this.#active.set(record.alarm.fingerprint, record);
+      } else if (Object.keys(told).length > 0) {
+        this.#ending.set(record.alarm.fingerprint, record);
+      }
+    }
+  }
+
+  /** Posts one message with what a sink has not reported yet, once the oldest event has waited for others. */
+  #report(sink: Sink): void {
+    const at = this.#options.now();
+    const isReported = ({ told }: AlarmRecord) => told[sink.name] !== undefined;
+    const audible = [...this.#active.values()].filter(
       ({ alarm }) =>
         alarm.fingerprint !== sinkFingerprint(sink.name) &&
-        silenceOf(silences, alarm, at) === undefined,
+        silenceOf(this.#silences, alarm, at) === undefined,
     );
-    const news = audible.filter((record) => !heard(record));
-    const over = [...ending.values()].filter(heard);
+    const news = audible.filter((record) => !isReported(record));
+    const over = [...this.#ending.values()].filter(isReported);
     const reminders = audible.filter(
       ({ told }) => !isWithin(told[sink.name] ?? at, sink.remindMs, at),
     );
@@ -153,100 +209,62 @@ export function startAlerting(options: AlertingOptions): Alerting {
     if (news.length + over.length + reminders.length === 0) {
       return;
     }
-    courier.post(sink.name, {
-      id: randomUUID(),
-      at,
-      host: options.host,
-      timeZone: options.timeZone,
-      events: [
-        ...news.map((record) => eventOf("raised", record)),
-        ...reminders.map((record) => eventOf("reminder", record)),
-        ...over.map((record) => eventOf("resolved", record)),
-      ],
-    });
-    for (const record of [...news, ...reminders]) {
-      const told = { ...record.told, [sink.name]: at };
-      change(active, { ...record, told });
+    const message = this.#message(at, [
+      ...news.map((record) => eventOf("raised", record)),
+      ...reminders.map((record) => eventOf("reminder", record)),
+      ...over.map((record) => eventOf("resolved", record)),
+    ]);
+    this.#courier.post(sink.name, message);
+    this.#markReported(sink.name, at, [...news, ...reminders], over);
+  }
+
+  #markReported(
+    sink: string,
+    at: number,
+    raised: readonly AlarmRecord[],
+    over: readonly AlarmRecord[],
+  ): void {
+    for (const record of raised) {
+      const changed = { ...record, told: { ...record.told, [sink]: at } };
+      this.#active.set(record.alarm.fingerprint, changed);
+      this.#save(changed);
     }
     for (const record of over) {
-      const { [sink.name]: _, ...told } = record.told;
-      change(ending, { ...record, told });
+      const { [sink]: _, ...told } = record.told;
+      const changed = { ...record, told };
+      this.#ending.set(record.alarm.fingerprint, changed);
+      this.#save(changed);
       if (Object.keys(told).length === 0) {
-        ending.delete(record.alarm.fingerprint);
+        this.#ending.delete(record.alarm.fingerprint);
       }
     }
   }
 
-  function change(
-    records: Map<string, AlarmRecord>,
-    record: AlarmRecord,
-  ): void {
-    records.set(record.alarm.fingerprint, record);
-    save(record);
+  #message(at: number, events: readonly AlertEvent[]): AlertMessage {
+    const { host, timeZone } = this.#options;
+    return { id: randomUUID(), at, host, timeZone, events };
   }
 
-  function saveSilence(silence: Silence): void {
-    store.saveSilence(silence);
-    silences = [
-      ...silences.filter(({ id }) => id !== silence.id),
+  /** A full disk must not silence alerts. */
+  #save(record: AlarmRecord): void {
+    try {
+      this.#options.store.saveAlarm(record);
+    } catch (error) {
+      this.#options.onNotice(`cannot write an alarm: ${textOf(error)}`);
+    }
+  }
+
+  #saveSilence(silence: Silence): void {
+    this.#options.store.saveSilence(silence);
+    this.#silences = [
+      ...this.#silences.filter(({ id }) => id !== silence.id),
       silence,
-    ].filter(({ until }) => until > now());
+    ].filter(({ until }) => until > this.#options.now());
   }
+}
 
-  return {
-    raise,
-    clear,
-    active: () =>
-      [...active.values()]
-        .toSorted((a, b) => a.raisedAt - b.raisedAt)
-        .map(({ alarm, raisedAt }) => ({
-          ...alarm,
-          since: raisedAt,
-          silence: silenceOf(silences, alarm, now()) ?? null,
-        })),
-    silence: (pattern, forMs, why) => {
-      const from = now();
-      const id = randomUUID().slice(0, 8);
-      const silence = { id, pattern, why, from, until: from + forMs };
-      saveSilence(silence);
-      return silence;
-    },
-    silences: () => silences.filter((silence) => isOpen(silence, now())),
-    endSilences: (idOrPattern) => {
-      const ended = silences
-        .filter(
-          ({ id, pattern, until }) =>
-            until > now() && [id, pattern].includes(idOrPattern),
-        )
-        .map((silence) => ({ ...silence, until: now() }));
-      ended.forEach(saveSilence);
-      return ended;
-    },
-    sinks: courier.states,
-    test: async () => {
-      const message = {
-        id: randomUUID(),
-        at: now(),
-        host: options.host,
-        timeZone: options.timeZone,
-        events: [eventOf("raised", testRecord(now()))],
-      };
-      for (const { name } of options.sinks) {
-        courier.post(name, message);
-      }
-      await courier.carry(true);
-      return courier.states();
-    },
-    advance: async () => {
-      for (const sink of options.sinks) {
-        if (!sink.fallback) {
-          tell(sink);
-        }
-      }
-      await courier.carry();
-    },
-    stop: courier.stop,
-  };
+function newRecord(alarm: Alarm, now: number): AlarmRecord {
+  return { id: randomUUID(), raisedAt: now, alarm, clearedAt: null, told: {} };
 }
 
 function eventOf(event: AlertEventKind, record: AlarmRecord): AlertEvent {
@@ -266,8 +284,8 @@ function sinkFingerprint(name: string): string {
   return `sink:${name}`;
 }
 
-/** A way to tell that is configured no more has no trouble any more. */
-function isOfLostSink(alarm: Alarm, names: ReadonlySet<string>): boolean {
+/** The alarm of a sink ends when the sink is removed from the configuration. */
+function isOfRemovedSink(alarm: Alarm, names: ReadonlySet<string>): boolean {
   const { fingerprint } = alarm;
   return (
     fingerprint.startsWith("sink:") &&
@@ -280,19 +298,16 @@ function sinkAlarm(name: string, trouble: string): Alarm {
     fingerprint: sinkFingerprint(name),
     level: "warning",
     subject: `alerts by ${name}`,
-    text: "alerts cannot be delivered this way; they are kept and tried again",
+    text: "alerts cannot be delivered through this channel; they are kept and retried",
     output: trouble,
     command: "hearth alerts --test",
   };
 }
 
-function testRecord(now: number): AlarmRecord {
-  const alarm: Alarm = {
-    fingerprint: "test",
-    level: "warning",
-    subject: "test",
-    text: "somebody asked for a test message; nothing is wrong",
-    command: "hearth status",
-  };
-  return { id: randomUUID(), raisedAt: now, alarm, clearedAt: null, told: {} };
-}
+const TEST_ALARM: Alarm = {
+  fingerprint: "test",
+  level: "warning",
+  subject: "test",
+  text: "this is a test message; nothing is wrong",
+  command: "hearth status",
+};
