@@ -126,13 +126,13 @@ test.each([
     "GET",
     "/api/jobs/swep/runs",
     404,
-    'there is no job "swep"; there are sweep-all.',
+    'job "swep" not found; the jobs are sweep-all.',
   ],
   [
     "POST",
     "/api/jobs/swep/run",
     404,
-    'there is no job "swep"; there are sweep-all.',
+    'job "swep" not found; the jobs are sweep-all.',
   ],
   ["GET", "/api/job-runs/99", 404, "there is no run 99 of any job."],
   [

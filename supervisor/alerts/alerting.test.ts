@@ -252,7 +252,7 @@ test("without a fallback a message waits a day, then it is given up with a notic
   alerting.raise(alarm("gateway"));
   await pass(31);
   await pass((25 * HOUR) / 1000, 300);
-  expect(notices.some((text) => text.includes("is given up"))).toBe(true);
+  expect(notices.some((text) => text.includes("was dropped"))).toBe(true);
 });
 
 test("a sink that is configured no more leaves nothing behind", async () => {

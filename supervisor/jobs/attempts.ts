@@ -6,15 +6,15 @@ import type { Job, JobOutcome } from "./job.ts";
 
 /** Why a run was aborted: the reason of its signal. */
 export const STOPPED_BY_PERSON = "stopped by a person";
-export const SUPERVISOR_ENDS = "the supervisor ended meanwhile";
+export const SUPERVISOR_ENDS = "the supervisor ended during the run";
 
-/** How far a run is. */
+/** The progress of a run. */
 export interface RunProgress {
   readonly text: string;
-  /** From 0 to 1; null where it is not known. */
+  /** From 0 to 1; null if unknown. */
   readonly done: number | null;
   readonly attempt: number;
-  /** When it is tried again after a failure; null while it works. Milliseconds since 1970. */
+  /** Time of the next attempt after a failure; null during an attempt. Milliseconds since 1970. */
   readonly nextTryAt: number | null;
 }
 
@@ -22,15 +22,15 @@ export type RunEnd = Pick<
   JobRun,
   "status" | "attempts" | "text" | "details"
 > & {
-  /** Set when the work did not stop when told: the job runs until this resolves, though nobody waits for it. */
+  /** Set if the work ignored its signal: the job counts as running until this resolves. */
   readonly leftBehind?: Promise<unknown>;
 };
 
 const FIRST_WAIT_MS = 60_000;
-const LONGEST_WAIT_MS = 3_600_000;
-const STOP_WITHIN_MS = 30_000;
+const MAX_WAIT_MS = 3_600_000;
+const STOP_TIMEOUT_MS = 30_000;
 
-/** Does a job with all its tries; never rejects. The wait before a further try grows fourfold, up to an hour. */
+/** Runs a job with all its attempts; never rejects. The delay before another attempt grows fourfold, up to an hour. */
 export async function performRun(parts: {
   readonly job: Job;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export async function performRun(parts: {
   readonly onProgress: (progress: RunProgress) => void;
 }): Promise<RunEnd> {
   const { job, clock, abort, onProgress } = parts;
-  // A person who asks sees the failure and decides.
+  // A person sees the failure and decides.
   const retries = parts.asked ? 0 : job.schedule.retries;
   for (let attempt = 1; ; attempt += 1) {
     const tried = await tryOnce(parts, attempt);
@@ -69,7 +69,7 @@ export async function performRun(parts: {
     if (attempt > retries || leftBehind !== undefined) {
       return { ...end, status: "failed" };
     }
-    const wait = Math.min(FIRST_WAIT_MS * 4 ** (attempt - 1), LONGEST_WAIT_MS);
+    const wait = Math.min(FIRST_WAIT_MS * 4 ** (attempt - 1), MAX_WAIT_MS);
     const nextTryAt = clock.now() + wait;
     onProgress({ text, done: null, attempt, nextTryAt });
     await waitFor(clock, wait, abort.signal);
@@ -97,9 +97,9 @@ async function tryOnce(
   const { timeoutMs } = job.schedule;
   const limit = new AbortController();
   const late = new Error(
-    `it took longer than ${inWords(timeoutMs)}, its timeout; give it more time in \`jobs:\` of the configuration, or see what holds it up`,
+    `it exceeded its timeout of ${inWords(timeoutMs)}; find the cause, or raise the timeout in \`jobs:\` of the configuration`,
   );
-  const callOff = clock.wakeAfter(timeoutMs, () => limit.abort(late));
+  const cancel = clock.wakeAfter(timeoutMs, () => limit.abort(late));
   const signal = AbortSignal.any([abort.signal, limit.signal]);
   let over = false;
   const work = Promise.resolve()
@@ -117,30 +117,30 @@ async function tryOnce(
       }),
     )
     .catch((error: unknown): Tried => ({ error }));
-  const tried = await Promise.race([work, unheard(clock, signal)]);
+  const tried = await Promise.race([work, ignored(clock, signal)]);
   over = true;
-  callOff();
-  if (tried === "unheard") {
+  cancel();
+  if (tried === "ignored") {
     return { error: signal.reason, leftBehind: work };
   }
-  // What an aborted job throws is an echo of the reason.
+  // The error of an aborted job only repeats the reason.
   return "error" in tried && signal.aborted ? { error: signal.reason } : tried;
 }
 
-/** Resolves when the work was told to stop, and had time to. */
-function unheard(clock: Clock, signal: AbortSignal): Promise<"unheard"> {
+/** Resolves when the work has ignored its aborted signal for too long. */
+function ignored(clock: Clock, signal: AbortSignal): Promise<"ignored"> {
   return new Promise((resolve) => {
     const wait = () =>
-      clock.wakeAfter(STOP_WITHIN_MS, () => resolve("unheard"));
+      clock.wakeAfter(STOP_TIMEOUT_MS, () => resolve("ignored"));
     signal.addEventListener("abort", wait, { once: true });
   });
 }
 
 function waitFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const callOff = clock.wakeAfter(ms, resolve);
+    const cancel = clock.wakeAfter(ms, resolve);
     const stop = () => {
-      callOff();
+      cancel();
       resolve();
     };
     if (signal.aborted) {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { textOf } from "../../core/failure.ts";
 
-/** The tables of the history file that jobs live in. */
+/** Tables of jobs in the history file. */
 export const JOB_TABLES = `
   CREATE TABLE job_schedules (job TEXT PRIMARY KEY, cron TEXT NOT NULL, served INTEGER NOT NULL) STRICT;
   CREATE TABLE job_runs (
@@ -11,19 +11,19 @@ export const JOB_TABLES = `
   CREATE INDEX job_runs_by_job ON job_runs (job, id)`;
 
 /**
- * done, skipped: as the job said; failed: after all its tries; stopped: a person said so; interrupted: the supervisor ended
- * meanwhile, and begins it once more when it is back.
+ * done, skipped: reported by the job; failed: after all attempts; stopped: by a person; interrupted: the supervisor ended
+ * during the run, which starts once more after the restart.
  */
 export type RunStatus =
   "running" | "done" | "skipped" | "failed" | "stopped" | "interrupted";
 
-/** One run of a job, all its tries together. Times in milliseconds since 1970. */
+/** One run of a job with all its attempts. Times in milliseconds since 1970. */
 export interface JobRun {
   readonly id: number;
   readonly job: string;
-  /** The time that it stands for; null when a person asked for it. */
+  /** The scheduled time; null for a run on demand. */
   readonly due: number | null;
-  /** Begun after its time, because nobody was there. */
+  /** Started late, because no supervisor was running. */
   readonly caughtUp: boolean;
   readonly startedAt: number;
   readonly endedAt: number | null;
@@ -35,7 +35,7 @@ export interface JobRun {
 }
 
 export interface JobHistory {
-  /** The last due time that was dealt with under this schedule; undefined when the job or its schedule is new. */
+  /** The last due time that was served under this schedule; undefined if the job or its schedule is new. */
   readonly servedUntil: (job: string, cron: string) => number | undefined;
   readonly serve: (job: string, cron: string, due: number) => void;
   readonly begin: (
@@ -45,61 +45,51 @@ export interface JobHistory {
     id: number,
     end: Pick<JobRun, "endedAt" | "status" | "attempts" | "text" | "details">,
   ) => void;
-  /** Runs that a dead supervisor left are said to be interrupted. */
+  /** Marks the unfinished runs of the previous process as interrupted. */
   readonly closeAbandoned: (now: number) => void;
   /** Newest first. */
   readonly runsOf: (job: string, limit: number) => readonly JobRun[];
   readonly run: (id: number) => JobRun | undefined;
   /** The last run of the job that ended `done`. */
   readonly lastDone: (job: string) => JobRun | undefined;
-  /** Forgets runs that ended before; the last hundred of each job stay. */
+  /** Deletes runs that ended before; the last hundred of each job are kept. */
   readonly forgetBefore: (at: number) => number;
 }
 
 /**
- * Reads and writes the tables above. What a full disk does not take is said to `onTrouble`, and jobs run on without it:
- * a run that could not be written has a negative id.
+ * Reads and writes the tables above. If the disk is full, `onTrouble` is notified and jobs continue: a run that could not be
+ * written has a negative id.
  */
 export function openJobHistory(
   db: DatabaseSync,
   onTrouble: (sentence: string) => void,
 ): JobHistory {
-  let unwritten = 0;
-  const quietly = <T>(write: () => T): T | undefined => {
+  const quietly: Quietly = (write) => {
     try {
       return write();
     } catch (error) {
-      onTrouble(`the history of jobs cannot be written: ${textOf(error)}`);
+      onTrouble(`cannot write the history of jobs: ${textOf(error)}`);
       return undefined;
     }
   };
+  return {
+    ...openServedTimes(db, quietly),
+    ...openRunWriter(db, quietly),
+    ...openRunReader(db),
+  };
+}
+
+type Quietly = <T>(write: () => T) => T | undefined;
+
+function openServedTimes(
+  db: DatabaseSync,
+  quietly: Quietly,
+): Pick<JobHistory, "servedUntil" | "serve"> {
   const served = db.prepare(
     "SELECT served FROM job_schedules WHERE job = ? AND cron = ?",
   );
   const serve = db.prepare(
     "INSERT OR REPLACE INTO job_schedules (job, cron, served) VALUES (?, ?, ?)",
-  );
-  const begin = db.prepare(
-    "INSERT INTO job_runs (job, due, caught_up, started_at, status, attempts, text) VALUES (?, ?, ?, ?, 'running', 0, '')",
-  );
-  const end = db.prepare(
-    "UPDATE job_runs SET ended_at = ?, status = ?, attempts = ?, text = ?, details = ? WHERE id = ?",
-  );
-  const abandon = db.prepare(
-    `UPDATE job_runs SET status = 'interrupted', ended_at = ?, text = 'the supervisor ended meanwhile'
-       WHERE status = 'running'`,
-  );
-  const runsOf = db.prepare(
-    "SELECT * FROM job_runs WHERE job = ? ORDER BY id DESC LIMIT ?",
-  );
-  const one = db.prepare("SELECT * FROM job_runs WHERE id = ?");
-  const lastDone = db.prepare(
-    "SELECT * FROM job_runs WHERE job = ? AND status = 'done' ORDER BY id DESC LIMIT 1",
-  );
-  const forget = db.prepare(
-    `DELETE FROM job_runs WHERE ended_at < ?1 AND id NOT IN (
-       SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY job ORDER BY id DESC) AS place FROM job_runs)
-         WHERE place <= 100)`,
   );
   return {
     servedUntil: (job, cron) => {
@@ -107,6 +97,30 @@ export function openJobHistory(
       return row === undefined ? undefined : Number(row["served"]);
     },
     serve: (job, cron, due) => void quietly(() => serve.run(job, cron, due)),
+  };
+}
+
+function openRunWriter(
+  db: DatabaseSync,
+  quietly: Quietly,
+): Pick<JobHistory, "begin" | "end" | "closeAbandoned" | "forgetBefore"> {
+  const begin = db.prepare(
+    "INSERT INTO job_runs (job, due, caught_up, started_at, status, attempts, text) VALUES (?, ?, ?, ?, 'running', 0, '')",
+  );
+  const end = db.prepare(
+    "UPDATE job_runs SET ended_at = ?, status = ?, attempts = ?, text = ?, details = ? WHERE id = ?",
+  );
+  const abandon = db.prepare(
+    `UPDATE job_runs SET status = 'interrupted', ended_at = ?, text = 'the supervisor ended during the run'
+       WHERE status = 'running'`,
+  );
+  const forget = db.prepare(
+    `DELETE FROM job_runs WHERE ended_at < ?1 AND id NOT IN (
+       SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY job ORDER BY id DESC) AS place FROM job_runs)
+         WHERE place <= 100)`,
+  );
+  let unwritten = 0;
+  return {
     begin: ({ job, due, caughtUp, startedAt }) => {
       const written = quietly(() =>
         begin.run(job, due, caughtUp ? 1 : 0, startedAt),
@@ -118,10 +132,24 @@ export function openJobHistory(
       quietly(() => end.run(endedAt, status, attempts, text, json, id));
     },
     closeAbandoned: (now) => void quietly(() => abandon.run(now)),
-    runsOf: (job, limit) => runsOf.all(job, limit).map(runOf),
+    forgetBefore: (at) => Number(quietly(() => forget.run(at))?.changes ?? 0),
+  };
+}
+
+function openRunReader(
+  db: DatabaseSync,
+): Pick<JobHistory, "runsOf" | "run" | "lastDone"> {
+  const latest = db.prepare(
+    "SELECT * FROM job_runs WHERE job = ? ORDER BY id DESC LIMIT ?",
+  );
+  const one = db.prepare("SELECT * FROM job_runs WHERE id = ?");
+  const lastDone = db.prepare(
+    "SELECT * FROM job_runs WHERE job = ? AND status = 'done' ORDER BY id DESC LIMIT 1",
+  );
+  return {
+    runsOf: (job, limit) => latest.all(job, limit).map(runOf),
     run: (id) => optionalRun(one.get(id)),
     lastDone: (job) => optionalRun(lastDone.get(job)),
-    forgetBefore: (at) => Number(quietly(() => forget.run(at))?.changes ?? 0),
   };
 }
 

@@ -127,7 +127,7 @@ test("two of a kind never run at once: a person is told so, and a time that come
     options: { gently: true },
   });
   expect(() => runner.run("sweep")).toThrow(
-    "sweep runs already, for 30 min: wait for it, or stop it with `hearth jobs stop sweep`.",
+    "sweep has been running for 30 min: wait for it, or run `hearth jobs stop sweep`.",
   );
   await clock.pass(start + 2 * HOUR);
   expect(work.contexts).toHaveLength(1);
@@ -155,7 +155,7 @@ test("a run that takes too long is told to stop and fails by its timeout", async
   await clock.pass(start + 3 * HOUR);
   expect(runner.runsOf("sweep", 1)[0]).toMatchObject({
     status: "failed",
-    text: expect.stringMatching(/^it took longer than 1 h, its timeout/),
+    text: expect.stringMatching(/^it exceeded its timeout of 1 h/),
     endedAt: start + 2 * HOUR,
   });
 });
@@ -166,7 +166,7 @@ test("work that does not hear is failed, not tried again, and still keeps the ne
   await clock.pass(start + 30 * HOUR);
   expect(runner.runsOf("sweep", 5)).toMatchObject([{ status: "failed" }]);
   expect(work.contexts).toHaveLength(1);
-  expect(() => runner.run("sweep")).toThrow("sweep runs already");
+  expect(() => runner.run("sweep")).toThrow("sweep has been running");
   work.end();
   await clock.pass(start + 50 * HOUR);
   expect(work.contexts).toHaveLength(2);
@@ -222,7 +222,7 @@ test("a schedule that was changed begins anew instead of catching up", async () 
 test("a job that is not there is named with those that are", () => {
   const runner = runnerWith(async () => ({ status: "done", summary: "" }));
   expect(() => runner.run("swep")).toThrow(
-    'there is no job "swep"; there are sweep.',
+    'job "swep" not found; the jobs are sweep.',
   );
 });
 

@@ -177,7 +177,7 @@ test("what cannot be done is a page with the reason and the way back", async () 
   for (const [path, sentence] of [
     [
       "/jobs/nothing",
-      'there is no job "nothing"; there are slow-sweep, steady.',
+      'job "nothing" not found; the jobs are slow-sweep, steady.',
     ],
     ["/jobs/steady/77", 'There is no run 77 of a job "steady".'],
   ] as const) {
