@@ -7,7 +7,7 @@ import {
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { countAttempts } from "./attempts.ts";
+import { Attempts } from "./attempts.ts";
 import { isOwnHost } from "./own-host.ts";
 import { buildApi } from "./server.ts";
 import { endStoredSessions } from "../../supervisor/history/sessions.ts";
@@ -334,7 +334,7 @@ test("a wrong token opens nothing and delays no later request", async () => {
 
 test("the wait doubles up to five minutes, ends with the right password, and is forgotten after an hour", () => {
   let now = 0;
-  const attempts = countAttempts(() => now);
+  const attempts = new Attempts(() => now);
   const waits: number[] = [];
   for (let round = 0; round < 16; round += 1) {
     attempts.failed(AFAR);

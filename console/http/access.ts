@@ -2,10 +2,13 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { FastifyRequest } from "fastify";
 import type { Credentials } from "../../supervisor/credentials.ts";
-import { countAttempts } from "./attempts.ts";
+import { Attempts } from "./attempts.ts";
 import { isOwnHost } from "./own-host.ts";
-import { openSessions } from "../../supervisor/history/sessions.ts";
-import { openSignInLinks, type SignInLink } from "./sign-in-links.ts";
+import {
+  openSessions,
+  type Sessions,
+} from "../../supervisor/history/sessions.ts";
+import { SignInLinks, type SignInLink } from "./sign-in-links.ts";
 
 /**
  * What a route requires: `operator` (the default) a session's cookie, the operator password by Basic authentication, or the token
@@ -41,55 +44,105 @@ export interface DoorParts {
  * Authenticates requests. Their network address proves nothing: other users, containers and proxies reach a loopback address,
  * too. A web page of another origin may change nothing, even in the operator's browser.
  */
-export interface Door {
-  readonly judge: (request: FastifyRequest, audience: Audience) => Access;
-  readonly signIn: (request: FastifyRequest, password: string) => SignIn;
-  readonly makeLink: () => SignInLink;
+export class Door {
+  readonly #credentials: () => Credentials;
+  readonly #publicUrl: string | undefined;
+  readonly #sessions: Sessions;
+  readonly #links: SignInLinks;
+  readonly #attempts: Attempts;
+
+  constructor({ credentials, db, publicUrl, now }: DoorParts) {
+    const key = () => credentials().operatorPassword;
+    this.#credentials = credentials;
+    this.#publicUrl = publicUrl;
+    this.#sessions = openSessions(db, key, now);
+    this.#links = new SignInLinks(key, now);
+    this.#attempts = new Attempts(now);
+  }
+
+  judge(request: FastifyRequest, audience: Audience): Access {
+    if (isForeignChange(request)) {
+      return { kind: "foreign-page" };
+    }
+    if (audience === "public") {
+      return { kind: "allowed" };
+    }
+    const { authorization, host } = request.headers;
+    const own = isOwnHost(host, this.#publicUrl);
+    if (own && (audience === "sign-in" || this.isSignedIn(request))) {
+      return { kind: "allowed" };
+    }
+    // Programs send it only to the address that they were given, so any Host is accepted.
+    if (authorization !== undefined && audience !== "sign-in") {
+      return this.#judgeAuthorization(request, authorization, audience);
+    }
+    return { kind: own ? "unauthenticated" : "foreign-host" };
+  }
+
+  signIn(request: FastifyRequest, password: string): SignIn {
+    const { operatorPassword } = this.#credentials();
+    const trial = this.#tryPassword(
+      request,
+      isSameText(password, operatorPassword),
+    );
+    if (trial === "right") {
+      return { kind: "open", token: this.#sessions.begin() };
+    }
+    return trial === "wrong" ? { kind: "wrong" } : { kind: "wait", ...trial };
+  }
+
+  makeLink(): SignInLink {
+    return this.#links.make();
+  }
+
   /** A session's token; undefined when the link was used, is too old, or never was one. */
-  readonly signInByLink: (linkToken: string) => string | undefined;
-  readonly signOut: (request: FastifyRequest) => void;
-  /** Ends every session and every link that was not used; how many sessions there were. */
-  readonly signOutAll: () => number;
-  /** Whether this request came in by a cookie, so that there is something to sign out of. */
-  readonly isSignedIn: (request: FastifyRequest) => boolean;
-}
+  signInByLink(linkToken: string): string | undefined {
+    return this.#links.use(linkToken) ? this.#sessions.begin() : undefined;
+  }
 
-export function openDoor(parts: DoorParts): Door {
-  const { credentials, now } = parts;
-  const key = () => credentials().operatorPassword;
-  const sessions = openSessions(parts.db, key, now);
-  const links = openSignInLinks(key, now);
-  const attempts = countAttempts(now);
-
-  function isSignedIn(request: FastifyRequest): boolean {
+  signOut(request: FastifyRequest): void {
     const token = sessionTokenOf(request);
-    return token !== undefined && sessions.isOpen(token);
+    if (token !== undefined) {
+      this.#sessions.end(token);
+    }
+  }
+
+  /** Ends every session and every link that was not used; how many sessions there were. */
+  signOutAll(): number {
+    this.#links.endAll();
+    return this.#sessions.endAll();
+  }
+
+  /** Whether this request came in by a cookie, so that there is something to sign out of. */
+  isSignedIn(request: FastifyRequest): boolean {
+    const token = sessionTokenOf(request);
+    return token !== undefined && this.#sessions.isOpen(token);
   }
 
   /** Compares a password, and counts the attempt. */
-  function tryPassword(
+  #tryPassword(
     request: FastifyRequest,
     isRight: boolean,
   ): "right" | "wrong" | { readonly ms: number } {
     const address = request.ip;
-    const ms = attempts.waitOf(address);
+    const ms = this.#attempts.waitOf(address);
     if (ms > 0) {
       return { ms };
     }
     if (isRight) {
-      attempts.succeeded(address);
+      this.#attempts.succeeded(address);
     } else {
-      attempts.failed(address);
+      this.#attempts.failed(address);
     }
     return isRight ? "right" : "wrong";
   }
 
-  function judgeAuthorization(
+  #judgeAuthorization(
     request: FastifyRequest,
     authorization: string,
     audience: Audience,
   ): Access {
-    const { operatorPassword, cliToken, metricsToken } = credentials();
+    const { operatorPassword, cliToken, metricsToken } = this.#credentials();
     const [, scheme = "", value = ""] =
       /^(\S+)\s*(.*)$/.exec(authorization) ?? [];
     if (scheme.toLowerCase() === "bearer") {
@@ -100,7 +153,7 @@ export function openDoor(parts: DoorParts): Door {
       return { kind: known ? "allowed" : "unauthenticated" };
     }
     const given = Buffer.from(value, "base64").toString("utf8");
-    const trial = tryPassword(
+    const trial = this.#tryPassword(
       request,
       scheme.toLowerCase() === "basic" &&
         isSameText(given, `operator:${operatorPassword}`),
@@ -112,48 +165,6 @@ export function openDoor(parts: DoorParts): Door {
       ? { kind: "unauthenticated" }
       : { kind: "wait", ...trial };
   }
-
-  return {
-    judge: (request, audience) => {
-      if (isForeignChange(request)) {
-        return { kind: "foreign-page" };
-      }
-      if (audience === "public") {
-        return { kind: "allowed" };
-      }
-      const { authorization, host } = request.headers;
-      const own = isOwnHost(host, parts.publicUrl);
-      if (own && (audience === "sign-in" || isSignedIn(request))) {
-        return { kind: "allowed" };
-      }
-      // Programs send it only to the address that they were given, so any Host is accepted.
-      if (authorization !== undefined && audience !== "sign-in") {
-        return judgeAuthorization(request, authorization, audience);
-      }
-      return { kind: own ? "unauthenticated" : "foreign-host" };
-    },
-    signIn: (request, given) => {
-      const { operatorPassword } = credentials();
-      const trial = tryPassword(request, isSameText(given, operatorPassword));
-      if (trial === "right") {
-        return { kind: "open", token: sessions.begin() };
-      }
-      return trial === "wrong" ? { kind: "wrong" } : { kind: "wait", ...trial };
-    },
-    makeLink: links.make,
-    signInByLink: (token) => (links.use(token) ? sessions.begin() : undefined),
-    signOut: (request) => {
-      const token = sessionTokenOf(request);
-      if (token !== undefined) {
-        sessions.end(token);
-      }
-    },
-    signOutAll: () => {
-      links.endAll();
-      return sessions.endAll();
-    },
-    isSignedIn,
-  };
 }
 
 /**

@@ -64,16 +64,14 @@ export function registerNotesRoutes(
     }
     return;
   }
-  const { acts } = parts;
-  registerHistoryRoutes(server, acts);
-
+  const { acts, backups } = parts;
   server.get("/api/notes", (_request, reply) =>
     answering(reply, async () => ({ vaults: await acts.list() })),
   );
   server.get("/api/notes/backups", (_request, reply) =>
     answering(reply, async () => ({
-      directory: parts.backups,
-      backups: listBackups(parts.backups),
+      directory: backups,
+      backups: listBackups(backups),
     })),
   );
   server.post("/api/notes", (request, reply) =>
@@ -82,6 +80,13 @@ export function registerNotesRoutes(
       return acts.add({ vault, url, forgetPassphrase, choices });
     }),
   );
+  registerAccessRoutes(server, acts);
+  registerContentRoutes(server, acts);
+  registerHistoryRoutes(server, acts);
+}
+
+/** Who gets into a vault, and whether there is one. */
+function registerAccessRoutes(server: FastifyInstance, acts: VaultActs): void {
   server.post<VaultRequest>("/api/notes/:vault/setup-uri", (request, reply) =>
     withBody(request, reply, setupBody, (body) =>
       acts.setupUri({ vault: request.params.vault, ...clean(body) }),
@@ -102,6 +107,10 @@ export function registerNotesRoutes(
         acts.restoreSeed(request.params.vault, accept),
       ),
   );
+}
+
+/** What is in a vault, and which devices sync it. */
+function registerContentRoutes(server: FastifyInstance, acts: VaultActs): void {
   server.get<VaultRequest>("/api/notes/:vault/conflicts", (request, reply) =>
     answering(reply, () => acts.conflicts(request.params.vault)),
   );

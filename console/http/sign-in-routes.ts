@@ -14,6 +14,12 @@ export interface SignInLinkView {
   readonly publicUrl: string | null;
 }
 
+const AT_THE_DOOR = { config: { audience: "sign-in" } } as const;
+
+interface LinkRequest {
+  readonly Params: { readonly token: string };
+}
+
 /**
  * POST /sign-in (a form: password, to), GET /sign-in/:token (a link), POST /sign-out (this browser); for commands POST
  * /api/sign-in-links (a new link) and POST /api/sign-out-all (every browser).
@@ -23,50 +29,13 @@ export function registerSignInRoutes(
   door: Door,
   publicUrl: string | undefined,
 ): void {
-  const atTheDoor = { config: { audience: "sign-in" } } as const;
-
-  server.post("/sign-in", atTheDoor, async (request, reply) => {
-    const to = placeOf(fieldOf(request, "to"));
-    const result = door.signIn(request, fieldOf(request, "password"));
-    switch (result.kind) {
-      case "open":
-        return reply
-          .header("set-cookie", cookie(request, result.token, SESSION_SECONDS))
-          .redirect(to, 303);
-      case "wrong":
-        return askToSignIn(request, reply, {
-          status: 401,
-          to,
-          mistake: mistakeOf(result),
-        });
-      case "wait":
-        return askToSignIn(
-          request,
-          reply.header("retry-after", Math.ceil(result.ms / 1000)),
-          { status: 429, to, mistake: mistakeOf(result) },
-        );
-    }
-  });
-  server.get<{ Params: { token: string } }>(
+  server.post("/sign-in", AT_THE_DOOR, (request, reply) =>
+    signInByPassword(request, reply, door),
+  );
+  server.get<LinkRequest>(
     "/sign-in/:token",
-    { ...atTheDoor, exposeHeadRoute: false },
-    async (request, reply) => {
-      if (isPreview(request)) {
-        return reply.code(204).send();
-      }
-      const token = door.signInByLink(request.params.token);
-      if (token !== undefined) {
-        return greet(request, reply, token);
-      }
-      if (door.isSignedIn(request)) {
-        return reply.redirect("/", 303);
-      }
-      return askToSignIn(request, reply, {
-        status: 401,
-        to: "/",
-        note: `This link was used already or is older than ${LINK_MINUTES} minutes. \`hearth open\` prints a new one.`,
-      });
-    },
+    { ...AT_THE_DOOR, exposeHeadRoute: false },
+    (request, reply) => signInByLink(request, reply, door),
   );
   server.post("/sign-out", (request, reply) => {
     door.signOut(request);
@@ -81,6 +50,55 @@ export function registerSignInRoutes(
     } satisfies SignInLinkView),
   );
   server.post("/api/sign-out-all", () => ({ ended: door.signOutAll() }));
+}
+
+async function signInByPassword(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  door: Door,
+): Promise<FastifyReply> {
+  const to = placeOf(fieldOf(request, "to"));
+  const result = door.signIn(request, fieldOf(request, "password"));
+  switch (result.kind) {
+    case "open":
+      return reply
+        .header("set-cookie", cookie(request, result.token, SESSION_SECONDS))
+        .redirect(to, 303);
+    case "wrong":
+      return askToSignIn(request, reply, {
+        status: 401,
+        to,
+        mistake: mistakeOf(result),
+      });
+    case "wait":
+      return askToSignIn(
+        request,
+        reply.header("retry-after", Math.ceil(result.ms / 1000)),
+        { status: 429, to, mistake: mistakeOf(result) },
+      );
+  }
+}
+
+async function signInByLink(
+  request: FastifyRequest<LinkRequest>,
+  reply: FastifyReply,
+  door: Door,
+): Promise<FastifyReply> {
+  if (isPreview(request)) {
+    return reply.code(204).send();
+  }
+  const token = door.signInByLink(request.params.token);
+  if (token !== undefined) {
+    return greet(request, reply, token);
+  }
+  if (door.isSignedIn(request)) {
+    return reply.redirect("/", 303);
+  }
+  return askToSignIn(request, reply, {
+    status: 401,
+    to: "/",
+    note: `This link was used already or is older than ${LINK_MINUTES} minutes. \`hearth open\` prints a new one.`,
+  });
 }
 
 /**

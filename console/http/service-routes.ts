@@ -1,0 +1,133 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { sentencesOf } from "../../core/failure.ts";
+import type { Watch } from "../../supervisor/checks/watch.ts";
+import { restartAsked } from "../../supervisor/healing/restart.ts";
+import type { History } from "../../supervisor/history/history.ts";
+import type { Runtime } from "../../supervisor/runtimes/runtime.ts";
+import type { Status } from "../../supervisor/status.ts";
+import { noSuch, refuse } from "./refuse.ts";
+
+export interface ServiceParts {
+  readonly status: () => Status;
+  readonly runtime: () => Runtime | undefined;
+  readonly watch: () => Watch | undefined;
+  readonly history: History;
+  /** Begins to stop everything; absent when this supervisor started nothing. */
+  readonly stop: ((reason: string) => void) | undefined;
+}
+
+interface Named {
+  readonly Params: { readonly name: string };
+}
+
+const MOST_LOG_LINES = 5000;
+const MOST_ENTRIES = 10_000;
+
+/** GET /healthz, /readyz, /api/status, /api/history, /api/logs/:name; POST /api/checks/:name, /api/restart/:name, /api/stop. */
+export function registerServiceRoutes(
+  server: FastifyInstance,
+  parts: ServiceParts,
+): void {
+  server.get("/healthz", { config: { audience: "public" } }, () => ({
+    status: "ok",
+  }));
+  server.get(
+    "/readyz",
+    { config: { audience: "metrics" } },
+    (_request, reply) => {
+      const { ok, verdict } = parts.status();
+      return reply.code(ok ? 200 : 503).send({ ready: ok, verdict });
+    },
+  );
+  server.get("/api/status", () => parts.status());
+  registerRecords(server, parts);
+  registerActs(server, parts);
+}
+
+/** What happened, and what a service wrote. */
+function registerRecords(
+  server: FastifyInstance,
+  { history, runtime }: ServiceParts,
+): void {
+  server.get<{ Querystring: { limit?: string; name?: string } }>(
+    "/api/history",
+    (request, reply) => {
+      const limit = Number(request.query.limit ?? 200);
+      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ENTRIES) {
+        return refuse(reply, 400, `limit must be from 1 to ${MOST_ENTRIES}.`);
+      }
+      return reply.send({
+        entries: history.latest(limit, request.query.name),
+      });
+    },
+  );
+  server.get<Named & { Querystring: { lines?: string } }>(
+    "/api/logs/:name",
+    (request, reply) =>
+      withService(reply, runtime(), request.params.name, async (runtime) => {
+        const { name } = request.params;
+        const lines = Number(request.query.lines ?? 200);
+        if (!Number.isInteger(lines) || lines < 1 || lines > MOST_LOG_LINES) {
+          return refuse(
+            reply,
+            400,
+            `lines must be from 1 to ${MOST_LOG_LINES}.`,
+          );
+        }
+        return reply.send({ name, lines: await runtime.logs(name, lines) });
+      }),
+  );
+}
+
+function registerActs(server: FastifyInstance, parts: ServiceParts): void {
+  server.post<Named>("/api/checks/:name", async (request, reply) => {
+    const { name } = request.params;
+    const watch = parts.watch();
+    const view = await watch?.lookNow(name);
+    if (view !== undefined) {
+      return view;
+    }
+    const known = watch?.list().map((check) => check.name) ?? [];
+    return refuse(reply, 404, noSuch("check", name, known));
+  });
+  server.post<Named>("/api/restart/:name", (request, reply) =>
+    withService(
+      reply,
+      parts.runtime(),
+      request.params.name,
+      async (runtime) => {
+        const { name } = request.params;
+        try {
+          await restartAsked(runtime, parts.watch(), name);
+        } catch (error) {
+          return refuse(reply, 502, sentencesOf(error).join(" "));
+        }
+        return reply.send(runtime.inspect(name));
+      },
+    ),
+  );
+  server.post("/api/stop", (_request, reply) => {
+    if (parts.stop === undefined) {
+      return refuse(
+        reply,
+        409,
+        "this supervisor started nothing that it could stop.",
+      );
+    }
+    parts.stop("asked by the operator");
+    return reply.code(202).send({ stopping: true });
+  });
+}
+
+async function withService(
+  reply: FastifyReply,
+  runtime: Runtime | undefined,
+  name: string,
+  act: (runtime: Runtime) => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  if (runtime?.inspect(name) === undefined) {
+    const known = runtime?.list().map((service) => service.name) ?? [];
+    return refuse(reply, 404, noSuch("service", name, known));
+  }
+  return act(runtime);
+}
