@@ -25,18 +25,18 @@ import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";
 import type { Router } from "./routing/route.ts";
 
-/** What reading the configuration again brought. */
+/** The result of a reload: the changes, or why there were none. */
 export type Reloaded =
   | { readonly ok: true; readonly diff: ConfigDiff }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
-/** The parts of a running gateway, made once in main.ts and handed to every route. */
+/** The parts of a running gateway, created once and passed to every route. */
 export interface Gateway {
-  /** As it is now: a reload replaces it, calls under way keep what they began with. */
+  /** The current one: a reload replaces it, running calls keep the one they started with. */
   readonly config: GatewayConfig;
   readonly log: Logger;
   readonly pool: Pool;
-  /** Connections for statements in the path of calls, which have deadlines. */
+  /** For statements in the path of calls, which have deadlines. */
   readonly callPool: Pool;
   readonly database: DatabaseState;
   readonly callers: Callers;
@@ -57,14 +57,14 @@ export interface Gateway {
   readonly modelHealth: ModelHealth;
   readonly version: string;
   readonly startedAtSeconds: number;
-  /** Reads the configuration as the next start would, and changes nothing. */
+  /** Reads the configuration as the next start would; changes nothing. */
   readConfig(): LoadResult;
-  /** Reads the configuration again; a mistake in it changes nothing. */
+  /** Reads the configuration again; an invalid one changes nothing. */
   reload(): Promise<Reloaded>;
-  /** True from the first signal to stop: readiness says 503, running calls end. */
-  /** Reads the models of the database again, here; other instances hear of the change. */
+  /** Reads the models of the database again on this instance; the others are notified of the change itself. */
   reloadModels(): Promise<void>;
-  /** What references in stored models are read from. */
+  /** Resolves references in stored models. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** True from the first stop signal: readiness answers 503, running calls are finished. */
   readonly stopping: () => boolean;
 }

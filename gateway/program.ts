@@ -10,7 +10,8 @@ import {
   type LoadResult,
 } from "./config/load.ts";
 import { findPredecessor, startSuccessor } from "./handover.ts";
-import { startGateway, StartRefused } from "./start.ts";
+import { StartError } from "./start-error.ts";
+import { startGateway } from "./start.ts";
 
 const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 
@@ -154,7 +155,7 @@ try {
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
 } catch (error) {
-  if (!(error instanceof StartRefused)) {
+  if (!(error instanceof StartError)) {
     throw error;
   }
   process.stderr.write(`hearth: ${error.message}\n`);

@@ -1,34 +1,54 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { MASTER_USER } from "../access/callers.ts";
+import { MASTER_USER, type Caller } from "../access/callers.ts";
 import { proxyLimitsOf } from "../ledger/payers.ts";
 import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call, CallKind } from "./call.ts";
-import type { CallBody } from "./body.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
 import { whileAdmitted } from "./while-admitted.ts";
 
-const LIMIT_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const PROMPT = "ping";
 
-const HEALTH: Pick<
-  CallKind,
-  "route" | "callType" | "streams" | "shape" | "schema"
-> = {
+const CALLER: Caller = { kind: "master", userId: MASTER_USER, user: null };
+
+const KIND = {
   route: "GET /health",
   callType: "health_check",
   streams: false,
   shape: null,
   schema: z.looseObject({ model: z.string() }),
-};
+  countInput: () => 1,
+  estimateOutput: () => 1,
+} satisfies Partial<CallKind>;
+
+/** What all checks have in common. */
+const CHECK = {
+  caller: CALLER,
+  stream: false,
+  inputTokens: 1,
+  cache: { read: false, store: false, asked: false, ttlMs: null },
+  wishes: {
+    timeoutMs: TIMEOUT_MS,
+    numRetries: 0,
+    fallbacks: [],
+    mock: { response: null, failFirst: false, timeout: false },
+  },
+  forwarded: {},
+  cacheKey: null,
+  itemKeys: null,
+  whole: null,
+  sessionId: null,
+  requesterIp: "",
+} satisfies Partial<Call>;
 
 /**
- * Calls one deployment for one token, past its limits but on the books: a row `health_check` of the master key's user.
- * null when it answers, else one sentence.
+ * Calls one deployment for one token, regardless of its limits; the ledger gets a row `health_check` of the master key's
+ * user. null when it answers, otherwise one sentence.
  */
 export async function tryDeployment(
   gateway: Gateway,
@@ -65,34 +85,27 @@ export async function tryDeployment(
 }
 
 function healthCall(gateway: Gateway, deployment: PricedDeployment): Call {
+  const { alias } = deployment;
   const embeds = deployment.mode === "embedding";
-  const body: CallBody = embeds
-    ? { model: deployment.alias, input: PROMPT }
-    : {
-        model: deployment.alias,
-        max_tokens: 1,
-        messages: [{ role: "user", content: PROMPT }],
-      };
-  const { general } = gateway.config;
   const startedAt = Date.now();
   return {
+    ...CHECK,
     id: randomUUID(),
     startedAt,
-    kind: {
-      ...HEALTH,
-      endpoint: embeds ? "embeddings" : "chat",
-      countInput: () => 1,
-      estimateOutput: () => 1,
-    },
-    caller: { kind: "master", userId: MASTER_USER, user: null },
+    kind: { ...KIND, endpoint: embeds ? "embeddings" : "chat" },
     group: {
-      alias: deployment.alias,
-      configured: deployment.alias,
+      alias,
+      configured: alias,
       deployments: [deployment],
       pending: null,
     },
-    body,
-    stream: false,
+    body: embeds
+      ? { model: alias, input: PROMPT }
+      : {
+          model: alias,
+          max_tokens: 1,
+          messages: [{ role: "user", content: PROMPT }],
+        },
     payers: {
       apiKey: null,
       userId: MASTER_USER,
@@ -101,30 +114,16 @@ function healthCall(gateway: Gateway, deployment: PricedDeployment): Call {
       organizationId: null,
       endUser: null,
       tags: [],
-      alias: deployment.alias,
+      alias,
     },
     limitSources: {
-      caller: { kind: "master", userId: MASTER_USER, user: null },
-      alias: deployment.alias,
+      caller: CALLER,
+      alias,
       endUser: null,
       tags: [],
-      proxy: proxyLimitsOf(general),
+      proxy: proxyLimitsOf(gateway.config.general),
     },
-    inputTokens: 1,
     outputTokens: embeds ? 0 : 1,
-    cache: { read: false, store: false, asked: false, ttlMs: null },
-    wishes: {
-      timeoutMs: LIMIT_MS,
-      numRetries: 0,
-      fallbacks: [],
-      mock: { response: null, failFirst: false, timeout: false },
-    },
-    deadlineAt: startedAt + LIMIT_MS,
-    forwarded: {},
-    cacheKey: null,
-    itemKeys: null,
-    whole: null,
-    sessionId: null,
-    requesterIp: "",
+    deadlineAt: startedAt + TIMEOUT_MS,
   };
 }

@@ -3,32 +3,25 @@ import { UpstreamFailure } from "../providers/failure.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 
-/** `mock_testing_fallbacks` fails the first alias, `mock_timeout` every attempt; null: nothing was asked for. */
-export function mockFailure(
-  { wishes }: Call,
+/**
+ * The answer that a call asks for with `mock_response`, without a provider; null: none. Throws the failure that it asks
+ * for: with `mock_testing_fallbacks` at the first attempt, with `mock_timeout` at each.
+ */
+export function mockAnswer(
+  call: Call,
+  deployment: PricedDeployment,
   attemptsBefore: number,
-): UpstreamFailure | null {
-  if (wishes.mock.timeout) {
-    return askedFor(408, "the call asked for a timeout (mock_timeout)");
+) {
+  const { response, timeout, failFirst } = call.wishes.mock;
+  if (timeout) {
+    throw requestedFailure(408, "the call requested a timeout (mock_timeout)");
   }
-  if (wishes.mock.failFirst && attemptsBefore === 0) {
-    return askedFor(
+  if (failFirst && attemptsBefore === 0) {
+    throw requestedFailure(
       500,
-      "the call asked for a failure (mock_testing_fallbacks)",
+      "the call requested a failure (mock_testing_fallbacks)",
     );
   }
-  return null;
-}
-
-function askedFor(status: number, message: string): UpstreamFailure {
-  const failure = new UpstreamFailure(status, message);
-  failure.byRequest = true;
-  return failure;
-}
-
-/** `mock_response`: that text as the answer, without asking a provider; null: not asked for. */
-export function mockAnswer(call: Call, deployment: PricedDeployment) {
-  const { response } = call.wishes.mock;
   if (response === null) {
     return null;
   }
@@ -70,4 +63,10 @@ export function mockAnswer(call: Call, deployment: PricedDeployment) {
     body,
     chunks: body as AsyncIterable<Buffer>,
   };
+}
+
+function requestedFailure(status: number, message: string): UpstreamFailure {
+  const failure = new UpstreamFailure(status, message);
+  failure.byRequest = true;
+  return failure;
 }

@@ -4,22 +4,17 @@ import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
-import type { StreamedAnswer } from "../providers/client.ts";
+import type { StreamedAnswer } from "../providers/streamed-answer.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { StreamClient } from "../providers/stream-start.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
-import {
-  planRoute,
-  type NoTarget,
-  type Route,
-  type Target,
-} from "../routing/route.ts";
+import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { errorTextFor } from "./hide-addresses.ts";
-import { mockAnswer, mockFailure } from "./mock.ts";
+import { mockAnswer } from "./mock.ts";
 import { costAt, endCall } from "./record.ts";
 import {
   mockTranslation,
@@ -68,7 +63,7 @@ export async function chooseDeployment(
   gateway: Gateway,
   call: Call,
 ): Promise<ChosenRoute> {
-  const route = planRoute(gateway.router, {
+  const route = new Route(gateway.router, {
     group: call.group,
     size: { inputTokens: call.inputTokens, outputTokens: call.outputTokens },
     numRetries: call.wishes.numRetries,
@@ -95,13 +90,16 @@ export async function chooseDeployment(
   }
 }
 
-/** The next target that can carry the call: one whose provider lacks a parameter of it is passed over. */
+/** The next target that supports the call's parameters; null: there is none, or no time for one. */
 async function nextTarget(
   gateway: Gateway,
   call: Call,
   route: Route,
   failure: UpstreamFailure,
 ): Promise<Pick<ChosenRoute, "first" | "translation"> | null> {
+  if (isLate(call.deadlineAt) || gateway.underWay.aborted()) {
+    return null;
+  }
   let next = await route.after(failure);
   while (next !== null) {
     try {
@@ -139,8 +137,8 @@ function translate(
 }
 
 /**
- * Sends a call to its first deployment, and after a failure on along its route. When no deployment answers, the failure
- * is journaled, settled and thrown. `client` waits for a stream.
+ * Sends a call to its first deployment, and after a failure along its route. When no deployment answers, the failure is
+ * journaled, settled and thrown. `client` waits for a stream.
  */
 export async function callProvider(
   gateway: Gateway,
@@ -150,13 +148,12 @@ export async function callProvider(
 ): Promise<Upstream> {
   const { route } = chosen;
   const attempts: Attempt[] = [];
-  let target = chosen.first;
-  let { translation } = chosen;
+  let { first: target, translation } = chosen;
   let waitedMs = 0;
   for (;;) {
     const aborter = new AbortController();
     gateway.underWay.endsBy(call.id, () => aborter.abort());
-    const begunAt = performance.now();
+    const startedAt = performance.now();
     try {
       const answer = await attempt(
         gateway,
@@ -167,20 +164,14 @@ export async function callProvider(
         aborter,
         client,
       );
-      route.answered();
-      gateway.metrics.retried(
-        call.group.configured,
-        attempts.length - route.fallbacksTaken,
-        route.fallbacksTaken,
-      );
-      gateway.underWay.answered(call.id, target.deployment);
+      recordAnswered(gateway, call, route, target, attempts);
       return {
         ...answer,
         deployment: target.deployment,
         attempts,
         taken: target.taken,
         fallbacks: route.fallbacksTaken,
-        waitedMs: waitedMs + performance.now() - begunAt,
+        waitedMs: waitedMs + performance.now() - startedAt,
         abort: () => aborter.abort(),
       };
     } catch (error) {
@@ -188,24 +179,13 @@ export async function callProvider(
         throw error;
       }
       const { deployment } = target;
-      attempts.push({
-        model_id: deployment.id,
-        status: error.status,
-        error: error.message,
-      });
-      gateway.metrics.providerFailed(deployment.providerName, error.status);
-      giveBack(gateway, target);
-      waitedMs += performance.now() - begunAt;
-      const next =
-        isLate(call.deadlineAt) || gateway.underWay.aborted()
-          ? null
-          : await nextTarget(gateway, call, route, error);
+      recordFailed(gateway, target, error, attempts);
+      waitedMs += performance.now() - startedAt;
+      const next = await nextTarget(gateway, call, route, error);
       if (next === null) {
-        throw await giveUp(gateway, call, deployment, error, {
-          attempts,
-          fallbacks: route.fallbacksTaken,
-          waitedMs,
-        });
+        const fallbacks = route.fallbacksTaken;
+        const tried = { attempts, fallbacks, waitedMs };
+        throw await giveUp(gateway, call, deployment, error, tried);
       }
       const owed = usageOwed(call, deployment, error);
       if (owed !== null) {
@@ -218,6 +198,34 @@ export async function callProvider(
       }
     }
   }
+}
+
+function recordAnswered(
+  { metrics, underWay }: Gateway,
+  call: Call,
+  route: Route,
+  { deployment }: Target,
+  attempts: readonly Attempt[],
+): void {
+  route.answered();
+  metrics.retried(
+    call.group.configured,
+    attempts.length - route.fallbacksTaken,
+    route.fallbacksTaken,
+  );
+  underWay.answered(call.id, deployment);
+}
+
+function recordFailed(
+  gateway: Gateway,
+  target: Target,
+  { status, message }: UpstreamFailure,
+  attempts: Attempt[],
+): void {
+  const { id, providerName } = target.deployment;
+  attempts.push({ model_id: id, status, error: message });
+  gateway.metrics.providerFailed(providerName, status);
+  giveBack(gateway, target);
 }
 
 /** Replaces the tokens that a deployment's minute was counted with by those really used. */
@@ -246,16 +254,12 @@ async function attempt(
   aborter: AbortController,
   client: StreamClient | null,
 ): Promise<Answered> {
-  const { observations } = gateway.router;
-  const failure = mockFailure(call, attemptsBefore);
-  if (failure !== null) {
-    throw failure;
-  }
-  const mocked = mockAnswer(call, deployment);
+  const mocked = mockAnswer(call, deployment, attemptsBefore);
   if (mocked !== null) {
     return { ...mocked, translation };
   }
-  const begunAt = performance.now();
+  const { observations } = gateway.router;
+  const startedAt = performance.now();
   let latencyMs: number | null = null;
   observations.began(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
@@ -281,19 +285,15 @@ async function attempt(
           translation,
           ...(await gateway.providers.ask(asked)),
         };
-    latencyMs = performance.now() - begunAt;
+    latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
     if (!aborter.signal.aborted) {
       throw error;
     }
-    if (gateway.underWay.aborted()) {
-      throw stopped(error);
-    }
-    const late = outOfTime(deployment, error);
-    late.byRequest =
-      call.wishes.timeoutMs !== null && deadlineAt === call.deadlineAt;
-    throw late;
+    throw gateway.underWay.aborted()
+      ? stopped(error)
+      : outOfTime(call, deployment, deadlineAt, error);
   } finally {
     clearTimeout(deadline);
     observations.ended(deployment.id, latencyMs);
@@ -301,13 +301,17 @@ async function attempt(
 }
 
 function outOfTime(
+  call: Call,
   deployment: PricedDeployment,
+  deadlineAt: number | null,
   error: unknown,
 ): UpstreamFailure {
   const failure = new UpstreamFailure(
     408,
-    `${deployment.apiBase} did not answer in the time that the call has: give it a longer timeout`,
+    `${deployment.apiBase} did not answer within the call's time limit: set a longer timeout`,
   );
+  failure.byRequest =
+    call.wishes.timeoutMs !== null && deadlineAt === call.deadlineAt;
   failure.mayBeCharged = wasSent(error);
   return failure;
 }

@@ -7,36 +7,65 @@ import {
   type RefusedHour,
 } from "../database/refusals.ts";
 
-/** What was refused, on its way into the database: a call never waits for it. */
-export interface RefusalLog {
-  /** Notes one; at once, without asking anybody. */
-  record(refused: Refused): void;
-  /** Brings what is noted into the database; a failure keeps it for the next time. */
-  flush(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 const FLUSH_AFTER_MS = 500;
 const HOUR_MS = 3_600_000;
-/** Bounds of what waits: a database that is away must not fill the memory. */
-const MOST_KEYS = 1_000;
-const MOST_HOURS = 10_000;
-const LONGEST_MESSAGE = 500;
-const LONGEST_MODEL = 256;
+/** Limits of what waits in memory while the database is unavailable. */
+const MAX_KEYS = 1_000;
+const MAX_HOURS = 10_000;
+const MAX_MESSAGE_CHARACTERS = 500;
+const MAX_MODEL_CHARACTERS = 256;
 
-/** Gathers refusals and writes them in batches, at most one each half second. */
-export function createRefusalLog(pool: Pool, log: Logger): RefusalLog {
-  let latest = new Map<string, Refused[]>();
-  let hours = new Map<string, RefusedHour>();
-  let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> | null = null;
-  let stopped = false;
+/** Writes rejected calls to the database in batches, at most two per second; calls never wait for it. */
+export class RefusalLog {
+  readonly #pool: Pool;
+  readonly #log: Logger;
+  /** The latest ones of each key. */
+  #latest = new Map<string, Refused[]>();
+  #hours = new Map<string, RefusedHour>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | null = null;
+  #stopped = false;
 
-  function note(refused: Refused): void {
-    const ofKey = latest.get(refused.apiKey);
+  constructor(pool: Pool, log: Logger) {
+    this.#pool = pool;
+    this.#log = log;
+  }
+
+  record(refused: Refused): void {
+    this.#note({
+      ...refused,
+      model:
+        refused.model?.slice(0, MAX_MODEL_CHARACTERS).toWellFormed() ?? null,
+      message: refused.message.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed(),
+    });
+    const { at, apiKey, type } = refused;
+    const hour = at - (at % HOUR_MS);
+    this.#count({ hour, apiKey, type, count: 1, lastAt: at });
+    this.#schedule();
+  }
+
+  /** Writes what was recorded to the database; after a failure it stays for the next time. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing = (this.#writing ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(() => this.#write())
+      .finally(() => (this.#writing = null));
+    return this.#writing;
+  }
+
+  async stop(): Promise<void> {
+    await this.flush().catch(() => undefined);
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #note(refused: Refused): void {
+    const ofKey = this.#latest.get(refused.apiKey);
     if (ofKey === undefined) {
-      if (latest.size < MOST_KEYS) {
-        latest.set(refused.apiKey, [refused]);
+      if (this.#latest.size < MAX_KEYS) {
+        this.#latest.set(refused.apiKey, [refused]);
       }
       return;
     }
@@ -46,85 +75,59 @@ export function createRefusalLog(pool: Pool, log: Logger): RefusalLog {
     }
   }
 
-  function count(added: RefusedHour): void {
+  #count(added: RefusedHour): void {
     const { hour, apiKey, type } = added;
     const id = `${hour} ${type} ${apiKey}`;
-    const known = hours.get(id);
-    if (known === undefined && hours.size >= MOST_HOURS) {
+    const known = this.#hours.get(id);
+    if (known === undefined && this.#hours.size >= MAX_HOURS) {
       return;
     }
-    hours.set(id, {
+    this.#hours.set(id, {
       ...added,
       count: added.count + (known?.count ?? 0),
       lastAt: Math.max(added.lastAt, known?.lastAt ?? 0),
     });
   }
 
-  async function write(): Promise<void> {
-    const refused = [...latest.values()]
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#stopped) {
+      return;
+    }
+    this.#timer = setTimeout(() => {
+      this.flush().catch((error: unknown) =>
+        this.#log.debug({ error }, "rejected calls wait for the database"),
+      );
+    }, FLUSH_AFTER_MS).unref();
+  }
+
+  async #write(): Promise<void> {
+    const refused = [...this.#latest.values()]
       .flat()
       .sort((one, other) => one.at - other.at);
-    const counted = [...hours.values()];
-    latest = new Map();
-    hours = new Map();
+    const counted = [...this.#hours.values()];
+    this.#latest = new Map();
+    this.#hours = new Map();
     if (counted.length === 0) {
       return;
     }
     try {
-      await insertRefusals(pool, refused, counted);
+      await insertRefusals(this.#pool, refused, counted);
     } catch (error) {
-      const since = latest;
-      latest = new Map();
-      for (const one of [...refused, ...[...since.values()].flat()]) {
-        note(one);
-      }
-      for (const one of counted) {
-        count(one);
-      }
-      schedule();
+      this.#restore(refused, counted);
       throw error;
     }
   }
 
-  function flush(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    writing = (writing ?? Promise.resolve())
-      .catch(() => undefined)
-      .then(write)
-      .finally(() => (writing = null));
-    return writing;
-  }
-
-  function schedule(): void {
-    if (timer !== undefined || stopped) {
-      return;
+  /** Puts a failed batch back, before what was recorded meanwhile. */
+  #restore(refused: readonly Refused[], counted: readonly RefusedHour[]): void {
+    const since = [...this.#latest.values()].flat();
+    this.#latest = new Map();
+    for (const one of [...refused, ...since]) {
+      this.#note(one);
     }
-    timer = setTimeout(() => {
-      flush().catch((error: unknown) =>
-        log.debug({ error }, "refusals wait for the database"),
-      );
-    }, FLUSH_AFTER_MS);
-    timer.unref();
+    for (const one of counted) {
+      this.#count(one);
+    }
+    this.#schedule();
   }
-
-  return {
-    record(refused) {
-      note({
-        ...refused,
-        model: refused.model?.slice(0, LONGEST_MODEL).toWellFormed() ?? null,
-        message: refused.message.slice(0, LONGEST_MESSAGE).toWellFormed(),
-      });
-      const { at, apiKey, type } = refused;
-      const hour = at - (at % HOUR_MS);
-      count({ hour, apiKey, type, count: 1, lastAt: at });
-      schedule();
-    },
-    flush,
-    async stop() {
-      await flush().catch(() => undefined);
-      stopped = true;
-      clearTimeout(timer);
-    },
-  };
 }

@@ -4,23 +4,21 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
-import { createSseParser } from "../providers/sse.ts";
+import { SseParser } from "../providers/sse.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { keepAnswer } from "./answer.ts";
+import { Audience } from "./audience.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
 import { endCall, storePrompt } from "./record.ts";
+import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
 
 type UpstreamStream = Extract<Upstream, { kind: "stream" }>;
 
-/** A stream longer than this is passed on but not kept in the cache. */
-const MOST_CACHED_CHARACTERS = 4 * 1024 * 1024;
-/** After the client has left at the announced end, the provider's usage is waited for this long. */
-const USAGE_GRACE_MS = 5_000;
 const CONTENT_TYPE = "text/event-stream; charset=utf-8";
 
 type StreamEnd =
@@ -29,18 +27,6 @@ type StreamEnd =
   /** The provider said in the stream that it failed; the client has read it. */
   | { readonly kind: "failed" }
   | { readonly kind: "cut"; readonly failure: UpstreamFailure };
-
-/** What a stream left behind while it passed. */
-interface Passed {
-  firstTokenAt: number | null;
-  /** Its text for the cache; null once it is too long for it. */
-  kept: string[] | null;
-  characters: number;
-  /** The client left before the stream's end. */
-  clientLeft: boolean;
-  /** Its last events, held back until the call is recorded. */
-  ending: string;
-}
 
 /**
  * Passes a stream on event by event. Its end is held back until the call is recorded and settled. When the client
@@ -95,119 +81,71 @@ async function passAndRecord(
   client: FastifyReply["raw"],
 ): Promise<void> {
   const stream = upstream.translation.stream();
-  const passed: Passed = {
-    firstTokenAt: null,
-    kept: [],
-    characters: 0,
-    clientLeft: false,
-    ending: "",
-  };
-  const begunAt = performance.now();
-  const end = await passOn(gateway, call, upstream, stream, client, passed);
-  const streamedMs = performance.now() - begunAt;
+  const text = new StreamText(wantsUsage(call.body), (error) =>
+    errorTextFor(call.caller, gateway, error),
+  );
+  const audience = new Audience(
+    gateway.flights,
+    call.cacheKey,
+    client,
+    stream,
+    upstream.abort,
+  );
+  const startedAt = performance.now();
+  const end = await passOn(gateway, upstream, stream, client, text, audience);
+  const streamedMs = performance.now() - startedAt;
   const facts = stream.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
   const outcome = await endCall(gateway, call, {
     status: end.kind === "cut" || end.kind === "failed" ? "failure" : "success",
     deployment: upstream.deployment,
     usage,
-    firstTokenAt: passed.firstTokenAt,
+    firstTokenAt: text.firstTokenAt,
     responseId: facts.responseId,
     cached: null,
     waitedMs: upstream.waitedMs + streamedMs,
-    metadata: metadataOf(end, upstream, passed.clientLeft),
+    metadata: metadataOf(end, upstream, audience.hasLeft),
   });
   storePrompt(gateway, call, () => JSON.stringify(facts.text));
   correctUsage(gateway, upstream, usage);
-  if (end.kind === "whole" && passed.kept !== null) {
+  const whole = end.kind === "whole" ? text.whole() : null;
+  if (whole !== null) {
     keepAnswer(gateway, call, outcome, {
       contentType: CONTENT_TYPE,
       usage,
       cost: outcome.spend,
       responseId: facts.responseId,
       modelId: upstream.deployment.id,
-      body: Buffer.from(passed.kept.join("") + passed.ending),
+      body: Buffer.from(whole),
     });
   }
   client.setTimeout(gateway.config.timeouts.idleMs);
   if (end.kind === "cut") {
     client.end(textOf(stream.fail(brokenOff(gateway, call, end.failure))));
   } else if (end.kind !== "client_gone") {
-    client.end(passed.ending);
+    client.end(text.ending);
   }
-}
-
-/** Others who wait for the same answer: while there are any, the provider goes on though the client left. */
-interface Audience {
-  othersListen(): boolean;
-  whenNobodyListens(stop: () => void): void;
-  /** The answer is too long to share: those who wait ask for themselves. */
-  cannotShare(): void;
-}
-
-function audienceOf(gateway: Gateway, call: Call): Audience {
-  const key = call.cacheKey;
-  return {
-    othersListen: () => key !== null && gateway.flights.hasFollowers(key),
-    whenNobodyListens(stop) {
-      if (key !== null) {
-        gateway.flights.whenAbandoned(key, stop);
-      }
-    },
-    cannotShare() {
-      if (key !== null) {
-        gateway.flights.land(key, "not_shared");
-      }
-    },
-  };
 }
 
 async function passOn(
-  gateway: Gateway,
-  call: Call,
+  { config }: Gateway,
   upstream: UpstreamStream,
   stream: StreamTranslation,
   client: FastifyReply["raw"],
-  passed: Passed,
+  text: StreamText,
+  audience: Audience,
 ): Promise<StreamEnd> {
-  const audience = audienceOf(gateway, call);
-  const usageWanted = wantsUsage(call.body);
-  const errorText = (text: string) => errorTextFor(call.caller, gateway, text);
-  let abandoned = false;
-  let grace: NodeJS.Timeout | undefined;
-  const stop = () => {
-    abandoned = true;
-    upstream.abort();
-  };
-  const abandon = () => {
-    passed.clientLeft = true;
-    if (lacksOnlyUsage(stream)) {
-      grace = setTimeout(stop, USAGE_GRACE_MS);
-    } else {
-      stop();
-    }
-  };
-  const onClose = () => {
-    if (audience.othersListen()) {
-      audience.whenNobodyListens(abandon);
-    } else {
-      abandon();
-    }
-  };
-  if (client.destroyed) {
-    onClose();
-  }
-  client.once("close", onClose);
-  const parser = createSseParser();
+  audience.watch();
+  const parser = new SseParser();
   try {
     for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
-      const taken = take(pieces, usageWanted, passed, errorText);
-      if (passed.kept === null) {
+      const taken = text.take(pieces);
+      if (!text.fitsCache) {
         audience.cannotShare();
       }
       if (taken.text !== "" && !client.destroyed && !client.write(taken.text)) {
-        await untilRead(client, gateway.config.timeouts.idleMs);
+        await untilRead(client, config.timeouts.idleMs);
       }
       if (taken.failed) {
         return { kind: "failed" };
@@ -215,7 +153,7 @@ async function passOn(
       if (taken.done) {
         return { kind: "whole" };
       }
-      if (abandoned || (passed.clientLeft && !lacksOnlyUsage(stream))) {
+      if (audience.isDone) {
         return { kind: "client_gone" };
       }
     }
@@ -223,21 +161,20 @@ async function passOn(
       ...parser.end().flatMap((event) => stream.push(event)),
       ...stream.end(),
     ];
-    const taken = take(rest, usageWanted, passed, errorText);
+    const taken = text.take(rest);
     if (taken.text !== "") {
       client.write(taken.text);
     }
     return { kind: taken.failed ? "failed" : "whole" };
   } catch (error) {
-    return passed.clientLeft
+    return audience.hasLeft
       ? { kind: "client_gone" }
       : {
           kind: "cut",
           failure: unreachable(error, upstream.deployment.apiBase),
         };
   } finally {
-    clearTimeout(grace);
-    client.off("close", onClose);
+    audience.unwatch();
     if (!upstream.body.destroyed) {
       upstream.body.destroy();
     }
@@ -255,57 +192,6 @@ function untilRead(client: FastifyReply["raw"], idleMs: number): Promise<void> {
     client.on("drain", done).on("close", done);
     client.setTimeout(idleMs);
   });
-}
-
-/** A client that closes at `finish_reason` has its answer; the provider's usage, which is billed, comes after it. */
-function lacksOnlyUsage(stream: StreamTranslation): boolean {
-  const { usage, endAnnounced } = stream.facts();
-  return usage === null && endAnnounced === true;
-}
-
-/** The text that goes to the client now; the last events are kept for after the record. */
-function take(
-  pieces: readonly StreamPiece[],
-  usageWanted: boolean,
-  passed: Passed,
-  errorText: (text: string) => string,
-): {
-  readonly done: boolean;
-  readonly failed: boolean;
-  readonly text: string;
-} {
-  let text = "";
-  let done = false;
-  let failed = false;
-  for (const piece of pieces) {
-    if (piece.kind === "usage_only" && !usageWanted) {
-      continue;
-    }
-    failed ||= piece.kind === "error";
-    done ||= piece.kind === "done";
-    const shown =
-      piece.kind === "error"
-        ? { ...piece, data: errorText(piece.data) }
-        : piece;
-    if (done) {
-      passed.ending += ssePieceText(shown);
-    } else {
-      text += ssePieceText(shown);
-    }
-  }
-  if (text !== "") {
-    keep(passed, text);
-  }
-  return { done, failed, text };
-}
-
-function keep(passed: Passed, text: string): void {
-  passed.firstTokenAt ??= Date.now();
-  passed.characters += text.length;
-  if (passed.characters > MOST_CACHED_CHARACTERS) {
-    passed.kept = null;
-  }
-  passed.kept?.push(text);
 }
 
 function textOf(pieces: readonly StreamPiece[]): string {

@@ -68,7 +68,19 @@ export function sseText(pieces: readonly StreamPiece[]): string {
   return pieces.map(ssePieceText).join("");
 }
 
-/** A chat stream with what it says: words, thinking, and tool calls whose pieces come mixed. */
+interface ChatContent {
+  readonly reasoning: readonly string[];
+  readonly texts: readonly string[];
+  readonly calls: readonly {
+    readonly input: Readonly<Record<string, unknown>>;
+    /** Where its arguments are cut into pieces. */
+    readonly cuts: readonly number[];
+  }[];
+  readonly order: Iterator<number>;
+  readonly finish: string;
+}
+
+/** A chat stream and its whole answer: text, thinking, and tool calls whose pieces come interleaved. */
 export const anyChatStream = fc
   .record({
     reasoning: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
@@ -87,89 +99,114 @@ export const anyChatStream = fc
     order: fc.infiniteStream(fc.nat()),
     finish: fc.constantFrom("stop", "tool_calls", "length"),
   })
-  .map(({ reasoning, texts, calls, order, finish }) => {
-    const queues = calls.map(({ input, cuts }, index) => {
-      const written = JSON.stringify(input);
-      const places = [...cuts.map((cut) => cut % written.length)].sort(
-        (a, b) => a - b,
-      );
-      const parts = [...places, written.length].map((end, at) =>
-        written.slice(at === 0 ? 0 : places[at - 1], end),
-      );
-      return [
-        {
-          index,
-          id: `call_${index}`,
-          type: "function",
-          function: { name: `tool_${index}`, arguments: "" },
-        },
-        ...parts.map((part) => ({ index, function: { arguments: part } })),
-      ];
-    });
-    const deltas: object[] = [
-      ...reasoning.map((text) => ({ reasoning_content: text })),
-      ...texts.map((content) => ({ content })),
-    ];
-    // Calls begin in order; their pieces come as they like.
-    let begun = 0;
-    while (queues.some((queue) => queue.length > 0)) {
-      const open = queues.filter(
-        (queue, index) => queue.length > 0 && index <= begun,
-      );
-      const queue = open[(order.next().value ?? 0) % open.length];
-      const part = queue?.shift();
-      if (part === undefined) {
-        continue;
-      }
-      if (part.index === begun) {
-        begun++;
-      }
-      deltas.push({ tool_calls: [part] });
-    }
-    const head = { id: "chatcmpl-x", created: 1, model: "m" };
-    const chunk = (delta: object, reason: string | null): StreamPiece => ({
-      kind: "pass",
-      event: null,
-      data: JSON.stringify({
-        ...head,
-        choices: [{ index: 0, delta, finish_reason: reason }],
-      }),
-    });
-    const usage = { prompt_tokens: 7, completion_tokens: 9, total_tokens: 16 };
-    const pieces: readonly StreamPiece[] = [
-      ...deltas.map((delta) => chunk(delta, null)),
-      chunk({}, finish),
-      {
-        kind: "usage_only",
-        event: null,
-        data: JSON.stringify({ ...head, choices: [], usage }),
-      },
-      { kind: "done", event: null, data: "[DONE]" },
-    ];
-    const answer = Buffer.from(
-      JSON.stringify({
-        ...head,
-        choices: [
-          {
-            index: 0,
-            finish_reason: finish,
-            message: {
-              role: "assistant",
-              reasoning_content: reasoning.join(""),
-              content: texts.join(""),
-              tool_calls: calls.map(({ input }, index) => ({
-                id: `call_${index}`,
-                type: "function",
-                function: {
-                  name: `tool_${index}`,
-                  arguments: JSON.stringify(input),
-                },
-              })),
-            },
-          },
-        ],
-        usage,
-      }),
-    );
-    return { pieces, answer };
+  .map((content) => ({
+    pieces: piecesOf(content),
+    answer: wholeAnswerOf(content),
+  }));
+
+const HEAD = { id: "chatcmpl-x", created: 1, model: "m" };
+const USAGE = { prompt_tokens: 7, completion_tokens: 9, total_tokens: 16 };
+
+function piecesOf(content: ChatContent): readonly StreamPiece[] {
+  const { reasoning, texts, finish } = content;
+  const deltas: readonly object[] = [
+    ...reasoning.map((text) => ({ reasoning_content: text })),
+    ...texts.map((text) => ({ content: text })),
+    ...callDeltas(content),
+  ];
+  const chunk = (delta: object, reason: string | null): StreamPiece => ({
+    kind: "pass",
+    event: null,
+    data: JSON.stringify({
+      ...HEAD,
+      choices: [{ index: 0, delta, finish_reason: reason }],
+    }),
   });
+  return [
+    ...deltas.map((delta) => chunk(delta, null)),
+    chunk({}, finish),
+    {
+      kind: "usage_only",
+      event: null,
+      data: JSON.stringify({ ...HEAD, choices: [], usage: USAGE }),
+    },
+    { kind: "done", event: null, data: "[DONE]" },
+  ];
+}
+
+/** Calls start in order; after that their pieces are interleaved as `order` says. */
+function callDeltas({ calls, order }: ChatContent): readonly object[] {
+  const queues = calls.map(({ input, cuts }, index) =>
+    callParts(index, JSON.stringify(input), cuts),
+  );
+  const deltas: object[] = [];
+  let started = 0;
+  while (queues.some((queue) => queue.length > 0)) {
+    const open = queues.filter(
+      (queue, index) => queue.length > 0 && index <= started,
+    );
+    const next = order.next().value as number | undefined;
+    const part = open[(next ?? 0) % open.length]?.shift();
+    if (part === undefined) {
+      continue;
+    }
+    if (part.index === started) {
+      started++;
+    }
+    deltas.push({ tool_calls: [part] });
+  }
+  return deltas;
+}
+
+interface CallPart {
+  readonly index: number;
+  readonly id?: string;
+  readonly type?: "function";
+  readonly function: { readonly name?: string; readonly arguments: string };
+}
+
+function callParts(
+  index: number,
+  written: string,
+  cuts: readonly number[],
+): CallPart[] {
+  const places = [...cuts.map((cut) => cut % written.length)].sort(
+    (a, b) => a - b,
+  );
+  const parts = [...places, written.length].map((end, at) =>
+    written.slice(at === 0 ? 0 : places[at - 1], end),
+  );
+  return [
+    {
+      index,
+      id: `call_${index}`,
+      type: "function",
+      function: { name: `tool_${index}`, arguments: "" },
+    },
+    ...parts.map((part) => ({ index, function: { arguments: part } })),
+  ];
+}
+
+function wholeAnswerOf(content: ChatContent): Buffer {
+  const { reasoning, texts, calls, finish } = content;
+  const message = {
+    role: "assistant",
+    reasoning_content: reasoning.join(""),
+    content: texts.join(""),
+    tool_calls: calls.map(({ input }, index) => ({
+      id: `call_${index}`,
+      type: "function",
+      function: {
+        name: `tool_${index}`,
+        arguments: JSON.stringify(input),
+      },
+    })),
+  };
+  return Buffer.from(
+    JSON.stringify({
+      ...HEAD,
+      choices: [{ index: 0, finish_reason: finish, message }],
+      usage: USAGE,
+    }),
+  );
+}

@@ -2,14 +2,14 @@ import type { ClientShape } from "./client-shape.ts";
 import { messageAnswer } from "./messages-answer.ts";
 import { messagesErrorOf } from "./messages-error.ts";
 import { chatBodyOf } from "./messages-request.ts";
-import { createMessagesStream } from "./messages-stream.ts";
+import { MessagesStream } from "./messages-stream.ts";
 
 /** `/v1/messages`, Anthropic's Messages API. */
 export const messagesShape: ClientShape = {
   endpoint: "messages",
   chatBody: chatBodyOf,
   answer: messageAnswer,
-  stream: (body) => createMessagesStream(body.model),
+  stream: (body) => new MessagesStream(body.model),
   errorBody: messagesErrorOf,
 };
 

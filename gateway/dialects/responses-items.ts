@@ -1,5 +1,5 @@
 import type { JsonRecord } from "../providers/json.ts";
-import type { ChatAnswer } from "./chat-answer.ts";
+import type { ChatAnswer, ToolCallPart } from "./chat-answer.ts";
 import {
   callItem,
   messageItem,
@@ -7,235 +7,235 @@ import {
   textPart,
 } from "./responses-answer.ts";
 
-interface Call {
+interface Reasoning {
+  /** Its index in the output, as `place` below. */
+  readonly place: number;
+  text: string;
+  ended: boolean;
+}
+
+interface Message {
+  readonly place: number;
+  text: string;
+  refusal: string;
+  /** Content parts that were added. */
+  parts: number;
+}
+
+interface ToolCall {
   id: string;
   name: string;
   arguments: string;
-  /** Its place in the output; null: not begun. */
+  /** null: not added to the output yet. */
   place: number | null;
-  told: number;
+  /** How many characters of the arguments were sent. */
+  sent: number;
 }
 
-/** The output of a Response as it grows. Items stay open until the end: each has its own place, so mixed pieces are no harm. */
-export function createItems(answerId: string) {
-  const output: JsonRecord[] = [];
-  const calls = new Map<number, Call>();
-  let reasoning: { place: number; text: string; ended: boolean } | null = null;
-  let thinkingBlocks: JsonRecord[] = [];
-  let message: {
-    place: number;
-    text: string;
-    refusal: string;
-    part: number;
-  } | null = null;
+/**
+ * The output of a Response as it grows. Items stay open until the end: each has its own index, so their pieces may come
+ * interleaved.
+ */
+export class ResponseItems {
+  readonly #answerId: string;
+  readonly #output: JsonRecord[] = [];
+  readonly #calls = new Map<number, ToolCall>();
+  #reasoning: Reasoning | null = null;
+  #thinkingBlocks: readonly JsonRecord[] = [];
+  #message: Message | null = null;
 
-  function add(item: JsonRecord): number {
-    output.push(item);
-    return output.length - 1;
+  constructor(answerId: string) {
+    this.#answerId = answerId;
   }
-  const at = (place: number) => ({
-    item_id: output[place]?.["id"],
-    output_index: place,
-  });
-  function done(place: number, item: JsonRecord): JsonRecord {
-    output[place] = item;
-    return {
-      type: "response.output_item.done",
-      output_index: place,
-      item,
-    };
-  }
-  const added = (place: number): JsonRecord => ({
-    type: "response.output_item.added",
-    output_index: place,
-    item: output[place],
-  });
 
-  function think(text: string): readonly JsonRecord[] {
+  get output(): readonly JsonRecord[] {
+    return this.#output;
+  }
+
+  write(answer: ChatAnswer): readonly JsonRecord[] {
+    const events = [
+      ...this.#writeReasoning(answer.reasoning),
+      ...this.#takeThinking(answer.thinkingBlocks),
+      ...this.#writeMessage(answer.text, answer.refusal),
+    ];
+    if (answer.toolCalls.length === 0) {
+      return events;
+    }
+    for (const part of answer.toolCalls) {
+      this.#takeCall(part);
+    }
+    return [...events, ...this.#writeCalls(false)];
+  }
+
+  end(): readonly JsonRecord[] {
+    return [
+      ...this.#writeCalls(true),
+      ...this.#endReasoning(),
+      ...this.#endMessage(),
+      ...this.#endCalls(),
+    ];
+  }
+
+  #writeReasoning(text: string): readonly JsonRecord[] {
     if (text === "") {
       return [];
     }
     const events: JsonRecord[] = [];
-    if (reasoning === null) {
-      const place = add(reasoningItem(answerId, "", []));
-      reasoning = { place, text: "", ended: false };
-      events.push(added(place));
-    }
-    const { place } = reasoning;
+    const reasoning = this.#reasoning ?? this.#startReasoning(events);
+    const where = { ...this.#at(reasoning.place), summary_index: 0 };
     if (reasoning.text === "") {
       events.push({
         type: "response.reasoning_summary_part.added",
-        ...at(place),
-        summary_index: 0,
+        ...where,
         part: { type: "summary_text", text: "" },
       });
     }
     reasoning.text += text;
     events.push({
       type: "response.reasoning_summary_text.delta",
-      ...at(place),
-      summary_index: 0,
+      ...where,
       delta: text,
     });
     return events;
   }
 
-  function keepThinking(blocks: readonly JsonRecord[]): readonly JsonRecord[] {
+  #takeThinking(blocks: readonly JsonRecord[]): readonly JsonRecord[] {
     if (blocks.length === 0) {
       return [];
     }
-    thinkingBlocks = [...thinkingBlocks, ...blocks];
-    if (reasoning !== null) {
-      return [];
+    this.#thinkingBlocks = [...this.#thinkingBlocks, ...blocks];
+    const events: JsonRecord[] = [];
+    if (this.#reasoning === null) {
+      this.#startReasoning(events);
     }
-    const place = add(reasoningItem(answerId, "", []));
-    reasoning = { place, text: "", ended: false };
-    return [added(place)];
+    return events;
   }
 
-  function endReasoning(): readonly JsonRecord[] {
-    if (reasoning === null || reasoning.ended) {
+  #startReasoning(events: JsonRecord[]): Reasoning {
+    const place = this.#add(reasoningItem(this.#answerId, "", []), events);
+    this.#reasoning = { place, text: "", ended: false };
+    return this.#reasoning;
+  }
+
+  #endReasoning(): readonly JsonRecord[] {
+    if (this.#reasoning === null || this.#reasoning.ended) {
       return [];
     }
-    reasoning.ended = true;
-    const { place, text } = reasoning;
+    this.#reasoning.ended = true;
+    const { place, text } = this.#reasoning;
+    const where = { ...this.#at(place), summary_index: 0 };
     const part = { type: "summary_text", text };
+    const item = reasoningItem(this.#answerId, text, this.#thinkingBlocks);
     return [
       ...(text === ""
         ? []
         : [
-            {
-              type: "response.reasoning_summary_text.done",
-              ...at(place),
-              summary_index: 0,
-              text,
-            },
-            {
-              type: "response.reasoning_summary_part.done",
-              ...at(place),
-              summary_index: 0,
-              part,
-            },
+            { type: "response.reasoning_summary_text.done", ...where, text },
+            { type: "response.reasoning_summary_part.done", ...where, part },
           ]),
-      done(place, reasoningItem(answerId, text, thinkingBlocks)),
+      this.#done(place, item),
     ];
   }
 
-  function say(text: string, refusal: string): readonly JsonRecord[] {
+  #writeMessage(text: string, refusal: string): readonly JsonRecord[] {
     if (text === "" && refusal === "") {
       return [];
     }
     const events: JsonRecord[] = [];
-    if (message === null) {
-      const place = add(messageItem(answerId, "", "", "in_progress"));
-      message = { place, text: "", refusal: "", part: 0 };
-      events.push(added(place));
-    }
-    const { place } = message;
+    const message = this.#message ?? this.#startMessage(events);
     if (text !== "") {
       if (message.text === "") {
         events.push({
           type: "response.content_part.added",
-          ...at(place),
-          content_index: message.part++,
+          ...this.#at(message.place),
+          content_index: message.parts++,
           part: textPart(""),
         });
       }
       message.text += text;
       events.push({
         type: "response.output_text.delta",
-        ...at(place),
+        ...this.#at(message.place),
         content_index: 0,
         delta: text,
         logprobs: [],
       });
     }
-    // A refusal comes whole, after the text.
+    // A refusal is sent whole, after the text.
     message.refusal += refusal;
     return events;
   }
 
-  function endMessage(): readonly JsonRecord[] {
-    if (message === null) {
+  #startMessage(events: JsonRecord[]): Message {
+    const item = messageItem(this.#answerId, "", "", "in_progress");
+    const place = this.#add(item, events);
+    this.#message = { place, text: "", refusal: "", parts: 0 };
+    return this.#message;
+  }
+
+  #endMessage(): readonly JsonRecord[] {
+    if (this.#message === null) {
       return [];
     }
-    const { place, text, refusal, part } = message;
+    const { place, text, refusal, parts } = this.#message;
+    const first = { ...this.#at(place), content_index: 0 };
+    const last = { ...this.#at(place), content_index: parts };
+    const item = messageItem(this.#answerId, text, refusal, "completed");
     return [
       ...(text === ""
         ? []
         : [
             {
               type: "response.output_text.done",
-              ...at(place),
-              content_index: 0,
+              ...first,
               text,
               logprobs: [],
             },
             {
               type: "response.content_part.done",
-              ...at(place),
-              content_index: 0,
+              ...first,
               part: textPart(text),
             },
           ]),
-      ...(refusal === "" ? [] : refusalEvents(place, part, refusal)),
-      done(place, messageItem(answerId, text, refusal, "completed")),
+      ...(refusal === "" ? [] : refusalEvents(last, refusal)),
+      this.#done(place, item),
     ];
   }
 
-  function refusalEvents(
-    place: number,
-    index: number,
-    refusal: string,
-  ): readonly JsonRecord[] {
-    const where = { ...at(place), content_index: index };
-    return [
-      {
-        type: "response.content_part.added",
-        ...where,
-        part: { type: "refusal", refusal: "" },
-      },
-      { type: "response.refusal.delta", ...where, delta: refusal },
-      { type: "response.refusal.done", ...where, refusal },
-      {
-        type: "response.content_part.done",
-        ...where,
-        part: { type: "refusal", refusal },
-      },
-    ];
-  }
-
-  function takeCall(part: ChatAnswer["toolCalls"][number]): void {
-    const call: Call = calls.get(part.index) ?? {
+  #takeCall(part: ToolCallPart): void {
+    const call: ToolCall = this.#calls.get(part.index) ?? {
       id: "",
       name: "",
       arguments: "",
       place: null,
-      told: 0,
+      sent: 0,
     };
-    calls.set(part.index, call);
+    this.#calls.set(part.index, call);
     call.id ||= part.id;
     call.name ||= part.name;
     call.arguments += part.arguments;
   }
 
-  function tellCalls(atEnd: boolean): readonly JsonRecord[] {
+  /** Sends what can be sent of the tool calls; at the end everything. */
+  #writeCalls(atEnd: boolean): readonly JsonRecord[] {
     const events: JsonRecord[] = [];
-    for (const [index, call] of calls) {
+    for (const [index, call] of this.#calls) {
       if (call.place === null) {
         if (call.name === "" && !atEnd) {
           continue;
         }
-        const begun = { id: call.id, name: call.name, arguments: "" };
-        call.place = add(callItem(answerId, index, begun, "in_progress"));
-        events.push(added(call.place));
+        const started = { id: call.id, name: call.name, arguments: "" };
+        call.place = this.#add(
+          callItem(this.#answerId, index, started, "in_progress"),
+          events,
+        );
       }
-      const delta = call.arguments.slice(call.told);
-      call.told = call.arguments.length;
+      const delta = call.arguments.slice(call.sent);
+      call.sent = call.arguments.length;
       if (delta !== "") {
         events.push({
           type: "response.function_call_arguments.delta",
-          ...at(call.place),
+          ...this.#at(call.place),
           delta,
         });
       }
@@ -243,39 +243,51 @@ export function createItems(answerId: string) {
     return events;
   }
 
-  function endCalls(): readonly JsonRecord[] {
-    return [...calls].flatMap(([index, call]) => {
+  #endCalls(): readonly JsonRecord[] {
+    return [...this.#calls].flatMap(([index, call]) => {
       const place = call.place ?? 0;
       return [
         {
           type: "response.function_call_arguments.done",
-          ...at(place),
+          ...this.#at(place),
           name: call.name,
           arguments: call.arguments,
         },
-        done(place, callItem(answerId, index, call, "completed")),
+        this.#done(place, callItem(this.#answerId, index, call, "completed")),
       ];
     });
   }
 
-  return {
-    write(answer: ChatAnswer): readonly JsonRecord[] {
-      const events = [
-        ...think(answer.reasoning),
-        ...keepThinking(answer.thinkingBlocks),
-        ...say(answer.text, answer.refusal),
-      ];
-      answer.toolCalls.forEach(takeCall);
-      return answer.toolCalls.length === 0
-        ? events
-        : [...events, ...tellCalls(false)];
-    },
-    end: (): readonly JsonRecord[] => [
-      ...tellCalls(true),
-      ...endReasoning(),
-      ...endMessage(),
-      ...endCalls(),
-    ],
-    output: (): readonly JsonRecord[] => output,
-  };
+  /** Appends an item and its event; returns its index in the output. */
+  #add(item: JsonRecord, events: JsonRecord[]): number {
+    const place = this.#output.push(item) - 1;
+    events.push({
+      type: "response.output_item.added",
+      output_index: place,
+      item,
+    });
+    return place;
+  }
+
+  #at(place: number): JsonRecord {
+    return { item_id: this.#output[place]?.["id"], output_index: place };
+  }
+
+  #done(place: number, item: JsonRecord): JsonRecord {
+    this.#output[place] = item;
+    return { type: "response.output_item.done", output_index: place, item };
+  }
+}
+
+function refusalEvents(
+  where: JsonRecord,
+  refusal: string,
+): readonly JsonRecord[] {
+  const part = (text: string) => ({ type: "refusal", refusal: text });
+  return [
+    { type: "response.content_part.added", ...where, part: part("") },
+    { type: "response.refusal.delta", ...where, delta: refusal },
+    { type: "response.refusal.done", ...where, refusal },
+    { type: "response.content_part.done", ...where, part: part(refusal) },
+  ];
 }

@@ -1,5 +1,5 @@
 import type { CallBody } from "../calls/body.ts";
-import { statusOf } from "../http/errors.ts";
+import { statusOf, type CallError } from "../http/errors.ts";
 import { textOf, type JsonRecord } from "../providers/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
@@ -15,101 +15,110 @@ import {
   endedResponse,
   type ResponseHead,
 } from "./responses-answer.ts";
-import { createItems } from "./responses-items.ts";
+import { ResponseItems } from "./responses-items.ts";
 
-/** Chat chunks as the events of a Response, numbered. */
-export function createResponsesStream(body: CallBody): ClientStream {
-  let head: ResponseHead = { id: "", model: "", created: 0 };
-  let items = createItems("");
-  let begun = false;
-  let over = false;
-  let sequence = 0;
-  let finishReason: string | null = null;
-  let usage: ChatUsage | null = null;
+/** Chat chunks as the numbered events of a Response. */
+export class ResponsesStream implements ClientStream {
+  readonly #body: CallBody;
+  #head: ResponseHead = { id: "", model: "", created: 0 };
+  #items = new ResponseItems("");
+  #started = false;
+  #ended = false;
+  #sequence = 0;
+  #finishReason: string | null = null;
+  #usage: ChatUsage | null = null;
 
-  function piece(kind: StreamPiece["kind"], event: JsonRecord): StreamPiece {
-    const numbered = { ...event, sequence_number: sequence++ };
-    return {
-      kind,
-      event: textOf(event["type"]),
-      data: JSON.stringify(numbered),
-    };
+  constructor(body: CallBody) {
+    this.#body = body;
   }
-  const passing = (events: readonly JsonRecord[]) =>
-    events.map((event) => piece("pass", event));
 
-  function begin(first: ResponseHead): readonly JsonRecord[] {
-    if (begun) {
+  push(piece: StreamPiece): readonly StreamPiece[] {
+    if (this.#ended) {
       return [];
     }
-    begun = true;
-    head = first;
-    items = createItems(first.id);
-    const response = emptyResponse(body, head);
+    switch (piece.kind) {
+      case "pass":
+      case "usage_only": {
+        const answer = readChatAnswer(piece.data);
+        return answer === null ? [] : this.#pass(this.#take(answer));
+      }
+      case "done":
+        this.#ended = true;
+        return this.#finish();
+      case "error":
+        this.#ended = true;
+        return this.#failed(
+          errorStatusIn(piece.data),
+          errorMessageIn(piece.data),
+        );
+    }
+  }
+
+  fail(error: CallError): readonly StreamPiece[] {
+    this.#ended = true;
+    return this.#failed(statusOf(error), error.message);
+  }
+
+  #take(answer: ChatAnswer): readonly JsonRecord[] {
+    this.#finishReason = answer.finishReason ?? this.#finishReason;
+    this.#usage = answer.usage ?? this.#usage;
+    return [...this.#start(answer), ...this.#items.write(answer)];
+  }
+
+  #start(head: ResponseHead): readonly JsonRecord[] {
+    if (this.#started) {
+      return [];
+    }
+    this.#started = true;
+    this.#head = head;
+    this.#items = new ResponseItems(head.id);
+    const response = emptyResponse(this.#body, head);
     return [
       { type: "response.created", response },
       { type: "response.in_progress", response },
     ];
   }
 
-  function take(answer: ChatAnswer): readonly JsonRecord[] {
-    finishReason = answer.finishReason ?? finishReason;
-    usage = answer.usage ?? usage;
-    return [...begin(answer), ...items.write(answer)];
-  }
-
-  function finish(): readonly StreamPiece[] {
-    const events = [...begin(head), ...items.end()];
+  #finish(): readonly StreamPiece[] {
+    const events = [...this.#start(this.#head), ...this.#items.end()];
     const response = endedResponse(
-      body,
-      head,
-      items.output(),
-      finishReason,
-      usage,
+      this.#body,
+      this.#head,
+      this.#items.output,
+      this.#finishReason,
+      this.#usage,
     );
     const type = `response.${textOf(response["status"])}`;
-    return [...passing(events), piece("done", { type, response })];
+    return [...this.#pass(events), this.#piece("done", { type, response })];
   }
 
-  function failed(status: number, message: string): readonly StreamPiece[] {
-    const beginning = passing(begin(head));
+  #failed(status: number, message: string): readonly StreamPiece[] {
+    const started = this.#pass(this.#start(this.#head));
     const response = {
-      ...emptyResponse(body, head),
+      ...emptyResponse(this.#body, this.#head),
       status: "failed",
-      output: items.output(),
+      output: this.#items.output,
       error: {
         code: status === 429 ? "rate_limit_exceeded" : "server_error",
         message,
       },
     };
     return [
-      ...beginning,
-      piece("error", { type: "response.failed", response }),
+      ...started,
+      this.#piece("error", { type: "response.failed", response }),
     ];
   }
 
-  return {
-    push(next) {
-      if (over) {
-        return [];
-      }
-      switch (next.kind) {
-        case "pass":
-        case "usage_only": {
-          const answer = readChatAnswer(next.data);
-          return answer === null ? [] : passing(take(answer));
-        }
-        case "done":
-          over = true;
-          return finish();
-        case "error":
-          over = true;
-          return failed(errorStatusIn(next.data), errorMessageIn(next.data));
-      }
-    },
-    fail(error) {
-      over = true;
-      return failed(statusOf(error), error.message);
-    },
-  };
+  #pass(events: readonly JsonRecord[]): readonly StreamPiece[] {
+    return events.map((event) => this.#piece("pass", event));
+  }
+
+  #piece(kind: StreamPiece["kind"], event: JsonRecord): StreamPiece {
+    const numbered = { ...event, sequence_number: this.#sequence++ };
+    return {
+      kind,
+      event: textOf(event["type"]),
+      data: JSON.stringify(numbered),
+    };
+  }
 }

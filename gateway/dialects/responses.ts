@@ -2,13 +2,13 @@ import { errorBody } from "../http/errors.ts";
 import type { ClientShape } from "./client-shape.ts";
 import { responseAnswer } from "./responses-answer.ts";
 import { chatBodyOf } from "./responses-request.ts";
-import { createResponsesStream } from "./responses-stream.ts";
+import { ResponsesStream } from "./responses-stream.ts";
 
 /** `/v1/responses`, OpenAI's Responses API, for providers that have only chat. */
 export const responsesShape: ClientShape = {
   endpoint: "responses",
   chatBody: chatBodyOf,
   answer: responseAnswer,
-  stream: createResponsesStream,
+  stream: (body) => new ResponsesStream(body),
   errorBody,
 };

@@ -6,122 +6,97 @@ import {
   type JsonRecord,
 } from "./json.ts";
 
-/** Turns the events of content blocks into deltas of one message. */
-export function createBlocks() {
-  interface Open {
-    readonly block: JsonRecord;
-    /** Its place among the tool calls; null: no tool call. */
-    readonly call: number | null;
-    text: string;
-    signature: string;
-    json: string;
+interface OpenBlock {
+  readonly block: JsonRecord;
+  /** Its index among the tool calls; null: not a tool call. */
+  readonly call: number | null;
+  text: string;
+  signature: string;
+  json: string;
+}
+
+/** Turns the events of content blocks into deltas of one chat message. */
+export class BlockReader {
+  readonly #open = new Map<number, OpenBlock>();
+  #calls = 0;
+
+  start(event: JsonRecord): readonly JsonRecord[] {
+    const block = recordOf(event["content_block"]);
+    const call = block["type"] === "tool_use" ? this.#calls++ : null;
+    const opened: OpenBlock = {
+      block,
+      call,
+      text: "",
+      signature: textOf(block["signature"]),
+      json: "",
+    };
+    this.#open.set(indexOf(event), opened);
+    if (call !== null) {
+      return [callDelta(call, block)];
+    }
+    if (block["type"] === "text") {
+      return contentDelta(textOf(block["text"]));
+    }
+    if (block["type"] !== "thinking") {
+      return [];
+    }
+    opened.text = textOf(block["thinking"]);
+    return reasoningDelta(opened.text);
   }
-  const open = new Map<number, Open>();
-  let calls = 0;
-  const indexOf = (said: JsonRecord) => numberOf(said["index"]) ?? 0;
-  const toolDelta = (call: number, written: string): JsonRecord => ({
-    tool_calls: [{ index: call, function: { arguments: written } }],
-  });
 
-  return {
-    start(said: JsonRecord): readonly JsonRecord[] {
-      const block = recordOf(said["content_block"]);
-      const call = block["type"] === "tool_use" ? calls++ : null;
-      const opened: Open = {
-        block,
-        call,
-        text: "",
-        signature: textOf(block["signature"]),
-        json: "",
-      };
-      open.set(indexOf(said), opened);
-      if (call !== null) {
-        return [
-          {
-            tool_calls: [
-              {
-                index: call,
-                id: block["id"],
-                type: "function",
-                function: { name: block["name"], arguments: "" },
-              },
-            ],
-          },
-        ];
+  delta(event: JsonRecord): readonly JsonRecord[] {
+    const delta = recordOf(event["delta"]);
+    const opened = this.#open.get(indexOf(event));
+    switch (delta["type"]) {
+      case "text_delta":
+        return contentDelta(textOf(delta["text"]));
+      case "thinking_delta": {
+        const text = textOf(delta["thinking"]);
+        if (opened !== undefined) {
+          opened.text += text;
+        }
+        return reasoningDelta(text);
       }
-      if (block["type"] === "text") {
-        return contentDelta(textOf(block["text"]));
-      }
-      if (block["type"] !== "thinking") {
+      case "signature_delta":
+        if (opened !== undefined) {
+          opened.signature += textOf(delta["signature"]);
+        }
         return [];
-      }
-      opened.text = textOf(block["thinking"]);
-      return reasoningDelta(opened.text);
-    },
-
-    delta(said: JsonRecord): readonly JsonRecord[] {
-      const delta = recordOf(said["delta"]);
-      const opened = open.get(indexOf(said));
-      switch (delta["type"]) {
-        case "text_delta":
-          return contentDelta(textOf(delta["text"]));
-        case "thinking_delta": {
-          const text = textOf(delta["thinking"]);
-          if (opened !== undefined) {
-            opened.text += text;
-          }
-          return reasoningDelta(text);
-        }
-        case "signature_delta":
-          if (opened !== undefined) {
-            opened.signature += textOf(delta["signature"]);
-          }
+      case "input_json_delta": {
+        const written = textOf(delta["partial_json"]);
+        if (opened === undefined || written === "") {
           return [];
-        case "input_json_delta": {
-          const written = textOf(delta["partial_json"]);
-          if (opened === undefined || written === "") {
-            return [];
-          }
-          opened.json += written;
-          return opened.call === null ? [] : [toolDelta(opened.call, written)];
         }
-        default:
-          return [];
+        opened.json += written;
+        return opened.call === null
+          ? []
+          : [argumentsDelta(opened.call, written)];
       }
-    },
-
-    /** Blocks that a later call must give back whole are told whole, at their end. */
-    stop(said: JsonRecord): readonly JsonRecord[] {
-      const index = indexOf(said);
-      const opened = open.get(index);
-      if (opened === undefined) {
+      default:
         return [];
-      }
-      open.delete(index);
-      const { block, call, text, signature, json } = opened;
-      if (call !== null) {
-        return json === ""
-          ? [toolDelta(call, JSON.stringify(block["input"] ?? {}))]
-          : [];
-      }
-      switch (block["type"]) {
-        case "text":
-          return [];
-        case "thinking":
-          return [
-            { thinking_blocks: [{ ...block, thinking: text, signature }] },
-          ];
-        case "redacted_thinking":
-          return [{ thinking_blocks: [block] }];
-        default: {
-          const input = json === "" ? null : parseRecord(json);
-          return [
-            { provider_blocks: [input === null ? block : { ...block, input }] },
-          ];
-        }
-      }
-    },
-  };
+    }
+  }
+
+  /** Blocks that a later call must return whole are sent whole, at their end. */
+  stop(event: JsonRecord): readonly JsonRecord[] {
+    const index = indexOf(event);
+    const opened = this.#open.get(index);
+    if (opened === undefined) {
+      return [];
+    }
+    this.#open.delete(index);
+    const { block, call, json } = opened;
+    if (call !== null) {
+      return json === ""
+        ? [argumentsDelta(call, JSON.stringify(block["input"] ?? {}))]
+        : [];
+    }
+    return wholeBlockDelta(opened);
+  }
+}
+
+function indexOf(event: JsonRecord): number {
+  return numberOf(event["index"]) ?? 0;
 }
 
 function contentDelta(content: string): readonly JsonRecord[] {
@@ -130,4 +105,43 @@ function contentDelta(content: string): readonly JsonRecord[] {
 
 function reasoningDelta(text: string): readonly JsonRecord[] {
   return text === "" ? [] : [{ reasoning_content: text }];
+}
+
+function callDelta(call: number, block: JsonRecord): JsonRecord {
+  return {
+    tool_calls: [
+      {
+        index: call,
+        id: block["id"],
+        type: "function",
+        function: { name: block["name"], arguments: "" },
+      },
+    ],
+  };
+}
+
+function argumentsDelta(call: number, written: string): JsonRecord {
+  return { tool_calls: [{ index: call, function: { arguments: written } }] };
+}
+
+function wholeBlockDelta({
+  block,
+  text,
+  signature,
+  json,
+}: OpenBlock): readonly JsonRecord[] {
+  switch (block["type"]) {
+    case "text":
+      return [];
+    case "thinking":
+      return [{ thinking_blocks: [{ ...block, thinking: text, signature }] }];
+    case "redacted_thinking":
+      return [{ thinking_blocks: [block] }];
+    default: {
+      const input = json === "" ? null : parseRecord(json);
+      return [
+        { provider_blocks: [input === null ? block : { ...block, input }] },
+      ];
+    }
+  }
 }

@@ -1,110 +1,119 @@
-import { createBlocks } from "./anthropic-blocks.ts";
+import { BlockReader } from "./anthropic-blocks.ts";
 import { createFactReader } from "./anthropic-facts.ts";
 import { finishReason, openaiUsage } from "./anthropic-usage.ts";
 import { parseRecord, recordOf, textOf, type JsonRecord } from "./json.ts";
 import { DONE } from "./openai-wire.ts";
 import type { SseEvent } from "./sse.ts";
-import type { StreamPiece, StreamTranslator } from "./wire.ts";
+import {
+  CUT_SHORT,
+  type AnswerFacts,
+  type StreamPiece,
+  type StreamTranslator,
+} from "./wire.ts";
 
-/** Anthropic's events as OpenAI's chunks; `now` gives milliseconds. */
-export function createChatStream(now: () => number): StreamTranslator {
-  const created = Math.floor(now() / 1_000);
-  const reader = createFactReader();
-  const blocks = createBlocks();
-  let head: JsonRecord = { id: "", model: "" };
-  let finished = false;
-  let ended = false;
+/** Anthropic's events as OpenAI's chunks. */
+export class ChatStream implements StreamTranslator {
+  /** Seconds since the epoch. */
+  readonly #created: number;
+  readonly #reader = createFactReader();
+  readonly #blocks = new BlockReader();
+  #head: JsonRecord = { id: "", model: "" };
+  #finished = false;
+  #ended = false;
 
-  const chunk = (
-    delta: JsonRecord,
-    reason: string | null = null,
-  ): StreamPiece => ({
-    kind: "pass",
-    event: null,
-    data: JSON.stringify({
-      id: head["id"],
-      object: "chat.completion.chunk",
-      created,
-      model: head["model"],
-      choices: [{ index: 0, delta, finish_reason: reason }],
-    }),
-  });
-
-  function finish(stopReason: unknown, details: unknown): StreamPiece[] {
-    if (finished) {
-      return [];
-    }
-    finished = true;
-    const explanation = textOf(recordOf(details)["explanation"]);
-    const delta = explanation === "" ? {} : { refusal: explanation };
-    return [chunk(delta, finishReason(stopReason))];
+  /** `now`: ms since the epoch. */
+  constructor(now: number) {
+    this.#created = Math.floor(now / 1_000);
   }
 
-  function usageChunk(): StreamPiece {
+  push({ data }: SseEvent): readonly StreamPiece[] {
+    const event = parseRecord(data);
+    if (event === null || this.#ended) {
+      return [];
+    }
+    this.#reader.read(event);
+    switch (event["type"]) {
+      case "message_start": {
+        const message = recordOf(event["message"]);
+        this.#head = { id: message["id"], model: message["model"] };
+        return [this.#delta({ role: "assistant", content: "" })];
+      }
+      case "content_block_start":
+        return this.#deltas(this.#blocks.start(event));
+      case "content_block_delta":
+        return this.#deltas(this.#blocks.delta(event));
+      case "content_block_stop":
+        return this.#deltas(this.#blocks.stop(event));
+      case "message_delta": {
+        const delta = recordOf(event["delta"]);
+        return delta["stop_reason"] == null
+          ? []
+          : this.#finish(delta["stop_reason"], delta["stop_details"]);
+      }
+      case "message_stop":
+        this.#ended = true;
+        return [...this.#finish("end_turn", null), this.#usageChunk(), DONE];
+      case "error":
+        this.#ended = true;
+        return [errorPiece(recordOf(event["error"]))];
+      default:
+        // `ping`, and types added to the API later.
+        return [];
+    }
+  }
+
+  end(): readonly StreamPiece[] {
+    if (this.#ended) {
+      return [];
+    }
+    this.#ended = true;
+    return [errorPiece({ type: "api_error", message: CUT_SHORT })];
+  }
+
+  facts(): AnswerFacts {
+    return this.#reader.facts();
+  }
+
+  #finish(stopReason: unknown, details: unknown): readonly StreamPiece[] {
+    if (this.#finished) {
+      return [];
+    }
+    this.#finished = true;
+    const explanation = textOf(recordOf(details)["explanation"]);
+    const delta = explanation === "" ? {} : { refusal: explanation };
+    return [this.#delta(delta, finishReason(stopReason))];
+  }
+
+  #deltas(deltas: readonly JsonRecord[]): readonly StreamPiece[] {
+    return deltas.map((delta) => this.#delta(delta));
+  }
+
+  #delta(delta: JsonRecord, reason: string | null = null): StreamPiece {
+    const choice = { index: 0, delta, finish_reason: reason };
+    return this.#chunk("pass", { choices: [choice] });
+  }
+
+  #usageChunk(): StreamPiece {
+    const usage = openaiUsage(this.#reader.usage());
+    return this.#chunk("usage_only", { choices: [], usage });
+  }
+
+  #chunk(kind: StreamPiece["kind"], fields: JsonRecord): StreamPiece {
     return {
-      kind: "usage_only",
+      kind,
       event: null,
       data: JSON.stringify({
-        id: head["id"],
+        id: this.#head["id"],
         object: "chat.completion.chunk",
-        created,
-        model: head["model"],
-        choices: [],
-        usage: openaiUsage(reader.usage()),
+        created: this.#created,
+        model: this.#head["model"],
+        ...fields,
       }),
     };
   }
-
-  return {
-    push(event) {
-      const said = parseRecord(event.data);
-      if (said === null || ended) {
-        return [];
-      }
-      reader.read(said);
-      switch (said["type"]) {
-        case "message_start": {
-          const message = recordOf(said["message"]);
-          head = { id: message["id"], model: message["model"] };
-          return [chunk({ role: "assistant", content: "" })];
-        }
-        case "content_block_start":
-          return blocks.start(said).map((delta) => chunk(delta));
-        case "content_block_delta":
-          return blocks.delta(said).map((delta) => chunk(delta));
-        case "content_block_stop":
-          return blocks.stop(said).map((delta) => chunk(delta));
-        case "message_delta": {
-          const delta = recordOf(said["delta"]);
-          return delta["stop_reason"] == null
-            ? []
-            : finish(delta["stop_reason"], delta["stop_details"]);
-        }
-        case "message_stop":
-          ended = true;
-          return [...finish("end_turn", null), usageChunk(), DONE];
-        case "error":
-          ended = true;
-          return [errorPiece(recordOf(said["error"]))];
-        default:
-          // ping, and events that are still to be invented.
-          return [];
-      }
-    },
-    end() {
-      if (ended) {
-        return [];
-      }
-      ended = true;
-      return [errorPiece({ type: "api_error", message: CUT_SHORT })];
-    },
-    facts: () => reader.facts(),
-  };
 }
 
-export const CUT_SHORT = "The provider's stream ended before its answer did.";
-
-/** Statuses of the errors that a stream may end with. */
+/** HTTP statuses of the errors that can end a stream. */
 const ERROR_STATUS: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
   ["authentication_error", 401],
@@ -134,7 +143,7 @@ function errorPiece(error: JsonRecord): StreamPiece {
   };
 }
 
-/** Some messages are one word (`Overloaded`); the type says more. */
+/** A message of one word (`Overloaded`) gets its type added. */
 export function anthropicSentence(type: string, message: string): string {
   if (message === "") {
     return `The provider failed${type === "" ? "" : ` (${type})`}.`;
@@ -144,16 +153,16 @@ export function anthropicSentence(type: string, message: string): string {
     : `${message} (${type})`;
 }
 
-/** Anthropic's events to a client of Anthropic's shape: they pass as they are. */
+/** Passes Anthropic's events unchanged to a client of Anthropic's shape. */
 export function createNativeStream(): StreamTranslator {
   const reader = createFactReader();
   let ended = false;
   return {
     push({ event, data }: SseEvent) {
-      const said = parseRecord(data) ?? {};
-      reader.read(said);
-      const done = said["type"] === "message_stop";
-      const failed = said["type"] === "error";
+      const read = parseRecord(data) ?? {};
+      reader.read(read);
+      const done = read["type"] === "message_stop";
+      const failed = read["type"] === "error";
       ended ||= done || failed;
       return [{ kind: done ? "done" : failed ? "error" : "pass", event, data }];
     },

@@ -2,7 +2,7 @@ import { chatAnswer, nativeAnswer } from "./anthropic-answer.ts";
 import { anthropicRequest, nativeRequest } from "./anthropic-request.ts";
 import {
   anthropicSentence,
-  createChatStream,
+  ChatStream,
   createNativeStream,
 } from "./anthropic-stream.ts";
 import { parseRecord, recordOf, textOf } from "./json.ts";
@@ -45,7 +45,7 @@ export function createAnthropicWire(
         ? chatAnswer(bytes, Math.floor(now() / 1_000))
         : nativeAnswer(bytes),
     stream: (endpoint) =>
-      endpoint === "chat" ? createChatStream(now) : createNativeStream(),
+      endpoint === "chat" ? new ChatStream(now()) : createNativeStream(),
     error(status, text) {
       const error = recordOf(parseRecord(text)?.["error"]);
       const message = textOf(error["message"]);

@@ -13,12 +13,13 @@ import {
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
 import { sentenceOf } from "./sentence.ts";
 import type { SseEvent } from "./sse.ts";
-import type {
-  AnswerFacts,
-  Endpoint,
-  ProviderWire,
-  StreamPiece,
-  StreamTranslator,
+import {
+  CUT_SHORT,
+  type AnswerFacts,
+  type Endpoint,
+  type ProviderWire,
+  type StreamPiece,
+  type StreamTranslator,
 } from "./wire.ts";
 
 const PATHS: Readonly<Partial<Record<Endpoint, string>>> = {
@@ -234,7 +235,7 @@ function createResponsesStream(): StreamTranslator {
               data: JSON.stringify({
                 type: "error",
                 code: "server_error",
-                message: "The provider's stream ended before its answer did.",
+                message: CUT_SHORT,
                 param: null,
               }),
             },

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createSseParser, type SseEvent } from "./sse.ts";
+import { SseParser, type SseEvent } from "./sse.ts";
 
 function parse(chunks: readonly Uint8Array[]): readonly SseEvent[] {
-  const parser = createSseParser();
+  const parser = new SseParser();
   return [
     ...chunks.flatMap((chunk) => [...parser.push(chunk)]),
     ...parser.end(),
@@ -147,7 +147,7 @@ test.each<[string, string, readonly SseEvent[]]>([
 });
 
 test("an event is given as soon as its blank line has come", () => {
-  const parser = createSseParser();
+  const parser = new SseParser();
   expect(parser.push(Buffer.from("data: a\n"))).toEqual([]);
   expect(parser.push(Buffer.from("\ndata: b"))).toEqual(data("a"));
   expect(parser.push(Buffer.from("\r\n\r"))).toEqual(data("b"));

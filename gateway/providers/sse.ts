@@ -4,28 +4,72 @@ export interface SseEvent {
   readonly data: string;
 }
 
-export interface SseParser {
-  /** Events completed by these bytes; any chunking gives the same events. */
-  push(chunk: Uint8Array): readonly SseEvent[];
-  /** An event that the end of the stream cut off before its blank line. */
-  end(): readonly SseEvent[];
-}
+const SPACE = 0x20;
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
 
 /** An incremental parser of `text/event-stream`. */
-export function createSseParser(): SseParser {
-  const decoder = new TextDecoder("utf-8");
-  let rest = "";
-  let data: string[] = [];
-  let event: string | null = null;
-  let afterCarriageReturn = false;
+export class SseParser {
+  readonly #decoder = new TextDecoder("utf-8");
+  /** The start of a line whose end has not arrived. */
+  #rest = "";
+  #data: string[] = [];
+  #event: string | null = null;
+  #afterCarriageReturn = false;
 
-  function takeLine(line: string, events: SseEvent[]): void {
-    if (line === "") {
-      if (data.length > 0) {
-        events.push({ event, data: data.join("\n") });
+  /** Events completed by these bytes; any chunking gives the same events. */
+  push(chunk: Uint8Array): readonly SseEvent[] {
+    return this.#takeText(this.#decoder.decode(chunk, { stream: true }));
+  }
+
+  /** An event that the end of the stream cut off before its blank line. */
+  end(): readonly SseEvent[] {
+    const events = this.#takeText(this.#decoder.decode());
+    if (this.#rest !== "") {
+      this.#takeLine(this.#rest, events);
+    }
+    this.#rest = "";
+    this.#takeLine("", events);
+    return events;
+  }
+
+  #takeText(text: string): SseEvent[] {
+    const events: SseEvent[] = [];
+    let from = 0;
+    // A line feed at the start may belong to the carriage return that ended the previous text.
+    if (this.#afterCarriageReturn && text.startsWith("\n")) {
+      from = 1;
+    }
+    if (text !== "") {
+      this.#afterCarriageReturn = false;
+    }
+    for (let at = from; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code !== LINE_FEED && code !== CARRIAGE_RETURN) {
+        continue;
       }
-      data = [];
-      event = null;
+      this.#takeLine(this.#rest + text.slice(from, at), events);
+      this.#rest = "";
+      if (code === CARRIAGE_RETURN) {
+        if (at + 1 === text.length) {
+          this.#afterCarriageReturn = true;
+        } else if (text.charCodeAt(at + 1) === LINE_FEED) {
+          at++;
+        }
+      }
+      from = at + 1;
+    }
+    this.#rest += text.slice(from);
+    return events;
+  }
+
+  #takeLine(line: string, events: SseEvent[]): void {
+    if (line === "") {
+      if (this.#data.length > 0) {
+        events.push({ event: this.#event, data: this.#data.join("\n") });
+      }
+      this.#data = [];
+      this.#event = null;
       return;
     }
     const colon = line.indexOf(":");
@@ -36,56 +80,13 @@ export function createSseParser(): SseParser {
     const start =
       colon < 0
         ? line.length
-        : line.charCodeAt(colon + 1) === 0x20
+        : line.charCodeAt(colon + 1) === SPACE
           ? colon + 2
           : colon + 1;
     if (field === "data") {
-      data.push(line.slice(start));
+      this.#data.push(line.slice(start));
     } else if (field === "event") {
-      event = line.slice(start);
+      this.#event = line.slice(start);
     }
   }
-
-  function takeText(text: string): readonly SseEvent[] {
-    const events: SseEvent[] = [];
-    let from = 0;
-    // A line feed that begins this text may belong to a carriage return that ended the last one.
-    if (afterCarriageReturn && text.startsWith("\n")) {
-      from = 1;
-    }
-    if (text !== "") {
-      afterCarriageReturn = false;
-    }
-    for (let at = from; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      if (code !== 0x0a && code !== 0x0d) {
-        continue;
-      }
-      takeLine(rest + text.slice(from, at), events);
-      rest = "";
-      if (code === 0x0d) {
-        if (at + 1 === text.length) {
-          afterCarriageReturn = true;
-        } else if (text.charCodeAt(at + 1) === 0x0a) {
-          at++;
-        }
-      }
-      from = at + 1;
-    }
-    rest += text.slice(from);
-    return events;
-  }
-
-  return {
-    push: (chunk) => takeText(decoder.decode(chunk, { stream: true })),
-    end() {
-      const events = [...takeText(decoder.decode())];
-      if (rest !== "") {
-        takeLine(rest, events);
-      }
-      rest = "";
-      takeLine("", events);
-      return events;
-    },
-  };
 }

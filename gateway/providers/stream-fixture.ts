@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { secret } from "../config/secret.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { createSseParser, type SseEvent } from "./sse.ts";
+import { SseParser, type SseEvent } from "./sse.ts";
 import type { StreamPiece, StreamTranslator } from "./wire.ts";
 
 /** Streams and answers as providers send them, for tests. */
@@ -17,7 +17,7 @@ export function eventsOf(
   bytes: Uint8Array,
   places: readonly number[] = [],
 ): readonly SseEvent[] {
-  const parser = createSseParser();
+  const parser = new SseParser();
   const sorted = [
     ...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b),
     bytes.length,

@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events";
 import type { Readable } from "node:stream";
 import { errorInEvent, type AnsweredError } from "./answered-error.ts";
 import { isRecord, parseRecord, recordsOf, textOf } from "./json.ts";
-import { createSseParser, type SseEvent } from "./sse.ts";
+import { SseParser, type SseEvent } from "./sse.ts";
 
 /** Who waits for a stream. */
 export type StreamClient = EventEmitter & { readonly destroyed: boolean };
@@ -31,7 +31,7 @@ export async function startOfStream(
     onClose();
   }
   client?.once("close", onClose);
-  const parser = createSseParser();
+  const parser = new SseParser();
   const read: Read[] = [];
   const chunks = { [Symbol.asyncIterator]: () => readAgain(read, rest) };
   try {

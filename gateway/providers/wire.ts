@@ -91,6 +91,10 @@ export interface StreamPiece {
   readonly data: string;
 }
 
+/** The error of a stream that ended in order but lacks its last event. */
+export const CUT_SHORT =
+  "The provider's stream ended before the answer was complete.";
+
 /** A piece as it is written to the client. */
 export function ssePieceText({ event, data }: StreamPiece): string {
   const lines = data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data;

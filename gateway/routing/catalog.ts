@@ -3,83 +3,82 @@ import { faultOfName } from "../ledger/names.ts";
 import type { Deployment } from "../config/types.ts";
 
 export interface PricedDeployment extends Deployment {
-  /** null: nobody knows what it costs; its calls are billed 0 and shown as unpriced. */
+  /** null: its price is unknown; its calls are billed 0 and reported as unpriced. */
   readonly priceCard: PriceCard | null;
 }
 
-/** What one alias stands for. */
+/** The deployments behind one alias. */
 export interface ModelGroup {
-  /** The name that was called: with a wildcard alias, the name that matched it. */
+  /** The name that was called: with a wildcard, the name that matched it. */
   readonly alias: string;
-  /** The alias as it is configured, such as `openai/*`: there are not more of these than somebody wrote down. */
+  /** The alias as configured, such as `openai/*`; unlike `alias` it has a bounded number of values. */
   readonly configured: string;
   readonly deployments: readonly PricedDeployment[];
-  /** The variable that every one of its deployments waits for. */
+  /** The variable that all of its deployments require; null: some are usable. */
   readonly pending: string | null;
 }
 
-export interface Catalog {
-  find(name: string): ModelGroup | null;
-  /** As written in the configuration, wildcards too, sorted. */
-  readonly groups: readonly ModelGroup[];
-  /** Every deployment, pending ones too. */
-  readonly deployments: readonly PricedDeployment[];
-}
+/** Further names of aliases (`model_group_alias`). */
+type FurtherNames = Readonly<
+  Record<string, { readonly model: string; readonly hidden: boolean }>
+>;
 
-/** Aliases and their deployments; `hidden` further names are found but not listed. */
-export function createCatalog(
-  deployments: readonly Deployment[],
-  prices: PriceBook,
-  furtherNames: Readonly<
-    Record<string, { readonly model: string; readonly hidden: boolean }>
-  >,
-): Catalog {
-  const groups = new Map<string, ModelGroup>();
-  const priced = (deployment: Deployment, model = deployment.model) => ({
-    ...deployment,
-    model,
-    priceCard: prices.priceFor(deployment, model),
-  });
-  for (const [alias, members] of Map.groupBy(
-    deployments,
-    (deployment) => deployment.alias,
-  )) {
-    groups.set(
-      alias,
-      groupOf(
-        alias,
-        members.map((deployment) => priced(deployment)),
+/** Aliases and their deployments. */
+export class Catalog {
+  /** As configured, including wildcards and further names that are not hidden; sorted. */
+  readonly groups: readonly ModelGroup[];
+  /** All deployments, including pending ones. */
+  readonly deployments: readonly PricedDeployment[];
+  readonly #configured: readonly Deployment[];
+  readonly #prices: PriceBook;
+  readonly #furtherNames: FurtherNames;
+  readonly #byAlias: ReadonlyMap<string, ModelGroup>;
+  /** The longest first: `openai/gpt-*` before `openai/*` before `*`. */
+  readonly #wildcards: readonly string[];
+
+  constructor(
+    deployments: readonly Deployment[],
+    prices: PriceBook,
+    furtherNames: FurtherNames,
+  ) {
+    this.#configured = deployments;
+    this.#prices = prices;
+    this.#furtherNames = furtherNames;
+    this.deployments = deployments.map((deployment) =>
+      this.#priced(deployment),
+    );
+    this.#byAlias = new Map(
+      [...Map.groupBy(this.deployments, ({ alias }) => alias)].map(
+        ([alias, members]) => [alias, groupOf(alias, members)],
       ),
     );
-  }
-  // The longest prefix wins: `openai/gpt-*` before `openai/*` before `*`.
-  const wildcards = [...groups.keys()]
-    .filter((alias) => alias.endsWith("*"))
-    .sort((a, b) => b.length - a.length);
-  const listed = [...groups.values()];
-  for (const [name, { model, hidden }] of Object.entries(furtherNames)) {
-    const group = groups.get(model);
-    if (group !== undefined && !hidden) {
-      listed.push({ ...group, alias: name });
-    }
+    this.#wildcards = [...this.#byAlias.keys()]
+      .filter((alias) => alias.endsWith("*"))
+      .sort((a, b) => b.length - a.length);
+    this.groups = [...this.#byAlias.values(), ...this.#listedNames()].sort(
+      (a, b) => (a.alias < b.alias ? -1 : 1),
+    );
   }
 
-  function find(name: string): ModelGroup | null {
-    const further = Object.hasOwn(furtherNames, name)
-      ? furtherNames[name]?.model
+  /** The group that a caller means by a name; hidden names and names that match a wildcard are found too. */
+  find(name: string): ModelGroup | null {
+    const further = Object.hasOwn(this.#furtherNames, name)
+      ? this.#furtherNames[name]?.model
       : undefined;
-    const group = groups.get(name) ?? groups.get(further ?? "");
+    const group = this.#byAlias.get(name) ?? this.#byAlias.get(further ?? "");
     if (group !== undefined) {
       return group;
     }
-    // A key's own names for models may lead here with what nobody has looked at.
-    if (faultOfName(name) !== null) {
-      return null;
-    }
-    const wildcard = wildcards.find((alias) =>
+    // Names that come through a key's own aliases for models have not been validated.
+    return faultOfName(name) === null ? this.#findByWildcard(name) : null;
+  }
+
+  #findByWildcard(name: string): ModelGroup | null {
+    const wildcard = this.#wildcards.find((alias) =>
       name.startsWith(alias.slice(0, -1)),
     );
-    const matched = wildcard === undefined ? undefined : groups.get(wildcard);
+    const matched =
+      wildcard === undefined ? undefined : this.#byAlias.get(wildcard);
     if (wildcard === undefined || matched === undefined) {
       return null;
     }
@@ -87,21 +86,35 @@ export function createCatalog(
     return {
       ...matched,
       alias: name,
-      deployments: deployments
+      deployments: this.#configured
         .filter(({ alias, pending }) => alias === wildcard && pending === null)
         .map((deployment) =>
           deployment.model.endsWith("*")
-            ? priced(deployment, deployment.model.slice(0, -1) + rest)
-            : priced(deployment),
+            ? this.#priced(deployment, deployment.model.slice(0, -1) + rest)
+            : this.#priced(deployment),
         ),
     };
   }
 
-  return {
-    find,
-    groups: listed.sort((a, b) => (a.alias < b.alias ? -1 : 1)),
-    deployments: deployments.map((deployment) => priced(deployment)),
-  };
+  #listedNames(): readonly ModelGroup[] {
+    return Object.entries(this.#furtherNames).flatMap(
+      ([name, { model, hidden }]) => {
+        const group = this.#byAlias.get(model);
+        return group === undefined || hidden ? [] : [{ ...group, alias: name }];
+      },
+    );
+  }
+
+  #priced(
+    deployment: Deployment,
+    model: string = deployment.model,
+  ): PricedDeployment {
+    return {
+      ...deployment,
+      model,
+      priceCard: this.#prices.priceFor(deployment, model),
+    };
+  }
 }
 
 function groupOf(

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { createCooldowns, type CountedFailure } from "./cooldowns.ts";
+import { Cooldowns, type CountedFailure } from "./cooldowns.ts";
 
 const FAILURE: CountedFailure = {
   status: 500,
@@ -13,7 +13,7 @@ const FAILURE: CountedFailure = {
 function createTestCooldowns() {
   const clock = { at: 1_000_000 };
   const cooledDown: string[] = [];
-  const cooldowns = createCooldowns({
+  const cooldowns = new Cooldowns({
     router: () => ({
       allowedFails: 3,
       cooldownMs: 60_000,

@@ -2,28 +2,16 @@ import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { RouterConfig } from "../config/types.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
-import { createRecentCalls, type RecentCalls } from "./recent-calls.ts";
+import {
+  createRecentCalls,
+  type RecentCallCounts,
+  type RecentCalls,
+} from "./recent-calls.ts";
 
 /** Why a deployment is cooling down, and until when (ms since the epoch). */
 export interface Cooling {
   readonly until: number;
   readonly reason: string;
-}
-
-/** Cooldowns by the names that {@link cooldownId} gives. */
-export interface Cooldowns {
-  cooling(id: string): Cooling | null;
-  /** A call that says nothing against the deployment. */
-  answered(id: string): void;
-  /** A failed attempt that counts against the deployment. */
-  failed(id: string, failure: CountedFailure): void;
-  /** A call that could not be sent because of the cooldown. */
-  rejected(id: string): void;
-  /** A deployment's cooldown, the latest of its models, and its calls of the current minute on this instance. */
-  stateOf(deploymentId: string): CooldownState;
-  /** Deployments, or models of wildcards, with calls in the current minute. */
-  observed(): number;
-  stop(): void;
 }
 
 export interface CooldownState extends RecentCalls {
@@ -55,10 +43,10 @@ export interface CooldownOptions {
   readonly now?: () => number;
 }
 
-/** One hash without expiry: the reader removes entries that have ended. */
+/** One hash without expiry: readers remove expired entries. */
 const SHARED = "hearth:cooldowns";
 const SHARE_EVERY_MS = 500;
-/** In no id: NUL is not allowed in names. */
+/** Never part of an id: names cannot contain NUL. */
 const BEFORE_MODEL = "\0";
 
 /** The name of a deployment's cooldown: the models of a wildcard cool down separately. */
@@ -74,27 +62,108 @@ function deploymentOf(id: string): string {
 }
 
 /**
- * A deployment cools down for `cooldown_time`, or as long as its provider asks, when it failed too often and with too
- * large a share of the minute's calls, and at once for a 429. The only deployment of an alias cools down only for a 429
- * that says for how long. Instances share cooldowns through Redis within half a second.
+ * Cooldowns by the names that {@link cooldownId} gives. A deployment cools down for `cooldown_time`, or as long as its
+ * provider asks, when it failed too often and with too large a share of the minute's calls, and at once for a 429. The
+ * only deployment of an alias cools down only for a 429 that says for how long. Instances share cooldowns through Redis
+ * within half a second.
  */
-export function createCooldowns(options: CooldownOptions): Cooldowns {
-  const { router, redis, log, now = Date.now } = options;
-  const coolingDown = new Map<string, Cooling>();
-  const recent = createRecentCalls(now);
-  const timer =
-    redis === null
-      ? undefined
-      : setInterval(() => {
-          // While Redis is away each instance has only its own.
-          readShared(redis).catch(() => undefined);
-        }, SHARE_EVERY_MS);
-  timer?.unref();
+export class Cooldowns {
+  readonly #options: CooldownOptions;
+  readonly #now: () => number;
+  readonly #recent: RecentCallCounts;
+  readonly #coolingDown = new Map<string, Cooling>();
+  readonly #timer: NodeJS.Timeout | undefined;
 
-  function coolDown(id: string, cooling: Cooling): void {
-    coolingDown.set(id, cooling);
+  constructor(options: CooldownOptions) {
+    const { redis, now = Date.now } = options;
+    this.#options = options;
+    this.#now = now;
+    this.#recent = createRecentCalls(now);
+    if (redis !== null) {
+      this.#timer = setInterval(() => {
+        // While Redis is unavailable each instance has only its own cooldowns.
+        this.#readShared(redis).catch(() => undefined);
+      }, SHARE_EVERY_MS).unref();
+    }
+  }
+
+  cooling(id: string): Cooling | null {
+    const found = this.#coolingDown.get(id);
+    if (found === undefined) {
+      return null;
+    }
+    if (found.until > this.#now()) {
+      return found;
+    }
+    this.#coolingDown.delete(id);
+    return null;
+  }
+
+  /** A call that does not count against the deployment. */
+  answered(id: string): void {
+    this.#recent.of(id).calls++;
+  }
+
+  /** A failed attempt that counts against the deployment. */
+  failed(id: string, failure: CountedFailure): void {
+    const { reason, retryAfterMs, alone, countedBefore } = failure;
+    const { cooldownMs } = this.#options.router();
+    const counts = this.#recent.of(id);
+    if (!countedBefore) {
+      counts.calls++;
+      counts.failures++;
+    }
+    const isRateLimited = failure.status === 429;
+    const coolsDown = alone
+      ? isRateLimited && retryAfterMs !== null
+      : isRateLimited || this.#hasFailedTooOften(id, counts);
+    if (coolsDown) {
+      const until = this.#now() + (retryAfterMs ?? cooldownMs);
+      this.#coolDown(id, { until, reason });
+    }
+  }
+
+  /** A call that could not be sent because of the cooldown. */
+  rejected(id: string): void {
+    this.#recent.of(id).rejections++;
+  }
+
+  /** A deployment's cooldown, the latest of its models, and its calls of the current minute on this instance. */
+  stateOf(deploymentId: string): CooldownState {
+    const own = (id: string) => deploymentOf(id) === deploymentId;
+    const [latest = null] = [...this.#coolingDown.keys()]
+      .filter(own)
+      .map((id) => this.cooling(id))
+      .filter((found) => found !== null)
+      .sort((a, b) => b.until - a.until);
+    return { cooling: latest, ...this.#recent.sumOf(own) };
+  }
+
+  /** Deployments, or models of wildcards, with calls in the current minute. */
+  observed(): number {
+    return this.#recent.size();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #hasFailedTooOften(id: string, { calls, failures }: RecentCalls): boolean {
+    const { allowedFails, cooldownMinimumCalls, cooldownFailureRatio } =
+      this.#options.router();
+    return (
+      this.cooling(id) === null &&
+      failures > allowedFails &&
+      calls >= cooldownMinimumCalls &&
+      failures >= calls * cooldownFailureRatio
+    );
+  }
+
+  #coolDown(id: string, cooling: Cooling): void {
+    const { redis, log, onCooldown } = this.#options;
+    this.#coolingDown.set(id, cooling);
     const [deployment, model] = id.split(BEFORE_MODEL);
-    options.onCooldown(deploymentOf(id));
+    onCooldown(deploymentOf(id));
     log.warn(
       {
         deployment,
@@ -107,69 +176,20 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
     redis?.hset(SHARED, id, JSON.stringify(cooling)).catch(() => undefined);
   }
 
-  async function readShared(from: Redis): Promise<void> {
-    const shared = await from.hgetall(SHARED);
+  async #readShared(redis: Redis): Promise<void> {
+    const shared = await redis.hgetall(SHARED);
     for (const [id, text] of Object.entries(shared)) {
       const cooling = parseCooling(text);
-      if (cooling !== null && cooling.until > now()) {
-        coolingDown.set(id, cooling);
+      if (cooling !== null && cooling.until > this.#now()) {
+        this.#coolingDown.set(id, cooling);
       } else {
-        await from.hdel(SHARED, id);
+        await redis.hdel(SHARED, id);
       }
     }
   }
-
-  function cooling(id: string): Cooling | null {
-    const found = coolingDown.get(id);
-    if (found === undefined) {
-      return null;
-    }
-    if (found.until > now()) {
-      return found;
-    }
-    coolingDown.delete(id);
-    return null;
-  }
-
-  return {
-    cooling,
-    answered: (id) => void recent.of(id).calls++,
-    failed(id, { status, reason, retryAfterMs, alone, countedBefore }) {
-      const { allowedFails, cooldownMs, ...least } = router();
-      const counts = recent.of(id);
-      if (!countedBefore) {
-        counts.calls++;
-        counts.failures++;
-      }
-      const { calls, failures } = counts;
-      const tooMany =
-        cooling(id) === null &&
-        failures > allowedFails &&
-        calls >= least.cooldownMinimumCalls &&
-        failures >= calls * least.cooldownFailureRatio;
-      const rateLimited = status === 429;
-      if (
-        alone ? rateLimited && retryAfterMs !== null : rateLimited || tooMany
-      ) {
-        coolDown(id, { until: now() + (retryAfterMs ?? cooldownMs), reason });
-      }
-    },
-    rejected: (id) => void recent.of(id).rejections++,
-    stateOf(deploymentId) {
-      const own = (id: string) => deploymentOf(id) === deploymentId;
-      const [latest = null] = [...coolingDown.keys()]
-        .filter(own)
-        .map(cooling)
-        .filter((found) => found !== null)
-        .sort((a, b) => b.until - a.until);
-      return { cooling: latest, ...recent.sumOf(own) };
-    },
-    observed: () => recent.size(),
-    stop: () => clearInterval(timer),
-  };
 }
 
-/** null for a text that is not ours. */
+/** null for a text that is not a cooldown. */
 function parseCooling(text: unknown): Cooling | null {
   if (typeof text !== "string") {
     return null;

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PricedDeployment } from "./catalog.ts";
-import { createModelHealth } from "./health.ts";
+import { ModelHealth } from "./health.ts";
 
 let server: Server;
 let port: number;
@@ -40,25 +40,25 @@ function deployment(id: string, host = "0.0.0.0"): PricedDeployment {
 }
 
 function healthOf(...deployments: readonly PricedDeployment[]) {
-  const { check } = createModelHealth(
-    () => deployments,
-    async ({ id }) => {
+  const health = new ModelHealth({
+    deployments: () => deployments,
+    tryDeployment: async ({ id }) => {
       called.push(id);
       return callError;
     },
-    () => ({ cooling: null, calls: 0, failures: 0, rejections: 0 }),
-    (id) => answered.get(id) ?? null,
-    () => now,
-  );
+    cooldownOf: () => ({ cooling: null, calls: 0, failures: 0, rejections: 0 }),
+    answeredAt: (id) => answered.get(id) ?? null,
+    now: () => now,
+  });
   return async (recentMs: number | null) => {
-    const report = await check(null, { deep: false, recentMs });
+    const report = await health.check(null, { deep: false, recentMs });
     return report.unhealthy_endpoints.map(
       ({ model_name, error }) => `${model_name}: ${error}`,
     );
   };
 }
 
-test("what answered a call lately is not asked, and is asked again later", async () => {
+test("a deployment that answered a call recently is not asked until later", async () => {
   const health = healthOf(
     deployment("cloud"),
     deployment("local", "127.0.0.1"),
@@ -71,14 +71,14 @@ test("what answered a call lately is not asked, and is asked again later", async
   expect([listed, called]).toEqual([2, []]);
 });
 
-test("a call in the future, before the clock was set back, is not recent for ever", async () => {
+test("a call in the future, before the clock was set back, does not stay recent", async () => {
   const health = healthOf(deployment("cloud"));
   answered.set("cloud", now + 86_400_000);
   expect(await health(600_000)).toEqual([]);
   expect(listed).toBe(1);
 });
 
-test("a provider without a list is called; one that refuses the key is not", async () => {
+test("a provider without a model list is called; one that denies the key is not", async () => {
   const health = healthOf(deployment("cloud"));
   listStatus = 404;
   expect(await health(600_000)).toEqual([]);
@@ -90,12 +90,12 @@ test("a provider without a list is called; one that refuses the key is not", asy
   listStatus = 401;
   called = [];
   expect(await health(600_000)).toEqual([
-    `cloud: http://0.0.0.0:${port}/v1 answered 401 when asked for its models`,
+    `cloud: http://0.0.0.0:${port}/v1 answered 401 to a request for its model list`,
   ]);
   expect(called).toEqual([]);
 });
 
-test("a runner that is gone does not answer, and without a limit a provider is called", async () => {
+test("a stopped runner is unhealthy; without recentMs a provider is called", async () => {
   const health = healthOf(
     deployment("cloud"),
     deployment("local", "127.0.0.1"),

@@ -6,23 +6,23 @@ import { wireOf } from "../providers/families.ts";
 import type { PricedDeployment } from "./catalog.ts";
 import type { CooldownState } from "./cooldowns.ts";
 
-/** What `/health` tells of one deployment; never a secret. */
+/** One deployment in `/health`; contains no secret. */
 export interface EndpointHealth {
   readonly model_name: string;
   readonly model: string;
   readonly model_id: string;
   readonly api_base: string;
   readonly error?: string;
-  /** Nobody knows what its calls cost: they are billed 0. */
+  /** Its price is unknown: calls are billed 0. */
   readonly unpriced?: true;
-  /** The variable that a pending one waits for. */
+  /** The variable that a pending deployment requires. */
   readonly waits_for?: string;
-  /** When its cooldown ends; a wildcard's: the latest of its models. */
+  /** When its cooldown ends; of a wildcard: the latest of its models. */
   readonly cooling_down_until: string | null;
   /** Of the current minute, on this instance. */
   readonly recent_calls: number;
   readonly recent_failures: number;
-  /** Calls rejected in that minute because the deployment was cooling down, with every other one of its alias. */
+  /** Calls rejected in that minute because all deployments of the alias were cooling down. */
   readonly recent_rejections: number;
 }
 
@@ -34,124 +34,143 @@ export interface HealthReport {
   readonly unhealthy_count: number;
 }
 
-export interface ModelHealth {
-  /** All deployments, or those of one alias. */
-  check(alias: string | null, how: HealthQuestion): Promise<HealthReport>;
-}
-
 export interface HealthQuestion {
-  /** Calls local runners too, which may have to load a model for it. */
+  /** Calls local runners too, which may have to load a model. */
   readonly deep: boolean;
-  /** Deployments that answered a call so lately are not asked, and the others for their model list where they have one. */
+  /** Deployments that answered a call within this time are skipped; others are asked for their model list if they have one. */
   readonly recentMs: number | null;
 }
 
 interface Answer {
-  /** null when it answers, else one sentence. */
+  /** null when it answers, otherwise one sentence. */
   readonly error: string | null;
-  /** It answers and has no list of models. */
+  /** It answers but has no model list. */
   readonly listless: boolean;
 }
 
-const KEEP_MS = 30_000;
-const LIMIT_MS = 10_000;
+const CACHE_MS = 30_000;
+const TIMEOUT_MS = 10_000;
+
+export interface ModelHealthOptions {
+  readonly deployments: () => readonly PricedDeployment[];
+  /** Calls a deployment; null when it answers, otherwise one sentence. */
+  readonly tryDeployment: (
+    deployment: PricedDeployment,
+  ) => Promise<string | null>;
+  readonly cooldownOf: (deployment: PricedDeployment) => CooldownState;
+  /** When a deployment last answered a call, ms since the epoch. */
+  readonly answeredAt: (deploymentId: string) => number | null;
+  readonly now?: () => number;
+}
 
 /**
- * Asks deployments whether they answer, all at once: local runners for their model list, which makes none of them load
- * a model, everyone else (or, `deep`, everyone) by a call of one token. Kept for 30 s.
- * With `recentMs` a question costs nothing where calls answer it already, or a list does.
+ * Checks deployments concurrently: local runners by their model list, so that none has to load a model, all others (or,
+ * `deep`, all) by a call of one token. Results are cached for 30 s. With `recentMs` a check costs nothing where recent
+ * calls or a model list answer it.
  */
-export function createModelHealth(
-  deployments: () => readonly PricedDeployment[],
-  tryDeployment: (deployment: PricedDeployment) => Promise<string | null>,
-  cooldownOf: (deployment: PricedDeployment) => CooldownState,
-  answeredAt: (deploymentId: string) => number | null,
-  now: () => number = Date.now,
-): ModelHealth {
-  const answers = new Map<
+export class ModelHealth {
+  readonly #options: ModelHealthOptions;
+  readonly #now: () => number;
+  readonly #cache = new Map<
     string,
     { readonly at: number; readonly answer: Promise<Answer> }
   >();
 
-  function kept(name: string, ask: () => Promise<Answer>): Promise<Answer> {
-    const known = answers.get(name);
-    // A clock that was set back would keep an answer for long.
-    if (known !== undefined && Math.abs(now() - known.at) < KEEP_MS) {
-      return known.answer;
-    }
-    const answer = ask();
-    answers.set(name, { at: now(), answer });
-    return answer;
+  constructor(options: ModelHealthOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
   }
 
-  async function errorOf(
+  /** All deployments, or those of one alias. */
+  async check(
+    alias: string | null,
+    how: HealthQuestion,
+  ): Promise<HealthReport> {
+    const asked = this.#options
+      .deployments()
+      .filter((deployment) => alias === null || deployment.alias === alias);
+    const pending = asked.filter((deployment) => deployment.pending !== null);
+    const results = await Promise.all(
+      asked
+        .filter((deployment) => deployment.pending === null)
+        .map(async (deployment) => ({
+          deployment,
+          error: await this.#errorOf(deployment, how),
+        })),
+    );
+    const healthy = results
+      .filter(({ error }) => error === null)
+      .map(({ deployment }) => this.#describe(deployment));
+    const unhealthy = results.flatMap(({ deployment, error }) =>
+      error === null ? [] : [{ ...this.#describe(deployment), error }],
+    );
+    return {
+      healthy_endpoints: healthy,
+      unhealthy_endpoints: unhealthy,
+      pending_endpoints: pending.map((deployment) => ({
+        ...this.#describe(deployment),
+        waits_for: deployment.pending ?? "",
+      })),
+      healthy_count: healthy.length,
+      unhealthy_count: unhealthy.length,
+    };
+  }
+
+  async #errorOf(
     deployment: PricedDeployment,
     { deep, recentMs }: HealthQuestion,
   ): Promise<string | null> {
-    const { id, apiBase, model } = deployment;
-    const answered = answeredAt(id);
-    const isRecent =
-      recentMs !== null &&
-      answered !== null &&
-      Math.abs(now() - answered) < recentMs;
-    if (isRecent) {
+    if (recentMs !== null && this.#hasAnsweredWithin(recentMs, deployment)) {
       return null;
     }
-    // One question to each runner for its list, to everyone else one for each key.
-    const isLocal = isLocalRunner(deployment);
-    const list = () =>
-      kept(isLocal ? apiBase : `list|${id}`, () => askForModels(deployment));
-    const call = () =>
-      kept(`call|${id}`, async () => ({
-        error: await tryDeployment(deployment),
-        listless: false,
-      }));
     // A wildcard has no model of its own that could be called.
-    if ((isLocal && !deep) || model.endsWith("*")) {
-      return (await list()).error;
+    const listOnly =
+      (isLocalRunner(deployment) && !deep) || deployment.model.endsWith("*");
+    if (listOnly) {
+      return (await this.#list(deployment)).error;
     }
     if (recentMs === null) {
-      return (await call()).error;
+      return (await this.#call(deployment)).error;
     }
-    const { error, listless } = await list();
-    return listless ? (await call()).error : error;
+    const { error, listless } = await this.#list(deployment);
+    return listless ? (await this.#call(deployment)).error : error;
   }
 
-  const described = (deployment: PricedDeployment) =>
-    describe(deployment, cooldownOf(deployment));
+  #hasAnsweredWithin(ms: number, { id }: PricedDeployment): boolean {
+    const answeredAt = this.#options.answeredAt(id);
+    return answeredAt !== null && Math.abs(this.#now() - answeredAt) < ms;
+  }
 
-  return {
-    async check(alias, how) {
-      const asked = deployments().filter(
-        (deployment) => alias === null || deployment.alias === alias,
-      );
-      const pending = asked.filter((deployment) => deployment.pending !== null);
-      const results = await Promise.all(
-        asked
-          .filter((deployment) => deployment.pending === null)
-          .map(async (deployment) => ({
-            deployment,
-            error: await errorOf(deployment, how),
-          })),
-      );
-      const healthy = results
-        .filter(({ error }) => error === null)
-        .map(({ deployment }) => described(deployment));
-      const unhealthy = results.flatMap(({ deployment, error }) =>
-        error === null ? [] : [{ ...described(deployment), error }],
-      );
-      return {
-        healthy_endpoints: healthy,
-        unhealthy_endpoints: unhealthy,
-        pending_endpoints: pending.map((deployment) => ({
-          ...described(deployment),
-          waits_for: deployment.pending ?? "",
-        })),
-        healthy_count: healthy.length,
-        unhealthy_count: unhealthy.length,
-      };
-    },
-  };
+  /** The model list is requested once per local runner, elsewhere once per deployment, as keys differ. */
+  #list(deployment: PricedDeployment): Promise<Answer> {
+    const { id, apiBase } = deployment;
+    return this.#cached(
+      isLocalRunner(deployment) ? apiBase : `list|${id}`,
+      () => askForModels(deployment),
+    );
+  }
+
+  #call(deployment: PricedDeployment): Promise<Answer> {
+    return this.#cached(`call|${deployment.id}`, async () => ({
+      error: await this.#options.tryDeployment(deployment),
+      listless: false,
+    }));
+  }
+
+  #cached(name: string, ask: () => Promise<Answer>): Promise<Answer> {
+    const known = this.#cache.get(name);
+    // abs: after the clock was set back an entry would be kept for too long.
+    if (known !== undefined && Math.abs(this.#now() - known.at) < CACHE_MS) {
+      return known.answer;
+    }
+    const answer = ask();
+    this.#cache.set(name, { at: this.#now(), answer });
+    return answer;
+  }
+
+  #describe(deployment: PricedDeployment): EndpointHealth {
+    return describe(deployment, this.#options.cooldownOf(deployment));
+  }
 }
 
 function describe(
@@ -181,7 +200,7 @@ async function askForModels(deployment: PricedDeployment): Promise<Answer> {
   try {
     const answer = await request(apiBase + path, {
       headers: wireOf(provider).headers(deployment, {}),
-      signal: AbortSignal.timeout(LIMIT_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     await answer.body.dump();
     const { statusCode } = answer;
@@ -189,11 +208,11 @@ async function askForModels(deployment: PricedDeployment): Promise<Answer> {
       error:
         statusCode < 400
           ? null
-          : `${apiBase} answered ${statusCode} when asked for its models`,
+          : `${apiBase} answered ${statusCode} to a request for its model list`,
       listless: [404, 405, 501].includes(statusCode),
     };
   } catch (error) {
-    const late = `${apiBase} did not answer within ${LIMIT_MS / 1_000} s`;
+    const late = `${apiBase} did not answer within ${TIMEOUT_MS / 1_000} s`;
     return {
       error:
         error instanceof DOMException

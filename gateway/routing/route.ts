@@ -10,7 +10,7 @@ import { cooldownId, type Cooldowns } from "./cooldowns.ts";
 import { orderBy, type CallSize, type Observations } from "./strategies.ts";
 import type { DeploymentUsage, Taken } from "./usage.ts";
 
-/** The parts that choose deployments, shared by all calls. */
+/** What deployments are chosen with; shared by all calls. */
 export interface Router {
   readonly config: RouterConfig;
   readonly catalog: Catalog;
@@ -19,13 +19,13 @@ export interface Router {
   readonly observations: Observations;
 }
 
-/** Where a call goes next. */
+/** The deployment that a call goes to next. */
 export interface Target {
   readonly group: ModelGroup;
   readonly deployment: PricedDeployment;
-  /** Counted with the deployment's minute; corrected when the call ended. */
+  /** Counted in the deployment's usage of this minute; corrected when the call ended. */
   readonly taken: Taken | null;
-  /** To wait before: the deployment has just failed. */
+  /** How long to wait first: the deployment has just failed. */
   readonly pauseMs: number;
 }
 
@@ -48,197 +48,223 @@ export interface RouteOptions {
   readonly random?: () => number;
 }
 
-export interface Route {
-  /** Where to begin. */
-  first(): Promise<Target | NoTarget>;
-  /** The deployment just given has answered. */
-  answered(): void;
-  /** Where to go on after a failure; null: the failure is the answer. */
-  after(failure: UpstreamFailure): Promise<Target | null>;
-  /** Another deployment of the same alias instead of the one just given, which was not asked; null: there is none. */
-  otherOfGroup(): Promise<Target | null>;
-  /** Where to go on instead of the target just given, which was not asked; null: nowhere. */
-  passOver(): Promise<Target | null>;
-  /** Fallbacks taken so far. */
-  readonly fallbacksTaken: number;
-}
-
-const MOST_FALLBACKS = 5;
+const MAX_FALLBACKS = 5;
 const FIRST_PAUSE_MS = 200;
-const MOST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
+const MAX_REASON_CHARACTERS = 300;
 
 /**
- * The way of one call through deployments: another one at once after a failure, the same one after a growing pause, and
- * when an alias is used up its fallbacks, at most five deep and none twice.
+ * The route of one call through deployments: another one immediately after a failure, the same one after a growing pause,
+ * and when an alias is exhausted its fallbacks, at most five deep and none twice.
  */
-export function planRoute(router: Router, options: RouteOptions): Route {
-  const { random = Math.random } = options;
-  const seen = new Set([options.group.alias]);
-  let group = options.group;
-  let tried: PricedDeployment[] = [];
-  /** Not to be asked at all. */
-  const passed: PricedDeployment[] = [];
-  let current: PricedDeployment | null = null;
-  let fallbacksTaken = 0;
-  const waiting: string[] = [];
-  /** Cooldowns that have this call in their counts: each counts it once, however often it is retried. */
-  const counted = new Set<string>();
+export class Route {
+  readonly #router: Router;
+  readonly #options: RouteOptions;
+  /** Aliases that were tried or considered. */
+  readonly #visited: Set<string>;
+  #group: ModelGroup;
+  #tried: PricedDeployment[] = [];
+  /** Deployments that cannot take the call at all. */
+  readonly #excluded: PricedDeployment[] = [];
+  #current: PricedDeployment | null = null;
+  #fallbacksTaken = 0;
+  /** Names of fallbacks to try next. */
+  readonly #fallbacks: string[] = [];
+  /** Cooldowns that have counted this call: each counts it once, however often it is retried. */
+  readonly #counted = new Set<string>();
 
-  /** A deployment whose cooldown ends with the pause before a retry can be asked again. */
-  async function choose(pauseMs: number): Promise<Target | NoTarget> {
-    const startsAt = Date.now() + pauseMs;
-    const usable = group.deployments.filter((deployment) => {
-      const id = cooldownId(group, deployment);
-      const until = router.cooldowns.cooling(id)?.until ?? 0;
-      const free = tried.includes(deployment) ? until <= startsAt : until === 0;
-      return free && !passed.includes(deployment);
-    });
-    if (usable.length === 0) {
-      return coolingOf(router, group);
+  constructor(router: Router, options: RouteOptions) {
+    this.#router = router;
+    this.#options = options;
+    this.#group = options.group;
+    this.#visited = new Set([options.group.alias]);
+  }
+
+  get fallbacksTaken(): number {
+    return this.#fallbacksTaken;
+  }
+
+  /** The first target. */
+  async first(): Promise<Target | NoTarget> {
+    const target = await this.#choose(0);
+    if ("deployment" in target) {
+      return target;
     }
-    const fresh = usable.filter((deployment) => !tried.includes(deployment));
-    const candidates = fresh.length > 0 ? fresh : usable;
-    const ordered = orderBy(
-      router.config.strategy,
-      candidates,
-      router.observations,
-      options.size,
-      random,
-    );
-    const limited = needsCounting(router.config, group);
-    const tokens = options.size.inputTokens + options.size.outputTokens;
-    const taken = limited
-      ? await router.usage.take(
-          ordered,
-          tokens,
-          router.config.strategy !== "usage-based-routing",
-        )
-      : null;
+    return (await this.#fallBack(false)) ?? target;
+  }
+
+  /** Records that the current deployment has answered. */
+  answered(): void {
+    this.#count(null);
+  }
+
+  /** The next target after a failure; null: the failure is the answer. */
+  async after(failure: UpstreamFailure): Promise<Target | null> {
+    this.#count(failure);
+    if (this.#current !== null) {
+      this.#tried.push(this.#current);
+    }
+    if (isContextWindow(failure)) {
+      return this.#fallBack(true);
+    }
+    if (!isRetryable(failure)) {
+      return null;
+    }
+    const retries =
+      this.#options.numRetries ??
+      this.#current?.maxRetries ??
+      this.#router.config.numRetries;
+    if (this.#tried.length <= retries) {
+      const target = await this.#choose(
+        pauseMs(this.#tried.length, failure.retryAfterMs, this.#random),
+      );
+      if ("deployment" in target) {
+        return target;
+      }
+    }
+    return this.#fallBack(false);
+  }
+
+  /** Another deployment of the same alias instead of the current one, which was not called; null: there is none. */
+  async otherOfGroup(): Promise<Target | null> {
+    if (this.#current !== null) {
+      this.#excluded.push(this.#current);
+    }
+    const target = await this.#choose(0);
+    return "deployment" in target ? target : null;
+  }
+
+  /** The next target instead of the current one, which was not called; null: there is none. */
+  async passOver(): Promise<Target | null> {
+    return (await this.otherOfGroup()) ?? this.#fallBack(false);
+  }
+
+  get #random(): () => number {
+    return this.#options.random ?? Math.random;
+  }
+
+  async #choose(pause: number): Promise<Target | NoTarget> {
+    const usable = this.#usable(pause);
+    if (usable.length === 0) {
+      return coolingOf(this.#router, this.#group);
+    }
+    const ordered = this.#order(usable);
+    const limited = needsCounting(this.#router.config, this.#group);
+    const taken = limited ? await this.#take(ordered) : null;
     if (limited && taken === null) {
       return {
         cause: "limit",
         retryAfterMs: 60_000 - (Date.now() % 60_000),
-        reason: "every deployment is at its limit of this minute",
+        reason: "all deployments have reached their limit for this minute",
       };
     }
     const deployment = ordered.find(
       ({ id }) => taken === null || id === taken.id,
     );
     if (deployment === undefined) {
-      return coolingOf(router, group);
+      return coolingOf(this.#router, this.#group);
     }
-    current = deployment;
+    this.#current = deployment;
     return {
-      group,
+      group: this.#group,
       deployment,
       taken,
-      pauseMs: tried.includes(deployment) ? pauseMs : 0,
+      pauseMs: this.#tried.includes(deployment) ? pause : 0,
     };
   }
 
-  async function otherOfGroup(): Promise<Target | null> {
-    if (current !== null) {
-      passed.push(current);
-    }
-    const target = await choose(0);
-    return "deployment" in target ? target : null;
+  /** A deployment whose cooldown ends with the pause before a retry can be called again. */
+  #usable(pause: number): readonly PricedDeployment[] {
+    const startsAt = Date.now() + pause;
+    return this.#group.deployments.filter((deployment) => {
+      const id = cooldownId(this.#group, deployment);
+      const until = this.#router.cooldowns.cooling(id)?.until ?? 0;
+      const free = this.#tried.includes(deployment)
+        ? until <= startsAt
+        : until === 0;
+      return free && !this.#excluded.includes(deployment);
+    });
   }
 
-  /** An alias's own fallbacks come before what is left of those that led to it. */
-  async function fallBack(contextWindow: boolean): Promise<Target | null> {
-    const names = fallbackNames(
-      router.config,
-      group.alias,
-      options.fallbacks,
-      contextWindow,
+  /** The deployments that were not tried yet, or else all of them, in the strategy's order. */
+  #order(usable: readonly PricedDeployment[]): readonly PricedDeployment[] {
+    const fresh = usable.filter(
+      (deployment) => !this.#tried.includes(deployment),
     );
-    waiting.unshift(...names);
+    return orderBy(
+      this.#router.config.strategy,
+      fresh.length > 0 ? fresh : usable,
+      this.#router.observations,
+      this.#options.size,
+      this.#random,
+    );
+  }
+
+  #take(ordered: readonly PricedDeployment[]): Promise<Taken | null> {
+    const { inputTokens, outputTokens } = this.#options.size;
+    return this.#router.usage.take(
+      ordered,
+      inputTokens + outputTokens,
+      this.#router.config.strategy !== "usage-based-routing",
+    );
+  }
+
+  /** An alias's own fallbacks come before the remaining ones of the aliases that led to it. */
+  async #fallBack(contextWindow: boolean): Promise<Target | null> {
+    this.#fallbacks.unshift(
+      ...fallbackNames(
+        this.#router.config,
+        this.#group.alias,
+        this.#options.fallbacks,
+        contextWindow,
+      ),
+    );
     for (;;) {
-      const name = waiting.shift();
-      if (name === undefined || fallbacksTaken >= MOST_FALLBACKS) {
+      const name = this.#fallbacks.shift();
+      if (name === undefined || this.#fallbacksTaken >= MAX_FALLBACKS) {
         return null;
       }
-      const next = seen.has(name) ? null : router.catalog.find(name);
-      seen.add(name);
+      const next = this.#visited.has(name)
+        ? null
+        : this.#router.catalog.find(name);
+      this.#visited.add(name);
       if (next === null || next.pending !== null) {
         continue;
       }
-      if (!(await options.mayFallBack(next))) {
+      if (!(await this.#options.mayFallBack(next))) {
         continue;
       }
-      group = next;
-      tried = [];
-      fallbacksTaken++;
-      const target = await choose(0);
-      if ("deployment" in target) {
-        return target;
-      }
-      return fallBack(false);
+      this.#group = next;
+      this.#tried = [];
+      this.#fallbacksTaken++;
+      const target = await this.#choose(0);
+      return "deployment" in target ? target : this.#fallBack(false);
     }
   }
 
-  /** A failure that the request caused itself is an answer as far as the deployment is concerned. */
-  function count(failure: UpstreamFailure | null): void {
-    if (current === null) {
+  /** Counts an attempt; for the deployment a failure that the request itself caused is an answer. */
+  #count(failure: UpstreamFailure | null): void {
+    if (this.#current === null) {
       return;
     }
-    const id = cooldownId(group, current);
-    const countedBefore = counted.has(id);
-    counted.add(id);
+    const id = cooldownId(this.#group, this.#current);
+    const countedBefore = this.#counted.has(id);
+    this.#counted.add(id);
     if (failure !== null && countsAgainstDeployment(failure)) {
-      router.cooldowns.failed(id, {
+      this.#router.cooldowns.failed(id, {
         status: failure.status,
-        reason: failure.message.slice(0, 300),
+        reason: failure.message.slice(0, MAX_REASON_CHARACTERS),
         retryAfterMs: failure.retryAfterMs,
-        alone: group.deployments.length < 2,
+        alone: this.#group.deployments.length < 2,
         countedBefore,
       });
     } else if (!countedBefore) {
-      router.cooldowns.answered(id);
+      this.#router.cooldowns.answered(id);
     }
   }
-
-  return {
-    get fallbacksTaken() {
-      return fallbacksTaken;
-    },
-    answered: () => count(null),
-    async first() {
-      const target = await choose(0);
-      if ("deployment" in target) {
-        return target;
-      }
-      return (await fallBack(false)) ?? target;
-    },
-    otherOfGroup,
-    passOver: async () => (await otherOfGroup()) ?? fallBack(false),
-    async after(failure) {
-      count(failure);
-      if (current !== null) {
-        tried.push(current);
-      }
-      if (isContextWindow(failure)) {
-        return fallBack(true);
-      }
-      if (!isRetryable(failure)) {
-        return null;
-      }
-      const retries =
-        options.numRetries ?? current?.maxRetries ?? router.config.numRetries;
-      if (tried.length <= retries) {
-        const target = await choose(
-          pause(tried.length, failure.retryAfterMs, random),
-        );
-        if ("deployment" in target) {
-          return target;
-        }
-      }
-      return fallBack(false);
-    },
-  };
 }
 
-/** One deployment without limits needs no counting, and so no round trip. */
+/** A single deployment without limits needs no counting and thus no round trip. */
 function needsCounting(
   { strategy }: RouterConfig,
   { deployments }: ModelGroup,
@@ -266,7 +292,7 @@ function fallbackNames(
   );
 }
 
-/** A wildcard's alias is what a caller thought of: `constructor` too. */
+/** With a wildcard an alias is any text that a caller sent, even `constructor`. */
 function fallbacksOf(
   fallbacks: Fallbacks,
   alias: string,
@@ -287,19 +313,19 @@ function coolingOf(router: Router, group: ModelGroup): NoTarget {
     retryAfterMs: Math.max(0, (soonest?.until ?? Date.now()) - Date.now()),
     reason:
       soonest === undefined
-        ? "it has no deployment"
+        ? "it has no deployments"
         : `${soonest.address}: ${soonest.reason}`,
   };
 }
 
-function pause(
+function pauseMs(
   failures: number,
   asked: number | null,
   random: () => number,
 ): number {
   if (asked !== null) {
-    return Math.min(asked, MOST_PAUSE_MS);
+    return Math.min(asked, MAX_PAUSE_MS);
   }
-  const step = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), MOST_PAUSE_MS);
+  const step = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), MAX_PAUSE_MS);
   return step / 2 + random() * (step / 2);
 }

@@ -90,7 +90,10 @@ async function cutBoth(stand: Stand, redisFirst: boolean): Promise<void> {
   for (const cut of redisFirst ? cuts : cuts.reverse()) {
     cut();
   }
-  await until(() => saidOf(stand, "Redis is away"), "Redis is unavailable");
+  await until(
+    () => saidOf(stand, "Redis is unavailable"),
+    "Redis is unavailable",
+  );
 }
 
 function restoreBoth({ gateways }: Stand): void {
@@ -206,7 +209,10 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
         expect(told.at(-1)?.end).toBe("budget_held");
       }
       restoreBoth(stand);
-      await until(() => saidOf(stand, "Redis is back"), "Redis is back");
+      await until(
+        () => saidOf(stand, "Redis is available again"),
+        "Redis is back",
+      );
       const rest = await callTimes(first, key, 12);
       expect(rest.at(-1)?.end).toBe("budget_exceeded");
       await stand.drained();
@@ -237,7 +243,10 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
       expect(endsOf(await callTimes(first, key, 4))).toBe("4 ok");
       await stand.redis?.stop();
       await stand.redis?.start();
-      await until(() => saidOf(stand, "Redis is back"), "Redis is back");
+      await until(
+        () => saidOf(stand, "Redis is available again"),
+        "Redis is back",
+      );
       const told = [
         ...(await callTimes(second, key, 3)),
         ...(await callTimes(first, key, 5)),

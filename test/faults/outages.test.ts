@@ -302,7 +302,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
       await stand.redis?.stop();
       await until(
         () =>
-          gateways.every((gateway) => gateway.said().includes("Redis is away")),
+          gateways.every((gateway) =>
+            gateway.said().includes("Redis is unavailable"),
+          ),
         "both gateways know",
       );
       const from = told.length;
@@ -331,7 +333,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
       await stand.redis?.start();
       await until(
         () =>
-          gateways.every((gateway) => gateway.said().includes("Redis is back")),
+          gateways.every((gateway) =>
+            gateway.said().includes("Redis is available again"),
+          ),
         "both gateways know",
       );
       let last: Told | null = null;
@@ -363,7 +367,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
       await first?.start();
       await until(
         () =>
-          gateways.every((gateway) => gateway.said().includes("Redis is away")),
+          gateways.every((gateway) =>
+            gateway.said().includes("Redis is unavailable"),
+          ),
         "both gateways know",
       );
       const ends = await Promise.all(

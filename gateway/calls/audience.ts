@@ -1,0 +1,95 @@
+import type { FastifyReply } from "fastify";
+import type { Flights } from "../cache/flights.ts";
+import type { StreamTranslation } from "./translation.ts";
+
+/** How long the provider's usage is awaited after the client has left at the announced end. */
+const USAGE_GRACE_MS = 5_000;
+
+/**
+ * The client of a stream and the identical calls that wait for the same answer. While any of them remains, the provider
+ * continues; after that it is stopped, at the announced end only once its usage has had time to arrive.
+ */
+export class Audience {
+  readonly #flights: Flights;
+  readonly #key: string | null;
+  readonly #client: FastifyReply["raw"];
+  readonly #stream: StreamTranslation;
+  readonly #abort: () => void;
+  readonly #onClose = () => this.#clientClosed();
+  #left = false;
+  #stopped = false;
+  #grace: NodeJS.Timeout | undefined;
+
+  /** `key`: the cache key that identical calls share; null: there are none. `abort` stops the provider. */
+  constructor(
+    flights: Flights,
+    key: string | null,
+    client: FastifyReply["raw"],
+    stream: StreamTranslation,
+    abort: () => void,
+  ) {
+    this.#flights = flights;
+    this.#key = key;
+    this.#client = client;
+    this.#stream = stream;
+    this.#abort = abort;
+  }
+
+  watch(): void {
+    if (this.#client.destroyed) {
+      this.#clientClosed();
+    }
+    this.#client.once("close", this.#onClose);
+  }
+
+  unwatch(): void {
+    clearTimeout(this.#grace);
+    this.#client.off("close", this.#onClose);
+  }
+
+  /** Everyone left before the stream's end. */
+  get hasLeft(): boolean {
+    return this.#left;
+  }
+
+  /** Everyone left, and nothing more of the stream is needed. */
+  get isDone(): boolean {
+    return this.#stopped || (this.#left && !this.#lacksOnlyUsage());
+  }
+
+  /** The answer is too long to share: identical calls ask the provider themselves. */
+  cannotShare(): void {
+    if (this.#key !== null) {
+      this.#flights.land(this.#key, "not_shared");
+    }
+  }
+
+  #clientClosed(): void {
+    const key = this.#key;
+    if (key !== null && this.#flights.hasFollowers(key)) {
+      this.#flights.whenAbandoned(key, () => this.#leave());
+    } else {
+      this.#leave();
+    }
+  }
+
+  #leave(): void {
+    this.#left = true;
+    if (this.#lacksOnlyUsage()) {
+      this.#grace = setTimeout(() => this.#stop(), USAGE_GRACE_MS);
+    } else {
+      this.#stop();
+    }
+  }
+
+  #stop(): void {
+    this.#stopped = true;
+    this.#abort();
+  }
+
+  /** A client that closes at `finish_reason` has its answer; the provider's usage, which is billed, comes after it. */
+  #lacksOnlyUsage(): boolean {
+    const { usage, endAnnounced } = this.#stream.facts();
+    return usage === null && endAnnounced === true;
+  }
+}

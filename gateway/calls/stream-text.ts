@@ -1,0 +1,83 @@
+import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
+
+/** A longer stream is passed on but not cached. */
+const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
+
+/** What some pieces of a stream give. */
+export interface TakenText {
+  /** Goes to the client now. */
+  readonly text: string;
+  readonly done: boolean;
+  readonly failed: boolean;
+}
+
+/** The text of a stream on its way to the client, also kept for the cache. */
+export class StreamText {
+  readonly #usageWanted: boolean;
+  readonly #errorText: (text: string) => string;
+  #firstTokenAt: number | null = null;
+  /** null once it is too long for the cache. */
+  #kept: string[] | null = [];
+  #characters = 0;
+  #ending = "";
+
+  /** `errorText`: an error as the caller may read it. */
+  constructor(usageWanted: boolean, errorText: (text: string) => string) {
+    this.#usageWanted = usageWanted;
+    this.#errorText = errorText;
+  }
+
+  /** Ms since the epoch. */
+  get firstTokenAt(): number | null {
+    return this.#firstTokenAt;
+  }
+
+  get fitsCache(): boolean {
+    return this.#kept !== null;
+  }
+
+  /** The last events, held back until the call is recorded. */
+  get ending(): string {
+    return this.#ending;
+  }
+
+  /** The complete text; null: too long for the cache. */
+  whole(): string | null {
+    return this.#kept === null ? null : this.#kept.join("") + this.#ending;
+  }
+
+  take(pieces: readonly StreamPiece[]): TakenText {
+    let text = "";
+    let done = false;
+    let failed = false;
+    for (const piece of pieces) {
+      if (piece.kind === "usage_only" && !this.#usageWanted) {
+        continue;
+      }
+      failed ||= piece.kind === "error";
+      done ||= piece.kind === "done";
+      const sent =
+        piece.kind === "error"
+          ? { ...piece, data: this.#errorText(piece.data) }
+          : piece;
+      if (done) {
+        this.#ending += ssePieceText(sent);
+      } else {
+        text += ssePieceText(sent);
+      }
+    }
+    if (text !== "") {
+      this.#keep(text);
+    }
+    return { done, failed, text };
+  }
+
+  #keep(text: string): void {
+    this.#firstTokenAt ??= Date.now();
+    this.#characters += text.length;
+    if (this.#characters > MAX_CACHED_CHARACTERS) {
+      this.#kept = null;
+    }
+    this.#kept?.push(text);
+  }
+}

@@ -1,0 +1,117 @@
+import type { Logger } from "pino";
+import { sameDatabase } from "./config/database-url.ts";
+import { diffConfig } from "./config/diff.ts";
+import type { GatewayConfig, LoadResult } from "./config/load.ts";
+import type { Connections } from "./connections.ts";
+import { recordDeployments } from "./database/deployments.ts";
+import { followLogin } from "./database/pool.ts";
+import type { Reloaded } from "./gateway.ts";
+import type { PriceBook } from "./pricing/prices.ts";
+import { Catalog } from "./routing/catalog.ts";
+import {
+  createStoredModels,
+  type StoredModels,
+} from "./routing/stored-models.ts";
+
+export interface LiveConfigOptions {
+  readonly config: GatewayConfig;
+  readonly readConfig: () => LoadResult;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+}
+
+/** The current configuration and catalog: a reload replaces both. */
+export class LiveConfig {
+  readonly #options: LiveConfigOptions;
+  readonly #connections: Connections;
+  readonly #prices: PriceBook;
+  readonly #stored: StoredModels;
+  #config: GatewayConfig;
+  #catalog: Catalog;
+  #databaseUrl: string;
+
+  constructor(
+    options: LiveConfigOptions,
+    connections: Connections,
+    prices: PriceBook,
+  ) {
+    const { config, env, log } = options;
+    this.#options = options;
+    this.#connections = connections;
+    this.#prices = prices;
+    this.#stored = createStoredModels({
+      pool: connections.pool,
+      keys: () => this.#config.general,
+      env,
+      log,
+    });
+    this.#config = config;
+    this.#catalog = this.#catalogOf(config);
+    this.#databaseUrl = config.database.url.reveal();
+  }
+
+  get config(): GatewayConfig {
+    return this.#config;
+  }
+
+  get catalog(): Catalog {
+    return this.#catalog;
+  }
+
+  get databaseUrl(): string {
+    return this.#databaseUrl;
+  }
+
+  /** Reads the configuration again; an invalid one changes nothing. */
+  async reload(): Promise<Reloaded> {
+    const read = this.#options.readConfig();
+    if (!read.ok) {
+      return read;
+    }
+    const diff = diffConfig(this.#config, read.config);
+    this.#config = read.config;
+    this.#catalog = this.#catalogOf(read.config);
+    this.#followLogin(read.config.database.url.reveal());
+    await this.#recordDeployments();
+    this.#options.log.info(diff, "configuration reloaded");
+    return { ok: true, diff };
+  }
+
+  /** Reads the models of the database again. */
+  async reloadModels(): Promise<void> {
+    if (!this.#config.general.storeModelInDb) {
+      return;
+    }
+    await this.#stored.load();
+    this.#catalog = this.#catalogOf(this.#config);
+    await this.#recordDeployments();
+  }
+
+  /** A rotated login of the same database applies to new connections. */
+  #followLogin(login: string): void {
+    if (sameDatabase(this.#databaseUrl, login)) {
+      this.#databaseUrl = login;
+      followLogin(this.#connections.pool, login);
+      followLogin(this.#connections.callPool, login);
+    }
+  }
+
+  #catalogOf({ models, router }: GatewayConfig): Catalog {
+    return new Catalog(
+      [...models, ...this.#stored.deployments()],
+      this.#prices,
+      router.modelGroupAlias,
+    );
+  }
+
+  async #recordDeployments(): Promise<void> {
+    try {
+      await recordDeployments(
+        this.#connections.pool,
+        this.#catalog.deployments,
+      );
+    } catch (error) {
+      this.#options.log.warn({ error }, "deployments could not be recorded");
+    }
+  }
+}

@@ -1,0 +1,236 @@
+import type { Redis } from "ioredis";
+import type { Logger } from "pino";
+import { createCallers, type Callers } from "./access/callers.ts";
+import {
+  createMemoryResponseCache,
+  createRedisResponseCache,
+  type ResponseCache,
+} from "./cache/cache.ts";
+import { createFlights } from "./cache/flights.ts";
+import { createMemoryCache } from "./cache/memory.ts";
+import { tryDeployment } from "./calls/health-check.ts";
+import { PromptLog } from "./calls/prompt-log.ts";
+import { RefusalLog } from "./calls/refusal-log.ts";
+import { CallsUnderWay } from "./calls/underway.ts";
+import type { GatewayConfig, LoadResult } from "./config/load.ts";
+import type { Connections } from "./connections.ts";
+import type { DatabaseState } from "./database/connection.ts";
+import {
+  createPartitionKeeper,
+  type PartitionKeeper,
+} from "./database/partitions.ts";
+import type { Pool } from "./database/pool.ts";
+import { followDatabase } from "./follow-database.ts";
+import type { Gateway, Reloaded } from "./gateway.ts";
+import type { Journal } from "./journal/journal.ts";
+import { createLedger, type Ledger } from "./ledger/ledger.ts";
+import { countersOfKey, proxyLimitsOf } from "./ledger/payers.ts";
+import { createPendingSums } from "./ledger/pending.ts";
+import type { Intent, Outcome } from "./ledger/records.ts";
+import { createRetention, type Retention } from "./ledger/retention.ts";
+import { windowAt } from "./ledger/windows.ts";
+import { createLimits } from "./limits/create.ts";
+import type { Limits } from "./limits/limits.ts";
+import { LiveConfig, type LiveConfigOptions } from "./live-config.ts";
+import { createCallMetrics, type CallMetrics } from "./metrics/call-metrics.ts";
+import type { PriceBook } from "./pricing/prices.ts";
+import {
+  createProviderClient,
+  type ProviderClient,
+} from "./providers/client.ts";
+import type { Catalog } from "./routing/catalog.ts";
+import { Cooldowns } from "./routing/cooldowns.ts";
+import { ModelHealth } from "./routing/health.ts";
+import type { Router } from "./routing/route.ts";
+import { createObservations } from "./routing/strategies.ts";
+import { createMemoryUsage, createRedisUsage } from "./routing/usage.ts";
+import { createTokenCounter } from "./tokens/tokens.ts";
+
+export interface PartsOptions extends LiveConfigOptions {
+  readonly version: string;
+}
+
+/** All parts of a running gateway. Each gets only the others that it uses. */
+export class GatewayParts implements Gateway {
+  readonly version: string;
+  readonly startedAtSeconds = Math.floor(Date.now() / 1_000);
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+  readonly readConfig: () => LoadResult;
+  /** As it was at the start. */
+  readonly startConfig: GatewayConfig;
+  readonly live: LiveConfig;
+  readonly pool: Pool;
+  readonly callPool: Pool;
+  /** Whether other instances may use the database: limits are shared through Redis. */
+  readonly isShared: boolean;
+  readonly journal: Journal<Intent, Outcome>;
+  readonly limits: Limits;
+  readonly metrics: CallMetrics;
+  readonly callers: Callers;
+  readonly pending = createPendingSums();
+  readonly ledger: Ledger;
+  readonly retention: Retention;
+  readonly partitions: PartitionKeeper;
+  readonly tokens = createTokenCounter();
+  readonly database: DatabaseState;
+  readonly cache: ResponseCache;
+  readonly flights = createFlights();
+  readonly underWay: CallsUnderWay;
+  readonly refusals: RefusalLog;
+  readonly prompts: PromptLog;
+  readonly providers: ProviderClient;
+  readonly router: Router;
+  readonly modelHealth: ModelHealth;
+  readonly stopping = () => this.#stopping;
+  #stopping = false;
+
+  constructor(
+    options: PartsOptions,
+    journal: Journal<Intent, Outcome>,
+    connections: Connections,
+    prices: PriceBook,
+  ) {
+    const { config, log } = options;
+    const { pool, callPool, redis } = connections;
+    this.version = options.version;
+    this.env = options.env;
+    this.log = log;
+    this.readConfig = options.readConfig;
+    this.startConfig = config;
+    this.live = new LiveConfig(options, connections, prices);
+    this.pool = pool;
+    this.callPool = callPool;
+    this.isShared = redis !== null;
+    this.journal = journal;
+    this.cache = createCache(config, connections);
+    this.limits = this.#createLimits(redis);
+    this.metrics = createCallMetrics(config.general.metricsLabelValues);
+    this.callers = this.#createCallers();
+    this.ledger = this.#createLedger();
+    this.retention = createRetention({
+      pool,
+      config: () => this.config.general.retention,
+      log,
+    });
+    this.partitions = createPartitionKeeper(pool, log);
+    this.underWay = new CallsUnderWay(this.limits);
+    this.refusals = new RefusalLog(pool, log);
+    this.prompts = new PromptLog(pool, log);
+    this.providers = createProviderClient(config.timeouts);
+    this.router = this.#createRouter(redis);
+    this.modelHealth = this.#createModelHealth();
+    this.database = followDatabase(this);
+  }
+
+  get config(): GatewayConfig {
+    return this.live.config;
+  }
+
+  get catalog(): Catalog {
+    return this.live.catalog;
+  }
+
+  reload(): Promise<Reloaded> {
+    return this.live.reload();
+  }
+
+  reloadModels(): Promise<void> {
+    return this.live.reloadModels();
+  }
+
+  /** From now on readiness answers 503. */
+  beginStopping(): void {
+    this.#stopping = true;
+  }
+
+  #createLimits(redis: Redis | null): Limits {
+    const { log } = this;
+    return createLimits({
+      instance: this.journal.instance,
+      failClosed: this.startConfig.general.failClosed,
+      leastInstances: () => this.database.instances(),
+      onAway: (reason) =>
+        log.error(
+          { reason },
+          "Redis is unavailable: limits are kept in process, at this instance's share",
+        ),
+      onBack: () => log.info("Redis is available again: limits are shared"),
+      ...(redis === null ? {} : { redis }),
+    });
+  }
+
+  #createCallers(): Callers {
+    const { keyCacheMs, timezone } = this.startConfig.general;
+    return createCallers(this.callPool, keyCacheMs, {
+      key: async (key) => {
+        const proxy = proxyLimitsOf(this.config.general);
+        await this.ledger.totals.prepare(
+          countersOfKey(key, proxy, Date.now(), timezone),
+        );
+      },
+      payer: async (entity, { maxBudget, budgetDuration }) => {
+        if (maxBudget === null) {
+          return;
+        }
+        const window = windowAt(budgetDuration, Date.now(), timezone).name;
+        await this.ledger.totals.prepare([{ entity, window }]);
+      },
+    });
+  }
+
+  #createLedger(): Ledger {
+    const { timezone, budgetDuration } = this.startConfig.general;
+    return createLedger({
+      pool: this.pool,
+      callPool: this.callPool,
+      journal: this.journal,
+      limits: this.limits,
+      pending: this.pending,
+      timeZone: timezone,
+      proxyDuration: budgetDuration,
+      databaseConnected: () => this.database.connected(),
+      onSoftBudget: (kind) => this.metrics.softBudgetReached(kind),
+      log: this.log,
+    });
+  }
+
+  #createRouter(redis: Redis | null): Router {
+    const { live } = this;
+    return {
+      get config() {
+        return live.config.router;
+      },
+      get catalog() {
+        return live.catalog;
+      },
+      cooldowns: new Cooldowns({
+        router: () => live.config.router,
+        redis,
+        log: this.log,
+        onCooldown: (id) => this.metrics.cooledDown(id),
+      }),
+      usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
+      observations: createObservations(),
+    };
+  }
+
+  #createModelHealth(): ModelHealth {
+    const { cooldowns, observations } = this.router;
+    return new ModelHealth({
+      deployments: () => this.catalog.deployments,
+      tryDeployment: (deployment) => tryDeployment(this, deployment),
+      cooldownOf: ({ id }) => cooldowns.stateOf(id),
+      answeredAt: (deploymentId) => observations.answeredAt(deploymentId),
+    });
+  }
+}
+
+function createCache(
+  { cache }: GatewayConfig,
+  { cacheRedis }: Connections,
+): ResponseCache {
+  return cacheRedis === null
+    ? createMemoryResponseCache(createMemoryCache(), cache)
+    : createRedisResponseCache(cacheRedis, cache);
+}

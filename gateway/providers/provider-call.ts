@@ -1,0 +1,66 @@
+import type { TimeoutConfig } from "../config/types.ts";
+import { reasons } from "../dialects/dialect.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+
+/** One request to a provider. */
+export interface ProviderCall {
+  readonly deployment: PricedDeployment;
+  readonly path: string;
+  readonly callId: string;
+  /** Of the provider's format; the deployment's own override them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** The message of an error answer, as one sentence. */
+  error(status: number, text: string): string;
+  /** Ends the call early. */
+  readonly signal: AbortSignal;
+}
+
+/** The headers to send, credentials included. */
+export function headersFor(
+  { deployment, callId, headers }: ProviderCall,
+  accept: string,
+): Record<string, string> {
+  const sent: Record<string, string> = {
+    "content-type": "application/json",
+    accept,
+    "x-request-id": callId,
+    ...headers,
+  };
+  for (const [name, value] of Object.entries(deployment.headers)) {
+    sent[name] = value.reveal();
+  }
+  return sent;
+}
+
+/**
+ * 0: no limit. Reasoning models may send nothing for long, except Anthropic's, which send pings; a lost connection is
+ * noticed by TCP keep-alive, which undici enables.
+ */
+export function idleMsOf(
+  deployment: PricedDeployment,
+  { idleMs }: TimeoutConfig,
+): number {
+  const silent = deployment.provider !== "anthropic" && reasons(deployment);
+  return deployment.idleTimeoutMs ?? (silent ? 0 : idleMs);
+}
+
+interface Address {
+  readonly origin: string;
+  /** The path of `apiBase` without its last slash. */
+  readonly base: string;
+}
+
+const addresses = new WeakMap<PricedDeployment, Address>();
+
+/** The address of a deployment, parsed once. */
+export function addressOf(deployment: PricedDeployment): Address {
+  const known = addresses.get(deployment);
+  if (known !== undefined) {
+    return known;
+  }
+  const { origin, pathname } = new URL(deployment.apiBase);
+  const address = { origin, base: pathname.replace(/\/$/, "") };
+  addresses.set(deployment, address);
+  return address;
+}

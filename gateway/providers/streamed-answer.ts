@@ -1,0 +1,136 @@
+import type { Readable } from "node:stream";
+import { request, type Agent, type Dispatcher } from "undici";
+import type { TimeoutConfig } from "../config/types.ts";
+import { errorInBody } from "./answered-error.ts";
+import {
+  answeredError,
+  contentTypeOf,
+  errorAnswer,
+  isTimeout,
+  MAX_ERROR_BYTES,
+  type ResponseHeaders,
+} from "./error-answer.ts";
+import { UpstreamFailure, unreachable } from "./failure.ts";
+import { headersFor, idleMsOf, type ProviderCall } from "./provider-call.ts";
+import {
+  startOfStream,
+  type StreamClient,
+  type StreamStart,
+} from "./stream-start.ts";
+
+export interface StreamedAnswer {
+  readonly contentType: string;
+  /** To be read through `chunks`. */
+  readonly body: Readable;
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+/** Sends a call for a stream; resolves at its first event, or earlier when the client leaves. Throws {@link UpstreamFailure}. */
+export async function askForStream(
+  agent: Agent,
+  timeouts: TimeoutConfig,
+  call: ProviderCall,
+  client: StreamClient | null,
+): Promise<StreamedAnswer> {
+  const { deployment } = call;
+  let sent = false;
+  const dispatcher = agent.compose((dispatch) => (options, handler) => {
+    const start = handler.onRequestStart?.bind(handler);
+    handler.onRequestStart = (...args) => {
+      sent = true;
+      start?.(...args);
+    };
+    return dispatch(options, handler);
+  });
+  try {
+    const answer = await request(deployment.apiBase + call.path, {
+      dispatcher,
+      method: "POST",
+      body: call.body,
+      signal: call.signal,
+      headers: headersFor(call, "text/event-stream"),
+      headersTimeout:
+        deployment.streamTimeoutMs ??
+        deployment.timeoutMs ??
+        timeouts.firstByteMs,
+      bodyTimeout: idleMsOf(deployment, timeouts),
+    });
+    return await readStart(call, answer, client);
+  } catch (error) {
+    if (error instanceof UpstreamFailure) {
+      throw error;
+    }
+    const failure = unreachable(error, deployment.apiBase);
+    failure.mayBeCharged = sent && isTimeout(failure, call.signal);
+    throw failure;
+  }
+}
+
+/** Reads to the first event: an error in its place is thrown, so that another attempt can follow. */
+async function readStart(
+  call: ProviderCall,
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  client: StreamClient | null,
+): Promise<StreamedAnswer> {
+  if (statusCode < 200 || statusCode >= 300) {
+    const text = (await readFirstBytes(body)).toString("utf8");
+    throw errorAnswer(call, statusCode, headers, text);
+  }
+  const contentType = contentTypeOf(headers);
+  if (!contentType.includes("text/event-stream")) {
+    throw notAStream(call, headers, await readFirstBytes(body));
+  }
+  const start = await startOf(call, body, client);
+  if (start.error === null) {
+    return { contentType, body, chunks: start.chunks };
+  }
+  // Without a listener an error of the unread body would end the process.
+  body.on("error", () => undefined).destroy();
+  throw answeredError(call, headers, start.error);
+}
+
+/** A stream that breaks off after its headers may be charged for. */
+async function startOf(
+  { deployment }: ProviderCall,
+  body: Readable,
+  client: StreamClient | null,
+): Promise<StreamStart> {
+  try {
+    return await startOfStream(body, client);
+  } catch (error) {
+    const failure = unreachable(error, deployment.apiBase);
+    failure.mayBeCharged = true;
+    throw failure;
+  }
+}
+
+/** Some providers answer a call for a stream with an error as JSON. */
+function notAStream(
+  call: ProviderCall,
+  headers: ResponseHeaders,
+  start: Buffer,
+): UpstreamFailure {
+  const error = errorInBody(start);
+  if (error !== null) {
+    return answeredError(call, headers, error);
+  }
+  const failure = new UpstreamFailure(
+    502,
+    `${call.deployment.apiBase} did not answer with a stream: omit \`stream\``,
+  );
+  failure.mayBeCharged = true;
+  return failure;
+}
+
+async function readFirstBytes(body: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_ERROR_BYTES) {
+      break;
+    }
+  }
+  return Buffer.concat(chunks);
+}

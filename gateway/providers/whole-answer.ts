@@ -1,0 +1,151 @@
+import type { Agent, Dispatcher } from "undici";
+import type { TimeoutConfig } from "../config/types.ts";
+import { errorInBody } from "./answered-error.ts";
+import {
+  answeredError,
+  contentTypeOf,
+  errorAnswer,
+  isTimeout,
+  MAX_ERROR_BYTES,
+  type ResponseHeaders,
+} from "./error-answer.ts";
+import { unreachable } from "./failure.ts";
+import {
+  addressOf,
+  headersFor,
+  idleMsOf,
+  type ProviderCall,
+} from "./provider-call.ts";
+
+export interface WholeAnswer {
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+/** Sends a call and reads its whole answer, without a stream in between: most answers arrive in one chunk. */
+export function askWhole(
+  agent: Agent,
+  timeouts: TimeoutConfig,
+  call: ProviderCall,
+): Promise<WholeAnswer> {
+  const { deployment } = call;
+  const { origin, base } = addressOf(deployment);
+  return new Promise((resolve, reject) => {
+    agent.dispatch(
+      {
+        origin,
+        path: base + call.path,
+        method: "POST",
+        body: call.body,
+        headers: headersFor(call, "application/json"),
+        headersTimeout: deployment.timeoutMs ?? timeouts.firstByteMs,
+        bodyTimeout: idleMsOf(deployment, timeouts),
+      },
+      new WholeAnswerReader(call, resolve, reject),
+    );
+  });
+}
+
+/** Collects one answer. */
+class WholeAnswerReader implements Dispatcher.DispatchHandler {
+  readonly #call: ProviderCall;
+  readonly #resolve: (answer: WholeAnswer) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #chunks: Buffer[] = [];
+  #status = 0;
+  #headers: ResponseHeaders = {};
+  #bytes = 0;
+  #sent = false;
+  #onAbort: (() => void) | null = null;
+
+  constructor(
+    call: ProviderCall,
+    resolve: (answer: WholeAnswer) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#call = call;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const { signal } = this.#call;
+    this.#sent = !signal.aborted;
+    this.#onAbort = () => controller.abort(new Error("the call was ended"));
+    if (signal.aborted) {
+      this.#onAbort();
+    } else {
+      signal.addEventListener("abort", this.#onAbort, { once: true });
+    }
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: ResponseHeaders,
+  ): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(
+    _controller: Dispatcher.DispatchController,
+    chunk: Buffer,
+  ): void {
+    this.#bytes += chunk.length;
+    if (this.#isSuccess() || this.#bytes <= MAX_ERROR_BYTES) {
+      this.#chunks.push(chunk);
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#stopListening();
+    const body = this.#body();
+    if (!this.#isSuccess()) {
+      this.#reject(
+        errorAnswer(
+          this.#call,
+          this.#status,
+          this.#headers,
+          body.toString("utf8"),
+        ),
+      );
+      return;
+    }
+    const error = errorInBody(body);
+    if (error === null) {
+      this.#resolve({ contentType: contentTypeOf(this.#headers), body });
+    } else {
+      this.#reject(answeredError(this.#call, this.#headers, error));
+    }
+  }
+
+  onResponseError(
+    _controller: Dispatcher.DispatchController,
+    error: Error,
+  ): void {
+    this.#stopListening();
+    const { deployment, signal } = this.#call;
+    const failure = unreachable(error, deployment.apiBase);
+    failure.mayBeCharged =
+      this.#isSuccess() || (this.#sent && isTimeout(failure, signal));
+    this.#reject(failure);
+  }
+
+  #isSuccess(): boolean {
+    return this.#status >= 200 && this.#status < 300;
+  }
+
+  #body(): Buffer {
+    const [first] = this.#chunks;
+    return first !== undefined && this.#chunks.length === 1
+      ? first
+      : Buffer.concat(this.#chunks);
+  }
+
+  #stopListening(): void {
+    if (this.#onAbort !== null) {
+      this.#call.signal.removeEventListener("abort", this.#onAbort);
+    }
+  }
+}

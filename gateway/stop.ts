@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connections } from "./connections.ts";
+import type { watchConnections } from "./http/connections.ts";
+import type { createServer } from "./http/server.ts";
+import type { GatewayParts } from "./parts.ts";
+
+/** Time for the error answers of calls that the drain ended. */
+const LAST_ANSWERS_MS = 1_000;
+/** Limit of the last flush into the ledger: while the database is unavailable it must not delay the stop; the journal keeps the calls. */
+const LAST_FLUSH_MS = 5_000;
+
+/** Stops accepting calls, waits for the running ones, and ends those that take longer than `drain_timeout`. */
+export async function drain(
+  parts: GatewayParts,
+  server: ReturnType<typeof createServer>,
+  clients: ReturnType<typeof watchConnections>,
+  noticeMs: number,
+): Promise<void> {
+  const { underWay, log, config } = parts;
+  parts.beginStopping();
+  log.info({ running: underWay.count() }, "stopping");
+  const { drainNoticeMs, drainTimeoutMs } = config.server;
+  await sleep(Math.max(drainNoticeMs, noticeMs));
+  const closed = Promise.resolve(server.close());
+  clients.closeIdle();
+  await waitAtMost(drainTimeoutMs, closed);
+  underWay.abortAll();
+  await waitAtMost(LAST_ANSWERS_MS, closed);
+  clients.closeAll();
+  await closed;
+}
+
+/** Brings the journal into the ledger, then stops all parts and closes their connections. */
+export async function stopParts(
+  parts: GatewayParts,
+  { pool, callPool, redis, cacheRedis }: Connections,
+): Promise<void> {
+  const { ledger, refusals, prompts } = parts;
+  await Promise.race([
+    ledger.flush().catch(() => undefined),
+    sleep(LAST_FLUSH_MS, undefined, { ref: false }),
+  ]);
+  await ledger.stop();
+  await Promise.race([
+    Promise.all([refusals.stop(), prompts.stop()]),
+    sleep(LAST_FLUSH_MS, undefined, { ref: false }),
+  ]);
+  parts.retention.stop();
+  parts.partitions.stop();
+  parts.underWay.stop();
+  parts.router.cooldowns.stop();
+  await parts.limits.close();
+  redis?.disconnect();
+  cacheRedis?.disconnect();
+  await parts.database.stop();
+  await parts.providers.close();
+  await parts.journal.close();
+  await Promise.all([pool.end(), callPool.end()]);
+  parts.log.info("stopped");
+}
+
+/** Resolves when `done` does, at the latest after `ms`. */
+async function waitAtMost(ms: number, done: Promise<unknown>): Promise<void> {
+  const late = new AbortController();
+  await Promise.race([
+    done,
+    sleep(ms, undefined, { signal: late.signal }).catch(() => undefined),
+  ]);
+  late.abort();
+}
