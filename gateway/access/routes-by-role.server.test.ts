@@ -3,7 +3,8 @@ import {
   startAdminFixture,
   type AdminFixture,
 } from "../../test/servers/admin.ts";
-import { ROUTES, type Route } from "../http/route-table.ts";
+import { ROUTES } from "../http/route-table.ts";
+import type { Route } from "../http/route.ts";
 import {
   mayUseRoute,
   ROUTE_NAMES,

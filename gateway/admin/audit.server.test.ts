@@ -6,7 +6,7 @@ import {
 } from "../../test/servers/admin.ts";
 import { createPool } from "../database/pool.ts";
 import { auditDone } from "./audit.ts";
-import type { Admin } from "./route.ts";
+import type { Admin } from "./admin-route.ts";
 
 let fixture: AdminFixture;
 

@@ -4,7 +4,7 @@ import {
   type Pool,
 } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
-import type { Admin } from "./route.ts";
+import type { Admin } from "./admin-route.ts";
 
 export type AuditAction =
   | "created"

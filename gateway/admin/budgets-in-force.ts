@@ -1,8 +1,8 @@
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
+import type { Admin } from "./admin-route.ts";
+import { entityOf, type Kind } from "./kinds/kind.ts";
 import type { Sortable } from "./paging.ts";
-import { entityOf, type Kind } from "./payers.ts";
-import type { Admin } from "./route.ts";
 
 /** Rows as they are shown, with the budget that holds for each: its own, else its tier's (a member's: else its team's for members), and a temporary increase. */
 export async function withBudgetInForce(

@@ -1,16 +1,14 @@
 import { query, type Client } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
-import {
-  BUDGET,
-  END_USER,
-  KEY,
-  MEMBER,
-  ORGANIZATION,
-  TAG,
-  TEAM,
-  USER,
-  type Kind,
-} from "./payers.ts";
+import { BUDGET } from "./kinds/budget.ts";
+import { END_USER } from "./kinds/customer.ts";
+import { KEY } from "./kinds/key.ts";
+import type { Kind } from "./kinds/kind.ts";
+import { MEMBER } from "./kinds/member.ts";
+import { ORGANIZATION } from "./kinds/organization.ts";
+import { TAG } from "./kinds/tag.ts";
+import { TEAM } from "./kinds/team.ts";
+import { USER } from "./kinds/user.ts";
 
 /** Who can point to a kind, by the column of its id. */
 const POINTING = new Map<Kind, readonly Kind[]>([

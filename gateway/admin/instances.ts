@@ -1,31 +1,57 @@
 import { z } from "zod";
+import { CallError } from "../http/errors.ts";
+import type { Route } from "../http/route.ts";
 import { InstanceRunning, InstanceUnknown } from "../limits/instances.ts";
 import { RedisAway } from "../limits/redis-link.ts";
 import { dollarsFromNanos } from "../pricing/money.ts";
-import { CallError } from "../http/errors.ts";
+import { adminRoute } from "./admin-route.ts";
 import { auditDone } from "./audit.ts";
-import { name } from "./fields.ts";
-import { adminRoute, type AdminRoute } from "./route.ts";
+import { out } from "./kinds/out.ts";
+import { name } from "./kinds/values.ts";
 
 /** GET /instances: the gateways that share the limits in Redis, with spend of theirs that is not in the ledger. */
-const list = adminRoute("GET /instances", z.object({}), async ({ gateway }) => {
-  const instances = await orCallError(gateway.limits.instances());
-  const shown = instances.map((one) => ({
-    instance: one.instance,
-    this_one: one.instance === gateway.journal.instance,
-    running: one.running,
-    silent_seconds:
-      one.silentMs === null ? null : Math.round(one.silentMs / 1_000),
-    pending_budgets: one.budgets,
-    pending_spend: dollarsFromNanos(one.pending),
-  }));
-  return { instances: shown };
-});
+const list = adminRoute(
+  "GET /instances",
+  {
+    summary:
+      "The gateways that share limits in Redis, and spend of each that is not in the ledger.",
+    input: z.object({}),
+    answer: z.object({
+      instances: z.array(
+        z.object({
+          instance: out.text,
+          this_one: z.boolean(),
+          running: z.boolean(),
+          silent_seconds: out.count.nullable(),
+          pending_budgets: out.count,
+          pending_spend: out.dollars,
+        }),
+      ),
+    }),
+  },
+  async ({ gateway }) => {
+    const instances = await orCallError(gateway.limits.instances());
+    const shown = instances.map((one) => ({
+      instance: one.instance,
+      this_one: one.instance === gateway.journal.instance,
+      running: one.running,
+      silent_seconds:
+        one.silentMs === null ? null : Math.round(one.silentMs / 1_000),
+      pending_budgets: one.budgets,
+      pending_spend: dollarsFromNanos(one.pending),
+    }));
+    return { instances: shown };
+  },
+);
 
 /** POST /instances/forget: drops the pending spend of an instance whose journal is lost. */
 const forget = adminRoute(
   "POST /instances/forget",
-  z.object({ instance: name }),
+  {
+    summary: "Drop the pending spend of an instance whose journal is lost.",
+    input: z.object({ instance: name }),
+    answer: z.object({ forgotten: out.text }),
+  },
   async (admin, { instance }) => {
     await orCallError(admin.gateway.limits.forgetInstance(instance));
     await auditDone(admin, "deleted", "instance", instance, {});
@@ -53,4 +79,4 @@ async function orCallError<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-export const INSTANCES: readonly AdminRoute[] = [list, forget];
+export const INSTANCES: readonly Route[] = [list, forget];

@@ -1,60 +1,11 @@
-import { z } from "zod";
 import { hashKey, isKeyHash, keyName, newKey } from "../access/keys.ts";
-import { expiresAt } from "../ledger/windows.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import {
-  duration,
-  flag,
-  limits,
-  modelBudgets,
-  modelRates,
-  models,
-  moment,
-  name,
-  names,
-  object,
-  texts,
-} from "./fields.ts";
-import { findOne, KEY } from "./payers.ts";
-import type { Admin } from "./route.ts";
-
-/** What every route that writes keys takes. */
-export const keyFields = {
-  ...limits,
-  key_alias: name.nullish(),
-  user_id: name.nullish(),
-  team_id: name.nullish(),
-  organization_id: name.nullish(),
-  models: models.nullish(),
-  duration: duration.nullish(),
-  metadata: object.nullish(),
-  aliases: texts.nullish(),
-  permissions: object.nullish(),
-  model_max_budget: modelBudgets.nullish(),
-  model_rpm_limit: modelRates.nullish(),
-  model_tpm_limit: modelRates.nullish(),
-  tags: names.nullish(),
-  blocked: flag.nullish(),
-  allowed_routes: z.array(name).nullish(),
-  key_type: z.enum(["llm_api", "management", "read_only", "default"]).nullish(),
-  temp_budget_increase: z.number().min(0).nullish(),
-  temp_budget_expiry: moment.nullish(),
-} as const;
-
-/** A key that the caller chose. */
-export const chosenKey = z
-  .string()
-  .startsWith("sk-", "a key must begin with `sk-`")
-  .min(20, "a key must have at least 20 characters")
-  .max(256, "a key may have at most 256 characters")
-  .regex(
-    /^[\x21-\x7e]+$/,
-    "a key may only have characters of ASCII, no spaces",
-  );
-
-export type KeyFields = z.output<z.ZodObject<typeof keyFields>>;
+import { expiresAt } from "../ledger/windows.ts";
+import type { Admin } from "./admin-route.ts";
+import { KEY, type KeyFields } from "./kinds/key.ts";
+import { findOne } from "./payers.ts";
 
 /** The columns that fields of a request set. */
 export function keyColumns(

@@ -1,12 +1,15 @@
 import { ruleOf } from "../access/policy.ts";
 import { refuseUnlessReached } from "../access/reach.ts";
-import { roleNamed, outranks, roleWith } from "../access/roles.ts";
+import { outranks, roleNamed, roleWith } from "../access/roles.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { findKey, type KeyFields } from "./key-fields.ts";
-import { create, findOne, TEAM, USER } from "./payers.ts";
-import type { Admin } from "./route.ts";
+import type { Admin } from "./admin-route.ts";
+import { findKey } from "./key-fields.ts";
+import type { KeyFields } from "./kinds/key.ts";
+import { TEAM } from "./kinds/team.ts";
+import { USER } from "./kinds/user.ts";
+import { create, findOne } from "./payers.ts";
 
 /** What decides whose a key is: its team's and that team's organization's, else its own organization's. */
 export async function keyFacts(

@@ -1,23 +1,24 @@
 import { z } from "zod";
-import { expiresAt } from "../ledger/windows.ts";
 import { carrySpendOver } from "../database/adjustments.ts";
 import { ensurePartitions } from "../database/partitions.ts";
 import { query, transaction, type Client } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
+import type { Route } from "../http/route.ts";
+import { expiresAt } from "../ledger/windows.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
-import { duration, name } from "./fields.ts";
+import { keyColumns, newSecret } from "./key-fields.ts";
+import { makeHolder, reachableKey, refuseChanges } from "./key-owner.ts";
+import { shownWithSecret } from "./keys.ts";
 import {
   chosenKey,
-  keyColumns,
+  KEY,
   keyFields,
-  newSecret,
+  newKeyRow,
   type KeyFields,
-} from "./key-fields.ts";
-import { reachableKey } from "./key-owner.ts";
-import { makeHolder, refuseChanges } from "./key-owner.ts";
-import { shownWithSecret } from "./keys.ts";
-import { change, KEY, keyEntities } from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+} from "./kinds/key.ts";
+import { duration, name } from "./kinds/values.ts";
+import { change, keyEntities } from "./payers.ts";
 
 const rotation = {
   ...keyFields,
@@ -146,19 +147,25 @@ async function openByOldSecret(
 
 const regenerate = adminRoute(
   "POST /key/regenerate",
-  z.object({ ...rotation, key: name }),
+  {
+    summary:
+      "Give a key a new secret; the old one stops at once, or after grace_period.",
+    input: z.object({ ...rotation, key: name }),
+    answer: newKeyRow,
+  },
   (admin, { key, new_key: newKey, grace_period: grace, ...fields }) =>
     rotate(admin, key, { fields, newKey, grace }),
 );
 
 const regenerateByPath = adminRoute(
   "POST /key/:key/regenerate",
-  z.object({ ...rotation, key: name }),
+  {
+    summary: "The same, with the key in the path.",
+    input: z.object({ ...rotation, key: name }),
+    answer: newKeyRow,
+  },
   (admin, { key, new_key: newKey, grace_period: grace, ...fields }) =>
     rotate(admin, key, { fields, newKey, grace }),
 );
 
-export const KEY_ROTATION: readonly AdminRoute[] = [
-  regenerate,
-  regenerateByPath,
-];
+export const KEY_ROTATION: readonly Route[] = [regenerate, regenerateByPath];

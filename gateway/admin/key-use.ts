@@ -1,16 +1,9 @@
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
+import type { Admin } from "./admin-route.ts";
 import { isUsedUp, withBudgetInForce } from "./budgets-in-force.ts";
-import { KEY, shown } from "./payers.ts";
-import type { Admin } from "./route.ts";
-
-/** Whether calls with a key are answered, and why not. */
-export const KEY_STATES = [
-  "active",
-  "blocked",
-  "expired",
-  "over_budget",
-] as const;
+import { KEY, KEY_STATES } from "./kinds/key.ts";
+import { shown } from "./payers.ts";
 
 type KeyState = (typeof KEY_STATES)[number];
 

@@ -1,29 +1,44 @@
 import { z } from "zod";
+import { reaches } from "../access/reach.ts";
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { name, queryFlag, queryNumber, someNames } from "./fields.ts";
-import { tokensNow } from "./key-fields.ts";
-import { reachableKey } from "./key-owner.ts";
-import { keyFacts } from "./key-owner.ts";
-import { reachableKeys } from "./reachable-rows.ts";
-import { reaches } from "../access/reach.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
-import { IN_STATE, KEY_STATES, shownInUse } from "./key-use.ts";
-import { KEY, shown } from "./payers.ts";
+import { tokensNow } from "./key-fields.ts";
+import { keyFacts, reachableKey } from "./key-owner.ts";
+import { IN_STATE, shownInUse } from "./key-use.ts";
 import {
-  columns,
-  containing,
+  deletedKeyRow,
+  KEY,
+  KEY_STATES,
+  keyRow,
+  usedKeyRow,
+} from "./kinds/key.ts";
+import { out } from "./kinds/out.ts";
+import { name, queryFlag, queryNumber, someNames } from "./kinds/values.ts";
+import {
+  contains,
+  keepAsked,
   orderOf,
   readPage,
+  searchOf,
+  sortableFields,
   type Conditions,
-  type Sortable,
+  type Filters,
 } from "./paging.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { shown } from "./payers.ts";
+import { reachableKeys } from "./reachable-rows.ts";
 
 const info = adminRoute(
   "GET /key/info",
-  z.object({ key: name.optional() }),
+  {
+    summary:
+      "One key, named by itself or its hash; without a name the caller's own.",
+    input: z.object({ key: name.optional() }),
+    answer: z.object({ key: out.text, info: usedKeyRow }),
+  },
   async (admin, { key = ownKey(admin) }) => {
     const row = await reachableKey(admin, admin.pool, key);
     const [shownKey] = await shownInUse(admin, [row]);
@@ -44,7 +59,12 @@ function ownKey(admin: Admin): string {
 
 const infoOfSeveral = adminRoute(
   "POST /v2/key/info",
-  z.object({ keys: someNames }),
+  {
+    summary:
+      "Several keys; those that are not there, or out of reach, are left out.",
+    input: z.object({ keys: someNames }),
+    answer: z.object({ key: out.texts, info: z.array(keyRow) }),
+  },
   async (admin, { keys }) => {
     const named = await tokensNow(admin.pool, keys);
     const rows = await query<Row>(
@@ -66,18 +86,18 @@ const infoOfSeveral = adminRoute(
   },
 );
 
-const COLUMNS = columns(
-  "created_at",
-  "updated_at",
-  "key_alias",
-  "key_name",
-  "user_id",
-  "team_id",
-  "max_budget",
-  "expires",
-);
-const SORTABLE: Sortable = { ...COLUMNS, ...sortableBySpend(KEY) };
-const SORTABLE_GONE: Sortable = { ...columns("deleted_at"), ...COLUMNS };
+const SORTABLE = { ...sortableFields(KEY), ...sortableBySpend(KEY) };
+const SORTABLE_DELETED = { deleted_at: "deleted_at", ...sortableFields(KEY) };
+
+const FILTERS: Filters = {
+  team_id: "team_id = ?",
+  organization_id:
+    "(organization_id = ? OR team_id IN (SELECT team_id FROM teams WHERE organization_id = ?))",
+  key_alias: "key_alias = ?",
+  search: `(${searchOf(KEY)} OR token = lower(?)
+    OR user_id IN (SELECT user_id FROM users WHERE ${contains("user_email")})
+    OR team_id IN (SELECT team_id FROM teams WHERE ${contains("team_alias")}))`,
+};
 
 const listQuery = z.object({
   page: queryNumber(1, 1_000_000, 1),
@@ -99,95 +119,99 @@ const listQuery = z.object({
   sort_order: z.enum(["asc", "desc"]).default("desc"),
 });
 
-const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
+const list = adminRoute(
+  "GET /key/list",
+  {
+    summary:
+      "Keys within reach, page by page: hashes, or with return_full_object whole rows; searched, by state, sorted also by spend and by the share of the budget; status=deleted lists the history.",
+    input: listQuery,
+    answer: z.object({
+      keys: z.array(z.union([out.text, deletedKeyRow, usedKeyRow])),
+      total_count: out.count,
+      current_page: out.count,
+      total_pages: out.count,
+    }),
+  },
+  async (admin, asked) => {
+    const { page, size } = asked;
+    const deleted = asked.status === "deleted";
+    const found = await readPage(
+      admin.pool,
+      deleted ? "deleted_keys" : "keys",
+      await filterOf(admin, asked),
+      orderOf(
+        deleted ? SORTABLE_DELETED : SORTABLE,
+        asked.sort_by ?? (deleted ? "deleted_at" : "created_at"),
+        asked.sort_order,
+        "token",
+      ),
+      page,
+      size,
+    );
+    return {
+      keys: !asked.return_full_object
+        ? found.rows.map((row) => row["token"])
+        : deleted
+          ? await shown(admin, KEY, found.rows)
+          : await shownInUse(admin, found.rows),
+      total_count: found.total,
+      current_page: page,
+      total_pages: found.pages,
+    };
+  },
+);
+
+async function filterOf(
+  admin: Admin,
+  asked: z.output<typeof listQuery>,
+): Promise<Conditions> {
   const filter = reachableKeys(admin);
   if (asked.user_id !== undefined) {
-    if (asked.include_team_keys) {
-      filter.and(
-        "(user_id = ? OR team_id IN (SELECT team_id FROM team_members WHERE user_id = ?))",
-        asked.user_id,
-      );
-    } else {
-      filter.and("user_id = ?", asked.user_id);
-    }
-  }
-  if (asked.team_id !== undefined) {
-    filter.and("team_id = ?", asked.team_id);
-  }
-  if (asked.organization_id !== undefined) {
     filter.and(
-      "(organization_id = ? OR team_id IN (SELECT team_id FROM teams WHERE organization_id = ?))",
-      asked.organization_id,
+      asked.include_team_keys
+        ? "(user_id = ? OR team_id IN (SELECT team_id FROM team_members WHERE user_id = ?))"
+        : "user_id = ?",
+      asked.user_id,
     );
   }
   if (asked.key_hash !== undefined) {
     filter.and("token = ANY(?)", await tokensNow(admin.pool, [asked.key_hash]));
   }
-  if (asked.key_alias !== undefined) {
-    filter.and("key_alias = ?", asked.key_alias);
-  }
-  if (asked.search !== undefined) {
-    searchFor(filter, asked.search);
-  }
-  const { page, size } = asked;
-  const deleted = asked.status === "deleted";
-  if (asked.state !== undefined && deleted) {
-    throw new CallError(
-      "invalid_request",
-      "`state` is not right: deleted keys have none, so leave it out, or `status=deleted`.",
-      { param: "state" },
-    );
-  }
+  keepAsked(filter, FILTERS, asked);
   if (asked.state !== undefined) {
+    if (asked.status === "deleted") {
+      throw new CallError(
+        "invalid_request",
+        "`state` is not right: deleted keys have none, so leave it out, or `status=deleted`.",
+        { param: "state" },
+      );
+    }
     filter.and(IN_STATE[asked.state]);
   }
-  const found = await readPage(
-    admin.pool,
-    deleted ? "deleted_keys" : "keys",
-    filter,
-    orderOf(
-      deleted ? SORTABLE_GONE : SORTABLE,
-      asked.sort_by,
-      asked.sort_order,
-      "token",
-    ),
-    page,
-    size,
-  );
-  return {
-    keys: !asked.return_full_object
-      ? found.rows.map((row) => row["token"])
-      : deleted
-        ? await shown(admin, KEY, found.rows)
-        : await shownInUse(admin, found.rows),
-    total_count: found.total,
-    current_page: page,
-    total_pages: found.pages,
-  };
-});
-
-function searchFor(filter: Conditions, text: string): void {
-  const found = filter.bind(text.toLowerCase());
-  const has = (column: string) => `strpos(lower(${column}), ${found}) > 0`;
-  filter.and(
-    `(${has("key_alias")} OR ${has("key_name")} OR ${has("user_id")} OR ${has("team_id")} OR token = ${found}
-      OR user_id IN (SELECT u.user_id FROM users u WHERE ${has("u.user_email")})
-      OR team_id IN (SELECT t.team_id FROM teams t WHERE ${has("t.team_alias")}))`,
-  );
+  return filter;
 }
 
 const aliases = adminRoute(
   "GET /key/aliases",
-  z.object({
-    page: queryNumber(1, 1_000_000, 1),
-    size: queryNumber(1, 1_000, 100),
-    search: name.optional(),
-  }),
+  {
+    summary: "Aliases of keys within reach.",
+    input: z.object({
+      page: queryNumber(1, 1_000_000, 1),
+      size: queryNumber(1, 1_000, 100),
+      search: name.optional(),
+    }),
+    answer: z.object({
+      aliases: out.texts,
+      total_count: out.count,
+      current_page: out.count,
+      total_pages: out.count,
+    }),
+  },
   async (admin, { page, size, search }) => {
     const filter = reachableKeys(admin);
     filter.and("key_alias IS NOT NULL");
     if (search !== undefined) {
-      containing(filter, search, ["key_alias"]);
+      filter.and(contains("key_alias"), search);
     }
     const found = await readPage(
       admin.pool,
@@ -207,11 +231,19 @@ const aliases = adminRoute(
 );
 
 /** Whoever gets as far as here has a key that works. */
-const health = adminRoute("POST /key/health", z.object({}), async () => ({
-  key: "healthy",
-}));
+const health = adminRoute(
+  "POST /key/health",
+  {
+    summary: "Whether the key that asks works.",
+    input: z.object({}),
+    answer: z.object({ key: z.literal("healthy") }),
+  },
+  async () => ({
+    key: "healthy",
+  }),
+);
 
-export const KEY_VIEWS: readonly AdminRoute[] = [
+export const KEY_VIEWS: readonly Route[] = [
   info,
   infoOfSeveral,
   list,

@@ -3,37 +3,44 @@ import { query, transaction, type Client } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { refusalOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
-import { name, names } from "./fields.ts";
 import {
-  chosenKey,
   keyColumns,
-  keyFields,
   newSecret,
   refuseReplaced,
   tokenOf,
   tokensNow,
-  type KeyFields,
 } from "./key-fields.ts";
-import { reachableKey } from "./key-owner.ts";
 import {
   keyFacts,
   makeHolder,
+  reachableKey,
   refuseChanges,
   refuseOwner,
   refuseSpecialRights,
 } from "./key-owner.ts";
 import {
+  chosenKey,
+  KEY,
+  keyFields,
+  keyRow,
+  newKeyRow,
+  updatedKeyRow,
+  type KeyFields,
+} from "./kinds/key.ts";
+import { out } from "./kinds/out.ts";
+import { TEAM } from "./kinds/team.ts";
+import { name, names, spent } from "./kinds/values.ts";
+import {
   change,
   changeAndShow,
   create,
   findOne,
-  KEY,
   remove,
   shownOne,
-  TEAM,
 } from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { setSpend } from "./spend.ts";
 
 /** Makes a key in the caller's transaction; its user is made where there is none. */
@@ -51,8 +58,6 @@ export async function insertKey(
   });
   return { row: row ?? {}, key };
 }
-
-const spent = z.number().min(0, "a spend is at least 0 dollars").nullish();
 
 function refuseToSetSpend(admin: Admin): void {
   if (admin.reachesAll) {
@@ -90,7 +95,11 @@ function ownedFields(
 
 const generate = adminRoute(
   "POST /key/generate",
-  z.object({ ...keyFields, key: chosenKey.nullish(), spend: spent }),
+  {
+    summary: "Make a key. It is shown this once.",
+    input: z.object({ ...keyFields, key: chosenKey.nullish(), spend: spent }),
+    answer: newKeyRow,
+  },
   async (admin, { key, spend, ...fields }) => {
     const owned = ownedFields(admin, fields);
     refuseSpecialRights(admin, owned);
@@ -110,7 +119,11 @@ const generate = adminRoute(
 
 const generateForService = adminRoute(
   "POST /key/service-account/generate",
-  z.object({ ...keyFields, key: chosenKey.nullish(), team_id: name }),
+  {
+    summary: "Make a key that belongs to a team and to no user.",
+    input: z.object({ ...keyFields, key: chosenKey.nullish(), team_id: name }),
+    answer: newKeyRow,
+  },
   async (admin, { key, user_id: userId, ...fields }) => {
     if (userId != null) {
       throw new CallError(
@@ -159,16 +172,36 @@ async function updateKey(
   return { ...(await shownOne(admin, KEY, row)), key };
 }
 
-const update = adminRoute("POST /key/update", updateFields, updateKey);
+const update = adminRoute(
+  "POST /key/update",
+  {
+    summary: "Set fields of a key; null resets one.",
+    input: updateFields,
+    answer: updatedKeyRow,
+  },
+  updateKey,
+);
 
 const bulkUpdate = adminRoute(
   "POST /key/bulk_update",
-  z.object({
-    keys: z
-      .array(z.looseObject({ key: name }))
-      .min(1, "name at least one")
-      .max(500, "at most 500 at once"),
-  }),
+  {
+    summary: "Set fields of up to 500 keys; each succeeds or fails alone.",
+    input: z.object({
+      keys: z
+        .array(z.looseObject({ key: name }))
+        .min(1, "name at least one")
+        .max(500, "at most 500 at once"),
+    }),
+    answer: z.object({
+      total_requested: out.count,
+      successful_updates: z.array(
+        z.object({ key: out.text, key_info: keyRow }),
+      ),
+      failed_updates: z.array(
+        z.object({ key: out.text, failed_reason: out.text }),
+      ),
+    }),
+  },
   async (admin, { keys }) => {
     const successful: Row[] = [];
     const failed: Row[] = [];
@@ -195,7 +228,12 @@ const bulkUpdate = adminRoute(
 
 const deleteKeys = adminRoute(
   "POST /key/delete",
-  z.object({ keys: names.nullish(), key_aliases: names.nullish() }),
+  {
+    summary:
+      "Delete keys by themselves, hashes or aliases. History keeps their rows.",
+    input: z.object({ keys: names.nullish(), key_aliases: names.nullish() }),
+    answer: z.object({ deleted_keys: out.texts }),
+  },
   async (admin, { keys, key_aliases: aliases }) => {
     if ((keys ?? aliases) == null) {
       throw new CallError(
@@ -232,30 +270,45 @@ const deleteKeys = adminRoute(
 function setBlocked(
   route: "POST /key/block" | "POST /key/unblock",
   blocked: boolean,
-): AdminRoute {
-  return adminRoute(route, z.object({ key: name }), async (admin, { key }) => {
-    const { token } = await reachableKey(admin, admin.pool, key);
-    await refuseReplaced(admin, admin.pool, "key", [key]);
-    return changeAndShow(
-      admin,
-      KEY,
-      { token },
-      { blocked },
-      blocked ? "blocked" : "unblocked",
-    );
-  });
+  summary: string,
+): Route {
+  return adminRoute(
+    route,
+    { summary, input: z.object({ key: name }), answer: keyRow },
+    async (admin, { key }) => {
+      const { token } = await reachableKey(admin, admin.pool, key);
+      await refuseReplaced(admin, admin.pool, "key", [key]);
+      return changeAndShow(
+        admin,
+        KEY,
+        { token },
+        { blocked },
+        blocked ? "blocked" : "unblocked",
+      );
+    },
+  );
 }
 
 const resetSpend = adminRoute(
   "POST /key/:key/reset_spend",
-  z.object({
-    key: name,
-    reset_to: z
-      .number()
-      .min(0, "a spend is at least 0 dollars")
-      .nullish()
-      .transform((dollars) => dollars ?? 0),
-  }),
+  {
+    summary: "Set what a key has spent in its budget's window.",
+    input: z.object({
+      key: name,
+      reset_to: z
+        .number()
+        .min(0, "a spend is at least 0 dollars")
+        .nullish()
+        .transform((dollars) => dollars ?? 0),
+    }),
+    answer: z.object({
+      key_hash: out.text,
+      spend: out.dollars,
+      previous_spend: out.dollars,
+      max_budget: out.dollars.nullable(),
+      budget_reset_at: out.moment.nullable(),
+    }),
+  },
   async (admin, { key, reset_to: target }) => {
     const row = await reachableKey(admin, admin.pool, key);
     const before = await shownOne(admin, KEY, row);
@@ -270,13 +323,17 @@ const resetSpend = adminRoute(
   },
 );
 
-export const KEY_CHANGES: readonly AdminRoute[] = [
+export const KEY_CHANGES: readonly Route[] = [
   generate,
   generateForService,
   update,
   bulkUpdate,
   deleteKeys,
-  setBlocked("POST /key/block", true),
-  setBlocked("POST /key/unblock", false),
+  setBlocked(
+    "POST /key/block",
+    true,
+    "Block a key: it is refused at once, on every instance.",
+  ),
+  setBlocked("POST /key/unblock", false, "Let a blocked key work again."),
   resetSpend,
 ];

@@ -1,10 +1,35 @@
 import { z } from "zod";
 import { mayUse } from "../access/models.ts";
+import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { name } from "./fields.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
+import { out } from "./kinds/out.ts";
+import { name } from "./kinds/values.ts";
+
+const numberOrNull = z.number().nullable();
+const free = z.looseObject({});
+
+export const modelRow = z.object({
+  model_name: out.text,
+  litellm_params: free,
+  provider_params: free,
+  model_info: z.looseObject({ id: out.text, db_model: z.boolean() }),
+});
+
+const groupRow = z.object({
+  model_group: out.text,
+  providers: z.array(out.text),
+  mode: out.text,
+  max_input_tokens: numberOrNull,
+  max_output_tokens: numberOrNull,
+  input_cost_per_token: numberOrNull,
+  output_cost_per_token: numberOrNull,
+  rpm: numberOrNull,
+  tpm: numberOrNull,
+  status: z.enum(["ready", "pending"]),
+});
 
 /** A model as admin routes show it, under both spellings; its secrets are not among `params`. */
 export function shownModel(
@@ -24,7 +49,15 @@ export function shownModel(
 
 const modelInfo = adminRoute(
   "GET /model/info",
-  z.object({ litellm_model_id: name.optional(), model_id: name.optional() }),
+  {
+    summary:
+      "The deployments behind the aliases that the key may use, without secrets.",
+    input: z.object({
+      litellm_model_id: name.optional(),
+      model_id: name.optional(),
+    }),
+    answer: z.object({ data: z.array(modelRow) }),
+  },
   async (admin, { litellm_model_id: theirs, model_id: id = theirs }) => ({
     data: visible(admin)
       .filter((deployment) => id === undefined || deployment.id === id)
@@ -35,7 +68,11 @@ const modelInfo = adminRoute(
 
 const modelGroupInfo = adminRoute(
   "GET /model_group/info",
-  z.object({ model_group: name.optional() }),
+  {
+    summary: "The aliases that the key may use, with their prices and limits.",
+    input: z.object({ model_group: name.optional() }),
+    answer: z.object({ data: z.array(groupRow) }),
+  },
   async (admin, { model_group: only }) => ({
     data: [...Map.groupBy(visible(admin), ({ alias }) => alias)]
       .filter(([alias]) => only === undefined || alias === only)
@@ -134,4 +171,4 @@ function most(numbers: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-export const MODEL_VIEWS: readonly AdminRoute[] = [modelInfo, modelGroupInfo];
+export const MODEL_VIEWS: readonly Route[] = [modelInfo, modelGroupInfo];

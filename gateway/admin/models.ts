@@ -7,28 +7,35 @@ import {
   type Row,
 } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
+import type { Route } from "../http/route.ts";
 import {
   openParams,
   rowOfModel,
   SECRET_PARAMS,
   type ModelRow,
 } from "../routing/stored-models.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
-import { name, object } from "./fields.ts";
-import { shownModel } from "./model-views.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { out } from "./kinds/out.ts";
+import { name, object } from "./kinds/values.ts";
+import { modelRow, shownModel } from "./model-views.ts";
 
 const params = z.looseObject({}, "it must be an object of parameters");
 const info = z.looseObject({ id: name.nullish() });
 
 const newModel = adminRoute(
   "POST /model/new",
-  z.object({
-    model_name: name,
-    litellm_params: params.nullish(),
-    provider_params: params.nullish(),
-    model_info: info.nullish(),
-  }),
+  {
+    summary:
+      "Add a model beside those of the configuration file; every instance serves it within a second.",
+    input: z.object({
+      model_name: name,
+      litellm_params: params.nullish(),
+      provider_params: params.nullish(),
+      model_info: info.nullish(),
+    }),
+    answer: modelRow,
+  },
   async (admin, given) => {
     refuseUnlessStored(admin);
     const { id, ...free } = given.model_info ?? {};
@@ -57,13 +64,17 @@ const newModel = adminRoute(
 
 const updateModel = adminRoute(
   "POST /model/update",
-  z.object({
-    model_id: name.nullish(),
-    model_name: name.nullish(),
-    litellm_params: object.nullish(),
-    provider_params: object.nullish(),
-    model_info: info.nullish(),
-  }),
+  {
+    summary: "Set parameters of a stored model; null resets one.",
+    input: z.object({
+      model_id: name.nullish(),
+      model_name: name.nullish(),
+      litellm_params: object.nullish(),
+      provider_params: object.nullish(),
+      model_info: info.nullish(),
+    }),
+    answer: modelRow,
+  },
   async (admin, given) => {
     refuseUnlessStored(admin);
     const { id: inInfo, ...free } = given.model_info ?? {};
@@ -110,7 +121,11 @@ const updateModel = adminRoute(
 
 const deleteModel = adminRoute(
   "POST /model/delete",
-  z.object({ id: name }),
+  {
+    summary: "Delete a stored model.",
+    input: z.object({ id: name }),
+    answer: z.object({ id: out.text, message: out.text }),
+  },
   async (admin, { id }) => {
     refuseUnlessStored(admin);
     refuseFromFile(admin, id);
@@ -220,7 +235,7 @@ export async function auditModel(
   await audit(client, actor, action, "model", id, open(before), open(after));
 }
 
-export const MODEL_CHANGES: readonly AdminRoute[] = [
+export const MODEL_CHANGES: readonly Route[] = [
   newModel,
   updateModel,
   deleteModel,

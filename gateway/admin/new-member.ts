@@ -1,8 +1,9 @@
 import type { Actor } from "../access/actor.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { create, MEMBER } from "./payers.ts";
-import type { Admin } from "./route.ts";
+import type { Admin } from "./admin-route.ts";
+import { MEMBER } from "./kinds/member.ts";
+import { create } from "./payers.ts";
 
 /**
  * Whether somebody may agree that keys of a team spend a user's own budget: a proxy admin, an admin of the team's

@@ -4,22 +4,17 @@ import { outOfReach } from "../access/reach.ts";
 import { roleOfSharedKey } from "../access/roles.ts";
 import { query, transaction, type Client } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
-import { dollars, flag, name, names, texts } from "./fields.ts";
-import { keyFields } from "./key-fields.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { insertKey } from "./keys.ts";
+import { KEY, keyFields } from "./kinds/key.ts";
+import { teamRole } from "./kinds/member.ts";
+import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
+import { TEAM } from "./kinds/team.ts";
+import { newUserRow, USER, userFields } from "./kinds/user.ts";
+import { dollars, flag, name, names, texts } from "./kinds/values.ts";
 import { createMember } from "./new-member.ts";
-import {
-  create,
-  findOne,
-  KEY,
-  ORGANIZATION_MEMBER,
-  shownOne,
-  TEAM,
-  USER,
-} from "./payers.ts";
-import { adminRoute, type Admin } from "./route.ts";
-import { teamRole } from "./team-fields.ts";
-import { refuseRole, refuseTakenEmail, userFields } from "./user-fields.ts";
+import { create, findOne, shownOne } from "./payers.ts";
+import { refuseRole, refuseTakenEmail } from "./user-fields.ts";
 
 /** A team to join, with the part and the budget there. */
 const teamOfUser = z.object({
@@ -45,7 +40,11 @@ const newUserFields = z.object({
 /** POST /user/new: a user, with memberships and a first key. */
 export const newUser = adminRoute(
   "POST /user/new",
-  newUserFields,
+  {
+    summary: "Make a user and, unless auto_create_key is false, a first key.",
+    input: newUserFields,
+    answer: newUserRow,
+  },
   async (admin, fields) => {
     const {
       teams,

@@ -1,7 +1,8 @@
 import type { Row } from "../database/rows.ts";
+import type { Admin } from "./admin-route.ts";
+import type { Kind } from "./kinds/kind.ts";
 import { readPage, type Conditions } from "./paging.ts";
-import { shown, type Kind } from "./payers.ts";
-import type { Admin } from "./route.ts";
+import { shown } from "./payers.ts";
 
 /** Answers without pages in their contract show the newest so many of a kind. */
 const MOST_SHOWN = 1_000;

@@ -1,44 +1,39 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
+import { CallError } from "../http/errors.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
+import { refuseWhileUsed } from "./in-use.ts";
 import {
-  limits,
-  models,
-  name,
-  object,
-  queryNumber,
-  someNames,
-} from "./fields.ts";
+  deletedOrganizationRow,
+  grownOrganization,
+  ORGANIZATION,
+  ORGANIZATION_MEMBER,
+  organizationFields,
+  organizationInfo,
+  organizationMemberRow,
+  organizationRow,
+} from "./kinds/organization.ts";
+import { TEAM } from "./kinds/team.ts";
+import { userReference } from "./kinds/user.ts";
+import { name, queryNumber, someNames } from "./kinds/values.ts";
 import { conditions } from "./paging.ts";
 import {
   change,
   changeAndShow,
   create,
   findOne,
-  ORGANIZATION,
-  ORGANIZATION_MEMBER,
   remove,
   shown,
   shownOne,
-  TEAM,
 } from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
-import { CallError } from "../http/errors.ts";
-import { refuseWhileUsed } from "./in-use.ts";
 import {
   findOrMakeUser,
   requireMembership,
   seenUsers,
-  userReference,
   type UserReference,
 } from "./user-fields.ts";
-
-const fields = {
-  ...limits,
-  organization_alias: name.nullish(),
-  models: models.nullish(),
-  metadata: object.nullish(),
-} as const;
 
 const role = z.enum(
   ["org_admin", "internal_user", "internal_user_viewer"],
@@ -55,7 +50,11 @@ async function reachable(admin: Admin, organizationId: string): Promise<Row> {
 
 const make = adminRoute(
   "POST /organization/new",
-  z.object({ ...fields, organization_id: name.nullish() }),
+  {
+    summary: "Make an organization.",
+    input: z.object({ ...organizationFields, organization_id: name.nullish() }),
+    answer: organizationRow,
+  },
   async (admin, { organization_id: id, ...given }) => {
     const row = await transaction(admin.pool, (client) =>
       create(admin, client, ORGANIZATION, {
@@ -69,7 +68,11 @@ const make = adminRoute(
 
 const update = adminRoute(
   "PATCH /organization/update",
-  z.object({ ...fields, organization_id: name }),
+  {
+    summary: "Set fields of an organization; null resets one.",
+    input: z.object({ ...organizationFields, organization_id: name }),
+    answer: organizationRow,
+  },
   (admin, { organization_id: id, ...given }) =>
     changeAndShow(admin, ORGANIZATION, { organization_id: id }, given),
 );
@@ -77,10 +80,15 @@ const update = adminRoute(
 /** Clients differ in the method. */
 function deleteBy(
   route: "POST /organization/delete" | "DELETE /organization/delete",
-): AdminRoute {
+): Route {
   return adminRoute(
     route,
-    z.object({ organization_ids: someNames }),
+    {
+      summary:
+        "Delete organizations; refused while teams or keys belong to one.",
+      input: z.object({ organization_ids: someNames }),
+      answer: z.array(deletedOrganizationRow),
+    },
     async (admin, { organization_ids: ids }) => {
       for (const id of ids) {
         await reachable(admin, id);
@@ -101,7 +109,11 @@ function deleteBy(
 
 const info = adminRoute(
   "GET /organization/info",
-  z.object({ organization_id: name }),
+  {
+    summary: "An organization with members and teams.",
+    input: z.object({ organization_id: name }),
+    answer: organizationInfo,
+  },
   async (admin, { organization_id: id }) => {
     const row = await reachable(admin, id);
     const teams = await findRows(admin.pool, "teams", { organization_id: id });
@@ -133,10 +145,14 @@ function membersOf(admin: Admin, id: string): Promise<readonly Row[]> {
 
 const list = adminRoute(
   "GET /organization/list",
-  z.object({
-    page: queryNumber(1, 1_000_000, 1),
-    page_size: queryNumber(1, 1_000, 1_000),
-  }),
+  {
+    summary: "Organizations within reach.",
+    input: z.object({
+      page: queryNumber(1, 1_000_000, 1),
+      page_size: queryNumber(1, 1_000, 1_000),
+    }),
+    answer: z.array(organizationRow),
+  },
   async (admin, { page, page_size: size }) => {
     const filter = conditions();
     if (!admin.reachesAll) {
@@ -159,10 +175,14 @@ const newMember = z.object({
 
 const memberAdd = adminRoute(
   "POST /organization/member_add",
-  z.object({
-    organization_id: name,
-    member: z.union([newMember, z.array(newMember).min(1).max(1_000)]),
-  }),
+  {
+    summary: "Add members; users who are not there are made.",
+    input: z.object({
+      organization_id: name,
+      member: z.union([newMember, z.array(newMember).min(1).max(1_000)]),
+    }),
+    answer: grownOrganization,
+  },
   async (admin, { organization_id: id, member }) => {
     await reachable(admin, id);
     const users = await transaction(admin.pool, async (client) => {
@@ -213,7 +233,11 @@ async function membership(
 
 const memberUpdate = adminRoute(
   "PATCH /organization/member_update",
-  z.object({ ...userReference, organization_id: name, role }),
+  {
+    summary: "Change a member's part.",
+    input: z.object({ ...userReference, organization_id: name, role }),
+    answer: organizationMemberRow,
+  },
   async (admin, { organization_id: id, role: part, ...reference }) => {
     await reachable(admin, id);
     const member = await membership(admin, id, reference);
@@ -225,7 +249,11 @@ const memberUpdate = adminRoute(
 
 const memberDelete = adminRoute(
   "DELETE /organization/member_delete",
-  z.object({ ...userReference, organization_id: name }),
+  {
+    summary: "Remove a member.",
+    input: z.object({ ...userReference, organization_id: name }),
+    answer: organizationMemberRow,
+  },
   async (admin, { organization_id: id, ...reference }) => {
     await reachable(admin, id);
     const member = await membership(admin, id, reference);
@@ -236,7 +264,7 @@ const memberDelete = adminRoute(
   },
 );
 
-export const ORGANIZATIONS: readonly AdminRoute[] = [
+export const ORGANIZATIONS: readonly Route[] = [
   make,
   update,
   deleteBy("POST /organization/delete"),

@@ -1,6 +1,10 @@
+import { z } from "zod";
 import { query, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
+import { namesOf } from "./kinds/field.ts";
+import type { Kind } from "./kinds/kind.ts";
+import { out } from "./kinds/out.ts";
 
 /** Conditions of a statement with their values, joined by AND. The texts come from code, never from input. */
 export interface Conditions {
@@ -27,6 +31,43 @@ export function conditions(): Conditions {
     },
     where: () => (texts.length === 0 ? "" : `WHERE ${texts.join(" AND ")}`),
   };
+}
+
+/** Conditions of query parameters, by parameter; `?` stands for the value. */
+export type Filters = Readonly<Record<string, string>>;
+
+/** Adds the condition of each parameter that was sent. */
+export function keepAsked(
+  conditions: Conditions,
+  filters: Filters,
+  asked: Readonly<Record<string, unknown>>,
+): void {
+  for (const [parameter, condition] of Object.entries(filters)) {
+    if (asked[parameter] !== undefined) {
+      conditions.and(condition, asked[parameter]);
+    }
+  }
+}
+
+/** The condition that a text is part of a column, in whatever case. */
+export function contains(...columns: readonly string[]): string {
+  return `(${columns.map((column) => `strpos(lower(${column}), lower(?)) > 0`).join(" OR ")})`;
+}
+
+/** The condition of a `search`. */
+export function searchOf({ fields }: Kind): string {
+  return contains(...namesOf(fields, "searchable"));
+}
+
+/** A page of rows in an answer. */
+export function pageOf(rows: string, row: z.ZodType) {
+  return z.object({
+    [rows]: z.array(row),
+    total: out.count,
+    page: out.count,
+    page_size: out.count,
+    total_pages: out.count,
+  });
 }
 
 export interface Page {
@@ -64,21 +105,23 @@ export async function readPage(
 /** What a list may be sorted by: names and the expressions they stand for. */
 export type Sortable = Readonly<Record<string, string>>;
 
-export function columns(...names: readonly string[]): Sortable {
-  return Object.fromEntries(names.map((name) => [name, name]));
+/** The fields by which a list can be sorted. */
+export function sortableFields({ fields }: Kind): Sortable {
+  return Object.fromEntries(
+    namesOf(fields, "sortable").map((name) => [name, name]),
+  );
 }
 
-/** `ORDER BY` of a list, by the first of `sortable` unless a caller asks for another; the id makes it the same each time. */
+/** `ORDER BY` of a list; the id makes the order total, so that pages do not overlap. */
 export function orderOf(
   sortable: Sortable,
-  sortBy: string | undefined,
+  sortBy: string,
   sortOrder: "asc" | "desc",
   id: string,
 ): string {
   const names = Object.keys(sortable);
-  const wanted = sortBy ?? names[0] ?? id;
-  const expression = Object.hasOwn(sortable, wanted)
-    ? sortable[wanted]
+  const expression = Object.hasOwn(sortable, sortBy)
+    ? sortable[sortBy]
     : undefined;
   if (expression === undefined) {
     throw new CallError(
@@ -88,16 +131,4 @@ export function orderOf(
     );
   }
   return `${expression} ${sortOrder} NULLS LAST, ${id} ${sortOrder}`;
-}
-
-/** Keeps rows with `text` in one of these columns, in whatever case. */
-export function containing(
-  filter: Conditions,
-  text: string,
-  among: readonly string[],
-): void {
-  filter.and(
-    `(${among.map((column) => `strpos(lower(${column}), lower(?)) > 0`).join(" OR ")})`,
-    text,
-  );
 }

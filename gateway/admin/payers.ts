@@ -1,4 +1,3 @@
-import { withSpend } from "../database/spend.ts";
 import {
   query,
   transaction,
@@ -12,112 +11,21 @@ import {
   updateRows,
   type Row,
 } from "../database/rows.ts";
+import { withSpend } from "../database/spend.ts";
 import { lockLedger, seedCurrentWindows } from "../database/totals.ts";
 import { CallError } from "../http/errors.ts";
+import type { Admin } from "./admin-route.ts";
 import { audit, type AuditAction } from "./audit.ts";
+import { BUDGET } from "./kinds/budget.ts";
+import { END_USER } from "./kinds/customer.ts";
+import { KEY } from "./kinds/key.ts";
+import { entityOf, idOf, nameOf, type Kind } from "./kinds/kind.ts";
+import { MEMBER } from "./kinds/member.ts";
+import { ORGANIZATION } from "./kinds/organization.ts";
+import { TAG } from "./kinds/tag.ts";
+import { TEAM } from "./kinds/team.ts";
+import { USER } from "./kinds/user.ts";
 import { withMembers, withTeams } from "./memberships.ts";
-import type { Admin } from "./route.ts";
-
-/** A kind of object that admins make, and how it is named in the database, in the ledger and to people. */
-export interface Kind {
-  readonly table: string;
-  /** In the audit log and in sentences. */
-  readonly noun: string;
-  /** Columns of the primary key, in the order in which the ledger names them. */
-  readonly id: readonly string[];
-  /** The field of a request that names one. */
-  readonly field: string;
-  /** What makes one. */
-  readonly madeBy: string;
-  /** `team:` of the ledger's names; null: spends nothing itself. */
-  readonly entity: string | null;
-}
-
-function kind(
-  table: string,
-  noun: string,
-  id: readonly string[],
-  madeBy: string,
-  entity: string | null,
-  field = id[0] ?? "id",
-): Kind {
-  return { table, noun, id, madeBy, entity, field };
-}
-
-export const KEY = kind(
-  "keys",
-  "key",
-  ["token"],
-  "POST /key/generate",
-  "key",
-  "key",
-);
-export const USER = kind(
-  "users",
-  "user",
-  ["user_id"],
-  "POST /user/new",
-  "user",
-);
-export const TEAM = kind(
-  "teams",
-  "team",
-  ["team_id"],
-  "POST /team/new",
-  "team",
-);
-export const MEMBER = kind(
-  "team_members",
-  "member",
-  ["team_id", "user_id"],
-  "POST /team/member_add",
-  "member",
-  "user_id",
-);
-export const ORGANIZATION = kind(
-  "organizations",
-  "organization",
-  ["organization_id"],
-  "POST /organization/new",
-  "organization",
-);
-export const ORGANIZATION_MEMBER = kind(
-  "organization_members",
-  "organization member",
-  ["organization_id", "user_id"],
-  "POST /organization/member_add",
-  null,
-  "user_id",
-);
-export const END_USER = kind(
-  "end_users",
-  "end user",
-  ["user_id"],
-  "POST /customer/new",
-  "end_user",
-);
-export const TAG = kind("tags", "tag", ["name"], "POST /tag/new", "tag");
-export const BUDGET = kind(
-  "budgets",
-  "budget",
-  ["budget_id"],
-  "POST /budget/new",
-  null,
-);
-
-/** What the ledger calls a payer: `member:team/user`. */
-export function entityOf({ entity, id }: Kind, row: Row): string {
-  return `${entity}:${id.map((column) => String(row[column])).join("/")}`;
-}
-
-/** The primary key of a row. */
-export function idOf({ id }: Kind, row: Row): Row {
-  return Object.fromEntries(id.map((column) => [column, row[column]]));
-}
-
-function nameOf({ id }: Kind, row: Row): string {
-  return id.map((column) => String(row[column])).join("/");
-}
 
 /** The row of an id; throws 404 naming the field. */
 export async function findOne(
@@ -132,10 +40,13 @@ export async function findOne(
   return row;
 }
 
-export function unknown({ noun, madeBy, field }: Kind, id: string): CallError {
+export function unknown(
+  { noun, createdBy, field }: Kind,
+  id: string,
+): CallError {
   return new CallError(
     "unknown_object",
-    `There is no ${noun} ${id}. Make it with ${madeBy}.`,
+    `There is no ${noun} ${id}. Create it with ${createdBy}.`,
     { param: field },
   );
 }

@@ -1,67 +1,70 @@
 import { z } from "zod";
+import type { RouteName } from "../access/policy.ts";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import type { RouteName } from "../access/policy.ts";
-import {
-  flag,
-  limits,
-  modelBudgets,
-  name,
-  object,
-  queryNumber,
-  someNames,
-} from "./fields.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { refuseWhileUsed } from "./in-use.ts";
+import { BUDGET, budgetRow } from "./kinds/budget.ts";
+import { END_USER, endUserRow } from "./kinds/customer.ts";
+import { inputOf } from "./kinds/field.ts";
+import type { Kind } from "./kinds/kind.ts";
+import { out } from "./kinds/out.ts";
+import { TAG, tagRow } from "./kinds/tag.ts";
+import { name, queryNumber, someNames, spent } from "./kinds/values.ts";
 import {
-  BUDGET,
   changeAndShow,
   create,
-  END_USER,
   remove,
   shown,
   shownOne,
-  TAG,
   unknown,
-  type Kind,
 } from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { setSpend } from "./spend.ts";
 
-/** A kind of payer that only admins touch: made, changed, listed and deleted alike. */
+/** A noun that only admins touch: all of them are created, changed, listed and deleted alike. */
 interface Plain {
   readonly of: Kind;
+  readonly row: z.ZodType;
   readonly path: "/customer" | "/tag" | "/budget";
   /** LiteLLM's second name of it. */
   readonly alsoPath?: string;
-  readonly fields: z.ZodRawShape;
+  readonly summaries: Readonly<Record<"new" | "update" | "list", string>>;
 }
-
-const spend = z.number().min(0, "a spend is at least 0 dollars").nullish();
 
 const CUSTOMERS: Plain = {
   of: END_USER,
+  row: endUserRow,
   path: "/customer",
   alsoPath: "/end_user",
-  fields: {
-    ...limits,
-    alias: name.nullish(),
-    blocked: flag.nullish(),
-    metadata: object.nullish(),
+  summaries: {
+    new: "Make an end user (the `user` of a call) with a budget or limits.",
+    update: "Set fields of an end user.",
+    list: "End users.",
   },
 };
 
 const TAGS: Plain = {
   of: TAG,
+  row: tagRow,
   path: "/tag",
-  fields: { ...limits, description: z.string().max(2_000).nullish() },
+  summaries: {
+    new: "Give a tag a budget or limits.",
+    update: "Set fields of a tag.",
+    list: "Tags.",
+  },
 };
 
-const { budget_id: _, ...tierLimits } = limits;
 const BUDGETS: Plain = {
   of: BUDGET,
+  row: budgetRow,
   path: "/budget",
-  fields: { ...tierLimits, model_max_budget: modelBudgets.nullish() },
+  summaries: {
+    new: "Make a tier that keys, users, teams, members and others can point to.",
+    update: "Set fields of a tier.",
+    list: "Tiers.",
+  },
 };
 
 function alsoAt({ path, alsoPath }: Plain, name: RouteName): string[] {
@@ -70,57 +73,80 @@ function alsoAt({ path, alsoPath }: Plain, name: RouteName): string[] {
 }
 
 /** `new`, `update` and `list`, the same for all of them. */
-function commonRoutes(plain: Plain): readonly AdminRoute[] {
-  const { of, path, fields } = plain;
+function commonRoutes(plain: Plain): readonly Route[] {
+  return [createRoute(plain), updateRoute(plain), listRoute(plain)];
+}
+
+function inputFields({ fields, id: [id = ""] }: Kind): z.ZodObject {
+  return z.object({ ...(inputOf(fields) as z.ZodRawShape), [id]: name });
+}
+
+function createRoute(plain: Plain): Route {
+  const { of, row: answer, path, summaries } = plain;
   const [id = ""] = of.id;
-  const named = z.object({ ...fields, [id]: name });
-  return [
-    adminRoute(
-      `POST ${path}/new`,
-      // A tier needs no name of its own.
-      of === BUDGET ? named.extend({ [id]: name.nullish() }) : named,
-      async (admin, given) => {
-        const row = await transaction(admin.pool, (client) =>
-          create(admin, client, of, {
-            ...given,
-            [id]: given[id] ?? crypto.randomUUID(),
-          }),
-        );
-        return shownOne(admin, of, row ?? {});
-      },
-      alsoAt(plain, `POST ${path}/new`),
-    ),
-    adminRoute(
-      `POST ${path}/update`,
-      of === BUDGET ? named : named.extend({ spend }),
-      async (admin, { spend: target, [id]: named, ...given }: Row) => {
-        const row = await changeAndShow(admin, of, { [id]: named }, given);
-        if (typeof target !== "number") {
-          return row;
-        }
-        await setSpend(admin, of, row, target);
-        return shownOne(admin, of, row);
-      },
-      alsoAt(plain, `POST ${path}/update`),
-    ),
-    adminRoute(
-      `GET ${path}/list`,
-      z.object({
+  const named = inputFields(of);
+  // A tier needs no name of its own.
+  const input = of === BUDGET ? named.extend({ [id]: name.nullish() }) : named;
+  return adminRoute(
+    `POST ${path}/new`,
+    { summary: summaries.new, input, answer },
+    async (admin, given) => {
+      const row = await transaction(admin.pool, (client) =>
+        create(admin, client, of, {
+          ...given,
+          [id]: given[id] ?? crypto.randomUUID(),
+        }),
+      );
+      return shownOne(admin, of, row ?? {});
+    },
+    alsoAt(plain, `POST ${path}/new`),
+  );
+}
+
+function updateRoute(plain: Plain): Route {
+  const { of, row: answer, path, summaries } = plain;
+  const [id = ""] = of.id;
+  const named = inputFields(of);
+  const input = of === BUDGET ? named : named.extend({ spend: spent });
+  return adminRoute(
+    `POST ${path}/update`,
+    { summary: summaries.update, input, answer },
+    async (admin, { spend: target, [id]: named, ...given }: Row) => {
+      const row = await changeAndShow(admin, of, { [id]: named }, given);
+      if (typeof target !== "number") {
+        return row;
+      }
+      await setSpend(admin, of, row, target);
+      return shownOne(admin, of, row);
+    },
+    alsoAt(plain, `POST ${path}/update`),
+  );
+}
+
+function listRoute(plain: Plain): Route {
+  const { of, row, path, summaries } = plain;
+  const [id = ""] = of.id;
+  return adminRoute(
+    `GET ${path}/list`,
+    {
+      summary: summaries.list,
+      input: z.object({
         page: queryNumber(1, 1_000_000, 1),
         page_size: queryNumber(1, 1_000, 1_000),
       }),
-      async (admin, { page, page_size: size }) =>
-        shown(
-          admin,
-          of,
-          await query<Row>(
-            admin.pool,
-            `SELECT * FROM ${of.table} ORDER BY ${id} LIMIT ${size} OFFSET ${(page - 1) * size}`,
-          ),
+      answer: z.array(row),
+    },
+    async (admin, { page, page_size: size }) =>
+      shown(
+        admin,
+        of,
+        await query<Row>(
+          admin.pool,
+          `SELECT * FROM ${of.table} ORDER BY ${id} LIMIT ${size} OFFSET ${(page - 1) * size}`,
         ),
-      alsoAt(plain, `GET ${path}/list`),
-    ),
-  ];
+      ),
+    alsoAt(plain, `GET ${path}/list`),
+  );
 }
 
 /** Those that are there, in the order asked; throws 404 for one that is not. */
@@ -147,7 +173,11 @@ async function several(
 
 const customerInfo = adminRoute(
   "GET /customer/info",
-  z.object({ end_user_id: name.optional(), user_id: name.optional() }),
+  {
+    summary: "One end user.",
+    input: z.object({ end_user_id: name.optional(), user_id: name.optional() }),
+    answer: endUserRow,
+  },
   async (admin, { end_user_id: endUser, user_id: user }) => {
     const id = endUser ?? user;
     if (id === undefined) {
@@ -166,10 +196,16 @@ const customerInfo = adminRoute(
 function setBlocked(
   route: "POST /customer/block" | "POST /customer/unblock",
   blocked: boolean,
-): AdminRoute {
+  summary: string,
+): Route {
+  const answered = blocked ? "blocked_users" : "unblocked_users";
   return adminRoute(
     route,
-    z.object({ user_ids: someNames }),
+    {
+      summary,
+      input: z.object({ user_ids: someNames }),
+      answer: z.object({ [answered]: z.array(endUserRow) }),
+    },
     async (admin, { user_ids: ids }) => {
       const rows: Row[] = [];
       for (const id of ids) {
@@ -187,7 +223,7 @@ function setBlocked(
           ),
         );
       }
-      return blocked ? { blocked_users: rows } : { unblocked_users: rows };
+      return { [answered]: rows };
     },
     alsoAt(CUSTOMERS, route),
   );
@@ -213,7 +249,11 @@ async function removeAll(
 
 const customerDelete = adminRoute(
   "POST /customer/delete",
-  z.object({ user_ids: someNames }),
+  {
+    summary: "Delete end users.",
+    input: z.object({ user_ids: someNames }),
+    answer: z.object({ deleted_customers: out.count }),
+  },
   async (admin, { user_ids: ids }) => {
     const gone = await removeAll(admin, END_USER, ids);
     return { deleted_customers: gone.length };
@@ -223,7 +263,11 @@ const customerDelete = adminRoute(
 
 const tagInfo = adminRoute(
   "POST /tag/info",
-  z.object({ names: someNames }),
+  {
+    summary: "Several tags by name.",
+    input: z.object({ names: someNames }),
+    answer: z.record(out.text, tagRow),
+  },
   async (admin, { names }) => {
     const rows = await several(admin, TAG, names);
     const tags = await shown(admin, TAG, rows);
@@ -233,7 +277,11 @@ const tagInfo = adminRoute(
 
 const tagDelete = adminRoute(
   "POST /tag/delete",
-  z.object({ name }),
+  {
+    summary: "Delete a tag.",
+    input: z.object({ name }),
+    answer: z.object({ deleted_tag: out.text }),
+  },
   async (admin, { name: tag }) => {
     await removeAll(admin, TAG, [tag]);
     return { deleted_tag: tag };
@@ -242,13 +290,21 @@ const tagDelete = adminRoute(
 
 const budgetInfo = adminRoute(
   "POST /budget/info",
-  z.object({ budgets: someNames }),
+  {
+    summary: "Several tiers by id.",
+    input: z.object({ budgets: someNames }),
+    answer: z.array(budgetRow),
+  },
   (admin, { budgets }) => several(admin, BUDGET, budgets),
 );
 
 const budgetDelete = adminRoute(
   "POST /budget/delete",
-  z.object({ id: name.optional(), budget_id: name.optional() }),
+  {
+    summary: "Delete a tier; refused while anybody points to it.",
+    input: z.object({ id: name.optional(), budget_id: name.optional() }),
+    answer: budgetRow,
+  },
   async (admin, { id, budget_id: budgetId }) => {
     const named = id ?? budgetId;
     if (named === undefined) {
@@ -263,11 +319,15 @@ const budgetDelete = adminRoute(
   },
 );
 
-export const PLAIN: readonly AdminRoute[] = [
+export const PLAIN: readonly Route[] = [
   ...[CUSTOMERS, TAGS, BUDGETS].flatMap(commonRoutes),
   customerInfo,
-  setBlocked("POST /customer/block", true),
-  setBlocked("POST /customer/unblock", false),
+  setBlocked("POST /customer/block", true, "Block end users, known or not."),
+  setBlocked(
+    "POST /customer/unblock",
+    false,
+    "Let blocked end users call again.",
+  ),
   customerDelete,
   tagInfo,
   tagDelete,

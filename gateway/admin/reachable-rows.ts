@@ -1,6 +1,6 @@
 import { administeredTeams, type Actor } from "../access/actor.ts";
+import type { Admin } from "./admin-route.ts";
 import { conditions, type Conditions } from "./paging.ts";
-import type { Admin } from "./route.ts";
 
 /** Columns of a table that name a row's owner, as they stand in the statement. */
 interface OwnerColumns {

@@ -1,10 +1,4 @@
-import { ACTIVITY } from "./spend/activity.ts";
-import { CHECKS } from "./spend/check.ts";
-import { GLOBAL } from "./spend/global.ts";
-import { LOGS } from "./spend/logs.ts";
-import { OWN_USAGE } from "./spend/own-usage.ts";
-import { REFUSALS } from "./spend/refusals.ts";
-import { TABLES } from "./spend/tables.ts";
+import type { Route } from "../http/route.ts";
 import { INSTANCES } from "./instances.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
 import { KEY_VIEWS } from "./key-views.ts";
@@ -13,7 +7,14 @@ import { MODEL_VIEWS } from "./model-views.ts";
 import { MODEL_CHANGES } from "./models.ts";
 import { ORGANIZATIONS } from "./organizations.ts";
 import { PLAIN } from "./plain.ts";
-import type { AdminRoute } from "./route.ts";
+import { ACTIVITY } from "./spend/activity.ts";
+import { CHECKS } from "./spend/check.ts";
+import { GLOBAL_ACTIVITY } from "./spend/global-activity.ts";
+import { GLOBAL_SPEND } from "./spend/global-spend.ts";
+import { LOGS } from "./spend/logs.ts";
+import { OWN_USAGE } from "./spend/own-usage.ts";
+import { REFUSALS } from "./spend/refusals.ts";
+import { TABLES } from "./spend/tables.ts";
 import { TEAM_MEMBERS } from "./team-members.ts";
 import { TEAM_VIEWS } from "./team-views.ts";
 import { TEAM_CHANGES } from "./teams.ts";
@@ -21,7 +22,7 @@ import { USER_VIEWS } from "./user-views.ts";
 import { USER_CHANGES } from "./users.ts";
 
 /** Everything that operators use, and whoever looks after what is its own. */
-export const ADMIN_ROUTES: readonly AdminRoute[] = [
+export const ADMIN_ROUTES: readonly Route[] = [
   ...KEY_CHANGES,
   ...KEY_ROTATION,
   ...KEY_VIEWS,
@@ -38,7 +39,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...REFUSALS,
   ...OWN_USAGE,
   ...TABLES,
-  ...GLOBAL,
+  ...GLOBAL_SPEND,
+  ...GLOBAL_ACTIVITY,
   ...ACTIVITY,
   ...CHECKS,
   ...INSTANCES,

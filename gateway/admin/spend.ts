@@ -2,9 +2,9 @@ import { adjustSpend } from "../database/adjustments.ts";
 import { ensurePartitions } from "../database/partitions.ts";
 import { transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
+import type { Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
-import { entityOf, type Kind } from "./payers.ts";
-import type { Admin } from "./route.ts";
+import { entityOf, type Kind } from "./kinds/kind.ts";
 
 /** Sets what a payer spent in its budget's window, by a row of the ledger; answers what it was. Dollars. */
 export async function setSpend(

@@ -1,81 +1,12 @@
-import { z } from "zod";
 import { allows, NO_MODELS } from "../access/models.ts";
 import type { Client, Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import {
-  dollars,
-  flag,
-  limits,
-  models,
-  name,
-  names,
-  object,
-  texts,
-} from "./fields.ts";
-import { findOne, MEMBER, ORGANIZATION, shownOne, TEAM } from "./payers.ts";
-import type { Admin } from "./route.ts";
-import { userReference } from "./user-fields.ts";
-
-/**
- * What `team_member_permissions` may name: all that LiteLLM's may (`KeyManagementRoutes` in its proxy/_types.py). Those whose
- * rule says `permitted` let members use a route on their own keys of the team; the others change nothing, because members may
- * read what is theirs anyway and the rest is for admins.
- */
-export const PERMISSIONS = [
-  "/key/generate",
-  "/key/service-account/generate",
-  "/key/update",
-  "/key/delete",
-  "/key/regenerate",
-  "/key/:key/regenerate",
-  "/key/{key_id}/regenerate",
-  "/key/block",
-  "/key/unblock",
-  "/key/info",
-  "/key/health",
-  "/key/list",
-  "/key/aliases",
-  "/key/bulk_update",
-  "/key/{key_id}/reset_spend",
-  "/key/access_group_assignment",
-  "/team/key/bulk_update",
-  "/team/daily/activity",
-  "/spend/logs",
-  "/spend/logs/v2",
-  "/auto_router/manage",
-];
-
-export const permissions = names.refine(
-  (routes) => routes.every((route) => PERMISSIONS.includes(route)),
-  `it may have ${PERMISSIONS.join(", ")}`,
-);
-
-/** What a team's admin may set; the rest is for those who pay. */
-export const ownFields = {
-  team_alias: name.nullish(),
-  models: models.nullish(),
-  metadata: object.nullish(),
-  model_aliases: texts.nullish(),
-  team_member_budget: dollars.nullish(),
-  team_member_permissions: permissions.nullish(),
-} as const;
-
-/** What every route that writes teams takes. */
-export const teamFields = {
-  ...limits,
-  ...ownFields,
-  organization_id: name.nullish(),
-  tags: names.nullish(),
-  blocked: flag.nullish(),
-} as const;
-
-export const teamRole = z.enum(["admin", "user"], "it may be admin or user");
-
-export const newMember = z.object({
-  ...userReference,
-  role: teamRole.default("user"),
-});
+import type { Admin } from "./admin-route.ts";
+import { MEMBER } from "./kinds/member.ts";
+import { ORGANIZATION } from "./kinds/organization.ts";
+import { TEAM } from "./kinds/team.ts";
+import { findOne, shownOne } from "./payers.ts";
 
 /** The team that a request names; throws 404, 403 when it is out of reach. */
 export async function reachableTeam(
@@ -104,7 +35,8 @@ export function paysFor(admin: Admin, team: Row): boolean {
 
 export function refuseOtherFields(fields: Row): void {
   const other = Object.keys(fields).find(
-    (field) => fields[field] !== undefined && !Object.hasOwn(ownFields, field),
+    (field) =>
+      fields[field] !== undefined && TEAM.fields[field]?.byTeamAdmin !== true,
   );
   if (other !== undefined) {
     throw new CallError(

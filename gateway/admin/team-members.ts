@@ -2,24 +2,27 @@ import { z } from "zod";
 import { transaction, type Client } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { dollars, limits, name } from "./fields.ts";
-import { createMember, mayAccept } from "./new-member.ts";
-import { change, KEY, MEMBER, remove, shownOne, TEAM } from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
+import { KEY } from "./kinds/key.ts";
 import {
+  grownTeamRow,
+  MEMBER,
+  memberFields,
+  memberRow,
   newMember,
-  reachableTeam,
-  shownMember,
   teamRole,
-} from "./team-fields.ts";
-import {
-  findOrMakeUser,
-  requireMembership,
-  seenUsers,
-  userReference,
-} from "./user-fields.ts";
+  updatedMemberRow,
+} from "./kinds/member.ts";
+import { TEAM, teamRow } from "./kinds/team.ts";
+import { userReference } from "./kinds/user.ts";
+import { dollars, name } from "./kinds/values.ts";
+import { createMember, mayAccept } from "./new-member.ts";
+import { change, remove, shownOne } from "./payers.ts";
+import { reachableTeam, shownMember } from "./team-fields.ts";
+import { findOrMakeUser, requireMembership, seenUsers } from "./user-fields.ts";
 
-const memberLimits = { ...limits, max_budget_in_team: dollars.nullish() };
+const memberLimits = { ...memberFields, max_budget_in_team: dollars.nullish() };
 
 function memberColumns({
   max_budget_in_team: budget,
@@ -32,11 +35,15 @@ function memberColumns({
 
 const add = adminRoute(
   "POST /team/member_add",
-  z.object({
-    ...memberLimits,
-    team_id: name,
-    member: z.union([newMember, z.array(newMember).min(1).max(1_000)]),
-  }),
+  {
+    summary: "Add members; users who are not there are made.",
+    input: z.object({
+      ...memberLimits,
+      team_id: name,
+      member: z.union([newMember, z.array(newMember).min(1).max(1_000)]),
+    }),
+    answer: grownTeamRow,
+  },
   async (admin, { team_id: teamId, member, ...fields }) => {
     const team = await reachableTeam(admin, admin.pool, teamId);
     const { users, members } = await transaction(admin.pool, async (client) => {
@@ -81,7 +88,12 @@ async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
 /** From now on the team's keys of this user spend the user's own budget too. */
 const accept = adminRoute(
   "POST /team/member_accept",
-  z.object({ team_id: name, user_id: name.nullish() }),
+  {
+    summary:
+      "Agree that the team's keys of a user (the caller by default) spend that user's own budget too.",
+    input: z.object({ team_id: name, user_id: name.nullish() }),
+    answer: memberRow,
+  },
   async (admin, { team_id: teamId, user_id: named }) => {
     const userId = named ?? admin.actor.userId;
     const id = { team_id: teamId, user_id: userId };
@@ -100,12 +112,16 @@ const accept = adminRoute(
 
 const update = adminRoute(
   "POST /team/member_update",
-  z.object({
-    ...memberLimits,
-    ...userReference,
-    team_id: name,
-    role: teamRole.nullish(),
-  }),
+  {
+    summary: "Change a member's part, budget and limits in the team.",
+    input: z.object({
+      ...memberLimits,
+      ...userReference,
+      team_id: name,
+      role: teamRole.nullish(),
+    }),
+    answer: updatedMemberRow,
+  },
   async (admin, { team_id: teamId, user_id, user_email, ...fields }) => {
     await reachableTeam(admin, admin.pool, teamId);
     const before = await requireMembership(
@@ -128,7 +144,11 @@ const update = adminRoute(
 
 const removeMember = adminRoute(
   "POST /team/member_delete",
-  z.object({ ...userReference, team_id: name }),
+  {
+    summary: "Remove a member, with that user's keys in the team.",
+    input: z.object({ ...userReference, team_id: name }),
+    answer: teamRow,
+  },
   async (admin, { team_id: teamId, ...reference }) => {
     const team = await reachableTeam(admin, admin.pool, teamId);
     const member = await requireMembership(
@@ -146,7 +166,7 @@ const removeMember = adminRoute(
   },
 );
 
-export const TEAM_MEMBERS: readonly AdminRoute[] = [
+export const TEAM_MEMBERS: readonly Route[] = [
   add,
   accept,
   update,

@@ -1,26 +1,44 @@
 import { z } from "zod";
 import { query } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
-import { name, queryNumber } from "./fields.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
+import { KEY, keyRow } from "./kinds/key.ts";
+import { budgetedMemberRow, MEMBER } from "./kinds/member.ts";
+import { out } from "./kinds/out.ts";
+import { budgetedTeamRow, TEAM, teamRow } from "./kinds/team.ts";
+import { name, queryNumber } from "./kinds/values.ts";
 import { newestOf } from "./newest.ts";
 import {
-  columns,
   conditions,
-  containing,
+  contains,
+  keepAsked,
   orderOf,
+  pageOf,
   readPage,
+  searchOf,
+  sortableFields,
   type Conditions,
-  type Sortable,
+  type Filters,
 } from "./paging.ts";
-import { KEY, MEMBER, shown, TEAM } from "./payers.ts";
+import { shown } from "./payers.ts";
 import { reachableTeams } from "./reachable-rows.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { paysFor, reachableTeam } from "./team-fields.ts";
 
 const info = adminRoute(
   "GET /team/info",
-  z.object({ team_id: name }),
+  {
+    summary: "A team with its newest 1,000 keys and its members.",
+    input: z.object({ team_id: name }),
+    answer: z.object({
+      team_id: out.text,
+      team_info: budgetedTeamRow,
+      keys: z.array(keyRow),
+      total_keys: out.count,
+      team_memberships: z.array(budgetedMemberRow),
+    }),
+  },
   async (admin, { team_id: teamId }) => {
     const team = await reachableTeam(admin, admin.pool, teamId);
     const { actor } = admin;
@@ -58,9 +76,14 @@ const info = adminRoute(
   },
 );
 
-const SORTABLE: Sortable = {
-  ...columns("created_at", "team_id", "team_alias", "max_budget"),
-  ...sortableBySpend(TEAM),
+const SORTABLE = { ...sortableFields(TEAM), ...sortableBySpend(TEAM) };
+
+const FILTERS: Filters = {
+  user_id: "team_id IN (SELECT team_id FROM team_members WHERE user_id = ?)",
+  organization_id: "organization_id = ?",
+  team_id: "team_id = ?",
+  team_alias: contains("team_alias"),
+  search: searchOf(TEAM),
 };
 
 const filters = {
@@ -77,34 +100,21 @@ function askedTeams(
   asked: { readonly [Field in keyof typeof filters]?: string | undefined },
 ): Conditions {
   const filter = reachableTeams(admin);
-  if (asked.user_id !== undefined) {
-    filter.and(
-      "team_id IN (SELECT team_id FROM team_members WHERE user_id = ?)",
-      asked.user_id,
-    );
-  }
-  if (asked.organization_id !== undefined) {
-    filter.and("organization_id = ?", asked.organization_id);
-  }
-  if (asked.team_id !== undefined) {
-    filter.and("team_id = ?", asked.team_id);
-  }
-  if (asked.team_alias !== undefined) {
-    containing(filter, asked.team_alias, ["team_alias"]);
-  }
-  if (asked.search !== undefined) {
-    containing(filter, asked.search, ["team_id", "team_alias"]);
-  }
+  keepAsked(filter, FILTERS, asked);
   return filter;
 }
 
 const list = adminRoute(
   "GET /team/list",
-  z.object({
-    ...filters,
-    page: queryNumber(1, 1_000_000, 1),
-    page_size: queryNumber(1, 1_000, 1_000),
-  }),
+  {
+    summary: "Teams within reach.",
+    input: z.object({
+      ...filters,
+      page: queryNumber(1, 1_000_000, 1),
+      page_size: queryNumber(1, 1_000, 1_000),
+    }),
+    answer: z.array(teamRow),
+  },
   async (admin, { page, page_size: size, ...asked }) => {
     const filter = askedTeams(admin, asked);
     const rows = await query<Row>(
@@ -118,20 +128,29 @@ const list = adminRoute(
 
 const listPaged = adminRoute(
   "GET /v2/team/list",
-  z.object({
-    ...filters,
-    page: queryNumber(1, 1_000_000, 1),
-    page_size: queryNumber(1, 100, 10),
-    sort_by: name.optional(),
-    sort_order: z.enum(["asc", "desc"]).default("desc"),
-  }),
+  {
+    summary: "Teams within reach, page by page.",
+    input: z.object({
+      ...filters,
+      page: queryNumber(1, 1_000_000, 1),
+      page_size: queryNumber(1, 100, 10),
+      sort_by: name.optional(),
+      sort_order: z.enum(["asc", "desc"]).default("desc"),
+    }),
+    answer: pageOf("teams", budgetedTeamRow),
+  },
   async (admin, asked) => {
     const { page, page_size: size } = asked;
     const found = await readPage(
       admin.pool,
       "teams",
       askedTeams(admin, asked),
-      orderOf(SORTABLE, asked.sort_by, asked.sort_order, "team_id"),
+      orderOf(
+        SORTABLE,
+        asked.sort_by ?? "created_at",
+        asked.sort_order,
+        "team_id",
+      ),
       page,
       size,
     );
@@ -149,4 +168,4 @@ const listPaged = adminRoute(
   },
 );
 
-export const TEAM_VIEWS: readonly AdminRoute[] = [info, list, listPaged];
+export const TEAM_VIEWS: readonly Route[] = [info, list, listPaged];

@@ -2,41 +2,43 @@ import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { models, name, plainName, someNames } from "./fields.ts";
-import { createMember } from "./new-member.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
+import { KEY } from "./kinds/key.ts";
+import { MEMBER, newMember } from "./kinds/member.ts";
+import { ORGANIZATION } from "./kinds/organization.ts";
+import { out } from "./kinds/out.ts";
 import {
-  change,
-  create,
-  findOne,
-  KEY,
-  MEMBER,
-  ORGANIZATION,
-  remove,
-  shownOne,
-  TEAM,
-  USER,
-} from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
-import { setSpend } from "./spend.ts";
-import {
-  newMember,
-  paysFor,
   PERMISSIONS,
   permissions,
+  TEAM,
+  teamFields,
+  teamRow,
+} from "./kinds/team.ts";
+import { USER } from "./kinds/user.ts";
+import { models, name, plainName, someNames, spent } from "./kinds/values.ts";
+import { createMember } from "./new-member.ts";
+import { change, create, findOne, remove, shownOne } from "./payers.ts";
+import { setSpend } from "./spend.ts";
+import {
+  paysFor,
   reachableTeam,
   refuseModels,
   refuseOtherFields,
-  teamFields,
 } from "./team-fields.ts";
 import { findOrMakeUser } from "./user-fields.ts";
 
 const newTeam = adminRoute(
   "POST /team/new",
-  z.object({
-    ...teamFields,
-    team_id: plainName.nullish(),
-    members_with_roles: z.array(newMember).max(1_000).nullish(),
-  }),
+  {
+    summary: "Make a team; who makes it administers it.",
+    input: z.object({
+      ...teamFields,
+      team_id: plainName.nullish(),
+      members_with_roles: z.array(newMember).max(1_000).nullish(),
+    }),
+    answer: teamRow,
+  },
   async (admin, { members_with_roles: members, team_id: id, ...fields }) => {
     await refuseOrganization(admin, fields.organization_id);
     await refuseModels(admin, fields);
@@ -102,11 +104,15 @@ async function refuseOrganization(
 
 const update = adminRoute(
   "POST /team/update",
-  z.object({
-    ...teamFields,
-    team_id: name,
-    spend: z.number().min(0, "a spend is at least 0 dollars").nullish(),
-  }),
+  {
+    summary: "Set fields of a team; null resets one.",
+    input: z.object({
+      ...teamFields,
+      team_id: name,
+      spend: spent,
+    }),
+    answer: z.object({ team_id: out.text, data: teamRow }),
+  },
   async (admin, { team_id: teamId, spend, ...fields }) => {
     const before = await reachableTeam(admin, admin.pool, teamId);
     if (!paysFor(admin, before)) {
@@ -130,7 +136,11 @@ const update = adminRoute(
 
 const deleteTeams = adminRoute(
   "POST /team/delete",
-  z.object({ team_ids: someNames }),
+  {
+    summary: "Delete teams with their keys.",
+    input: z.object({ team_ids: someNames }),
+    answer: z.object({ deleted_teams: out.texts }),
+  },
   async (admin, { team_ids: teamIds }) => {
     for (const teamId of teamIds) {
       await reachableTeam(admin, admin.pool, teamId);
@@ -149,10 +159,11 @@ const deleteTeams = adminRoute(
 function setBlocked(
   route: "POST /team/block" | "POST /team/unblock",
   blocked: boolean,
-): AdminRoute {
+  summary: string,
+): Route {
   return adminRoute(
     route,
-    z.object({ team_id: name }),
+    { summary, input: z.object({ team_id: name }), answer: teamRow },
     async (admin, { team_id: teamId }) => {
       await reachableTeam(admin, admin.pool, teamId);
       const team = await transaction(admin.pool, (client) =>
@@ -173,14 +184,22 @@ function setBlocked(
 /** Adds models to a team's list or takes them from it. An empty list means all, so taking the last one is refused. */
 function changeModels(
   route: "POST /team/model/add" | "POST /team/model/delete",
+  summary: string,
   changed: (
     before: readonly string[],
     given: readonly string[],
   ) => readonly string[],
-): AdminRoute {
+): Route {
   return adminRoute(
     route,
-    z.object({ team_id: name, models: models.min(1, "name at least one") }),
+    {
+      summary,
+      input: z.object({
+        team_id: name,
+        models: models.min(1, "name at least one"),
+      }),
+      answer: teamRow,
+    },
     async (admin, { team_id: teamId, models: given }) => {
       const reached = await reachableTeam(admin, admin.pool, teamId);
       await refuseModels(admin, { ...reached, models: given });
@@ -221,10 +240,14 @@ function changeModels(
 
 const updatePermissions = adminRoute(
   "POST /team/permissions_update",
-  z.object({
-    team_id: name,
-    team_member_permissions: permissions,
-  }),
+  {
+    summary: "Say which key routes plain members may use.",
+    input: z.object({
+      team_id: name,
+      team_member_permissions: permissions,
+    }),
+    answer: teamRow,
+  },
   async (admin, { team_id: teamId, team_member_permissions }) => {
     await reachableTeam(admin, admin.pool, teamId);
     const team = await transaction(admin.pool, (client) =>
@@ -242,7 +265,15 @@ const updatePermissions = adminRoute(
 
 const listPermissions = adminRoute(
   "GET /team/permissions_list",
-  z.object({ team_id: name }),
+  {
+    summary: "Which key routes plain members may use.",
+    input: z.object({ team_id: name }),
+    answer: z.object({
+      team_id: out.text,
+      team_member_permissions: out.texts,
+      all_available_permissions: out.texts,
+    }),
+  },
   async (admin, { team_id: teamId }) => {
     const team = await reachableTeam(admin, admin.pool, teamId);
     return {
@@ -253,17 +284,25 @@ const listPermissions = adminRoute(
   },
 );
 
-export const TEAM_CHANGES: readonly AdminRoute[] = [
+export const TEAM_CHANGES: readonly Route[] = [
   newTeam,
   update,
   deleteTeams,
-  setBlocked("POST /team/block", true),
-  setBlocked("POST /team/unblock", false),
-  changeModels("POST /team/model/add", (before, given) => [
-    ...new Set([...before, ...given]),
-  ]),
-  changeModels("POST /team/model/delete", (before, given) =>
-    before.filter((model) => !given.includes(model)),
+  setBlocked(
+    "POST /team/block",
+    true,
+    "Block a team: all its keys are refused.",
+  ),
+  setBlocked("POST /team/unblock", false, "Let a blocked team work again."),
+  changeModels(
+    "POST /team/model/add",
+    "Add models to a team's list.",
+    (before, given) => [...new Set([...before, ...given])],
+  ),
+  changeModels(
+    "POST /team/model/delete",
+    "Take models from a team's list.",
+    (before, given) => before.filter((model) => !given.includes(model)),
   ),
   updatePermissions,
   listPermissions,

@@ -1,35 +1,14 @@
-import { z } from "zod";
 import { administeredTeams } from "../access/actor.ts";
 import { MASTER_USER } from "../access/callers.ts";
 import { outOfReach } from "../access/reach.ts";
-import { ROLES, type Role } from "../access/roles.ts";
+import type { Role } from "../access/roles.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { limits, models, name, object } from "./fields.ts";
-import { create, USER, unknown, type Kind } from "./payers.ts";
-import type { Admin } from "./route.ts";
-
-export const role = z.enum(
-  Object.keys(ROLES) as [Role, ...Role[]],
-  `it may be ${Object.keys(ROLES).join(", ")}`,
-);
-
-/** What every route that writes users takes. */
-export const userFields = {
-  ...limits,
-  user_email: z.email("it must be an e-mail address").max(256).nullish(),
-  user_alias: name.nullish(),
-  user_role: role.nullish(),
-  models: models.nullish(),
-  metadata: object.nullish(),
-} as const;
-
-/** A user by id or e-mail, as routes name one. */
-export const userReference = {
-  user_id: name.nullish(),
-  user_email: z.email("it must be an e-mail address").max(256).nullish(),
-} as const;
+import type { Admin } from "./admin-route.ts";
+import type { Kind } from "./kinds/kind.ts";
+import { USER } from "./kinds/user.ts";
+import { create, unknown } from "./payers.ts";
 
 export interface UserReference {
   readonly user_id?: string | null | undefined;
@@ -181,7 +160,7 @@ export async function requireMembership(
   if (member === undefined) {
     throw new CallError(
       "invalid_request",
-      `User ${reference.user_id ?? reference.user_email} is not in ${Object.values(group).join()}. Add it with ${of.madeBy}.`,
+      `User ${reference.user_id ?? reference.user_email} is not in ${Object.values(group).join()}. Add it with ${of.createdBy}.`,
       { param: "user_id" },
     );
   }

@@ -2,25 +2,51 @@ import { z } from "zod";
 import { ROLES } from "../access/roles.ts";
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { name, queryNames, queryNumber } from "./fields.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
+import { KEY, keyRow } from "./kinds/key.ts";
+import { out } from "./kinds/out.ts";
+import { TEAM, teamRow } from "./kinds/team.ts";
 import {
-  columns,
-  conditions,
-  containing,
-  orderOf,
-  readPage,
-  type Sortable,
-} from "./paging.ts";
+  budgetedUserRow,
+  listedUserRow,
+  role,
+  USER,
+  userName,
+} from "./kinds/user.ts";
+import { name, queryNames, queryNumber } from "./kinds/values.ts";
 import { newestOf } from "./newest.ts";
-import { KEY, shown, TEAM, USER } from "./payers.ts";
+import {
+  conditions,
+  contains,
+  keepAsked,
+  orderOf,
+  pageOf,
+  readPage,
+  searchOf,
+  sortableFields,
+  type Filters,
+} from "./paging.ts";
+import { shown } from "./payers.ts";
 import { reachableKeys, reachableTeams } from "./reachable-rows.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
-import { refuseUser, requireUser, role, seenUsers } from "./user-fields.ts";
+import { refuseUser, requireUser, seenUsers } from "./user-fields.ts";
 
 const info = adminRoute(
   "GET /user/info",
-  z.object({ user_id: name.optional() }),
+  {
+    summary:
+      "A user with the newest 1,000 keys and teams within reach; an admin who names none sees everybody's. GET /key/list and GET /v2/team/list have all, page by page.",
+    input: z.object({ user_id: name.optional() }),
+    answer: z.object({
+      user_id: out.text.nullable(),
+      user_info: z.union([budgetedUserRow, userName]).nullable(),
+      keys: z.array(keyRow),
+      total_keys: out.count,
+      teams: z.array(teamRow),
+      total_teams: out.count,
+    }),
+  },
   async (admin, { user_id: asked }) => {
     const userId = asked ?? (admin.reachesAll ? null : admin.actor.userId);
     const keys = reachableKeys(admin);
@@ -51,32 +77,35 @@ async function infoOfUser(admin: Admin, userId: string): Promise<Row | null> {
   return seen ?? null;
 }
 
-const SORTABLE: Sortable = {
-  ...columns(
-    "created_at",
-    "user_id",
-    "user_email",
-    "user_alias",
-    "user_role",
-    "max_budget",
-  ),
-  ...sortableBySpend(USER),
+const SORTABLE = { ...sortableFields(USER), ...sortableBySpend(USER) };
+
+const FILTERS: Filters = {
+  role: "user_role = ?",
+  user_ids: "user_id = ANY(?)",
+  user_email: contains("user_email"),
+  search: searchOf(USER),
+  team: "user_id IN (SELECT user_id FROM team_members WHERE team_id = ?)",
 };
 
 const list = adminRoute(
   "GET /user/list",
-  z.object({
-    page: queryNumber(1, 1_000_000, 1),
-    page_size: queryNumber(1, 100, 25),
-    role: role.optional(),
-    user_ids: queryNames.optional(),
-    user_email: name.optional(),
-    /** In id, address or name. */
-    search: name.optional(),
-    team: name.optional(),
-    sort_by: name.optional(),
-    sort_order: z.enum(["asc", "desc"]).default("desc"),
-  }),
+  {
+    summary:
+      "Users within reach, page by page; by name alone those whom the caller looks after only in part.",
+    input: z.object({
+      page: queryNumber(1, 1_000_000, 1),
+      page_size: queryNumber(1, 100, 25),
+      role: role.optional(),
+      user_ids: queryNames.optional(),
+      user_email: name.optional(),
+      /** In id, address or name. */
+      search: name.optional(),
+      team: name.optional(),
+      sort_by: name.optional(),
+      sort_order: z.enum(["asc", "desc"]).default("desc"),
+    }),
+    answer: pageOf("users", z.union([listedUserRow, userName])),
+  },
   async (admin, asked) => {
     const filter = conditions();
     if (!admin.reachesAll) {
@@ -87,30 +116,18 @@ const list = adminRoute(
         [...actor.organizations],
       );
     }
-    if (asked.role !== undefined) {
-      filter.and("user_role = ?", asked.role);
-    }
-    if (asked.user_ids !== undefined) {
-      filter.and("user_id = ANY(?)", asked.user_ids);
-    }
-    if (asked.user_email !== undefined) {
-      containing(filter, asked.user_email, ["user_email"]);
-    }
-    if (asked.search !== undefined) {
-      containing(filter, asked.search, ["user_id", "user_email", "user_alias"]);
-    }
-    if (asked.team !== undefined) {
-      filter.and(
-        "user_id IN (SELECT user_id FROM team_members WHERE team_id = ?)",
-        asked.team,
-      );
-    }
+    keepAsked(filter, FILTERS, asked);
     const { page, page_size: size } = asked;
     const found = await readPage(
       admin.pool,
       "users",
       filter,
-      orderOf(SORTABLE, asked.sort_by, asked.sort_order, "user_id"),
+      orderOf(
+        SORTABLE,
+        asked.sort_by ?? "created_at",
+        asked.sort_order,
+        "user_id",
+      ),
       page,
       size,
     );
@@ -152,7 +169,14 @@ async function withKeyCounts(
 
 const availableRoles = adminRoute(
   "GET /user/available_roles",
-  z.object({}),
+  {
+    summary: "The roles that there are.",
+    input: z.object({}),
+    answer: z.record(
+      out.text,
+      z.object({ description: out.text, ui_label: out.text }),
+    ),
+  },
   async () =>
     Object.fromEntries(
       Object.entries(ROLES).map(([id, description]) => [
@@ -162,4 +186,4 @@ const availableRoles = adminRoute(
     ),
 );
 
-export const USER_VIEWS: readonly AdminRoute[] = [info, list, availableRoles];
+export const USER_VIEWS: readonly Route[] = [info, list, availableRoles];

@@ -3,33 +3,29 @@ import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { refusalOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
-import { flag, someNames } from "./fields.ts";
+import { KEY } from "./kinds/key.ts";
+import { MEMBER } from "./kinds/member.ts";
+import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
+import { out } from "./kinds/out.ts";
+import { USER, userFields, userReference, userRow } from "./kinds/user.ts";
+import { flag, someNames, spent } from "./kinds/values.ts";
 import { newUser } from "./new-user.ts";
-import {
-  change,
-  KEY,
-  MEMBER,
-  ORGANIZATION_MEMBER,
-  remove,
-  shownOne,
-  USER,
-} from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { change, remove, shownOne } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
   refuseRole,
   refuseTakenEmail,
   refuseUser,
   requireUser,
-  userFields,
-  userReference,
 } from "./user-fields.ts";
 
 const updateFields = z.object({
   ...userFields,
   ...userReference,
-  spend: z.number().min(0, "a spend is at least 0 dollars").nullish(),
+  spend: spent,
 });
 
 async function updateUser(
@@ -62,7 +58,11 @@ async function updateUser(
 
 const update = adminRoute(
   "POST /user/update",
-  updateFields,
+  {
+    summary: "Set fields of a user; null resets one.",
+    input: updateFields,
+    answer: z.object({ user_id: out.text, data: userRow }),
+  },
   async (admin, fields) => {
     const data = await updateUser(admin, fields);
     return { user_id: data["user_id"], data };
@@ -73,14 +73,32 @@ const MOST_AT_ONCE = 500;
 
 const bulkUpdate = adminRoute(
   "POST /user/bulk_update",
-  z.object({
-    users: z
-      .array(z.looseObject(userReference))
-      .max(MOST_AT_ONCE, `at most ${MOST_AT_ONCE} at once`)
-      .nullish(),
-    all_users: flag.nullish(),
-    user_updates: z.looseObject({}).nullish(),
-  }),
+  {
+    summary:
+      "Set fields of several users, or of all; each succeeds or fails alone.",
+    input: z.object({
+      users: z
+        .array(z.looseObject(userReference))
+        .max(MOST_AT_ONCE, `at most ${MOST_AT_ONCE} at once`)
+        .nullish(),
+      all_users: flag.nullish(),
+      user_updates: z.looseObject({}).nullish(),
+    }),
+    answer: z.object({
+      results: z.array(
+        z.object({
+          user_id: out.text.nullable(),
+          user_email: out.text.nullable(),
+          success: z.boolean(),
+          error: out.text.nullable(),
+          updated_user: userRow.nullable(),
+        }),
+      ),
+      total_requested: out.count,
+      successful_updates: out.count,
+      failed_updates: out.count,
+    }),
+  },
   async (admin, { users, all_users: all, user_updates: updates }) => {
     const entries =
       all === true
@@ -134,7 +152,11 @@ const bulkUpdate = adminRoute(
 
 const deleteUsers = adminRoute(
   "POST /user/delete",
-  z.object({ user_ids: someNames }),
+  {
+    summary: "Delete users with their keys and memberships; answers how many.",
+    input: z.object({ user_ids: someNames }),
+    answer: out.count,
+  },
   async (admin, { user_ids: userIds }) => {
     for (const userId of userIds) {
       await refuseUser(
@@ -156,7 +178,7 @@ const deleteUsers = adminRoute(
   },
 );
 
-export const USER_CHANGES: readonly AdminRoute[] = [
+export const USER_CHANGES: readonly Route[] = [
   newUser,
   update,
   bulkUpdate,

@@ -3,23 +3,19 @@ import { authenticate } from "../access/authenticate.ts";
 import { ruleOf } from "../access/policy.ts";
 import { recordRefusal } from "../calls/record-refusal.ts";
 import type { Gateway } from "../gateway.ts";
-import { addDocumentRoutes } from "./openapi/routes.ts";
 import { addPageRoutes } from "../pages/routes.ts";
-import { liveliness, readiness } from "./routes/health.ts";
 import { databaseUnavailable } from "./errors.ts";
-import { ROUTES, type Route } from "./route-table.ts";
+import { addDocumentRoutes } from "./openapi/routes.ts";
+import { OPEN_ROUTES, ROUTES } from "./route-table.ts";
+import type { Route } from "./route.ts";
 
 /** Every route of the gateway, in one place. */
 export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
-  server.get("/health/liveliness", (_request, reply) =>
-    reply.type("application/json").send(liveliness()),
-  );
-  server.get("/health/liveness", (_request, reply) =>
-    reply.type("application/json").send(liveliness()),
-  );
-  server.get("/health/readiness", (_request, reply) =>
-    reply.send(readiness(gateway, reply)),
-  );
+  for (const { paths, handler } of OPEN_ROUTES) {
+    for (const path of paths) {
+      server.get(path, (_request, reply) => handler(gateway, reply));
+    }
+  }
   addDocumentRoutes(server, gateway);
   addPageRoutes(server, gateway);
   for (const route of ROUTES) {

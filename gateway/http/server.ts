@@ -5,9 +5,9 @@ import {
   type FastifyRequest,
 } from "fastify";
 import type { Logger } from "pino";
+import type { Caller } from "../access/callers.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import { JournalFull } from "../journal/journal.ts";
-import type { Caller } from "../access/callers.ts";
 import { createBodies } from "./bodies.ts";
 import { conflictOf } from "./conflicts.ts";
 import {

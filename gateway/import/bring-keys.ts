@@ -1,8 +1,11 @@
-import { BUDGET, KEY, ORGANIZATION, TEAM } from "../admin/payers.ts";
+import { BUDGET } from "../admin/kinds/budget.ts";
+import { KEY } from "../admin/kinds/key.ts";
+import { ORGANIZATION } from "../admin/kinds/organization.ts";
+import { TEAM } from "../admin/kinds/team.ts";
 import { query } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
 import { keyOf, textOf } from "./convert.ts";
-import { dollarsOf, idsOf, put, withKnownTier, type Bringing } from "./put.ts";
+import { type Bringing, dollarsOf, idsOf, put, withKnownTier } from "./put.ts";
 
 export async function bringKeys(bringing: Bringing): Promise<void> {
   const { client, source, notes } = bringing;

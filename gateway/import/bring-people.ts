@@ -1,11 +1,11 @@
+import { BUDGET } from "../admin/kinds/budget.ts";
+import { END_USER } from "../admin/kinds/customer.ts";
 import {
-  BUDGET,
-  END_USER,
   ORGANIZATION,
   ORGANIZATION_MEMBER,
-  TAG,
-  USER,
-} from "../admin/payers.ts";
+} from "../admin/kinds/organization.ts";
+import { TAG } from "../admin/kinds/tag.ts";
+import { USER } from "../admin/kinds/user.ts";
 import { insertRow } from "../database/rows.ts";
 import {
   budgetOf,
@@ -17,11 +17,11 @@ import {
 } from "./convert.ts";
 import {
   ACTOR,
+  type Bringing,
   idsOf,
   put,
   wasDeleted,
   withKnownTier,
-  type Bringing,
 } from "./put.ts";
 
 /** LiteLLM books what the whole proxy spends to a user of this name. */

@@ -1,8 +1,11 @@
-import { BUDGET, MEMBER, ORGANIZATION, TEAM } from "../admin/payers.ts";
+import { BUDGET } from "../admin/kinds/budget.ts";
+import { MEMBER } from "../admin/kinds/member.ts";
+import { ORGANIZATION } from "../admin/kinds/organization.ts";
+import { TEAM } from "../admin/kinds/team.ts";
 import type { Row } from "../database/rows.ts";
 import { ensureUser } from "./bring-people.ts";
 import { listOf, objectOf, teamOf, textOf } from "./convert.ts";
-import { idsOf, put, withKnownTier, type Bringing } from "./put.ts";
+import { type Bringing, idsOf, put, withKnownTier } from "./put.ts";
 
 export async function bringTeams(bringing: Bringing): Promise<void> {
   const { client, source, notes } = bringing;

@@ -1,9 +1,9 @@
 import { hashKey, isKeyHash, keyName } from "../access/keys.ts";
 import { isRole } from "../access/roles.ts";
-import { parseDuration } from "../ledger/windows.ts";
-import { modelBudgets, modelRates } from "../admin/fields.ts";
-import { PERMISSIONS } from "../admin/team-fields.ts";
+import { PERMISSIONS } from "../admin/kinds/team.ts";
+import { modelBudgets, modelRates } from "../admin/kinds/values.ts";
 import type { Row } from "../database/rows.ts";
+import { parseDuration } from "../ledger/windows.ts";
 import type { Notes } from "./notes.ts";
 
 /** Rows of LiteLLM's tables as rows of ours. Pure, but for what they tell of differences. */

@@ -1,6 +1,6 @@
 import { audit } from "../admin/audit.ts";
-import { entityOf, idOf, type Kind } from "../admin/payers.ts";
-import { query, type Client } from "../database/pool.ts";
+import { entityOf, idOf, type Kind } from "../admin/kinds/kind.ts";
+import { type Client, query } from "../database/pool.ts";
 import { findRows, insertRow, type Row } from "../database/rows.ts";
 import { textOf } from "./convert.ts";
 import type { Notes } from "./notes.ts";

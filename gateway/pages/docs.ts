@@ -1,8 +1,5 @@
-import type {
-  OpenApiDocument,
-  Operation,
-  Schema,
-} from "../http/openapi/document.ts";
+import type { OpenApiDocument, Operation } from "../http/openapi/document.ts";
+import type { Schema } from "../http/openapi/json-schemas.ts";
 import { DOCS_STYLE } from "./docs-style.ts";
 import { framed, type Page } from "./frame.ts";
 import { html, NOTHING, type Html } from "./html.ts";

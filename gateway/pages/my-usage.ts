@@ -1,4 +1,4 @@
-import type { OwnUsage } from "../http/openapi/spend-answers.ts";
+import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
 import { dayBars, meter } from "./bars.ts";
 import { framed, mark, type Look, type Page } from "./frame.ts";
 import { html, NOTHING, type Html } from "./html.ts";

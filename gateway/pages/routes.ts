@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { authenticate } from "../access/authenticate.ts";
-import { adminOf } from "../admin/route.ts";
-import { dayOf } from "../ledger/windows.ts";
+import { adminOf } from "../admin/admin-route.ts";
+import { ownUsageOf } from "../admin/spend/own-usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable, statusOf } from "../http/errors.ts";
-import { ownUsageOf } from "../admin/spend/own-usage.ts";
+import { dayOf } from "../ledger/windows.ts";
 import { myUsagePage, PERIODS, type MyUsage } from "./my-usage.ts";
 import { send } from "./send.ts";
 

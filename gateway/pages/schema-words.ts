@@ -1,4 +1,4 @@
-import type { Schema } from "../http/openapi/document.ts";
+import type { Schema } from "../http/openapi/json-schemas.ts";
 import { html, type Html } from "./html.ts";
 
 /** What a schema takes, in words: `whole number of at least 0, or null`. Shapes with a name are links. */

@@ -1,22 +1,25 @@
 import { z } from "zod";
-import { name, queryNames, queryNumber } from "../fields.ts";
-import { tokenOf } from "../key-fields.ts";
-import type { Conditions } from "../paging.ts";
-import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
-import { findOne, ORGANIZATION } from "../payers.ts";
-import { reachableTeam } from "../team-fields.ts";
-import { refuseUser, requireUser } from "../user-fields.ts";
-import { query } from "../../database/pool.ts";
 import { administeredTeams } from "../../access/actor.ts";
 import type { RouteName } from "../../access/policy.ts";
+import { query } from "../../database/pool.ts";
+import type { Route } from "../../http/route.ts";
+import { adminRoute, type Admin } from "../admin-route.ts";
+import { tokenOf } from "../key-fields.ts";
+import { ORGANIZATION } from "../kinds/organization.ts";
+import { name, queryNames, queryNumber } from "../kinds/values.ts";
+import type { Conditions } from "../paging.ts";
+import { findOne } from "../payers.ts";
+import { reachableTeam } from "../team-fields.ts";
+import { refuseUser, requireUser } from "../user-fields.ts";
+import { activity } from "./activity-answer.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import {
   DAY,
-  type DayRange,
   dayRange,
   METRIC_NAMES,
   METRICS,
   onDays,
+  type DayRange,
   type Metrics,
 } from "./days.ts";
 import { dearestOfEachDay, MOST_NAMES } from "./dearest.ts";
@@ -36,6 +39,7 @@ interface ActivityRow extends Metrics {
 
 interface Subject {
   readonly route: RouteName;
+  readonly summary: string;
   /** The column of `daily_spend` that names the payer; null: a tag, whose days have a table of their own. */
   readonly column: PayerColumn | null;
   readonly params: readonly string[];
@@ -48,6 +52,7 @@ interface Subject {
 const SUBJECTS: readonly Subject[] = [
   {
     route: "GET /user/daily/activity",
+    summary: "A user's days.",
     column: "user_id",
     params: ["user_id", "user_ids"],
     refuse: async (admin, user_id) =>
@@ -57,6 +62,7 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /team/daily/activity",
+    summary: "A team's days.",
     column: "team_id",
     params: ["team_id", "team_ids"],
     refuse: (admin, team) => reachableTeam(admin, admin.pool, team),
@@ -64,6 +70,7 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /organization/daily/activity",
+    summary: "An organization's days.",
     column: "organization_id",
     params: ["organization_id", "organization_ids"],
     refuse: async (admin, organizationId) => {
@@ -81,6 +88,7 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /tag/daily/activity",
+    summary: "A tag's days.",
     column: null,
     params: ["tag", "tags"],
     refuse: async () => undefined,
@@ -88,20 +96,24 @@ const SUBJECTS: readonly Subject[] = [
   },
 ];
 
-function activityRoute(subject: Subject): AdminRoute {
+function activityRoute(subject: Subject): Route {
   const ids = Object.fromEntries(
     subject.params.map((param) => [param, queryNames.optional()]),
   );
   return adminRoute(
     subject.route,
-    z.object({
-      ...dayRange,
-      ...ids,
-      api_key: name.optional(),
-      model: name.optional(),
-      page: queryNumber(1, 10_000, 1),
-      page_size: queryNumber(1, 1_000, 100),
-    }),
+    {
+      summary: subject.summary,
+      input: z.object({
+        ...dayRange,
+        ...ids,
+        api_key: name.optional(),
+        model: name.optional(),
+        page: queryNumber(1, 10_000, 1),
+        page_size: queryNumber(1, 1_000, 100),
+      }),
+      answer: activity,
+    },
     async (admin, asked) => {
       const filter = onDays(admin, asked);
       // Of a user who is in several teams each team's admin sees that team's part.
@@ -246,4 +258,4 @@ function metricsOf(row: ActivityRow): Metrics {
   ) as Metrics;
 }
 
-export const ACTIVITY: readonly AdminRoute[] = SUBJECTS.map(activityRoute);
+export const ACTIVITY: readonly Route[] = SUBJECTS.map(activityRoute);

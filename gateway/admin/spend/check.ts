@@ -1,44 +1,82 @@
 import { z } from "zod";
-import { name, queryNumber } from "../fields.ts";
-import { conditions } from "../paging.ts";
-import { adminRoute, type AdminRoute } from "../route.ts";
 import { longQuery, query, transaction } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
+import type { Route } from "../../http/route.ts";
+import { adminRoute } from "../admin-route.ts";
+import { out } from "../kinds/out.ts";
+import { name, queryNumber } from "../kinds/values.ts";
+import { conditions } from "../paging.ts";
 
 /** Adding up a ledger of ten million rows takes about a minute. */
 const CHECK_TIMEOUT_MS = 600_000;
 const MOST_DIFFERENCES = 1_000;
 
 /** GET /spend/check: every sum against the rows that it stands for. */
-const check = adminRoute("GET /spend/check", z.object({}), async (admin) => {
-  const differences = await transaction(admin.pool, (client) =>
-    longQuery<Row>(
-      client,
-      `SELECT * FROM spend_check LIMIT ${MOST_DIFFERENCES}`,
-      CHECK_TIMEOUT_MS,
-    ),
-  );
-  const [counts] = await query<Row>(
-    admin.pool,
-    "SELECT count(*) AS totals, coalesce(sum(spend) FILTER (WHERE entity = 'proxy:' AND window_name = 'all'), 0) AS spend FROM spend_totals",
-  );
-  return {
-    status: differences.length === 0 ? "equal" : "different",
-    differences,
-    totals_compared: counts?.["totals"],
-    spend: counts?.["spend"],
-    checked_at: new Date().toISOString(),
-  };
-});
+const check = adminRoute(
+  "GET /spend/check",
+  {
+    summary: "Compare every sum with the rows that it stands for.",
+    input: z.object({}),
+    answer: z.object({
+      status: z.enum(["equal", "different"]),
+      differences: z.array(
+        z.object({
+          kind: out.text,
+          name: out.text,
+          period: out.text,
+          recorded: out.dollars,
+          summed: out.dollars,
+        }),
+      ),
+      totals_compared: out.count,
+      spend: out.dollars,
+      checked_at: out.moment,
+    }),
+  },
+  async (admin) => {
+    const differences = await transaction(admin.pool, (client) =>
+      longQuery<Row>(
+        client,
+        `SELECT * FROM spend_check LIMIT ${MOST_DIFFERENCES}`,
+        CHECK_TIMEOUT_MS,
+      ),
+    );
+    const [counts] = await query<Row>(
+      admin.pool,
+      "SELECT count(*) AS totals, coalesce(sum(spend) FILTER (WHERE entity = 'proxy:' AND window_name = 'all'), 0) AS spend FROM spend_totals",
+    );
+    return {
+      status: differences.length === 0 ? "equal" : "different",
+      differences,
+      totals_compared: counts?.["totals"],
+      spend: counts?.["spend"],
+      checked_at: new Date().toISOString(),
+    };
+  },
+);
 
 /** GET /notices: soft budgets that were reached, newest first. */
 const notices = adminRoute(
   "GET /notices",
-  z.object({
-    page: queryNumber(1, 100_000, 1),
-    page_size: queryNumber(1, 100, 100),
-    entity: name.optional(),
-  }),
+  {
+    summary: "Soft budgets that were reached, newest first.",
+    input: z.object({
+      page: queryNumber(1, 100_000, 1),
+      page_size: queryNumber(1, 100, 100),
+      entity: name.optional(),
+    }),
+    answer: z.array(
+      z.object({
+        id: out.count,
+        at: out.moment,
+        kind: out.text,
+        entity: out.text,
+        window_name: out.text,
+        spend: out.dollars,
+        threshold: out.dollars,
+      }),
+    ),
+  },
   async (admin, { page, page_size: size, entity }) => {
     const filter = conditions();
     if (entity !== undefined) {
@@ -56,12 +94,27 @@ const notices = adminRoute(
 /** GET /audit: who changed what, newest first. */
 const auditLog = adminRoute(
   "GET /audit",
-  z.object({
-    page: queryNumber(1, 100_000, 1),
-    page_size: queryNumber(1, 100, 100),
-    object_type: name.optional(),
-    object_id: name.optional(),
-  }),
+  {
+    summary: "Who changed what, newest first.",
+    input: z.object({
+      page: queryNumber(1, 100_000, 1),
+      page_size: queryNumber(1, 100, 100),
+      object_type: name.optional(),
+      object_id: name.optional(),
+    }),
+    answer: z.array(
+      z.object({
+        id: out.count,
+        at: out.moment,
+        actor: out.text,
+        action: out.text,
+        object_type: out.text,
+        object_id: out.text,
+        before: z.record(out.text, z.unknown()).nullable(),
+        after: z.record(out.text, z.unknown()).nullable(),
+      }),
+    ),
+  },
   async (admin, asked) => {
     const { page, page_size: size } = asked;
     const filter = conditions();
@@ -79,4 +132,4 @@ const auditLog = adminRoute(
   },
 );
 
-export const CHECKS: readonly AdminRoute[] = [check, notices, auditLog];
+export const CHECKS: readonly Route[] = [check, notices, auditLog];

@@ -1,8 +1,8 @@
-import { dayOf } from "../../ledger/windows.ts";
-import { queryDay } from "../fields.ts";
-import { conditions, type Conditions } from "../paging.ts";
-import type { Admin } from "../route.ts";
 import { CallError } from "../../http/errors.ts";
+import { dayOf } from "../../ledger/windows.ts";
+import type { Admin } from "../admin-route.ts";
+import { queryDay } from "../kinds/values.ts";
+import { conditions, type Conditions } from "../paging.ts";
 
 /** Days of a report: those named, else the last thirty. */
 export const dayRange = {

@@ -1,5 +1,5 @@
+import type { Admin } from "../admin-route.ts";
 import type { Conditions } from "../paging.ts";
-import type { Admin } from "../route.ts";
 import { daysOf, type DayRange } from "./days.ts";
 import { PAID_AS } from "./former-keys.ts";
 

@@ -1,7 +1,7 @@
+import { query, type Pool } from "../../database/pool.ts";
+import type { Admin } from "../admin-route.ts";
 import type { Conditions } from "../paging.ts";
 import { keepReachable } from "../reachable-rows.ts";
-import type { Admin } from "../route.ts";
-import { query, type Pool } from "../../database/pool.ts";
 
 /** All hashes under which a key ever paid, the one it has now first: its rows stay under the hash of their time. */
 export async function hashesOf(

@@ -1,14 +1,16 @@
 import { z } from "zod";
-import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
-import { name, queryDay, queryFlag, queryNumber } from "../fields.ts";
-import { tokenOf } from "../key-fields.ts";
-import { conditions, type Conditions } from "../paging.ts";
-import { instantOf } from "../../ledger/wall-time.ts";
 import { hideAddresses } from "../../calls/hide-addresses.ts";
 import type { Attempt } from "../../calls/provider.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
+import type { Route } from "../../http/route.ts";
+import { instantOf } from "../../ledger/wall-time.ts";
+import { adminRoute, type Admin } from "../admin-route.ts";
+import { tokenOf } from "../key-fields.ts";
+import { name, queryDay, queryFlag, queryNumber } from "../kinds/values.ts";
+import { conditions, type Conditions } from "../paging.ts";
 import { keepReachableSpend, KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
+import { spendLogRow, summedDay } from "./log-answer.ts";
 
 const asked = z.object({
   api_key: name.optional(),
@@ -26,12 +28,23 @@ const asked = z.object({
 type Asked = z.output<typeof asked>;
 
 /** GET /spend/logs: rows of the ledger, newest first; with `summarize` their sums by day. */
-const logs = adminRoute("GET /spend/logs", asked, async (admin, given) => {
-  const filter = conditions();
-  await keepReachableSpend(admin, filter, "l.");
-  await restrict(admin, filter, given);
-  return given.summarize ? summary(admin, filter) : page(admin, filter, given);
-});
+const logs = adminRoute(
+  "GET /spend/logs",
+  {
+    summary:
+      "Rows of the ledger within reach, newest first; with summarize their sums by day.",
+    input: asked,
+    answer: z.union([z.array(spendLogRow), z.array(summedDay)]),
+  },
+  async (admin, given) => {
+    const filter = conditions();
+    await keepReachableSpend(admin, filter, "l.");
+    await restrict(admin, filter, given);
+    return given.summarize
+      ? summary(admin, filter)
+      : page(admin, filter, given);
+  },
+);
 
 async function restrict(
   { pool, windowing: { timeZone } }: Admin,
@@ -159,4 +172,4 @@ function summary(admin: Admin, filter: Conditions): Promise<readonly Row[]> {
   );
 }
 
-export const LOGS: readonly AdminRoute[] = [logs];
+export const LOGS: readonly Route[] = [logs];

@@ -5,24 +5,25 @@ import {
   type KeyCaller,
 } from "../../access/callers.ts";
 import { mayUse } from "../../access/models.ts";
+import { query } from "../../database/pool.ts";
+import { readTotals, type Total } from "../../database/totals.ts";
+import { CallError } from "../../http/errors.ts";
+import type { Route } from "../../http/route.ts";
+import { limitedEntities, proxyLimitsOf } from "../../ledger/payers.ts";
+import { LIFETIME, windowAt, windowEnd } from "../../ledger/windows.ts";
 import type { LimitedEntity, LimitState } from "../../limits/limits.ts";
 import {
   dollarsFromNanos,
   nanosFromCost,
   type Nanos,
 } from "../../pricing/money.ts";
-import { limitedEntities, proxyLimitsOf } from "../../ledger/payers.ts";
-import { LIFETIME, windowAt, windowEnd } from "../../ledger/windows.ts";
-import { name } from "../fields.ts";
+import { adminRoute, type Admin } from "../admin-route.ts";
 import { reachableKey } from "../key-owner.ts";
+import { name } from "../kinds/values.ts";
 import { conditions, type Conditions } from "../paging.ts";
-import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
-import { query } from "../../database/pool.ts";
-import { CallError } from "../../http/errors.ts";
-import { readTotals, type Total } from "../../database/totals.ts";
-import type { OwnUsage } from "../../http/openapi/spend-answers.ts";
 import { DAY, dayRange, daysOf, onDays, type DayRange } from "./days.ts";
 import { hashesOf, ofKey } from "./former-keys.ts";
+import { ownUsage, type OwnUsage } from "./own-usage-answer.ts";
 import { latestRefusals } from "./refusals.ts";
 
 type Of = OwnUsage["budgets"][number]["of"];
@@ -31,7 +32,16 @@ const DAY_MS = 86_400_000;
 const SHOWN_REFUSALS = 20;
 
 /** GET /me/usage: what the key that asks has spent and has left; its own and nobody else's. */
-const usage = adminRoute("GET /me/usage", z.object(dayRange), ownUsageOf);
+const usage = adminRoute(
+  "GET /me/usage",
+  {
+    summary:
+      "What the key that asks has spent, what is left of each budget and limit, its last refusals, the models it may use.",
+    input: z.object(dayRange),
+    answer: ownUsage,
+  },
+  ownUsageOf,
+);
 
 /** What a key has spent, what is left of all that limits it, how it was used, its last refusals, the models it may use. */
 export async function ownUsageOf(
@@ -282,7 +292,11 @@ async function refusedOf(
 /** GET /key/usage: the same of any key within reach, for those who look after it. */
 const usageOfKey = adminRoute(
   "GET /key/usage",
-  z.object({ ...dayRange, key: name }),
+  {
+    summary: "The same of a key within reach, for those who look after it.",
+    input: z.object({ ...dayRange, key: name }),
+    answer: ownUsage,
+  },
   async (admin, { key, ...range }) => {
     const { token } = await reachableKey(admin, admin.pool, key);
     const caller = await admin.gateway.callers.keys.find(String(token));
@@ -297,4 +311,4 @@ const usageOfKey = adminRoute(
   },
 );
 
-export const OWN_USAGE: readonly AdminRoute[] = [usage, usageOfKey];
+export const OWN_USAGE: readonly Route[] = [usage, usageOfKey];

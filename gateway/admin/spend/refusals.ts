@@ -1,26 +1,60 @@
 import { z } from "zod";
-import { name, queryNumber } from "../fields.ts";
-import { tokenOf } from "../key-fields.ts";
-import { conditions, type Conditions } from "../paging.ts";
-import { reachableKeys } from "../reachable-rows.ts";
-import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
+import type { Route } from "../../http/route.ts";
+import { adminRoute, type Admin } from "../admin-route.ts";
+import { tokenOf } from "../key-fields.ts";
+import { out } from "../kinds/out.ts";
+import { name, queryNumber } from "../kinds/values.ts";
+import { conditions, type Conditions } from "../paging.ts";
+import { reachableKeys } from "../reachable-rows.ts";
 import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 const HOUR_MS = 3_600_000;
 const MOST_COUNTS = 1_000;
 
+export const refusalRow = z
+  .object({
+    at: out.moment,
+    api_key: out.text,
+    key_alias: out.text.nullable(),
+    key_name: out.text.nullable(),
+    type: out.text,
+    status: out.count,
+    model: out.text.nullable(),
+    message: out.text,
+  })
+  .meta({ id: "Refusal" });
+
 /** GET /refusals: calls that were refused before a provider was asked, newest first, with how often each key was refused for what. */
 const refusals = adminRoute(
   "GET /refusals",
-  z.object({
-    api_key: name.optional(),
-    type: name.optional(),
-    hours: queryNumber(1, 720, 24),
-    page: queryNumber(1, 100_000, 1),
-    page_size: queryNumber(1, 100, 100),
-  }),
+  {
+    summary:
+      "Calls refused before a provider was asked: the last of each key within reach, and counts.",
+    input: z.object({
+      api_key: name.optional(),
+      type: name.optional(),
+      hours: queryNumber(1, 720, 24),
+      page: queryNumber(1, 100_000, 1),
+      page_size: queryNumber(1, 100, 100),
+    }),
+    answer: z.object({
+      refusals: z.array(refusalRow),
+      counts: z.array(
+        z.object({
+          api_key: out.text,
+          key_alias: out.text.nullable(),
+          key_name: out.text.nullable(),
+          type: out.text,
+          count: out.count,
+          last_at: out.moment,
+        }),
+      ),
+      total: out.count,
+      since: out.moment,
+    }),
+  },
   async (admin, asked) => {
     const since = admin.now - asked.hours * HOUR_MS;
     const filter = ofReachableKeys(admin);
@@ -95,4 +129,4 @@ function and(filter: Conditions, condition: string): string {
   return `${where === "" ? "WHERE" : `${where} AND`} ${condition} $${filter.values.length + 1}`;
 }
 
-export const REFUSALS: readonly AdminRoute[] = [refusals];
+export const REFUSALS: readonly Route[] = [refusals];

@@ -1,12 +1,17 @@
 import { z } from "zod";
 import { unknownModel } from "../../access/models.ts";
-import { billOf, inputOnly, usageFromOpenAI } from "../../pricing/prices.ts";
-import { name, object, queryNumber } from "../fields.ts";
-import { KEY, shown, unknown, USER, type Kind } from "../payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
 import { query } from "../../database/pool.ts";
-import { CallError } from "../../http/errors.ts";
 import type { Row } from "../../database/rows.ts";
+import { CallError } from "../../http/errors.ts";
+import type { Route } from "../../http/route.ts";
+import { billOf, inputOnly, usageFromOpenAI } from "../../pricing/prices.ts";
+import { adminRoute, type Admin } from "../admin-route.ts";
+import { KEY, keyRow } from "../kinds/key.ts";
+import type { Kind } from "../kinds/kind.ts";
+import { out } from "../kinds/out.ts";
+import { USER, userRow } from "../kinds/user.ts";
+import { name, object, queryNumber } from "../kinds/values.ts";
+import { shown, unknown } from "../payers.ts";
 import { dayRange, onDays } from "./days.ts";
 
 const paged = z.object({
@@ -30,13 +35,25 @@ async function dearest(
   return shown(admin, of, rows);
 }
 
-const keys = adminRoute("GET /spend/keys", paged, (admin, asked) =>
-  dearest(admin, KEY, asked),
+const keys = adminRoute(
+  "GET /spend/keys",
+  {
+    summary: "Keys by what they spent in their whole life, the dearest first.",
+    input: paged,
+    answer: z.array(z.object({ ...keyRow.shape, total_spend: out.dollars })),
+  },
+  (admin, asked) => dearest(admin, KEY, asked),
 );
 
 const users = adminRoute(
   "GET /spend/users",
-  paged.extend({ user_id: name.optional() }),
+  {
+    summary: "Users by what they spent in their whole life, the dearest first.",
+    input: paged.extend({ user_id: name.optional() }),
+    answer: z.array(
+      z.object({ ...userRow.shape, total_spend: out.dollars.optional() }),
+    ),
+  },
   async (admin, { user_id: userId, ...asked }) => {
     if (userId === undefined) {
       return dearest(admin, USER, asked);
@@ -55,7 +72,17 @@ const users = adminRoute(
 
 const tags = adminRoute(
   "GET /spend/tags",
-  z.object({ ...dayRange, limit: queryNumber(1, 1_000, 100) }),
+  {
+    summary: "Tags by what was spent under them.",
+    input: z.object({ ...dayRange, limit: queryNumber(1, 1_000, 100) }),
+    answer: z.array(
+      z.object({
+        individual_request_tag: out.text,
+        log_count: out.count,
+        total_spend: out.dollars,
+      }),
+    ),
+  },
   async (admin, { limit, ...range }) => {
     const filter = onDays(admin, range);
     return query<Row>(
@@ -70,13 +97,18 @@ const tags = adminRoute(
 /** POST /spend/calculate: what a call costs, by its answer's usage or by counting its messages. */
 const calculate = adminRoute(
   "POST /spend/calculate",
-  z.object({
-    model: name.nullish(),
-    messages: z.array(object).nullish(),
-    completion_response: z
-      .looseObject({ model: name.nullish(), usage: object.nullish() })
-      .nullish(),
-  }),
+  {
+    summary:
+      "What a call costs, by its answer's usage or by counting its messages.",
+    input: z.object({
+      model: name.nullish(),
+      messages: z.array(object).nullish(),
+      completion_response: z
+        .looseObject({ model: name.nullish(), usage: object.nullish() })
+        .nullish(),
+    }),
+    answer: z.object({ cost: out.dollars, unpriced: z.boolean() }),
+  },
   async (admin, { model, messages, completion_response: answer }) => {
     const { catalog, tokens } = admin.gateway;
     const named = model ?? answer?.model;
@@ -105,4 +137,4 @@ const calculate = adminRoute(
   },
 );
 
-export const TABLES: readonly AdminRoute[] = [keys, users, tags, calculate];
+export const TABLES: readonly Route[] = [keys, users, tags, calculate];

@@ -1,31 +1,7 @@
 import { z } from "zod";
-import type { RouteName } from "../../access/policy.ts";
 import { LITELLM_FIELDS } from "../../admin/litellm-fields.ts";
-import type { Route } from "../route-table.ts";
-import {
-  KEY_ANSWERS,
-  OTHER_ANSWERS,
-  TEAM_ANSWERS,
-  USER_ANSWERS,
-} from "./admin-answers.ts";
-import { CALL_ANSWERS, OPEN_ANSWERS } from "./call-answers.ts";
-import type { Described } from "./described.ts";
-import { MODEL_ANSWERS } from "./model-answers.ts";
-import { SPEND_ANSWERS } from "./spend-answers.ts";
-
-const ANSWERS: Readonly<Record<RouteName, Described>> = {
-  ...CALL_ANSWERS,
-  ...KEY_ANSWERS,
-  ...USER_ANSWERS,
-  ...TEAM_ANSWERS,
-  ...OTHER_ANSWERS,
-  ...MODEL_ANSWERS,
-  ...SPEND_ANSWERS,
-};
-
-export interface Schema {
-  readonly [keyword: string]: unknown;
-}
+import type { OpenRoute, Route } from "../route.ts";
+import { jsonSchemas, type Schema } from "./json-schemas.ts";
 
 export interface Parameter {
   readonly name: string;
@@ -66,7 +42,7 @@ export interface OpenApiDocument {
   };
 }
 
-const errorBody = z
+const errorAnswer = z
   .object({
     error: z.object({
       message: z.string(),
@@ -84,28 +60,34 @@ const anthropicError = z
   })
   .meta({ id: "AnthropicError" });
 
-/** Describes every route from the schemas that check what it takes. Each route stands under its first path. */
+/** The document of these routes. Each stands under its first path, open routes under all of theirs. */
 export function openApiDocument(
   routes: readonly Route[],
+  openRoutes: readonly OpenRoute[],
   version: string,
 ): OpenApiDocument {
-  const components = new Map<string, Schema>();
-  const paths: Record<string, Record<string, Operation>> = {};
-  const add = (method: string, path: string, operation: Operation) => {
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
-  };
-  for (const [name, about] of Object.entries(OPEN_ANSWERS)) {
-    const [method = "", path = ""] = name.split(" ");
-    add(method, path, {
-      ...headOf(method, path, about.summary),
-      security: [],
-      responses: answers(about, errorBody, false, components),
-    });
-  }
-  for (const route of routes) {
-    const path = templateOf(route.paths[0] ?? "");
-    add(route.method, path, operationOf(route, path, components));
-  }
+  const inputs = jsonSchemas(
+    Object.fromEntries(routes.map(({ name, input }) => [name, input])),
+    "input",
+  );
+  const { byName: answers, components } = jsonSchemas(
+    {
+      errorAnswer,
+      anthropicError,
+      ...Object.fromEntries(routes.map(({ name, answer }) => [name, answer])),
+      ...Object.fromEntries(
+        openRoutes.map(({ paths, answer }) => [paths[0], answer]),
+      ),
+    },
+    "output",
+  );
+  const operations = [
+    ...openRoutes.flatMap((route) => openOperations(route, answers)),
+    ...routes.map((route) =>
+      operationOf(route, inputs.byName[route.name] ?? {}, answers),
+    ),
+  ];
+  const tags = new Set(operations.flatMap(({ operation }) => operation.tags));
   return {
     openapi: "3.1.0",
     info: {
@@ -116,14 +98,8 @@ export function openApiDocument(
     },
     servers: [{ url: "/" }],
     security: [{ key: [] }],
-    tags: [
-      ...new Set(
-        Object.values(paths).flatMap((operations) =>
-          Object.values(operations).flatMap(({ tags }) => tags),
-        ),
-      ),
-    ].map((name) => ({ name })),
-    paths,
+    tags: [...tags].map((name) => ({ name })),
+    paths: byPath(operations),
     components: {
       securitySchemes: {
         key: {
@@ -133,43 +109,87 @@ export function openApiDocument(
         },
       },
       schemas: Object.fromEntries(
-        [...components].sort(([one], [other]) => one.localeCompare(other)),
+        Object.entries(components).sort(([one], [other]) =>
+          one.localeCompare(other),
+        ),
       ),
     },
   };
 }
 
-function operationOf(
-  route: Route,
-  path: string,
-  components: Map<string, Schema>,
-): Operation {
-  const about = ANSWERS[route.name];
-  const error = route.errorBody === undefined ? errorBody : anthropicError;
-  const input = schemaOf(route.input, "input", components);
-  const properties = (input["properties"] ?? {}) as Record<string, Schema>;
-  const required = (input["required"] ?? []) as readonly string[];
+type Schemas = Readonly<Record<string, Schema>>;
+
+interface Placed {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+function byPath(operations: readonly Placed[]): OpenApiDocument["paths"] {
+  const groups = Map.groupBy(operations, ({ path }) => path);
+  return Object.fromEntries(
+    [...groups].map(([path, all]) => [
+      path,
+      Object.fromEntries(
+        all.map(({ method, operation }) => [method.toLowerCase(), operation]),
+      ),
+    ]),
+  );
+}
+
+function openOperations(
+  { paths, summary }: OpenRoute,
+  answers: Schemas,
+): readonly Placed[] {
+  return paths.map((path) => ({
+    method: "GET",
+    path,
+    operation: {
+      ...headOf("GET", path, summary),
+      security: [],
+      responses: responsesOf(
+        { "application/json": answers[paths[0] ?? ""] ?? {} },
+        answers["errorAnswer"] ?? {},
+      ),
+    },
+  }));
+}
+
+function operationOf(route: Route, input: Schema, answers: Schemas): Placed {
+  const { name, method, paths, summary, streams, contentType } = route;
+  const path = templateOf(paths[0] ?? "");
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
-  const own = Object.keys(properties).filter((name) => !inPath.includes(name));
-  const byQuery = route.method === "GET";
+  const properties = (input["properties"] ?? {}) as Schemas;
+  const required = (input["required"] ?? []) as readonly string[];
   const parameter = (name: string, place: Parameter["in"]): Parameter => ({
     name,
     in: place,
     required: place === "path" || required.includes(name),
     schema: properties[name] ?? { type: "string" },
   });
+  const own = Object.keys(properties).filter((name) => !inPath.includes(name));
+  const inQuery = method === "GET" ? own : [];
   const parameters = [
     ...inPath.map((name) => parameter(name, "path")),
-    ...(byQuery ? own.map((name) => parameter(name, "query")) : []),
+    ...inQuery.map((name) => parameter(name, "query")),
   ];
-  return {
-    ...headOf(route.method, path, about.summary),
+  const operation: Operation = {
+    ...headOf(method, path, summary),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(byQuery || own.length === 0
+    ...(method === "GET" || own.length === 0
       ? {}
-      : { requestBody: bodyOf(route, input, inPath) }),
-    responses: answers(about, error, route.streams, components),
+      : { requestBody: bodyOf(route, input, own) }),
+    responses: responsesOf(
+      {
+        [contentType]: answers[name] ?? {},
+        ...(streams ? { "text/event-stream": { type: "string" } } : {}),
+      },
+      answers[
+        route.errorBody === undefined ? "errorAnswer" : "anthropicError"
+      ] ?? {},
+    ),
   };
+  return { method, path, operation };
 }
 
 function headOf(method: string, path: string, summary: string) {
@@ -189,22 +209,23 @@ export function groupOf(path: string): string {
   return first === "v2" ? second : first;
 }
 
-function bodyOf(route: Route, input: Schema, inPath: readonly string[]) {
-  const properties = { ...(input["properties"] as Record<string, Schema>) };
-  for (const name of inPath) {
-    delete properties[name];
-  }
-  const required = ((input["required"] ?? []) as readonly string[]).filter(
-    (name) => !inPath.includes(name),
+/** The body of a route: the fields of its input that are not in the path. */
+function bodyOf(
+  route: Route,
+  { required: all = [], properties: given, ...input }: Schema,
+  own: readonly string[],
+): Operation["requestBody"] {
+  const properties = Object.fromEntries(
+    own.map((name) => [name, (given as Schemas)[name]]),
+  );
+  const required = (all as readonly string[]).filter((name) =>
+    own.includes(name),
   );
   const schema = {
     ...input,
-    properties: { ...litellmProperties(route, properties), ...properties },
+    properties: { ...litellmProperties(route, own), ...properties },
     ...(required.length === 0 ? {} : { required }),
   };
-  if (required.length === 0) {
-    delete (schema as { required?: unknown }).required;
-  }
   return {
     required: required.length > 0,
     content: { "application/json": { schema } },
@@ -217,13 +238,13 @@ const TAKES_LITELLM_FIELDS =
 /** Fields that clients of LiteLLM send, so that a generated client can hold them. */
 function litellmProperties(
   { name }: Route,
-  own: Readonly<Record<string, Schema>>,
+  own: readonly string[],
 ): Readonly<Record<string, Schema>> {
   if (!TAKES_LITELLM_FIELDS.test(name)) {
     return {};
   }
   return Object.fromEntries(
-    LITELLM_FIELDS.filter(({ field }) => !Object.hasOwn(own, field)).map(
+    LITELLM_FIELDS.filter(({ field }) => !own.includes(field)).map(
       ({ field, instead }) => [
         field,
         {
@@ -238,27 +259,17 @@ function litellmProperties(
   );
 }
 
-function answers(
-  { answer, contentType }: Described,
-  error: z.ZodType,
-  streams: boolean,
-  components: Map<string, Schema>,
-): Operation["responses"] {
+function responsesOf(answers: Schemas, error: Schema): Operation["responses"] {
   return {
     "200": {
       description: "As asked.",
-      content: {
-        [contentType]: { schema: schemaOf(answer, "output", components) },
-        ...(streams
-          ? { "text/event-stream": { schema: { type: "string" } } }
-          : {}),
-      },
+      content: Object.fromEntries(
+        Object.entries(answers).map(([type, schema]) => [type, { schema }]),
+      ),
     },
     default: {
       description: "Refused: one sentence says what to do next.",
-      content: {
-        "application/json": { schema: schemaOf(error, "output", components) },
-      },
+      content: { "application/json": { schema: error } },
     },
   };
 }
@@ -266,66 +277,4 @@ function answers(
 /** `/key/:key/regenerate` as OpenAPI writes it. */
 function templateOf(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}").replace("/*", "/{id}");
-}
-
-/** A schema of ours as JSON Schema; those with a name go to the components. */
-function schemaOf(
-  schema: z.ZodType,
-  io: "input" | "output",
-  components: Map<string, Schema>,
-): Schema {
-  const {
-    $defs,
-    $schema: _,
-    ...own
-  } = z.toJSONSchema(schema, {
-    io,
-    target: "draft-2020-12",
-    unrepresentable: "any",
-  }) as Schema & { $defs?: Record<string, Schema> };
-  for (const [name, definition] of Object.entries($defs ?? {})) {
-    components.set(name, tidy(definition));
-  }
-  const id = (own as { id?: string }).id;
-  if (id === undefined || io === "input") {
-    return tidy(own);
-  }
-  components.set(id, tidy(own));
-  return { $ref: `#/components/schemas/${id}` };
-}
-
-/** Every whole number has these bounds: they say nothing of the field. */
-function isBoundOfIntegers(value: unknown): boolean {
-  return Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
-}
-
-/** References lead to the components; an answer may always have further fields. */
-function tidy(value: Schema): Schema {
-  const walk = (part: unknown): unknown => {
-    if (Array.isArray(part)) {
-      return part.map(walk);
-    }
-    if (typeof part !== "object" || part === null) {
-      return part;
-    }
-    const entries = Object.entries(part).flatMap(([name, inner]) => {
-      if (name === "additionalProperties" && inner === false) {
-        return [];
-      }
-      if (name === "id" && typeof inner === "string") {
-        return [];
-      }
-      if (isBoundOfIntegers(inner)) {
-        return [];
-      }
-      if (name === "$ref") {
-        return [
-          [name, String(inner).replace("#/$defs/", "#/components/schemas/")],
-        ];
-      }
-      return [[name, walk(inner)]];
-    });
-    return Object.fromEntries(entries) as unknown;
-  };
-  return walk(value) as Schema;
 }

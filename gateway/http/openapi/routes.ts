@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Gateway } from "../../gateway.ts";
-import { ROUTES } from "../route-table.ts";
+import { OPEN_ROUTES, ROUTES } from "../route-table.ts";
 import { docsPage } from "../../pages/docs.ts";
 import { send } from "../../pages/send.ts";
 import { openApiDocument, type OpenApiDocument } from "./document.ts";
@@ -11,7 +11,8 @@ export function addDocumentRoutes(
   gateway: Gateway,
 ): void {
   let known: OpenApiDocument | undefined;
-  const documented = () => (known ??= openApiDocument(ROUTES, gateway.version));
+  const documented = () =>
+    (known ??= openApiDocument(ROUTES, OPEN_ROUTES, gateway.version));
   server.get("/openapi.json", (_request, reply) =>
     reply
       .type("application/json; charset=utf-8")

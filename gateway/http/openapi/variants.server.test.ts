@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Parameter, Schema } from "./document.ts";
+import type { Parameter } from "./document.ts";
+import type { Schema } from "./json-schemas.ts";
 import {
   startDocumentFixture,
   type DocumentFixture,

@@ -5,17 +5,19 @@ import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
 import { lookupAndAdmit } from "../../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../../calls/answer.ts";
+import type { CallBody } from "../../calls/body.ts";
 import { beginCall, type CallKind } from "../../calls/call.ts";
-import { type CallBody } from "../../calls/body.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { recordRefusal } from "../../calls/record-refusal.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";
-import { whileAdmitted } from "../../calls/while-admitted.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
+import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
+import { route, type Route, type RouteSchema } from "../route.ts";
+import { chatAnswer } from "./call-answers.ts";
 
 export const chatBody = z.looseObject({
   model: z.string(),
@@ -78,20 +80,38 @@ export async function carryOut(
 }
 
 /** POST /v1/chat/completions */
-export const chatCompletions = callRoute(CHAT);
+export const chatCompletions = callRoute(CHAT, {
+  summary: "Chat with a model (OpenAI's API).",
+  answer: chatAnswer,
+  azure: true,
+});
 
-/** The handler of one kind of call, which it names; `way` is the way that its calls go. */
-export function callRoute(kind: CallKind, way = carryOut) {
-  const handler = (
-    gateway: Gateway,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ) =>
-    way(gateway, request, reply, kind).catch((error: unknown) => {
-      recordRefusal(gateway, request, error);
-      throw error;
-    });
-  return Object.assign(handler, { kind });
+type CallOptions = Pick<RouteSchema, "summary" | "answer"> &
+  Pick<Route, "errorBody"> & {
+    /** Also where Azure-style clients send it, which name the alias in the path. */
+    readonly azure?: true;
+  };
+
+/** The route of one kind of call, also without `/v1`; `flow` carries its calls out. */
+export function callRoute(
+  kind: CallKind,
+  { summary, answer, azure, ...options }: CallOptions,
+  flow = carryOut,
+): Route {
+  const { route: name, schema: input, streams } = kind;
+  const path = name.slice(name.indexOf("/v1") + "/v1".length);
+  const alsoAt =
+    azure === true ? [path, `/openai/deployments/:deployment${path}`] : [path];
+  return route(
+    name,
+    { summary, input, answer },
+    (gateway, request, reply) =>
+      flow(gateway, request, reply, kind).catch((error: unknown) => {
+        recordRefusal(gateway, request, error);
+        throw error;
+      }),
+    { ...options, streams, alsoAt },
+  );
 }
 
 export function numberOf(body: CallBody, field: string): number | null {

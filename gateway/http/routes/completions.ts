@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { CallKind } from "../../calls/call.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { completionsShape } from "../../dialects/completions.ts";
+import { completionAnswer } from "./call-answers.ts";
 import { callRoute, numberOf } from "./chat.ts";
 
 const completionBody = z.looseObject({
@@ -31,4 +32,8 @@ const COMPLETION: CallKind = {
 };
 
 /** POST /v1/completions, the older form of chat; natively where the provider has it, else through chat. */
-export const completions = callRoute(COMPLETION);
+export const completions = callRoute(COMPLETION, {
+  summary: "Complete a text (OpenAI's older API).",
+  answer: completionAnswer,
+  azure: true,
+});

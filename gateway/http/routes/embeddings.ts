@@ -15,9 +15,10 @@ import {
 import { askOnce } from "../../calls/flight.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { journalIntent } from "../../calls/record.ts";
-import { whileAdmitted } from "../../calls/while-admitted.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
+import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
+import { embeddingsAnswer } from "./call-answers.ts";
 import { callRoute } from "./chat.ts";
 
 const tokenIds = z.array(z.int().min(0)).min(1);
@@ -98,4 +99,12 @@ async function carryOutItems(
 }
 
 /** POST /v1/embeddings */
-export const embeddings = callRoute(EMBEDDING, carryOutItems);
+export const embeddings = callRoute(
+  EMBEDDING,
+  {
+    summary: "Embed texts (OpenAI's API).",
+    answer: embeddingsAnswer,
+    azure: true,
+  },
+  carryOutItems,
+);

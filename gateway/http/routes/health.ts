@@ -1,33 +1,47 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { unknownModel } from "../../access/models.ts";
+import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
-import type { LimitsMode } from "../../limits/limits.ts";
 import type { Gateway } from "../../gateway.ts";
+import { route, type OpenRoute } from "../route.ts";
 
-/** GET /health/liveliness: the process answers; nothing is asked of anyone else. */
-export function liveliness(): string {
-  return '"I\'m alive!"';
-}
+const ALIVE = "I'm alive!";
 
-interface Readiness {
-  readonly status: "connected" | "stopping" | "starting";
-  readonly db: "connected" | "Not connected";
-  readonly cache: "redis" | "memory" | null;
-  /** `redis_away`: limits are kept in process, at this instance's share. */
-  readonly limits: LimitsMode;
-  readonly version: string;
-  readonly journal: { readonly pending: number };
-}
+/** GET /health/liveliness: the process answers; no dependency is checked. */
+export const liveliness: OpenRoute = {
+  paths: ["/health/liveliness", "/health/liveness"],
+  summary: "Whether the process lives.",
+  answer: z.literal(ALIVE),
+  handler: (_gateway, reply) =>
+    reply.type("application/json").send(JSON.stringify(ALIVE)),
+};
+
+const readinessAnswer = z.object({
+  status: z.enum(["connected", "stopping", "starting"]),
+  db: z.enum(["connected", "Not connected"]),
+  cache: z.enum(["redis", "memory"]).nullable(),
+  limits: z.enum(["redis", "memory", "redis_away"]),
+  version: out.text,
+  journal: z.object({ pending: out.count }),
+});
 
 /** GET /health/readiness: 503 only when calls cannot be served. */
-export function readiness(gateway: Gateway, reply: FastifyReply): Readiness {
+export const readiness: OpenRoute = {
+  paths: ["/health/readiness"],
+  summary: "Whether calls can be served; 503 when not.",
+  answer: readinessAnswer,
+  handler: (gateway, reply) => {
+    const { database, journal } = gateway;
+    const servable =
+      database.ready() && !gateway.stopping() && !journal.state().full;
+    return reply.code(servable ? 200 : 503).send(readinessOf(gateway));
+  },
+};
+
+function readinessOf(gateway: Gateway): z.output<typeof readinessAnswer> {
   const { database, journal, cache, config, version } = gateway;
-  const servable =
-    database.ready() && !gateway.stopping() && !journal.state().full;
-  reply.code(servable ? 200 : 503);
   return {
     status: gateway.stopping()
       ? "stopping"
@@ -36,13 +50,30 @@ export function readiness(gateway: Gateway, reply: FastifyReply): Readiness {
         : "starting",
     db: database.connected() ? "connected" : "Not connected",
     cache: config.cache.enabled ? cache.kind : null,
+    // `redis_away`: limits are kept in process, at this instance's share.
     limits: gateway.limits.mode(),
     version,
     journal: { pending: journal.state().pendingRecords },
   };
 }
 
-export const healthQuery = z.object({
+const endpoint = z
+  .object({
+    model_name: out.text,
+    model: out.text,
+    model_id: out.text,
+    api_base: out.text,
+    cooling_down_until: out.text.nullable(),
+    recent_calls: out.count,
+    recent_failures: out.count,
+    recent_rejections: out.count,
+    error: out.text.optional(),
+    unpriced: z.literal(true).optional(),
+    waits_for: out.text.optional(),
+  })
+  .meta({ id: "EndpointHealth" });
+
+const healthQuery = z.object({
   model: z.string().optional(),
   deep: z
     .enum(["true", "false"], "write true or false")
@@ -58,16 +89,34 @@ export const healthQuery = z.object({
 });
 
 /** GET /health (admin): every deployment, asked for what it has. */
-export async function health(gateway: Gateway, request: FastifyRequest) {
-  authorizeRoute(callerOf(request), "GET /health");
-  const { model, deep, recent } = validateBody(healthQuery, request.query);
-  const how = { deep, recentMs: recent === undefined ? null : recent * 1_000 };
-  if (model === undefined) {
-    return gateway.modelHealth.check(null, how);
-  }
-  const group = gateway.catalog.find(model);
-  if (group === null) {
-    throw unknownModel(model);
-  }
-  return gateway.modelHealth.check(group.configured, how);
-}
+export const health = route(
+  "GET /health",
+  {
+    summary: "Ask every deployment whether it answers.",
+    input: healthQuery,
+    answer: z.object({
+      healthy_endpoints: z.array(endpoint),
+      unhealthy_endpoints: z.array(endpoint),
+      pending_endpoints: z.array(endpoint),
+      healthy_count: out.count,
+      unhealthy_count: out.count,
+    }),
+  },
+  async (gateway, request) => {
+    authorizeRoute(callerOf(request), "GET /health");
+    const { model, deep, recent } = validateBody(healthQuery, request.query);
+    const how = {
+      deep,
+      recentMs: recent === undefined ? null : recent * 1_000,
+    };
+    if (model === undefined) {
+      return gateway.modelHealth.check(null, how);
+    }
+    const group = gateway.catalog.find(model);
+    if (group === null) {
+      throw unknownModel(model);
+    }
+    return gateway.modelHealth.check(group.configured, how);
+  },
+  { fromTheStart: true },
+);

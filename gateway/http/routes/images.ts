@@ -21,4 +21,8 @@ const IMAGE: CallKind = {
 };
 
 /** POST /v1/images/generations; passed through, priced by the image where the prices say so. */
-export const images = callRoute(IMAGE);
+export const images = callRoute(IMAGE, {
+  summary: "Make images (OpenAI's API).",
+  answer: z.looseObject({ data: z.array(z.looseObject({})) }),
+  azure: true,
+});

@@ -1,12 +1,13 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
+import { out } from "../../admin/kinds/out.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
-import type { Gateway } from "../../gateway.ts";
 import { countAnswer, messagesShape } from "../../dialects/messages.ts";
+import { route } from "../route.ts";
+import { anthropicMessage } from "./call-answers.ts";
 import { callRoute, numberOf } from "./chat.ts";
 
 const message = z.looseObject({ role: z.string() });
@@ -33,23 +34,36 @@ const MESSAGES: CallKind = {
 };
 
 /** POST /v1/messages, Anthropic's API; natively where the provider has it, else through chat. */
-export const messages = callRoute(MESSAGES);
+export const messages = callRoute(MESSAGES, {
+  summary: "Chat with a model (Anthropic's API).",
+  answer: anthropicMessage,
+  errorBody: messagesShape.errorBody,
+});
 
-export const countBody = z.looseObject({
+const countBody = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
 });
 
 /** POST /v1/messages/count_tokens: counted here, nothing is asked of a provider. */
-export async function countTokens(gateway: Gateway, request: FastifyRequest) {
-  const caller = callerOf(request);
-  authorizeRoute(caller, "POST /v1/messages/count_tokens");
-  const group = authorizeModel(gateway, caller, modelOf(request));
-  const body = validateBody(countBody, request.body);
-  const [deployment] = group.deployments;
-  const model = deployment?.baseModel ?? deployment?.model ?? group.alias;
-  const counted = gateway.tokens.countChat(body, model);
-  const margin =
-    deployment === undefined ? 1 : gateway.tokens.margin(deployment);
-  return countAnswer(Math.ceil(counted * margin));
-}
+export const countTokens = route(
+  "POST /v1/messages/count_tokens",
+  {
+    summary: "Count the tokens of a prompt; no model is asked.",
+    input: countBody,
+    answer: z.looseObject({ input_tokens: out.count }),
+  },
+  async (gateway, request) => {
+    const caller = callerOf(request);
+    authorizeRoute(caller, "POST /v1/messages/count_tokens");
+    const group = authorizeModel(gateway, caller, modelOf(request));
+    const body = validateBody(countBody, request.body);
+    const [deployment] = group.deployments;
+    const model = deployment?.baseModel ?? deployment?.model ?? group.alias;
+    const counted = gateway.tokens.countChat(body, model);
+    const margin =
+      deployment === undefined ? 1 : gateway.tokens.margin(deployment);
+    return countAnswer(Math.ceil(counted * margin));
+  },
+  { errorBody: messagesShape.errorBody, alsoAt: ["/messages/count_tokens"] },
+);

@@ -1,29 +1,37 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { authenticate } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { hashKey, readKey, sameHash } from "../../access/keys.ts";
+import { out } from "../../admin/kinds/out.ts";
 import type { Gateway } from "../../gateway.ts";
 import { createExposition } from "../../metrics/exposition.ts";
+import { NO_INPUT, route } from "../route.ts";
 
 const expositions = new WeakMap<Gateway, ReturnType<typeof createExposition>>();
 
 /** GET /metrics: for Prometheus, by `metrics_key` or a key that may read everything. */
-export async function metrics(
-  gateway: Gateway,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  if (!hasMetricsKey(gateway, request)) {
-    authorizeRoute(
-      await authenticate(gateway, request.headers),
-      "GET /metrics",
-    );
-  }
-  const expose = expositions.get(gateway) ?? createExposition(gateway);
-  expositions.set(gateway, expose);
-  const { contentType, text } = await expose();
-  return reply.type(contentType).send(text);
-}
+export const metrics = route(
+  "GET /metrics",
+  {
+    summary: "Everything that is counted and measured, for Prometheus.",
+    input: NO_INPUT,
+    answer: out.text,
+    contentType: "text/plain",
+  },
+  async (gateway, request, reply) => {
+    if (!hasMetricsKey(gateway, request)) {
+      authorizeRoute(
+        await authenticate(gateway, request.headers),
+        "GET /metrics",
+      );
+    }
+    const expose = expositions.get(gateway) ?? createExposition(gateway);
+    expositions.set(gateway, expose);
+    const { contentType, text } = await expose();
+    return reply.type(contentType).send(text);
+  },
+  { fromTheStart: true, ownKeys: true },
+);
 
 function hasMetricsKey(gateway: Gateway, request: FastifyRequest): boolean {
   const { metricsKey } = gateway.config.general;

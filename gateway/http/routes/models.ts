@@ -1,22 +1,26 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import { mayUse } from "../../access/models.ts";
+import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
-import { CallError } from "../errors.ts";
 import type { ModelGroup } from "../../routing/catalog.ts";
+import { CallError } from "../errors.ts";
+import { NO_INPUT, route } from "../route.ts";
 
-interface Model {
-  readonly id: string;
-  readonly object: "model";
-  readonly created: number;
-  readonly owned_by: string;
-  /** Ours: `pending` until its variable is set. */
-  readonly status: "ready" | "pending";
-}
+const model = z
+  .object({
+    id: out.text,
+    object: z.literal("model"),
+    created: out.count,
+    owned_by: out.text,
+    status: z.enum(["ready", "pending"]),
+  })
+  .meta({ id: "Model" });
 
-export const modelsQuery = z.object({
+type Model = z.output<typeof model>;
+
+const modelsQuery = z.object({
   ready: z
     .enum(["true", "false"], "write true or false")
     .default("false")
@@ -24,43 +28,56 @@ export const modelsQuery = z.object({
 });
 
 /** GET /v1/models: the aliases that the key may use; with `ready` those that a call can name and that can answer. */
-export async function listModels(
-  gateway: Gateway,
-  request: FastifyRequest,
-): Promise<{ readonly object: "list"; readonly data: readonly Model[] }> {
-  const caller = callerOf(request);
-  const { ready } = validateBody(modelsQuery, request.query);
-  const data = gateway.catalog.groups
-    .filter(
-      (group) => mayUse(caller, group.alias) && (!ready || isReady(group)),
-    )
-    .map((group) => modelOf(gateway, group));
-  return { object: "list", data };
-}
+export const listModels = route(
+  "GET /v1/models",
+  {
+    summary:
+      "The aliases that the key may use; with `ready` only those that can answer.",
+    input: modelsQuery,
+    answer: z.object({ object: z.literal("list"), data: z.array(model) }),
+  },
+  async (gateway, request) => {
+    const caller = callerOf(request);
+    const { ready } = validateBody(modelsQuery, request.query);
+    const data = gateway.catalog.groups
+      .filter(
+        (group) => mayUse(caller, group.alias) && (!ready || isReady(group)),
+      )
+      .map((group) => modelOf(gateway, group));
+    return { object: "list", data };
+  },
+  { alsoAt: ["/models"] },
+);
 
 function isReady({ alias, pending }: ModelGroup): boolean {
   return pending === null && !alias.endsWith("*");
 }
 
 /** GET /v1/models/{id}: one alias, if the key may use it. */
-export async function showModel(
-  gateway: Gateway,
-  request: FastifyRequest<{ Params: { "*": string } }>,
-): Promise<Model> {
-  const caller = callerOf(request);
-  const id = request.params["*"];
-  const group = mayUse(caller, id) ? gateway.catalog.find(id) : null;
-  if (group === null) {
-    throw new CallError(
-      "unknown_object",
-      `There is no model ${id} for this key. Call \`/v1/models\` to see those there are.`,
-      {
-        param: "model",
-      },
-    );
-  }
-  return modelOf(gateway, group);
-}
+export const showModel = route(
+  "GET /v1/models/*",
+  {
+    summary: "One alias, if the key may use it.",
+    input: NO_INPUT,
+    answer: model,
+  },
+  async (gateway, request) => {
+    const caller = callerOf(request);
+    const id = (request.params as { "*": string })["*"];
+    const group = mayUse(caller, id) ? gateway.catalog.find(id) : null;
+    if (group === null) {
+      throw new CallError(
+        "unknown_object",
+        `There is no model ${id} for this key. Call \`/v1/models\` to see those there are.`,
+        {
+          param: "model",
+        },
+      );
+    }
+    return modelOf(gateway, group);
+  },
+  { alsoAt: ["/models/*"] },
+);
 
 function modelOf(gateway: Gateway, { alias, pending }: ModelGroup): Model {
   return {

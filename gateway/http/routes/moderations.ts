@@ -20,4 +20,7 @@ const MODERATION: CallKind = {
 };
 
 /** POST /v1/moderations; passed through. */
-export const moderations = callRoute(MODERATION);
+export const moderations = callRoute(MODERATION, {
+  summary: "Classify texts (OpenAI's API).",
+  answer: z.looseObject({ results: z.array(z.looseObject({})) }),
+});

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { CallKind } from "../../calls/call.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { responsesShape } from "../../dialects/responses.ts";
+import { responseAnswer } from "./call-answers.ts";
 import { callRoute, numberOf } from "./chat.ts";
 
 const responsesBody = z.looseObject({
@@ -29,4 +30,7 @@ const RESPONSES: CallKind = {
 };
 
 /** POST /v1/responses; natively where the provider has it, else through chat. */
-export const responses = callRoute(RESPONSES);
+export const responses = callRoute(RESPONSES, {
+  summary: "Chat with a model (OpenAI's Responses API).",
+  answer: responseAnswer,
+});

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { faultOfName } from "../ledger/names.ts";
-import { parseDuration } from "../ledger/windows.ts";
+import { faultOfName } from "../../ledger/names.ts";
+import { parseDuration } from "../../ledger/windows.ts";
 
-/** Fields that several kinds of payers share, with the words a caller is told. */
+/** Values that requests send, with the sentence for a wrong one. */
 
 export const name = z
   .string()
@@ -22,10 +22,14 @@ export const dollars = z
   .number("it must be a number of dollars")
   .min(0, "a budget is at least 0 dollars")
   .max(9_000_000, "a budget is at most 9,000,000 dollars");
+export const spent = z
+  .number()
+  .min(0, "a spend is at least 0 dollars")
+  .nullish();
 export const perMinute = z
   .int("a limit is a whole number of at least 0")
   .min(0, "a limit is a whole number of at least 0");
-const atOnce = perMinute.max(
+export const atOnce = perMinute.max(
   2_147_483_647,
   "a limit of parallel requests is at most 2,147,483,647",
 );
@@ -45,17 +49,6 @@ export const duration = z.string().superRefine((text, context) => {
     context.addIssue({ code: "custom", message: parsed.error });
   }
 });
-
-/** What limits any payer. */
-export const limits = {
-  max_budget: dollars.nullish(),
-  soft_budget: dollars.nullish(),
-  budget_duration: duration.nullish(),
-  budget_id: name.nullish(),
-  tpm_limit: perMinute.nullish(),
-  rpm_limit: perMinute.nullish(),
-  max_parallel_requests: atOnce.nullish(),
-} as const;
 
 /** Values by alias. */
 function byModel<Value extends z.ZodType>(value: Value) {

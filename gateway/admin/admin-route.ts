@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { actorFor, type Actor } from "../access/actor.ts";
 import { callerOf } from "../access/authenticate.ts";
@@ -9,6 +9,7 @@ import { refuseUnlessReached, type ObjectFacts } from "../access/reach.ts";
 import type { Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
 import type { Gateway } from "../gateway.ts";
+import { route, type Route, type RouteSchema } from "../http/route.ts";
 import { checkInput } from "./body.ts";
 
 /** What an admin route works with: the gateway, and who asks. */
@@ -27,48 +28,31 @@ export interface Admin {
   refuse(object: ObjectFacts): void;
 }
 
-/** One admin route: its name, what it takes and what it does. */
-export interface AdminRoute {
-  readonly name: RouteName;
-  /** Further paths that mean the same. */
-  readonly alsoAt: readonly string[];
-  readonly input: z.ZodObject;
-  readonly handler: (
-    gateway: Gateway,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ) => Promise<unknown>;
-}
-
 /**
  * Describes a route. Its input is the body, or the query of a GET, with the parameters of the path; `handle` gets it
- * validated, from somebody who may use the route. Whose objects it may touch `handle` asks of {@link Admin}.
+ * validated, from a caller who may use the route. Which objects the caller reaches is for `handle` to check, by {@link Admin}.
  */
 export function adminRoute<Input extends z.ZodObject>(
   name: RouteName,
-  input: Input,
+  schema: RouteSchema<Input>,
   handle: (admin: Admin, input: z.output<Input>) => Promise<unknown>,
   alsoAt: readonly string[] = [],
-): AdminRoute {
-  return {
-    name,
-    alsoAt,
-    input,
-    async handler(gateway, request, reply) {
-      const admin = await adminFor(gateway, request, name);
-      const answer = await handle(
-        admin,
-        checkInput(input, {
-          ...(request.query as object),
-          ...bodyOf(request),
-          ...(request.params as object),
-        }),
-      );
-      return reply
-        .type("application/json; charset=utf-8")
-        .send(JSON.stringify(answer));
-    },
+): Route {
+  const handler: Route["handler"] = async (gateway, request, reply) => {
+    const admin = await adminFor(gateway, request, name);
+    const answer = await handle(
+      admin,
+      checkInput(schema.input, {
+        ...(request.query as object),
+        ...bodyOf(request),
+        ...(request.params as object),
+      }),
+    );
+    return reply
+      .type("application/json; charset=utf-8")
+      .send(JSON.stringify(answer));
   };
+  return route(name, schema, handler, { alsoAt });
 }
 
 /** The sender of a request, if the route is for them; throws 403. */

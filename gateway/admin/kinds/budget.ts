@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { givenText, json, STAMPS } from "./field.ts";
+import { rowOf, type Kind } from "./kind.ts";
+import { modelBudgetsShown, TIER_LIMITS } from "./limits.ts";
+import { modelBudgets } from "./values.ts";
+
+/** A tier: limits that keys, users, teams and other payers refer to. */
+export const BUDGET: Kind = {
+  table: "budgets",
+  noun: "budget",
+  id: ["budget_id"],
+  field: "budget_id",
+  createdBy: "POST /budget/new",
+  entity: null,
+  fields: {
+    budget_id: givenText(),
+    ...TIER_LIMITS,
+    model_max_budget: json(modelBudgets, modelBudgetsShown),
+    ...STAMPS,
+  },
+};
+
+export const budgetRow = z.object(rowOf(BUDGET)).meta({ id: "Budget" });

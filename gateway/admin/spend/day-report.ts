@@ -1,0 +1,55 @@
+import { z } from "zod";
+import type { RouteName } from "../../access/policy.ts";
+import { query } from "../../database/pool.ts";
+import type { Row } from "../../database/rows.ts";
+import type { Route, RouteSchema } from "../../http/route.ts";
+import { adminRoute, type Admin } from "../admin-route.ts";
+import { tokenOf } from "../key-fields.ts";
+import { name, queryNumber } from "../kinds/values.ts";
+import type { Conditions } from "../paging.ts";
+import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
+import { dayRange, onDays } from "./days.ts";
+import { ofKey } from "./former-keys.ts";
+
+const ranged = z.object({
+  ...dayRange,
+  api_key: name.optional(),
+  limit: queryNumber(1, 1_000, 100),
+});
+
+type Ranged = z.output<typeof ranged>;
+
+async function filterOf(admin: Admin, asked: Ranged): Promise<Conditions> {
+  const filter = onDays(admin, asked);
+  if (asked.api_key !== undefined) {
+    await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
+  }
+  return filter;
+}
+
+/** A report that is one statement over the days asked for, made from daily rows with `columns`. */
+export function report(
+  route: RouteName,
+  about: Pick<RouteSchema, "summary" | "answer">,
+  columns: readonly PayerColumn[],
+  statement: (from: string, where: string, limit: number) => string,
+  answer: (rows: readonly Row[]) => unknown = (rows) => rows,
+): Route {
+  return adminRoute(
+    route,
+    { ...about, input: ranged },
+    async (admin, asked) => {
+      const filter = await filterOf(admin, asked);
+      const from = dailyRowsWith(
+        asked.api_key === undefined ? columns : [...columns, "api_key"],
+      );
+      return answer(
+        await query<Row>(
+          admin.pool,
+          statement(from, filter.where(), asked.limit),
+          filter.values,
+        ),
+      );
+    },
+  );
+}

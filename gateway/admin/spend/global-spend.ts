@@ -1,0 +1,193 @@
+import { z } from "zod";
+import { readTotals } from "../../database/totals.ts";
+import type { Route } from "../../http/route.ts";
+import { LIFETIME, windowAt } from "../../ledger/windows.ts";
+import { adminRoute } from "../admin-route.ts";
+import { out } from "../kinds/out.ts";
+import { report } from "./day-report.ts";
+import { DAY } from "./days.ts";
+import { KEY_NOW, RENAMED } from "./former-keys.ts";
+import { spendReport } from "./spend-report.ts";
+
+/** GET /global/spend: of the whole proxy, in its budget's window. */
+const spend = adminRoute(
+  "GET /global/spend",
+  {
+    summary:
+      "What the whole gateway spent, in its budget's window and in its life.",
+    input: z.object({}),
+    answer: z.object({
+      spend: out.dollars,
+      total_spend: out.dollars,
+      max_budget: out.dollars.nullable(),
+      budget_duration: out.text.nullable(),
+      budget_reset_at: out.moment.nullable(),
+    }),
+  },
+  async (admin) => {
+    const { maxBudget, budgetDuration } = admin.gateway.config.general;
+    const window = windowAt(
+      budgetDuration,
+      admin.now,
+      admin.windowing.timeZone,
+    );
+    const [current, total] = await readTotals(admin.pool, [
+      { entity: "proxy:", window: window.name },
+      { entity: "proxy:", window: LIFETIME.name },
+    ]);
+    return {
+      spend: current?.spend ?? 0,
+      total_spend: total?.spend ?? 0,
+      max_budget: maxBudget,
+      budget_duration: budgetDuration,
+      budget_reset_at: Number.isFinite(window.end)
+        ? new Date(window.end).toISOString()
+        : null,
+    };
+  },
+);
+
+/** What was spent by each value of a column, the dearest first. */
+function dearest(column: string, as: string, spend: string, joined = "") {
+  return (from: string, where: string, limit: number) =>
+    `SELECT ${column} AS ${as}, sum(spend) AS ${spend}, sum(requests) AS api_requests,
+        sum(prompt_tokens + completion_tokens) AS total_tokens
+      FROM ${from} ${joined} ${where} AND ${column} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${limit}`;
+}
+
+const logs = report(
+  "GET /global/spend/logs",
+  {
+    summary: "Spend by day.",
+    answer: z.array(z.object({ date: out.day, spend: out.dollars })),
+  },
+  [],
+  (from, where) =>
+    `SELECT ${DAY} AS date, sum(spend) AS spend FROM ${from} ${where} GROUP BY day ORDER BY day`,
+);
+
+const keys = report(
+  "GET /global/spend/keys",
+  {
+    summary: "Keys by what they spent in a period.",
+    answer: z.array(
+      z.object({
+        api_key: out.text,
+        key_alias: out.text.nullable(),
+        key_name: out.text.nullable(),
+        total_spend: out.dollars,
+        api_requests: out.count,
+        total_tokens: out.count,
+      }),
+    ),
+  },
+  ["api_key"],
+  (from, where, limit) =>
+    `SELECT d.*, k.key_alias, k.key_name FROM (${dearest(KEY_NOW, "api_key", "total_spend", RENAMED)(from, where, limit)}) d
+       LEFT JOIN keys k ON k.token = d.api_key ORDER BY total_spend DESC, api_key`,
+);
+
+const models = report(
+  "GET /global/spend/models",
+  {
+    summary: "Models by what was spent on them in a period.",
+    answer: z.array(
+      z.object({
+        model: out.text,
+        total_spend: out.dollars,
+        api_requests: out.count,
+        total_tokens: out.count,
+      }),
+    ),
+  },
+  [],
+  dearest("model_group", "model", "total_spend"),
+);
+
+const providers = report(
+  "GET /global/spend/provider",
+  {
+    summary: "Spend at each provider.",
+    answer: z.array(
+      z.object({
+        provider: out.text,
+        spend: out.dollars,
+        api_requests: out.count,
+        total_tokens: out.count,
+      }),
+    ),
+  },
+  [],
+  dearest("provider", "provider", "spend"),
+);
+
+const teams = report(
+  "GET /global/spend/teams",
+  {
+    summary: "Spend of each team by day.",
+    answer: z.object({
+      daily_spend: z.array(
+        z.object({ date: out.day }).catchall(z.union([out.dollars, out.text])),
+      ),
+      teams: z.array(out.text),
+      total_spend_per_team: z.array(
+        z.object({
+          team_id: out.text,
+          team: out.text,
+          total_spend: out.dollars,
+        }),
+      ),
+    }),
+  },
+  ["team_id"],
+  (from, where) =>
+    `SELECT ${DAY} AS date, d.team_id, coalesce(t.team_alias, d.team_id) AS team, sum(d.spend) AS spend
+       FROM (SELECT day, team_id, sum(spend) AS spend FROM ${from} ${where} AND team_id <> '' GROUP BY 1, 2) d
+       LEFT JOIN teams t ON t.team_id = d.team_id GROUP BY 1, 2, 3 ORDER BY 1, 2`,
+  (rows) => {
+    const days = Map.groupBy(rows, (row) => String(row["date"]));
+    const byTeam = Map.groupBy(rows, (row) => String(row["team_id"]));
+    return {
+      daily_spend: [...days].map(([date, ofDay]) => ({
+        date,
+        ...Object.fromEntries(
+          ofDay.map((row) => [String(row["team"]), row["spend"]]),
+        ),
+      })),
+      teams: [...new Set(rows.map((row) => row["team"]))],
+      total_spend_per_team: [...byTeam].map(([id, ofTeam]) => ({
+        team_id: id,
+        team: ofTeam[0]?.["team"],
+        total_spend: ofTeam.reduce((sum, row) => sum + Number(row["spend"]), 0),
+      })),
+    };
+  },
+);
+
+const tags = report(
+  "GET /global/spend/tags",
+  {
+    summary: "Spend under each tag.",
+    answer: z.object({
+      spend_per_tag: z.array(
+        z.object({ name: out.text, spend: out.dollars, log_count: out.count }),
+      ),
+    }),
+  },
+  [],
+  (_, where, limit) =>
+    `SELECT tag AS name, sum(spend) AS spend, sum(requests) AS log_count FROM daily_tag_spend ${where}
+       GROUP BY tag ORDER BY 2 DESC, 1 LIMIT ${limit}`,
+  (rows) => ({ spend_per_tag: rows }),
+);
+
+export const GLOBAL_SPEND: readonly Route[] = [
+  spend,
+  logs,
+  keys,
+  models,
+  providers,
+  teams,
+  tags,
+  spendReport,
+];

@@ -1,0 +1,152 @@
+import { z } from "zod";
+import { query } from "../../database/pool.ts";
+import type { Row } from "../../database/rows.ts";
+import { adminRoute } from "../admin-route.ts";
+import { tokenOf } from "../key-fields.ts";
+import { out } from "../kinds/out.ts";
+import { name, queryLimit } from "../kinds/values.ts";
+import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
+import { DAY, dayRange, onDays } from "./days.ts";
+import { dearestOfEachDay, MOST_NAMES } from "./dearest.ts";
+import { ofKey } from "./former-keys.ts";
+
+const reportOf = z.object({
+  id: out.text,
+  total_spend: out.dollars,
+  metadata: z.array(
+    z.object({
+      model: out.text,
+      spend: out.dollars,
+      total_tokens: out.count,
+      api_requests: out.count,
+    }),
+  ),
+});
+const named = <Name extends string>(name: Name) =>
+  z.array(reportOf.extend({ [name]: out.text })).optional();
+
+/** The most that is ever listed of a day. */
+const MOST_LISTED = 1_000;
+
+interface Grouping {
+  /** null: the model, which every daily row has. */
+  readonly payer: PayerColumn | null;
+  readonly list: string;
+  readonly name: string;
+  /** Listed of a day where nobody says how many: of what there is much, the dearest. */
+  readonly most: number;
+}
+
+/** What GET /global/spend/report can group by, and what its list and its names are called. */
+const GROUPS = {
+  team: {
+    payer: "team_id",
+    list: "teams",
+    name: "team_name",
+    most: MOST_LISTED,
+  },
+  customer: {
+    payer: "end_user",
+    list: "customers",
+    name: "customer",
+    most: MOST_NAMES,
+  },
+  user: {
+    payer: "user_id",
+    list: "users",
+    name: "user_id",
+    most: MOST_NAMES,
+  },
+  api_key: {
+    payer: "api_key",
+    list: "api_keys",
+    name: "api_key",
+    most: MOST_NAMES,
+  },
+  organization: {
+    payer: "organization_id",
+    list: "organizations",
+    name: "organization_id",
+    most: MOST_LISTED,
+  },
+  model: {
+    payer: null,
+    list: "models",
+    name: "model",
+    most: MOST_LISTED,
+  },
+} as const satisfies Record<string, Grouping>;
+
+/** GET /global/spend/report */
+export const spendReport = adminRoute(
+  "GET /global/spend/report",
+  {
+    summary:
+      "Spend by day, grouped by team, customer, user, key, organization or model; of each day the dearest, up to limit.",
+    input: z.object({
+      ...dayRange,
+      group_by: z
+        .enum(
+          Object.keys(GROUPS) as [keyof typeof GROUPS],
+          `it may be ${Object.keys(GROUPS).join(", ")}`,
+        )
+        .default("team"),
+      api_key: name.optional(),
+      internal_user_id: name.optional(),
+      team_id: name.optional(),
+      customer_id: name.optional(),
+      limit: queryLimit(MOST_LISTED),
+    }),
+    answer: z.array(
+      z.object({
+        group_by_day: out.day,
+        teams: named("team_name"),
+        customers: named("customer"),
+        users: named("user_id"),
+        api_keys: named("api_key"),
+        organizations: named("organization_id"),
+        models: named("model"),
+      }),
+    ),
+  },
+  async (admin, asked) => {
+    const { payer, list, name: named, most } = GROUPS[asked.group_by];
+    const filter = onDays(admin, asked);
+    const columns: PayerColumn[] = payer === null ? [] : [payer];
+    const only = (column: PayerColumn, value: string | undefined) => {
+      if (value === undefined) {
+        return;
+      }
+      filter.and(`${column} = ?`, value);
+      columns.push(column);
+    };
+    only("user_id", asked.internal_user_id);
+    only("team_id", asked.team_id);
+    only("end_user", asked.customer_id);
+    if (asked.api_key !== undefined) {
+      await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
+      columns.push("api_key");
+    }
+    const label =
+      asked.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
+    const cells = dearestOfEachDay(admin, asked, {
+      from: dailyRowsWith(columns),
+      filter,
+      column: payer ?? "model_group",
+      most: asked.limit ?? most,
+      sums: `model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens, sum(requests) AS api_requests`,
+      by: "model_group",
+    });
+    return query<Row>(
+      admin.pool,
+      `WITH named AS (
+          SELECT day, name, sum(spend) AS total_spend,
+              json_agg(json_build_object('model', model, 'spend', spend, 'total_tokens', total_tokens, 'api_requests', api_requests) ORDER BY spend DESC) AS metadata
+            FROM (${cells}) cells GROUP BY 1, 2)
+        SELECT ${DAY} AS group_by_day,
+            json_agg(json_build_object('${named}', ${label}, 'id', c.name, 'total_spend', c.total_spend, 'metadata', c.metadata) ORDER BY c.total_spend DESC) AS ${list}
+          FROM named c LEFT JOIN teams t ON t.team_id = c.name GROUP BY day ORDER BY day`,
+      filter.values,
+    );
+  },
+);
