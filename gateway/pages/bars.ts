@@ -1,6 +1,6 @@
 import { drawBarChart, drawMeter } from "../../core/charts.ts";
+import type { Html } from "../../core/html.ts";
 import { money } from "../../core/words.ts";
-import type { Html } from "./html.ts";
 import { dayName } from "./words.ts";
 
 export interface DayBar {

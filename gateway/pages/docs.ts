@@ -2,7 +2,7 @@ import type { OpenApiDocument, Operation } from "../http/openapi/document.ts";
 import type { Schema } from "../http/openapi/json-schemas.ts";
 import { DOCS_STYLE } from "./docs-style.ts";
 import { framed, type Page } from "./frame.ts";
-import { html, NOTHING, type Html } from "./html.ts";
+import { html, NOTHING, type Html } from "../../core/html.ts";
 import { fieldList, fieldOf, typeOf } from "./schema-words.ts";
 
 interface Listed extends Operation {

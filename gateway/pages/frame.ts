@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { html, NOTHING, type Html } from "./html.ts";
+import { html, NOTHING, type Html } from "../../core/html.ts";
 
 /** How the verdict of a page is shown: a shape and a sign beside the colour of the stylesheet. */
 export type Look = "ok" | "warn" | "bad" | "none";

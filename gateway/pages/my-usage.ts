@@ -1,7 +1,7 @@
 import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
 import { dayBars, meter } from "./bars.ts";
 import { framed, mark, type Look, type Page } from "./frame.ts";
-import { html, NOTHING, type Html } from "./html.ts";
+import { html, NOTHING, type Html } from "../../core/html.ts";
 import { MY_USAGE_SCRIPT } from "./my-usage-script.ts";
 import { MY_USAGE_STYLE } from "./my-usage-style.ts";
 import { snippets } from "./snippets.ts";

@@ -1,5 +1,5 @@
 import type { Schema } from "../http/openapi/json-schemas.ts";
-import { html, type Html } from "./html.ts";
+import { html, type Html } from "../../core/html.ts";
 
 /** What a schema takes, in words: `whole number of at least 0, or null`. Shapes with a name are links. */
 export function typeOf(schema: Schema): Html {

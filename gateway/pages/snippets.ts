@@ -1,4 +1,4 @@
-import { html, type Html } from "./html.ts";
+import { html, type Html } from "../../core/html.ts";
 
 /** How each client reaches this gateway; `docs/clients.md` has more. The key itself stands in none of them. */
 export function snippets(address: string, model: string): Html {
