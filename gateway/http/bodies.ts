@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
@@ -12,36 +12,95 @@ const BYTES_PER_VALUE = 32;
 
 type Done = (error: Error | null, body?: unknown) => void;
 
-export interface Bodies {
-  /** Frees what the request of a response held; to be called when the response is closed. */
-  readonly onClose: (this: ServerResponse) => void;
+/**
+ * Reads bodies. All of them together, each from its first byte until its response is closed, occupy at most `limitBytes`;
+ * null: a quarter of the memory that this process may use.
+ */
+export class Bodies {
+  readonly #limit: number;
+  readonly #reserved = new Map<IncomingMessage, number>();
+  #total = 0;
+
+  constructor(limitBytes: number | null) {
+    this.#limit = limitBytes ?? memoryLimit() * SHARE;
+  }
+
   /** A content type parser of Fastify. */
-  readonly parse: (
+  readonly parse = (
     request: FastifyRequest,
     payload: IncomingMessage,
     done: Done,
-  ) => void;
-}
-
-/**
- * Reads bodies. All of them together, each from its first byte until its response is closed, hold at most `limitBytes`; null: a
- * quarter of the memory that this process may use.
- */
-export function createBodies(limitBytes: number | null): Bodies {
-  const totalLimit = limitBytes ?? memoryLimit() * SHARE;
-  const held = new Map<IncomingMessage, number>();
-  let total = 0;
-
-  /** Throws 503 where there is no room for so many bytes more. */
-  function hold(request: IncomingMessage, bytes: number): void {
-    if (total + bytes > totalLimit) {
-      throw busy();
+  ): void => {
+    const limit = Math.min(request.routeOptions.bodyLimit, this.#limit);
+    const announced = Number(request.headers["content-length"] ?? 0);
+    if (announced > limit) {
+      done(tooLarge());
+    } else if (this.#total + announced > this.#limit) {
+      done(busy());
+    } else {
+      this.#read(request, payload, limit, done);
     }
-    total += bytes;
-    held.set(request, (held.get(request) ?? 0) + bytes);
+  };
+
+  /** Releases what a request's body occupied; to be called when its response is closed. */
+  release(request: IncomingMessage): void {
+    this.#total -= this.#reserved.get(request) ?? 0;
+    this.#reserved.delete(request);
   }
 
-  function parsed(
+  #read(
+    request: FastifyRequest,
+    payload: IncomingMessage,
+    limit: number,
+    done: Done,
+  ): void {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const end = (error: Error | null, body?: unknown) => {
+      payload.removeListener("data", onData);
+      payload.removeListener("end", onEnd);
+      payload.removeListener("error", onError);
+      // The rest of the body is discarded.
+      if (error !== null) {
+        payload.resume();
+      }
+      done(error, body);
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        return end(tooLarge());
+      }
+      try {
+        this.#reserve(request.raw, chunk.length);
+      } catch (error) {
+        return end(error as Error);
+      }
+      chunks.push(chunk);
+    };
+    const onError = () => end(incomplete());
+    const onEnd = () => {
+      try {
+        end(null, this.#parsed(request, chunks));
+      } catch (error) {
+        end(error as Error);
+      }
+    };
+    payload.on("data", onData);
+    payload.on("end", onEnd);
+    payload.on("error", onError);
+  }
+
+  /** Throws 503 where there is no room for so many more bytes. */
+  #reserve(request: IncomingMessage, bytes: number): void {
+    if (this.#total + bytes > this.#limit) {
+      throw busy();
+    }
+    this.#total += bytes;
+    this.#reserved.set(request, (this.#reserved.get(request) ?? 0) + bytes);
+  }
+
+  #parsed(
     { raw, routeOptions }: FastifyRequest,
     chunks: readonly Buffer[],
   ): unknown {
@@ -53,61 +112,9 @@ export function createBodies(limitBytes: number | null): Bodies {
     if (routeOptions.config.takesForm === true) {
       return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
     }
-    hold(raw, countValues(body) * BYTES_PER_VALUE);
+    this.#reserve(raw, countValues(body) * BYTES_PER_VALUE);
     return parseJson(body.toString("utf8"));
   }
-
-  return {
-    onClose() {
-      total -= held.get(this.req) ?? 0;
-      held.delete(this.req);
-    },
-    parse(request, payload, done) {
-      const limit = Math.min(request.routeOptions.bodyLimit, totalLimit);
-      const announced = Number(request.headers["content-length"] ?? 0);
-      if (announced > limit) {
-        return done(tooLarge());
-      }
-      if (total + announced > totalLimit) {
-        return done(busy());
-      }
-      const chunks: Buffer[] = [];
-      let size = 0;
-      const end = (error: Error | null, body?: unknown) => {
-        payload.removeListener("data", onData);
-        payload.removeListener("end", onEnd);
-        payload.removeListener("error", onError);
-        // What still comes is thrown away.
-        if (error !== null) {
-          payload.resume();
-        }
-        done(error, body);
-      };
-      const onData = (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > limit) {
-          return end(tooLarge());
-        }
-        try {
-          hold(request.raw, chunk.length);
-        } catch (error) {
-          return end(error as Error);
-        }
-        chunks.push(chunk);
-      };
-      const onError = () => end(incomplete());
-      const onEnd = () => {
-        try {
-          end(null, parsed(request, chunks));
-        } catch (error) {
-          end(error as Error);
-        }
-      };
-      payload.on("data", onData);
-      payload.on("end", onEnd);
-      payload.on("error", onError);
-    },
-  };
 }
 
 /** What the container, V8's heap and the machine leave to this process, in bytes. */

@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import type { Caller } from "../access/callers.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import { JournalFull } from "../journal/journal.ts";
-import { createBodies } from "./bodies.ts";
+import { Bodies } from "./bodies.ts";
 import { conflictOf } from "./conflicts.ts";
 import {
   CallError,
@@ -53,12 +53,12 @@ export function createServer({
         ),
       ),
   });
-  const bodies = createBodies(bodiesLimitBytes);
+  const bodies = new Bodies(bodiesLimitBytes);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", bodies.parse);
   server.decorateRequest("caller", null);
   server.addHook("onRequest", (request, reply, done) => {
-    reply.raw.on("close", bodies.onClose);
+    reply.raw.on("close", () => bodies.release(request.raw));
     // Before the body is read, which nothing would use.
     if (request.is404) {
       sendError(reply, noRoute(request));
