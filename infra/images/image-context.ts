@@ -183,7 +183,7 @@ function listEntries(
   return entries.toSorted((x, y) => (x.path < y.path ? -1 : 1));
 }
 
-const NOT_SOURCE = /(\.test\.ts|[/\\](node_modules|fixtures))$/;
+const NOT_SOURCE = /(\.test\.ts|\.md|[/\\](node_modules|fixtures))$/;
 
 /** What a package carries for people and compilers only, and the packages in it, which are listed for themselves. */
 const NEEDLESS =

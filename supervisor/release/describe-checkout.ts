@@ -24,7 +24,7 @@ const SOURCES = [
   "package-lock.json",
 ];
 const NOT_SOURCE =
-  /(\.test\.ts|\.local\.yaml|[/\\](node_modules|fixtures|testing))$/;
+  /(\.test\.ts|\.md|\.local\.yaml|[/\\](node_modules|fixtures|testing))$/;
 interface Manifest {
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
