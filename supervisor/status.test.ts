@@ -65,7 +65,7 @@ test.each<[readonly ServiceView[], readonly CheckView[], string]>([
   [
     [service("edge", "unknown"), service("redis", "unknown")],
     [],
-    "Edge and redis need a look.",
+    "Edge and redis need attention.",
   ],
 ])("the verdict on %j and %j", (services, checks, verdict) => {
   const attention = findAttention(services, checks, [], []);
@@ -118,7 +118,7 @@ const drill: ActiveAlarm = {
   silence: null,
 };
 
-test("alarms need somebody too, what is down before what only needs a look", () => {
+test("alarms need attention, too; what is down comes before warnings", () => {
   const down: ActiveAlarm = {
     ...drill,
     fingerprint: "check:notes",
@@ -143,13 +143,13 @@ test("alarms need somebody too, what is down before what only needs a look", () 
   ]);
 });
 
-test("what only needs a look leaves the whole well", () => {
+test("warnings leave the whole healthy", () => {
   const attention = findAttention([], [], [drill], []);
   expect(
     judge("running", [service("notes", "running")], attention, []),
   ).toEqual({
     ok: true,
-    verdict: "One thing needs you; every service answers.",
+    verdict: "One thing needs attention; every service answers.",
   });
 });
 
@@ -164,7 +164,7 @@ test("all is well only while every model is known to answer", () => {
   expect(verdictWith("up")).toBe("All is well.");
   for (const state of ["new", "pending", "paused", "maintenance"] as const) {
     expect(verdictWith(state)).toBe(
-      "Everything runs; whether every model answers is not known yet.",
+      "Everything is running; some models have not been checked yet.",
     );
   }
 });

@@ -9,9 +9,9 @@ export type ServiceStatus = ServiceView & {
 
 /** What `/api/status` answers and `hearth status --json` prints. Times in milliseconds since 1970. */
 export interface Status {
-  /** The whole in one sentence. */
+  /** The overall state in one sentence. */
   readonly verdict: string;
-  /** Nothing is down, and all is known to be up; something may need a person all the same. */
+  /** Everything is known to be up; there may be warnings. */
   readonly ok: boolean;
   readonly phase: "starting" | "running" | "stopping";
   readonly at: number;
@@ -20,16 +20,16 @@ export interface Status {
     readonly address: string;
     readonly since: number;
     readonly home: string | null;
-    /** What it runs from; null when it is no release (a checkout, an image). */
+    /** Null if it runs from a checkout or an image. */
     readonly release: string | null;
     readonly memoryBytes: number;
   };
   readonly services: readonly ServiceStatus[];
   readonly checks: readonly CheckView[];
-  /** What needs a person, each with the command that helps. */
+  /** What needs a person, each with a command for the next step. */
   readonly attention: readonly Attention[];
   readonly notices: readonly string[];
-  /** While no backup leaves this machine; it does not change the verdict. */
+  /** Set while no backup leaves this machine; it does not change the verdict. */
   readonly offsite: OffsiteWarning | null;
 }
 
@@ -39,17 +39,17 @@ export interface Attention {
   readonly text: string;
   readonly since: number;
   readonly command: string;
-  /** The last words of the failure; null where there are none. */
+  /** The last lines of output of the failure, if any. */
   readonly output: string | null;
-  /** What was tried already, a sentence each. */
+  /** Attempted fixes, one sentence each. */
   readonly tried: readonly string[];
-  /** Somebody knows: nobody is told until then, for this reason. */
+  /** Alerts are silenced until then, for this reason. */
   readonly silenced: { readonly until: number; readonly why: string } | null;
 }
 
 /**
- * Finds what needs somebody: services that do not run and are not about to, checks that are down and not inhibited, and
- * everything else that raised an alarm; `others` need a person and raise none.
+ * What needs a person: services that are not running and not about to be, checks that are down without an unhealthy
+ * dependency, and all other alarms; `others` raise no alarm.
  */
 export function findAttention(
   services: readonly ServiceView[],
@@ -57,112 +57,123 @@ export function findAttention(
   alarms: readonly ActiveAlarm[],
   others: readonly Attention[],
 ): readonly Attention[] {
-  const ofServices = services.flatMap((service): readonly Attention[] => {
-    const base = {
-      name: service.name,
-      since: service.since,
-      output: null,
-      tried: [],
-      silenced: silenceOf(alarms, service.name),
-    };
-    switch (service.state) {
-      case "gave-up":
-        return [
-          {
-            ...base,
-            level: "down",
-            text: `${service.name} is down: ${service.reason ?? "it ended too often"}`,
-            command: `hearth logs ${service.name}; hearth restart ${service.name}`,
-          },
-        ];
-      case "backing-off":
-        return [
-          {
-            ...base,
-            level: "down",
-            text: `${service.name} ended and is started again: ${service.reason ?? "no reason known"}`,
-            command: `hearth logs ${service.name}`,
-          },
-        ];
-      case "ended":
-        return [
-          {
-            ...base,
-            level: "down",
-            text: `${service.name} does not run: ${service.reason ?? "no reason known"}`,
-            command: `hearth logs ${service.name}; hearth restart ${service.name}`,
-          },
-        ];
-      case "absent":
-        return [
-          {
-            ...base,
-            level: "down",
-            text: `${service.name} has no container any more`,
-            command: "npm run deploy -- up --refresh",
-          },
-        ];
-      case "unknown":
-        return [
-          {
-            ...base,
-            level: "warning",
-            text: `nobody knows how ${service.name} is: ${service.reason ?? "Docker does not answer"}`,
-            command: "docker ps --all",
-          },
-        ];
-      case "waiting":
-      case "starting":
-      case "running":
-      case "stopping":
-      case "stopped":
-        return [];
-    }
-  });
-  const blamed = new Set(ofServices.map(({ name }) => name));
+  const ofServices = services.flatMap(
+    (service) => serviceAttention(service, alarms) ?? [],
+  );
+  const named = new Set(ofServices.map(({ name }) => name));
   const ofAlarms = alarms
-    .filter(({ subject }) => !blamed.has(subject))
-    .map((alarm): Attention => ({
-      name: alarm.subject,
-      level: alarm.level,
-      text: alarm.text.startsWith(alarm.subject)
-        ? alarm.text
-        : `${alarm.subject}: ${alarm.text}`,
-      since: alarm.since,
-      command: alarm.command,
-      output: alarm.output ?? null,
-      tried: alarm.tried ?? [],
-      silenced: silenceOf(alarms, alarm.subject),
-    }));
+    .filter(({ subject }) => !named.has(subject))
+    .map((alarm) => alarmAttention(alarm, alarms));
   for (const { name } of ofAlarms) {
-    blamed.add(name);
+    named.add(name);
   }
   const ofChecks = checks
     .filter(
       (check) =>
         check.state === "down" &&
         check.inhibitedBy === null &&
-        !blamed.has(check.name),
+        !named.has(check.name),
     )
-    .map((check): Attention => ({
-      name: check.name,
-      level: "down",
-      since: check.since,
-      text: [
-        `check ${check.name} is down: ${check.latest?.text ?? "no answer"}`,
-        ...(check.healing === null ? [] : [check.healing]),
-      ].join("; "),
-      command: `hearth check ${check.name}`,
-      output: null,
-      tried: [],
-      silenced: null,
-    }));
-  const ofOthers = others.filter(({ name }) => !blamed.has(name));
+    .map(checkAttention);
+  const ofOthers = others.filter(({ name }) => !named.has(name));
   const all = [...ofServices, ...ofAlarms, ...ofChecks, ...ofOthers];
   return [
     ...all.filter(({ level }) => level === "down"),
     ...all.filter(({ level }) => level === "warning"),
   ];
+}
+
+/** Undefined while a service runs or is about to. */
+function serviceAttention(
+  service: ServiceView,
+  alarms: readonly ActiveAlarm[],
+): Attention | undefined {
+  const { name, since, reason } = service;
+  const found = (
+    level: Attention["level"],
+    text: string,
+    command: string,
+  ): Attention => ({
+    name,
+    since,
+    level,
+    text,
+    command,
+    output: null,
+    tried: [],
+    silenced: silenceOf(alarms, name),
+  });
+  const logs = `hearth logs ${name}`;
+  switch (service.state) {
+    case "gave-up":
+      return found(
+        "down",
+        `${name} is down: ${reason ?? "it ended too often"}`,
+        `${logs}; hearth restart ${name}`,
+      );
+    case "backing-off":
+      return found(
+        "down",
+        `${name} ended and is being restarted: ${reason ?? "reason unknown"}`,
+        logs,
+      );
+    case "ended":
+      return found(
+        "down",
+        `${name} is not running: ${reason ?? "reason unknown"}`,
+        `${logs}; hearth restart ${name}`,
+      );
+    case "absent":
+      return found(
+        "down",
+        `${name}: container not found`,
+        "npm run deploy -- up --refresh",
+      );
+    case "unknown":
+      return found(
+        "warning",
+        `${name}: status unknown: ${reason ?? "Docker does not answer"}`,
+        "docker ps --all",
+      );
+    case "waiting":
+    case "starting":
+    case "running":
+    case "stopping":
+    case "stopped":
+      return undefined;
+  }
+}
+
+function alarmAttention(
+  alarm: ActiveAlarm,
+  alarms: readonly ActiveAlarm[],
+): Attention {
+  return {
+    name: alarm.subject,
+    level: alarm.level,
+    text: alarm.text.startsWith(alarm.subject)
+      ? alarm.text
+      : `${alarm.subject}: ${alarm.text}`,
+    since: alarm.since,
+    command: alarm.command,
+    output: alarm.output ?? null,
+    tried: alarm.tried ?? [],
+    silenced: silenceOf(alarms, alarm.subject),
+  };
+}
+
+function checkAttention(check: CheckView): Attention {
+  const text = `check ${check.name} is down: ${check.latest?.text ?? "no answer"}`;
+  return {
+    name: check.name,
+    level: "down",
+    since: check.since,
+    text: check.healing === null ? text : `${text}; ${check.healing}`,
+    command: `hearth check ${check.name}`,
+    output: null,
+    tried: [],
+    silenced: null,
+  };
 }
 
 function silenceOf(
@@ -173,7 +184,7 @@ function silenceOf(
   return silence == null ? null : { until: silence.until, why: silence.why };
 }
 
-/** The whole in one sentence, and whether all is well. */
+/** The overall state in one sentence. */
 export function judge(
   phase: Status["phase"],
   services: readonly ServiceView[],
@@ -209,13 +220,13 @@ export function judge(
   if (idle.length > 0) {
     return {
       ok: false,
-      verdict: `${listed(idle)} ${idle.length === 1 ? "needs" : "need"} a look.`,
+      verdict: `${listed(idle)} ${idle.length === 1 ? "needs" : "need"} attention.`,
     };
   }
   if (warned.length > 0) {
     return {
       ok: true,
-      verdict: `${capital(numberWord(warned.length))} ${warned.length === 1 ? "thing needs" : "things need"} you; every service answers.`,
+      verdict: `${capital(numberWord(warned.length))} ${warned.length === 1 ? "thing needs" : "things need"} attention; every service answers.`,
     };
   }
   const areModelsKnown = checks.every(
@@ -225,7 +236,7 @@ export function judge(
     ok: true,
     verdict: areModelsKnown
       ? "All is well."
-      : "Everything runs; whether every model answers is not known yet.",
+      : "Everything is running; some models have not been checked yet.",
   };
 }
 

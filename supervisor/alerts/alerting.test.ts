@@ -96,7 +96,7 @@ test("what comes within 30 s is told in one message, its end in another", async 
   expect(told()).toEqual([]);
   await pass(2);
   expect(told()).toEqual([
-    "phone: ✕ gateway and postgres are down; disk needs a look (a)",
+    "phone: ✕ gateway and postgres are down; disk needs attention (a)",
   ]);
   // In the zone of the jobs, whatever the process's own is.
   expect(textOf(sent[0]!.message)).toContain("since 21 Nov, 11:00 CET (");
@@ -234,7 +234,7 @@ test("after three failures the fallback gets the message, and the others hear of
   expect(told()).toEqual([
     "chat: ✕ gateway is down (a)",
     "mail: ✕ gateway is down (a)",
-    "chat: ▲ alerts by phone needs a look (a)",
+    "chat: ▲ alerts by phone needs attention (a)",
   ]);
   expect(alerting.sinks()[0]?.waiting).toBe(0);
   broken.clear();
@@ -283,8 +283,8 @@ test("a test message goes through every sink at once, also one that waits for it
   const states = await alerting.test();
   expect(states.map(({ trouble }) => trouble)).toEqual([null, null]);
   expect(told().toSorted()).toEqual([
-    "mail: ▲ test needs a look (a)",
-    "phone: ▲ test needs a look (a)",
+    "mail: ▲ test needs attention (a)",
+    "phone: ▲ test needs attention (a)",
     "phone: ✕ gateway is down (a)",
   ]);
 });

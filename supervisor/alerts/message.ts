@@ -61,7 +61,7 @@ function gistOf(events: readonly AlertEvent[]): string {
   const parts = [
     down.length > 0 ? `${listed(down)} ${isOrAre(down)} down` : "",
     warned.length > 0
-      ? `${listed(warned)} ${warned.length === 1 ? "needs" : "need"} a look`
+      ? `${listed(warned)} ${warned.length === 1 ? "needs" : "need"} attention`
       : "",
     over.length > 0 ? `${listed(over)} ${isOrAre(over)} well again` : "",
   ];

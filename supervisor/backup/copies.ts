@@ -26,13 +26,13 @@ import { listBackups, momentOf } from "./manifest.ts";
 
 const COPY_NAME = "copy.json";
 
-/** Names that a sender may give to files. */
+/** File names that a sender may use. */
 export const copyFileName = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/)
   .refine((name) => name !== COPY_NAME && !name.endsWith(".part"));
 
-/** One encrypted file as it lies on the other host. */
+/** One encrypted file on the other host. */
 export const copyFile = z
   .strictObject({
     name: copyFileName,
@@ -42,51 +42,27 @@ export const copyFile = z
   .readonly();
 export type CopyFile = z.output<typeof copyFile>;
 
-/** What the sender says to close a copy, and what is kept beside its files. */
+/** Sent to complete a copy, and stored with its files. */
 export const copySchema = z.strictObject({
-  /** Which key opens it. */
+  /** Identifies the key that decrypts it. */
   keyId: z.string().regex(/^[0-9a-f]{8}$/),
   files: z.array(copyFile).min(1).readonly(),
 });
 export type Copy = Readonly<z.output<typeof copySchema>>;
 
 const ARRIVING = ".arriving-";
-const LEAST_FREE_BYTES = 1e9;
-/** Clocks of two hosts differ less. */
-const MOST_AHEAD_MS = 86_400_000;
+const MIN_FREE_BYTES = 1e9;
+/** The clocks of the hosts must not differ more. */
+const MAX_AHEAD_MS = 86_400_000;
 
-/** A complete copy is never changed, whoever asks: the sender may have been taken over. */
+/** A complete copy is never changed: the sender may be compromised. */
 export class CopyIsComplete extends Failure {}
 
-/** Copies of the other host's backups, which only its key opens: `copies/<kind>/<name>/`, and those that are still arriving. */
-export interface Copies {
-  readonly list: () => readonly (Copy & {
-    readonly kind: string;
-    readonly name: string;
-    readonly bytes: number;
-  })[];
-  /** Throws a Failure when there is no room for so many bytes. */
-  readonly needRoom: (bytes: number) => void;
-  /** Files that arrived whole of a copy that is not complete. */
-  readonly arrived: (place: CopyPlace) => Promise<readonly CopyFile[]>;
-  /**
-   * Stores one file; it has its name only when it is on the disk. Throws a Failure where it would be too much, CopyIsComplete
-   * for a copy that is complete.
-   */
-  readonly store: (
-    place: CopyPlace,
-    file: string,
-    content: Readable,
-  ) => Promise<CopyFile>;
-  /** Compares with what arrived, and makes the copy complete for good. Throws a Failure when anything differs. */
-  readonly complete: (place: CopyPlace, copy: Copy) => Promise<void>;
-  /** The path of a file of a complete copy. */
-  readonly file: (
-    kind: string,
-    name: string,
-    file: string,
-  ) => string | undefined;
-}
+export type ListedCopy = Copy & {
+  readonly kind: string;
+  readonly name: string;
+  readonly bytes: number;
+};
 
 export interface CopyPlace {
   readonly kind: string;
@@ -95,110 +71,151 @@ export interface CopyPlace {
 }
 
 export interface CopyRules {
-  /** Bytes of all copies together. */
+  /** Maximum bytes of all copies. */
   readonly most: number;
-  /** Which copies of a kind stay when another one is complete. */
+  /** Which copies of a kind are kept when another one is complete. */
   readonly keep: (kind: string) => KeepRule;
   readonly timeZone: string;
   readonly now?: () => number;
 }
 
-export function openCopies(
-  directory: string,
-  { most, keep, timeZone, now = Date.now }: CopyRules,
-): Copies {
-  /** Files that are arriving, by directory. */
-  const underway = new Map<string, number>();
-  const kindDirectory = (kind: string) => join(directory, kind);
-  const arrivingAt = ({ kind, name, keyId }: CopyPlace) =>
-    join(kindDirectory(kind), `${ARRIVING}${name}-${keyId}`);
+export function openCopies(directory: string, rules: CopyRules): Copies {
+  return new Copies(directory, rules);
+}
 
-  return {
-    list: () =>
-      directoriesIn(directory).flatMap((kind) =>
-        listBackups(kindDirectory(kind)).map((name) => {
-          const copy = join(kindDirectory(kind), name);
-          return { kind, name, bytes: sizeOf(copy), ...readCopy(copy) };
-        }),
-      ),
-    needRoom: (bytes) => {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
-      if (bytes > roomIn(directory, most)) {
-        throw tooMuch(most);
+/** Encrypted copies of the other host's backups: `copies/<kind>/<name>/`, and incomplete ones. */
+export class Copies {
+  readonly #directory: string;
+  readonly #rules: CopyRules;
+  readonly #now: () => number;
+  /** Counts of files being received, by directory. */
+  readonly #receiving = new Map<string, number>();
+
+  constructor(directory: string, rules: CopyRules) {
+    this.#directory = directory;
+    this.#rules = rules;
+    this.#now = rules.now ?? Date.now;
+  }
+
+  list(): readonly ListedCopy[] {
+    return directoriesIn(this.#directory).flatMap((kind) =>
+      listBackups(this.#kindDirectory(kind)).map((name) => {
+        const copy = join(this.#kindDirectory(kind), name);
+        return { kind, name, bytes: sizeOf(copy), ...readCopy(copy) };
+      }),
+    );
+  }
+
+  /** Throws a Failure if there is no room for so many bytes. */
+  needRoom(bytes: number): void {
+    const { most } = this.#rules;
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    if (bytes > roomIn(this.#directory, most)) {
+      throw tooMuch(most);
+    }
+  }
+
+  /** The files of an incomplete copy that have been received. */
+  async arrived(place: CopyPlace): Promise<readonly CopyFile[]> {
+    const target = this.#arrivingAt(place);
+    if (!existsSync(target)) {
+      return [];
+    }
+    const names = readdirSync(target).filter((name) => !name.endsWith(".part"));
+    return Promise.all(names.map((name) => describe(target, name)));
+  }
+
+  /**
+   * Stores one file, which gets its name only when it is on the disk. Throws a Failure if there is no room, CopyIsComplete if
+   * the copy is complete.
+   */
+  async store(
+    place: CopyPlace,
+    file: string,
+    content: Readable,
+  ): Promise<CopyFile> {
+    const target = this.#arrivingAt(place);
+    const kindDirectory = this.#kindDirectory(place.kind);
+    needIncomplete(kindDirectory, place.name);
+    needPast(place.name, this.#now());
+    removeOtherArrivals(kindDirectory, target);
+    mkdirSync(target, { recursive: true, mode: 0o700 });
+    const part = join(target, `${file}.part`);
+    this.#countReceiving(target, 1);
+    const received = await this.#receive(content, part).finally(() =>
+      this.#countReceiving(target, -1),
+    );
+    renameSync(part, join(target, file));
+    return { name: file, ...received };
+  }
+
+  /** Completes a copy, which is immutable from then on. Throws a Failure if the received files differ. */
+  async complete(place: CopyPlace, copy: Copy): Promise<void> {
+    const { keep, timeZone } = this.#rules;
+    const target = this.#arrivingAt(place);
+    const kindDirectory = this.#kindDirectory(place.kind);
+    const final = join(kindDirectory, place.name);
+    if (isSame(final, copy)) {
+      return;
+    }
+    needIncomplete(kindDirectory, place.name);
+    for (const { name, bytes } of copy.files) {
+      const found = statSync(join(target, name), { throwIfNoEntry: false });
+      if ((this.#receiving.get(target) ?? 0) > 0 || found?.size !== bytes) {
+        throw new Failure(`${name} is incomplete: send the copy again.`);
       }
-    },
-    arrived: async (place) => {
-      const target = arrivingAt(place);
-      if (!existsSync(target)) {
-        return [];
-      }
-      const names = readdirSync(target).filter(
-        (name) => !name.endsWith(".part"),
-      );
-      return Promise.all(names.map((name) => describe(target, name)));
-    },
-    store: async (place, file, content) => {
-      const target = arrivingAt(place);
-      needIncomplete(kindDirectory(place.kind), place.name);
-      needPast(place.name, now());
-      forgetOthers(kindDirectory(place.kind), target);
-      mkdirSync(target, { recursive: true, mode: 0o700 });
-      const part = join(target, `${file}.part`);
-      const room = roomIn(directory, most);
-      const hash = createHash("sha256");
-      let bytes = 0;
-      underway.set(target, (underway.get(target) ?? 0) + 1);
-      await pipeline(
-        content,
-        new Transform({
-          transform: (chunk: Buffer, _encoding, done) => {
-            bytes += chunk.length;
-            hash.update(chunk);
-            done(bytes > room ? tooMuch(most) : null, chunk);
-          },
-        }),
-        createWriteStream(part, { mode: 0o600, flush: true }),
-      )
-        .catch((error: unknown) => {
-          rmSync(part, { force: true });
-          throw error;
-        })
-        .finally(() => underway.set(target, (underway.get(target) ?? 1) - 1));
-      renameSync(part, join(target, file));
-      return { name: file, bytes, sha256: hash.digest("hex") };
-    },
-    complete: async (place, copy) => {
-      const target = arrivingAt(place);
-      const final = join(kindDirectory(place.kind), place.name);
-      if (isSame(final, copy)) {
-        return;
-      }
-      needIncomplete(kindDirectory(place.kind), place.name);
-      for (const file of copy.files) {
-        if (
-          (underway.get(target) ?? 0) > 0 ||
-          statSync(join(target, file.name), { throwIfNoEntry: false })?.size !==
-            file.bytes
-        ) {
-          throw new Failure(
-            `${file.name} did not arrive whole: send the copy again.`,
-          );
-        }
-      }
-      seal(target, copy, now());
-      renameSync(target, final);
-      syncDirectory(kindDirectory(place.kind));
-      const rule = keep(place.kind);
-      removeOldCopies(kindDirectory(place.kind), rule, timeZone, now());
-    },
-    file: (kind, name, file) => {
-      if (momentOf(name) === undefined) {
-        return undefined;
-      }
-      const path = join(kindDirectory(kind), name, file);
-      return existsSync(path) ? path : undefined;
-    },
-  };
+    }
+    seal(target, copy, this.#now());
+    renameSync(target, final);
+    syncDirectory(kindDirectory);
+    removeOldCopies(kindDirectory, keep(place.kind), timeZone, this.#now());
+  }
+
+  /** The path of a file of a complete copy. */
+  file(kind: string, name: string, file: string): string | undefined {
+    if (momentOf(name) === undefined) {
+      return undefined;
+    }
+    const path = join(this.#kindDirectory(kind), name, file);
+    return existsSync(path) ? path : undefined;
+  }
+
+  #kindDirectory(kind: string): string {
+    return join(this.#directory, kind);
+  }
+
+  #arrivingAt({ kind, name, keyId }: CopyPlace): string {
+    return join(this.#kindDirectory(kind), `${ARRIVING}${name}-${keyId}`);
+  }
+
+  #countReceiving(target: string, change: number): void {
+    this.#receiving.set(target, (this.#receiving.get(target) ?? 0) + change);
+  }
+
+  async #receive(
+    content: Readable,
+    part: string,
+  ): Promise<Omit<CopyFile, "name">> {
+    const { most } = this.#rules;
+    const room = roomIn(this.#directory, most);
+    const hash = createHash("sha256");
+    let bytes = 0;
+    await pipeline(
+      content,
+      new Transform({
+        transform: (chunk: Buffer, _encoding, done) => {
+          bytes += chunk.length;
+          hash.update(chunk);
+          done(bytes > room ? tooMuch(most) : null, chunk);
+        },
+      }),
+      createWriteStream(part, { mode: 0o600, flush: true }),
+    ).catch((error: unknown) => {
+      rmSync(part, { force: true });
+      throw error;
+    });
+    return { bytes, sha256: hash.digest("hex") };
+  }
 }
 
 function isSame(final: string, copy: Copy): boolean {
@@ -211,21 +228,21 @@ function isSame(final: string, copy: Copy): boolean {
 function needIncomplete(kindDirectory: string, name: string): void {
   if (existsSync(join(kindDirectory, name))) {
     throw new CopyIsComplete(
-      `this host has all of the copy ${name}, and keeps it as it is: take another backup, which gets a copy of its own.`,
+      `the copy ${name} is complete on this host and cannot be changed: take another backup.`,
     );
   }
 }
 
-/** The newest copy is the one that is restored: none may claim to be it for years. */
+/** The newest copy is restored by default: a date in the future must not hide later copies. */
 function needPast(name: string, now: number): void {
-  if ((momentOf(name) ?? 0) > now + MOST_AHEAD_MS) {
+  if ((momentOf(name) ?? 0) > now + MAX_AHEAD_MS) {
     throw new Failure(
-      `the backup ${name} is of the future by this host's clock (${new Date(now).toISOString()}): set both hosts' clocks.`,
+      `the date of backup ${name} is in the future by the clock of this host (${new Date(now).toISOString()}): set the clocks of both hosts.`,
     );
   }
 }
 
-/** The copy's own files and no more, which nothing writes to from now on. The time of copy.json is when it was complete. */
+/** Removes other files and makes the copy read-only. The modification time of copy.json is the time of completion. */
 function seal(target: string, copy: Copy, now: number): void {
   const names = new Set(copy.files.map(({ name }) => name));
   for (const name of readdirSync(target)) {
@@ -273,8 +290,8 @@ function readCopy(copy: string): Copy {
   );
 }
 
-/** Only the newest is worth waiting for. */
-function forgetOthers(directory: string, target: string): void {
+/** Older incomplete copies are removed. */
+function removeOtherArrivals(directory: string, target: string): void {
   if (!existsSync(directory)) {
     return;
   }
@@ -294,12 +311,12 @@ function roomIn(directory: string, most: number): number {
     )
     .reduce((sum, size) => sum + size, 0);
   const { bavail, bsize } = statfsSync(directory);
-  return Math.min(most - used, bavail * bsize - LEAST_FREE_BYTES);
+  return Math.min(most - used, bavail * bsize - MIN_FREE_BYTES);
 }
 
 function tooMuch(most: number): Failure {
   return new Failure(
-    `this host keeps at most ${Math.round(most / 1e6)} MB of copies, and 1 GB of its disk free: give it more room (\`jobs: backup_copy: accept_at_most\`), or keep fewer backups.`,
+    `this host stores at most ${Math.round(most / 1e6)} MB of copies and keeps 1 GB of its disk free: raise the limit (\`jobs: backup_copy: accept_at_most\`), or keep fewer backups.`,
   );
 }
 

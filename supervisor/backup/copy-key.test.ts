@@ -38,7 +38,7 @@ test("a key that the operator sets wins, and one that is none is refused", () =>
     shownAt: 0,
   });
   expect(() => findCopyKey(place.home, { BACKUP_COPY_KEY: "secret" })).toThrow(
-    "that is no key of copies: it has 43 letters",
+    "invalid key of copies: it must have 43 letters",
   );
 });
 

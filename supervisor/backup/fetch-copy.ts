@@ -9,76 +9,97 @@ import { keyId } from "./copy-key.ts";
 import { listBackups } from "./manifest.ts";
 import { askPeer, type Peer } from "./peer.ts";
 import { opening, parseCopyKey } from "./sealing.ts";
-import { listPeerCopies } from "./send-copy.ts";
+import { listPeerCopies, type PeerCopy } from "./send-copy.ts";
 
-/**
- * Brings a copy back from the other host, decrypts it and compares it with its manifest; it appears among the backups when it
- * is whole. Answers its name.
- */
-export async function fetchCopy(parts: {
+interface FetchOptions {
   readonly peer: Peer;
   readonly key: string;
   readonly kind: string;
-  /** The newest when undefined. */
+  /** The newest if undefined. */
   readonly name: string | undefined;
   /** `backups/<kind>` */
   readonly directory: string;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done: number) => void;
-}): Promise<string> {
-  const { peer, kind, directory, signal } = parts;
-  const key = parseCopyKey(parts.key);
-  const copies = (await listPeerCopies(peer, signal))
-    .filter((copy) => copy.kind === kind)
-    .toSorted((a, b) => (a.name < b.name ? 1 : -1));
-  const copy =
-    parts.name === undefined
-      ? copies[0]
-      : copies.find(({ name }) => name === parts.name);
-  if (copy === undefined) {
+}
+
+/**
+ * Fetches a copy from the other host, decrypts it and verifies it by its manifest; only then it appears among the backups.
+ * Returns its name.
+ */
+export async function fetchCopy(options: FetchOptions): Promise<string> {
+  const { directory, signal } = options;
+  const key = parseCopyKey(options.key);
+  const copy = await selectCopy(options);
+  if (copy.keyId !== keyId(options.key)) {
     throw new Failure(
-      `the other host has no ${parts.name === undefined ? "" : `${parts.name} among its `}copies of ${kind}; it has ${copies.map(({ name }) => name).join(", ") || "none"}.`,
+      `${copy.name} was encrypted with another key: pass the key that \`hearth backup key\` showed at that time with --key-file.`,
     );
   }
-  if (copy.keyId !== keyId(parts.key)) {
-    throw new Failure(
-      `${copy.name} was made under another key than this one: give the one that \`hearth backup key\` showed at that time, in a file, with --key-file.`,
-    );
-  }
-  const { name, files } = copy;
+  const { name } = copy;
   if (listBackups(directory).includes(name)) {
-    throw new Failure(`${name} is here already: \`hearth restore ${name}\`.`);
+    throw new Failure(
+      `${name} already exists: run \`hearth restore ${name}\`.`,
+    );
   }
   const making = beginBackup(directory, name);
-  const all = files.reduce((sum, { bytes }) => sum + bytes, 0) || 1;
-  let before = 0;
   try {
-    for (const { name: file, bytes } of files) {
-      parts.progress(`fetching ${name}/${file}`, before / all);
-      before += bytes;
-      const path = `/api/copies/${kind}/${name}/${file}`;
-      const { body } = await askPeer(peer, path, { signal });
-      if (body === null) {
-        throw new Failure(
-          `${file} of ${name} is empty over there: \`hearth backup list --peer\` shows the other copies.`,
-        );
-      }
-      await pipeline(
-        Readable.fromWeb(body as ReadableStream),
-        opening(key, `${kind}/${name}/${file}`),
-        createWriteStream(join(making.directory, file), {
-          flags: "wx",
-          mode: 0o600,
-          flush: true,
-        }),
-        { signal },
-      );
-    }
+    await fetchFiles(options, copy, key, making.directory);
     await verifyFiles(making.directory, signal);
     making.finish();
     return name;
   } catch (error) {
     making.abandon();
     throw error;
+  }
+}
+
+async function selectCopy({
+  peer,
+  kind,
+  name,
+  signal,
+}: FetchOptions): Promise<PeerCopy> {
+  const copies = (await listPeerCopies(peer, signal))
+    .filter((copy) => copy.kind === kind)
+    .toSorted((a, b) => (a.name < b.name ? 1 : -1));
+  const copy =
+    name === undefined ? copies[0] : copies.find((each) => each.name === name);
+  if (copy === undefined) {
+    throw new Failure(
+      `the other host has no ${name === undefined ? "" : `${name} among its `}copies of ${kind}; it has ${copies.map((each) => each.name).join(", ") || "none"}.`,
+    );
+  }
+  return copy;
+}
+
+async function fetchFiles(
+  { peer, kind, signal, progress }: FetchOptions,
+  { name, files }: PeerCopy,
+  key: Buffer,
+  target: string,
+): Promise<void> {
+  const all = files.reduce((sum, { bytes }) => sum + bytes, 0) || 1;
+  let before = 0;
+  for (const { name: file, bytes } of files) {
+    progress(`fetching ${name}/${file}`, before / all);
+    before += bytes;
+    const path = `/api/copies/${kind}/${name}/${file}`;
+    const { body } = await askPeer(peer, path, { signal });
+    if (body === null) {
+      throw new Failure(
+        `${file} of ${name} is empty on the other host: \`hearth backup list --peer\` shows the other copies.`,
+      );
+    }
+    await pipeline(
+      Readable.fromWeb(body as ReadableStream),
+      opening(key, `${kind}/${name}/${file}`),
+      createWriteStream(join(target, file), {
+        flags: "wx",
+        mode: 0o600,
+        flush: true,
+      }),
+      { signal },
+    );
   }
 }

@@ -142,9 +142,7 @@ test("the API names no address, and the command restores to the one that the ope
           databaseUrl: superuserUrl(elsewhere.url),
         }),
       ),
-    ).toBe(
-      "a restore has no option databaseUrl: it takes backup and setAside.",
-    );
+    ).toBe("unknown option databaseUrl: a restore takes backup and setAside.");
     cpSync(stand.directory(), join(place.home.backups, "postgres"), {
       recursive: true,
     });
@@ -197,7 +195,7 @@ test("a database that holds anything is not overwritten; asked to, it is kept un
   );
   try {
     expect(await failureOf(stand.restoreTo(full.url, { backup: name }))).toBe(
-      "the database is not empty (1 rows in users), and a restore never overwrites: with --set-aside it is kept under another name and the backup takes its place.",
+      "the database is not empty (1 rows in users); a restore never overwrites data. With --set-aside it is kept under another name.",
     );
     // Somebody uses it all the time, as a gateway does.
     const busy = new pg.Client({ connectionString: full.url });

@@ -16,50 +16,40 @@ import { chooseBackup } from "./which-backup.ts";
 export interface RestorePlaces {
   readonly directory: string;
   readonly migrations: string;
-  /** Of the superuser; undefined where the operator must give it. */
+  /** Of the superuser; undefined if the operator must provide it. */
   readonly databaseUrl: string | undefined;
-  /** Undefined where none can be restarted from here. */
+  /** Undefined if no gateway can be restarted from here. */
   readonly restartGateway: (() => Promise<unknown>) | undefined;
   readonly redis: RedisPlace | undefined;
   readonly peer: Peer | undefined;
 }
 
-/** No address: a backup holds everything, so where it goes is decided on the machine that has it, never by a request. */
+/** Without an address: a backup contains everything, so its destination is never set by a request. */
 const restoreOptions = z.strictObject({
-  /** Of a backup; the newest when left out. */
+  /** Name of a backup; defaults to the newest. */
   backup: z.string("backup must be the name of a backup.").optional(),
-  /** Keep a database that is not empty under another name, instead of refusing. */
+  /** Keeps a non-empty database under another name instead of failing. */
   setAside: z.boolean("setAside must be true or false.").default(false),
 });
 
 export const RESTART_WITHIN_MS = 240_000;
 
 /**
- * Puts a backup in place of an empty database and brings the gateways back to work with it. Throws a Failure, with everything
- * as it was, when the database holds anything, or the backup is not whole.
+ * Restores a backup into an empty database and restarts the gateways. Throws a Failure without changes if the database is not
+ * empty or the backup is incomplete.
  */
 export async function restore(
   places: RestorePlaces,
   context: JobContext,
 ): Promise<JobOutcome> {
   const { signal, progress } = context;
-  const options = restoreOptions.safeParse(context.options);
-  if (!options.success) {
-    throw new Failure(
-      options.error.issues.map((issue) =>
-        issue.code === "unrecognized_keys"
-          ? `a restore has no option ${issue.keys.join(", ")}: it takes backup and setAside.`
-          : issue.message,
-      ),
-    );
-  }
-  const { setAside } = options.data;
-  const name = chooseBackup(places.directory, options.data.backup);
+  const { setAside, backup: wanted } = parseOptions(context.options);
+  const name = chooseBackup(places.directory, wanted);
   const backup = join(places.directory, name);
-  const { databaseUrl } = places;
+  const { databaseUrl, migrations } = places;
   if (databaseUrl === undefined) {
     throw new Failure(
-      "a restore needs Postgres's superuser, whose password this supervisor does not know: run `hearth restore` on its host with RESTORE_DATABASE_URL (or RESTORE_DATABASE_URL_FILE, a file with it), such as postgres://postgres:…@postgres:5432/hearth.",
+      "a restore needs the password of Postgres's superuser, which this supervisor does not have: run `hearth restore` on its host with RESTORE_DATABASE_URL (or RESTORE_DATABASE_URL_FILE, the path of a file), such as postgres://postgres:…@postgres:5432/hearth.",
     );
   }
   readPostgresManifest(backup);
@@ -67,7 +57,7 @@ export async function restore(
   const held = await contentOf(databaseUrl, signal);
   if (held !== undefined && !setAside) {
     throw new Failure(
-      `the database is not empty (${held}), and a restore never overwrites: with --set-aside it is kept under another name and the backup takes its place.`,
+      `the database is not empty (${held}); a restore never overwrites data. With --set-aside it is kept under another name.`,
     );
   }
   const keepAs =
@@ -79,7 +69,6 @@ export async function restore(
     signal,
     keepAs,
     async (newUrl) => {
-      const { migrations } = places;
       await loadBackup({
         backup,
         databaseUrl: newUrl,
@@ -91,7 +80,7 @@ export async function restore(
     },
   );
   progress("restarting the gateways", 0.92);
-  const left = await bringBackGateways(places);
+  const left = await restartGateways(places);
   return {
     status: "done",
     summary: [
@@ -99,33 +88,49 @@ export async function restore(
       ...(dropped.length === 0
         ? []
         : [
-            `A restore that was killed had left ${dropped.join(" and ")}: dropped.`,
+            `Dropped ${dropped.join(" and ")}, left by an interrupted restore.`,
           ]),
       ...(keepAs === undefined
         ? []
-        : [`What was there before is kept as database ${keepAs}.`]),
+        : [`The previous data is kept as database ${keepAs}.`]),
       ...left,
     ].join(" "),
     details: { backup: name, keptAs: keepAs ?? null },
   };
 }
 
+function parseOptions(options: unknown): z.output<typeof restoreOptions> {
+  const parsed = restoreOptions.safeParse(options);
+  if (parsed.success) {
+    return parsed.data;
+  }
+  throw new Failure(
+    parsed.error.issues.map((issue) =>
+      issue.code === "unrecognized_keys"
+        ? `unknown option ${issue.keys.join(", ")}: a restore takes backup and setAside.`
+        : issue.message,
+    ),
+  );
+}
+
 /**
- * Gateways hold totals in memory, and Redis holds theirs: both are of the database before. Fresh gateways read anew, and
- * Redis forgets its limits last, when nobody is left who could write old ones. Answers what a person must still do.
+ * Totals in the memory of gateways and in Redis belong to the previous database. Restarted gateways read the new one; the
+ * limits in Redis are deleted last, when no gateway can write old ones. Returns what remains to be done by a person.
  */
-async function bringBackGateways(
+async function restartGateways(
   places: RestorePlaces,
 ): Promise<readonly string[]> {
   const left: string[] = [];
   if (places.restartGateway === undefined) {
-    left.push("Restart the gateways: they still know the database before.");
+    left.push(
+      "Restart the gateways: they still use totals of the previous database.",
+    );
   } else {
     await places
       .restartGateway()
       .catch((error: unknown) =>
         left.push(
-          `The gateway did not come back (${textOf(error)}): see \`hearth logs gateway\`.`,
+          `The gateway did not restart (${textOf(error)}): run \`hearth logs gateway\`.`,
         ),
       );
   }
@@ -147,7 +152,7 @@ async function bringBackGateways(
   if (redis !== undefined) {
     await forgetLimits(redis).catch((error: unknown) =>
       left.push(
-        `Redis still counts the spend of the database before (${textOf(error)}): restart Redis, or delete its keys hearth:limits:*.`,
+        `Redis still has the spend of the previous database (${textOf(error)}): restart Redis, or delete its keys hearth:limits:*.`,
       ),
     );
   }
@@ -155,4 +160,4 @@ async function bringBackGateways(
 }
 
 const PEER_SENTENCE =
-  "The gateway of the other host could not be restarted from here: restart it there.";
+  "The gateway of the other host could not be restarted: restart it there.";

@@ -10,10 +10,10 @@ import { Failure } from "../../core/failure.ts";
 /**
  * How a file is encrypted for the other host: `HBC1`, a random salt of 32 bytes, then frames. Each frame is a length (4 bytes,
  * big-endian), as many bytes of AES-256-GCM ciphertext, and its tag (16 bytes). The key of a file comes from the copy's key by
- * HKDF-SHA256 with the salt and the name of what it is; a frame's nonce is its number (11 bytes) and whether it is the last one
- * (1 byte). So frames that are missing, doubled, moved, or taken from another file or backup do not open.
+ * HKDF-SHA256 with the salt and the name of the file; a frame's nonce is its number (11 bytes) and whether it is the last one
+ * (1 byte). Frames that are missing, repeated, moved, or of another file or backup cannot be decrypted.
  */
-const magic = Buffer.from("HBC1");
+const MAGIC = Buffer.from("HBC1");
 const SALT_BYTES = 32;
 const FRAME_BYTES = 256 * 1024;
 const TAG_BYTES = 16;
@@ -31,7 +31,7 @@ export function parseCopyKey(text: string): Buffer {
     return key;
   }
   throw new Failure(
-    "that is no key of copies: it has 43 letters, digits, - or _, as `hearth backup key` showed it.",
+    "invalid key of copies: it must have 43 letters, digits, - or _, as shown by `hearth backup key`.",
   );
 }
 
@@ -46,7 +46,7 @@ function nonceOf(frame: number, last: boolean): Buffer {
   return nonce;
 }
 
-/** Encrypts a stream; `what` says which file of which backup it is. */
+/** Encrypts a stream; `what` names the file and its backup. */
 export function sealing(key: Buffer, what: string): Transform {
   const salt = randomBytes(SALT_BYTES);
   const own = fileKey(key, salt, what);
@@ -67,7 +67,7 @@ export function sealing(key: Buffer, what: string): Transform {
   const sealer = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       waiting = Buffer.concat([waiting, chunk]);
-      // One frame stays behind: the last one is sealed as such.
+      // One frame is retained: the last one is sealed as such.
       while (waiting.length > FRAME_BYTES) {
         this.push(seal(waiting.subarray(0, FRAME_BYTES), false));
         waiting = waiting.subarray(FRAME_BYTES);
@@ -78,71 +78,14 @@ export function sealing(key: Buffer, what: string): Transform {
       done(null, seal(waiting, true));
     },
   });
-  sealer.push(Buffer.concat([magic, salt]));
+  sealer.push(Buffer.concat([MAGIC, salt]));
   return sealer;
 }
 
-/** Decrypts what `sealing` made. Errors with a Failure when it is cut, altered, of another file, or under another key. */
+/** Decrypts a stream of `sealing`. Fails with a Failure if it is truncated, altered, of another file, or of another key. */
 export function opening(key: Buffer, what: string): Transform {
-  let own: Buffer | undefined;
-  let frame = 0;
-  let ended = false;
-  let waiting = Buffer.alloc(0);
-
-  function take(bytes: number): Buffer | undefined {
-    if (waiting.length < bytes) {
-      return undefined;
-    }
-    const taken = waiting.subarray(0, bytes);
-    waiting = waiting.subarray(bytes);
-    return taken;
-  }
-
-  function readHeader(): boolean {
-    if (own !== undefined) {
-      return true;
-    }
-    const header = take(magic.length + SALT_BYTES);
-    if (header === undefined) {
-      return false;
-    }
-    if (!header.subarray(0, magic.length).equals(magic)) {
-      throw spoiled(what);
-    }
-    own = fileKey(key, header.subarray(magic.length), what);
-    return true;
-  }
-
-  /** Whether a frame is the last is seen by what follows: only then is its nonce known. */
-  function openFrame(last: boolean): Buffer | undefined {
-    if (waiting.length < LENGTH_BYTES) {
-      return undefined;
-    }
-    const length = waiting.readUInt32BE();
-    const whole = LENGTH_BYTES + length + TAG_BYTES;
-    if (length > FRAME_BYTES) {
-      throw spoiled(what);
-    }
-    if (waiting.length < whole + (last ? 0 : 1)) {
-      return undefined;
-    }
-    const taken = take(whole) ?? Buffer.alloc(0);
-    const decipher = createDecipheriv(
-      "aes-256-gcm",
-      own ?? Buffer.alloc(32),
-      nonceOf(frame, last),
-    );
-    frame += 1;
-    decipher.setAuthTag(taken.subarray(whole - TAG_BYTES));
-    const sealed = taken.subarray(LENGTH_BYTES, whole - TAG_BYTES);
-    try {
-      return Buffer.concat([decipher.update(sealed), decipher.final()]);
-    } catch {
-      throw spoiled(what);
-    }
-  }
-
-  function guarded(done: TransformCallback, act: () => void): void {
+  const frames = new FrameReader(key, what);
+  const attempt = (done: TransformCallback, act: () => void): void => {
     try {
       act();
     } catch (error) {
@@ -150,39 +93,117 @@ export function opening(key: Buffer, what: string): Transform {
       return;
     }
     done();
-  }
-
+  };
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      guarded(done, () => {
-        waiting = Buffer.concat([waiting, chunk]);
-        if (!readHeader()) {
-          return;
-        }
-        for (;;) {
-          const plain = openFrame(false);
-          if (plain === undefined) {
-            return;
-          }
+      attempt(done, () => {
+        for (const plain of frames.read(chunk)) {
           this.push(plain);
         }
       });
     },
     flush(done) {
-      guarded(done, () => {
-        const plain = own === undefined ? undefined : openFrame(true);
-        ended = plain !== undefined && waiting.length === 0;
-        if (!ended) {
-          throw spoiled(what);
-        }
-        this.push(plain);
-      });
+      attempt(done, () => this.push(frames.readLast()));
     },
   });
 }
 
+/** Decrypts frames as their bytes arrive. */
+class FrameReader {
+  readonly #key: Buffer;
+  readonly #what: string;
+  /** Known after the header. */
+  #fileKey: Buffer | undefined;
+  #frame = 0;
+  #pending = Buffer.alloc(0);
+
+  constructor(key: Buffer, what: string) {
+    this.#key = key;
+    this.#what = what;
+  }
+
+  /** The plaintext of every frame that is complete by now and followed by another one. */
+  *read(chunk: Buffer): Generator<Buffer> {
+    this.#pending = Buffer.concat([this.#pending, chunk]);
+    const fileKey = this.#readHeader();
+    if (fileKey === undefined) {
+      return;
+    }
+    for (;;) {
+      const plain = this.#openFrame(fileKey, false);
+      if (plain === undefined) {
+        return;
+      }
+      yield plain;
+    }
+  }
+
+  /** The plaintext of the last frame, at the end of the stream. */
+  readLast(): Buffer {
+    const plain =
+      this.#fileKey === undefined
+        ? undefined
+        : this.#openFrame(this.#fileKey, true);
+    if (plain === undefined || this.#pending.length > 0) {
+      throw spoiled(this.#what);
+    }
+    return plain;
+  }
+
+  #readHeader(): Buffer | undefined {
+    if (this.#fileKey !== undefined) {
+      return this.#fileKey;
+    }
+    const header = this.#take(MAGIC.length + SALT_BYTES);
+    if (header === undefined) {
+      return undefined;
+    }
+    if (!header.subarray(0, MAGIC.length).equals(MAGIC)) {
+      throw spoiled(this.#what);
+    }
+    const salt = header.subarray(MAGIC.length);
+    this.#fileKey = fileKey(this.#key, salt, this.#what);
+    return this.#fileKey;
+  }
+
+  /** Only what follows a frame tells whether it is the last one, which its nonce depends on. */
+  #openFrame(key: Buffer, last: boolean): Buffer | undefined {
+    if (this.#pending.length < LENGTH_BYTES) {
+      return undefined;
+    }
+    const length = this.#pending.readUInt32BE();
+    const whole = LENGTH_BYTES + length + TAG_BYTES;
+    if (length > FRAME_BYTES) {
+      throw spoiled(this.#what);
+    }
+    if (this.#pending.length < whole + (last ? 0 : 1)) {
+      return undefined;
+    }
+    const taken = this.#take(whole) ?? Buffer.alloc(0);
+    const nonce = nonceOf(this.#frame, last);
+    const decipher = createDecipheriv("aes-256-gcm", key, nonce);
+    this.#frame += 1;
+    decipher.setAuthTag(taken.subarray(whole - TAG_BYTES));
+    const sealed = taken.subarray(LENGTH_BYTES, whole - TAG_BYTES);
+    try {
+      return Buffer.concat([decipher.update(sealed), decipher.final()]);
+    } catch {
+      throw spoiled(this.#what);
+    }
+  }
+
+  #take(bytes: number): Buffer | undefined {
+    if (this.#pending.length < bytes) {
+      return undefined;
+    }
+    const taken = this.#pending.subarray(0, bytes);
+    this.#pending = this.#pending.subarray(bytes);
+    return taken;
+  }
+}
+
 function spoiled(what: string): Failure {
   return new Failure(
-    `the copy of ${what} does not open: it was cut or altered, or made under another key; try another copy, or the key that was shown when this one was made.`,
+    `cannot decrypt the copy of ${what}: it is truncated or altered, or another key is needed; try another copy, or the key that was shown when this one was created.`,
   );
 }

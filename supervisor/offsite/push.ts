@@ -16,7 +16,7 @@ import {
   type OffsiteWork,
 } from "./store.ts";
 
-/** Uploads a backup; what is there already is not uploaded again. Answers how many encrypted bytes were. */
+/** Uploads a backup; objects that exist already are skipped. Returns how many encrypted bytes were uploaded. */
 export async function pushBackup(
   place: OffsitePlace,
   { kind, name }: OffsiteBackup,
@@ -27,13 +27,56 @@ export async function pushBackup(
   },
 ): Promise<number> {
   const { backup, signal, progress } = parts;
-  const { remote, recipient, staging, settings } = place;
+  const { remote, staging, settings } = place;
   const there = await remote.list(signal);
-  const sizeOnceEncrypted = await encryptedSizes(recipient);
   const files = readManifest(backup).files.map((file) => ({
     ...file,
     object: objectOf(settings.identity, file.sha256),
   }));
+  clear(staging);
+  try {
+    const uploaded = await uploadObjects(place, files, there, {
+      backup,
+      signal,
+      progress: (file, done) =>
+        progress(`uploading ${kind} ${name}/${file}`, done),
+    });
+    await stageEntry(place, {
+      format: 1,
+      kind,
+      name,
+      settings: parts.extra,
+      manifest: readFileSync(join(backup, MANIFEST_NAME), "utf8"),
+      files: files.map(({ name, object, bytes }) => ({ name, object, bytes })),
+    });
+    await remote.upload(staging, signal);
+    return uploaded;
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+interface OffsiteFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly object: string;
+}
+
+/** Encrypts and uploads missing objects in parts, so that staging takes little room. */
+async function uploadObjects(
+  place: OffsitePlace,
+  files: readonly OffsiteFile[],
+  there: ReadonlyMap<string, number>,
+  parts: {
+    readonly backup: string;
+    readonly signal: AbortSignal;
+    readonly progress: (file: string, done: number) => void;
+  },
+): Promise<number> {
+  const { backup, signal, progress } = parts;
+  const { remote, recipient, staging } = place;
+  const sizeOnceEncrypted = await encryptedSizes(recipient);
   const missing = new Map(
     files
       .filter(
@@ -50,47 +93,26 @@ export async function pushBackup(
     uploaded += staged;
     staged = 0;
   };
-  clear(staging);
-  try {
-    for (const file of missing.values()) {
-      progress(
-        `uploading ${kind} ${name}/${file.name}`,
-        (uploaded + staged) / (all || 1),
-      );
-      const bytes = sizeOnceEncrypted(file.bytes);
-      needFree(staging, bytes, "move backups to a larger disk");
-      await encryptChecked(place, backup, file, signal);
-      staged += bytes;
-      if (staged >= PART_BYTES) {
-        await upload();
-      }
-    }
-    if (staged > 0) {
+  for (const file of missing.values()) {
+    progress(file.name, (uploaded + staged) / (all || 1));
+    const bytes = sizeOnceEncrypted(file.bytes);
+    needFree(staging, bytes, "move backups to a larger disk");
+    await encryptChecked(place, backup, file, signal);
+    staged += bytes;
+    if (staged >= PART_BYTES) {
       await upload();
     }
-    await stageEntry(place, {
-      format: 1,
-      kind,
-      name,
-      settings: parts.extra,
-      manifest: readFileSync(join(backup, MANIFEST_NAME), "utf8"),
-      files: files.map(({ name, object, bytes }) => ({ name, object, bytes })),
-    });
-    await remote.upload(staging, signal);
-    return uploaded;
-  } finally {
-    rmSync(staging, { recursive: true, force: true });
   }
+  if (staged > 0) {
+    await upload();
+  }
+  return uploaded;
 }
 
 async function encryptChecked(
   { recipient, staging }: OffsitePlace,
   backup: string,
-  file: {
-    readonly name: string;
-    readonly sha256: string;
-    readonly object: string;
-  },
+  file: OffsiteFile,
   signal: AbortSignal,
 ): Promise<void> {
   const to = join(staging, file.object);
@@ -98,7 +120,7 @@ async function encryptChecked(
   const from = join(backup, file.name);
   if ((await encryptFile(recipient, from, to, signal)) !== file.sha256) {
     throw new Failure(
-      `${from} is not as it was written: take another backup (\`hearth backup run\`, \`hearth notes backup\`) and see what is wrong with the disk.`,
+      `${from} has changed since it was written: take another backup (\`hearth backup run\`, \`hearth notes backup\`) and check the disk.`,
     );
   }
 }

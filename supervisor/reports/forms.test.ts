@@ -45,7 +45,7 @@ test("an empty report teaches instead of showing empty tables", () => {
   expect(spend).toContain("No calls in November 2026, so far.");
   expect(spend).toContain("curl http://127.0.0.1:4000/v1/chat/completions");
   expect(spend).not.toContain("<table>");
-  expect(renderReport(noSpend(), "text")).toContain("Nothing needs you.");
+  expect(renderReport(noSpend(), "text")).toContain("Nothing needs attention.");
   expect(renderReport(noHealth(), "html")).toContain("hearth config");
 });
 

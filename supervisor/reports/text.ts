@@ -187,7 +187,7 @@ function healthLines(report: HealthReport): readonly string[] {
 
 function findingLines(findings: readonly Finding[]): readonly string[] {
   if (findings.length === 0) {
-    return ["Nothing needs you."];
+    return ["Nothing needs attention."];
   }
   return [
     "",

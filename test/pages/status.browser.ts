@@ -126,7 +126,7 @@ const SITUATIONS: readonly {
       past: all(anOrdinaryDay(SERVICES, "gateway"), failedDrill),
       databaseUrl,
     }),
-    heading: "One thing needs you; every service answers.",
+    heading: "One thing needs attention; every service answers.",
   },
   {
     name: "faults",

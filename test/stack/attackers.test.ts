@@ -541,7 +541,7 @@ test("not even the operator has a backup restored elsewhere over the API", async
     ).json();
   await expect.poll(run, { timeout: 20_000 }).toMatchObject({
     status: "failed",
-    text: "a restore has no option databaseUrl: it takes backup and setAside.",
+    text: "unknown option databaseUrl: a restore takes backup and setAside.",
   });
   expect(connections).toBe(0);
 });
