@@ -5,7 +5,7 @@ import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
-import { findKey } from "./key-fields.ts";
+import { findKey } from "./key-tokens.ts";
 import type { KeyFields } from "./kinds/key.ts";
 import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
@@ -210,4 +210,15 @@ export async function reachableKey(
   const row = await findKey(from, keyOrHash);
   admin.refuse(await keyFacts(from, row));
   return row;
+}
+
+export function refuseToSetSpend(admin: Admin): void {
+  if (admin.reachesAll) {
+    return;
+  }
+  throw new CallError(
+    "permission_denied",
+    "Only a proxy_admin may set `spend`.",
+    { param: "spend" },
+  );
 }

@@ -7,9 +7,7 @@ import type { Route } from "../http/route.ts";
 import { expiresAt } from "../ledger/windows.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
-import { keyColumns, newSecret } from "./key-fields.ts";
 import { makeHolder, reachableKey, refuseChanges } from "./key-owner.ts";
-import { shownWithSecret } from "./keys.ts";
 import {
   chosenKey,
   KEY,
@@ -18,6 +16,7 @@ import {
   type KeyFields,
 } from "./kinds/key.ts";
 import { duration, name } from "./kinds/values.ts";
+import { keyColumns, newSecret, shownWithSecret } from "./new-key.ts";
 import { change, keyEntities } from "./payers.ts";
 
 const rotation = {

@@ -6,8 +6,8 @@ import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
-import { tokensNow } from "./key-fields.ts";
 import { keyFacts, reachableKey } from "./key-owner.ts";
+import { tokensNow } from "./key-tokens.ts";
 import { IN_STATE, shownInUse } from "./key-use.ts";
 import {
   deletedKeyRow,

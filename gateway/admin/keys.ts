@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { query, transaction, type Client } from "../database/pool.ts";
+import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { refusalOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
@@ -7,147 +7,19 @@ import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
 import {
-  keyColumns,
-  newSecret,
-  refuseReplaced,
-  tokenOf,
-  tokensNow,
-} from "./key-fields.ts";
-import {
   keyFacts,
   makeHolder,
   reachableKey,
   refuseChanges,
-  refuseOwner,
-  refuseSpecialRights,
+  refuseToSetSpend,
 } from "./key-owner.ts";
-import {
-  chosenKey,
-  KEY,
-  keyFields,
-  keyRow,
-  newKeyRow,
-  updatedKeyRow,
-  type KeyFields,
-} from "./kinds/key.ts";
+import { refuseReplaced, tokenOf, tokensNow } from "./key-tokens.ts";
+import { KEY, keyFields, keyRow, updatedKeyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
-import { TEAM } from "./kinds/team.ts";
 import { name, names, spent } from "./kinds/values.ts";
-import {
-  change,
-  changeAndShow,
-  create,
-  findOne,
-  remove,
-  shownOne,
-} from "./payers.ts";
+import { generate, generateForService, keyColumns } from "./new-key.ts";
+import { change, changeAndShow, remove, shownOne } from "./payers.ts";
 import { setSpend } from "./spend.ts";
-
-/** Makes a key in the caller's transaction; its user is made where there is none. */
-export async function insertKey(
-  admin: Admin,
-  client: Client,
-  fields: KeyFields,
-  chosen: string | null | undefined,
-): Promise<{ readonly row: Row; readonly key: string }> {
-  const { key, columns } = newSecret(chosen);
-  await makeHolder(admin, client, fields);
-  const row = await create(admin, client, KEY, {
-    ...keyColumns(fields, admin.now),
-    ...columns,
-  });
-  return { row: row ?? {}, key };
-}
-
-function refuseToSetSpend(admin: Admin): void {
-  if (admin.reachesAll) {
-    return;
-  }
-  throw new CallError(
-    "permission_denied",
-    "Only a proxy_admin may set `spend`.",
-    { param: "spend" },
-  );
-}
-
-/** The only answer in which a key is ever shown. */
-export async function shownWithSecret(
-  admin: Admin,
-  { row, key }: { readonly row: Row; readonly key: string },
-): Promise<Row> {
-  return { ...(await shownOne(admin, KEY, row)), key, token_id: row["token"] };
-}
-
-/** Whom a key is made for: where nothing else is said whoever asks, and the team or organization of the key that asks. */
-function ownedFields(
-  { actor, reachesAll }: Admin,
-  fields: KeyFields,
-): KeyFields {
-  if (reachesAll) {
-    return fields;
-  }
-  return {
-    ...actor.within,
-    ...fields,
-    user_id: fields.user_id ?? actor.userId,
-  };
-}
-
-const generate = adminRoute(
-  "POST /key/generate",
-  {
-    summary: "Make a key. It is shown this once.",
-    input: z.object({ ...keyFields, key: chosenKey.nullish(), spend: spent }),
-    answer: newKeyRow,
-  },
-  async (admin, { key, spend, ...fields }) => {
-    const owned = ownedFields(admin, fields);
-    refuseSpecialRights(admin, owned);
-    await refuseOwner(admin, owned);
-    if (spend != null && spend > 0) {
-      refuseToSetSpend(admin);
-    }
-    const made = await transaction(admin.pool, (client) =>
-      insertKey(admin, client, owned, key),
-    );
-    if (spend != null && spend > 0) {
-      await setSpend(admin, KEY, made.row, spend);
-    }
-    return shownWithSecret(admin, made);
-  },
-);
-
-const generateForService = adminRoute(
-  "POST /key/service-account/generate",
-  {
-    summary: "Make a key that belongs to a team and to no user.",
-    input: z.object({ ...keyFields, key: chosenKey.nullish(), team_id: name }),
-    answer: newKeyRow,
-  },
-  async (admin, { key, user_id: userId, ...fields }) => {
-    if (userId != null) {
-      throw new CallError(
-        "invalid_request",
-        "`user_id` is not right: a service account's key belongs to its team, not to a user.",
-        { param: "user_id" },
-      );
-    }
-    refuseSpecialRights(admin, fields);
-    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
-    const facts = await keyFacts(admin.pool, fields);
-    admin.refuse({
-      ...facts,
-      what: `keys of team ${fields.team_id}`,
-      userId: admin.actor.userId,
-    });
-    return shownWithSecret(
-      admin,
-      await transaction(admin.pool, (client) =>
-        insertKey(admin, client, fields, key),
-      ),
-    );
-  },
-);
 
 const updateFields = z.object({ ...keyFields, key: name, spend: spent });
 

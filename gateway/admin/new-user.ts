@@ -5,16 +5,16 @@ import { roleOfSharedKey } from "../access/roles.ts";
 import { query, transaction, type Client } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { insertKey } from "./keys.ts";
 import { KEY, keyFields } from "./kinds/key.ts";
 import { teamRole } from "./kinds/member.ts";
 import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
 import { newUserRow, USER, userFields } from "./kinds/user.ts";
 import { dollars, flag, name, names, texts } from "./kinds/values.ts";
+import { insertKey } from "./new-key.ts";
 import { createMember } from "./new-member.ts";
 import { create, findOne, shownOne } from "./payers.ts";
-import { refuseRole, refuseTakenEmail } from "./user-fields.ts";
+import { refuseRole, refuseTakenEmail } from "./user-access.ts";
 
 /** A team to join, with the part and the budget there. */
 const teamOfUser = z.object({

@@ -33,7 +33,7 @@ import {
   requireMembership,
   seenUsers,
   type UserReference,
-} from "./user-fields.ts";
+} from "./user-access.ts";
 
 const role = z.enum(
   ["org_admin", "internal_user", "internal_user_viewer"],

@@ -1,4 +1,6 @@
 import type { Route } from "../http/route.ts";
+import { BUDGET_ROUTES } from "./budgets.ts";
+import { CUSTOMER_ROUTES } from "./customers.ts";
 import { INSTANCES } from "./instances.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
 import { KEY_VIEWS } from "./key-views.ts";
@@ -6,7 +8,6 @@ import { KEY_CHANGES } from "./keys.ts";
 import { MODEL_VIEWS } from "./model-views.ts";
 import { MODEL_CHANGES } from "./models.ts";
 import { ORGANIZATIONS } from "./organizations.ts";
-import { PLAIN } from "./plain.ts";
 import { ACTIVITY } from "./spend/activity.ts";
 import { CHECKS } from "./spend/check.ts";
 import { GLOBAL_ACTIVITY } from "./spend/global-activity.ts";
@@ -15,6 +16,7 @@ import { LOGS } from "./spend/logs.ts";
 import { OWN_USAGE } from "./spend/own-usage.ts";
 import { REFUSALS } from "./spend/refusals.ts";
 import { TABLES } from "./spend/tables.ts";
+import { TAG_ROUTES } from "./tags.ts";
 import { TEAM_MEMBERS } from "./team-members.ts";
 import { TEAM_VIEWS } from "./team-views.ts";
 import { TEAM_CHANGES } from "./teams.ts";
@@ -32,7 +34,9 @@ export const ADMIN_ROUTES: readonly Route[] = [
   ...TEAM_MEMBERS,
   ...TEAM_VIEWS,
   ...ORGANIZATIONS,
-  ...PLAIN,
+  ...CUSTOMER_ROUTES,
+  ...TAG_ROUTES,
+  ...BUDGET_ROUTES,
   ...MODEL_CHANGES,
   ...MODEL_VIEWS,
   ...LOGS,

@@ -19,8 +19,8 @@ import { userReference } from "./kinds/user.ts";
 import { dollars, name } from "./kinds/values.ts";
 import { createMember, mayAccept } from "./new-member.ts";
 import { change, remove, shownOne } from "./payers.ts";
-import { reachableTeam, shownMember } from "./team-fields.ts";
-import { findOrMakeUser, requireMembership, seenUsers } from "./user-fields.ts";
+import { reachableTeam, shownMember } from "./team-access.ts";
+import { findOrMakeUser, requireMembership, seenUsers } from "./user-access.ts";
 
 const memberLimits = { ...memberFields, max_budget_in_team: dollars.nullish() };
 

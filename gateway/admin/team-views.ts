@@ -24,7 +24,7 @@ import {
 } from "./paging.ts";
 import { shown } from "./payers.ts";
 import { reachableTeams } from "./reachable-rows.ts";
-import { paysFor, reachableTeam } from "./team-fields.ts";
+import { paysFor, reachableTeam } from "./team-access.ts";
 
 const info = adminRoute(
   "GET /team/info",

@@ -3,10 +3,9 @@ import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
-import { adminRoute, type Admin } from "./admin-route.ts";
+import { adminRoute } from "./admin-route.ts";
 import { KEY } from "./kinds/key.ts";
-import { MEMBER, newMember } from "./kinds/member.ts";
-import { ORGANIZATION } from "./kinds/organization.ts";
+import { MEMBER } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
 import {
   PERMISSIONS,
@@ -15,92 +14,17 @@ import {
   teamFields,
   teamRow,
 } from "./kinds/team.ts";
-import { USER } from "./kinds/user.ts";
-import { models, name, plainName, someNames, spent } from "./kinds/values.ts";
-import { createMember } from "./new-member.ts";
-import { change, create, findOne, remove, shownOne } from "./payers.ts";
+import { models, name, someNames, spent } from "./kinds/values.ts";
+import { newTeam } from "./new-team.ts";
+import { change, remove, shownOne } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
   paysFor,
   reachableTeam,
   refuseModels,
+  refuseOrganization,
   refuseOtherFields,
-} from "./team-fields.ts";
-import { findOrMakeUser } from "./user-fields.ts";
-
-const newTeam = adminRoute(
-  "POST /team/new",
-  {
-    summary: "Make a team; who makes it administers it.",
-    input: z.object({
-      ...teamFields,
-      team_id: plainName.nullish(),
-      members_with_roles: z.array(newMember).max(1_000).nullish(),
-    }),
-    answer: teamRow,
-  },
-  async (admin, { members_with_roles: members, team_id: id, ...fields }) => {
-    await refuseOrganization(admin, fields.organization_id);
-    await refuseModels(admin, fields);
-    const teamId = id ?? crypto.randomUUID();
-    const team = await transaction(admin.pool, async (client) => {
-      const made = await create(
-        admin,
-        client,
-        TEAM,
-        { ...fields, team_id: teamId },
-        true,
-      );
-      if (made === null) {
-        throw new CallError(
-          "invalid_request",
-          `\`team_id\` is taken already: team ${teamId} exists. Change it with POST /team/update.`,
-          { param: "team_id" },
-        );
-      }
-      // First: whoever is listed too stays its admin.
-      const creator = { team_id: teamId, user_id: admin.actor.userId };
-      if (creator.user_id !== null) {
-        await create(admin, client, USER, { user_id: creator.user_id }, true);
-        await createMember(admin, client, { ...creator, role: "admin" });
-      }
-      for (const member of members ?? []) {
-        const user = await findOrMakeUser(admin, client, member);
-        await createMember(
-          admin,
-          client,
-          { team_id: teamId, user_id: user["user_id"], role: member.role },
-          true,
-        );
-      }
-      return made;
-    });
-    return shownOne(admin, TEAM, team);
-  },
-);
-
-/** A team is made in, or moved to, an organization that exists and is within reach. */
-async function refuseOrganization(
-  admin: Admin,
-  organizationId: string | null | undefined,
-): Promise<void> {
-  if (organizationId != null) {
-    await findOne(admin.pool, ORGANIZATION, {
-      organization_id: organizationId,
-    });
-  }
-  if (admin.reachesAll) {
-    return;
-  }
-  if (organizationId == null) {
-    throw new CallError(
-      "permission_denied",
-      "An org_admin makes teams of its organization: name it in `organization_id`.",
-      { param: "organization_id" },
-    );
-  }
-  admin.refuse({ what: `organization ${organizationId}`, organizationId });
-}
+} from "./team-access.ts";
 
 const update = adminRoute(
   "POST /team/update",

@@ -30,7 +30,7 @@ import {
 } from "./paging.ts";
 import { shown } from "./payers.ts";
 import { reachableKeys, reachableTeams } from "./reachable-rows.ts";
-import { refuseUser, requireUser, seenUsers } from "./user-fields.ts";
+import { refuseUser, requireUser, seenUsers } from "./user-access.ts";
 
 const info = adminRoute(
   "GET /user/info",

@@ -20,7 +20,7 @@ import {
   refuseTakenEmail,
   refuseUser,
   requireUser,
-} from "./user-fields.ts";
+} from "./user-access.ts";
 
 const updateFields = z.object({
   ...userFields,

@@ -4,13 +4,13 @@ import type { RouteName } from "../../access/policy.ts";
 import { query } from "../../database/pool.ts";
 import type { Route } from "../../http/route.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
-import { tokenOf } from "../key-fields.ts";
+import { tokenOf } from "../key-tokens.ts";
 import { ORGANIZATION } from "../kinds/organization.ts";
 import { name, queryNames, queryNumber } from "../kinds/values.ts";
 import type { Conditions } from "../paging.ts";
 import { findOne } from "../payers.ts";
-import { reachableTeam } from "../team-fields.ts";
-import { refuseUser, requireUser } from "../user-fields.ts";
+import { reachableTeam } from "../team-access.ts";
+import { refuseUser, requireUser } from "../user-access.ts";
 import { activity } from "./activity-answer.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import {

@@ -4,7 +4,7 @@ import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Route, RouteSchema } from "../../http/route.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
-import { tokenOf } from "../key-fields.ts";
+import { tokenOf } from "../key-tokens.ts";
 import { name, queryNumber } from "../kinds/values.ts";
 import type { Conditions } from "../paging.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";

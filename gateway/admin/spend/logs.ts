@@ -6,7 +6,7 @@ import type { Row } from "../../database/rows.ts";
 import type { Route } from "../../http/route.ts";
 import { instantOf } from "../../ledger/wall-time.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
-import { tokenOf } from "../key-fields.ts";
+import { tokenOf } from "../key-tokens.ts";
 import { name, queryDay, queryFlag, queryNumber } from "../kinds/values.ts";
 import { conditions, type Conditions } from "../paging.ts";
 import { keepReachableSpend, KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";

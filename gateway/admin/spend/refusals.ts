@@ -3,7 +3,7 @@ import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Route } from "../../http/route.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
-import { tokenOf } from "../key-fields.ts";
+import { tokenOf } from "../key-tokens.ts";
 import { out } from "../kinds/out.ts";
 import { name, queryNumber } from "../kinds/values.ts";
 import { conditions, type Conditions } from "../paging.ts";

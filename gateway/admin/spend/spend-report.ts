@@ -2,7 +2,7 @@ import { z } from "zod";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import { adminRoute } from "../admin-route.ts";
-import { tokenOf } from "../key-fields.ts";
+import { tokenOf } from "../key-tokens.ts";
 import { out } from "../kinds/out.ts";
 import { name, queryLimit } from "../kinds/values.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";

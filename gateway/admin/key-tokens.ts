@@ -1,42 +1,10 @@
-import { hashKey, isKeyHash, keyName, newKey } from "../access/keys.ts";
+import { hashKey, isKeyHash } from "../access/keys.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { expiresAt } from "../ledger/windows.ts";
 import type { Admin } from "./admin-route.ts";
-import { KEY, type KeyFields } from "./kinds/key.ts";
+import { KEY } from "./kinds/key.ts";
 import { findOne } from "./payers.ts";
-
-/** The columns that fields of a request set. */
-export function keyColumns(
-  { duration: life, ...fields }: KeyFields,
-  now: number,
-): Row {
-  if (
-    (fields.temp_budget_increase == null) !==
-    (fields.temp_budget_expiry == null)
-  ) {
-    throw new CallError(
-      "invalid_request",
-      "`temp_budget_increase` and `temp_budget_expiry` go together: send both, or neither.",
-      { param: "temp_budget_expiry" },
-    );
-  }
-  if (life === undefined) {
-    return fields;
-  }
-  const expires = life === null ? null : expiresAt(life, now);
-  return { ...fields, expires: expires === null ? null : new Date(expires) };
-}
-
-/** A new secret with the columns that stand for it; only its hash is stored. */
-export function newSecret(chosen: string | null | undefined): {
-  readonly key: string;
-  readonly columns: { readonly token: string; readonly key_name: string };
-} {
-  const key = chosen ?? newKey();
-  return { key, columns: { token: hashKey(key), key_name: keyName(key) } };
-}
 
 /** The hash that an argument names: a key itself or its hash. */
 export function tokenOf(keyOrHash: string): string {

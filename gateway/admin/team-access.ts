@@ -74,3 +74,26 @@ export async function refuseModels(admin: Admin, team: Row): Promise<void> {
 export async function shownMember(admin: Admin, member: Row): Promise<Row> {
   return shownOne(admin, MEMBER, member);
 }
+
+/** A team is made in, or moved to, an organization that exists and is within reach. */
+export async function refuseOrganization(
+  admin: Admin,
+  organizationId: string | null | undefined,
+): Promise<void> {
+  if (organizationId != null) {
+    await findOne(admin.pool, ORGANIZATION, {
+      organization_id: organizationId,
+    });
+  }
+  if (admin.reachesAll) {
+    return;
+  }
+  if (organizationId == null) {
+    throw new CallError(
+      "permission_denied",
+      "An org_admin makes teams of its organization: name it in `organization_id`.",
+      { param: "organization_id" },
+    );
+  }
+  admin.refuse({ what: `organization ${organizationId}`, organizationId });
+}

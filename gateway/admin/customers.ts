@@ -1,0 +1,113 @@
+import { z } from "zod";
+import { transaction } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
+import { CallError } from "../http/errors.ts";
+import type { Route } from "../http/route.ts";
+import { adminRoute } from "./admin-route.ts";
+import { END_USER, endUserRow } from "./kinds/customer.ts";
+import { out } from "./kinds/out.ts";
+import { name, someNames } from "./kinds/values.ts";
+import { changeAndShow, create, shownOne } from "./payers.ts";
+import {
+  alsoAt,
+  commonRoutes,
+  removeAll,
+  several,
+  type Plain,
+} from "./plain.ts";
+
+const CUSTOMERS: Plain = {
+  of: END_USER,
+  row: endUserRow,
+  path: "/customer",
+  alsoPath: "/end_user",
+  summaries: {
+    new: "Make an end user (the `user` of a call) with a budget or limits.",
+    update: "Set fields of an end user.",
+    list: "End users.",
+  },
+};
+
+const customerInfo = adminRoute(
+  "GET /customer/info",
+  {
+    summary: "One end user.",
+    input: z.object({ end_user_id: name.optional(), user_id: name.optional() }),
+    answer: endUserRow,
+  },
+  async (admin, { end_user_id: endUser, user_id: user }) => {
+    const id = endUser ?? user;
+    if (id === undefined) {
+      throw new CallError(
+        "invalid_request",
+        "`end_user_id` is missing: name an end user.",
+        { param: "end_user_id" },
+      );
+    }
+    const [row] = await several(admin, END_USER, [id]);
+    return shownOne(admin, END_USER, row ?? {});
+  },
+  ["/end_user/info"],
+);
+
+function setBlocked(
+  route: "POST /customer/block" | "POST /customer/unblock",
+  blocked: boolean,
+  summary: string,
+): Route {
+  const answered = blocked ? "blocked_users" : "unblocked_users";
+  return adminRoute(
+    route,
+    {
+      summary,
+      input: z.object({ user_ids: someNames }),
+      answer: z.object({ [answered]: z.array(endUserRow) }),
+    },
+    async (admin, { user_ids: ids }) => {
+      const rows: Row[] = [];
+      for (const id of ids) {
+        // Somebody can be blocked before the first call.
+        await transaction(admin.pool, (client) =>
+          create(admin, client, END_USER, { user_id: id }, true),
+        );
+        rows.push(
+          await changeAndShow(
+            admin,
+            END_USER,
+            { user_id: id },
+            { blocked },
+            blocked ? "blocked" : "unblocked",
+          ),
+        );
+      }
+      return { [answered]: rows };
+    },
+    alsoAt(CUSTOMERS, route),
+  );
+}
+
+const customerDelete = adminRoute(
+  "POST /customer/delete",
+  {
+    summary: "Delete end users.",
+    input: z.object({ user_ids: someNames }),
+    answer: z.object({ deleted_customers: out.count }),
+  },
+  async (admin, { user_ids: ids }) => {
+    const gone = await removeAll(admin, END_USER, ids);
+    return { deleted_customers: gone.length };
+  },
+  ["/end_user/delete"],
+);
+
+export const CUSTOMER_ROUTES: readonly Route[] = [
+  ...commonRoutes(CUSTOMERS),
+  customerInfo,
+  setBlocked("POST /customer/block", true, "Block end users, known or not."),
+  setBlocked(
+    "POST /customer/unblock",
+    false,
+    "Let blocked end users call again.",
+  ),
+  customerDelete,
+];

@@ -1,0 +1,151 @@
+import { z } from "zod";
+import { hashKey, keyName, newKey } from "../access/keys.ts";
+import { transaction, type Client } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
+import { CallError } from "../http/errors.ts";
+import { expiresAt } from "../ledger/windows.ts";
+import { adminRoute, type Admin } from "./admin-route.ts";
+import {
+  keyFacts,
+  makeHolder,
+  refuseOwner,
+  refuseSpecialRights,
+  refuseToSetSpend,
+} from "./key-owner.ts";
+import {
+  chosenKey,
+  KEY,
+  keyFields,
+  newKeyRow,
+  type KeyFields,
+} from "./kinds/key.ts";
+import { TEAM } from "./kinds/team.ts";
+import { name, spent } from "./kinds/values.ts";
+import { create, findOne, shownOne } from "./payers.ts";
+import { setSpend } from "./spend.ts";
+
+/** Makes a key in the caller's transaction; its user is made where there is none. */
+export async function insertKey(
+  admin: Admin,
+  client: Client,
+  fields: KeyFields,
+  chosen: string | null | undefined,
+): Promise<{ readonly row: Row; readonly key: string }> {
+  const { key, columns } = newSecret(chosen);
+  await makeHolder(admin, client, fields);
+  const row = await create(admin, client, KEY, {
+    ...keyColumns(fields, admin.now),
+    ...columns,
+  });
+  return { row: row ?? {}, key };
+}
+
+/** The only answer in which a key is ever shown. */
+export async function shownWithSecret(
+  admin: Admin,
+  { row, key }: { readonly row: Row; readonly key: string },
+): Promise<Row> {
+  return { ...(await shownOne(admin, KEY, row)), key, token_id: row["token"] };
+}
+
+/** Whom a key is made for: where nothing else is said whoever asks, and the team or organization of the key that asks. */
+function ownedFields(
+  { actor, reachesAll }: Admin,
+  fields: KeyFields,
+): KeyFields {
+  if (reachesAll) {
+    return fields;
+  }
+  return {
+    ...actor.within,
+    ...fields,
+    user_id: fields.user_id ?? actor.userId,
+  };
+}
+
+export const generate = adminRoute(
+  "POST /key/generate",
+  {
+    summary: "Make a key. It is shown this once.",
+    input: z.object({ ...keyFields, key: chosenKey.nullish(), spend: spent }),
+    answer: newKeyRow,
+  },
+  async (admin, { key, spend, ...fields }) => {
+    const owned = ownedFields(admin, fields);
+    refuseSpecialRights(admin, owned);
+    await refuseOwner(admin, owned);
+    if (spend != null && spend > 0) {
+      refuseToSetSpend(admin);
+    }
+    const made = await transaction(admin.pool, (client) =>
+      insertKey(admin, client, owned, key),
+    );
+    if (spend != null && spend > 0) {
+      await setSpend(admin, KEY, made.row, spend);
+    }
+    return shownWithSecret(admin, made);
+  },
+);
+
+export const generateForService = adminRoute(
+  "POST /key/service-account/generate",
+  {
+    summary: "Make a key that belongs to a team and to no user.",
+    input: z.object({ ...keyFields, key: chosenKey.nullish(), team_id: name }),
+    answer: newKeyRow,
+  },
+  async (admin, { key, user_id: userId, ...fields }) => {
+    if (userId != null) {
+      throw new CallError(
+        "invalid_request",
+        "`user_id` is not right: a service account's key belongs to its team, not to a user.",
+        { param: "user_id" },
+      );
+    }
+    refuseSpecialRights(admin, fields);
+    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
+    const facts = await keyFacts(admin.pool, fields);
+    admin.refuse({
+      ...facts,
+      what: `keys of team ${fields.team_id}`,
+      userId: admin.actor.userId,
+    });
+    return shownWithSecret(
+      admin,
+      await transaction(admin.pool, (client) =>
+        insertKey(admin, client, fields, key),
+      ),
+    );
+  },
+);
+
+/** The columns that fields of a request set. */
+export function keyColumns(
+  { duration: life, ...fields }: KeyFields,
+  now: number,
+): Row {
+  if (
+    (fields.temp_budget_increase == null) !==
+    (fields.temp_budget_expiry == null)
+  ) {
+    throw new CallError(
+      "invalid_request",
+      "`temp_budget_increase` and `temp_budget_expiry` go together: send both, or neither.",
+      { param: "temp_budget_expiry" },
+    );
+  }
+  if (life === undefined) {
+    return fields;
+  }
+  const expires = life === null ? null : expiresAt(life, now);
+  return { ...fields, expires: expires === null ? null : new Date(expires) };
+}
+
+/** A new secret with the columns that stand for it; only its hash is stored. */
+export function newSecret(chosen: string | null | undefined): {
+  readonly key: string;
+  readonly columns: { readonly token: string; readonly key_name: string };
+} {
+  const key = chosen ?? newKey();
+  return { key, columns: { token: hashKey(key), key_name: keyName(key) } };
+}
