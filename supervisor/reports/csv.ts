@@ -6,7 +6,7 @@ import type { Sums } from "./sums.ts";
 
 export type Value = string | number | null;
 
-/** A report as rows for a spreadsheet: the first column says which table a row belongs to. */
+/** A report as rows for a spreadsheet; the first column names the table of a row. */
 export function renderCsv(report: Report): string {
   const rows = report.kind === "spend" ? spendRows(report) : healthRows(report);
   const width = rows[0]?.length ?? 0;
@@ -19,7 +19,7 @@ export function csvOf(rows: readonly (readonly Value[])[]): string {
   return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
-/** Quoted where it must be. What a spreadsheet would take for a formula is made text: names come from strangers. */
+/** Quoted if necessary. Formulas become text: names may come from strangers. */
 function field(value: Value): string {
   if (value === null) {
     return "";
@@ -30,6 +30,23 @@ function field(value: Value): string {
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+const SPEND_COLUMNS = [
+  "table",
+  "id",
+  "name",
+  "spend",
+  "saved",
+  "requests",
+  "failed",
+  "interrupted",
+  "cache_hits",
+  "unpriced",
+  "prompt_tokens",
+  "completion_tokens",
+  "previous_spend",
+  "share",
+] as const;
 
 function spendRows(report: SpendReport): readonly (readonly Value[])[] {
   const { period, series } = report;
@@ -43,22 +60,7 @@ function spendRows(report: SpendReport): readonly (readonly Value[])[] {
       payer.share,
     ]);
   return [
-    [
-      "table",
-      "id",
-      "name",
-      "spend",
-      "saved",
-      "requests",
-      "failed",
-      "interrupted",
-      "cache_hits",
-      "unpriced",
-      "prompt_tokens",
-      "completion_tokens",
-      "previous_spend",
-      "share",
-    ],
+    SPEND_COLUMNS,
     [
       "total",
       `${period.from} to ${period.until}`,
@@ -72,37 +74,35 @@ function spendRows(report: SpendReport): readonly (readonly Value[])[] {
     ...payers("team", report.teams),
     ...payers("model", report.models),
     ...payers("provider", report.providers),
-    ...series.steps.map(({ from, spend, requests }): Value[] => [
-      series.unit,
-      from,
-      "",
-      spend,
-      null,
-      requests,
-    ]),
-    ...report.corrections.map(({ at, name, spend }): Value[] => [
-      "correction",
-      at,
-      name,
-      spend,
-    ]),
-    ...report.budgets.map(({ kind, name, spend, budget, used }): Value[] => [
-      `budget of a ${kind}`,
-      name,
-      `of ${budget}`,
-      spend,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      used,
-    ]),
+    ...series.steps.map(({ from, spend, requests }) =>
+      rowOf(SPEND_COLUMNS, {
+        table: series.unit,
+        id: from,
+        name: "",
+        spend,
+        requests,
+      }),
+    ),
+    ...report.corrections.map(({ at, name, spend }) =>
+      rowOf(SPEND_COLUMNS, { table: "correction", id: at, name, spend }),
+    ),
+    ...report.budgets.map(({ kind, name, spend, budget, used }) =>
+      rowOf(SPEND_COLUMNS, {
+        table: `budget of a ${kind}`,
+        id: name,
+        name: `of ${budget}`,
+        spend,
+        share: used,
+      }),
+    ),
   ];
+}
+
+function rowOf<Column extends string>(
+  columns: readonly Column[],
+  values: Readonly<Partial<Record<Column, Value>>>,
+): readonly Value[] {
+  return columns.map((column) => values[column] ?? null);
 }
 
 function sumsOf(sums: Sums): readonly number[] {
@@ -119,95 +119,71 @@ function sumsOf(sums: Sums): readonly number[] {
   ];
 }
 
+const HEALTH_COLUMNS = [
+  "table",
+  "name",
+  "availability_percent",
+  "up_ms",
+  "down_ms",
+  "apart_ms",
+  "incidents",
+  "p50_ms",
+  "p95_ms",
+  "p99_ms",
+  "from",
+  "until",
+  "text",
+] as const;
+
 function healthRows(report: HealthReport): readonly (readonly Value[])[] {
-  const iso = (at: number) => new Date(at).toISOString();
+  const iso = (at: number | null) =>
+    at === null ? "" : new Date(at).toISOString();
+  const row = (
+    values: Partial<Record<(typeof HEALTH_COLUMNS)[number], Value>>,
+  ) => rowOf(HEALTH_COLUMNS, values);
   return [
-    [
-      "table",
-      "name",
-      "availability_percent",
-      "up_ms",
-      "down_ms",
-      "apart_ms",
-      "incidents",
-      "p50_ms",
-      "p95_ms",
-      "p99_ms",
-      "from",
-      "until",
-      "text",
-    ],
-    ...report.checks.map((check): Value[] => [
-      "check",
-      check.name,
-      check.availability,
-      check.upMs,
-      check.downMs,
-      check.apartMs,
-      check.incidents,
-      check.p50,
-      check.p95,
-      check.p99,
-    ]),
-    ...report.incidents.map((incident): Value[] => [
-      "incident",
-      incident.check,
-      null,
-      null,
-      incident.durationMs,
-      null,
-      null,
-      null,
-      null,
-      null,
-      iso(incident.from),
-      incident.until === null ? "" : iso(incident.until),
-      incident.reason,
-    ]),
-    ...report.restarts.map(({ at, service, act, reason }): Value[] => [
-      act,
-      service,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      iso(at),
-      "",
-      reason,
-    ]),
-    ...report.jobs.map(({ name, status, text, at }): Value[] => [
-      "job",
-      name,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      at === null ? "" : iso(at),
-      "",
-      `${status}: ${text}`,
-    ]),
-    ...report.certificates.map(({ check, daysLeft }): Value[] => [
-      "certificate",
-      check,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      "",
-      "",
-      `${daysLeft} days left`,
-    ]),
+    HEALTH_COLUMNS,
+    ...report.checks.map((check) =>
+      row({
+        table: "check",
+        name: check.name,
+        availability_percent: check.availability,
+        up_ms: check.upMs,
+        down_ms: check.downMs,
+        apart_ms: check.apartMs,
+        incidents: check.incidents,
+        p50_ms: check.p50,
+        p95_ms: check.p95,
+        p99_ms: check.p99,
+      }),
+    ),
+    ...report.incidents.map(({ check, durationMs, from, until, reason }) =>
+      row({
+        table: "incident",
+        name: check,
+        down_ms: durationMs,
+        from: iso(from),
+        until: iso(until),
+        text: reason,
+      }),
+    ),
+    ...report.restarts.map(({ at, service, act, reason }) =>
+      row({ table: act, name: service, from: iso(at), text: reason }),
+    ),
+    ...report.jobs.map(({ name, status, text, at }) =>
+      row({
+        table: "job",
+        name,
+        from: iso(at),
+        text: `${status}: ${text}`,
+      }),
+    ),
+    ...report.certificates.map(({ check, daysLeft }) =>
+      row({
+        table: "certificate",
+        name: check,
+        text: `${daysLeft} days left`,
+      }),
+    ),
   ];
 }

@@ -28,95 +28,99 @@ export interface HealthPage {
   readonly charts: readonly ChartView[];
 }
 
-/** What the template `health` shows. */
+/** The values of the template `health`. */
 export function viewHealth(report: HealthReport): HealthPage {
   const { timeZone } = report;
-  const milliseconds = (ms: number | null) => (ms === null ? "—" : `${ms} ms`);
   return {
     daysAStep: report.daysAStep,
     checks: report.checks.map((check) => viewCheck(check, report)),
     charts: report.trends.map((trend) => trendChart(trend, timeZone)),
     tables: [
-      table(
-        "Latency and time down",
-        [
-          "Check",
-          "#p50",
-          "#p95",
-          "#p99",
-          "#Down",
-          "#In maintenance",
-          "#Longest",
-        ],
-        report.checks.map((check) => [
-          check.name,
-          ...[check.p50, check.p95, check.p99].map(milliseconds),
-          ...[check.downMs, check.apartMs, check.longestMs].map((ms) =>
-            ms === 0 ? "0" : inWords(ms),
-          ),
-        ]),
-      ),
-      table(
-        "Incidents",
-        ["Check", "From", "Lasted", "What was seen"],
-        report.incidents.map(({ check, from, until, durationMs, reason }) => [
-          check,
-          moment(from, timeZone),
-          `${inWords(durationMs)}${until === null ? ", lasts" : ""}`,
-          reason ?? "",
-        ]),
-      ),
-      table(
-        "Restarts",
-        ["Service", "At", "Why"],
-        report.restarts.map(({ at, service, act, reason }) => [
-          service,
-          moment(at, timeZone),
-          `${restartWords[act] ?? act}: ${reason}`,
-        ]),
-      ),
-      table(
-        "Backups, drills, compaction",
-        ["Job", "Last", "How it went"],
-        report.jobs.map(({ name, status, text, at }) => [
-          name,
-          at === null ? status : `${status}, ${moment(at, timeZone)}`,
-          text,
-        ]),
-      ),
-      table(
-        "The notes store, beside what is typical",
-        ["Figure", "Seen", "Typical"],
-        report.notesStore.map(({ name, seen, typical, within }) => [
-          name,
-          `${seen}${within ? "" : " ▲"}`,
-          typical,
-        ]),
-      ),
-      table(
-        "Certificates",
-        ["Check", "#Days left"],
-        report.certificates.map(({ check, daysLeft }) => [
-          check,
-          String(daysLeft),
-        ]),
-      ),
-    ].flatMap((each) => each ?? []),
+      latencyTable(report),
+      incidentTable(report),
+      restartTable(report),
+      jobTable(report),
+      notesTable(report),
+      certificateTable(report),
+    ].filter(({ rows }) => rows.length > 0),
   };
 }
 
-const restartWords: Readonly<Record<string, string>> = {
-  restart: "it had ended",
+function latencyTable({ checks }: HealthReport): TableView {
+  const latency = (ms: number | null) => (ms === null ? "—" : `${ms} ms`);
+  const duration = (ms: number) => (ms === 0 ? "0" : inWords(ms));
+  return tableOf(
+    "Latency and downtime",
+    ["Check", "#p50", "#p95", "#p99", "#Down", "#In maintenance", "#Longest"],
+    checks.map((check) => [
+      check.name,
+      ...[check.p50, check.p95, check.p99].map(latency),
+      ...[check.downMs, check.apartMs, check.longestMs].map(duration),
+    ]),
+  );
+}
+
+function incidentTable({ incidents, timeZone }: HealthReport): TableView {
+  return tableOf(
+    "Incidents",
+    ["Check", "From", "Duration", "Reason"],
+    incidents.map(({ check, from, until, durationMs, reason }) => [
+      check,
+      moment(from, timeZone),
+      `${inWords(durationMs)}${until === null ? ", ongoing" : ""}`,
+      reason ?? "",
+    ]),
+  );
+}
+
+const RESTART_KINDS: Readonly<Record<string, string>> = {
+  restart: "had ended",
   heal: "healed",
-  "restart-asked": "a person said so",
+  "restart-asked": "by an operator",
 };
 
-function table(
-  label: string,
-  columns: readonly string[],
-  rows: readonly (readonly string[])[],
-): TableView | undefined {
-  return rows.length === 0 ? undefined : tableOf(label, columns, rows);
+function restartTable({ restarts, timeZone }: HealthReport): TableView {
+  return tableOf(
+    "Restarts",
+    ["Service", "At", "Reason"],
+    restarts.map(({ at, service, act, reason }) => [
+      service,
+      moment(at, timeZone),
+      `${RESTART_KINDS[act] ?? act}: ${reason}`,
+    ]),
+  );
+}
+
+function jobTable({ jobs, timeZone }: HealthReport): TableView {
+  return tableOf(
+    "Backups, drills, compaction",
+    ["Job", "Last", "Result"],
+    jobs.map(({ name, status, text, at }) => [
+      name,
+      at === null ? status : `${status}, ${moment(at, timeZone)}`,
+      text,
+    ]),
+  );
+}
+
+function notesTable({ notesStore }: HealthReport): TableView {
+  return tableOf(
+    "Notes store, compared with typical values",
+    ["Figure", "Measured", "Typical"],
+    notesStore.map(({ name, seen, typical, within }) => [
+      name,
+      `${seen}${within ? "" : " ▲"}`,
+      typical,
+    ]),
+  );
+}
+
+function certificateTable({ certificates }: HealthReport): TableView {
+  return tableOf(
+    "Certificates",
+    ["Check", "#Days left"],
+    certificates.map(({ check, daysLeft }) => [check, String(daysLeft)]),
+  );
 }
 
 function viewCheck(
@@ -145,9 +149,9 @@ function viewCheck(
   };
 }
 
-/** Half as high as the time that was lost, so that a short outage is seen, too. */
+/** The height shows half of the lost time only, so that a short outage is visible, too. */
 function barOf(availability: number | null, day: string, days: number): Bar {
-  const title = `${days === 1 ? "" : `${days} days from `}${inFull(day)}: ${availability === null ? "nothing was seen" : percent(availability / 100)}`;
+  const title = `${days === 1 ? "" : `${days} days from `}${inFull(day)}: ${availability === null ? "no data" : percent(availability / 100)}`;
   if (availability === null) {
     return { title, colour: "none", height: 6 };
   }
@@ -157,7 +161,7 @@ function barOf(availability: number | null, day: string, days: number): Bar {
   return { title, colour, height };
 }
 
-const measures: Readonly<Record<string, string>> = {
+const MEASURES: Readonly<Record<string, string>> = {
   free_bytes: "free",
   memory_bytes: "memory",
   database_bytes: "size",
@@ -166,26 +170,26 @@ const measures: Readonly<Record<string, string>> = {
   memory_percent: "memory in use",
 };
 
-const MOST_POINTS = 60;
+const MAX_POINTS = 60;
 
 function trendChart(
   { check, measure, unit, points }: Trend,
   timeZone: string,
 ): ChartView {
-  const every = Math.ceil(points.length / MOST_POINTS);
+  const every = Math.ceil(points.length / MAX_POINTS);
   const shown = points.filter(
     (_, at) => at % every === 0 || at === points.length - 1,
   );
   const write = unit === "percent" ? (value: number) => `${value} %` : inSize;
   return chartOf(
-    `${check}: ${measures[measure] ?? measure}`,
+    `${check}: ${MEASURES[measure] ?? measure}`,
     "hour",
     drawLines,
     {
       labels: shown.map(({ at }) => moment(at, timeZone)),
       series: [
         {
-          name: measures[measure] ?? measure,
+          name: MEASURES[measure] ?? measure,
           colour: "two",
           values: shown.map(({ value }) => value),
         },

@@ -126,13 +126,13 @@ test("trends are hour by hour, and the notes store stands beside what is typical
   expect(disk?.first).toBeGreaterThan(disk?.last ?? Infinity);
   expect(notesStore).toEqual([
     {
-      name: "memory, at most",
+      name: "memory, maximum",
       seen: "700 MiB",
       typical: "500 MB to 1 GB",
       within: true,
     },
     {
-      name: "CPU, usual and at most in an hour",
+      name: "CPU, median and maximum of an hour",
       within: false,
       seen: "0.8 % and 20.8 %",
       typical: "under 2 % idle, under 10 % during sync",

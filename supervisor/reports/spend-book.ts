@@ -21,84 +21,136 @@ import { addDays, type Period } from "./period.ts";
 /** Days as `2026-11-21`, first and last included. */
 export type Days = Pick<Period, "from" | "until">;
 
-/**
- * The ledger's sums for pages, as of a moment ago. Each throws a Failure when Postgres has not answered yet, StillReading when
- * it is about to.
- */
-export interface SpendBook {
-  readonly calls: (
-    days: Days,
-    today: string,
-  ) => Promise<Kept<readonly CallSums[]>>;
-  /** Dearest first. */
-  readonly payers: (
-    kind: PayerKind,
-    period: Period,
-    today: string,
-  ) => Promise<Kept<readonly Payer[]>>;
-  /** Day by day, of some payers. */
-  readonly daysOf: (
-    kind: PayerKind,
-    ids: readonly string[],
-    days: Days,
-    today: string,
-  ) => Promise<Kept<readonly DaySpend[]>>;
-  readonly forecastBasis: (today: string) => Promise<Kept<ForecastBasis>>;
-  readonly corrections: (
-    period: Period,
-  ) => Promise<Kept<readonly Correction[]>>;
-}
+/** Calls of today: their sums grow while the page is open. */
+const GROWING: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
+/** The same for values that are cached again as part of others. */
+const CURRENT: KeepLimits = { freshMs: 2000, keepMs: 2000 };
+/** Past days hardly change: only by calls that ended at midnight, and by names. */
+const SETTLED: KeepLimits = { freshMs: 60_000, keepMs: 900_000 };
+/** Ranking ten thousand keys takes longer than the rest of a page. */
+const RANKED: KeepLimits = { freshMs: 5000, keepMs: 10_000 };
+const CORRECTED: KeepLimits = { freshMs: 10_000, keepMs: 60_000 };
+const READ_TIMEOUT_MS = 60_000;
 
-/** Calls end today: their sums grow while one looks. */
-const growing: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
-/** The same for what is kept again as part of something else. */
-const current: KeepLimits = { freshMs: 2000, keepMs: 2000 };
-/** Days that are over hardly change: only by calls that ended at midnight, and by names. */
-const settled: KeepLimits = { freshMs: 60_000, keepMs: 900_000 };
-const READ_WITHIN_MS = 60_000;
-
-/** `databaseUrl` is asked each time: logins change while the supervisor runs. */
+/** `databaseUrl` is read for each query, because logins change while the supervisor runs. */
 export function openSpendBook(
   databaseUrl: () => string | undefined,
   now: () => number,
 ): SpendBook {
-  const keep = openKeeping(now);
+  return new SpendBook(databaseUrl, now);
+}
 
-  async function kept<T>(
-    key: readonly string[],
-    limits: KeepLimits,
-    read: (client: Client) => Promise<T>,
-  ): Promise<Kept<T>> {
-    const url = databaseUrl();
-    if (url === undefined) {
-      throw new Failure(
-        "what was spent is not known here: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
-      );
-    }
-    return keep(key.join(" "), limits, () =>
-      inSnapshot(url, AbortSignal.timeout(READ_WITHIN_MS), read),
+/**
+ * Cached sums of the ledger for pages. Methods throw a Failure if Postgres has not answered yet, StillReading while the first
+ * answer is pending.
+ */
+export class SpendBook {
+  readonly #databaseUrl: () => string | undefined;
+  readonly #keep: ReturnType<typeof openKeeping>;
+
+  constructor(databaseUrl: () => string | undefined, now: () => number) {
+    this.#databaseUrl = databaseUrl;
+    this.#keep = openKeeping(now);
+  }
+
+  async calls(days: Days, today: string): Promise<Kept<readonly CallSums[]>> {
+    const parts = await this.#inParts("calls", days, today, (client, part) =>
+      readCallSums(client, part.from, part.until),
+    );
+    return { ...parts, value: parts.value.flat() };
+  }
+
+  /** Highest spend first. */
+  async payers(
+    kind: PayerKind,
+    period: Period,
+    today: string,
+  ): Promise<Kept<readonly Payer[]>> {
+    const { from, until, previous } = period;
+    const ranked = await this.#keep(
+      ["ranked", kind, from, until, previous.from, previous.until].join(" "),
+      until < today ? SETTLED : RANKED,
+      async () => {
+        const [now, before] = await Promise.all([
+          this.#payersIn(kind, period, today),
+          this.#payersIn(kind, previous, today),
+        ]);
+        const { spend } = sumOf(now.value);
+        return {
+          at: Math.min(now.at, before.at),
+          trouble: now.trouble ?? before.trouble,
+          value: rankPayers(now.value, before.value, spend),
+        };
+      },
+    );
+    return {
+      ...ranked.value,
+      trouble: ranked.trouble ?? ranked.value.trouble,
+    };
+  }
+
+  /** The days of some payers. */
+  async daysOf(
+    kind: PayerKind,
+    ids: readonly string[],
+    days: Days,
+    today: string,
+  ): Promise<Kept<readonly DaySpend[]>> {
+    const what = ["days of", kind, ...ids].join(" ");
+    const parts = await this.#inParts(what, days, today, (client, part) =>
+      readDaySpend(client, kind, ids, part.from, part.until),
+    );
+    return { ...parts, value: parts.value.flat() };
+  }
+
+  forecastBasis(today: string): Promise<Kept<ForecastBasis>> {
+    return this.#kept(["forecast", today], SETTLED, (client) =>
+      readForecastBasis(client, today),
     );
   }
 
-  /** What is over and what grows are kept apart: the page shows calls of a moment ago, and reads few rows for it. */
-  async function inParts<T>(
+  corrections(period: Period): Promise<Kept<readonly Correction[]>> {
+    return this.#kept(
+      ["corrections", period.from, period.until],
+      CORRECTED,
+      (client) => readCorrections(client, period),
+    );
+  }
+
+  async #payersIn(
+    kind: PayerKind,
+    days: Days,
+    today: string,
+  ): Promise<Kept<readonly NamedSums[]>> {
+    const parts = await this.#inParts(
+      kind,
+      days,
+      today,
+      (client, part) => readPayerSums(client, kind, part.from, part.until),
+      CURRENT,
+    );
+    return { ...parts, value: joinPayers(parts.value) };
+  }
+
+  /** Past days and today are cached separately: a page shows current calls and reads few rows for them. */
+  async #inParts<T>(
     what: string,
     { from, until }: Days,
     today: string,
     read: (client: Client, days: Days) => Promise<T>,
-    limitsToday = growing,
+    limitsToday: KeepLimits = GROWING,
   ): Promise<Kept<readonly T[]>> {
     const yesterday = addDays(today, -1);
     const parts: (readonly [Days, KeepLimits])[] = [];
     if (from <= yesterday) {
-      parts.push([{ from, until: until < today ? until : yesterday }, settled]);
+      parts.push([{ from, until: until < today ? until : yesterday }, SETTLED]);
     }
     if (until >= today) {
       parts.push([{ from: from < today ? today : from, until }, limitsToday]);
     }
     const all = await Promise.all(
       parts.map(([days, limits]) =>
-        kept([what, days.from, days.until], limits, (client) =>
+        this.#kept([what, days.from, days.until], limits, (client) =>
           read(client, days),
         ),
       ),
@@ -110,69 +162,19 @@ export function openSpendBook(
     };
   }
 
-  async function payersIn(
-    kind: PayerKind,
-    days: Days,
-    today: string,
-  ): Promise<Kept<readonly NamedSums[]>> {
-    const parts = await inParts(
-      kind,
-      days,
-      today,
-      (client, part) => readPayerSums(client, kind, part.from, part.until),
-      current,
+  async #kept<T>(
+    key: readonly string[],
+    limits: KeepLimits,
+    read: (client: Client) => Promise<T>,
+  ): Promise<Kept<T>> {
+    const url = this.#databaseUrl();
+    if (url === undefined) {
+      throw new Failure(
+        "spend is not available here: set SUPERVISOR_DATABASE_URL to the address of Postgres with the role supervisor.",
+      );
+    }
+    return this.#keep(key.join(" "), limits, () =>
+      inSnapshot(url, AbortSignal.timeout(READ_TIMEOUT_MS), read),
     );
-    return { ...parts, value: joinPayers(parts.value) };
   }
-
-  return {
-    calls: async (days, today) => {
-      const parts = await inParts("calls", days, today, (client, part) =>
-        readCallSums(client, part.from, part.until),
-      );
-      return { ...parts, value: parts.value.flat() };
-    },
-    payers: async (kind, period, today) => {
-      const { from, until, previous } = period;
-      // Ranking ten thousand keys takes longer than all else that a page does.
-      const limits = until < today ? settled : { ...growing, freshMs: 5000 };
-      const ranked = await keep(
-        ["ranked", kind, from, until, previous.from, previous.until].join(" "),
-        limits,
-        async () => {
-          const [now, before] = await Promise.all([
-            payersIn(kind, period, today),
-            payersIn(kind, previous, today),
-          ]);
-          const { spend } = sumOf(now.value);
-          return {
-            at: Math.min(now.at, before.at),
-            trouble: now.trouble ?? before.trouble,
-            value: rankPayers(now.value, before.value, spend),
-          };
-        },
-      );
-      return {
-        ...ranked.value,
-        trouble: ranked.trouble ?? ranked.value.trouble,
-      };
-    },
-    daysOf: async (kind, ids, days, today) => {
-      const what = ["days of", kind, ...ids].join(" ");
-      const parts = await inParts(what, days, today, (client, part) =>
-        readDaySpend(client, kind, ids, part.from, part.until),
-      );
-      return { ...parts, value: parts.value.flat() };
-    },
-    forecastBasis: (today) =>
-      kept(["forecast", today], settled, (client) =>
-        readForecastBasis(client, today),
-      ),
-    corrections: (period) =>
-      kept(
-        ["corrections", period.from, period.until],
-        { freshMs: 10_000, keepMs: 60_000 },
-        (client) => readCorrections(client, period),
-      ),
-  };
 }

@@ -22,7 +22,7 @@ export interface SpendPage {
   readonly tables: readonly TableView[];
 }
 
-/** What the template `spend` shows. */
+/** The values of the template `spend`. */
 export function viewSpend(report: SpendReport): SpendPage {
   const { totals } = report;
   const empty = totals.requests === 0;
@@ -37,68 +37,61 @@ export function viewSpend(report: SpendReport): SpendPage {
 }
 
 function tablesOf(report: SpendReport): readonly TableView[] {
-  const payers = (label: string, what: string, all: readonly Payer[]) =>
-    all.every(({ id }) => id === "")
-      ? []
-      : [
-          tableOf(
-            label,
-            [
-              what,
-              "#Spend",
-              "#Share",
-              "#Before",
-              "#Calls",
-              "#Failed",
-              "#Cached",
-            ],
-            all.map((payer) => [
-              shortName(payer.name),
-              money(payer.spend),
-              percent(payer.share),
-              money(payer.previous),
-              grouped(payer.requests),
-              grouped(payer.failed),
-              grouped(payer.cacheHits),
-            ]),
-          ),
-        ];
-  const { budgets, corrections, timeZone } = report;
   return [
-    ...(budgets.length === 0
-      ? []
-      : [
-          tableOf(
-            "Budgets",
-            ["Of", "#Used", "#Spend", "#Budget", "#Begins anew"],
-            budgets.map(({ kind, name, spend, budget, used, resetsAt }) => [
-              shortName(`${kind} ${name}`),
-              used === null ? "—" : percent(used),
-              money(spend),
-              money(budget),
-              resetsAt === null
-                ? "never"
-                : moment(Date.parse(resetsAt), timeZone),
-            ]),
-          ),
-        ]),
-    ...payers("By user", "User", report.users),
-    ...payers("By key", "Key", report.keys),
-    ...payers("By team", "Team", report.teams),
-    ...payers("By alias", "Alias", report.models),
-    ...payers("By provider", "Provider", report.providers),
-    ...(corrections.length === 0
-      ? []
-      : [
-          tableOf(
-            "Corrected by an admin, in no sum above",
-            ["Of", "#Dollars", "#At"],
-            corrections.map(({ at, name, spend }) => [
-              shortName(name),
-              money(spend),
-              moment(Date.parse(at), timeZone),
-            ]),
-          ),
-        ]),
-  ];
+    budgetTable(report),
+    payerTable("By user", "User", report.users),
+    payerTable("By key", "Key", report.keys),
+    payerTable("By team", "Team", report.teams),
+    payerTable("By alias", "Alias", report.models),
+    payerTable("By provider", "Provider", report.providers),
+    correctionTable(report),
+  ].filter(({ rows }) => rows.length > 0);
+}
+
+/** Without rows if there are only calls of no payer of this kind. */
+function payerTable(
+  label: string,
+  kind: string,
+  payers: readonly Payer[],
+): TableView {
+  const isEmpty = payers.every(({ id }) => id === "");
+  return tableOf(
+    label,
+    [kind, "#Spend", "#Share", "#Before", "#Calls", "#Failed", "#Cached"],
+    (isEmpty ? [] : payers).map((payer) => [
+      shortName(payer.name),
+      money(payer.spend),
+      percent(payer.share),
+      money(payer.previous),
+      grouped(payer.requests),
+      grouped(payer.failed),
+      grouped(payer.cacheHits),
+    ]),
+  );
+}
+
+function budgetTable({ budgets, timeZone }: SpendReport): TableView {
+  return tableOf(
+    "Budgets",
+    ["Of", "#Used", "#Spend", "#Budget", "#Resets"],
+    budgets.map(({ kind, name, spend, budget, used, resetsAt }) => [
+      shortName(`${kind} ${name}`),
+      used === null ? "—" : percent(used),
+      money(spend),
+      money(budget),
+      resetsAt === null ? "never" : moment(Date.parse(resetsAt), timeZone),
+    ]),
+  );
+}
+
+function correctionTable({ corrections, timeZone }: SpendReport): TableView {
+  return tableOf(
+    "Corrections by an admin, not included above",
+    ["Of", "#Dollars", "#At"],
+    corrections.map(({ at, name, spend }) => [
+      shortName(name),
+      money(spend),
+      moment(Date.parse(at), timeZone),
+    ]),
+  );
 }

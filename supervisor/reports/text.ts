@@ -13,7 +13,7 @@ import type { Report } from "./report.ts";
 import type { Payer } from "./payers.ts";
 import type { SpendReport } from "./spend-report.ts";
 
-const MOST_ROWS = 20;
+const MAX_ROWS = 20;
 
 /** A report for a terminal or a mail: the verdict, what needs somebody, the tables. Plain text, no colour. */
 export function renderText(report: Report): string {
@@ -57,7 +57,7 @@ function spendLines(report: SpendReport): readonly string[] {
       table(
         ["", "used", "spend", "budget"],
         report.budgets
-          .slice(0, MOST_ROWS)
+          .slice(0, MAX_ROWS)
           .map(({ kind, name, spend, budget, used }) => [
             `${kind} ${name}`,
             used === null ? "—" : percent(used),
@@ -71,7 +71,7 @@ function spendLines(report: SpendReport): readonly string[] {
       table(
         ["", "spend", ""],
         corrections
-          .slice(0, MOST_ROWS)
+          .slice(0, MAX_ROWS)
           .map(({ at, name, spend }) => [name, money(spend), at]),
       ),
     ),
@@ -86,7 +86,7 @@ function payerLines(
     return [];
   }
   const rows = payers
-    .slice(0, MOST_ROWS)
+    .slice(0, MAX_ROWS)
     .map(({ name, spend, share, previous, requests, failed }) => [
       name,
       money(spend),
@@ -95,7 +95,7 @@ function payerLines(
       grouped(requests),
       grouped(failed),
     ]);
-  const more = payers.length - MOST_ROWS;
+  const more = payers.length - MAX_ROWS;
   return section(heading, [
     ...table(["", "spend", "share", "before", "calls", "failed"], rows),
     ...(more > 0 ? [`  and ${more} more`] : []),
@@ -103,57 +103,16 @@ function payerLines(
 }
 
 function healthLines(report: HealthReport): readonly string[] {
-  const { timeZone } = report;
   return [
     healthVerdict(report),
     ...findingLines(healthFindings(report)),
-    ...section(
-      "checks",
-      table(
-        ["", "available", "down", "incidents", "p50", "p95", "p99"],
-        report.checks.map((check) => [
-          check.name,
-          check.availability === null ? "—" : percent(check.availability / 100),
-          check.downMs === 0 ? "0" : inWords(check.downMs),
-          String(check.incidents),
-          ...[check.p50, check.p95, check.p99].map((ms) =>
-            ms === null ? "—" : `${ms} ms`,
-          ),
-        ]),
-      ),
-    ),
-    ...section(
-      "incidents",
-      table(
-        ["", "from", "lasted", ""],
-        report.incidents
-          .slice(0, MOST_ROWS)
-          .map(({ check, from, until, durationMs, reason }) => [
-            check,
-            moment(from, timeZone),
-            `${inWords(durationMs)}${until === null ? ", lasts" : ""}`,
-            reason ?? "",
-          ]),
-      ),
-    ),
-    ...section(
-      "restarts",
-      table(
-        ["", "at", "", ""],
-        report.restarts
-          .slice(0, MOST_ROWS)
-          .map(({ at, service, act, reason }) => [
-            service,
-            moment(at, timeZone),
-            act,
-            reason,
-          ]),
-      ),
-    ),
+    ...section("checks", checkRows(report)),
+    ...section("incidents", incidentRows(report)),
+    ...section("restarts", restartRows(report)),
     ...section(
       "notes store",
       table(
-        ["", "seen", "typical"],
+        ["", "measured", "typical"],
         report.notesStore.map(({ name, seen, typical }) => [
           name,
           seen,
@@ -161,17 +120,7 @@ function healthLines(report: HealthReport): readonly string[] {
         ]),
       ),
     ),
-    ...section(
-      "jobs",
-      table(
-        ["", "last", ""],
-        report.jobs.map(({ name, status, text, at }) => [
-          name,
-          at === null ? status : `${status}, ${moment(at, timeZone)}`,
-          text,
-        ]),
-      ),
-    ),
+    ...section("jobs", jobRows(report)),
     ...section(
       "certificates",
       table(
@@ -183,6 +132,63 @@ function healthLines(report: HealthReport): readonly string[] {
       ),
     ),
   ];
+}
+
+function checkRows({ checks }: HealthReport): readonly string[] {
+  return table(
+    ["", "available", "down", "incidents", "p50", "p95", "p99"],
+    checks.map((check) => [
+      check.name,
+      check.availability === null ? "—" : percent(check.availability / 100),
+      check.downMs === 0 ? "0" : inWords(check.downMs),
+      String(check.incidents),
+      ...[check.p50, check.p95, check.p99].map((ms) =>
+        ms === null ? "—" : `${ms} ms`,
+      ),
+    ]),
+  );
+}
+
+function incidentRows({
+  incidents,
+  timeZone,
+}: HealthReport): readonly string[] {
+  return table(
+    ["", "from", "duration", ""],
+    incidents
+      .slice(0, MAX_ROWS)
+      .map(({ check, from, until, durationMs, reason }) => [
+        check,
+        moment(from, timeZone),
+        `${inWords(durationMs)}${until === null ? ", ongoing" : ""}`,
+        reason ?? "",
+      ]),
+  );
+}
+
+function restartRows({ restarts, timeZone }: HealthReport): readonly string[] {
+  return table(
+    ["", "at", "", ""],
+    restarts
+      .slice(0, MAX_ROWS)
+      .map(({ at, service, act, reason }) => [
+        service,
+        moment(at, timeZone),
+        act,
+        reason,
+      ]),
+  );
+}
+
+function jobRows({ jobs, timeZone }: HealthReport): readonly string[] {
+  return table(
+    ["", "last", ""],
+    jobs.map(({ name, status, text, at }) => [
+      name,
+      at === null ? status : `${status}, ${moment(at, timeZone)}`,
+      text,
+    ]),
+  );
 }
 
 function findingLines(findings: readonly Finding[]): readonly string[] {
@@ -202,7 +208,7 @@ function section(heading: string, lines: readonly string[]): readonly string[] {
   return lines.length < 2 ? [] : ["", heading.toUpperCase(), ...lines];
 }
 
-/** Two columns apart; figures to the right, words and the last column to the left. */
+/** Columns two spaces apart; figures aligned right, words and the last column left. */
 function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],

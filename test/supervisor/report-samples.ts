@@ -242,13 +242,13 @@ export function usualHealth(
     }),
     notesStore: [
       {
-        name: "memory, at most",
+        name: "memory, maximum",
         seen: "611 MiB",
         typical: "500 MB to 1 GB",
         within: true,
       },
       {
-        name: "CPU, usual and at most in an hour",
+        name: "CPU, median and maximum of an hour",
         seen: "0.6 % and 12.4 %",
         typical: "under 2 % idle, under 10 % during sync",
         within: false,
