@@ -15,7 +15,7 @@ import { registerNotesRoutes } from "./http/notes-routes.ts";
 import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
-import { openNotesLook } from "./pages/notes/notes-look.ts";
+import { NotesLook } from "./pages/notes/notes-look.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
@@ -110,7 +110,7 @@ function registerNotes(
   registerNotesRoutes(api, { acts, backups });
   registerNotesPage(api, {
     acts,
-    look: openNotesLook({
+    look: new NotesLook({
       acts: promptActs,
       escrow,
       files,

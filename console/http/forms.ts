@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { z } from "zod";
+import { Failure } from "../../core/failure.ts";
 
 /** The longest form: a list of some hundred names. */
 const LONGEST_FORM = 65_536;
@@ -61,4 +62,25 @@ export function readFields<T extends z.ZodType>(
     mistakes[String(path[0] ?? "form")] ??= message;
   }
   return { kind: "mistakes", mistakes, fields };
+}
+
+/** The fields of a form; throws a Failure that names each mistake. */
+export function needForm<T extends z.ZodType>(
+  request: FastifyRequest,
+  schema: T,
+): z.output<T> {
+  const form = readForm(request, schema);
+  if (form.kind === "read") {
+    return form.value;
+  }
+  throw new Failure(
+    Object.entries(form.mistakes).map(
+      ([field, mistake]) => `${field}: ${mistake}.`,
+    ),
+  );
+}
+
+/** How many rows the pages before have, as an address says it; 0 for anything else. */
+export function placeIn(from: string | undefined): number {
+  return /^\d{1,6}$/.test(from ?? "") ? Number(from) : 0;
 }

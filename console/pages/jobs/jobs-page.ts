@@ -1,7 +1,6 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { Failure } from "../../../core/failure.ts";
-import { readForm } from "../../http/forms.ts";
+import { needForm, placeIn } from "../../http/forms.ts";
 import { statusOfJobFailure } from "../../http/job-routes.ts";
 import {
   afterwards,
@@ -20,108 +19,27 @@ const failing = { statusOf: statusOfJobFailure, back: PATH };
 interface JobRequest {
   readonly Params: { readonly name: string };
 }
+interface JobPageRequest extends JobRequest {
+  readonly Querystring: { readonly from?: string };
+}
+interface RunRequest {
+  readonly Params: { readonly name: string; readonly run: string };
+}
 
 /** GET /jobs, /jobs/:name and /jobs/:name/:run; POST /jobs/:name/run and /jobs/:name/stop. */
 export function registerJobsPage(
   server: FastifyInstance,
   jobs: JobRunner,
 ): void {
-  server.get(PATH, (request, reply) => {
-    const all = jobs.list();
-    return showPage(
-      request,
-      reply,
-      {
-        ...judgeJobs(all),
-        current: PATH,
-        json: "/api/jobs",
-        refreshes: all.some(({ running }) => running !== null) ? "soon" : true,
-      },
-      "jobs",
-      viewJobs(all, jobs.optionsOf, Date.now()),
-    );
-  });
-  server.get<JobRequest & { Querystring: { from?: string } }>(
-    `${PATH}/:name`,
-    (request, reply) =>
-      attempting(request, reply, failing, () => {
-        const { name } = request.params;
-        const from = /^\d{1,6}$/.test(request.query.from ?? "")
-          ? Number(request.query.from)
-          : 0;
-        const runs = jobs.runsOf(name, from + RUNS_ON_PAGE + 1).slice(from);
-        const job = jobs.list().find((each) => each.name === name);
-        if (job === undefined) {
-          return reply.redirect(`${PATH}/${name.replaceAll("_", "-")}`);
-        }
-        const view = viewJobPage({
-          job,
-          options: jobs.optionsOf(name),
-          from,
-          now: Date.now(),
-          runs: runs.slice(0, RUNS_ON_PAGE),
-          more: runs.length > RUNS_ON_PAGE,
-        });
-        return showPage(
-          request,
-          reply,
-          {
-            title: view.title,
-            look: view.look,
-            current: PATH,
-            refreshes: job.running === null ? true : "soon",
-            json: `/api/jobs/${job.name}/runs`,
-          },
-          "job",
-          view,
-        );
-      }),
+  server.get(PATH, (request, reply) => showJobs(request, reply, jobs));
+  server.get<JobPageRequest>(`${PATH}/:name`, (request, reply) =>
+    attempting(request, reply, failing, () => showJob(request, reply, jobs)),
   );
-  server.get<{ Params: { name: string; run: string } }>(
-    `${PATH}/:name/:run`,
-    (request, reply) => {
-      const { name, run: id } = request.params;
-      const run = jobs.view(Number(id));
-      if (run?.job !== name) {
-        return showFailure(
-          request,
-          reply,
-          404,
-          [`There is no run ${id} of a job "${name}".`],
-          PATH,
-        );
-      }
-      const { timeZone = "UTC" } = jobs.list()[0] ?? {};
-      const view = viewRunPage(run, timeZone, Date.now());
-      return showPage(
-        request,
-        reply,
-        {
-          title: view.title,
-          look: view.look,
-          current: PATH,
-          refreshes: run.status === "running" ? "soon" : false,
-          json: `/api/job-runs/${run.id}`,
-        },
-        "job-run",
-        view,
-      );
-    },
+  server.get<RunRequest>(`${PATH}/:name/:run`, (request, reply) =>
+    showRun(request, reply, jobs),
   );
   server.post<JobRequest>(`${PATH}/:name/run`, (request, reply) =>
-    attempting(request, reply, failing, () => {
-      const { name } = request.params;
-      const form = readForm(request, formOf(jobs.optionsOf(name)));
-      if (form.kind === "mistakes") {
-        throw new Failure(
-          Object.entries(form.mistakes).map(
-            ([field, mistake]) => `${field}: ${mistake}.`,
-          ),
-        );
-      }
-      const { job, id } = jobs.run(name, form.value);
-      return afterwards(reply, `${PATH}/${job}/${id}`, `${job} has begun.`);
-    }),
+    attempting(request, reply, failing, () => startRun(request, reply, jobs)),
   );
   server.post<JobRequest>(`${PATH}/:name/stop`, (request, reply) =>
     attempting(request, reply, failing, () => {
@@ -136,6 +54,106 @@ export function registerJobsPage(
       );
     }),
   );
+}
+
+function showJobs(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  jobs: JobRunner,
+): Promise<FastifyReply> {
+  const all = jobs.list();
+  return showPage(
+    request,
+    reply,
+    {
+      ...judgeJobs(all),
+      current: PATH,
+      json: "/api/jobs",
+      refreshes: all.some(({ running }) => running !== null) ? "soon" : true,
+    },
+    "jobs",
+    viewJobs(all, (name) => jobs.optionsOf(name), Date.now()),
+  );
+}
+
+function showJob(
+  request: FastifyRequest<JobPageRequest>,
+  reply: FastifyReply,
+  jobs: JobRunner,
+): FastifyReply | Promise<FastifyReply> {
+  const { name } = request.params;
+  const from = placeIn(request.query.from);
+  const runs = jobs.runsOf(name, from + RUNS_ON_PAGE + 1).slice(from);
+  const job = jobs.list().find((each) => each.name === name);
+  if (job === undefined) {
+    return reply.redirect(`${PATH}/${name.replaceAll("_", "-")}`);
+  }
+  const view = viewJobPage({
+    job,
+    options: jobs.optionsOf(name),
+    from,
+    now: Date.now(),
+    runs: runs.slice(0, RUNS_ON_PAGE),
+    more: runs.length > RUNS_ON_PAGE,
+  });
+  return showPage(
+    request,
+    reply,
+    {
+      title: view.title,
+      look: view.look,
+      current: PATH,
+      refreshes: job.running === null ? true : "soon",
+      json: `/api/jobs/${job.name}/runs`,
+    },
+    "job",
+    view,
+  );
+}
+
+function showRun(
+  request: FastifyRequest<RunRequest>,
+  reply: FastifyReply,
+  jobs: JobRunner,
+): Promise<FastifyReply> {
+  const { name, run: id } = request.params;
+  const run = jobs.view(Number(id));
+  if (run?.job !== name) {
+    return showFailure(
+      request,
+      reply,
+      404,
+      [`There is no run ${id} of a job "${name}".`],
+      PATH,
+    );
+  }
+  const { timeZone = "UTC" } = jobs.list()[0] ?? {};
+  const view = viewRunPage(run, timeZone, Date.now());
+  return showPage(
+    request,
+    reply,
+    {
+      title: view.title,
+      look: view.look,
+      current: PATH,
+      refreshes: run.status === "running" ? "soon" : false,
+      json: `/api/job-runs/${run.id}`,
+    },
+    "job-run",
+    view,
+  );
+}
+
+/** Throws a Failure that names each mistake of the form. */
+function startRun(
+  request: FastifyRequest<JobRequest>,
+  reply: FastifyReply,
+  jobs: JobRunner,
+): FastifyReply {
+  const { name } = request.params;
+  const fields = needForm(request, formOf(jobs.optionsOf(name)));
+  const { job, id } = jobs.run(name, fields);
+  return afterwards(reply, `${PATH}/${job}/${id}`, `${job} has begun.`);
 }
 
 /** What a job's form sends, as `context.options` takes it. */

@@ -1,5 +1,6 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { needForm } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { afterwards, attempting, showPage } from "../../http/show-page.ts";
 import { parseMoment } from "../../../supervisor/vaults/moment.ts";
@@ -7,7 +8,7 @@ import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
 import { restoreVault } from "../../../supervisor/vaults/vault-past.ts";
 import { readHistory, sealedCipher, type HistoryWish } from "./history-look.ts";
 import { viewHistory } from "./history-view.ts";
-import { atVault, needName, wanted } from "./vault-changes.ts";
+import { atVault, needName } from "./vault-changes.ts";
 
 const restoreForm = z.object({
   at: z.coerce.number("name the time").positive(),
@@ -20,71 +21,83 @@ interface HistoryRequest {
   readonly Querystring: { readonly at?: string; readonly path?: string };
 }
 
+export interface HistoryPageParts {
+  readonly acts: VaultActs;
+  readonly timeZone: string;
+  readonly now: () => number;
+}
+
 /** GET /notes/:vault/history?at=&path=; POST restores a vault, a folder or a note. */
 export function registerHistoryPage(
   server: FastifyInstance,
-  {
-    acts,
-    timeZone,
-    now,
-  }: {
-    readonly acts: VaultActs;
-    readonly timeZone: string;
-    readonly now: () => number;
-  },
+  parts: HistoryPageParts,
 ): void {
   server.get<HistoryRequest>("/notes/:vault/history", (request, reply) => {
-    const { vault } = request.params;
-    const back = `/notes/${encodeURIComponent(vault)}`;
+    const back = `/notes/${encodeURIComponent(request.params.vault)}`;
     return attempting(
       request,
       reply,
       { statusOf: statusOfNotesFailure, back },
-      async () => {
-        const wish = wishOf(request.query, now());
-        const source = await acts.history(vault);
-        const view = viewHistory({
-          ...(await readHistory(source, vault, wish, now())),
-          vault,
-          wish,
-          timeZone,
-        });
-        return showPage(
-          request,
-          reply,
-          {
-            title: view.title,
-            look: "ok",
-            current: "/notes",
-            json: `/api/notes/${encodeURIComponent(vault)}/history`,
-          },
-          "vault-history",
-          view,
-        );
-      },
+      () => showHistory(request, reply, parts),
     );
   });
-  atVault(server, "history", async (request, reply, vault) => {
-    const { at, path, confirm } = wanted(request, restoreForm);
-    if (path === undefined) {
-      needName(vault, confirm, "nothing was restored");
-    }
-    const source = await acts.history(vault);
-    const { written, deleted } = await restoreVault(
-      {
-        ...source,
-        write: (documents, chunks) =>
-          acts.restoreNotes(vault, documents, chunks),
-      },
-      sealedCipher(vault, await source.summary()),
-      { at, path, now: now() },
-    );
-    return afterwards(
-      reply,
-      `/notes/${encodeURIComponent(vault)}/history`,
-      `${path ?? vault} is restored: ${written.length} written, ${deleted.length} deleted. The devices follow with their next sync.`,
-    );
+  atVault(server, "history", (request, reply, vault) =>
+    restore(request, reply, vault, parts),
+  );
+}
+
+async function showHistory(
+  request: FastifyRequest<HistoryRequest>,
+  reply: FastifyReply,
+  { acts, timeZone, now }: HistoryPageParts,
+): Promise<FastifyReply> {
+  const { vault } = request.params;
+  const wish = wishOf(request.query, now());
+  const source = await acts.history(vault);
+  const view = viewHistory({
+    ...(await readHistory(source, vault, wish, now())),
+    vault,
+    wish,
+    timeZone,
   });
+  return showPage(
+    request,
+    reply,
+    {
+      title: view.title,
+      look: "ok",
+      current: "/notes",
+      json: `/api/notes/${encodeURIComponent(vault)}/history`,
+    },
+    "vault-history",
+    view,
+  );
+}
+
+async function restore(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  vault: string,
+  { acts, now }: HistoryPageParts,
+): Promise<FastifyReply> {
+  const { at, path, confirm } = needForm(request, restoreForm);
+  if (path === undefined) {
+    needName(vault, confirm, "nothing was restored");
+  }
+  const source = await acts.history(vault);
+  const { written, deleted } = await restoreVault(
+    {
+      ...source,
+      write: (documents, chunks) => acts.restoreNotes(vault, documents, chunks),
+    },
+    sealedCipher(vault, await source.summary()),
+    { at, path, now: now() },
+  );
+  return afterwards(
+    reply,
+    `/notes/${encodeURIComponent(vault)}/history`,
+    `${path ?? vault} is restored: ${written.length} written, ${deleted.length} deleted. The devices follow with their next sync.`,
+  );
 }
 
 function wishOf(

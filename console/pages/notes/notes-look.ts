@@ -22,23 +22,7 @@ import {
   type VaultPageFacts,
 } from "./vault-view.ts";
 
-/** Reads what the pages show. */
-export interface NotesLook {
-  /** Never throws: what is away is said. */
-  readonly atAll: () => Promise<Omit<NotesFacts, "addFields" | "adding">>;
-  /** Throws a Failure when there is no such vault, or the store is away. */
-  readonly at: (
-    vault: string,
-    from: number,
-  ) => Promise<
-    Omit<VaultPageFacts, "setupFields" | "rotateFields" | "formOpen">
-  >;
-  /** Its own is not kept here, so that a new Setup URI needs it typed. */
-  readonly asksForPassphrase: (vault: string) => boolean;
-  readonly usualChoices: VaultChoices;
-}
-
-export function openNotesLook(parts: {
+export interface NotesLookParts {
   /** On a store that is not waited for long. */
   readonly acts: VaultActs;
   readonly escrow: EscrowFiles;
@@ -47,35 +31,67 @@ export function openNotesLook(parts: {
   readonly backups: string;
   readonly timeZone: string;
   readonly now: () => number;
-}): NotesLook {
-  const { acts, timeZone } = parts;
+}
 
-  async function factsOf(view: VaultView): Promise<VaultFacts> {
-    const { vault } = view;
+/** Reads what the pages show. */
+export class NotesLook {
+  readonly usualChoices: VaultChoices = vaultChoices.parse({});
+  readonly #parts: NotesLookParts;
+
+  constructor(parts: NotesLookParts) {
+    this.#parts = parts;
+  }
+
+  /** All vaults. Never throws: what is away is said. */
+  async atAll(): Promise<Omit<NotesFacts, "addFields" | "adding">> {
+    const { backups, now, timeZone } = this.#parts;
+    const jobs = this.#parts.jobs.list();
     return {
-      view,
-      roster: view.state === "gone" ? null : await acts.devices(vault),
-      closedSince: parts.escrow.read(vault).closed?.since ?? null,
-      encrypted: fileOf(vault)?.choices.e2ee ?? null,
+      ...(await this.#vaults()),
+      backups: listBackups(backups),
+      backupJob: jobs.find(({ name }) => name === "notes-backup"),
+      drillJob: jobs.find(({ name }) => name === "notes-drill"),
+      timeZone,
+      now: now(),
     };
   }
 
-  /** Undefined when there is none, or it is broken: then rotating makes a new one. */
-  function fileOf(vault: string): VaultFile | undefined {
-    try {
-      return parts.files.read(vault);
-    } catch (error) {
-      if (!(error instanceof Failure)) {
-        throw error;
-      }
-      return undefined;
-    }
+  /** One vault, with conflicts from one place on. Throws a Failure when there is no such vault, or the store is away. */
+  async at(
+    vault: string,
+    from: number,
+  ): Promise<
+    Omit<VaultPageFacts, "setupFields" | "rotateFields" | "formOpen">
+  > {
+    const { acts, now, timeZone } = this.#parts;
+    const view = await acts.view(vault);
+    return {
+      ...(await this.#factsOf(view)),
+      ...(view.state === "gone"
+        ? { conflicts: [], open: 0, growth: null }
+        : {
+            ...(await readConflicts(acts, vault, from)),
+            growth: await acts.growth(vault),
+          }),
+      from,
+      timeZone,
+      now: now(),
+    };
   }
 
-  async function vaults(): Promise<Pick<NotesFacts, "vaults" | "away">> {
+  /** Its own is not kept here, so that a new Setup URI needs it typed. */
+  asksForPassphrase(vault: string): boolean {
+    const file = this.#fileOf(vault);
+    return file?.choices.e2ee === true && file.vaultPassphrase === null;
+  }
+
+  async #vaults(): Promise<Pick<NotesFacts, "vaults" | "away">> {
     try {
-      const views = await acts.list();
-      return { vaults: await Promise.all(views.map(factsOf)), away: null };
+      const views = await this.#parts.acts.list();
+      return {
+        vaults: await Promise.all(views.map((view) => this.#factsOf(view))),
+        away: null,
+      };
     } catch (error) {
       if (!(error instanceof Failure)) {
         throw error;
@@ -84,72 +100,62 @@ export function openNotesLook(parts: {
     }
   }
 
-  /** With their texts where they can be read; a text is why they are not known. */
-  async function conflictsOf(
-    vault: string,
-    from: number,
-  ): Promise<Pick<VaultPageFacts, "conflicts" | "open">> {
-    let report: ConflictReport;
-    try {
-      report = await acts.conflicts(vault);
-    } catch (error) {
-      if (!(error instanceof NoAnswer)) {
-        throw error;
-      }
-      return {
-        conflicts: [],
-        open: `They could not be listed in time: \`hearth notes conflicts ${vault}\` waits longer.`,
-      };
-    }
-    const database = await acts.database(vault);
-    const shown = report.conflicts.slice(from, from + CONFLICTS_ON_PAGE);
-    const conflicts = await Promise.all(
-      shown.map(async (conflict): Promise<ConflictFacts> => ({
-        ...conflict,
-        texts:
-          conflict.path === null
-            ? []
-            : await readTexts(
-                database,
-                conflict.document,
-                conflict.versions.map(({ rev }) => rev),
-              ),
-      })),
-    );
-    return { conflicts, open: report.conflicts.length };
+  async #factsOf(view: VaultView): Promise<VaultFacts> {
+    const { acts, escrow } = this.#parts;
+    const { vault } = view;
+    return {
+      view,
+      roster: view.state === "gone" ? null : await acts.devices(vault),
+      closedSince: escrow.read(vault).closed?.since ?? null,
+      encrypted: this.#fileOf(vault)?.choices.e2ee ?? null,
+    };
   }
 
-  return {
-    atAll: async () => {
-      const jobs = parts.jobs.list();
-      return {
-        ...(await vaults()),
-        backups: listBackups(parts.backups),
-        backupJob: jobs.find(({ name }) => name === "notes-backup"),
-        drillJob: jobs.find(({ name }) => name === "notes-drill"),
-        timeZone,
-        now: parts.now(),
-      };
-    },
-    at: async (vault, from) => {
-      const view = await acts.view(vault);
-      return {
-        ...(await factsOf(view)),
-        ...(view.state === "gone"
-          ? { conflicts: [], open: 0, growth: null }
-          : {
-              ...(await conflictsOf(vault, from)),
-              growth: await acts.growth(vault),
-            }),
-        from,
-        timeZone,
-        now: parts.now(),
-      };
-    },
-    asksForPassphrase: (vault) => {
-      const file = fileOf(vault);
-      return file?.choices.e2ee === true && file.vaultPassphrase === null;
-    },
-    usualChoices: vaultChoices.parse({}),
-  };
+  /** Undefined when there is none, or it is broken: then rotating makes a new one. */
+  #fileOf(vault: string): VaultFile | undefined {
+    try {
+      return this.#parts.files.read(vault);
+    } catch (error) {
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
+      return undefined;
+    }
+  }
+}
+
+/** With their texts where they can be read; a text is why they are not known. */
+async function readConflicts(
+  acts: VaultActs,
+  vault: string,
+  from: number,
+): Promise<Pick<VaultPageFacts, "conflicts" | "open">> {
+  let report: ConflictReport;
+  try {
+    report = await acts.conflicts(vault);
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) {
+      throw error;
+    }
+    return {
+      conflicts: [],
+      open: `They could not be listed in time: \`hearth notes conflicts ${vault}\` waits longer.`,
+    };
+  }
+  const database = await acts.database(vault);
+  const shown = report.conflicts.slice(from, from + CONFLICTS_ON_PAGE);
+  const conflicts = await Promise.all(
+    shown.map(async (conflict): Promise<ConflictFacts> => ({
+      ...conflict,
+      texts:
+        conflict.path === null
+          ? []
+          : await readTexts(
+              database,
+              conflict.document,
+              conflict.versions.map(({ rev }) => rev),
+            ),
+    })),
+  );
+  return { conflicts, open: report.conflicts.length };
 }

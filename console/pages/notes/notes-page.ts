@@ -1,11 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
-import { readForm, type Fields } from "../../http/forms.ts";
+import { placeIn, readForm, type Fields } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { attempting, showPage } from "../../http/show-page.ts";
 import type { SetupAnswer } from "../../../supervisor/vaults/provisioning.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
-import { withTyped } from "../field.ts";
+import { withTyped, type Field } from "../field.ts";
 import { viewNotes } from "./notes-view.ts";
 import { viewSetup } from "./setup-answer.ts";
 import {
@@ -37,6 +36,8 @@ export interface NoNotes {
 
 const PATH = "/notes";
 const failing = { statusOf: statusOfNotesFailure, back: PATH };
+
+/** A form that is shown again, with what is wrong. */
 interface Again {
   readonly form: "add" | "setup-uri" | "rotate";
   readonly typed: Fields;
@@ -54,186 +55,177 @@ export function registerNotesPage(
     }
     return;
   }
-  const { acts, look } = parts;
-
-  async function showNotes(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    again?: Again,
-  ): Promise<FastifyReply> {
-    const fields = addFields();
-    const view = viewNotes({
-      ...(await look.atAll()),
-      adding: again !== undefined,
-      addFields:
-        again === undefined
-          ? fields
-          : withTyped(fields, again.typed, again.mistakes),
-    });
-    return showPage(
-      request,
-      reply,
-      {
-        title: view.title,
-        look: view.look,
-        current: PATH,
-        status: again === undefined ? 200 : 400,
-        json: "/api/notes",
-      },
-      "notes",
-      view,
-    );
-  }
-
-  async function showVault(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    vault: string,
-    {
-      from = 0,
-      again,
-    }: {
-      readonly from?: number;
-      readonly again?: Again;
-    } = {},
-  ): Promise<FastifyReply> {
-    const also = { passphrase: look.asksForPassphrase(vault) };
-    const typed = (
-      form: Again["form"],
-      fields: ReturnType<typeof setupFields>,
-    ) =>
-      again?.form === form
-        ? withTyped(fields, again.typed, again.mistakes)
-        : fields;
-    const view = viewVault({
-      ...(await look.at(vault, from)),
-      setupFields: typed("setup-uri", setupFields(also)),
-      rotateFields: typed("rotate", rotateFields(also)),
-      formOpen: again === undefined || again.form === "add" ? null : again.form,
-    });
-    return showPage(
-      request,
-      reply,
-      {
-        title: view.title,
-        look: view.look,
-        current: PATH,
-        status: again === undefined ? 200 : 400,
-        json: `/api/notes/${encodeURIComponent(vault)}/conflicts`,
-      },
-      "vault",
-      view,
-    );
-  }
-
-  /** A form with mistakes comes again. */
-  async function withForm<T extends z.ZodType>(
-    request: FastifyRequest,
-    schema: T,
-    showAgain: (
-      typed: Fields,
-      mistakes: Again["mistakes"],
-    ) => Promise<FastifyReply>,
-    act: (value: z.output<T>) => Promise<FastifyReply>,
-  ): Promise<FastifyReply> {
-    const form = readForm(request, schema);
-    if (form.kind === "read") {
-      return act(form.value);
-    }
-    return showAgain((request.body ?? {}) as Fields, form.mistakes);
-  }
-
-  async function showSetup(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    title: string,
-    answer: SetupAnswer,
-  ): Promise<FastifyReply> {
-    return showPage(
-      request,
-      reply,
-      { title, look: "ok", current: PATH },
-      "setup-answer",
-      await viewSetup(answer, title),
-    );
-  }
-
-  server.get(PATH, (request, reply) => showNotes(request, reply));
+  server.get(PATH, (request, reply) => showNotes(request, reply, parts));
   server.post(PATH, (request, reply) =>
-    attempting(request, reply, failing, () =>
-      withForm(
-        request,
-        addForm,
-        (typed, mistakes) =>
-          showNotes(request, reply, { form: "add", typed, mistakes }),
-        async ({ vault, url, forgetPassphrase, ...choices }) =>
-          showSetup(
-            request,
-            reply,
-            `Vault ${vault} is made.`,
-            await acts.add({
-              vault,
-              url,
-              forgetPassphrase,
-              choices: { ...look.usualChoices, ...choices },
-            }),
-          ),
-      ),
-    ),
+    attempting(request, reply, failing, () => addVault(request, reply, parts)),
   );
-  server.get<{ Params: { vault: string }; Querystring: { from?: string } }>(
-    `${PATH}/:vault`,
-    (request, reply) =>
-      attempting(request, reply, failing, () => {
-        const { from = "" } = request.query;
-        return showVault(request, reply, request.params.vault, {
-          from: /^\d{1,6}$/.test(from) ? Number(from) : 0,
-        });
+  server.get<VaultPageRequest>(`${PATH}/:vault`, (request, reply) =>
+    attempting(request, reply, failing, () =>
+      showVault(request, reply, parts, request.params.vault, {
+        from: placeIn(request.query.from),
       }),
+    ),
   );
   atVault(server, "setup-uri", (request, reply, vault) =>
-    withForm(
-      request,
-      setupForm,
-      (typed, mistakes) =>
-        showVault(request, reply, vault, {
-          again: { form: "setup-uri", typed, mistakes },
-        }),
-      async ({ url, keep, mode, vaultPassphrase }) =>
-        showSetup(
-          request,
-          reply,
-          `Connect a device to ${vault}.`,
-          await acts.setupUri({
-            vault,
-            url,
-            keep,
-            vaultPassphrase,
-            choices: mode === undefined ? {} : { mode },
-          }),
-        ),
-    ),
+    connectDevice(request, reply, parts, vault),
   );
   atVault(server, "rotate", (request, reply, vault) =>
-    withForm(
-      request,
-      rotateForm,
-      (typed, mistakes) =>
-        showVault(request, reply, vault, {
-          again: { form: "rotate", typed, mistakes },
-        }),
-      async ({ vaultPassphrase }) =>
-        showSetup(
-          request,
-          reply,
-          `${vault} has a new password.`,
-          await acts.rotate({ vault, vaultPassphrase }),
-        ),
-    ),
+    rotatePassword(request, reply, parts, vault),
   );
-
-  registerVaultChanges(server, acts);
+  registerVaultChanges(server, parts.acts);
   registerHistoryPage(server, parts);
+}
+
+interface VaultPageRequest {
+  readonly Params: { readonly vault: string };
+  readonly Querystring: { readonly from?: string };
+}
+
+async function showNotes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { look }: NotesPageParts,
+  again?: Again,
+): Promise<FastifyReply> {
+  const view = viewNotes({
+    ...(await look.atAll()),
+    adding: again !== undefined,
+    addFields: filledIn(addFields(), "add", again),
+  });
+  return showPage(
+    request,
+    reply,
+    {
+      title: view.title,
+      look: view.look,
+      current: PATH,
+      status: again === undefined ? 200 : 400,
+      json: "/api/notes",
+    },
+    "notes",
+    view,
+  );
+}
+
+async function showVault(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { look }: NotesPageParts,
+  vault: string,
+  {
+    from = 0,
+    again,
+  }: {
+    readonly from?: number;
+    readonly again?: Again;
+  },
+): Promise<FastifyReply> {
+  const also = { passphrase: look.asksForPassphrase(vault) };
+  const view = viewVault({
+    ...(await look.at(vault, from)),
+    setupFields: filledIn(setupFields(also), "setup-uri", again),
+    rotateFields: filledIn(rotateFields(also), "rotate", again),
+    formOpen: again === undefined || again.form === "add" ? null : again.form,
+  });
+  return showPage(
+    request,
+    reply,
+    {
+      title: view.title,
+      look: view.look,
+      current: PATH,
+      status: again === undefined ? 200 : 400,
+      json: `/api/notes/${encodeURIComponent(vault)}/conflicts`,
+    },
+    "vault",
+    view,
+  );
+}
+
+function filledIn(
+  fields: readonly Field[],
+  form: Again["form"],
+  again: Again | undefined,
+): readonly Field[] {
+  return again?.form === form
+    ? withTyped(fields, again.typed, again.mistakes)
+    : fields;
+}
+
+async function addVault(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: NotesPageParts,
+): Promise<FastifyReply> {
+  const { acts, look } = parts;
+  const form = readForm(request, addForm);
+  if (form.kind === "mistakes") {
+    const { fields: typed, mistakes } = form;
+    return showNotes(request, reply, parts, { form: "add", typed, mistakes });
+  }
+  const { vault, url, forgetPassphrase, ...choices } = form.value;
+  const answer = await acts.add({
+    vault,
+    url,
+    forgetPassphrase,
+    choices: { ...look.usualChoices, ...choices },
+  });
+  return showSetup(request, reply, `Vault ${vault} is made.`, answer);
+}
+
+async function connectDevice(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: NotesPageParts,
+  vault: string,
+): Promise<FastifyReply> {
+  const form = readForm(request, setupForm);
+  if (form.kind === "mistakes") {
+    const { fields: typed, mistakes } = form;
+    const again = { form: "setup-uri", typed, mistakes } as const;
+    return showVault(request, reply, parts, vault, { again });
+  }
+  const { url, keep, mode, vaultPassphrase } = form.value;
+  const answer = await parts.acts.setupUri({
+    vault,
+    url,
+    keep,
+    vaultPassphrase,
+    choices: mode === undefined ? {} : { mode },
+  });
+  return showSetup(request, reply, `Connect a device to ${vault}.`, answer);
+}
+
+async function rotatePassword(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: NotesPageParts,
+  vault: string,
+): Promise<FastifyReply> {
+  const form = readForm(request, rotateForm);
+  if (form.kind === "mistakes") {
+    const { fields: typed, mistakes } = form;
+    const again = { form: "rotate", typed, mistakes } as const;
+    return showVault(request, reply, parts, vault, { again });
+  }
+  const { vaultPassphrase } = form.value;
+  const answer = await parts.acts.rotate({ vault, vaultPassphrase });
+  return showSetup(request, reply, `${vault} has a new password.`, answer);
+}
+
+async function showSetup(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  title: string,
+  answer: SetupAnswer,
+): Promise<FastifyReply> {
+  return showPage(
+    request,
+    reply,
+    { title, look: "ok", current: PATH },
+    "setup-answer",
+    await viewSetup(answer, title),
+  );
 }
 
 function showNoNotes(

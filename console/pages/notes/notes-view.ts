@@ -136,8 +136,42 @@ function judge(
 
 /** All vaults, with what needs a person first. */
 export function viewNotes(facts: NotesFacts) {
-  const { vaults, timeZone, now, backupJob, drillJob } = facts;
-  const failed = [backupJob, drillJob].flatMap((job) =>
+  const { vaults, now } = facts;
+  const troubles = [
+    ...vaults
+      .flatMap((vault) => troublesOf(vault, now))
+      .toSorted((a, b) => Number(b.look === "bad") - Number(a.look === "bad")),
+    ...failedJobs(facts),
+  ];
+  const devices = vaults.flatMap(({ roster }) =>
+    roster === null ? [] : deviceRows(roster, now),
+  );
+  return {
+    ...judge(facts, troubles),
+    away: facts.away,
+    troubles,
+    figures: figuresOf(
+      facts,
+      devices.length,
+      devices.filter(({ behind }) => behind > 0).length,
+    ),
+    vaults: vaults.map((each) => viewVaultRow(each, now)),
+    devices,
+    remarks: vaults.flatMap(({ roster }) =>
+      (roster?.remarks ?? []).slice(roster?.locked === true ? 1 : 0),
+    ),
+    addFields: facts.addFields,
+    adding: facts.adding,
+    subline: sublineOf(facts),
+  };
+}
+
+function failedJobs({
+  backupJob,
+  drillJob,
+  now,
+}: NotesFacts): readonly Trouble[] {
+  return [backupJob, drillJob].flatMap((job) =>
     job?.last?.status === "failed" && job.running === null
       ? [
           {
@@ -150,55 +184,37 @@ export function viewNotes(facts: NotesFacts) {
         ]
       : [],
   );
-  const troubles = [
-    ...vaults
-      .flatMap((vault) => troublesOf(vault, now))
-      .toSorted((a, b) => Number(b.look === "bad") - Number(a.look === "bad")),
-    ...failed,
-  ];
-  const devices = vaults.flatMap(({ roster }) =>
-    roster === null ? [] : deviceRows(roster, now),
-  );
-  const behind = devices.filter((device) => device.behind > 0).length;
+}
+
+function figuresOf(facts: NotesFacts, devices: number, behind: number) {
+  const { vaults, away, drillJob, now } = facts;
   const conflicts = vaults.reduce((sum, { view }) => sum + view.conflicts, 0);
-  return {
-    ...judge(facts, troubles),
-    away: facts.away,
-    troubles,
-    figures: [
-      backupFigure(facts),
-      {
-        name: "Last restore drill",
-        ...jobFigure(drillJob, now),
-      },
-      {
-        name: "Conflicts",
-        value: facts.away === null ? grouped(conflicts) : "–",
-        note:
-          conflicts === 0 ? "nothing waits for a decision" : "open them below",
-      },
-      {
-        name: "Devices",
-        value: facts.away === null ? grouped(devices.length) : "–",
-        note: behind === 0 ? "" : `${behind} not up to date`,
-      },
-    ],
-    vaults: vaults.map((each) => viewVaultRow(each, now)),
-    devices,
-    remarks: vaults.flatMap(({ roster }) =>
-      (roster?.remarks ?? []).slice(roster?.locked === true ? 1 : 0),
-    ),
-    addFields: facts.addFields,
-    adding: facts.adding,
-    subline: [
-      ...(vaults.length === 0
-        ? []
-        : [vaults.length === 1 ? "One vault" : `${vaults.length} vaults`]),
-      ...(backupJob?.nextAt == null
-        ? []
-        : [`next backup ${moment(backupJob.nextAt, timeZone)}`]),
-    ].join(" · "),
-  };
+  return [
+    backupFigure(facts),
+    { name: "Last restore drill", ...jobFigure(drillJob, now) },
+    {
+      name: "Conflicts",
+      value: away === null ? grouped(conflicts) : "–",
+      note:
+        conflicts === 0 ? "nothing waits for a decision" : "open them below",
+    },
+    {
+      name: "Devices",
+      value: away === null ? grouped(devices) : "–",
+      note: behind === 0 ? "" : `${behind} not up to date`,
+    },
+  ];
+}
+
+function sublineOf({ vaults, backupJob, timeZone }: NotesFacts): string {
+  return [
+    ...(vaults.length === 0
+      ? []
+      : [vaults.length === 1 ? "One vault" : `${vaults.length} vaults`]),
+    ...(backupJob?.nextAt == null
+      ? []
+      : [`next backup ${moment(backupJob.nextAt, timeZone)}`]),
+  ].join(" · ");
 }
 
 function backupFigure({ backups, backupJob, now }: NotesFacts) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { Failure } from "../../../core/failure.ts";
-import { readForm } from "../../http/forms.ts";
+import { needForm } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { afterwards, attempting } from "../../http/show-page.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
@@ -23,7 +23,7 @@ export function registerVaultChanges(
   acts: VaultActs,
 ): void {
   atVault(server, "resolve", async (request, reply, vault) => {
-    const { document, keep } = wanted(request, resolveForm);
+    const { document, keep } = needForm(request, resolveForm);
     const { kept } = await acts.resolve(
       vault,
       document,
@@ -36,7 +36,7 @@ export function registerVaultChanges(
     );
   });
   atVault(server, "restore-seed", async (request, reply, vault) => {
-    const { accept, confirm } = wanted(request, seedForm);
+    const { accept, confirm } = needForm(request, seedForm);
     if (accept === "true") {
       needName(vault, confirm, "the seed stays as it is");
     }
@@ -50,7 +50,7 @@ export function registerVaultChanges(
     );
   });
   atVault(server, "remove", async (request, reply, vault) => {
-    const { confirm } = wanted(request, confirmForm);
+    const { confirm } = needForm(request, confirmForm);
     needName(vault, confirm, "nothing was removed");
     const { documents, stays } = await acts.remove(vault);
     return afterwards(
@@ -87,22 +87,6 @@ export function atVault(
         () => handle(request, reply, vault),
       );
     },
-  );
-}
-
-/** The fields of a form; throws a Failure that names each mistake. */
-export function wanted<T extends z.ZodType>(
-  request: FastifyRequest,
-  schema: T,
-): z.output<T> {
-  const form = readForm(request, schema);
-  if (form.kind === "read") {
-    return form.value;
-  }
-  throw new Failure(
-    Object.entries(form.mistakes).map(
-      ([field, mistake]) => `${field}: ${mistake}.`,
-    ),
   );
 }
 

@@ -46,19 +46,14 @@ export const CONFLICTS_ON_PAGE = 5;
 
 /** One vault: what needs a person, its conflicts, its devices, and all that can be done. */
 export function viewVault(facts: VaultPageFacts) {
-  const { view, roster, now, timeZone, conflicts, from, open } = facts;
+  const { view, roster, now, timeZone } = facts;
   const { vault } = view;
   const troubles = troublesOf(facts, now);
   const [first] = troubles;
-  const worst: Look =
-    first === undefined
-      ? view.state === "foreign"
-        ? "none"
-        : "ok"
-      : first.look;
+  const untroubled: Look = view.state === "foreign" ? "none" : "ok";
   return {
     title: first?.text ?? `${vault} is well.`,
-    look: worst,
+    look: first?.look ?? untroubled,
     vault,
     path: `/notes/${encodeURIComponent(vault)}`,
     troubles: troubles.slice(1),
@@ -69,29 +64,47 @@ export function viewVault(facts: VaultPageFacts) {
       facts.closedSince === null ? null : moment(facts.closedSince, timeZone),
     url: view.url,
     user: view.user,
-    figures: [
-      {
-        name: "Documents",
-        value: grouped(view.documents),
-        note: encryptionWords(facts.encrypted),
-      },
-      {
-        name: "Size",
-        value: sizeWords(view.fileBytes),
-        note: `compaction would free ${sizeWords(view.reclaimableBytes)}`,
-      },
-      {
-        name: "Compacted",
-        value: view.compactedAt === null ? "never" : ago(view.compactedAt, now),
-        note: "by the job compaction",
-      },
-      {
-        name: "Security seed",
-        value: seedWords(facts),
-        note: view.seeds > 1 ? `${view.seeds} were seen so far` : "",
-      },
-    ],
+    figures: figuresOf(facts),
     space: facts.growth === null ? null : viewSpace(facts.growth, timeZone),
+    ...viewConflicts(facts),
+    devices: roster === null ? [] : deviceRows(roster, now),
+    remarks: roster?.remarks ?? [],
+    setupFields: facts.setupFields,
+    rotateFields: facts.rotateFields,
+    formOpen: facts.formOpen,
+  };
+}
+
+function figuresOf(facts: VaultPageFacts) {
+  const { view, now } = facts;
+  return [
+    {
+      name: "Documents",
+      value: grouped(view.documents),
+      note: encryptionWords(facts.encrypted),
+    },
+    {
+      name: "Size",
+      value: sizeWords(view.fileBytes),
+      note: `compaction would free ${sizeWords(view.reclaimableBytes)}`,
+    },
+    {
+      name: "Compacted",
+      value: view.compactedAt === null ? "never" : ago(view.compactedAt, now),
+      note: "by the job compaction",
+    },
+    {
+      name: "Security seed",
+      value: seedWords(facts),
+      note: view.seeds > 1 ? `${view.seeds} were seen so far` : "",
+    },
+  ];
+}
+
+/** The conflicts of this page, and the way to the others. */
+function viewConflicts(facts: VaultPageFacts) {
+  const { conflicts, from, open, timeZone, now } = facts;
+  return {
     whyNoConflicts: typeof open === "string" ? open : null,
     conflicts: conflicts.map((conflict, index) =>
       viewConflict(conflict, from + index, timeZone, now),
@@ -102,11 +115,6 @@ export function viewVault(facts: VaultPageFacts) {
         ? from + conflicts.length
         : null,
     openCount: typeof open === "number" ? open : 0,
-    devices: roster === null ? [] : deviceRows(roster, now),
-    remarks: roster?.remarks ?? [],
-    setupFields: facts.setupFields,
-    rotateFields: facts.rotateFields,
-    formOpen: facts.formOpen,
   };
 }
 

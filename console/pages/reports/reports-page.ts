@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { readFields } from "../../http/forms.ts";
+import { placeIn, readFields } from "../../http/forms.ts";
 import { refuse } from "../../http/refuse.ts";
 import {
   REPORT_POLICY,
@@ -40,88 +40,104 @@ const wish = z
     message: "say since which day",
   });
 
+export interface ReportsPageParts extends ReportParts {
+  readonly directory: string;
+  readonly timeZone: string;
+  readonly jobs: JobRunner;
+}
+
 /** GET /reports/ lists those that are kept, /reports/:file gives one, /reports/now makes one. */
 export function registerReportsPage(
   server: FastifyInstance,
-  parts: ReportParts & {
-    readonly directory: string;
-    readonly timeZone: string;
-    readonly jobs: JobRunner;
-  },
+  parts: ReportsPageParts,
 ): void {
-  const { directory, timeZone } = parts;
-
-  function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    {
-      fields = REPORT_FORM,
-      from = 0,
-      status = 200,
-    }: {
-      readonly fields?: readonly Field[];
-      readonly from?: number;
-      readonly status?: number;
-    },
-  ): Promise<FastifyReply> {
-    const view = viewReports({
-      reports: listReports(directory),
-      from,
-      fields,
-      timeZone,
-      jobs: parts.jobs
-        .list()
-        .filter(({ name }) => REPORT_JOB_NAMES.some((each) => each === name)),
-      now: Date.now(),
-    });
-    return showPage(
-      request,
-      reply,
-      { title: view.title, look: view.look, current: PATH, status },
-      "reports",
-      view,
-    );
-  }
-
   server.get("/reports", (_request, reply) => reply.redirect(PATH));
-  server.get<{ Querystring: { from?: string } }>(PATH, (request, reply) => {
-    const { from = "" } = request.query;
-    return show(request, reply, {
-      from: /^\d{1,6}$/.test(from) ? Number(from) : 0,
+  server.get<{ Querystring: { from?: string } }>(PATH, (request, reply) =>
+    showReports(request, reply, parts, { from: placeIn(request.query.from) }),
+  );
+  server.get(`${PATH}now`, (request, reply) => makeNow(request, reply, parts));
+  server.get<FileRequest>(`${PATH}:file`, (request, reply) =>
+    sendKept(request, reply, parts.directory),
+  );
+}
+
+interface FileRequest {
+  readonly Params: { readonly file: string };
+}
+
+function showReports(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { directory, timeZone, jobs }: ReportsPageParts,
+  {
+    fields = REPORT_FORM,
+    from = 0,
+    status = 200,
+  }: {
+    readonly fields?: readonly Field[];
+    readonly from?: number;
+    readonly status?: number;
+  },
+): Promise<FastifyReply> {
+  const view = viewReports({
+    reports: listReports(directory),
+    from,
+    fields,
+    timeZone,
+    jobs: jobs
+      .list()
+      .filter(({ name }) => REPORT_JOB_NAMES.some((each) => each === name)),
+    now: Date.now(),
+  });
+  return showPage(
+    request,
+    reply,
+    { title: view.title, look: view.look, current: PATH, status },
+    "reports",
+    view,
+  );
+}
+
+async function makeNow(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: ReportsPageParts,
+): Promise<FastifyReply> {
+  const form = readFields(request.query, wish);
+  if (form.kind === "mistakes") {
+    return showReports(request, reply, parts, {
+      fields: withTyped(REPORT_FORM, form.fields, form.mistakes),
+      status: 400,
     });
-  });
-  server.get(`${PATH}now`, async (request, reply) => {
-    const form = readFields(request.query, wish);
-    if (form.kind === "mistakes") {
-      return show(request, reply, {
-        fields: withTyped(REPORT_FORM, form.fields, form.mistakes),
-        status: 400,
-      });
-    }
-    const { kind, format } = form.value;
-    return attempting(request, reply, { statusOf: () => 502, back: PATH }, () =>
-      sendReport(reply, parts, kind, choiceOf(form.value), format),
-    );
-  });
-  server.get<{ Params: { file: string } }>(`${PATH}:file`, (request, reply) => {
-    const { file } = request.params;
-    const found = findReport(directory, file);
-    if (found !== undefined) {
-      return reply
-        .header("content-security-policy", REPORT_POLICY)
-        .type(contentTypes[found.format])
-        .send(createReadStream(found.path));
-    }
-    return wantsPage(request)
-      ? showFailure(
-          request,
-          reply,
-          404,
-          [`No report "${file}" is kept here.`],
-          PATH,
-        )
-      : refuse(reply, 404, "there is no such report.");
-  });
+  }
+  const { kind, format } = form.value;
+  return attempting(request, reply, { statusOf: () => 502, back: PATH }, () =>
+    sendReport(reply, parts, kind, choiceOf(form.value), format),
+  );
+}
+
+function sendKept(
+  request: FastifyRequest<FileRequest>,
+  reply: FastifyReply,
+  directory: string,
+): FastifyReply | Promise<FastifyReply> {
+  const { file } = request.params;
+  const found = findReport(directory, file);
+  if (found !== undefined) {
+    return reply
+      .header("content-security-policy", REPORT_POLICY)
+      .type(contentTypes[found.format])
+      .send(createReadStream(found.path));
+  }
+  return wantsPage(request)
+    ? showFailure(
+        request,
+        reply,
+        404,
+        [`No report "${file}" is kept here.`],
+        PATH,
+      )
+    : refuse(reply, 404, "there is no such report.");
 }
 
 function choiceOf({ period, since }: z.output<typeof wish>): PeriodChoice {

@@ -1,13 +1,18 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readVariable, type Environment } from "../../../core/environment.ts";
 import { Failure } from "../../../core/failure.ts";
 import { refuse } from "../../http/refuse.ts";
-import { showPage } from "../../http/show-page.ts";
+import { showPage, type Page } from "../../http/show-page.ts";
 import { csvOf } from "../../../supervisor/reports/csv.ts";
-import { groupCalls, sumOf } from "../../../supervisor/reports/daily-sums.ts";
+import {
+  groupCalls,
+  sumOf,
+  type CallSums,
+  type DaySpend,
+} from "../../../supervisor/reports/daily-sums.ts";
 import { forecastFrom } from "../../../supervisor/reports/forecast.ts";
 import { StillReading, type Kept } from "../../../supervisor/reports/kept.ts";
-import { rankPayers } from "../../../supervisor/reports/payers.ts";
+import { rankPayers, type Payer } from "../../../supervisor/reports/payers.ts";
 import { inFull, type Period } from "../../../supervisor/reports/period.ts";
 import {
   openSpendBook,
@@ -31,6 +36,11 @@ export interface SpendPageOptions {
   readonly timeZone: string;
 }
 
+interface SpendReader {
+  readonly book: SpendBook;
+  readonly timeZone: string;
+}
+
 /** GET /spend — what was spent in some days, by whom and for what; GET /spend.csv — the table of that page. */
 export function registerSpendPage(
   server: FastifyInstance,
@@ -40,99 +50,88 @@ export function registerSpendPage(
     () => readVariable("SUPERVISOR_DATABASE_URL", env),
     Date.now,
   );
+  const reader = { book, timeZone };
+  server.get("/spend", (request, reply) => showSpend(request, reply, reader));
+  server.get("/spend.csv", (request, reply) => sendCsv(request, reply, reader));
+}
 
-  server.get("/spend", async (request, reply) => {
-    const choice = readChoice(request.query);
-    const today = dayIn(timeZone, Date.now());
-    const controls = viewControls(choice, today);
-    const page = { current: "/spend" };
-    const period = understand(choice, today);
-    if (period instanceof Failure) {
-      return showPage(
-        request,
-        reply,
-        {
-          ...page,
-          status: 400,
-          look: "warn",
-          title: "These are no days to look at.",
-        },
-        "spend",
-        {
-          ...controls,
-          mistake: capital(period.message),
-          away: null,
-          shown: null,
-        },
-      );
-    }
-    try {
-      const facts = await readFacts(book, choice, period, today, timeZone);
-      return await showPage(
-        request,
-        reply,
-        { ...page, ...verdictOf(facts) },
-        "spend",
-        {
-          ...controls,
-          strokes: STROKES,
-          mistake: null,
-          away: null,
-          shown: viewSpend(facts),
-        },
-      );
-    } catch (error) {
-      if (!(error instanceof Failure)) {
-        throw error;
+async function showSpend(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  reader: SpendReader,
+): Promise<FastifyReply> {
+  const choice = readChoice(request.query);
+  const today = dayIn(reader.timeZone, Date.now());
+  const controls = viewControls(choice, today);
+  const period = understand(choice, today);
+  const show = (page: Omit<Page, "current">, view: object) =>
+    showPage(request, reply, { ...page, current: "/spend" }, "spend", {
+      ...controls,
+      strokes: STROKES,
+      mistake: null,
+      away: null,
+      shown: null,
+      ...view,
+    });
+  if (period instanceof Failure) {
+    return show(
+      { status: 400, look: "warn", title: "These are no days to look at." },
+      { mistake: capital(period.message) },
+    );
+  }
+  try {
+    const facts = await readFacts(reader, choice, period, today);
+    return await show(verdictOf(facts), { shown: viewSpend(facts) });
+  } catch (error) {
+    const { away, ...page } = viewAway(asFailure(error));
+    return show(page, { away });
+  }
+}
+
+function viewAway(
+  failure: Failure,
+): Omit<Page, "current"> & { readonly away: string } {
+  return failure instanceof StillReading
+    ? {
+        look: "rest",
+        title: "The ledger is being added up.",
+        refreshes: "soon",
+        away: "These days have many calls: this page shows them by itself in a moment.",
       }
-      const soon = error instanceof StillReading;
-      return showPage(
-        request,
-        reply,
-        {
-          ...page,
-          look: soon ? "rest" : "warn",
-          title: soon
-            ? "The ledger is being added up."
-            : "What was spent cannot be read now.",
-          refreshes: soon ? "soon" : true,
-        },
-        "spend",
-        {
-          ...controls,
-          mistake: null,
-          shown: null,
-          away: soon
-            ? "These days have many calls: this page shows them by itself in a moment."
-            : `${capital(error.message)} Nothing is lost: calls are counted all the same.`,
-        },
-      );
-    }
-  });
+    : {
+        look: "warn",
+        title: "What was spent cannot be read now.",
+        refreshes: true,
+        away: `${capital(failure.message)} Nothing is lost: calls are counted all the same.`,
+      };
+}
 
-  server.get("/spend.csv", async (request, reply) => {
-    const choice = readChoice(request.query);
-    const today = dayIn(timeZone, Date.now());
-    const period = understand(choice, today);
-    if (period instanceof Failure) {
-      return refuse(reply, 400, capital(period.message));
-    }
-    const read = readFacts(book, choice, period, today, timeZone);
-    const facts = await read.catch(asFailure);
-    if (facts instanceof Failure) {
-      return refuse(reply, 503, capital(facts.message));
-    }
-    const { rows, totals } = facts;
-    const name = `spend-by-${choice.by}-${period.from}-to-${period.until}.csv`;
-    return reply
-      .type("text/csv; charset=utf-8")
-      .header("content-disposition", `attachment; filename="${name}"`)
-      .send(
-        csvOf(
-          csvRows(arrange(rows, choice), columnsFor(choice.by), totals.spend),
-        ),
-      );
-  });
+async function sendCsv(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  reader: SpendReader,
+): Promise<FastifyReply> {
+  const choice = readChoice(request.query);
+  const today = dayIn(reader.timeZone, Date.now());
+  const period = understand(choice, today);
+  if (period instanceof Failure) {
+    return refuse(reply, 400, capital(period.message));
+  }
+  const read = readFacts(reader, choice, period, today);
+  const facts = await read.catch(asFailure);
+  if (facts instanceof Failure) {
+    return refuse(reply, 503, capital(facts.message));
+  }
+  const { rows, totals } = facts;
+  const name = `spend-by-${choice.by}-${period.from}-to-${period.until}.csv`;
+  return reply
+    .type("text/csv; charset=utf-8")
+    .header("content-disposition", `attachment; filename="${name}"`)
+    .send(
+      csvOf(
+        csvRows(arrange(rows, choice), columnsFor(choice.by), totals.spend),
+      ),
+    );
 }
 
 function understand(choice: SpendChoice, today: string): Period | Failure {
@@ -153,34 +152,29 @@ function asFailure(error: unknown): Failure {
 
 /** Reads all that the page shows; what is asked for at once is read at once. */
 async function readFacts(
-  book: SpendBook,
+  { book, timeZone }: SpendReader,
   choice: SpendChoice,
   period: Period,
   today: string,
-  timeZone: string,
 ): Promise<SpendFacts> {
-  const { by, pick } = choice;
-  const [calls, earlier, payers, todays, basis, picked, corrections] =
+  const [calls, earlier, todays, basis, corrections, payers] =
     await Promise.all([
       book.calls(period, today),
       book.calls(period.previous, today),
-      isPayer(by) ? book.payers(by, period, today) : nothing([]),
       book.calls({ from: today, until: today }, today),
       period.open ? book.forecastBasis(today) : nothing(null),
-      isPayer(by) && pick.length > 0
-        ? book.daysOf(by, pick, period, today)
-        : nothing([]),
       book.corrections(period),
+      readPayers(book, choice, period, today),
     ]);
   const totals = sumOf(calls.value);
-  const group = (by: "alias" | "provider" | "day") =>
+  const group = (by: CallGroup) =>
     rankPayers(
       groupCalls(calls.value, by),
       groupCalls(earlier.value, by),
       totals.spend,
     );
-  const trouble = [calls, earlier, payers, todays, corrections].find(
-    (each) => each.trouble !== null,
+  const stale = [calls, earlier, payers.rows, todays, corrections].find(
+    ({ trouble }) => trouble !== null,
   );
   return {
     choice,
@@ -194,26 +188,56 @@ async function readFacts(
         : forecastFrom(basis.value, sumOf(todays.value).spend, today),
     calls: calls.value,
     models: group("alias"),
-    rows: isPayer(by)
-      ? payers.value
-      : by === "day"
-        ? group("day").map((row) => ({ ...row, name: inFull(row.id) }))
-        : group(by === "model" ? "alias" : "provider"),
-    picked: isPayer(by)
-      ? picked.value
-      : calls.value
-          .map(({ day, alias, provider, sums }) => ({
-            day,
-            id: by === "model" ? alias : provider,
-            spend: sums.spend,
-          }))
-          .filter(({ id }) => pick.includes(id)),
+    rows: isPayer(choice.by) ? payers.rows.value : rowsOf(choice.by, group),
+    picked: isPayer(choice.by)
+      ? payers.picked.value
+      : pickedOf(calls.value, choice),
     corrections: corrections.value,
     stale:
-      trouble?.trouble == null
+      stale?.trouble == null
         ? null
-        : { trouble: capital(trouble.trouble), at: trouble.at },
+        : { trouble: capital(stale.trouble), at: stale.at },
   };
+}
+
+/** Keys, users or teams, and the days of those that were picked; nothing where the table is of something else. */
+async function readPayers(
+  book: SpendBook,
+  { by, pick }: SpendChoice,
+  period: Period,
+  today: string,
+) {
+  const [rows, picked] = await Promise.all([
+    isPayer(by) ? book.payers(by, period, today) : nothing([]),
+    isPayer(by) && pick.length > 0
+      ? book.daysOf(by, pick, period, today)
+      : nothing([]),
+  ]);
+  return { rows, picked };
+}
+
+type CallGroup = "alias" | "provider" | "day";
+
+function rowsOf(
+  by: SpendChoice["by"],
+  group: (by: CallGroup) => readonly Payer[],
+): readonly Payer[] {
+  return by === "day"
+    ? group("day").map((row) => ({ ...row, name: inFull(row.id) }))
+    : group(by === "model" ? "alias" : "provider");
+}
+
+function pickedOf(
+  calls: readonly CallSums[],
+  { by, pick }: SpendChoice,
+): readonly DaySpend[] {
+  return calls
+    .map(({ day, alias, provider, sums }) => ({
+      day,
+      id: by === "model" ? alias : provider,
+      spend: sums.spend,
+    }))
+    .filter(({ id }) => pick.includes(id));
 }
 
 function isPayer(by: SpendChoice["by"]): by is "key" | "user" | "team" {
