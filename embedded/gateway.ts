@@ -8,7 +8,8 @@ import { operatorFile, type Home } from "../supervisor/home/home.ts";
 import { explainHearth, operatorEnvironment } from "./node-program.ts";
 import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
 
-const OURS = [
+/** Set here, never by the operator. */
+const OWN_VARIABLES = [
   "DATABASE_URL",
   "PROXY_MASTER_KEY",
   "PROXY_MASTER_KEY_PREVIOUS",
@@ -20,7 +21,7 @@ const OURS = [
   "HEARTH_DRAIN_NOTICE",
 ];
 
-/** The gateway's own limit for calls that run when it is told to stop (120 s), and time to flush. */
+/** The gateway's own limit for running calls at a stop (120 s), and time to flush. */
 const DRAIN_WITHIN_MS = 130_000;
 
 /** The AI gateway, on loopback. */
@@ -33,36 +34,7 @@ export function gatewayService(
 ): ServiceSpec {
   const address = `http://127.0.0.1:${port}`;
   const successorFile = join(home.handed, "gateway-successor.json");
-  const env = {
-    ...operatorEnvironment(home, OURS),
-    DATABASE_URL_FILE: handOver(
-      home,
-      "DATABASE_URL",
-      gatewayDatabaseUrl(secrets, postgresPort),
-    ),
-    PROXY_MASTER_KEY_FILE: handOver(
-      home,
-      "PROXY_MASTER_KEY",
-      secrets.masterKey,
-    ),
-    PROXY_MASTER_KEY_PREVIOUS_FILE: handOver(
-      home,
-      "PROXY_MASTER_KEY_PREVIOUS",
-      secrets.previousMasterKey ?? "",
-    ),
-    PROXY_MASTER_KEY_PREVIOUS_UNTIL_FILE: handOver(
-      home,
-      "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
-      secrets.previousMasterKeyUntil ?? "",
-    ),
-    HEARTH_SALT_KEY_FILE: handOver(home, "HEARTH_SALT_KEY", secrets.saltKey),
-    HEARTH_JOURNAL_DIR: home.journal,
-    HEARTH_SUCCESSOR: successorFile,
-    HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
-    ...(echo ? { HEARTH_EXTRA_CONFIG: home.echoConfig } : {}),
-    // Nobody stands in front that would have to notice first.
-    HEARTH_DRAIN_NOTICE: "0s",
-  };
+  const env = environmentOf(home, postgresPort, echo, secrets, successorFile);
   return {
     name: "gateway",
     address,
@@ -81,15 +53,7 @@ export function gatewayService(
       cwd: home.checkout,
       env,
     }),
-    validate: async () => {
-      const mistakes = await gatewayMistakes(home, env);
-      if (mistakes.length > 0) {
-        throw new Failure([
-          "the gateway was not restarted, because it would not start again:",
-          ...mistakes,
-        ]);
-      }
-    },
+    validate: () => requireValidConfig(home, env),
     probe: (signal) => answersOk(`${address}/health/liveliness`, signal),
     afterUp: async () => {},
     startWithinMs: 60_000,
@@ -101,7 +65,50 @@ export function gatewayService(
   };
 }
 
-/** As whom the gateway logs in: the role changes with each rotation. */
+function environmentOf(
+  home: Home,
+  postgresPort: number,
+  echo: boolean,
+  secrets: Secrets,
+  successorFile: string,
+): Readonly<Record<string, string>> {
+  const handed = {
+    DATABASE_URL: gatewayDatabaseUrl(secrets, postgresPort),
+    PROXY_MASTER_KEY: secrets.masterKey,
+    PROXY_MASTER_KEY_PREVIOUS: secrets.previousMasterKey ?? "",
+    PROXY_MASTER_KEY_PREVIOUS_UNTIL: secrets.previousMasterKeyUntil ?? "",
+    HEARTH_SALT_KEY: secrets.saltKey,
+  };
+  const files = Object.entries(handed).map(([name, value]) => [
+    `${name}_FILE`,
+    handOver(home, name, value),
+  ]);
+  return {
+    ...operatorEnvironment(home, OWN_VARIABLES),
+    ...(Object.fromEntries(files) as Readonly<Record<string, string>>),
+    HEARTH_JOURNAL_DIR: home.journal,
+    HEARTH_SUCCESSOR: successorFile,
+    HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
+    ...(echo ? { HEARTH_EXTRA_CONFIG: home.echoConfig } : {}),
+    // No load balancer has to notice the stop first.
+    HEARTH_DRAIN_NOTICE: "0s",
+  };
+}
+
+async function requireValidConfig(
+  home: Home,
+  env: Readonly<Record<string, string>>,
+): Promise<void> {
+  const mistakes = await gatewayMistakes(home, env);
+  if (mistakes.length > 0) {
+    throw new Failure([
+      "the gateway was not restarted because it could not start again:",
+      ...mistakes,
+    ]);
+  }
+}
+
+/** The gateway's login: its role changes with each rotation. */
 export function gatewayDatabaseUrl(
   {
     gatewayDbRole,
@@ -112,7 +119,7 @@ export function gatewayDatabaseUrl(
   return databaseUrl(gatewayDbRole ?? "gateway_a", gatewayDbPassword, port);
 }
 
-/** An address with user and password; the passwords are URL-safe. */
+/** The database's URL with user and password; generated passwords are URL-safe. */
 export function databaseUrl(
   user: string,
   password: string,

@@ -14,75 +14,101 @@ import { startWatcher } from "./watcher.ts";
 
 const log = openLog();
 
+/** Fired by signals: `stop` ends in order, `halt` at once; `asked` resolves with the reason to stop. */
+interface StopSignals {
+  readonly stop: AbortSignal;
+  readonly halt: AbortSignal;
+  readonly asked: PromiseWithResolvers<string>;
+}
+
 /**
- * The supervisor as its environment says: HEARTH_RUNTIME=process starts the embedded stack and keeps it running, docker supervises
- * this host's containers, none only watches.
+ * The supervisor that its environment configures: HEARTH_RUNTIME=process starts the embedded stack and keeps it running,
+ * docker supervises this host's containers, none only runs checks.
  */
 async function superviseUntilStopped(): Promise<void> {
-  const stop = new AbortController();
-  const halt = new AbortController();
-  const stopAsked = Promise.withResolvers<string>();
-  stop.signal.addEventListener("abort", () => stopAsked.resolve("a signal"));
-  onStopSignals(
-    (signal) => {
-      log.info({ signal }, "told to stop");
-      stop.abort();
-    },
-    (signal) => {
-      log.warn({ signal }, "told again: ending at once");
-      halt.abort();
-      process.exit(1);
-    },
-  );
-  const report = reportTo(log);
+  const signals = listenForStop();
   const runtime = readVariable("HEARTH_RUNTIME") ?? "none";
-  if (runtime === "process") {
-    const home = locateHome();
-    const switched = readSwitched(home);
-    const switchAsked = untilSwitchAsked(home);
-    const stack = await startStack({
-      home,
-      ...switched,
-      env: process.env,
-      echo: readVariable("HEARTH_ECHO") !== "off",
-      ...report,
-      onStopAsked: stopAsked.resolve,
-      stop: stop.signal,
-      halt: halt.signal,
-    }).catch((error: unknown) => {
-      if (!stop.signal.aborted) {
-        goBack(home, switched.upgradeFrom, error);
-      }
-      throw error;
-    });
-    log.info(stack.addresses, "everything is up");
-    const asked = await Promise.race([stopAsked.promise, switchAsked]);
-    if (typeof asked === "string") {
-      await stack.stop(asked);
-    } else {
-      log.info({ release: asked.id }, "switching to another release");
-      await stack.leave(`switching to release ${asked.id}`);
-      becomeRelease(home, asked);
-    }
-  } else if (runtime === "docker" || runtime === "none") {
-    const watcher = await startWatcher({
-      home: locateHome(),
-      env: process.env,
-      containers: runtime === "docker",
-      ...report,
-    });
-    log.info({ address: watcher.address }, "watching");
-    await stopAsked.promise;
-    await watcher.stop();
-  } else {
-    throw new Failure(
-      `HEARTH_RUNTIME is "${runtime}": it must be process (start and keep everything on this machine), docker (look after the containers that DOCKER_HOST shows) or none (only watch).`,
-    );
+  switch (runtime) {
+    case "process":
+      await runStack(signals);
+      break;
+    case "docker":
+    case "none":
+      await runWatcher(runtime === "docker", signals);
+      break;
+    default:
+      throw new Failure(
+        `HEARTH_RUNTIME is "${runtime}": it must be "process" (start and supervise all services on this machine), "docker" (supervise the containers at DOCKER_HOST) or "none" (checks only).`,
+      );
   }
   log.info("stopped");
 }
 
-/** Ends the process: with 0 after a stop, with 1 and a sentence on standard error when it cannot start. */
+function listenForStop(): StopSignals {
+  const stop = new AbortController();
+  const halt = new AbortController();
+  const asked = Promise.withResolvers<string>();
+  stop.signal.addEventListener("abort", () => asked.resolve("a signal"));
+  onStopSignals(
+    (signal) => {
+      log.info({ signal }, "stopping");
+      stop.abort();
+    },
+    (signal) => {
+      log.warn({ signal }, "second signal: ending immediately");
+      halt.abort();
+      process.exit(1);
+    },
+  );
+  return { stop: stop.signal, halt: halt.signal, asked };
+}
+
+async function runStack({ stop, halt, asked }: StopSignals): Promise<void> {
+  const home = locateHome();
+  const switched = readSwitched(home);
+  const switchAsked = untilSwitchAsked(home);
+  const stack = await startStack({
+    home,
+    ...switched,
+    env: process.env,
+    echo: readVariable("HEARTH_ECHO") !== "off",
+    ...reportTo(log),
+    onStopAsked: asked.resolve,
+    stop,
+    halt,
+  }).catch((error: unknown) => {
+    if (!stop.aborted) {
+      goBack(home, switched.upgradeFrom, error);
+    }
+    throw error;
+  });
+  log.info(stack.addresses, "all services started");
+  const reason = await Promise.race([asked.promise, switchAsked]);
+  if (typeof reason === "string") {
+    await stack.stop(reason);
+    return;
+  }
+  log.info({ release: reason.id }, "switching to another release");
+  await stack.leave(`switching to release ${reason.id}`);
+  becomeRelease(home, reason);
+}
+
+async function runWatcher(
+  containers: boolean,
+  { asked }: StopSignals,
+): Promise<void> {
+  const watcher = await startWatcher({
+    home: locateHome(),
+    env: process.env,
+    containers,
+    ...reportTo(log),
+  });
+  log.info({ address: watcher.address }, "watching");
+  await asked.promise;
+  await watcher.stop();
+}
+
+/** Ends the process with 0 after a stop, with 1 and a sentence on standard error when it cannot start. */
 export async function runSupervisor(): Promise<never> {
   try {
     await superviseUntilStopped();

@@ -1,51 +1,37 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { dropLeftRestores } from "../supervisor/backup/replace-database.ts";
+import { openConsole, type Console } from "../console/console.ts";
+import { inWords } from "../core/duration.ts";
+import type { Environment } from "../core/environment.ts";
+import { Failure, textOf } from "../core/failure.ts";
 import { answersOk } from "../supervisor/checks/http-get.ts";
 import type { CheckState } from "../supervisor/checks/state.ts";
 import type { CheckView } from "../supervisor/checks/watched.ts";
-import { inWords } from "../core/duration.ts";
-import { readVariable, type Environment } from "../core/environment.ts";
-import { Failure, textOf } from "../core/failure.ts";
 import {
   openHistory,
   outliveFullDisk,
   type History,
 } from "../supervisor/history/history.ts";
-import { alarmOfService } from "../supervisor/runtimes/process/service-alarms.ts";
-import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
-import {
-  createProcessRuntime,
-  type ProcessRuntime,
-} from "../supervisor/runtimes/process/process-runtime.ts";
-import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
+import { makeHome, type Home } from "../supervisor/home/home.ts";
+import { lockHome } from "../supervisor/home/lock.ts";
+import type { Secrets } from "../supervisor/home/secrets.ts";
 import {
   ownRelease,
   selectRelease,
   type Release,
 } from "../supervisor/release/release.ts";
 import { alreadyRunsSentence } from "../supervisor/release/version.ts";
+import type { ProcessRuntime } from "../supervisor/runtimes/process/process-runtime.ts";
+import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import type {
   ServiceState,
   ServiceView,
 } from "../supervisor/runtimes/runtime.ts";
 import type { Status } from "../supervisor/status.ts";
-import { openConsole } from "../console/console.ts";
 import { Supervision } from "../supervisor/supervision.ts";
-import { echoService, writeEchoConfig } from "./echo.ts";
-import { gatewayService } from "./gateway.ts";
-import { makeHome, placeNotices, type Home } from "../supervisor/home/home.ts";
-import { lockHome } from "../supervisor/home/lock.ts";
-import { notesService } from "./notes.ts";
-import { choosePorts, type Ports } from "./ports.ts";
-import { migrateCluster } from "./postgres-migration.ts";
-import { findPostgresPlace } from "./postgres-place.ts";
-import { postgresService } from "./postgres.ts";
-import {
-  followSecrets,
-  readOrMakeSecrets,
-  type Secrets,
-} from "../supervisor/home/secrets.ts";
-import { readStackConfig, stackEnvironment } from "./stack-config.ts";
+import { writeEchoConfig } from "./echo.ts";
+import type { Ports } from "./ports.ts";
+import { planStack, type StackPlan } from "./stack-plan.ts";
+import { startServices } from "./stack-services.ts";
 
 export interface StackOptions {
   readonly home: Home;
@@ -89,7 +75,8 @@ export class AlreadyRunning extends Failure {}
 
 const LOOPBACK = "127.0.0.1";
 const READY_WITHIN_MS = 30_000;
-const CARE_EVERY_MS = 60_000;
+const ANSWER_WITHIN_MS = 2_000;
+const MAINTAIN_EVERY_MS = 60_000;
 
 /** Starts the embedded stack and everything that keeps it running. Throws a Failure that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -107,7 +94,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       openHistory(home.history, Date.now, options.onNotice),
       options.onNotice,
     );
-    return await startLocked(options, history, lock.release);
+    return await startLocked(options, history, () => lock.release());
   } catch (error) {
     history?.close();
     lock.release();
@@ -120,171 +107,149 @@ async function startLocked(
   history: History,
   release: () => void,
 ): Promise<Stack> {
-  const { home, env } = options;
+  const { home, onNotice } = options;
   const own = ownRelease();
   const upgrading = options.upgradeFrom !== undefined;
-  const secrets = followSecrets(home, readOrMakeSecrets(home));
-  const ports = await choosePorts(env, readRunFile(home.runFile));
-  const started = stackEnvironment(home, env, ports, secrets);
-  const config = readStackConfig(home, started, options.echo, ports);
-  const found = findPostgresPlace(home);
-  writeEchoConfig(home, options.echo ? ports.echo : undefined);
+  const plan = await planStack(options);
+  const { ports, env, config } = plan;
+  writeEchoConfig(home, plan.echo ? ports.echo : undefined);
   const supervision = new Supervision({
     home,
-    env: started,
-    config: {
-      ...config,
-      leftOut: [
-        ...options.notices,
-        ...placeNotices(home),
-        ...config.leftOut,
-        ...found.notices,
-      ],
-    },
+    env,
+    config,
     history,
     onCheck: options.onCheck,
-    onNotice: options.onNotice,
+    onNotice,
   });
   const console = await openConsole(supervision, {
     host: LOOPBACK,
     port: ports.supervisor,
     onStopAsked: options.onStopAsked,
   });
-  let runtime: ProcessRuntime;
+  let stack: RunningStack;
   try {
-    const place = await migrateCluster(found, {
-      home,
-      secrets,
-      signal: options.stop,
-      onNotice: (sentence) => supervision.notice(sentence),
-    });
-    runtime = createProcessRuntime({
-      specs: [
-        postgresService(place, ports.postgres, secrets),
-        notesService(home, ports.notes, secrets),
-        ...(options.echo ? [echoService(home, ports.echo)] : []),
-        gatewayService(
-          home,
-          ports.gateway,
-          ports.postgres,
-          options.echo,
-          secrets,
-        ),
-      ],
-      logDirectory: home.logs,
-      policy: {
-        max: config.config.restarts.max,
-        perMs: config.config.restarts.per,
-        firstWaitMs: config.config.restarts.first_wait,
-        longestWaitMs: config.config.restarts.longest_wait,
-      },
-      runFile: home.runFile,
-      supervisor: {
-        pid: process.pid,
-        startTime: startTimeOf(process.pid) ?? "",
+    const runtime = await startServices(
+      plan,
+      {
+        supervision,
+        history,
         address: console.address,
-        port: ports.supervisor,
-        release: own?.id ?? null,
+        release: own,
+        upgrading,
+        onService: options.onService,
+        onNotice,
       },
-      history,
-      onTrouble: options.onNotice,
-      upgrading,
-      fingerprintKey: secrets.saltKey,
-      onChange: (view, before) => {
-        alarmOfService(supervision.alerting, view);
-        options.onService(view, before);
-      },
-    });
-    supervision.show(runtime);
-    history.act("supervisor", "supervisor-start", "hearth up");
-    const starting = runtime;
-    const giveUp = () => void starting.stop("told to stop").catch(() => {});
-    options.halt.addEventListener("abort", () => starting.halt(), {
-      once: true,
-    });
-    options.stop.addEventListener("abort", giveUp, { once: true });
-    options.stop.throwIfAborted();
-    await starting.start();
-    options.stop.removeEventListener("abort", giveUp);
-    await tidyAfterRestore(started, options);
+      options,
+    );
+    const parts = { supervision, runtime, console, history, release };
+    stack = new RunningStack(plan, parts, onNotice);
   } catch (error) {
     await console.close();
     throw error;
   }
-  const caring = setInterval(() => {
-    for (const [care, trouble] of [
-      [runtime.rotateLogs, "the logs cannot be kept small"],
-      [runtime.keepRunFile, `${home.runFile} cannot be written`],
-    ] as const) {
-      try {
-        care();
-      } catch (error) {
-        options.onNotice(`${trouble}: ${textOf(error)}`);
-      }
-    }
-  }, CARE_EVERY_MS);
-  const addresses = {
-    gateway: `http://${LOOPBACK}:${ports.gateway}`,
-    notes: `http://${LOOPBACK}:${ports.notes}`,
-    supervisor: console.address,
-  };
-  const gatewayReady = await untilReady(addresses.gateway, options.stop);
-  const leave = async (reason: string) => {
-    await supervision.rest();
-    clearInterval(caring);
-    history.act("supervisor", "supervisor-stop", reason);
-    await console.close();
-    history.close();
-    release();
-  };
-  if (upgrading && !gatewayReady) {
-    clearInterval(caring);
-    await console.close();
+  await stack.waitForGateway(options.stop);
+  if (upgrading && !stack.gatewayReady) {
+    await stack.abandon();
     throw new Failure(
-      `the gateway was not ready for calls within ${inWords(READY_WITHIN_MS)}: \`hearth logs gateway\` shows why.`,
+      `the gateway was not ready for calls within ${inWords(READY_WITHIN_MS)}. Run \`hearth logs gateway\` for the reason.`,
     );
   }
   if (own !== undefined) {
     selectRelease(home, own.id);
   }
   supervision.begin();
-
-  return {
-    ports,
-    secrets,
-    addresses,
-    status: () => supervision.status(),
-    gatewayReady,
-    stop: async (reason) => {
-      await supervision.rest();
-      clearInterval(caring);
-      history.act("supervisor", "supervisor-stop", reason);
-      await runtime.stop(reason);
-      await console.close();
-      history.close();
-      release();
-    },
-    leave,
-  };
+  return stack;
 }
 
-/** A restore that was killed with its supervisor left a database; it is no reason not to start. */
-async function tidyAfterRestore(
-  env: Environment,
-  { onNotice, stop }: Pick<StackOptions, "onNotice" | "stop">,
-): Promise<void> {
-  const databaseUrl = readVariable("RESTORE_DATABASE_URL", env) ?? "";
-  try {
-    for (const name of await dropLeftRestores(databaseUrl, stop)) {
-      onNotice(
-        `a restore that was killed had left the database ${name}: it is dropped.`,
-      );
-    }
-  } catch (error) {
-    onNotice(
-      `what a killed restore may have left could not be looked for: ${textOf(error)}`,
+interface StackParts {
+  readonly supervision: Supervision;
+  readonly runtime: ProcessRuntime;
+  readonly console: Console;
+  readonly history: History;
+  /** Releases the lock of the home. */
+  readonly release: () => void;
+}
+
+class RunningStack implements Stack {
+  readonly ports: Ports;
+  readonly secrets: Secrets;
+  readonly addresses: Stack["addresses"];
+  readonly #parts: StackParts;
+  readonly #maintenance: NodeJS.Timeout;
+  #gatewayReady = false;
+
+  constructor(
+    { home, ports, secrets }: StackPlan,
+    parts: StackParts,
+    onNotice: (sentence: string) => void,
+  ) {
+    this.ports = ports;
+    this.secrets = secrets;
+    this.addresses = {
+      gateway: `http://${LOOPBACK}:${ports.gateway}`,
+      notes: `http://${LOOPBACK}:${ports.notes}`,
+      supervisor: parts.console.address,
+    };
+    this.#parts = parts;
+    this.#maintenance = setInterval(
+      () => maintainFiles(parts.runtime, home, onNotice),
+      MAINTAIN_EVERY_MS,
     );
   }
+
+  get gatewayReady(): boolean {
+    return this.#gatewayReady;
+  }
+
+  status(): Status {
+    return this.#parts.supervision.status();
+  }
+
+  async stop(reason: string): Promise<void> {
+    await this.#end(reason, () => this.#parts.runtime.stop(reason));
+  }
+
+  async leave(reason: string): Promise<void> {
+    await this.#end(reason, async () => {});
+  }
+
+  async waitForGateway(stop: AbortSignal): Promise<void> {
+    this.#gatewayReady = await isReadyInTime(this.addresses.gateway, stop);
+  }
+
+  /** Ends the supervisor of a start that failed; the caller releases the rest. */
+  async abandon(): Promise<void> {
+    clearInterval(this.#maintenance);
+    await this.#parts.console.close();
+  }
+
+  async #end(reason: string, stopServices: () => Promise<void>): Promise<void> {
+    const { supervision, console, history, release } = this.#parts;
+    await supervision.rest();
+    clearInterval(this.#maintenance);
+    history.act("supervisor", "supervisor-stop", reason);
+    await stopServices();
+    await console.close();
+    history.close();
+    release();
+  }
+}
+
+/** Keeps logs small and the run file in place; a failure must not end the supervisor. */
+function maintainFiles(
+  runtime: ProcessRuntime,
+  { runFile }: Home,
+  onNotice: (sentence: string) => void,
+): void {
+  const attempt = (work: () => void, trouble: string) => {
+    try {
+      work();
+    } catch (error) {
+      onNotice(`${trouble}: ${textOf(error)}`);
+    }
+  };
+  attempt(() => runtime.rotateLogs(), "logs cannot be rotated");
+  attempt(() => runtime.keepRunFile(), `${runFile} cannot be written`);
 }
 
 function alreadyRunning(home: Home): AlreadyRunning {
@@ -296,7 +261,7 @@ function alreadyRunning(home: Home): AlreadyRunning {
   );
 }
 
-async function untilReady(
+async function isReadyInTime(
   gateway: string,
   stop: AbortSignal,
 ): Promise<boolean> {
@@ -304,7 +269,7 @@ async function untilReady(
   while (performance.now() < deadline && !stop.aborted) {
     const ready = await answersOk(
       `${gateway}/health/readiness`,
-      AbortSignal.timeout(2000),
+      AbortSignal.timeout(ANSWER_WITHIN_MS),
     ).catch(() => false);
     if (ready) {
       return true;

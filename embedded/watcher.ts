@@ -1,12 +1,18 @@
 import type { CheckState } from "../supervisor/checks/state.ts";
 import type { CheckView } from "../supervisor/checks/watched.ts";
-import { loadConfig } from "../supervisor/config/load.ts";
+import { loadConfig, type LoadedConfig } from "../supervisor/config/load.ts";
 import { variablesOf } from "../supervisor/config/variables.ts";
 import { withContainerChecks } from "../supervisor/runtimes/docker/container-checks.ts";
 import { containerName } from "../supervisor/runtimes/docker/container-view.ts";
-import { createContainerRuntime } from "../supervisor/runtimes/docker/container-runtime.ts";
+import {
+  createContainerRuntime,
+  type ContainerRuntime,
+} from "../supervisor/runtimes/docker/container-runtime.ts";
 import { checkGatewayConfig } from "../supervisor/runtimes/docker/gateway-config.ts";
-import { openEngine } from "../supervisor/runtimes/docker/engine.ts";
+import {
+  openEngine,
+  type Engine,
+} from "../supervisor/runtimes/docker/engine.ts";
 import { makeHome, type Home } from "../supervisor/home/home.ts";
 import { lockHome } from "../supervisor/home/lock.ts";
 import { configFiles } from "./stack-config.ts";
@@ -16,7 +22,11 @@ import {
   type Environment,
 } from "../core/environment.ts";
 import { Failure, textOf } from "../core/failure.ts";
-import { openHistory, outliveFullDisk } from "../supervisor/history/history.ts";
+import {
+  openHistory,
+  outliveFullDisk,
+  type History,
+} from "../supervisor/history/history.ts";
 import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
 import {
   readRunFile,
@@ -32,7 +42,7 @@ import { Supervision } from "../supervisor/supervision.ts";
 export interface WatcherOptions {
   readonly home: Home;
   readonly env: Environment;
-  /** Looks at this host's containers, and heals them; otherwise there is nothing that could be restarted. */
+  /** Checks and restarts this host's containers; otherwise nothing can be restarted. */
   readonly containers: boolean;
   readonly onNotice: (sentence: string) => void;
   readonly onService: (view: ServiceView, before: ServiceState) => void;
@@ -44,61 +54,38 @@ export interface Watcher {
   readonly stop: () => Promise<void>;
 }
 
-/** What the names of this host's containers begin with. */
+/** The prefix of the names of this host's containers. */
 function containerPrefix(env: Environment): string {
   return readVariable("HEARTH_CONTAINER_PREFIX", env) ?? "hearth";
 }
 
-/** A supervisor that started nothing: it looks at what its configuration names and at its host's containers, heals, remembers and tells. */
+/**
+ * Starts a supervisor that runs no services itself: it checks what its configuration names and this host's containers,
+ * restarts containers, keeps the history and sends alerts.
+ */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const { home, env } = options;
-  const loaded = loadConfig(configFiles(env), variablesOf(home, env));
-  const services = (readVariable("HEARTH_CONTAINERS", env) ?? "").split(" ");
-  const config = options.containers
-    ? {
-        ...loaded,
-        config: {
-          ...loaded.config,
-          checks: withContainerChecks(
-            loaded.config.checks,
-            services.filter((name) => name !== ""),
-          ),
-        },
-      }
-    : loaded;
-  const engine = options.containers
-    ? openEngine(
-        readVariable("DOCKER_HOST", env) ?? "unix:///var/run/docker.sock",
-        containerName("socket-proxy", containerPrefix(env)),
-      )
-    : undefined;
+  const { home, env, onNotice } = options;
+  const config = readConfig(options);
+  const engine = options.containers ? openContainerEngine(env) : undefined;
   process.umask(0o077);
   makeHome(home);
   const lock = lockHome(home.lock);
   if (lock === undefined) {
     throw new Failure(
-      `another supervisor runs on ${home.root}: stop that one, or choose another place with HEARTH_HOME.`,
+      `another supervisor runs on ${home.root}: stop it, or choose another directory with HEARTH_HOME.`,
     );
   }
   const history = outliveFullDisk(
-    openHistory(home.history, Date.now, options.onNotice),
-    options.onNotice,
+    openHistory(home.history, Date.now, onNotice),
+    onNotice,
   );
   const runtime =
-    engine === undefined
-      ? undefined
-      : createContainerRuntime({
-          engine,
-          prefix: containerPrefix(env),
-          history,
-          onChange: options.onService,
-          onTrouble: options.onNotice,
-          validate: async (name) => {
-            if (name === "gateway") {
-              await checkGatewayConfig(env);
-            }
-          },
-        });
+    engine === undefined ? undefined : createRuntime(engine, history, options);
+  const close = async () => {
+    await runtime?.close();
+    history.close();
+    lock.release();
+  };
   try {
     const supervision = new Supervision({
       home,
@@ -106,40 +93,85 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       config,
       history,
       onCheck: options.onCheck,
-      onNotice: options.onNotice,
+      onNotice,
     });
-    const console = await openConsole(supervision, {
-      host: readVariable("HEARTH_SUPERVISOR_HOST", env) ?? "127.0.0.1",
-      port: readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
-      onStopAsked: undefined,
-    });
-    rememberAddress(options, console.address);
-    if (runtime !== undefined) {
-      await runtime.begin();
-      supervision.show(runtime);
-    }
-    supervision.begin();
-    return {
-      address: console.address,
-      stop: async () => {
-        await supervision.rest();
-        await console.close();
-        rememberAddress(options, null);
-        await runtime?.close();
-        history.close();
-        lock.release();
-      },
-    };
+    return await startSupervision(supervision, runtime, options, close);
   } catch (error) {
-    await runtime?.close();
-    history.close();
-    lock.release();
+    await close();
     throw error;
   }
 }
 
-/** Commands on this machine find the supervisor by it, and know that it is ours before they send it their token. */
-function rememberAddress(
+function readConfig({ home, env, containers }: WatcherOptions): LoadedConfig {
+  const loaded = loadConfig(configFiles(env), variablesOf(home, env));
+  if (!containers) {
+    return loaded;
+  }
+  const services = (readVariable("HEARTH_CONTAINERS", env) ?? "")
+    .split(" ")
+    .filter((name) => name !== "");
+  const checks = withContainerChecks(loaded.config.checks, services);
+  return { ...loaded, config: { ...loaded.config, checks } };
+}
+
+function openContainerEngine(env: Environment): Engine {
+  return openEngine(
+    readVariable("DOCKER_HOST", env) ?? "unix:///var/run/docker.sock",
+    containerName("socket-proxy", containerPrefix(env)),
+  );
+}
+
+function createRuntime(
+  engine: Engine,
+  history: History,
+  { env, onService, onNotice }: WatcherOptions,
+): ContainerRuntime {
+  return createContainerRuntime({
+    engine,
+    prefix: containerPrefix(env),
+    history,
+    onChange: onService,
+    onTrouble: onNotice,
+    validate: async (name) => {
+      if (name === "gateway") {
+        await checkGatewayConfig(env);
+      }
+    },
+  });
+}
+
+/** Opens the console and starts all checks. `close` ends what the caller opened. */
+async function startSupervision(
+  supervision: Supervision,
+  runtime: ContainerRuntime | undefined,
+  options: WatcherOptions,
+  close: () => Promise<void>,
+): Promise<Watcher> {
+  const { env } = options;
+  const console = await openConsole(supervision, {
+    host: readVariable("HEARTH_SUPERVISOR_HOST", env) ?? "127.0.0.1",
+    port: readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
+    onStopAsked: undefined,
+  });
+  recordAddress(options, console.address);
+  if (runtime !== undefined) {
+    await runtime.begin();
+    supervision.show(runtime);
+  }
+  supervision.begin();
+  return {
+    address: console.address,
+    stop: async () => {
+      await supervision.rest();
+      await console.close();
+      recordAddress(options, null);
+      await close();
+    },
+  };
+}
+
+/** Commands on this machine find the supervisor by its recorded address and process before they send it their token. */
+function recordAddress(
   { home, onNotice }: WatcherOptions,
   address: string | null,
 ): void {

@@ -32,11 +32,11 @@ interface Usage {
 
 export interface EchoOptions {
   readonly port: number;
-  /** A file that gets one JSON line for each finished call, before the caller has the last byte. */
+  /** A file for one JSON line per finished call, written before the last byte is sent. */
   readonly record?: string;
 }
 
-/** An OpenAI-style server on loopback that repeats what it is told: chat (also streamed) and embeddings. */
+/** An OpenAI-compatible server on loopback that repeats its input: chat (also streamed) and embeddings. */
 export async function startEcho(options: EchoOptions): Promise<{
   readonly address: string;
   readonly close: () => Promise<void>;
@@ -44,114 +44,25 @@ export async function startEcho(options: EchoOptions): Promise<{
   const server = Fastify({ bodyLimit: 32 * 1024 * 1024 });
   server.setErrorHandler(
     (error: Error & { statusCode?: number }, _request, reply) =>
-      refuse(reply, error.statusCode ?? 500, error.message),
+      reject(reply, error.statusCode ?? 500, error.message),
   );
   server.setNotFoundHandler((request, reply) =>
-    refuse(reply, 404, `the echo has no ${request.method} ${request.url}`),
+    reject(
+      reply,
+      404,
+      `the echo has no endpoint ${request.method} ${request.url}`,
+    ),
   );
-
   server.get("/v1/models", () => ({
     object: "list",
     data: [{ id: MODEL, object: "model", created: 0, owned_by: OWNER }],
   }));
-
-  server.post("/v1/chat/completions", async (request, reply) => {
-    const parsed = chatBody.safeParse(request.body);
-    if (!parsed.success) {
-      return refuse(reply, 400, describe(parsed.error));
-    }
-    const finish = begin(request, parsed.data.stream === true);
-    const { messages, max_tokens, max_completion_tokens } = parsed.data;
-    const answer = answerChat(
-      messages,
-      max_completion_tokens ?? max_tokens ?? undefined,
-    );
-    const usage = usageOf(answer.promptTokens, answer.completionTokens);
-    const head = {
-      id: `chatcmpl-${randomUUID()}`,
-      created: Math.floor(Date.now() / 1000),
-      model: parsed.data.model,
-    };
-    if (parsed.data.stream === true) {
-      return stream(reply, head, answer, usage, {
-        includeUsage: parsed.data.stream_options?.include_usage === true,
-        finish,
-      });
-    }
-    await wait(answer.delayMs);
-    finish(usage);
-    return {
-      ...head,
-      object: "chat.completion",
-      choices: [
-        {
-          index: 0,
-          message: { role: "assistant", content: answer.words.join("") },
-          finish_reason: answer.finishReason,
-        },
-      ],
-      usage,
-    };
-  });
-
-  server.post("/v1/embeddings", (request, reply) => {
-    const parsed = embeddingBody.safeParse(request.body);
-    if (!parsed.success) {
-      return refuse(reply, 400, describe(parsed.error));
-    }
-    const finish = begin(request, false);
-    const { input, encoding_format, model: asked } = parsed.data;
-    const texts = typeof input === "string" ? [input] : input;
-    const tokens = texts.reduce((sum, text) => sum + countTokens(text), 0);
-    const usage = { prompt_tokens: tokens, total_tokens: tokens };
-    finish({ ...usage, completion_tokens: 0 });
-    return reply.send({
-      object: "list",
-      model: asked,
-      data: texts.map((text, index) => ({
-        object: "embedding",
-        index,
-        embedding:
-          encoding_format === "base64"
-            ? Buffer.from(new Float32Array(embed(text)).buffer).toString(
-                "base64",
-              )
-            : embed(text),
-      })),
-      usage,
-    });
-  });
-
-  /** Notes the begin of a call; the function it gives writes the line of its end. */
-  function begin(
-    request: FastifyRequest,
-    streamed: boolean,
-  ): (usage: Usage) => void {
-    const started = new Date().toISOString();
-    const given = request.headers["x-request-id"];
-    const id = typeof given === "string" ? given : randomUUID();
-    return (usage) => {
-      if (options.record === undefined) {
-        return;
-      }
-      const line = {
-        id,
-        started_at: started,
-        finished_at: new Date().toISOString(),
-        path: request.url,
-        usage,
-        stream: streamed,
-      };
-      try {
-        appendFileSync(options.record, `${JSON.stringify(line)}\n`, {
-          mode: 0o600,
-        });
-      } catch {
-        // A record on a full disk must not fail the call.
-      }
-    };
-  }
-
+  server.post("/v1/chat/completions", (request, reply) =>
+    chat(request, reply, options.record),
+  );
+  server.post("/v1/embeddings", (request, reply) =>
+    embeddings(request, reply, options.record),
+  );
   const address = await server.listen({
     port: options.port,
     host: "127.0.0.1",
@@ -159,12 +70,116 @@ export async function startEcho(options: EchoOptions): Promise<{
   return { address, close: () => server.close() };
 }
 
+async function chat(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  record: string | undefined,
+): Promise<unknown> {
+  const parsed = chatBody.safeParse(request.body);
+  if (!parsed.success) {
+    return reject(reply, 400, describe(parsed.error));
+  }
+  const { data } = parsed;
+  const finish = startRecord(request, data.stream === true, record);
+  const answer = answerChat(
+    data.messages,
+    data.max_completion_tokens ?? data.max_tokens ?? undefined,
+  );
+  const usage = usageOf(answer.promptTokens, answer.completionTokens);
+  const head = {
+    id: `chatcmpl-${randomUUID()}`,
+    created: Math.floor(Date.now() / 1000),
+    model: data.model,
+  };
+  if (data.stream === true) {
+    return stream(reply, head, answer, usage, {
+      includeUsage: data.stream_options?.include_usage === true,
+      finish,
+    });
+  }
+  await wait(answer.delayMs);
+  finish(usage);
+  return {
+    ...head,
+    object: "chat.completion",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: answer.words.join("") },
+        finish_reason: answer.finishReason,
+      },
+    ],
+    usage,
+  };
+}
+
+function embeddings(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  record: string | undefined,
+): FastifyReply {
+  const parsed = embeddingBody.safeParse(request.body);
+  if (!parsed.success) {
+    return reject(reply, 400, describe(parsed.error));
+  }
+  const finish = startRecord(request, false, record);
+  const { input, encoding_format, model } = parsed.data;
+  const texts = typeof input === "string" ? [input] : input;
+  const tokens = texts.reduce((sum, text) => sum + countTokens(text), 0);
+  const usage = { prompt_tokens: tokens, total_tokens: tokens };
+  finish({ ...usage, completion_tokens: 0 });
+  return reply.send({
+    object: "list",
+    model,
+    data: texts.map((text, index) => ({
+      object: "embedding",
+      index,
+      embedding:
+        encoding_format === "base64" ? base64Of(embed(text)) : embed(text),
+    })),
+    usage,
+  });
+}
+
+function base64Of(vector: readonly number[]): string {
+  return Buffer.from(new Float32Array(vector).buffer).toString("base64");
+}
+
+/** Notes the start of a call; the returned function writes its line at the end. */
+function startRecord(
+  request: FastifyRequest,
+  streamed: boolean,
+  record: string | undefined,
+): (usage: Usage) => void {
+  const startedAt = new Date().toISOString();
+  const given = request.headers["x-request-id"];
+  const id = typeof given === "string" ? given : randomUUID();
+  return (usage) => {
+    if (record === undefined) {
+      return;
+    }
+    const line = {
+      id,
+      started_at: startedAt,
+      finished_at: new Date().toISOString(),
+      path: request.url,
+      usage,
+      stream: streamed,
+    };
+    try {
+      appendFileSync(record, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    } catch {
+      // A record on a full disk must not fail the call.
+    }
+  };
+}
+
 async function stream(
   reply: FastifyReply,
   head: Readonly<Record<string, unknown>>,
   answer: ReturnType<typeof answerChat>,
   usage: Usage,
-  how: {
+  options: {
     readonly includeUsage: boolean;
     readonly finish: (usage: Usage) => void;
   },
@@ -194,10 +209,10 @@ async function stream(
     send(choice({ content: word }));
   }
   send(choice({}, answer.finishReason));
-  if (how.includeUsage) {
+  if (options.includeUsage) {
     send([], { usage });
   }
-  how.finish(usage);
+  options.finish(usage);
   out.end("data: [DONE]\n\n");
 }
 
@@ -209,7 +224,11 @@ function usageOf(prompt: number, completion: number): Usage {
   };
 }
 
-function refuse(reply: FastifyReply, status: number, message: string) {
+function reject(
+  reply: FastifyReply,
+  status: number,
+  message: string,
+): FastifyReply {
   return reply.code(status).send({
     error: {
       message,
