@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { chatCommand } from "../supervisor/gateway/first-call.ts";
 import {
   describeFirstSteps,
-  makeKeyCommand,
+  createKeyCommand,
   type FirstSteps,
 } from "./first-steps.ts";
 
@@ -30,45 +30,45 @@ const ollama = {
   models: ["gemma3:4b", "llama3.2:3b"],
 } as const;
 
-test("a newcomer is told where everything is and what to do, and never the key itself", () => {
+test("the first steps show addresses and commands, never the key itself", () => {
   const text = describeFirstSteps(steps, [
     echo,
     { id: "gpt-mini", pending: true },
   ]);
-  expect(text).toContain("Hearth is up in 1.4 s.");
+  expect(text).toContain("Hearth is up after 1.4 s.");
   for (const address of Object.values(steps.addresses)) {
     expect(text).toContain(address);
   }
   expect(text).toContain(`\n  ${steps.signInLink}\n`);
   expect(text).toContain("/somewhere/else/secrets.json");
+  expect(text).toContain("Chat with hearth-echo, which repeats its input");
   expect(text).toContain(
-    "Chat with hearth-echo, which only repeats what it is told",
+    "Available models: hearth-echo; 1 model needs an API key",
   );
-  expect(text).toContain("Models that answer: hearth-echo; 1 more wait");
   expect(text).toContain("npx hearth notes setup-uri notes");
-  expect(text).toContain("No local runner was found");
+  expect(text).toContain("No local runner found");
   expect(text).not.toContain(steps.masterKey);
 });
 
-test("a local model that answers is chatted with rather than the echo", () => {
+test("an available local model is preferred to the echo", () => {
   const text = describeFirstSteps({ ...steps, runners: [ollama] }, [
     echo,
     { id: "llama3.2:3b", pending: false },
   ]);
   expect(text).toContain('"model":"llama3.2:3b"');
   expect(text).toContain(
-    "Found Ollama at http://127.0.0.1:11434 with 1 more: npx hearth models discover adds gemma3:4b",
+    "Found Ollama at http://127.0.0.1:11434 with 1 new model (gemma3:4b): run npx hearth models discover to add it",
   );
 });
 
-test("without any model it says so instead of printing a call that cannot work", () => {
+test("without a model no call is printed", () => {
   const text = describeFirstSteps(steps, []);
-  expect(text).toContain("no model can be called yet");
+  expect(text).toContain("no model is available yet");
   expect(text).not.toContain("/chat/completions");
 });
 
 test("the commands carry no secret in an argument", () => {
-  const key = makeKeyCommand(steps).join("\n");
+  const key = createKeyCommand(steps).join("\n");
   expect(key).toContain("-H @-");
   expect(key).not.toContain(steps.masterKey);
   expect(
@@ -77,7 +77,7 @@ test("the commands carry no secret in an argument", () => {
 });
 
 test("a path with a space is quoted", () => {
-  const [line] = makeKeyCommand({
+  const [line] = createKeyCommand({
     ...steps,
     secretsFile: "/my home/secrets.json",
   });

@@ -17,10 +17,10 @@ export interface FirstSteps {
     readonly notes: string;
     readonly supervisor: string;
   };
-  /** Signs a browser in, once; undefined when it could not be made. */
+  /** Signs one browser in, once; undefined when it could not be created. */
   readonly signInLink: string | undefined;
   readonly secretsFile: string;
-  /** To ask the gateway which models it has; never shown. */
+  /** For listing the gateway's models; never displayed. */
   readonly masterKey: string;
   readonly gatewayReady: boolean;
   readonly tookMs: number;
@@ -29,7 +29,7 @@ export interface FirstSteps {
   readonly stopWith: string;
 }
 
-/** What a newcomer needs next: where everything is, a key, a first call, the models, the next commands. */
+/** The next steps after a first start: addresses, a key, a first call, the models, further commands. */
 export async function findFirstSteps(steps: FirstSteps): Promise<string> {
   const models = await listModels(
     openAdminApi({
@@ -45,57 +45,27 @@ export function describeFirstSteps(
   steps: FirstSteps,
   models: readonly Model[],
 ): string {
-  const { addresses } = steps;
   const usable = models.filter(({ pending }) => !pending).map(({ id }) => id);
-  const local = usable.find((id) =>
-    steps.runners.some((runner) => runner.models.includes(id)),
-  );
-  const first = local ?? usable.find((id) => id === ECHO_ALIAS) ?? usable[0];
-  const verdict = steps.gatewayReady
-    ? paint("ok", `Hearth is up in ${inWords(steps.tookMs)}.`)
-    : paint(
-        "warn",
-        `Hearth is up in ${inWords(steps.tookMs)}, but the gateway cannot serve calls yet: \`hearth status\` says why.`,
-      );
-  const places = alignColumns([
-    [
-      { text: "  gateway", tone: "strong" },
-      { text: `${addresses.gateway}/v1`, tone: "ember" },
-      { text: "for anything that speaks OpenAI", tone: "soft" },
-    ],
-    [
-      { text: "  notes", tone: "strong" },
-      { text: addresses.notes, tone: "ember" },
-      { text: "for Obsidian's Self-hosted LiveSync", tone: "soft" },
-    ],
-    [
-      { text: "  supervisor", tone: "strong" },
-      { text: addresses.supervisor, tone: "ember" },
-      { text: "the state of everything, in a browser", tone: "soft" },
-    ],
-  ]);
+  const commands = [
+    "hearth status",
+    "hearth logs gateway",
+    "hearth models discover",
+    "hearth --help",
+  ];
   return [
     "",
-    verdict,
+    verdict(steps),
     "",
-    ...places,
+    ...addressLines(steps.addresses),
     "",
     ...signInLines(steps.signInLink),
-    `The master key lies in ${paint("strong", asTyped(steps.secretsFile))} (masterKey; only you can read the file).`,
+    `Master key: ${paint("strong", asTyped(steps.secretsFile))} (masterKey; readable only by you).`,
     "",
-    "1. Make a key that may spend 1 $:",
+    "1. Create a key with a budget of 1 $:",
     "",
-    ...makeKeyCommand(steps),
+    ...createKeyCommand(steps),
     "",
-    ...(first === undefined
-      ? ["2. Chat: no model can be called yet, see below."]
-      : [
-          `2. Chat with ${first === ECHO_ALIAS ? `${ECHO_ALIAS}, which only repeats what it is told` : first}:`,
-          "",
-          ...chatCommand(addresses.gateway, "$KEY", first).map(
-            (line) => `  ${line}`,
-          ),
-        ]),
+    ...chatLines(steps, usable),
     "",
     "3. Connect a device to your notes (the plugin Self-hosted LiveSync reads its Setup URI):",
     "",
@@ -103,26 +73,72 @@ export function describeFirstSteps(
     "",
     ...modelLines(usable, models, steps.runners),
     "",
-    `Next: ${["hearth status", "hearth logs gateway", "hearth models discover", "hearth --help"].map((command) => paint("strong", `npx ${command}`)).join(" · ")}`,
+    `Next: ${commands.map((command) => paint("strong", `npx ${command}`)).join(" · ")}`,
     `Stop: ${paint("strong", steps.stopWith)}`,
     "",
   ].join("\n");
 }
 
+function verdict({ gatewayReady, tookMs }: FirstSteps): string {
+  const text = `Hearth is up after ${inWords(tookMs)}`;
+  return gatewayReady
+    ? paint("ok", `${text}.`)
+    : paint(
+        "warn",
+        `${text}, but the gateway cannot serve calls yet. Run \`hearth status\` for the reason.`,
+      );
+}
+
+function addressLines(addresses: FirstSteps["addresses"]): readonly string[] {
+  const rows = [
+    ["gateway", `${addresses.gateway}/v1`, "for OpenAI-compatible clients"],
+    ["notes", addresses.notes, "for Obsidian's Self-hosted LiveSync"],
+    ["supervisor", addresses.supervisor, "status page for the browser"],
+  ] as const;
+  return alignColumns(
+    rows.map(([name, address, use]) => [
+      { text: `  ${name}`, tone: "strong" },
+      { text: address, tone: "ember" },
+      { text: use, tone: "soft" },
+    ]),
+  );
+}
+
+/** A first call: preferably to a local model, else to the echo. */
+function chatLines(
+  { addresses, runners }: FirstSteps,
+  usable: readonly string[],
+): readonly string[] {
+  const local = usable.find((id) =>
+    runners.some((runner) => runner.models.includes(id)),
+  );
+  const model = local ?? usable.find((id) => id === ECHO_ALIAS) ?? usable[0];
+  if (model === undefined) {
+    return ["2. Chat: no model is available yet (see below)."];
+  }
+  const name =
+    model === ECHO_ALIAS ? `${ECHO_ALIAS}, which repeats its input` : model;
+  return [
+    `2. Chat with ${name}:`,
+    "",
+    ...chatCommand(addresses.gateway, "$KEY", model).map((line) => `  ${line}`),
+  ];
+}
+
 function signInLines(link: string | undefined): readonly string[] {
   const command = paint("strong", "npx hearth open");
   return link === undefined
-    ? [`To open the status page in a browser: ${command} prints a link.`, ""]
+    ? [`To open the status page in a browser, run ${command} for a link.`, ""]
     : [
-        `Open the status page; this link signs one browser in, within ${LINK_MINUTES} minutes (${command} prints another):`,
+        `Status page (the link signs in one browser within ${LINK_MINUTES} minutes; run ${command} for another):`,
         "",
         `  ${paint("ember", link)}`,
         "",
       ];
 }
 
-/** The master key goes from the file through a pipe into curl: it is in no argument and on no screen. */
-export function makeKeyCommand(
+/** The master key is piped from the file into curl, so it appears neither in arguments nor on the screen. */
+export function createKeyCommand(
   steps: Pick<FirstSteps, "addresses" | "secretsFile">,
 ): readonly string[] {
   const file = asTyped(steps.secretsFile).replace(/^.*[^\w./-].*$/, "'$&'");
@@ -146,16 +162,16 @@ function modelLines(
     .filter(({ fresh }) => fresh.length > 0);
   const pending = models.filter((model) => model.pending).length;
   return [
-    `Models that answer: ${usable.length === 0 ? "none yet" : usable.join(", ")}${pending === 0 ? "" : paint("soft", `; ${pending} more wait for their key or address (config/gateway.yaml says which)`)}`,
+    `Available models: ${usable.length === 0 ? "none yet" : usable.join(", ")}${pending === 0 ? "" : paint("soft", `; ${pending} ${pending === 1 ? "model needs" : "models need"} an API key or address (see config/gateway.yaml)`)}`,
     ...unknown.map(
       ({ runner, fresh }) =>
-        `Found ${runner.name} at ${runner.address} with ${fresh.length} more: ${paint("strong", "npx hearth models discover")} adds ${fresh.slice(0, 3).join(", ")}${fresh.length > 3 ? " …" : ""}`,
+        `Found ${runner.name} at ${runner.address} with ${fresh.length} new ${fresh.length === 1 ? "model" : "models"} (${fresh.slice(0, 3).join(", ")}${fresh.length > 3 ? ", …" : ""}): run ${paint("strong", "npx hearth models discover")} to add ${fresh.length === 1 ? "it" : "them"}`,
     ),
     ...(runners.length === 0
       ? [
           paint(
             "soft",
-            "No local runner was found (Ollama, LM Studio, llama.cpp, vLLM): start one, then run `npx hearth models discover`.",
+            "No local runner found (Ollama, LM Studio, llama.cpp, vLLM): start one, then run `npx hearth models discover`.",
           ),
         ]
       : []),

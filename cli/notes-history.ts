@@ -10,7 +10,7 @@ import { showDifference } from "./notes-difference.ts";
 import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
-import { openPast } from "./vault-history.ts";
+import { openPast, type OpenedPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { Failure } from "../core/failure.ts";
 import { defineVerb, UsageError } from "./verb.ts";
@@ -19,7 +19,7 @@ export const pathArg = {
   path: {
     type: "positional",
     required: false,
-    description: "A note or a folder; the whole vault otherwise",
+    description: "A note or folder (default: the whole vault)",
   },
 } as const;
 
@@ -31,10 +31,10 @@ export const atArg = {
   },
 } as const;
 
-const NAME_THE_TIME = 'name the time with --at, for example --at "18:00".';
+const TIME_REQUIRED = '--at is required, for example --at "18:00".';
 const inZone = (at: number) => new Date(at).toLocaleString();
 
-export interface HistoryWish {
+export interface HistoryOptions {
   readonly vault: string;
   readonly path?: string | undefined;
   readonly at?: string | undefined;
@@ -47,7 +47,7 @@ export interface HistoryWish {
 export const history = defineVerb({
   name: "notes history",
   description:
-    "A vault as it was at a time, what differs from it, the versions of a note, or how far back they reach.",
+    "Show a vault at a time, its differences from now, the versions of a note, or how far the history reaches back.",
   example: 'hearth notes history notes daily --at "yesterday 18:00"',
   args: {
     ...vaultArg,
@@ -56,7 +56,7 @@ export const history = defineVerb({
     diff: {
       type: "boolean",
       description:
-        "Show what differs between that time and now; of one note, its lines",
+        "Show the differences between that time and now; for one note, line by line",
     },
     ...passphraseArg,
     json,
@@ -75,44 +75,51 @@ export const history = defineVerb({
 });
 
 /** Lists a vault as it was at a time, the versions of one note, or how far the history reaches back. */
-async function showHistory(wish: HistoryWish): Promise<0> {
-  const { vault, path, at } = wish;
-  if (wish.diff === true && at === undefined) {
-    throw new UsageError(NAME_THE_TIME);
+async function showHistory(options: HistoryOptions): Promise<0> {
+  const { vault, path, at, diff, json } = options;
+  if (diff === true && at === undefined) {
+    throw new UsageError(TIME_REQUIRED);
   }
   const opened = await openPast(
-    findStack(wish.supervisor),
+    findStack(options.supervisor),
     vault,
-    wish.passphraseFile,
+    options.passphraseFile,
   );
-  const { source, cipher } = opened;
-  if (wish.diff === true && at !== undefined) {
-    return showDifference(opened, {
-      vault,
-      path,
-      at: parseMoment(at, Date.now()),
-      json: wish.json,
-    });
+  const moment = at === undefined ? undefined : parseMoment(at, Date.now());
+  if (diff === true && moment !== undefined) {
+    return showDifference(opened, { vault, path, at: moment, json });
   }
-  if (path === undefined && at === undefined) {
-    const { salt: _salt, ...summary } = await source.summary();
-    print(
-      wish.json === true
-        ? JSON.stringify(summary, null, 2)
-        : `Vault ${vault} can be read as it was since ${inZone(summary.from)}; ${summary.versions} earlier versions take up ${inMegabytes(summary.bytes)}.`,
-    );
-    return 0;
-  }
-  const past = await readVaultAt(
-    source,
-    cipher,
-    at === undefined ? Date.now() : parseMoment(at, Date.now()),
+  return path === undefined && moment === undefined
+    ? showReach(opened, options)
+    : showPast(opened, options, moment);
+}
+
+async function showReach(
+  { source }: OpenedPast,
+  { vault, json }: HistoryOptions,
+): Promise<0> {
+  const { salt: _salt, ...summary } = await source.summary();
+  print(
+    json === true
+      ? JSON.stringify(summary, null, 2)
+      : `Vault ${vault}: history since ${inZone(summary.from)}; ${summary.versions} earlier versions use ${inMegabytes(summary.bytes)}.`,
   );
+  return 0;
+}
+
+/** The notes below `path` at a time; without a time, the versions of the note at `path`. */
+async function showPast(
+  { source, cipher }: OpenedPast,
+  options: HistoryOptions,
+  moment: number | undefined,
+): Promise<0> {
+  const { vault, path } = options;
+  const past = await readVaultAt(source, cipher, moment ?? Date.now());
   const found = [...past.notes.values()].filter(({ note }) =>
     isBelow(note.path, path),
   );
   const single = found.find(({ note }) => note.path === path);
-  if (at === undefined && single !== undefined) {
+  if (moment === undefined && single !== undefined) {
     const versions = await source.versions(single.note._id);
     return list(
       await Promise.all(
@@ -121,21 +128,21 @@ async function showHistory(wish: HistoryWish): Promise<0> {
           return { note: note!, since, until };
         }),
       ),
-      wish,
+      options,
     );
   }
-  const there = found.filter(({ note }) => !note.deleted);
-  if (path !== undefined && there.length === 0) {
+  const existing = found.filter(({ note }) => !note.deleted);
+  if (path !== undefined && existing.length === 0) {
     throw new Failure(
-      `there was no "${path}" in vault ${vault} at ${inZone(past.at)}.`,
+      `"${path}" not found in vault ${vault} at ${inZone(past.at)}.`,
     );
   }
-  if (wish.json !== true) {
+  if (options.json !== true) {
     print(`Vault ${vault} at ${inZone(past.at)}:`);
   }
   return list(
-    there.toSorted((a, b) => (a.note.path < b.note.path ? -1 : 1)),
-    wish,
+    existing.toSorted((a, b) => (a.note.path < b.note.path ? -1 : 1)),
+    options,
   );
 }
 
@@ -150,7 +157,7 @@ function list(
     readonly since: number;
     readonly until: number | null;
   }[],
-  { json: asJson }: HistoryWish,
+  { json: asJson }: HistoryOptions,
 ): 0 {
   const rows = versions.map(({ note, since, until }) => ({
     path: note.path,
@@ -176,29 +183,29 @@ function list(
   return 0;
 }
 
-/** Writes a vault, a folder or a note as it was at a time. */
-export async function restoreFromHistory(wish: HistoryWish): Promise<0> {
-  const { vault, path, at } = wish;
+/** Restores a vault, a folder or a note to a time. */
+export async function restoreFromHistory(options: HistoryOptions): Promise<0> {
+  const { vault, path, at } = options;
   if (at === undefined) {
-    throw new UsageError(NAME_THE_TIME);
+    throw new UsageError(TIME_REQUIRED);
   }
   const now = Date.now();
   const moment = parseMoment(at, now);
   const { source, cipher } = await openPast(
-    findStack(wish.supervisor),
+    findStack(options.supervisor),
     vault,
-    wish.passphraseFile,
+    options.passphraseFile,
   );
   const restored = await restoreVault(source, cipher, {
     at: moment,
     path,
     now,
   });
-  if (wish.json === true) {
+  if (options.json === true) {
     print(JSON.stringify(restored, null, 2));
   } else {
     print(
-      `Vault ${vault}${path === undefined ? "" : `, ${path},`} is as it was at ${inZone(restored.at)}: ${restored.written.length} written, ${restored.deleted.length} deleted, ${restored.unchanged} unchanged. Devices follow with their next sync.`,
+      `Vault ${vault}${path === undefined ? "" : `, ${path}`} restored to ${inZone(restored.at)}: ${restored.written.length} written, ${restored.deleted.length} deleted, ${restored.unchanged} unchanged. Devices receive the changes with their next sync.`,
     );
   }
   return 0;

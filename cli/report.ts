@@ -11,7 +11,7 @@ import { addressArg, findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, UsageError, type Verb } from "./verb.ts";
 
-const MAKE_WITHIN_MS = 130_000;
+const TIMEOUT_MS = 130_000;
 
 function reportVerb(kind: ReportKind, description: string): Verb {
   return defineVerb({
@@ -21,74 +21,84 @@ function reportVerb(kind: ReportKind, description: string): Verb {
     args: {
       since: {
         type: "string",
-        description: "Days up to today: 30d, 4w, or from a day on",
+        description: "The last days (30d, 4w), or all days since a date",
         valueHint: "30d|2026-11-01",
       },
       period: {
         type: "string",
-        description: `Or the day, week or month that goes on (${kind === "spend" ? "month" : "week"} when left out)`,
+        description: `The current day, week or month (default: ${kind === "spend" ? "month" : "week"})`,
         valueHint: "day|week|month",
       },
       last: {
         type: "boolean",
-        description: "The last whole one instead",
+        description: "The last complete day, week or month instead",
       },
       format: {
         type: "string",
-        description: "text when left out",
+        description: "Output format (default: text)",
         valueHint: "text|json|csv|html",
       },
-      json: { type: "boolean", description: "The same as --format json" },
+      json: { type: "boolean", description: "Same as --format json" },
       out: {
         type: "string",
-        description: "Write it to a file",
+        description: "Write the report to a file",
         valueHint: "file",
       },
       open: {
         type: "boolean",
-        description: "Show it in a browser (html when no format is given)",
+        description: "Open the report in a browser (default format: html)",
       },
       ...addressArg,
     },
-    run: async (args) => {
-      const format =
-        args.format ??
-        (args.json === true ? "json" : args.open === true ? "html" : "text");
-      if (!REPORT_FORMATS.some((each) => each === format)) {
-        throw new UsageError(
-          `--format must be text, json, csv or html, not "${format}".`,
-        );
-      }
-      const query = new URLSearchParams({
-        format,
-        period: args.period ?? (kind === "spend" ? "month" : "week"),
-        last: String(args.last === true),
-        ...(args.since === undefined ? {} : { since: args.since }),
-      });
-      const text = await findStack(args.url).askText(
-        `/api/reports/${kind}?${query}`,
-        MAKE_WITHIN_MS,
-      );
-      const file =
-        args.out ??
-        (args.open === true
-          ? join(
-              mkdtempSync(join(tmpdir(), "hearth-report-")),
-              `${kind}.${format}`,
-            )
-          : undefined);
-      if (file === undefined) {
-        process.stdout.write(text);
-      } else {
-        writeTo(file, text);
-        print(file);
-      }
-      if (args.open === true && file !== undefined) {
-        openFile(file);
-      }
-      return 0;
-    },
+    run: (args) => showReport(kind, args),
   });
+}
+
+interface ReportOptions {
+  readonly since?: string | undefined;
+  readonly period?: string | undefined;
+  readonly last?: boolean | undefined;
+  readonly format?: string | undefined;
+  readonly json?: boolean | undefined;
+  readonly out?: string | undefined;
+  readonly open?: boolean | undefined;
+  readonly url?: string | undefined;
+}
+
+async function showReport(kind: ReportKind, args: ReportOptions): Promise<0> {
+  const format =
+    args.format ??
+    (args.json === true ? "json" : args.open === true ? "html" : "text");
+  if (!REPORT_FORMATS.some((each) => each === format)) {
+    throw new UsageError(
+      `--format must be text, json, csv or html, not "${format}".`,
+    );
+  }
+  const query = new URLSearchParams({
+    format,
+    period: args.period ?? (kind === "spend" ? "month" : "week"),
+    last: String(args.last === true),
+    ...(args.since === undefined ? {} : { since: args.since }),
+  });
+  const text = await findStack(args.url).askText(
+    `/api/reports/${kind}?${query}`,
+    TIMEOUT_MS,
+  );
+  const file =
+    args.out ??
+    (args.open === true
+      ? join(mkdtempSync(join(tmpdir(), "hearth-report-")), `${kind}.${format}`)
+      : undefined);
+  if (file === undefined) {
+    process.stdout.write(text);
+  } else {
+    writeTo(file, text);
+    print(file);
+  }
+  if (args.open === true && file !== undefined) {
+    openFile(file);
+  }
+  return 0;
 }
 
 function writeTo(file: string, text: string): void {
@@ -99,7 +109,7 @@ function writeTo(file: string, text: string): void {
   }
 }
 
-/** With the program that the desktop has for it; where there is none, the file's name was printed. */
+/** Opens the file with the desktop's program for it. */
 function openFile(file: string): void {
   const opener = process.platform === "darwin" ? "open" : "xdg-open";
   const { pid, unref } = startProcess(opener, [file], {
@@ -108,23 +118,24 @@ function openFile(file: string): void {
     detached: true,
   });
   if (pid === undefined) {
-    print(`${opener} is not installed: open the file yourself.`);
+    print(`${opener} not found: open the file in a browser.`);
   }
   unref();
 }
 
 const spend = reportVerb(
   "spend",
-  "What was spent: by user, key, team, alias and provider, with a forecast.",
+  "Show spend by user, key, team, alias and provider, with a forecast.",
 );
 const health = reportVerb(
   "health",
-  "How everything did: availability, incidents, backups, what needs attention.",
+  "Show availability, incidents, backups and what needs attention.",
 );
 
 export const report: Verb = {
   name: "report",
-  description: "Spend and health of some days: as text, JSON, CSV or a page.",
+  description:
+    "Report spend and health of a period as text, JSON, CSV or HTML.",
   example: "hearth report spend --period month",
   verbs: {
     spend: async () => spend,

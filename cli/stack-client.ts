@@ -15,7 +15,7 @@ import { UsageError } from "./verb.ts";
 
 export interface StackClient {
   readonly address: string;
-  /** Answers the parsed body; throws a Failure with the supervisor's own sentence for any status but 2xx and 503. */
+  /** Returns the parsed body; throws a Failure with the supervisor's message for any status but 2xx and 503. */
   readonly ask: (
     method: "GET" | "POST" | "DELETE",
     path: string,
@@ -23,22 +23,25 @@ export interface StackClient {
     /** Sent as JSON. */
     body?: unknown,
   ) => Promise<unknown>;
-  /** Answers the body as it came; throws as `ask` does, for a 503, too. */
+  /** Returns the body as text; throws like `ask`, also for 503. */
   readonly askText: (path: string, timeoutMs: number) => Promise<string>;
 }
 
 export const addressArg = {
   url: {
     type: "string",
-    description: "Address of the supervisor, if it is not this project's own",
+    description: "Address of the supervisor (default: the one running here)",
     valueHint: "http://host:4080",
   },
 } as const;
 
-const USUAL_TIMEOUT_MS = 15_000;
-const LONGEST_TEXT = 64 * 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 15_000;
+const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
-/** Finds the supervisor: `--url`, HEARTH_URL, else run.json; `stop` ends what is being asked. Throws a Failure when none runs here. */
+/**
+ * Finds the supervisor: `--url`, HEARTH_URL, else run.json. `stop` aborts requests in progress. Throws a Failure when no
+ * supervisor is running here.
+ */
 export function findStack(
   url: string | undefined,
   env: Environment = process.env,
@@ -49,60 +52,85 @@ export function findStack(
   const address = (given ?? addressHere(home)).replace(/\/+$/, "");
   if (!URL.canParse(address)) {
     throw new Failure(
-      `"${address}" is no address: write one such as http://127.0.0.1:4080.`,
+      `"${address}" is not an address; write one such as http://127.0.0.1:4080.`,
     );
   }
-  const headers = authorizationFor(home, address, env);
-  const proven = "authorization" in headers;
-  const send = (
+  return new HttpStackClient(
+    address,
+    authorizationFor(home, address, env),
+    stop,
+  );
+}
+
+class HttpStackClient implements StackClient {
+  readonly address: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #stop: AbortSignal | undefined;
+
+  constructor(
+    address: string,
+    headers: Readonly<Record<string, string>>,
+    stop: AbortSignal | undefined,
+  ) {
+    this.address = address;
+    this.#headers = headers;
+    this.#stop = stop;
+  }
+
+  readonly ask: StackClient["ask"] = async (
+    method,
+    path,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    body,
+  ) => {
+    const content =
+      body === undefined
+        ? {}
+        : {
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+          };
+    return this.#bodyOf(
+      await this.#send(path, timeoutMs, { method, ...content }),
+    );
+  };
+
+  readonly askText: StackClient["askText"] = async (path, timeoutMs) => {
+    const answer = await this.#send(path, timeoutMs, {});
+    if (answer.status !== 200) {
+      this.#bodyOf(answer);
+      throw unexpected(this.address, answer.status);
+    }
+    return answer.body;
+  };
+
+  #send(
     path: string,
     timeoutMs: number,
-    ask: Omit<HttpAsk, "signal">,
-  ): Promise<HttpAnswer> =>
-    askHttp(`${address}${path}`, {
-      ...ask,
-      headers: { ...headers, ...ask.headers },
+    request: Omit<HttpAsk, "signal" | "longestBody">,
+  ): Promise<HttpAnswer> {
+    return askHttp(`${this.address}${path}`, {
+      ...request,
+      longestBody: MAX_TEXT_BYTES,
+      headers: { ...this.#headers, ...request.headers },
       signal: AbortSignal.any([
         AbortSignal.timeout(timeoutMs),
-        ...(stop === undefined ? [] : [stop]),
+        ...(this.#stop === undefined ? [] : [this.#stop]),
       ]),
     }).catch((error: unknown) => {
       throw new Failure(
-        `the supervisor at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs, \`hearth up\` starts it here.`,
+        `the supervisor at ${this.address} does not respond (${codeOf(error) ?? textOf(error)}): check that it is running; \`hearth up\` starts it on this machine.`,
       );
     });
-  return {
-    address,
-    ask: async (method, path, timeoutMs = USUAL_TIMEOUT_MS, body) => {
-      const content =
-        body === undefined
-          ? {}
-          : {
-              headers: { "content-type": "application/json" },
-              body: JSON.stringify(body),
-            };
-      return bodyOf(
-        await send(path, timeoutMs, {
-          method,
-          longestBody: LONGEST_TEXT,
-          ...content,
-        }),
-        address,
-        proven,
-      );
-    },
-    askText: async (path, timeoutMs) => {
-      const answer = await send(path, timeoutMs, { longestBody: LONGEST_TEXT });
-      if (answer.status !== 200) {
-        bodyOf(answer, address, proven);
-        throw unexpected(address, answer.status);
-      }
-      return answer.body;
-    },
-  };
+  }
+
+  #bodyOf(answer: HttpAnswer): unknown {
+    const isAuthorized = "authorization" in this.#headers;
+    return bodyOf(answer, this.address, isAuthorized);
+  }
 }
 
-/** The supervisor that run.json names, while it lives. */
+/** The running supervisor that run.json names. */
 export function supervisorHere(home: Home) {
   return aliveIn(readRunFile(home.runFile).supervisor);
 }
@@ -110,18 +138,24 @@ export function supervisorHere(home: Home) {
 function addressHere(home: Home): string {
   const supervisor = supervisorHere(home);
   if (supervisor === undefined) {
-    throw new Failure("Hearth is not running here: `hearth up` starts it.");
+    throw new Failure(
+      "Hearth is not running here: run `hearth up` to start it.",
+    );
   }
   return supervisor.address;
 }
 
-function bodyOf(answer: HttpAnswer, address: string, proven: boolean): unknown {
+function bodyOf(
+  answer: HttpAnswer,
+  address: string,
+  isAuthorized: boolean,
+): unknown {
   let body: unknown;
   try {
     body = JSON.parse(answer.body);
   } catch {
     throw new Failure(
-      `what answers at ${address} is no Hearth supervisor (status ${answer.status}): give its address with --url.`,
+      `no Hearth supervisor at ${address} (status ${answer.status}): set its address with --url.`,
     );
   }
   if (answer.status < 300 || answer.status === 503) {
@@ -129,9 +163,9 @@ function bodyOf(answer: HttpAnswer, address: string, proven: boolean): unknown {
   }
   if (answer.status === 401) {
     throw new Failure(
-      proven
-        ? `the supervisor at ${address} has another operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it.`
-        : `the supervisor at ${address} asks for the operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it (\`hearth operator password\` shows it on its own host).`,
+      isAuthorized
+        ? `the supervisor at ${address} denied the operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file that contains it.`
+        : `the supervisor at ${address} requires the operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file that contains it (run \`hearth operator password\` on its host to print it).`,
     );
   }
   const message =
@@ -148,7 +182,7 @@ function bodyOf(answer: HttpAnswer, address: string, proven: boolean): unknown {
 
 function unexpected(address: string, status: number): Failure {
   return new Failure(
-    `the supervisor at ${address} answered ${status}: \`hearth logs supervisor\` on its host says why.`,
+    `the supervisor at ${address} responded with status ${status}: run \`hearth logs supervisor\` on its host for the reason.`,
   );
 }
 

@@ -26,13 +26,13 @@ export interface DetachedStart {
   readonly home: Home;
   readonly echo: boolean;
   readonly runners: Promise<readonly FoundRunner[]>;
-  /** When the command began, as performance.now() tells. */
-  readonly begun: number;
+  /** The start of the command, by performance.now(). */
+  readonly startedAt: number;
 }
 
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 
-/** Starts the supervisor as a process of its own, shows what it starts, and returns when all is up. */
+/** Starts the supervisor as a separate process, displays its progress, and returns when everything is up. */
 export async function upDetached(start: DetachedStart): Promise<ExitCode> {
   const { home } = start;
   const running = supervisorHere(home);
@@ -66,12 +66,12 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
   const screen = openScreen();
   try {
     const status = await untilUp(home, supervisor.pid ?? 0, {
-      show: (seen) => seen.services.forEach(screen.show),
+      show: (status) => status.services.forEach(screen.show),
       hasEnded: () => hasEnded,
     });
     screen.end();
     if (status === undefined) {
-      throw new Failure(whyItEnded(logFile, logFrom));
+      throw new Failure(reasonOfExit(logFile, logFrom));
     }
     for (const notice of status.notices) {
       print(paint("soft", `  ${notice}`));
@@ -103,7 +103,7 @@ async function untilUp(
         return status;
       }
     }
-    await wait(LOOK_EVERY_MS);
+    await wait(POLL_MS);
   }
   return undefined;
 }
@@ -126,17 +126,17 @@ async function readStatus(
   }
 }
 
-function whyItEnded(logFile: string, logFrom: number): readonly string[] {
-  const said = explainHearth(lastLines(logFile, 500, logFrom));
-  return said.length > 0
-    ? said
+function reasonOfExit(logFile: string, logFrom: number): readonly string[] {
+  const reasons = explainHearth(lastLines(logFile, 500, logFrom));
+  return reasons.length > 0
+    ? reasons
     : [
-        `the supervisor ended before all was up: the end of ${logFile} says more.`,
+        `the supervisor exited before everything was up; see the end of ${logFile}.`,
       ];
 }
 
 async function textWhenUp(
-  { home, runners, begun }: DetachedStart,
+  { home, runners, startedAt }: DetachedStart,
   status: Status,
 ): Promise<string> {
   const addressOf = (name: string) =>
@@ -157,7 +157,7 @@ async function textWhenUp(
       `${gateway}/health/readiness`,
       AbortSignal.timeout(2000),
     ).catch(() => false),
-    tookMs: performance.now() - begun,
+    tookMs: performance.now() - startedAt,
     runners: await runners,
     stopWith: "npx hearth down",
   });
