@@ -9,7 +9,7 @@ import {
 import { readPostgresManifest } from "../supervisor/backup/postgres-manifest.ts";
 import { takeBackup } from "../supervisor/backup/take-backup.ts";
 import { Failure } from "../core/failure.ts";
-import { untilWell } from "../supervisor/runtimes/process/health.ts";
+import { untilHealthy } from "../supervisor/runtimes/process/health.ts";
 import { launch } from "../supervisor/runtimes/process/launch.ts";
 import { freePort } from "../supervisor/runtimes/process/ports.ts";
 import { stopProcess } from "../supervisor/runtimes/process/stop.ts";
@@ -139,7 +139,7 @@ async function withServer<T>(
   const spec = postgresService(place, port, secrets);
   const server = await launch(spec.plan(), join(home.logs, `${spec.name}.log`));
   try {
-    const failure = await untilWell(spec, server, signal);
+    const failure = await untilHealthy(spec, server, signal);
     if (failure !== undefined) {
       throw new Failure(
         `Postgres ${place.major} did not start on ${place.data} (${failure}): \`hearth logs postgres\` shows why.`,

@@ -155,7 +155,7 @@ test("a container that was killed from outside has ended, and restart brings it 
   await waitFor("absence", () => stateOf("gateway") === "absent");
   await runOurs("gateway", greet("gateway"));
   await waitFor("its successor", () => stateOf("gateway") === "running");
-  expect(acts()).toEqual(["gateway start: a new container took its place"]);
+  expect(acts()).toEqual(["gateway start: replaced by a new container"]);
   await removeOurs("gateway");
 });
 
@@ -171,7 +171,7 @@ test("a container that outgrows its memory is seen as such", async () => {
   await runtime.begin();
   await waitFor("the kernel to end it", () =>
     acts().includes(
-      "redis restart: its memory ran out; Docker started it again",
+      "redis restart: out of memory; restarted by Docker",
     ),
   );
   await waitFor(

@@ -43,7 +43,7 @@ describe("faults", () => {
       starved,
       ({ name, to }) => name === "gateway" && to === "restart",
     );
-    expect(line.reason).toBe("its memory ran out; Docker started it again");
+    expect(line.reason).toBe("out of memory; restarted by Docker");
     await expect
       .poll(() => serviceState("b", "gateway"), { timeout: 60_000 })
       .toBe("running");

@@ -81,7 +81,7 @@ test("lists our containers by the services' names; strangers and the gate itself
   expect(await runtime.look("else")).toBeUndefined();
   expect(await runtime.look("stranger")).toBeUndefined();
   await expect(runtime.restart("else", "told", "operator")).rejects.toThrow(
-    'no container is called "else": there are gateway, notes.',
+    'container "else" not found; there are gateway, notes.',
   );
   expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([]);
 });
@@ -99,7 +99,7 @@ test("reads both outputs in the order in which they were written", async () => {
   expect(await runtime.logs("gateway", 10)).toEqual(["one", "grüß"]);
   expect(await runtime.logs("gateway", 1)).toEqual(["grüß"]);
   await expect(runtime.logs("redis", 1)).rejects.toThrow(
-    "redis has no container: `npm run deploy -- up --refresh` makes it again.",
+    "redis: container not found; run `npm run deploy -- up --refresh`.",
   );
 });
 
@@ -141,7 +141,7 @@ test("sees what Docker started again, and why", async () => {
   });
   await waitFor("the new start", () => acts().length > 0);
   expect(acts()).toEqual([
-    "gateway restart: its memory ran out; Docker started it again",
+    "gateway restart: out of memory; restarted by Docker",
   ]);
   expect(changes).toEqual(["gateway: running, starting"]);
 });
@@ -159,7 +159,7 @@ test("knows how it ended although it was seen between its end and its new start"
   });
   await waitFor("the new start", () => acts().length > 0);
   expect(acts()).toEqual([
-    "gateway restart: its memory ran out; Docker started it again",
+    "gateway restart: out of memory; restarted by Docker",
   ]);
 });
 
@@ -171,7 +171,7 @@ test("one that is away waits for a deployment; its successor begins anew", async
   expect(runtime.inspect("gateway")).toMatchObject({
     state: "waiting",
     pid: null,
-    reason: "its container is gone: a deployment may be replacing it",
+    reason: "container not found; a deployment may be replacing it",
   });
   engine.containers.set("hearth-gateway", { id: "another" });
   await waitFor("its successor", () => changes.length > 1);
@@ -179,7 +179,7 @@ test("one that is away waits for a deployment; its successor begins anew", async
     "gateway: running, waiting",
     "gateway: waiting, running",
   ]);
-  expect(acts()).toEqual(["gateway start: a new container took its place"]);
+  expect(acts()).toEqual(["gateway start: replaced by a new container"]);
 });
 
 test("one that stays away is absent, and cannot be restarted", async () => {
@@ -190,7 +190,7 @@ test("one that stays away is absent, and cannot be restarted", async () => {
     () => runtime.inspect("gateway")?.state === "absent",
   );
   await expect(runtime.restart("gateway", "told", "operator")).rejects.toThrow(
-    "gateway has no container",
+    "gateway: container not found",
   );
 });
 
@@ -206,7 +206,7 @@ test("a gate that is away makes everything unknown, until it is back", async () 
     "unknown",
   ]);
   expect(troubles).toEqual([
-    "Docker answered 403; `docker info` on this host says how it is.",
+    "Docker answered 403: run `docker info` on this host.",
   ]);
   engine.mode = "answer";
   await waitFor("knowing", () => runtime.inspect("notes")?.state === "running");

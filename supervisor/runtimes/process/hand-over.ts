@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { writeDurably } from "../../../core/durable-file.ts";
-import { untilWell } from "./health.ts";
+import { untilHealthy } from "./health.ts";
 import { isAlive, startTimeOf, type ProcessIdentity } from "./identity.ts";
 import { takeOver } from "./launch.ts";
 import type { ServiceSpec } from "./service-spec.ts";
@@ -39,7 +39,7 @@ export async function handOver(
     }
     const failure = isAlive(running)
       ? "it did not take over"
-      : await untilWell(
+      : await untilHealthy(
           spec,
           takeOver(successor),
           new AbortController().signal,

@@ -7,21 +7,21 @@ import type { ServiceSpec } from "./service-spec.ts";
 const PROBE_EVERY_MS = 40;
 const PROBE_DEADLINE_MS = 2000;
 
-/** One sentence for a program that gave none itself: how it ended, and the most telling line that it wrote. */
+/** Describes a crash that a service cannot explain: how the program ended, and the most informative line of its log. */
 export function describeCrash(
   name: string,
   failure: string,
   log: readonly string[],
 ): string {
-  const telling =
+  const informative =
     log.find((line) => /^\S*(Error|Exception)\b.*: /.test(line)) ??
     log.findLast((line) => line.trim() !== "");
-  const words = telling === undefined ? "" : `, "${telling.trim()}"`;
-  return `${name} did not start (${failure}${words}): \`hearth logs ${name}\` shows more.`;
+  const words = informative === undefined ? "" : `, "${informative.trim()}"`;
+  return `${name} did not start (${failure}${words}): run \`hearth logs ${name}\`.`;
 }
 
-/** Resolves with nothing when the service is well, else with why it will not be. */
-export async function untilWell(
+/** Resolves with undefined when the service is healthy, else with the reason of the failure. */
+export async function untilHealthy(
   spec: ServiceSpec,
   running: Running,
   signal: AbortSignal,
@@ -35,16 +35,16 @@ export async function untilWell(
     if (performance.now() > deadline) {
       return `not healthy after ${inWords(spec.startWithinMs)}`;
     }
-    if (await looksWell(spec, signal)) {
+    if (await isHealthy(spec, signal)) {
       return undefined;
     }
     await Promise.race([running.ended, wait(PROBE_EVERY_MS)]);
   }
-  return ended ?? "told to stop";
+  return ended ?? "stop requested";
 }
 
-/** One look with a deadline; what fails or hangs is not well. Throws what the probe calls hopeless. */
-export async function looksWell(
+/** Probes once with a deadline; errors and timeouts count as unhealthy. Throws the Failures of the probe, which are final. */
+export async function isHealthy(
   spec: Pick<ServiceSpec, "probe">,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -53,16 +53,16 @@ export async function looksWell(
     AbortSignal.timeout(PROBE_DEADLINE_MS),
   ]);
   const hung = untilAborted(limit).then(() => false);
-  const seen = spec.probe(limit).catch((error: unknown) => {
+  const result = spec.probe(limit).catch((error: unknown) => {
     if (error instanceof Failure) {
       throw error;
     }
     return false;
   });
-  return Promise.race([seen, hung]);
+  return Promise.race([result, hung]);
 }
 
-/** Resolves when the signal is aborted, at once when it was before. */
+/** Resolves when the signal is aborted; immediately if it is already. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) {

@@ -143,7 +143,7 @@ test("a program that ends too often is given up until somebody says restart", as
     return seen?.state === "gave-up" && seen;
   });
   expect(view.reason).toBe(
-    "killed by SIGKILL; started again 2 times in 10 min, now it waits for you",
+    "killed by SIGKILL; gave up after 2 restarts in 10 min",
   );
   await runtime.restart("one", "told", "operator");
   expect(runtime.inspect("one")?.state).toBe("running");
@@ -230,7 +230,7 @@ test("a program without last words is shown with how it ended", async () => {
     .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(Failure);
   expect((failure as Failure).sentences).toEqual([
-    'silent did not start (exit code 3, "hearth: the test wants it so."): `hearth logs silent` shows more.',
+    'silent did not start (exit code 3, "hearth: the test wants it so."): run `hearth logs silent`.',
   ]);
 });
 

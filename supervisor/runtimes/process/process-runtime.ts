@@ -1,26 +1,21 @@
-import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { Failure, textOf } from "../../../core/failure.ts";
 import { freeBytesOf } from "../../../core/free-bytes.ts";
 import type { History } from "../../history/history.ts";
 import type {
   ServiceState,
+  ServiceStats,
   ServiceView,
   StartableRuntime,
 } from "../runtime.ts";
-import { looksWell } from "./health.ts";
-import { handOver } from "./hand-over.ts";
+import { adoptProcess } from "./adoption.ts";
+import { fingerprintOf } from "./fingerprint.ts";
 import type { ProcessIdentity } from "./identity.ts";
 import { lastLines, rotateAll } from "./log-files.ts";
 import type { RestartPolicy } from "./restart-budget.ts";
-import {
-  aliveIn,
-  readRunFile,
-  writeRunFile,
-  type RunFile,
-} from "./run-file.ts";
-import { createService, type Service } from "./service.ts";
-import { type ServiceSpec } from "./service-spec.ts";
+import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
+import { Service } from "./service.ts";
+import type { ServiceSpec } from "./service-spec.ts";
 import { statsOf } from "./stats.ts";
 import { stopProcess } from "./stop.ts";
 
@@ -31,228 +26,197 @@ export interface ProcessRuntimeOptions {
   readonly runFile: string;
   readonly supervisor: NonNullable<RunFile["supervisor"]>;
   readonly history: History;
-  /** Something went wrong that does not stop anything (a full disk). */
+  /** A problem that stops nothing, such as a full disk. */
   readonly onTrouble: (sentence: string) => void;
   /**
-   * Another release's supervisor ran until now: services are switched one after the other, and when one fails the others are
-   * left as they are.
+   * The supervisor of another release ran before: services are switched one after the other; if one fails, the others are not
+   * touched.
    */
   readonly upgrading: boolean;
-  /** Keys the fingerprints of how services were started, so that they tell nothing about secrets. */
+  /** Key of the fingerprints of how services were started. */
   readonly fingerprintKey: string;
   readonly onChange: (view: ServiceView, before: ServiceState) => void;
 }
 
-export type ProcessRuntime = StartableRuntime & {
-  readonly logs: (name: string, lines: number) => readonly string[];
-  /** Ends everything at once (a second Ctrl-C). */
-  readonly halt: () => void;
-  /** Copies and empties logs that grew too large, those of programs that no longer run as well. */
-  readonly rotateLogs: () => void;
-  /** Writes run.json again when it was damaged or deleted, or could not be written: every command finds the supervisor by it. */
-  readonly keepRunFile: () => void;
-};
+/** Postgres, the largest service, adds a segment of 16 MB to its log when it starts after a crash. */
+const MIN_BYTES_TO_START = 32 * 1024 * 1024;
 
-async function oneByOne(
-  services: readonly Service[],
-  work: (service: Service) => Promise<void>,
-): Promise<void> {
-  for (const service of services) {
-    await work(service);
-  }
-}
+/** A service that is restarted because it does not answer will hardly finish anything. */
+const UNHEALTHY_STOP_TIMEOUT_MS = 15_000;
 
-/** Postgres, the largest, adds a segment of 16 MB to its log when it starts after a crash. */
-const ROOM_TO_START = 32 * 1024 * 1024;
-
-/** What is restarted because it does not answer will hardly finish anything. */
-const SICK_STOP_WITHIN_MS = 15_000;
-
-/** Runs services as plain processes of this machine, in order, and keeps them running. */
 export function createProcessRuntime(
   options: ProcessRuntimeOptions,
 ): ProcessRuntime {
-  const { specs, history, runFile } = options;
-  const before = readRunFile(runFile);
-  const waiters = new Set<() => void>();
-  // In memory too: a full disk must not make the budget endless.
-  const restarts = new Map(
-    specs.map(({ name }) => [name, [...history.restartsOf(name)]]),
-  );
-  let starting = true;
-  let isRunFileOld = false;
-  const services = new Map<string, Service>(
-    specs.map((spec) => [
-      spec.name,
-      createService(spec, logFile(spec.name), options.policy, {
-        changed,
-        restarting: (name, reason) => {
-          restarts.get(name)?.push(Date.now());
-          history.act(name, "restart", reason);
-        },
-        earlierRestarts: (name) => restarts.get(name) ?? [],
-        isDiskFull: () => freeBytesOf(options.logDirectory) < ROOM_TO_START,
-        untilRunning,
-      }),
-    ]),
-  );
+  return new ProcessRuntime(options);
+}
 
-  function logFile(name: string): string {
-    return join(options.logDirectory, `${name}.log`);
-  }
+/** Runs services as plain processes of this machine, in order, and keeps them running. */
+export class ProcessRuntime implements StartableRuntime {
+  readonly #options: ProcessRuntimeOptions;
+  readonly #services: ReadonlyMap<string, Service>;
+  /** As the previous supervisor left it. */
+  readonly #before: RunFile;
+  readonly #waiters = new Set<() => void>();
+  /** In memory, too: a full disk must not make the budget unlimited. */
+  readonly #restarts: Map<string, number[]>;
+  #starting = true;
+  #isRunFileOld = false;
 
-  function views(): readonly ServiceView[] {
-    return [...services.values()].map((service) => service.view());
-  }
-
-  function named(name: string): Service {
-    const service = services.get(name);
-    if (service === undefined) {
-      throw new Failure(
-        `no service is called "${name}": there are ${[...services.keys()].join(", ")}.`,
-      );
-    }
-    return service;
-  }
-
-  function changed(view: ServiceView, from: ServiceState): void {
-    if (from !== view.state) {
-      history.serviceChanged(view.name, from, view.state, view.reason);
-    }
-    try {
-      writeRun();
-    } catch (error) {
-      isRunFileOld = true;
-      options.onTrouble(`${runFile} cannot be written: ${textOf(error)}`);
-    }
-    options.onChange(view, from);
-    for (const look of waiters) {
-      look();
-    }
-  }
-
-  /** Notes who runs now, so that a later supervisor finds them. Entries not started yet keep what an earlier one wrote. */
-  function writeRun(supervisor: RunFile["supervisor"] = options.supervisor) {
-    const entries = [...services.values()].map((service) => {
-      const { name, address, port } = service.spec;
-      const identity = service.identity();
-      const earlier = before.services[name];
-      const view = service.view();
-      const untouched =
-        starting &&
-        identity === undefined &&
-        (view.state === "stopped" || view.state === "waiting");
-      return [
-        name,
-        untouched && earlier !== undefined
-          ? earlier
-          : {
-              pid: identity?.pid ?? null,
-              startTime: identity?.startTime ?? null,
-              address,
-              port,
-              fingerprint: fingerprintOf(service.spec),
-              successorFile: service.spec.successorFile ?? null,
-            },
-      ] as const;
-    });
-    writeRunFile(runFile, {
-      supervisor,
-      services: Object.fromEntries(entries),
-    });
-    isRunFileOld = false;
-  }
-
-  function fingerprintOf(spec: ServiceSpec): string {
-    const { file, args, cwd, env } = spec.plan();
-    const telling = Object.entries(env)
-      .filter(([name]) =>
-        /(_KEY|_URL|_HOST|_PORT|_PASSWORD|_FILE|_DIR|_CONFIG)$/.test(name),
-      )
-      .toSorted();
-    return createHmac("sha256", options.fingerprintKey)
-      .update(JSON.stringify([file, args, cwd, telling]))
-      .digest("hex")
-      .slice(0, 32);
-  }
-
-  function untilRunning(
-    names: readonly string[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const look = () => {
-        if (names.every((name) => named(name).view().state === "running")) {
-          waiters.delete(look);
-          resolve();
-        }
-      };
-      signal.addEventListener(
-        "abort",
-        () => {
-          waiters.delete(look);
-          reject(new Failure("told to stop"));
-        },
-        { once: true },
-      );
-      waiters.add(look);
-      look();
-    });
-  }
-
-  /** The process that an earlier supervisor left, when it is surely ours and well; one that is not well is stopped. */
-  async function leftover(
-    service: Service,
-  ): Promise<ProcessIdentity | undefined> {
-    const { spec } = service;
-    const entry = aliveIn(before.services[spec.name]);
-    if (entry === undefined) {
-      return undefined;
-    }
-    const identity = { pid: entry.pid, startTime: entry.startTime };
-    const same = entry.fingerprint === fingerprintOf(spec);
-    const well = await looksWell(spec, new AbortController().signal).catch(
-      () => false,
+  constructor(options: ProcessRuntimeOptions) {
+    const { specs, history, policy, logDirectory, runFile } = options;
+    this.#options = options;
+    this.#before = readRunFile(runFile);
+    this.#restarts = new Map(
+      specs.map(({ name }) => [name, [...history.restartsOf(name)]]),
     );
-    if (same && well) {
-      history.act(
+    const events = {
+      changed: (view: ServiceView, from: ServiceState) =>
+        this.#onChanged(view, from),
+      restarting: (name: string, reason: string) => {
+        this.#restarts.get(name)?.push(Date.now());
+        history.act(name, "restart", reason);
+      },
+      earlierRestarts: (name: string) => this.#restarts.get(name) ?? [],
+      isDiskFull: () => freeBytesOf(logDirectory) < MIN_BYTES_TO_START,
+      untilRunning: (names: readonly string[], signal: AbortSignal) =>
+        this.#untilRunning(names, signal),
+    };
+    this.#services = new Map(
+      specs.map((spec) => [
         spec.name,
-        "adopt",
-        `pid ${identity.pid} of an earlier supervisor is healthy`,
-      );
-      return identity;
-    }
-    if (well && entry.successorFile != null) {
-      const successor = await handOver(
-        identity,
-        entry.successorFile,
-        spec,
-        logFile(spec.name),
-      );
-      if (successor !== undefined) {
-        history.act(
-          spec.name,
-          "adopt",
-          `pid ${identity.pid} of an earlier supervisor handed over to pid ${successor.pid}`,
-        );
-        return successor;
-      }
-      if (options.upgrading) {
-        throw new Failure(
-          `the ${spec.name} of this release did not take over: \`hearth logs ${spec.name}\` shows why.`,
-        );
-      }
-    }
-    history.act(
-      spec.name,
-      "stop",
-      `pid ${identity.pid} of an earlier supervisor ${same ? "is not healthy" : "was started with other settings"}`,
+        new Service(spec, this.#logFile(spec.name), policy, events),
+      ]),
     );
-    await stopProcess(identity, spec.stopSignal, spec.stopWithinMs);
-    return undefined;
   }
 
-  async function stopAll(reason: string): Promise<void> {
+  list(): readonly ServiceView[] {
+    return [...this.#services.values()].map((service) => service.view());
+  }
+
+  inspect(name: string): ServiceView | undefined {
+    return this.#services.get(name)?.view();
+  }
+
+  async look(name: string): Promise<ServiceView | undefined> {
+    return this.inspect(name);
+  }
+
+  stats(name: string): ServiceStats | undefined {
+    const identity = this.#named(name).identity();
+    return identity === undefined ? undefined : statsOf(identity.pid);
+  }
+
+  logs(name: string, lines: number): readonly string[] {
+    return lastLines(this.#logFile(this.#named(name).spec.name), lines);
+  }
+
+  async restart(
+    name: string,
+    reason: string,
+    by: "operator" | "supervisor",
+  ): Promise<void> {
+    const service = this.#named(name);
+    await service.spec.validate?.();
+    if (by === "operator") {
+      this.#restarts.set(name, []);
+      this.#options.history.act(name, "restart-asked", reason);
+    }
+    await service.restart(
+      reason,
+      by === "supervisor" ? UNHEALTHY_STOP_TIMEOUT_MS : undefined,
+    );
+  }
+
+  async start(): Promise<void> {
+    const { upgrading } = this.#options;
+    await this.#stopRemovedServices();
+    const services = [...this.#services.values()];
+    const ups = upgrading
+      ? [this.#bringUpInTurn(services)]
+      : services.map((service) => this.#bringUp(service));
+    try {
+      await Promise.all(ups);
+    } catch (error) {
+      for (const up of ups) {
+        up.catch(() => {});
+      }
+      // In an upgrade, the previous release takes over the services that still run.
+      if (!upgrading) {
+        await this.#stopAll("another service did not start");
+      }
+      await Promise.allSettled(ups);
+      this.#starting = false;
+      if (!upgrading) {
+        this.#writeRunFile(null);
+      }
+      throw error;
+    }
+    this.#starting = false;
+    this.#writeRunFile();
+  }
+
+  async stop(reason: string): Promise<void> {
+    await this.#stopAll(reason);
+    this.#writeRunFile(null);
+  }
+
+  /** Ends everything at once (a second Ctrl-C). */
+  halt(): void {
+    for (const service of this.#services.values()) {
+      service.halt();
+    }
+  }
+
+  /** Writes run.json if it was damaged, deleted or not writable before: every command finds the supervisor by it. */
+  readonly keepRunFile = (): void => {
+    const { runFile, supervisor } = this.#options;
+    const written = readRunFile(runFile).supervisor;
+    if (this.#isRunFileOld || written?.pid !== supervisor.pid) {
+      this.#writeRunFile();
+    }
+  };
+
+  /** Rotates logs that have grown too large, including those of programs that no longer run. */
+  readonly rotateLogs = (): void => rotateAll(this.#options.logDirectory);
+
+  /** A service that is no longer configured (the echo after --no-echo) is stopped. */
+  async #stopRemovedServices(): Promise<void> {
+    await Promise.all(
+      Object.entries(this.#before.services)
+        .filter(([name]) => !this.#services.has(name))
+        .map(([, { pid, startTime }]) =>
+          pid === null || startTime === null
+            ? undefined
+            : stopProcess({ pid, startTime }, "SIGTERM", 10_000),
+        ),
+    );
+  }
+
+  async #bringUpInTurn(services: readonly Service[]): Promise<void> {
+    for (const service of services) {
+      await this.#bringUp(service);
+    }
+  }
+
+  async #bringUp(service: Service): Promise<void> {
+    const { history, fingerprintKey, upgrading } = this.#options;
+    const { spec } = service;
+    const logFile = this.#logFile(spec.name);
+    const adopted: ProcessIdentity | undefined = await adoptProcess(
+      spec,
+      this.#before.services[spec.name],
+      { history, logFile, fingerprintKey, upgrading },
+    );
+    if (adopted === undefined) {
+      this.#restarts.set(spec.name, []);
+      history.act(spec.name, "start", "hearth up");
+    }
+    await service.start(adopted);
+  }
+
+  /** Stops each service after those that use it. */
+  async #stopAll(reason: string): Promise<void> {
+    const services = [...this.#services.values()];
     const stopped = new Map<string, Promise<void>>();
     const stop = (service: Service): Promise<void> => {
       const { name } = service.spec;
@@ -260,7 +224,7 @@ export function createProcessRuntime(
       if (known !== undefined) {
         return known;
       }
-      const users = [...services.values()].filter(({ spec }) =>
+      const users = services.filter(({ spec }) =>
         [...spec.needs, ...spec.uses].includes(name),
       );
       const done = Promise.all(users.map(stop)).then(() =>
@@ -269,87 +233,95 @@ export function createProcessRuntime(
       stopped.set(name, done);
       return done;
     };
-    await Promise.all([...services.values()].map(stop));
+    await Promise.all(services.map(stop));
   }
 
-  return {
-    list: views,
-    inspect: (name) => services.get(name)?.view(),
-    look: async (name) => services.get(name)?.view(),
-    stats: (name) => {
-      const identity = named(name).identity();
-      return identity === undefined ? undefined : statsOf(identity.pid);
-    },
-    logs: (name, lines) => lastLines(logFile(named(name).spec.name), lines),
-    restart: async (name, reason, by) => {
-      const service = named(name);
-      await service.spec.validate?.();
-      if (by === "operator") {
-        restarts.set(name, []);
-        history.act(name, "restart-asked", reason);
-      }
-      await service.restart(
-        reason,
-        by === "supervisor" ? SICK_STOP_WITHIN_MS : undefined,
+  #logFile(name: string): string {
+    return join(this.#options.logDirectory, `${name}.log`);
+  }
+
+  #named(name: string): Service {
+    const service = this.#services.get(name);
+    if (service === undefined) {
+      throw new Failure(
+        `service "${name}" not found; there are ${[...this.#services.keys()].join(", ")}.`,
       );
-    },
-    start: async () => {
-      // What no longer belongs to the stack (the echo after --no-echo) is stopped, not left.
-      await Promise.all([
-        ...Object.entries(before.services)
-          .filter(([name]) => !services.has(name))
-          .map(([, { pid, startTime }]) =>
-            pid === null || startTime === null
-              ? undefined
-              : stopProcess({ pid, startTime }, "SIGTERM", 10_000),
-          ),
-      ]);
-      const bringUp = async (service: Service) => {
-        const adopted = await leftover(service);
-        if (adopted === undefined) {
-          restarts.set(service.spec.name, []);
-          history.act(service.spec.name, "start", "hearth up");
+    }
+    return service;
+  }
+
+  #onChanged(view: ServiceView, from: ServiceState): void {
+    const { history, runFile, onTrouble, onChange } = this.#options;
+    if (from !== view.state) {
+      history.serviceChanged(view.name, from, view.state, view.reason);
+    }
+    try {
+      this.#writeRunFile();
+    } catch (error) {
+      this.#isRunFileOld = true;
+      onTrouble(`cannot write ${runFile}: ${textOf(error)}`);
+    }
+    onChange(view, from);
+    for (const check of this.#waiters) {
+      check();
+    }
+  }
+
+  /** Records what runs, so that a later supervisor finds it. Entries of services not started yet are kept as they were. */
+  #writeRunFile(
+    supervisor: RunFile["supervisor"] = this.#options.supervisor,
+  ): void {
+    const entries = [...this.#services.values()].map((service) => {
+      const { name } = service.spec;
+      const { state } = service.view();
+      const earlier = this.#before.services[name];
+      const untouched =
+        this.#starting &&
+        service.identity() === undefined &&
+        (state === "stopped" || state === "waiting");
+      const entry =
+        untouched && earlier !== undefined ? earlier : this.#entryOf(service);
+      return [name, entry] as const;
+    });
+    writeRunFile(this.#options.runFile, {
+      supervisor,
+      services: Object.fromEntries(entries),
+    });
+    this.#isRunFileOld = false;
+  }
+
+  #entryOf(service: Service): RunFile["services"][string] {
+    const { spec } = service;
+    const identity = service.identity();
+    return {
+      pid: identity?.pid ?? null,
+      startTime: identity?.startTime ?? null,
+      address: spec.address,
+      port: spec.port,
+      fingerprint: fingerprintOf(spec, this.#options.fingerprintKey),
+      successorFile: spec.successorFile ?? null,
+    };
+  }
+
+  #untilRunning(names: readonly string[], signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        const views = names.map((name) => this.#named(name).view());
+        if (views.every(({ state }) => state === "running")) {
+          this.#waiters.delete(check);
+          resolve();
         }
-        await service.start(adopted);
       };
-      const ups = options.upgrading
-        ? [oneByOne([...services.values()], bringUp)]
-        : [...services.values()].map(bringUp);
-      try {
-        await Promise.all(ups);
-      } catch (error) {
-        for (const up of ups) {
-          up.catch(() => {});
-        }
-        // In an upgrade the release before takes over what still serves.
-        if (!options.upgrading) {
-          await stopAll("another service did not start");
-        }
-        await Promise.allSettled(ups);
-        starting = false;
-        if (!options.upgrading) {
-          writeRun(null);
-        }
-        throw error;
-      }
-      starting = false;
-      writeRun();
-    },
-    stop: async (reason) => {
-      await stopAll(reason);
-      writeRun(null);
-    },
-    halt: () => {
-      for (const service of services.values()) {
-        service.halt();
-      }
-    },
-    keepRunFile: () => {
-      const { supervisor } = readRunFile(runFile);
-      if (isRunFileOld || supervisor?.pid !== options.supervisor.pid) {
-        writeRun();
-      }
-    },
-    rotateLogs: () => rotateAll(options.logDirectory),
-  };
+      signal.addEventListener(
+        "abort",
+        () => {
+          this.#waiters.delete(check);
+          reject(new Failure("stop requested"));
+        },
+        { once: true },
+      );
+      this.#waiters.add(check);
+      check();
+    });
+  }
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure, sentencesOf } from "../../../core/failure.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
-import { describeCrash, untilAborted, untilWell } from "./health.ts";
+import { describeCrash, untilAborted, untilHealthy } from "./health.ts";
 import type { ProcessIdentity } from "./identity.ts";
 import { launch, takeOver, type Running } from "./launch.ts";
 import { lastLines, rotate, sizeOf } from "./log-files.ts";
@@ -13,10 +13,11 @@ import type { ServiceSpec } from "./service-spec.ts";
 export interface ServiceEvents {
   /** After every change of state. */
   readonly changed: (view: ServiceView, before: ServiceState) => void;
-  /** A restart by itself was decided; `earlier` gives the times of those before. */
+  /** An automatic restart was decided. */
   readonly restarting: (name: string, reason: string) => void;
+  /** Times of earlier automatic restarts. */
   readonly earlierRestarts: (name: string) => readonly number[];
-  /** There is too little room for a start: it is tried again beyond the budget. */
+  /** Too little disk space to start: attempts continue beyond the budget. */
   readonly isDiskFull: () => boolean;
   /** Resolves when all these services run. */
   readonly untilRunning: (
@@ -25,229 +26,249 @@ export interface ServiceEvents {
   ) => Promise<void>;
 }
 
-export interface Service {
-  readonly spec: ServiceSpec;
-  readonly view: () => ServiceView;
-  readonly identity: () => ProcessIdentity | undefined;
-  /** Starts (or takes over) and keeps it running from then on; resolves when it is up the first time. */
-  readonly start: (adopted?: ProcessIdentity) => Promise<void>;
-  /** Gives what runs at most `withinMs` to end, when that is less than its own limit. */
-  readonly restart: (reason: string, withinMs?: number) => Promise<void>;
-  readonly stop: (reason: string) => Promise<void>;
-  /** Ends it at once. */
-  readonly halt: () => void;
-}
-
 type Attempt =
   | { readonly kind: "up"; readonly running: Running }
   | { readonly kind: "failed"; readonly sentences: readonly string[] };
 
-/** The life of one service: start, watch its end, start again with back-off and budget, stop. */
-export function createService(
-  spec: ServiceSpec,
-  logFile: string,
-  policy: RestartPolicy,
-  events: ServiceEvents,
-): Service {
-  let view: ServiceView = {
-    name: spec.name,
-    state: "stopped",
-    since: Date.now(),
-    pid: null,
-    address: spec.address,
-    port: spec.port,
-    adopted: false,
-    tookMs: null,
-    restarts: 0,
-    reason: null,
-  };
-  let running: Running | undefined;
-  let wanted = false;
-  let toldToRestart: string | undefined;
-  let turn = new AbortController();
-  let life: Promise<void> = Promise.resolve();
-  let firstUp = Promise.withResolvers<void>();
+/** The life cycle of one service: start, watch for its end, restart with back-off and budget, stop. */
+export class Service {
+  readonly spec: ServiceSpec;
+  readonly #logFile: string;
+  readonly #policy: RestartPolicy;
+  readonly #events: ServiceEvents;
+  #view: ServiceView;
+  #running: Running | undefined;
+  #wanted = false;
+  #restartAsked = false;
+  /** Aborted to interrupt whatever the life cycle waits for. */
+  #turn = new AbortController();
+  #life: Promise<void> = Promise.resolve();
+  #firstUp = Promise.withResolvers<void>();
 
-  function become(state: ServiceState, more: Partial<ServiceView> = {}): void {
-    const before = view.state;
-    view = { ...view, reason: null, ...more, state, since: Date.now() };
-    events.changed(view, before);
+  constructor(
+    spec: ServiceSpec,
+    logFile: string,
+    policy: RestartPolicy,
+    events: ServiceEvents,
+  ) {
+    this.spec = spec;
+    this.#logFile = logFile;
+    this.#policy = policy;
+    this.#events = events;
+    this.#view = {
+      name: spec.name,
+      state: "stopped",
+      since: Date.now(),
+      pid: null,
+      address: spec.address,
+      port: spec.port,
+      adopted: false,
+      tookMs: null,
+      restarts: 0,
+      reason: null,
+    };
   }
 
-  async function attempt(): Promise<Attempt> {
-    const logFrom = sizeOf(logFile);
-    const begun = performance.now();
-    try {
-      become("waiting");
-      await events.untilRunning(spec.needs, turn.signal);
-      await spec.prepare();
-      turn.signal.throwIfAborted();
-      rotate(logFile);
-      running = await launch(spec.plan(), logFile);
-      become("starting", { pid: running.pid, adopted: false, tookMs: null });
-      const failure = await untilWell(spec, running, turn.signal);
-      if (failure === undefined) {
-        await spec.afterUp();
-        become("running", { tookMs: Math.round(performance.now() - begun) });
-        return { kind: "up", running };
-      }
-      await end();
-      const log = lastLines(logFile, 200, logFrom);
-      const explained = spec.explain(log);
-      return {
-        kind: "failed",
-        sentences:
-          explained.length > 0
-            ? explained
-            : [describeCrash(spec.name, failure, log)],
-      };
-    } catch (error) {
-      await end();
-      return { kind: "failed", sentences: sentencesOf(error) };
+  view(): ServiceView {
+    return this.#view;
+  }
+
+  identity(): ProcessIdentity | undefined {
+    return this.#running;
+  }
+
+  /** Starts the service (or takes over a process) and keeps it running; resolves when it is up for the first time. */
+  start(adopted?: ProcessIdentity): Promise<void> {
+    this.#wanted = true;
+    this.#turn = new AbortController();
+    this.#firstUp = Promise.withResolvers<void>();
+    this.#life = this.#live(adopted);
+    return this.#firstUp.promise;
+  }
+
+  /** Stops the process within `withinMs`, if that is less than its own limit, and starts it again. */
+  async restart(reason: string, withinMs?: number): Promise<void> {
+    if (!this.#wanted) {
+      throw new Failure(
+        `${this.spec.name} is stopped: run \`hearth up\` to start all services.`,
+      );
+    }
+    this.#restartAsked = true;
+    this.#firstUp = Promise.withResolvers<void>();
+    this.#firstUp.promise.catch(() => {});
+    this.#become("stopping", { reason });
+    this.#turn.abort();
+    await this.#end(withinMs);
+    await this.#firstUp.promise;
+  }
+
+  async stop(reason: string): Promise<void> {
+    this.#wanted = false;
+    this.#turn.abort();
+    if (this.#running !== undefined) {
+      this.#become("stopping", { reason });
+    }
+    await this.#end();
+    await this.#life;
+    this.#firstUp.promise.catch(() => {});
+    this.#firstUp.reject(new Failure(`${this.spec.name} was stopped.`));
+    if (this.#view.state !== "stopped") {
+      this.#become("stopped", { reason });
     }
   }
 
-  /** Ends the process, if there is one, and forgets it. */
-  async function end(withinMs: number = spec.stopWithinMs): Promise<void> {
-    const ending = running;
-    if (ending === undefined) {
+  /** Ends the process at once. */
+  halt(): void {
+    this.#wanted = false;
+    this.#turn.abort();
+    if (this.#running === undefined) {
       return;
     }
-    await stopProcess(
-      ending,
-      spec.stopSignal,
-      Math.min(withinMs, spec.stopWithinMs),
-    );
-    await ending.ended;
-    forget(ending);
-  }
-
-  function forget(ended: Running): void {
-    if (running !== ended) {
-      return;
+    if (this.spec.haltSignal === "SIGKILL") {
+      killGroup(this.#running);
+    } else {
+      sendSignal(this.#running, this.spec.haltSignal);
     }
-    running = undefined;
-    view = { ...view, pid: null };
   }
 
-  async function live(adopted: ProcessIdentity | undefined): Promise<void> {
+  #become(state: ServiceState, more: Partial<ServiceView> = {}): void {
+    const before = this.#view.state;
+    this.#view = {
+      ...this.#view,
+      reason: null,
+      ...more,
+      state,
+      since: Date.now(),
+    };
+    this.#events.changed(this.#view, before);
+  }
+
+  async #live(adopted: ProcessIdentity | undefined): Promise<void> {
     let everUp = false;
     let next: Attempt | undefined;
     if (adopted !== undefined) {
-      running = takeOver(adopted);
-      become("running", { pid: adopted.pid, adopted: true });
-      next = { kind: "up", running };
+      this.#running = takeOver(adopted);
+      this.#become("running", { pid: adopted.pid, adopted: true });
+      next = { kind: "up", running: this.#running };
     }
-    while (wanted) {
-      const outcome = next ?? (await attempt());
+    while (this.#wanted) {
+      const outcome = next ?? (await this.#attempt());
       next = undefined;
       let reason: string;
       if (outcome.kind === "up") {
         everUp = true;
-        firstUp.resolve();
+        this.#firstUp.resolve();
         reason = await outcome.running.ended;
-        forget(outcome.running);
+        this.#forget(outcome.running);
       } else {
         reason = outcome.sentences.join(" ");
-        const told = !wanted || toldToRestart !== undefined;
-        if (!told) {
-          firstUp.reject(new Failure(outcome.sentences));
+        const interrupted = !this.#wanted || this.#restartAsked;
+        if (!interrupted) {
+          this.#firstUp.reject(new Failure(outcome.sentences));
         }
-        if (!told && !everUp) {
-          wanted = false;
-          become("stopped", { reason });
+        if (!interrupted && !everUp) {
+          this.#wanted = false;
+          this.#become("stopped", { reason });
           return;
         }
       }
-      if (!wanted) {
+      if (!this.#wanted) {
         break;
       }
-      if (toldToRestart !== undefined) {
-        toldToRestart = undefined;
-        turn = new AbortController();
+      if (this.#restartAsked) {
+        this.#restartAsked = false;
+        this.#turn = new AbortController();
         continue;
       }
-      await pauseBeforeRestart(reason);
+      await this.#pauseBeforeRestart(reason);
     }
   }
 
-  async function pauseBeforeRestart(reason: string): Promise<void> {
+  async #attempt(): Promise<Attempt> {
+    const { spec } = this;
+    const logFrom = sizeOf(this.#logFile);
+    const begun = performance.now();
+    try {
+      this.#become("waiting");
+      await this.#events.untilRunning(spec.needs, this.#turn.signal);
+      await spec.prepare();
+      this.#turn.signal.throwIfAborted();
+      rotate(this.#logFile);
+      const running = await launch(spec.plan(), this.#logFile);
+      this.#running = running;
+      const { pid } = running;
+      this.#become("starting", { pid, adopted: false, tookMs: null });
+      const failure = await untilHealthy(spec, running, this.#turn.signal);
+      if (failure === undefined) {
+        await spec.afterUp();
+        const tookMs = Math.round(performance.now() - begun);
+        this.#become("running", { tookMs });
+        return { kind: "up", running };
+      }
+      await this.#end();
+      const log = lastLines(this.#logFile, 200, logFrom);
+      const explained = spec.explain(log);
+      const sentences =
+        explained.length > 0
+          ? explained
+          : [describeCrash(spec.name, failure, log)];
+      return { kind: "failed", sentences };
+    } catch (error) {
+      await this.#end();
+      return { kind: "failed", sentences: sentencesOf(error) };
+    }
+  }
+
+  /** Ends the process, if there is one. */
+  async #end(withinMs: number = this.spec.stopWithinMs): Promise<void> {
+    const ending = this.#running;
+    if (ending === undefined) {
+      return;
+    }
+    const { stopSignal, stopWithinMs } = this.spec;
+    await stopProcess(ending, stopSignal, Math.min(withinMs, stopWithinMs));
+    await ending.ended;
+    this.#forget(ending);
+  }
+
+  #forget(ended: Running): void {
+    if (this.#running !== ended) {
+      return;
+    }
+    this.#running = undefined;
+    this.#view = { ...this.#view, pid: null };
+  }
+
+  async #pauseBeforeRestart(reason: string): Promise<void> {
+    const { name } = this.spec;
+    const policy = this.#policy;
     const next = nextRestart(
       policy,
-      events.earlierRestarts(spec.name),
+      this.#events.earlierRestarts(name),
       Date.now(),
     );
     const delay =
-      next === "used-up" && events.isDiskFull() ? policy.longestWaitMs : next;
+      next === "used-up" && this.#events.isDiskFull()
+        ? policy.longestWaitMs
+        : next;
     if (delay === "used-up") {
-      become("gave-up", {
-        reason: `${reason}; started again ${policy.max} times in ${inWords(policy.perMs)}, now it waits for you`,
+      this.#become("gave-up", {
+        reason: `${reason}; gave up after ${policy.max} restarts in ${inWords(policy.perMs)}`,
       });
-      await untilAborted(turn.signal);
+      await untilAborted(this.#turn.signal);
     } else {
-      become("backing-off", { reason });
-      await wait(delay, undefined, { signal: turn.signal }).catch(() => {});
-      if (wanted && toldToRestart === undefined) {
-        view = { ...view, restarts: view.restarts + 1 };
-        events.restarting(spec.name, reason);
+      this.#become("backing-off", { reason });
+      await wait(delay, undefined, { signal: this.#turn.signal }).catch(
+        () => {},
+      );
+      if (this.#wanted && !this.#restartAsked) {
+        this.#view = { ...this.#view, restarts: this.#view.restarts + 1 };
+        this.#events.restarting(name, reason);
       }
     }
-    if (turn.signal.aborted) {
-      turn = new AbortController();
+    if (this.#turn.signal.aborted) {
+      this.#turn = new AbortController();
     }
-    toldToRestart = undefined;
+    this.#restartAsked = false;
   }
-
-  return {
-    spec,
-    view: () => view,
-    identity: () => running,
-    start: (adopted) => {
-      wanted = true;
-      turn = new AbortController();
-      firstUp = Promise.withResolvers<void>();
-      life = live(adopted);
-      return firstUp.promise;
-    },
-    restart: async (reason, withinMs) => {
-      if (!wanted) {
-        throw new Failure(
-          `${spec.name} is stopped: \`hearth up\` starts it with the others.`,
-        );
-      }
-      toldToRestart = reason;
-      firstUp = Promise.withResolvers<void>();
-      firstUp.promise.catch(() => {});
-      become("stopping", { reason });
-      turn.abort();
-      await end(withinMs);
-      await firstUp.promise;
-    },
-    stop: async (reason) => {
-      wanted = false;
-      turn.abort();
-      if (running !== undefined) {
-        become("stopping", { reason });
-      }
-      await end();
-      await life;
-      firstUp.promise.catch(() => {});
-      firstUp.reject(new Failure(`${spec.name} was stopped.`));
-      if (view.state !== "stopped") {
-        become("stopped", { reason });
-      }
-    },
-    halt: () => {
-      wanted = false;
-      turn.abort();
-      if (running === undefined) {
-        return;
-      }
-      if (spec.haltSignal === "SIGKILL") {
-        killGroup(running);
-      } else {
-        sendSignal(running, spec.haltSignal);
-      }
-    },
-  };
 }
