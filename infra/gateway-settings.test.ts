@@ -67,34 +67,34 @@ test.each([
 
 test.each([
   [
-    "is no YAML",
+    "is invalid YAML",
     "a: [1\nb: 2\n",
-    "is no YAML (Flow sequence in block collection must be sufficiently indented and end with a ] at line 2, column 1): mend it, then run up again.",
+    ": invalid YAML (Flow sequence in block collection must be sufficiently indented and end with a ] at line 2, column 1): fix it, then run up again.",
   ],
   [
     "is a list",
     "- a\n",
-    "must hold names and values, such as model_list: mend it, then run up again.",
+    " must be a mapping, with keys such as model_list: fix it, then run up again.",
   ],
   [
     "has a section that is a word",
     "general_settings: none\n",
-    "must hold names and values in general_settings: mend it, then run up again.",
+    " must be a mapping in general_settings: fix it, then run up again.",
   ],
-])("an operator's layer that %s is refused", (_what, text, sentence) => {
+])("an operator's layer that %s is rejected", (_what, text, sentence) => {
   const own = file("wrong.yaml", text);
   expect(() => readGatewaySettings({}, decisions, own)).toThrow(
-    `${own} ${sentence}`,
+    `${own}${sentence}`,
   );
 });
 
-test("an operator's layer that cannot be read is named with what mends it", () => {
+test("an operator's layer that cannot be read is reported with the fix", () => {
   expect(() => readGatewaySettings({}, decisions, directory)).toThrow(
-    `${directory} cannot be read (EISDIR): make it a file that you may read, or remove it, then run up again.`,
+    `${directory} cannot be read (EISDIR): make it readable or remove it, then run up again.`,
   );
 });
 
-test("a named file that is empty or missing is refused, with the command that mends it", () => {
+test("a named file that is empty or missing is rejected with the command that fixes it", () => {
   const empty = file("empty.yaml", "\n");
   expect(() =>
     readGatewaySettings({ gatewayConfig: empty }, decisions),

@@ -39,7 +39,7 @@ function readLayer(path: string): string {
       return "";
     }
     throw new Error(
-      `${path} cannot be read (${code}): make it a file that you may read, or remove it, then run up again.`,
+      `${path} cannot be read (${code}): make it readable or remove it, then run up again.`,
       { cause: error },
     );
   }
@@ -58,7 +58,7 @@ function addGeneralSettings(
   const [mistake] = layer.errors;
   if (mistake !== undefined) {
     throw new Error(
-      `${name} is no YAML (${mistake.message.split("\n")[0]?.replace(/:$/, "")}): mend it, then run up again.`,
+      `${name}: invalid YAML (${mistake.message.split("\n")[0]?.replace(/:$/, "")}): fix it, then run up again.`,
     );
   }
   const section = "general_settings";
@@ -66,7 +66,7 @@ function addGeneralSettings(
   const general = isLayer ? (layer.get(section) ?? null) : null;
   if (!isLayer || (general !== null && !isMap(general))) {
     throw new Error(
-      `${name} must hold names and values${isLayer ? ` in ${section}` : ", such as model_list"}: mend it, then run up again.`,
+      `${name} must be a mapping${isLayer ? ` in ${section}` : ", with keys such as model_list"}: fix it, then run up again.`,
     );
   }
   if (general === null) {

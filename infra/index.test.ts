@@ -16,6 +16,6 @@ test("a plain pulumi command is refused in the midst of a rotation", async () =>
     secretFields.map((key) => `hearth:${key}`),
   );
   await expect(programOutsideRotations()).rejects.toThrow(
-    "a rotation is not over, nothing was touched: `npm run deploy -- doctor` names the command that goes on with it.",
+    "a rotation is unfinished; nothing was changed: `npm run deploy -- doctor` names the command that completes it.",
   );
 });

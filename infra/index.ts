@@ -26,7 +26,7 @@ import { readStackConfig } from "./config/program-config.ts";
 export async function programOutsideRotations(): Promise<StackOutputs> {
   if (readStackConfig().rotation !== undefined) {
     throw new RunError(
-      "a rotation is not over, nothing was touched: `npm run deploy -- doctor` names the command that goes on with it.",
+      "a rotation is unfinished; nothing was changed: `npm run deploy -- doctor` names the command that completes it.",
     );
   }
   return program();

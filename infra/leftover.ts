@@ -24,7 +24,7 @@ export async function removeLeftover(
   refuseOtherStack(engine, [found]);
   if (!found.ours) {
     throw new Error(
-      `a container named ${name} that Hearth did not make is on ${engine.endpoint}: rename or remove it, then run up again.`,
+      `${engine.endpoint} has a container named ${name} that Hearth did not create: rename or remove it, then run up again.`,
     );
   }
   await stopAndRemove(engine, [found.id]);
@@ -56,7 +56,7 @@ export async function removeLeftoverNetwork(
     const strange = attached.find(({ ours }) => !ours);
     if (strange !== undefined) {
       throw new Error(
-        `a network named ${name} that Hearth did not make, or that others use, is on ${engine.endpoint}: take the container ${strange.name} off it, then run up again.`,
+        `${engine.endpoint} has a network named ${name} that Hearth did not create or that other containers use: disconnect the container ${strange.name} from it, then run up again.`,
       );
     }
     if (attached.length > 0 && !withContainers) {
@@ -73,7 +73,7 @@ export async function removeLeftoverNetwork(
 /** Of containers that run where the state has none; `where` names them by host. */
 export function unknownStack(where: string): Error {
   return new Error(
-    `the state is empty, and Hearth runs on the hosts (${where}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, run \`npm run deploy -- adopt\` first.`,
+    `the state is empty, but Hearth is running on the hosts (${where}); nothing was changed: set PULUMI_BACKEND_URL as for the \`up\`; or, if the state is lost, run \`npm run deploy -- adopt\` first.`,
   );
 }
 
@@ -159,7 +159,7 @@ function otherStack(
   what: string,
 ): Error {
   return new Error(
-    `the stack ${other} has ${what} on ${endpoint}, and this is ${stack}; nothing was touched: give this one its own names and ports (npx pulumi config set hearth:prefix NAME, and hearth:ports), or other hosts.`,
+    `the stack ${other} has ${what} on ${endpoint}, and this is ${stack}; nothing was changed: give this one its own names and ports (npx pulumi config set hearth:prefix NAME, and hearth:ports), or other hosts.`,
   );
 }
 

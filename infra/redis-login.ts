@@ -63,7 +63,7 @@ export async function acceptRedisPasswords(
   );
   if (said.trim() !== "OK") {
     throw new Error(
-      `Redis did not take its new password (${said.trim()}): see \`${typedDocker(engine, "logs hearth-redis")}\`, then run the same command again.`,
+      `Redis did not accept its new password (${said.trim()}): see \`${typedDocker(engine, "logs hearth-redis")}\`, then run the same command again.`,
     );
   }
   await replaceFile(engine, redisUsersFile, users);

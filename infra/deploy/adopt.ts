@@ -32,7 +32,7 @@ export async function adopt(session: Session): Promise<void> {
   await takeOver("none");
   const engine = engines[config.placement.postgres];
   if (!(await postgresRuns(engine))) {
-    say("Postgres does not run: it is started first, over its volume.");
+    say("Postgres is not running; starting it on its existing volume.");
     await startPostgres(session, config);
   }
   const wanted = [gatewayRoleName(config), "supervisor", "backup"];
@@ -44,7 +44,7 @@ export async function adopt(session: Session): Promise<void> {
     (role) => there.includes(role) && !known.includes(role),
   );
   if (imported.length > 0) {
-    say(`Taken over from Postgres: ${imported.join(", ")}.`);
+    say(`Adopted from Postgres: ${imported.join(", ")}.`);
     await takeOver(imported.join(","));
   }
   await bringUp(session, lookFirst);
@@ -53,7 +53,7 @@ export async function adopt(session: Session): Promise<void> {
   if (config.rotation === undefined) {
     for (const role of strange) {
       await removeLeftoverRole(engine, role);
-      say(`Dropped ${role}, which nothing uses.`);
+      say(`Dropped the unused role ${role}.`);
     }
   }
 }

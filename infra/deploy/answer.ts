@@ -3,7 +3,7 @@ import { isCancel } from "@clack/prompts";
 /** What was typed at a prompt. Throws after Ctrl-C. */
 export function given<T>(answer: T): Exclude<T, symbol> {
   if (isCancel(answer)) {
-    throw new Error("stopped; nothing was changed.");
+    throw new Error("canceled; nothing was changed.");
   }
   return answer as Exclude<T, symbol>;
 }

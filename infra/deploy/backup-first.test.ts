@@ -138,7 +138,7 @@ test.each(["postgres-backup", "notes-backup"])(
     write("failing", job);
     const { ended, changed } = await up();
     expect(ended).toMatch(
-      `the backup failed (${job}: failed after 2 s: the disk is full), so nothing was changed: \`ssh `,
+      `the backup failed (${job}: failed after 2 s: the disk is full), so nothing was changed: run \`ssh `,
     );
     expect(ended).toMatch(
       `docker exec hearth-supervisor hearth jobs run ${job}`,
@@ -172,16 +172,16 @@ test("a host without Postgres, and a database without tables, have nothing to ba
     Array.from(
       { length: 2 },
       () =>
-        "Postgres does not run on host A, so its data cannot be backed up before this run.",
+        "Postgres is not running on host A, so its data is not backed up before this run.",
     ),
   );
 });
 
-test("a data host that does not answer ends the command, unless it is left out", async () => {
+test("a data host that does not respond ends the command, unless it is left out", async () => {
   rmSync(join(directory, "containers"));
   const { ended, changed } = await up();
   expect(ended).toMatch(
-    /^host A: Docker does not answer, .*nothing was changed: see that `ssh .* works, or leave that host out with --without a\.$/,
+    /^host A: Docker does not respond, .*nothing was changed: check that `ssh .* works, or exclude the host with --without a\.$/,
   );
   expect(changed).toEqual([]);
   const { session: opened } = await session();

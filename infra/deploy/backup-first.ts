@@ -52,7 +52,7 @@ export async function backUpFirst(
   const view = await lookAt(engine);
   if (view === null) {
     throw new Error(
-      `${name}: Docker does not answer, so it is unknown whether the database must be backed up first; nothing was changed: see that \`${typedDocker(engine, "ps")}\` works, or leave that host out with --without ${host}.`,
+      `${name}: Docker does not respond, so it is unknown whether the database needs a backup first; nothing was changed: check that \`${typedDocker(engine, "ps")}\` works, or exclude the host with --without ${host}.`,
     );
   }
   const postgres = view.containers.find(
@@ -61,7 +61,7 @@ export async function backUpFirst(
   if (postgres === undefined || !postgres.status.startsWith("Up")) {
     if (view.volumes.includes(volumeName(engine, "postgres"))) {
       say(
-        `Postgres does not run on ${name}, so its data cannot be backed up before this run.`,
+        `Postgres is not running on ${name}, so its data is not backed up before this run.`,
       );
     }
     return;
@@ -100,7 +100,7 @@ async function missingMigrations(
     ANSWERS_WITHIN_MS,
   ).catch((error: unknown) => {
     throw new Error(
-      `Postgres does not say which migrations it has (${lastLine(error)}); nothing was changed: \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\` shows more; or accept to be without a backup with --no-backup.`,
+      `the applied migrations cannot be read from Postgres (${lastLine(error)}); nothing was changed: check \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\`, or skip the backup with --no-backup.`,
     );
   });
   const applied = new Set(said.split(/\s+/).filter((word) => word !== ""));
@@ -126,7 +126,7 @@ async function runJob(engine: StackEngine, job: string): Promise<void> {
     );
   } catch (error) {
     throw new Error(
-      `the backup failed (${job}: ${lastLine(error)}), so nothing was changed: \`${typedDocker(engine, `exec ${supervisor} ${command}`)}\` tries it again and shows why; when it works, run the same command again, or accept to be without a backup with --no-backup.`,
+      `the backup failed (${job}: ${lastLine(error)}), so nothing was changed: run \`${typedDocker(engine, `exec ${supervisor} ${command}`)}\` to see why; once it works, run the same command again, or skip the backup with --no-backup.`,
       { cause: error },
     );
   }

@@ -22,7 +22,7 @@ export async function destroyVerb(
   const { stack, say } = session;
   if (flags.purge === true && !process.stdin.isTTY) {
     throw new NotUnderstood(
-      "destroy --purge asks for the stack's name: run it where you can answer.",
+      "destroy --purge asks for the stack's name: run it in a terminal.",
     );
   }
   await refuseHalfRotation(session);
@@ -30,34 +30,34 @@ export async function destroyVerb(
   const unknown = await lookBeforeDestroy(session);
   await previewDestroy(session);
   if (unknown.length > 0) {
-    say(`Not in the state, and removed all the same: ${namesByHost(unknown)}`);
+    say(`Not in the state, removed as well: ${namesByHost(unknown)}`);
   }
   if (flags.purge === true) {
     const typed = given(
       await text({
-        message: `All data will be gone: rows, keys, notes, backups on the hosts. Type the stack's name (${stack.name}) to go on`,
+        message: `All data will be deleted: spend, keys, notes, backups on the hosts. Type the stack's name (${stack.name}) to continue`,
       }),
     );
     if (typed !== stack.name) {
       throw new Error(
-        `"${typed}" is not the stack's name; nothing was touched.`,
+        `"${typed}" is not the stack's name; nothing was changed.`,
       );
     }
   } else if (flags.yes !== true) {
     if (!process.stdin.isTTY) {
       throw new NotUnderstood(
-        "destroy asks first: add --yes where nobody can answer.",
+        "destroy asks for confirmation: add --yes to run it without a terminal.",
       );
     }
-    if (given(await confirm({ message: "Remove these?" })) !== true) {
-      throw new Error("stopped; nothing was touched.");
+    if (given(await confirm({ message: "Remove these resources?" })) !== true) {
+      throw new Error("canceled; nothing was changed.");
     }
   }
   await destroy(session, unknown);
   const volumes = await keptVolumes(session);
   if (flags.purge !== true) {
     say(
-      `The data is kept (${namesByHost(volumes, "nothing")}): \`npm run deploy -- up\` finds it again.`,
+      `The data is kept (${namesByHost(volumes, "nothing")}): \`npm run deploy -- up\` uses it again.`,
     );
     return 0;
   }
@@ -67,8 +67,8 @@ export async function destroyVerb(
     `${
       left.length === 0
         ? "Nothing of the stack is left on the hosts."
-        : `Left, as the state does not know them: ${namesByHost(left)}; ${removalOf(session, left)}.`
-    } Directories that notesData or backupDirectory name are untouched; \`npx pulumi stack rm ${stack.name}\` forgets the stack itself.`,
+        : `Not in the state, therefore not deleted: ${namesByHost(left)}; ${removalOf(session, left)}.`
+    } The directories of notesData and backupDirectory are kept; \`npx pulumi stack rm ${stack.name}\` removes the stack itself.`,
   );
   return 0;
 }

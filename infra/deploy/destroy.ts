@@ -77,7 +77,7 @@ export async function purge(
   const { engines, stack, options, say } = session;
   for (const { name, host } of volumes) {
     await dockerAt(engines[host], ["volume", "rm", "--force", name]);
-    say(`host ${host.toUpperCase()}: ${name} is gone`);
+    say(`host ${host.toUpperCase()}: deleted ${name}`);
   }
   await pulumi(session, ["state", "unprotect", "--all", "--yes"]);
   await stack.destroy(options);

@@ -10,7 +10,7 @@ const FOUND = [
   { what: "hearth-redis is not in the state", mend: `${RUN}adopt` },
   { what: "hearth-gateway is unhealthy", mend: "`docker logs` says why" },
 ];
-const instead = `${RUN}rotate master, then ${RUN}doctor again; a rotation needs both hosts, and what is stopped started (\`docker start NAME\` there)`;
+const instead = `${RUN}rotate master, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`;
 
 test("in the midst of a rotation no command is named that is refused until it is over", () => {
   expect(withoutRefused(FOUND, goOn, true).map(({ mend }) => mend)).toEqual([

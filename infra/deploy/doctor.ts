@@ -58,7 +58,7 @@ export function withoutRefused(
     what,
     mend:
       mend !== goOn && refused.test(mend)
-        ? `${goOn}, then ${RUN}doctor again; a rotation needs both hosts, and what is stopped started (\`docker start NAME\` there)`
+        ? `${goOn}, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`
         : mend,
   }));
 }
@@ -71,14 +71,14 @@ async function ofThisMachine(session: Session): Promise<readonly Finding[]> {
       ? []
       : [
           {
-            what: `the stack is locked since ${lock.timestamp} by process ${lock.pid} on ${lock.hostname}${lock.dead ? ", which is gone" : ""}`,
+            what: `the stack has been locked since ${lock.timestamp} by process ${lock.pid} on ${lock.hostname}${lock.dead ? ", which has ended" : ""}`,
             mend: lock.dead
               ? `${RUN}cancel`
-              : `wait for it; if it will never end: ${RUN}cancel`,
+              : `wait for it to end; if it is stuck: ${RUN}cancel`,
           },
         ]),
     ...left.map(({ pid, program }) => ({
-      what: `${program} (process ${pid}) is left over from a run that was killed`,
+      what: `${program} (process ${pid}) is left over from a killed run`,
       mend: `${RUN}cancel`,
     })),
   ];
@@ -94,7 +94,7 @@ function ofSettings(
       ? []
       : [
           {
-            what: `a rotation of ${rotation.of} is not over`,
+            what: `a rotation of ${rotation.of} is unfinished`,
             mend: `${RUN}${rotateCommand(rotation)}`,
           },
         ]),
@@ -102,7 +102,7 @@ function ofSettings(
       ? []
       : [
           {
-            what: "hearth:importRoles is still set, which is for one up after a lost state",
+            what: "hearth:importRoles is still set; it is only needed for one up after a lost state",
             mend: "npx pulumi config rm hearth:importRoles",
           },
         ]),
@@ -110,7 +110,7 @@ function ofSettings(
       ? []
       : [
           {
-            what: `the old master key is refused since ${until}, and still in the configuration`,
+            what: `the old master key expired at ${until} but is still in the configuration`,
             mend: `${RUN}rotate master --end`,
           },
         ]),

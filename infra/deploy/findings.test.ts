@@ -75,7 +75,7 @@ test.each<[string, Seen, string, string]>([
   [
     "a removed container",
     onB({}),
-    "host B: hearth-gateway is in the state and not on the host",
+    "host B: hearth-gateway is in the state but not on the host",
     "npm run deploy -- up --refresh",
   ],
   [
@@ -83,27 +83,27 @@ test.each<[string, Seen, string, string]>([
     onB({
       containers: [running("g1", "gateway", "Exited (137) 2 minutes ago")],
     }),
-    "host B: hearth-gateway does not run (Exited (137) 2 minutes ago)",
+    "host B: hearth-gateway is not running (Exited (137) 2 minutes ago)",
     "npm run deploy -- up --refresh",
   ],
   [
     "an unhealthy one",
     onB({ containers: [running("g1", "gateway", "Up 1 h (unhealthy)")] }),
     "host B: hearth-gateway is unhealthy",
-    "`ssh root@10.8.0.2 docker logs --tail 50 hearth-gateway` says why; `ssh root@10.8.0.2 docker restart hearth-gateway` restarts it",
+    "`ssh root@10.8.0.2 docker logs --tail 50 hearth-gateway` shows why; `ssh root@10.8.0.2 docker restart hearth-gateway` restarts it",
   ],
   [
     "one that does not stay",
     onB({
       containers: [running("g1", "gateway", "Restarting (1) 5 seconds ago")],
     }),
-    "host B: hearth-gateway ends again and again (Restarting (1) 5 seconds ago)",
-    "`ssh root@10.8.0.2 docker logs --tail 50 hearth-gateway` says why; fix that and run npm run deploy -- up, or roll back",
+    "host B: hearth-gateway keeps restarting (Restarting (1) 5 seconds ago)",
+    "`ssh root@10.8.0.2 docker logs --tail 50 hearth-gateway` shows why; fix that and run npm run deploy -- up, or roll back",
   ],
   [
     "one that the state does not know, as after an interrupted run",
     onB({ containers: [running("g1", "gateway"), running("e9", "edge")] }),
-    "host B: hearth-edge is on the host and not in the state",
+    "host B: hearth-edge is on the host but not in the state",
     "npm run deploy -- up",
   ],
   [
@@ -117,20 +117,20 @@ test.each<[string, Seen, string, string]>([
         ),
       },
     },
-    "host B: hearth-gateway is on the host and not in the state",
+    "host B: hearth-gateway is on the host but not in the state",
     "npm run deploy -- adopt",
   ],
   [
     "a running stack that is not the state's",
     { ...well, state: empty },
-    "the state is empty, and Hearth runs on the hosts (host A: hearth-postgres; host B: hearth-gateway)",
-    "give the command the PULUMI_BACKEND_URL that the `up` had; or, if the state is lost: npm run deploy -- adopt",
+    "the state is empty, but Hearth is running on the hosts (host A: hearth-postgres; host B: hearth-gateway)",
+    "set PULUMI_BACKEND_URL as for the `up`; or, if the state is lost: npm run deploy -- adopt",
   ],
   [
     "a host that is away",
     { ...well, hosts: { ...well.hosts, b: null } },
-    "host B: Docker does not answer",
-    "switch it on, or work on the other host meanwhile: npm run deploy -- up --without b",
+    "host B: Docker does not respond",
+    "start it, or continue without it: npm run deploy -- up --without b",
   ],
   [
     "lost data",
@@ -141,26 +141,26 @@ test.each<[string, Seen, string, string]>([
         a: { containers: [running("p1", "postgres")], volumes: [] },
       },
     },
-    "host A: the volume hearth-postgres is gone, and with it its data",
-    "npm run deploy -- up --refresh makes an empty one; then put the data back from a backup",
+    "host A: the volume hearth-postgres and its data no longer exist",
+    "npm run deploy -- up --refresh creates an empty one; then restore a backup",
   ],
   [
     "a role that was dropped",
     { ...well, roles: [] },
-    "Postgres does not know the role gateway_a, which is in the state",
+    "the role gateway_a is in the state but not in Postgres",
     "npm run deploy -- up --refresh",
   ],
   [
     "a role from elsewhere",
     { ...well, roles: ["gateway_a", "gateway_b"] },
-    "Postgres knows the role gateway_b, which is not in the state",
+    "the role gateway_b is in Postgres but not in the state",
     "npm run deploy -- adopt",
   ],
   [
-    "a Postgres that does not answer",
+    "a Postgres that does not respond",
     { ...well, roles: null },
-    "Postgres cannot be asked for its roles",
-    "when hearth-postgres does not run: npm run deploy -- up --refresh; else `ssh root@10.8.0.1 docker logs --tail 50 hearth-postgres` says why",
+    "the roles of Postgres cannot be read",
+    "if hearth-postgres is not running: npm run deploy -- up --refresh; otherwise `ssh root@10.8.0.1 docker logs --tail 50 hearth-postgres` shows why",
   ],
   [
     "an interrupted run",
@@ -173,12 +173,15 @@ test.each<[string, Seen, string, string]>([
         ],
       },
     },
-    'an interrupted run left edge in the midst of "creating"',
+    'an interrupted run left edge with its operation "creating" unfinished',
     "npm run deploy -- up",
   ],
-])("%s is named with the command that mends it", (_case, seen, what, mend) => {
-  expect(findDisagreements(seen)).toEqual([{ what, mend }]);
-});
+])(
+  "%s is reported with the command that fixes it",
+  (_case, seen, what, mend) => {
+    expect(findDisagreements(seen)).toEqual([{ what, mend }]);
+  },
+);
 
 test("a role of the operator's own is nobody's business", () => {
   expect(

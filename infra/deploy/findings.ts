@@ -23,7 +23,7 @@ export interface Finding {
 
 export interface Seen {
   readonly state: State;
-  /** null for a host that does not answer. */
+  /** null for a host that does not respond. */
   readonly hosts: Readonly<Record<"a" | "b", HostView | null>>;
   /** How the operator reaches them. */
   readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
@@ -46,8 +46,8 @@ export function findDisagreements({
   if (knowsNothing(state) && unknown.length > 0) {
     return [
       {
-        what: `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)})`,
-        mend: `give the command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost: ${RUN}adopt`,
+        what: `the state is empty, but Hearth is running on the hosts (${namesByHost(unknown)})`,
+        mend: `set PULUMI_BACKEND_URL as for the \`up\`; or, if the state is lost: ${RUN}adopt`,
       },
     ];
   }
@@ -55,7 +55,7 @@ export function findDisagreements({
   const of = (type: string) => live.filter((each) => each.type === type);
   return [
     ...state.pending_operations.map(({ type, resource }) => ({
-      what: `an interrupted run left ${nameOf(resource.urn)} in the midst of "${type}"`,
+      what: `an interrupted run left ${nameOf(resource.urn)} with its operation "${type}" unfinished`,
       mend: `${RUN}up`,
     })),
     ...(["a", "b"] as const).flatMap((host) => {
@@ -75,8 +75,8 @@ export function findDisagreements({
 
 function away(host: "a" | "b"): Finding {
   return {
-    what: `host ${host.toUpperCase()}: Docker does not answer`,
-    mend: `switch it on, or work on the other host meanwhile: ${RUN}up --without ${host}`,
+    what: `host ${host.toUpperCase()}: Docker does not respond`,
+    mend: `start it, or continue without it: ${RUN}up --without ${host}`,
   };
 }
 
@@ -94,7 +94,7 @@ function known(
     if (there === undefined) {
       return [
         {
-          what: `${what} is in the state and not on the host`,
+          what: `${what} is in the state but not on the host`,
           mend: `${RUN}up --refresh`,
         },
       ];
@@ -103,8 +103,8 @@ function known(
     if (there.status.startsWith("Restarting")) {
       return [
         {
-          what: `${what} ends again and again (${there.status})`,
-          mend: `${typed(`logs --tail 50 ${name}`)} says why; fix that and run ${RUN}up, or roll back`,
+          what: `${what} keeps restarting (${there.status})`,
+          mend: `${typed(`logs --tail 50 ${name}`)} shows why; fix that and run ${RUN}up, or roll back`,
         },
       ];
     }
@@ -112,14 +112,14 @@ function known(
       return [
         {
           what: `${what} is unhealthy`,
-          mend: `${typed(`logs --tail 50 ${name}`)} says why; ${typed(`restart ${name}`)} restarts it`,
+          mend: `${typed(`logs --tail 50 ${name}`)} shows why; ${typed(`restart ${name}`)} restarts it`,
         },
       ];
     }
     if (!there.status.startsWith("Up")) {
       return [
         {
-          what: `${what} does not run (${there.status})`,
+          what: `${what} is not running (${there.status})`,
           mend: `${RUN}up --refresh`,
         },
       ];
@@ -139,7 +139,7 @@ function strange(
   return view.containers
     .filter(({ id }) => !ids.has(id))
     .map(({ name }) => ({
-      what: `host ${host.toUpperCase()}: ${name} is on the host and not in the state`,
+      what: `host ${host.toUpperCase()}: ${name} is on the host but not in the state`,
       mend: `${RUN}${knowsHost ? "up" : "adopt"}`,
     }));
 }
@@ -153,8 +153,8 @@ function volumes(
     .map(({ inputs }) => String(inputs?.["name"]))
     .filter((name) => !view.volumes.includes(name))
     .map((name) => ({
-      what: `host ${host.toUpperCase()}: the volume ${name} is gone, and with it its data`,
-      mend: `${RUN}up --refresh makes an empty one; then put the data back from a backup`,
+      what: `host ${host.toUpperCase()}: the volume ${name} and its data no longer exist`,
+      mend: `${RUN}up --refresh creates an empty one; then restore a backup`,
     }));
 }
 
@@ -169,8 +169,8 @@ function disagreeingRoles(
       ? []
       : [
           {
-            what: "Postgres cannot be asked for its roles",
-            mend: `when ${postgres} does not run: ${RUN}up --refresh; else \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` says why`,
+            what: "the roles of Postgres cannot be read",
+            mend: `if ${postgres} is not running: ${RUN}up --refresh; otherwise \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` shows why`,
           },
         ];
   }
@@ -179,13 +179,13 @@ function disagreeingRoles(
     ...names
       .filter((name) => !there.includes(name))
       .map((name) => ({
-        what: `Postgres does not know the role ${name}, which is in the state`,
+        what: `the role ${name} is in the state but not in Postgres`,
         mend: `${RUN}up --refresh`,
       })),
     ...LOGIN_ROLE_NAMES.filter(
       (name) => there.includes(name) && !names.includes(name),
     ).map((name) => ({
-      what: `Postgres knows the role ${name}, which is not in the state`,
+      what: `the role ${name} is in Postgres but not in the state`,
       mend: `${RUN}adopt`,
     })),
   ];

@@ -2,21 +2,22 @@ import type { HostName } from "../config/config.ts";
 
 export const USAGE = `usage: npm run deploy -- VERB [--stack home]
 
-  up        make the hosts what the program and the configuration say (--refresh looks at the hosts first); before the
-            database is migrated it is backed up, with the notes (--no-backup goes on without)
-  preview   say what up would do
-  refresh   look at the hosts and remember what is there
-            all three: --without b leaves out a host that is away
+  up        apply the program and the configuration to the hosts (--refresh reads the state of the hosts first); backs up the
+            database and the notes before a migration (--no-backup skips the backup)
+  preview   show what up would change
+  refresh   update the state from the hosts
+            all three: --without b excludes a host that is down
   rotate    replace a secret without a failed call: postgres, redis, master, notes, provider NAME
-            master: the old key works for --grace 24h more, --end ends that now; provider: the new key is asked for
-  upgrade   postgres: bring the data to the major version of Postgres that this version of Hearth has, then as up; --forget-old
-            deletes the earlier cluster, which is kept
-  destroy   remove everything but the data; asks first, or --yes; --purge removes the data too and asks for the stack's name
-  adopt     take over what runs on the hosts when the state was lost
-  doctor    say what state, hosts and configuration disagree about, and what mends it
-  cancel    after a run that was killed: lift its lock, end the plugins it left, and clear what it had half created
+            master: the old key stays valid for --grace 24h, --end expires it now; provider: prompts for the new key
+  upgrade   postgres: copy the data to the major version of Postgres in this version of Hearth, then up; the earlier cluster
+            is kept until --forget-old deletes it
+  destroy   remove everything except the data, after a confirmation or with --yes; --purge deletes the data as well and asks
+            for the stack's name
+  adopt     take over what runs on the hosts after the state was lost
+  doctor    show where state, hosts and configuration disagree, and the commands that fix it
+  cancel    after a killed run: release its lock, end leftover plugins, remove half-created resources from the state
 
-  --cwd     the directory of Pulumi.yaml and Pulumi.<stack>.yaml, when it is not this one
+  --cwd     directory of Pulumi.yaml and Pulumi.<stack>.yaml (default: this project)
 
 example: npm run deploy -- rotate master --grace 2h
 `;
@@ -40,5 +41,5 @@ export function hostFlag(without: string | undefined): HostName | undefined {
   if (without === undefined || without === "a" || without === "b") {
     return without;
   }
-  throw new NotUnderstood("--without takes a host: a or b.");
+  throw new NotUnderstood("--without must be a or b.");
 }

@@ -16,7 +16,7 @@ export interface HostView {
 
 export const ANSWERS_WITHIN_MS = 15_000;
 
-/** Asks one host's engine; null when it does not answer. */
+/** Asks one host's engine; null when it does not respond. */
 export async function lookAt(engine: StackEngine): Promise<HostView | null> {
   const ask = (...args: readonly string[]) =>
     dockerAt(engine, args, "", ANSWERS_WITHIN_MS);

@@ -63,7 +63,7 @@ async function main(): Promise<number> {
     for (const { container, host } of failed) {
       if (container !== null && host !== null) {
         process.stderr.write(
-          `\nThe last that ${container} on host ${host.toUpperCase()} said:\n${await lastLines(session.engines[host], container)}\n`,
+          `\nLast log lines of ${container} on host ${host.toUpperCase()}:\n${await lastLines(session.engines[host], container)}\n`,
         );
       }
     }
@@ -79,7 +79,10 @@ async function main(): Promise<number> {
  */
 function letEngineStop(say: (line: string) => void): void {
   onInterrupts(
-    () => say("Stopping after what is under way; Ctrl-C again stops at once."),
+    () =>
+      say(
+        "Stopping after the running operations; press Ctrl-C again to stop immediately.",
+      ),
     () => void setTimeout(() => process.exit(130), 3_000).unref(),
   );
 }
@@ -119,14 +122,14 @@ async function askForPassphrase(): Promise<void> {
   }
   if (!process.stdin.isTTY) {
     throw new Error(
-      "the passphrase of the stack's secrets is not known: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
+      "the passphrase of the stack's secrets is required: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
     );
   }
   const answer = await password({
     message: "Passphrase of the stack's secrets",
   });
   if (isCancel(answer)) {
-    throw new Error("stopped; nothing was changed.");
+    throw new Error("canceled; nothing was changed.");
   }
   process.env["PULUMI_CONFIG_PASSPHRASE"] = answer;
 }

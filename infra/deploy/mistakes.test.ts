@@ -78,7 +78,7 @@ test("of the engine's report the line that says what failed is told", () => {
     ),
   ).toBe("container failed to be in healthy state");
   expect(reasonOf(new Error("code: 255\n stdout:"))).toBe(
-    "the engine stopped; what failed is named above.",
+    "the engine stopped; see the failed operation above.",
   );
 });
 

@@ -46,7 +46,7 @@ export async function setNotesAdminPassword(
   );
   if (said.trim() !== "200") {
     throw new Error(
-      `the notes server did not take its new admin password (it answered ${said.trim()}): see \`${typedDocker(engine, `logs ${containerName(engine, "couchdb")}`)}\`, then run the same command again.`,
+      `the notes server rejected its new admin password (status ${said.trim()}): check \`${typedDocker(engine, `logs ${containerName(engine, "couchdb")}`)}\`, then run the same command again.`,
     );
   }
 }

@@ -46,7 +46,7 @@ test("a service that runs on the other host is refused, with the way on", async 
   await expect(
     follow({ redis: "b" }, [container("a", "redis"), volume("a", "redis")]),
   ).rejects.toThrow(
-    'hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back (npx pulumi config set --path hearth:placement.redis a); to move it, then `npm run deploy -- destroy`, copy the data and set it again (docs/deploy.md, "Move a service").',
+    'hearth:placement.redis is host B, but redis and its data are on host A; nothing was changed: set it back (npx pulumi config set --path hearth:placement.redis a); to move the service, run `npm run deploy -- destroy` afterwards, copy the data and change the setting again (docs/deploy.md, "Move a service").',
   );
 });
 
@@ -58,7 +58,7 @@ test("after a destroy the state lets go of the volume that stays behind, and of 
   ]);
   expect(left).toEqual(kept);
   expect(said).toEqual([
-    "host A: hearth-redis stays there, and is no part of the stack any more",
+    "host A: hearth-redis is kept but no longer part of the stack",
   ]);
 });
 

@@ -38,7 +38,7 @@ export async function followPlacement(
   }
   for (const { resource, host } of left) {
     say(
-      `host ${host.toUpperCase()}: ${String(resource.inputs?.["name"])} stays there, and is no part of the stack any more`,
+      `host ${host.toUpperCase()}: ${String(resource.inputs?.["name"])} is kept but no longer part of the stack`,
     );
   }
   const gone = new Set(left.map(({ resource }) => resource.urn));
@@ -60,7 +60,7 @@ async function readMoved(
   for (const { service, resource, host } of left) {
     if (resource.type === CONTAINER_TYPE) {
       throw new Error(
-        `hearth:placement.${service} says host ${hosts.placement[service].toUpperCase()}, and ${service} with its data is on host ${host.toUpperCase()}; nothing was touched: set it back (npx pulumi config set --path hearth:placement.${service} ${host}); to move it, then \`npm run deploy -- destroy\`, copy the data and set it again (docs/deploy.md, "Move a service").`,
+        `hearth:placement.${service} is host ${hosts.placement[service].toUpperCase()}, but ${service} and its data are on host ${host.toUpperCase()}; nothing was changed: set it back (npx pulumi config set --path hearth:placement.${service} ${host}); to move the service, run \`npm run deploy -- destroy\` afterwards, copy the data and change the setting again (docs/deploy.md, "Move a service").`,
       );
     }
   }

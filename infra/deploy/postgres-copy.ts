@@ -31,7 +31,7 @@ SELECT pg_reload_conf();`,
   const deadline = Date.now() + RELOADED_WITHIN_MS;
   while (!(await isReadOnly(engine))) {
     if (Date.now() > deadline) {
-      throw new Error("Postgres does not become read-only");
+      throw new Error("Postgres did not become read-only");
     }
   }
   // Transactions that began before would still write.

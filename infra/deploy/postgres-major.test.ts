@@ -89,14 +89,14 @@ test("an image of the same major version is deployed", async () => {
 
 test("an image of another major version than the running server's is rejected before anything is changed", async () => {
   expect(await up(of("19.0"))).toMatch(
-    /image docker\.io\/library\/postgres:19\.0-trixie has Postgres 19, and the data is of Postgres 18: .* nothing was changed\. `npm run deploy -- upgrade postgres` copies the data/,
+    /image docker\.io\/library\/postgres:19\.0-trixie has Postgres 19, but the data is from Postgres 18, .*; nothing was changed: `npm run deploy -- upgrade postgres` copies the data/,
   );
 });
 
 test("without a container the volume says which version its data is of", async () => {
   write("containers", "");
   expect(await up(of("18.7"))).toBe("up goes on");
-  expect(await up(of("19.0"))).toContain("the data is of Postgres 18");
+  expect(await up(of("19.0"))).toContain("the data is from Postgres 18");
   write("majors", "18.kept\n19\n");
   expect(await up(of("19.0"))).toBe("up goes on");
   write("volumes", "");
@@ -109,19 +109,19 @@ const upgrade = (image: string) => deploy(image, ["upgrade", "postgres"]);
 test("an upgrade that cannot be done says why, and changes nothing", async () => {
   write("image", "postgres (PostgreSQL) 17.2\n/var/lib/postgresql/17/docker\n");
   expect(await upgrade(of("17.2"))).toMatch(
-    /^the data is of Postgres 18, and the image \S+ has Postgres 17, which does not read a copy of it; nothing was changed: /,
+    /^the data is from Postgres 18, but the image \S+ has the older Postgres 17; nothing was changed: /,
   );
   write("image", "postgres (PostgreSQL) 19.0\n/var/lib/postgresql/data\n");
   expect(await upgrade(of("19.0"))).toMatch(
-    /keeps its data in \/var\/lib\/postgresql\/data and not in \/var\/lib\/postgresql\/VERSION\/docker.*; nothing was changed: /,
+    /stores its data in \/var\/lib\/postgresql\/data, not in \/var\/lib\/postgresql\/VERSION\/docker.*; nothing was changed: /,
   );
   write("image", "postgres (PostgreSQL) 19.0\n/var/lib/postgresql/19/docker\n");
   write("containers", "");
   expect(await upgrade(of("19.0"))).toMatch(
-    /^Postgres does not run on host A, .*; nothing was changed: /,
+    /^Postgres is not running on host A, .*; nothing was changed: /,
   );
   await expect(deploy(of("19.0"), ["upgrade"])).resolves.toMatch(
-    /^upgrade takes postgres: npm run deploy -- upgrade postgres/,
+    /^upgrade requires postgres: npm run deploy -- upgrade postgres/,
   );
 });
 
@@ -130,6 +130,6 @@ test("earlier clusters are kept while the image is of another major version than
   expect(
     await deploy(of("19.0"), ["upgrade", "postgres"], { "forget-old": true }),
   ).toMatch(
-    /^Postgres 18 is in use, and the image has Postgres 19; nothing was deleted: /,
+    /^Postgres 18 is in use, but the image has Postgres 19; nothing was deleted: /,
   );
 });

@@ -44,7 +44,7 @@ export async function needSameMajor(
     return;
   }
   throw new Error(
-    `the image ${image.split("@")[0]} has Postgres ${wanted}, and the data is of Postgres ${found.join(" and ")}: with it the database would be empty, so nothing was changed. \`npm run deploy -- upgrade postgres\` copies the data and brings the stack up; or check out the version of Hearth that has Postgres ${found.join(" or ")}.`,
+    `the image ${image.split("@")[0]} has Postgres ${wanted}, but the data is from Postgres ${found.join(" and ")}, so the database would be empty; nothing was changed: \`npm run deploy -- upgrade postgres\` copies the data and brings the stack up; or check out the version of Hearth that has Postgres ${found.join(" or ")}.`,
   );
 }
 

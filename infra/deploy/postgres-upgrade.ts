@@ -69,7 +69,7 @@ export async function upgradePostgres(
   }
   await startPostgres(session, config);
   say(
-    `Postgres ${wanted} is in use${copies ? `; nothing was written for ${Math.ceil((Date.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${COMMAND} --forget-old\`.`,
+    `Postgres ${wanted} is in use${copies ? `; writes were paused for ${Math.ceil((Date.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${COMMAND} --forget-old\`.`,
   );
   // The copy left the earlier cluster read-only.
   await inPostgres(
@@ -85,7 +85,7 @@ export async function forgetOldPostgres(session: Session): Promise<void> {
   const { engine, current, wanted } = await readVersions(session);
   if (current !== wanted) {
     throw new Error(
-      `Postgres ${current} is in use, and the image has Postgres ${wanted}; nothing was deleted: \`${COMMAND}\` first.`,
+      `Postgres ${current} is in use, but the image has Postgres ${wanted}; nothing was deleted: run \`${COMMAND}\` first.`,
     );
   }
   const removed = await inPostgres(
@@ -96,7 +96,7 @@ export async function forgetOldPostgres(session: Session): Promise<void> {
   const names = removed.split("\n").filter((name) => name !== "");
   session.say(
     names.length === 0
-      ? "No earlier cluster is kept."
+      ? "There are no earlier clusters."
       : `Deleted from the volume ${volumeName(engine, "postgres")}: ${names.join(", ")}.`,
   );
 }
@@ -115,12 +115,12 @@ async function readVersions(session: Session): Promise<Versions> {
     isOf(config, wanted) && (await majorsOf(engine, image)).includes(wanted);
   if (current === undefined && !goesOn) {
     throw new Error(
-      `Postgres does not run on host ${host.toUpperCase()}, and its data is read from it; nothing was changed: check out the version of Hearth that it ran with, \`npm run deploy -- up --refresh\`, then run this command again.`,
+      `Postgres is not running on host ${host.toUpperCase()}, but the upgrade reads its data from the running server; nothing was changed: check out the version of Hearth that started it, run \`npm run deploy -- up --refresh\`, then this command again.`,
     );
   }
   if (Number(wanted) < Number(current)) {
     throw new Error(
-      `the data is of Postgres ${current}, and the image ${image.split("@")[0]} has Postgres ${wanted}, which does not read a copy of it; nothing was changed: check out a version of Hearth with Postgres ${current}, or go back (docs/deploy.md, "Another major version of Postgres").`,
+      `the data is from Postgres ${current}, but the image ${image.split("@")[0]} has the older Postgres ${wanted}; nothing was changed: check out a version of Hearth with Postgres ${current}, or roll back (docs/deploy.md, "Another major version of Postgres").`,
     );
   }
   return { engine, config, image, current, wanted };
@@ -151,7 +151,7 @@ async function majorOfImage(
     /\(PostgreSQL\) (\d+)[^\n]*\n(\S*)/.exec(said) ?? [];
   if (data !== `${DATA_ROOT}/${major}/docker`) {
     throw new Error(
-      `the image ${image.split("@")[0]} keeps its data in ${data ?? "an unknown place"} and not in ${DATA_ROOT}/VERSION/docker, as the official ones since 18 do; nothing was changed: choose another with hearth:images.postgres.`,
+      `the image ${image.split("@")[0]} stores its data in ${data ?? "an unknown directory"}, not in ${DATA_ROOT}/VERSION/docker as official images do since 18; nothing was changed: choose another image with hearth:images.postgres.`,
     );
   }
   return major;
@@ -198,7 +198,7 @@ async function copyOrClear(
 ): Promise<void> {
   const { engine, config, image, wanted } = versions;
   session.say(
-    `Postgres ${current} → ${wanted}: copying into a new cluster; until it is in use, the gateways serve the keys that they know and record their calls afterwards.`,
+    `Postgres ${current} → ${wanted}: copying into a new cluster; until then the gateways serve known keys and record their calls afterwards.`,
   );
   try {
     await makeReadOnly(engine);
@@ -206,12 +206,12 @@ async function copyOrClear(
       image,
       major: wanted,
     });
-    session.say(`Copied: ${tables} tables, ${rows} rows, the same sums.`);
+    session.say(`Copied: ${tables} tables, ${rows} rows; the checksums match.`);
     await useVersion(session, versions);
   } catch (error) {
     await clear(engine);
     throw new Error(
-      `the copy failed (${lastLine(error)}), and Postgres ${current} is in use as before: fix that, then run \`${COMMAND}\` again.`,
+      `the copy failed (${lastLine(error)}); Postgres ${current} is still in use: fix that, then run \`${COMMAND}\` again.`,
       { cause: error },
     );
   }
@@ -229,7 +229,7 @@ async function needRoom(engine: StackEngine): Promise<void> {
   const needed = Math.ceil(Number(used) * 1.5) + 256;
   if (Number(available) < needed) {
     throw new Error(
-      `the disk of the volume ${volumeName(engine, "postgres")} has ${available} MiB left, and a second cluster needs about ${needed}; nothing was changed: free some, then run the command again.`,
+      `the disk of the volume ${volumeName(engine, "postgres")} has ${available} MiB free, but a second cluster needs about ${needed} MiB; nothing was changed: free some space, then run the command again.`,
     );
   }
 }

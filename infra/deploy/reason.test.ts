@@ -18,7 +18,7 @@ test.each([
   [ended("Updating (home):\n    error: no such image\n", ""), "no such image"],
   [
     ended("Updating (home):", ""),
-    "the engine stopped; what failed is named above.",
+    "the engine stopped; see the failed operation above.",
   ],
   [new Error("port 5 is taken: end it.\n at …"), "port 5 is taken: end it."],
 ])("of %o the operator reads one sentence", (error, sentence) => {

@@ -19,6 +19,6 @@ function whatTheEngineComplained(text: string): string {
   const complaint = /^ stderr: ([^]*?)^ err\?: /m.exec(text)?.[1];
   const line = complaint?.trimEnd().split("\n").at(-1)?.trim();
   return line === undefined || line === ""
-    ? "the engine stopped; what failed is named above."
+    ? "the engine stopped; see the failed operation above."
     : line;
 }

@@ -89,7 +89,7 @@ test("a container that is gone from its host is looked at again, and told", asyn
   hostsWith({ "192.168.1.10": ["id-of-redis"], "192.168.1.11": ["another"] });
   expect(await forgotten()).toEqual({
     refreshed: [[edge.urn]],
-    said: ["Removed by hand: hearth-edge on host B."],
+    said: ["Removed manually: hearth-edge on host B."],
   });
 });
 
@@ -101,7 +101,7 @@ test("with all of them there nothing is done", async () => {
   expect(await forgotten()).toEqual({ refreshed: [], said: [] });
 });
 
-test("a host that is left out, or does not answer, has lost nothing", async () => {
+test("a host that is left out, or does not respond, has lost nothing", async () => {
   hostsWith({ "192.168.1.10": [], "192.168.1.11": [] });
   expect((await forgotten([edge.urn])).refreshed).toEqual([[redis.urn]]);
   hostsWith({ "192.168.1.10": ["id-of-redis"] });

@@ -28,7 +28,7 @@ export async function forgetRemoved(
     on("a") ? lookAt(engines.a) : null,
     on("b") ? lookAt(engines.b) : null,
   ]);
-  // Of a host that does not answer the engine tells itself.
+  // Of a host that does not respond the engine tells itself.
   const there = { a, b };
   const gone = known.filter(
     ({ id, host }) =>
@@ -39,7 +39,7 @@ export async function forgetRemoved(
     return;
   }
   say(
-    `Removed by hand: ${gone.map(({ inputs, host }) => `${String(inputs?.["name"])} on host ${host.toUpperCase()}`).join(", ")}.`,
+    `Removed manually: ${gone.map(({ inputs, host }) => `${String(inputs?.["name"])} on host ${host.toUpperCase()}`).join(", ")}.`,
   );
   await renewProviders(session, on("a") ? (on("b") ? undefined : "b") : "a");
   await stack.refresh({ ...options, target: gone.map(({ urn }) => urn) });

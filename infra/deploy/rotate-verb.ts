@@ -15,7 +15,7 @@ export async function rotateVerb(
 ): Promise<number> {
   if (!isKind(kind) || (name !== undefined && kind !== "provider")) {
     throw new NotUnderstood(
-      `rotate takes one of ${ROTATION_KINDS.join(", ")}, and provider a name: npm run deploy -- rotate provider openai`,
+      `rotate requires one of ${ROTATION_KINDS.join(", ")}; provider also requires a name: npm run deploy -- rotate provider openai`,
     );
   }
   if (kind === "master" && flags.end === true) {
@@ -44,7 +44,9 @@ function isKind(word: string): word is RotationKind {
 function secondsOf(text: string): number {
   const match = /^(\d+)([smhd])$/.exec(text);
   if (match === null) {
-    throw new NotUnderstood("--grace takes a time such as 30m, 24h or 7d.");
+    throw new NotUnderstood(
+      "--grace must be a duration such as 30m, 24h or 7d.",
+    );
   }
   const units = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
   return Number(match[1]) * units[match[2] as keyof typeof units];
@@ -63,15 +65,15 @@ async function askForKey(
 ): Promise<{ readonly name: string; readonly key: string }> {
   if (name === undefined) {
     throw new NotUnderstood(
-      "rotate provider takes a name: npm run deploy -- rotate provider openai",
+      "rotate provider requires a name: npm run deploy -- rotate provider openai",
     );
   }
   const key = process.stdin.isTTY
-    ? given(await password({ message: `The new ${name}` }))
+    ? given(await password({ message: `New ${name}` }))
     : (await text(process.stdin)).trim();
   if (key === "") {
     throw new NotUnderstood(
-      `no key was given: type it when asked, or pipe it in (npm run deploy -- rotate provider ${name} < FILE).`,
+      `the key is required: type it at the prompt, or pipe it in (npm run deploy -- rotate provider ${name} < FILE).`,
     );
   }
   return { name, key };

@@ -49,10 +49,10 @@ test.each([
   ["provider", "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"],
   ["redis", undefined, "redis"],
 ] as const)(
-  "another one is refused until it is over: %s %s",
+  "another rotation is rejected until it is complete: %s %s",
   (kind, provider, then) => {
     expect(() => begunAs(withRotation(openai), kind, provider)).toThrow(
-      `a rotation of OPENAI_API_KEY is not over: \`npm run deploy -- rotate provider OPENAI_API_KEY\` goes on with it; then rotate ${then}.`,
+      `a rotation of OPENAI_API_KEY is unfinished: run \`npm run deploy -- rotate provider OPENAI_API_KEY\` to complete it, then rotate ${then}.`,
     );
   },
 );
@@ -61,7 +61,7 @@ test.each([
   [["rotate", "master"], { end: true }],
   [["adopt"], {}],
 ])(
-  "%s is refused in the midst of a rotation, and nothing is touched",
+  "%s is rejected during a rotation, and nothing is changed",
   async (words, flags) => {
     const all = { ...rightConfig, rotation: JSON.stringify(openai) };
     const stack = {
@@ -75,7 +75,7 @@ test.each([
     } as unknown as Stack;
     const session = await openSession(stack, () => undefined);
     await expect(runVerb(session, words, flags)).rejects.toThrow(
-      "a rotation of provider is not over: `npm run deploy -- rotate provider OPENAI_API_KEY` goes on with it, and brings the hosts up.",
+      "a rotation of provider is unfinished: run `npm run deploy -- rotate provider OPENAI_API_KEY` to complete it and bring the hosts up.",
     );
   },
 );
@@ -93,7 +93,7 @@ test("a Redis without TLS keeps its password until an up, which the sentence nam
     } as unknown as Stack;
     const session = await openSession(stack, () => undefined);
     await expect(rotate(session, "redis", { graceSeconds: 0 })).rejects.toThrow(
-      /^Redis was deployed by a version of Hearth without TLS, .*; nothing was changed: `npm run deploy -- up`/,
+      /^Redis was deployed by a version of Hearth without TLS, .*; nothing was changed: run `npm run deploy -- up`/,
     );
   } finally {
     vi.unstubAllEnvs();

@@ -26,7 +26,7 @@ export async function rotate(
   if (config.rotation === undefined) {
     await need?.(session, config);
   } else {
-    say(`Going on with the rotation of ${kind} that was begun.`);
+    say(`Continuing the unfinished rotation of ${kind}.`);
   }
   const rotation =
     begunAs(config, kind, wish.provider?.name) ??
@@ -45,7 +45,7 @@ export async function rotate(
 export async function endGrace(session: Session): Promise<void> {
   const { masterKeyPrevious } = await readSettings(session);
   if (masterKeyPrevious === undefined) {
-    session.say("No old master key is accepted; there is nothing to end.");
+    session.say("There is no old master key to expire.");
     return;
   }
   await removeSettings(session, [
@@ -53,7 +53,7 @@ export async function endGrace(session: Session): Promise<void> {
     "masterKeyPreviousUntil",
   ]);
   await bringUp(session);
-  session.say("The old master key is refused.");
+  session.say("The old master key is no longer valid.");
 }
 
 /** The rotation that was begun, if any. */
@@ -68,7 +68,7 @@ export async function refuseHalfRotation(
   const begun = rotationIn(await readSettings(session));
   if (begun !== null) {
     throw new Error(
-      `a rotation of ${begun.of} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it, and brings the hosts up.`,
+      `a rotation of ${begun.of} is unfinished: run \`npm run deploy -- ${rotateCommand(begun)}\` to complete it and bring the hosts up.`,
     );
   }
 }
@@ -88,7 +88,7 @@ export function begunAs(
     (provider === undefined || `providerKeys.${provider}` in begun.settings);
   if (!same) {
     throw new Error(
-      `a rotation of ${nameOf(begun)} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it; then rotate ${provider ?? kind}.`,
+      `a rotation of ${nameOf(begun)} is unfinished: run \`npm run deploy -- ${rotateCommand(begun)}\` to complete it, then rotate ${provider ?? kind}.`,
     );
   }
   return begun;

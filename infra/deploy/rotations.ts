@@ -79,7 +79,8 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       );
     },
     passing: [],
-    next: () => "All four passwords of Postgres are new, the old ones refused.",
+    next: () =>
+      "All four Postgres passwords are replaced; the old ones are no longer valid.",
   },
   redis: {
     begin: (config) => ({
@@ -92,7 +93,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
     need: async ({ engines }, config) => {
       if (!(await redisSpeaksTls(engines[config.placement.redis]))) {
         throw new Error(
-          "Redis was deployed by a version of Hearth without TLS, and this one speaks to it by TLS alone; nothing was changed: `npm run deploy -- up`, then run this command again.",
+          "Redis was deployed by a version of Hearth without TLS, which this version requires; nothing was changed: run `npm run deploy -- up`, then this command again.",
         );
       }
     },
@@ -106,7 +107,8 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
         settings["redisPassword"] ?? "",
       ]),
     passing: ["redisPasswordPrevious"],
-    next: () => "Redis' password is new, the old one refused.",
+    next: () =>
+      "The Redis password is replaced; the old one is no longer valid.",
   },
   master: {
     begin: (config, { graceSeconds }) => ({
@@ -121,7 +123,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
     }),
     passing: [],
     next: ({ settings }) =>
-      `The master key is new: \`npx pulumi stack output --show-secrets masterKey\` shows it. The old one works until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` ends it now.`,
+      `The master key is replaced: \`npx pulumi stack output --show-secrets masterKey\` shows it. The old one is valid until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` expires it now.`,
   },
   notes: {
     begin: (config) => ({
@@ -136,7 +138,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       ),
     passing: [],
     next: () =>
-      "The notes server's admin password is new: `npx pulumi stack output --show-secrets notesAdminPassword` shows it. Devices log in as their own users and notice nothing.",
+      "The notes server's admin password is replaced: `npx pulumi stack output --show-secrets notesAdminPassword` shows it. Devices are not affected: they log in as their own users.",
   },
   provider: {
     begin: (_config, { provider }) => {

@@ -73,7 +73,9 @@ export async function dropPendingCreates(
   if (names.length === 0) {
     return;
   }
-  say(`Half created by an interrupted run, and cleared: ${names.join(", ")}.`);
+  say(
+    `Half created by an interrupted run, removed from the state: ${names.join(", ")}.`,
+  );
   await changeState(stack, ({ pending_operations: pending = [] }) => ({
     pending_operations: pending.filter(({ type }) => type !== "creating"),
   }));

@@ -40,7 +40,7 @@ export async function lookBeforeDestroy(
 
 /**
  * Refuses to deploy from an empty state over a stack that runs, where what the state does not know would be removed and created again;
- * or beside something that has the same names or ports. A host that does not answer is left to the engine, which cannot touch it either. Throws a sentence.
+ * or beside something that has the same names or ports. A host that does not respond is left to the engine, which cannot touch it either. Throws a sentence.
  */
 export async function refuseLostState(session: Session): Promise<void> {
   if (!knowsNothing(await readState(session.stack))) {
@@ -73,7 +73,7 @@ async function refuseCollisions(
     const stranger = inUse.strangerAt(listener);
     if (stranger !== undefined) {
       throw new Error(
-        `host ${host.toUpperCase()}: ${listener.address}:${listener.port}, where ${listener.service} is to listen, is taken by the container ${stranger}; nothing was touched: stop that container, or choose another port (hearth:ports).`,
+        `host ${host.toUpperCase()}: ${listener.address}:${listener.port}, needed by ${listener.service}, is used by the container ${stranger}; nothing was changed: stop that container, or choose another port (hearth:ports).`,
       );
     }
   }
@@ -102,7 +102,7 @@ async function lookAtHosts({
     const view = await lookAt(engines[host]);
     if (view === null) {
       throw new Error(
-        `host ${host.toUpperCase()}: Docker does not answer; nothing was touched: switch the host on and see that \`${typedDocker(engines[host], "ps")}\` works, or put another machine in its place (docs/deploy.md, "Replace a host"); then destroy.`,
+        `host ${host.toUpperCase()}: Docker does not respond; nothing was changed: start the host and check that \`${typedDocker(engines[host], "ps")}\` works, or replace it (docs/deploy.md, "Replace a host"); then run destroy again.`,
       );
     }
     return view;
@@ -118,7 +118,7 @@ async function askForRoles(session: Session): Promise<void> {
     await loginRoles(session.engines[placement.postgres], ANSWERS_WITHIN_MS);
   } catch (cause) {
     throw new Error(
-      "Postgres does not run, and its roles are dropped in it; nothing was touched: `npm run deploy -- up --refresh`, then destroy.",
+      "Postgres is not running, but its roles must be dropped; nothing was changed: run `npm run deploy -- up --refresh`, then destroy again.",
       { cause },
     );
   }

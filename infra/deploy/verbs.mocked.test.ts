@@ -125,14 +125,14 @@ test("purge wants the stack's name after it said what would go, and another word
   vi.mocked(text).mockResolvedValue("yes");
   expect(await destroy({ purge: true })).toMatchObject({
     asked: ["preview"],
-    ended: '"yes" is not the stack\'s name; nothing was touched.',
+    ended: '"yes" is not the stack\'s name; nothing was changed.',
   });
   expect(vi.mocked(text).mock.calls[0]?.[0].message).toBe(
-    "All data will be gone: rows, keys, notes, backups on the hosts. Type the stack's name (home) to go on",
+    "All data will be deleted: spend, keys, notes, backups on the hosts. Type the stack's name (home) to continue",
   );
 });
 
-test("--yes does not answer for purge", async () => {
+test("--yes does not respond for purge", async () => {
   vi.mocked(text).mockResolvedValue("");
   const { asked } = await destroy({ purge: true, yes: true });
   expect(asked).toEqual(["preview"]);
@@ -142,12 +142,12 @@ test("Ctrl-C and No touch nothing", async () => {
   vi.mocked(text).mockResolvedValue(cancelled as never);
   expect(await destroy({ purge: true })).toMatchObject({
     asked: ["preview"],
-    ended: "stopped; nothing was changed.",
+    ended: "canceled; nothing was changed.",
   });
   vi.mocked(confirm).mockResolvedValue(false);
   expect(await destroy({})).toMatchObject({
     asked: ["preview"],
-    ended: "stopped; nothing was touched.",
+    ended: "canceled; nothing was changed.",
   });
 });
 
@@ -156,7 +156,8 @@ test("where nobody can answer nothing is touched", async () => {
   expect((await destroy({ purge: true })).asked).toEqual([]);
   expect(await destroy({})).toMatchObject({
     asked: ["preview"],
-    ended: "destroy asks first: add --yes where nobody can answer.",
+    ended:
+      "destroy asks for confirmation: add --yes to run it without a terminal.",
   });
 });
 
@@ -165,7 +166,7 @@ test("in the midst of a rotation the command that ends it is named", async () =>
   expect(await destroy({ yes: true }, { rotation })).toMatchObject({
     asked: [],
     ended:
-      "a rotation of redis is not over: `npm run deploy -- rotate redis` goes on with it, and brings the hosts up.",
+      "a rotation of redis is unfinished: run `npm run deploy -- rotate redis` to complete it and bring the hosts up.",
   });
 });
 
@@ -176,7 +177,7 @@ test("what the state does not know is told before anybody is asked, and removed"
   const stopped = await destroy({}, {}, KNOWN);
   expect(stopped.asked).toEqual(["preview"]);
   expect(stopped.said).toEqual([
-    "Not in the state, and removed all the same: host B: hearth-edge",
+    "Not in the state, removed as well: host B: hearth-edge",
   ]);
   const { asked, ended } = await destroy({ yes: true }, {}, KNOWN);
   expect({ asked, ended }).toEqual({ asked: ["preview", "destroy"], ended: 0 });
@@ -195,7 +196,7 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
     expect(await runOn(words, { yes: true }, {}, resources)).toMatchObject({
       asked: [],
       ended:
-        "the state is empty, and Hearth runs on the hosts (host A: hearth-edge, hearth-redis; host B: hearth-edge); nothing was touched: give this command the PULUMI_BACKEND_URL that the `up` had; or, if the state is lost, run `npm run deploy -- adopt` first.",
+        "the state is empty, but Hearth is running on the hosts (host A: hearth-edge, hearth-redis; host B: hearth-edge); nothing was changed: set PULUMI_BACKEND_URL as for the `up`; or, if the state is lost, run `npm run deploy -- adopt` first.",
     });
   },
 );
@@ -205,7 +206,7 @@ test("a host that is away is named before anything is touched", async () => {
   expect(await destroy({ yes: true }, {}, KNOWN)).toMatchObject({
     asked: [],
     ended:
-      'host B: Docker does not answer; nothing was touched: switch the host on and see that `ssh root@192.168.1.11 docker ps` works, or put another machine in its place (docs/deploy.md, "Replace a host"); then destroy.',
+      'host B: Docker does not respond; nothing was changed: start the host and check that `ssh root@192.168.1.11 docker ps` works, or replace it (docs/deploy.md, "Replace a host"); then run destroy again.',
   });
 });
 
@@ -214,7 +215,7 @@ test("roles are dropped in Postgres: where it does not run nothing is touched", 
   expect(await destroy({ yes: true }, {}, [...KNOWN, role])).toMatchObject({
     asked: [],
     ended:
-      "Postgres does not run, and its roles are dropped in it; nothing was touched: `npm run deploy -- up --refresh`, then destroy.",
+      "Postgres is not running, but its roles must be dropped; nothing was changed: run `npm run deploy -- up --refresh`, then destroy again.",
   });
   writeFileSync(join(directory, "roles"), "backup\n");
   const { ended } = await destroy({ yes: true }, {}, [...KNOWN, role]);
@@ -227,7 +228,7 @@ test("a service that is placed elsewhere than it runs is refused before anything
   const { asked, ended } = await destroy({ yes: true }, { placement }, KNOWN);
   expect(asked).toEqual([]);
   expect(ended).toMatch(
-    /^hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back/,
+    /^hearth:placement.redis is host B, but redis and its data are on host A; nothing was changed: set it back/,
   );
 });
 
@@ -240,6 +241,6 @@ test("purge says that nothing is left only where nothing is", async () => {
   writeFileSync(join(directory, "volumes-b"), "hearth-redis\n");
   const { said } = await destroy({ purge: true });
   expect(said.at(-1)).toMatch(
-    /^Left, as the state does not know them: host B: hearth-redis; `ssh root@192\.168\.1\.11 docker volume rm hearth-redis` removes them\. /,
+    /^Not in the state, therefore not deleted: host B: hearth-redis; `ssh root@192\.168\.1\.11 docker volume rm hearth-redis` removes them\. /,
   );
 });

@@ -30,7 +30,7 @@ export async function runVerb(
   const [verb = "", ...rest] = words;
   if (words.length > (MAX_WORDS[verb] ?? 1)) {
     throw new NotUnderstood(
-      `${verb} does not know what to do with "${rest.at(-1)}".\n${USAGE}`,
+      `${verb}: unexpected argument "${rest.at(-1)}".\n${USAGE}`,
     );
   }
   switch (verb) {
@@ -53,7 +53,7 @@ export async function runVerb(
     case "cancel":
       return cancelVerb(session);
     default:
-      throw new NotUnderstood(`there is no verb "${verb}".\n${USAGE}`);
+      throw new NotUnderstood(`unknown verb "${verb}".\n${USAGE}`);
   }
 }
 
@@ -119,7 +119,7 @@ async function upgradeVerb(
 ): Promise<number> {
   if (what !== "postgres") {
     throw new NotUnderstood(
-      "upgrade takes postgres: npm run deploy -- upgrade postgres. All else is upgraded by npm run deploy -- up.",
+      "upgrade requires postgres: npm run deploy -- upgrade postgres. Everything else is upgraded by npm run deploy -- up.",
     );
   }
   await refuseHalfRotation(session);
@@ -150,7 +150,7 @@ async function cancelVerb(session: Session): Promise<number> {
   end(left);
   await dropPendingCreates(session);
   session.say(
-    `Stack unlocked${left.length === 0 ? "" : `, and ${left.map(({ program, pid }) => `${program} (process ${pid})`).join(", ")} ended`}: \`npm run deploy -- up\` goes on.`,
+    `Stack unlocked${left.length === 0 ? "" : `; ended ${left.map(({ program, pid }) => `${program} (process ${pid})`).join(", ")}`}. Run \`npm run deploy -- up\` to continue.`,
   );
   return 0;
 }
@@ -159,6 +159,6 @@ function summed(session: Session, changes: OpMap | undefined): number {
   const parts = Object.entries(changes ?? {}).map(
     ([operation, count]) => `${count} ${operation}`,
   );
-  session.say(parts.length === 0 ? "nothing to do" : parts.join(", "));
+  session.say(parts.length === 0 ? "no changes" : parts.join(", "));
   return 0;
 }

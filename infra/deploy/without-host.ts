@@ -19,7 +19,7 @@ export async function onHost(
   );
   if (found.length === 0) {
     throw new Error(
-      `the state knows nothing on host ${host.toUpperCase()}: it must have been deployed once before it can be left out.`,
+      `the state has no resources on host ${host.toUpperCase()}: a host can be excluded only after it has been deployed once.`,
     );
   }
   return found.map(({ urn }) => urn);

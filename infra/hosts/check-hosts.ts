@@ -100,7 +100,7 @@ async function checkSsh(
   try {
     await host.ssh();
     if (endpoint.startsWith("ssh://")) {
-      findings.push(fine(subject, "ssh lets us in"));
+      findings.push(fine(subject, "ssh login works"));
     }
     return true;
   } catch (error) {
@@ -134,7 +134,7 @@ async function checkDocker(
     findings.push(
       wrong(
         { host: name, check: "docker" },
-        `Docker at ${engine.endpoint} does not answer (${textOf(error)})`,
+        `Docker at ${engine.endpoint} does not respond (${textOf(error)})`,
         typedDocker(engine, "version"),
       ),
     );
@@ -152,13 +152,15 @@ async function checkImage(
     const time = await host.docker("info", "--format", "{{.SystemTime}}");
     findings.push(judgeClock(name, Date.parse(time), asked, Date.now()));
     await host.pull();
-    findings.push(fine({ host: name, check: "image" }, `${image} is there`));
+    findings.push(
+      fine({ host: name, check: "image" }, `${image} is available`),
+    );
     return true;
   } catch (error) {
     findings.push(
       wrong(
         { host: name, check: "image" },
-        `${image} cannot be had (${textOf(error)})`,
+        `${image} cannot be pulled (${textOf(error)})`,
         typedDocker(engine, `pull ${image}`),
       ),
     );
@@ -271,7 +273,7 @@ function among(
 function noContainer(host: CheckedHost, error: unknown): Finding {
   return wrong(
     { host: host.name, check: "docker" },
-    `no container can be run (${textOf(error)})`,
+    `containers cannot run (${textOf(error)})`,
     typedDocker(host.engine, `run --rm ${host.image} node --version`),
   );
 }

@@ -9,13 +9,13 @@ import { stackFile } from "../config/stack-file.ts";
 
 const usage = `usage: hearth doctor --hosts [--stack home] [--file Pulumi.home.yaml] [--json] [answers]
 
-Looks at both hosts from this machine, before an up or after: ssh, Docker, disk, clock, addresses, ports, and whether containers
-of each host reach the other one and the local model runners. Needs no running supervisor and no passphrase; runs small
-containers and removes them. Reads the stack's configuration; an answer given here counts instead:
+Checks both hosts from this machine, before or after an up: ssh, Docker, disk, clock, addresses, ports, and whether containers of
+each host reach the other host and the local model runners. Requires neither a running supervisor nor the passphrase; starts
+small containers and removes them. Reads the stack's configuration; options take precedence:
 
 ${QUESTIONS.map(({ flag, ask }) => `  --${flag.padEnd(12)} ${ask}`).join("\n")}
 
-Exit codes: 0 all is well, 1 something is wrong, 2 not understood.
+Exit codes: 0 healthy, 1 problems found, 2 usage error
 
 example: hearth doctor --hosts --json
 `;
@@ -62,7 +62,7 @@ function readArguments(): Flags {
     }).values;
   } catch (error) {
     throw new NotUnderstood(
-      `${(error as Error).message.split("\n")[0]} (\`hearth doctor --hosts --help\` shows what it takes)`,
+      `${(error as Error).message.split("\n")[0]} (run \`hearth doctor --hosts --help\` for the options)`,
     );
   }
 }
@@ -97,7 +97,7 @@ function readStackFile(
       return {};
     }
     throw new NotUnderstood(
-      `there is no ${file}: npm run init creates it, or name the hosts here (--help)`,
+      `${file} not found: create it with \`npm run init\`, or name the hosts with options (--help)`,
     );
   }
   try {

@@ -14,17 +14,17 @@ const hostPart = (endpoint: string | undefined): string =>
 export const QUESTIONS: readonly Question[] = [
   {
     flag: "docker-a",
-    ask: "Docker on host A: ssh://USER@HOST, or unix:///var/run/docker.sock when this machine is host A",
+    ask: "Docker on host A: ssh://USER@HOST, or unix:///var/run/docker.sock if this machine is host A",
     initial: () => "unix:///var/run/docker.sock",
   },
   {
     flag: "address-a",
-    ask: "Address of host A that host B and you reach (LAN or VPN)",
+    ask: "Address of host A, reachable from host B and this machine (LAN or VPN)",
     initial: (answers) => hostPart(answers["docker-a"]),
   },
   {
     flag: "publish-a",
-    ask: "Addresses of host A for people and devices, separated by commas",
+    ask: "Addresses of host A for users and devices, comma-separated",
     initial: (answers) => answers["address-a"] ?? "",
   },
   {
@@ -34,22 +34,22 @@ export const QUESTIONS: readonly Question[] = [
   },
   {
     flag: "address-b",
-    ask: "Address of host B that host A and you reach (LAN or VPN)",
+    ask: "Address of host B, reachable from host A and this machine (LAN or VPN)",
     initial: (answers) => hostPart(answers["docker-b"]),
   },
   {
     flag: "publish-b",
-    ask: "Addresses of host B for people and devices, separated by commas",
+    ask: "Addresses of host B for users and devices, comma-separated",
     initial: (answers) => answers["address-b"] ?? "",
   },
   {
     flag: "runner-a",
-    ask: "Local model runner at host A, as containers reach it, e.g. http://192.168.1.10:11434 (empty: none)",
+    ask: "URL of the local model runner on host A, as seen from containers, e.g. http://192.168.1.10:11434 (empty: none)",
     initial: () => "",
   },
   {
     flag: "runner-b",
-    ask: "Local model runner at host B, e.g. http://192.168.1.11:1234/v1 (empty: none)",
+    ask: "URL of the local model runner on host B, e.g. http://192.168.1.11:1234/v1 (empty: none)",
     initial: () => "",
   },
 ];

@@ -26,13 +26,13 @@ import { settingsList, stackFile } from "../config/stack-file.ts";
 
 const usage = `usage: npm run init -- [--stack home] [answers] [--yes] [--skip-checks]
 
-Creates the stack's configuration: asks for the two hosts, makes every secret, writes Pulumi.<stack>.yaml with the secrets
-encrypted, and checks both hosts. What is already set is kept. Every answer can be a flag:
+Creates the stack's configuration: asks for the two hosts, generates every secret, writes Pulumi.<stack>.yaml with the secrets
+encrypted, and checks both hosts. Existing settings are kept. Every answer can be given as an option:
 
 ${QUESTIONS.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n")}
-  --provider-key     NAME=KEY of a cloud provider, e.g. OPENAI_API_KEY=…; may be repeated (others see it: better asked for)
-  --yes              ask nothing: take flags and defaults
-  --skip-checks      do not look at the hosts
+  --provider-key     NAME=KEY of a cloud provider, e.g. OPENAI_API_KEY=…; repeatable (visible to other users: prefer the prompt)
+  --yes              do not prompt: use options and defaults
+  --skip-checks      do not check the hosts
 
 example: npm run init -- --docker-a ssh://root@192.168.1.10 --docker-b ssh://root@192.168.1.11 \\
            --address-a 192.168.1.10 --address-b 192.168.1.11 --yes
@@ -115,7 +115,7 @@ async function writeStackFile(
   const file = stackFile(stackName);
   const isNew = !existsSync(file);
   process.stderr.write(
-    `writing ${basename(file)}, each secret encrypted by a command of its own …\n`,
+    `writing ${basename(file)} (each secret is encrypted separately) …\n`,
   );
   await writeSettings(
     { stack: await openStack({ stackName }) },
@@ -131,13 +131,13 @@ function describeEnd(stackName: string, isFine: boolean): string {
   const up = `npm run deploy -- up${stackName === "home" ? "" : ` --stack ${stackName}`}`;
   const next = isFine
     ? `npx pulumi up --stack ${stackName}, or ${up}`
-    : `fix what is wrong, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
-  return `Pulumi.${stackName}.yaml is written, its secrets encrypted. Next: ${next}`;
+    : `fix the problems, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
+  return `Pulumi.${stackName}.yaml is saved with encrypted secrets. Next: ${next}`;
 }
 
 function lookAtHosts(config: HearthConfig): ReturnType<typeof checkHosts> {
   process.stderr.write(
-    "looking at both hosts; the first time, each pulls the base image …\n",
+    "checking both hosts; the first check pulls the base image …\n",
   );
   return checkHosts(config);
 }
@@ -177,13 +177,13 @@ async function providePassphrase(asking: boolean): Promise<void> {
   }
   if (!asking) {
     throw new Error(
-      "the secrets need a passphrase: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
+      "a passphrase for the secrets is required: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
     );
   }
   process.env["PULUMI_CONFIG_PASSPHRASE"] = given(
     await password({
       message:
-        "A passphrase for the stack's secrets (keep it: nothing opens them without)",
+        "Passphrase for the stack's secrets (keep it: they cannot be decrypted without it)",
     }),
   );
 }
@@ -226,7 +226,7 @@ async function askProviderKeys(
       if (name in keys) {
         continue;
       }
-      const without = name in providerKeysOf(known) ? "as it is" : "none yet";
+      const without = name in providerKeysOf(known) ? "unchanged" : "none";
       const key = given(
         await password({ message: `${name} (empty: ${without})` }),
       );
@@ -255,7 +255,7 @@ function withProviderKeys(
 
 function given(answer: string | symbol): string {
   if (isCancel(answer)) {
-    throw new Error("stopped; nothing was written.");
+    throw new Error("canceled; nothing was written.");
   }
   return String(answer);
 }

@@ -50,17 +50,17 @@ test("a clock is wrong by what the answer's own time cannot explain", () => {
   expect(judgeClock("a", 10_000, 9_000, 12_000).ok).toBe(true);
   expect(judgeClock("a", 4_500, 9_000, 12_000).ok).toBe(true);
   expect(sentenceOf(judgeClock("b", 1_000, 50_000, 51_000))).toBe(
-    "host B: its clock is 49 s behind this machine's: sudo timedatectl set-ntp true, on whichever of the two is wrong",
+    "host B: the clock is 49 s behind this machine's: sudo timedatectl set-ntp true (on the machine whose clock is wrong)",
   );
   expect(judgeClock("b", 99_000, 50_000, 51_000).text).toBe(
-    "its clock is 48 s ahead of this machine's",
+    "the clock is 48 s ahead of this machine's",
   );
 });
 
 test("too little disk is told with how much is needed", () => {
   expect(judgeDisk("a", 5 * 2 ** 30)).toMatchObject({ ok: true });
   expect(sentenceOf(judgeDisk("a", 2 ** 31))).toBe(
-    "host A: 2.0 GiB are free where Docker keeps its data, 4 are needed to begin: docker system prune, or a larger disk",
+    "host A: 2.0 GiB are free in Docker's data directory; at least 4 are required: docker system prune, or use a larger disk",
   );
 });
 
@@ -80,10 +80,10 @@ test("directories that the settings name are there and belong to those who work 
   }
   expect(judgeDirectory(hostB, backups, 1000).ok).toBe(true);
   expect(sentenceOf(judgeDirectory(hostB, notes, null))).toBe(
-    "host B: /srv/notes, which hearth:notesData names, is not there; its container runs as user 5984: ssh root@192.168.1.11 sudo install -d -o 5984 -g 0 -m 0750 /srv/notes",
+    "host B: /srv/notes (hearth:notesData) does not exist; its container runs as user 5984: ssh root@192.168.1.11 sudo install -d -o 5984 -g 0 -m 0750 /srv/notes",
   );
   expect(sentenceOf(judgeDirectory(hostB, backups, 0))).toBe(
-    "host B: /srv/backups, which hearth:backupDirectory names, belongs to user 0; its container runs as user 1000: ssh root@192.168.1.11 sudo install -d -o 1000 -g 0 -m 0750 /srv/backups",
+    "host B: /srv/backups (hearth:backupDirectory) belongs to user 0; its container runs as user 1000: ssh root@192.168.1.11 sudo install -d -o 1000 -g 0 -m 0750 /srv/backups",
   );
 });
 
@@ -103,9 +103,9 @@ test("a foreign address is told once, a taken port with who has it, and both nam
       sentenceOf,
     ),
   ).toEqual([
-    "host B: 10.8.0.2 is no address of this host: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
-    'host B: 192.168.1.11:4000, where the edge is to listen, is taken by another program: ssh root@192.168.1.11 ss -ltnp "sport = :4000" names it; stop it',
-    "host B: 192.168.1.11:5984, where the notes store is to listen, is taken by the container old-couch: ssh root@192.168.1.11 docker stop old-couch",
+    "host B: 10.8.0.2 is not an address of this host: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
+    'host B: 192.168.1.11:4000, needed by the edge, is used by another program: ssh root@192.168.1.11 ss -ltnp "sport = :4000" names it; stop it',
+    "host B: 192.168.1.11:5984, needed by the notes store, is used by the container old-couch: ssh root@192.168.1.11 docker stop old-couch",
   ]);
 });
 
@@ -131,7 +131,7 @@ test("what is not reached is told with the firewall rule that lets it through", 
     asked.map(({ port }) => (port === 6379 ? "ETIMEDOUT" : "ok")),
   );
   expect(found.map(sentenceOf)).toEqual([
-    "host B: its containers do not reach Redis at 10.8.0.1:6379 on host A (no answer): let it through host A's firewall, such as ufw allow from 10.8.0.2 to any port 6379 proto tcp",
+    "host B: containers cannot reach Redis at 10.8.0.1:6379 on host A (no answer): allow it in host A's firewall, e.g. ufw allow from 10.8.0.2 to any port 6379 proto tcp",
   ]);
   expect(reachedFrom("a", settings).map(({ port }) => port)).toEqual([
     4444, 4443,
@@ -146,14 +146,14 @@ test("what answers at an address that the settings do not name is reported, with
   ]);
   expect(judgeExposed(hostB, asked, ["ECONNREFUSED"])).toEqual([]);
   expect(judgeExposed(hostB, asked, ["ok"]).map(sentenceOf)).toEqual([
-    'host B: port 4443 answers host A at 203.0.113.5 as well, which the settings do not name: ssh root@192.168.1.11 docker ps --filter publish=4443 names a container that does it, ssh root@192.168.1.11 ss -ltnp "sport = :4443" another program; stop it, or close that port at 203.0.113.5',
+    'host B: port 4443 is also reachable from host A at 203.0.113.5, which the settings do not name: ssh root@192.168.1.11 docker ps --filter publish=4443 shows the container, ssh root@192.168.1.11 ss -ltnp "sport = :4443" any other program; stop it, or close the port at 203.0.113.5',
   ]);
   expect(
     judgePublished("b", [
       { container: "hearth-redis", address: "::", port: 6379 },
     ]).map(sentenceOf),
   ).toEqual([
-    "host B: hearth-redis is published at [::]:6379, where it is not meant to be reached: npm run deploy -- up --refresh",
+    "host B: hearth-redis is published at [::]:6379, which the settings do not name: npm run deploy -- up --refresh",
   ]);
 });
 
@@ -161,6 +161,6 @@ test("a runner that is not reached is told with both ways out", () => {
   const found = judgeRunners("a", runnersOf(settings), ["ok", "ECONNREFUSED"]);
   expect(found.map(({ ok }) => ok)).toEqual([true, false]);
   expect(found.map(sentenceOf)[1]).toBe(
-    "host A: its containers do not reach the local runner http://192.168.1.11:1234/v1 (refused): start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:localRunnerB",
+    "host A: containers cannot reach the local runner http://192.168.1.11:1234/v1 (refused): start it and make it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:localRunnerB",
   );
 });

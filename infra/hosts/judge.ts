@@ -17,10 +17,10 @@ export function judgeVersion(host: HostName, version: string): Finding {
   const oldest = OLDEST_DOCKER.join(".");
   return major > OLDEST_DOCKER[0] ||
     (major === OLDEST_DOCKER[0] && minor >= OLDEST_DOCKER[1])
-    ? fine(told, `Docker ${version} answers`)
+    ? fine(told, `Docker ${version} is running`)
     : wrong(
         told,
-        `Docker is ${version}, ${oldest} or newer is needed`,
+        `Docker is ${version}; ${oldest} or newer is required`,
         "upgrade it: https://docs.docker.com/engine/install/",
       );
 }
@@ -35,11 +35,11 @@ export function judgeClock(
   const told = { host, check: "clock" } as const;
   const skew = Math.max(asked - theirs, theirs - answered, 0);
   return skew <= LARGEST_SKEW_MS
-    ? fine(told, "its clock agrees with this machine's")
+    ? fine(told, "the clock agrees with this machine's")
     : wrong(
         told,
-        `its clock is ${Math.round(skew / 1000)} s ${theirs < asked ? "behind" : "ahead of"} this machine's`,
-        "sudo timedatectl set-ntp true, on whichever of the two is wrong",
+        `the clock is ${Math.round(skew / 1000)} s ${theirs < asked ? "behind" : "ahead of"} this machine's`,
+        "sudo timedatectl set-ntp true (on the machine whose clock is wrong)",
       );
 }
 
@@ -47,11 +47,11 @@ export function judgeDisk(host: HostName, freeBytes: number): Finding {
   const told = { host, check: "disk" } as const;
   const free = freeBytes / 2 ** 30;
   return free >= GIBIBYTES_NEEDED
-    ? fine(told, `${Math.floor(free)} GiB are free where Docker keeps its data`)
+    ? fine(told, `${Math.floor(free)} GiB are free in Docker's data directory`)
     : wrong(
         told,
-        `${free.toFixed(1)} GiB are free where Docker keeps its data, ${GIBIBYTES_NEEDED} are needed to begin`,
-        "docker system prune, or a larger disk",
+        `${free.toFixed(1)} GiB are free in Docker's data directory; at least ${GIBIBYTES_NEEDED} are required`,
+        "docker system prune, or use a larger disk",
       );
 }
 
@@ -63,11 +63,11 @@ export function judgeDirectory(
 ): Finding {
   const told = { host: host.name, check: "directory" } as const;
   if (found === owner) {
-    return fine(told, `${path} belongs to user ${owner}, who works in it`);
+    return fine(told, `${path} belongs to user ${owner}`);
   }
   return wrong(
     told,
-    `${path}, which hearth:${setting} names, ${found === null ? "is not there" : `belongs to user ${found}`}; its container runs as user ${owner}`,
+    `${path} (hearth:${setting}) ${found === null ? "does not exist" : `belongs to user ${found}`}; its container runs as user ${owner}`,
     `${loginPrefix(host.engine)}sudo install -d -o ${owner} -g 0 -m 0750 ${path}`,
   );
 }
@@ -90,7 +90,7 @@ export function judgeBinds(
     ...[...foreign].map((address) =>
       wrong(
         { host: name, check: "address" },
-        `${address} is no address of this host`,
+        `${address} is not an address of this host`,
         fixCommand(settingOf(name, settings, address)),
       ),
     ),
@@ -107,7 +107,7 @@ export function judgeBinds(
     : [
         fine(
           { host: name, check: "port" },
-          "its addresses are there, and the stack's ports are free or the stack's own",
+          "all addresses exist, and the stack's ports are free or used by the stack itself",
         ),
       ];
 }
@@ -119,25 +119,25 @@ function takenPort(
   inUse: Pick<PortsInUse, "strangerAt">,
 ): Finding {
   const told = { host: host.name, check: "port" } as const;
-  const where = `${listener.address}:${listener.port}, where ${listener.service} is to listen,`;
+  const where = `${listener.address}:${listener.port}, needed by ${listener.service},`;
   if (answer !== "EADDRINUSE") {
     return wrong(
       told,
       `${where} cannot be used (${answer})`,
-      `see what stands in its way on that host`,
+      `check what blocks it on that host`,
     );
   }
   const stranger = inUse.strangerAt(listener);
   if (stranger !== undefined) {
     return wrong(
       told,
-      `${where} is taken by the container ${stranger}`,
+      `${where} is used by the container ${stranger}`,
       typedDocker(host.engine, `stop ${stranger}`),
     );
   }
   return wrong(
     told,
-    `${where} is taken by another program`,
+    `${where} is used by another program`,
     `${loginPrefix(host.engine)}ss -ltnp "sport = :${listener.port}" names it; stop it`,
   );
 }
@@ -162,7 +162,7 @@ export function judgePublished(
   return besides.map(({ container, address, port }) =>
     wrong(
       { host, check: "exposed" },
-      `${container} is published at ${inBrackets(address)}:${port}, where it is not meant to be reached`,
+      `${container} is published at ${inBrackets(address)}:${port}, which the settings do not name`,
       "npm run deploy -- up --refresh",
     ),
   );
@@ -179,8 +179,8 @@ export function judgeExposed(
       ? [
           wrong(
             { host: name, check: "exposed" },
-            `port ${port} answers host ${otherHost(name).toUpperCase()} at ${address} as well, which the settings do not name`,
-            `${typedDocker(engine, `ps --filter publish=${port}`)} names a container that does it, ${loginPrefix(engine)}ss -ltnp "sport = :${port}" another program; stop it, or close that port at ${address}`,
+            `port ${port} is also reachable from host ${otherHost(name).toUpperCase()} at ${address}, which the settings do not name`,
+            `${typedDocker(engine, `ps --filter publish=${port}`)} shows the container, ${loginPrefix(engine)}ss -ltnp "sport = :${port}" any other program; stop it, or close the port at ${address}`,
           ),
         ]
       : [],
@@ -207,14 +207,14 @@ export function judgeReach(
         : [
             wrong(
               told,
-              `its containers do not reach ${service} at ${address}:${port} on host ${other.toUpperCase()} (${inWords(answers[index])})`,
-              `let it through host ${other.toUpperCase()}'s firewall, such as ufw allow from ${settings.hosts[host].address} to any port ${port} proto tcp`,
+              `containers cannot reach ${service} at ${address}:${port} on host ${other.toUpperCase()} (${inWords(answers[index])})`,
+              `allow it in host ${other.toUpperCase()}'s firewall, e.g. ufw allow from ${settings.hosts[host].address} to any port ${port} proto tcp`,
             ),
           ],
   );
   return found.length > 0 || asked.length === 0
     ? found
-    : [fine(told, `its containers reach host ${other.toUpperCase()}`)];
+    : [fine(told, `containers reach host ${other.toUpperCase()}`)];
 }
 
 export function judgeRunners(
@@ -225,11 +225,11 @@ export function judgeRunners(
   const told = { host, check: "runner" } as const;
   return runners.map(({ setting, url }, index) =>
     answers[index] === "ok"
-      ? fine(told, `its containers reach the local runner ${url}`)
+      ? fine(told, `containers reach the local runner ${url}`)
       : wrong(
           told,
-          `its containers do not reach the local runner ${url} (${inWords(answers[index])})`,
-          `start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:${setting}`,
+          `containers cannot reach the local runner ${url} (${inWords(answers[index])})`,
+          `start it and make it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:${setting}`,
         ),
   );
 }

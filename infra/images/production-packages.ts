@@ -26,7 +26,7 @@ export function findProductionPackages(folder: string): readonly string[] {
           continue;
         }
         throw new Error(
-          `package ${name} is not installed, which an image needs: run npm ci, then again.`,
+          `package ${name} is required for an image but not installed: run \`npm ci\`, then the same command again.`,
         );
       }
       if (found.has(place)) {

@@ -172,10 +172,10 @@ describe("changes", () => {
     );
     expect(code, said).toBe(1);
     expect(said).toContain("container failed to be in healthy state");
-    expect(said.match(/The last that .* said:/g)).toEqual([
-      "The last that hearth-gateway on host B said:",
+    expect(said.match(/Last log lines of .*:/g)).toEqual([
+      "Last log lines of hearth-gateway on host B:",
     ]);
-    expect(said).toMatch(/said:\n[^]*Cannot open configuration file/);
+    expect(said).toMatch(/on host B:\n[^]*Cannot open configuration file/);
     expect((await containerIds(stand))["a hearth-gateway"]).toBe(
       before["a hearth-gateway"],
     );

@@ -114,19 +114,19 @@ describe("data", () => {
     const told = await deploy(stand, ["doctor"]);
     expect(told.code).toBe(1);
     expect(told.said).toMatch(
-      /the state is empty, and Hearth runs on the hosts \(host A: .*hearth-postgres.*\): .*if the state is lost: npm run deploy -- adopt\n/,
+      /the state is empty, but Hearth is running on the hosts \(host A: .*hearth-postgres.*\): .*if the state is lost: npm run deploy -- adopt\n/,
     );
     const before = await containerIds(stand);
     for (const verb of ["up", "preview"]) {
       const refused = await deploy(stand, [verb]);
       expect(refused.code).toBe(1);
       expect(refused.said).toContain(
-        "the state is empty, and Hearth runs on the hosts",
+        "the state is empty, but Hearth is running on the hosts",
       );
     }
     await expect(stand.pulumi("up", "--yes")).rejects.toMatchObject({
       stdout: expect.stringContaining(
-        "the state is empty, and Hearth runs on the hosts",
+        "the state is empty, but Hearth is running on the hosts",
       ),
     });
     expect(await changedSince(stand, before)).toEqual([]);

@@ -158,12 +158,12 @@ test("everything that is wrong is told at once, each with who has to do what", a
     `http://${addresses.a}:4000`,
   );
   expect(code).toBe(1);
-  const runner = `its containers do not reach the local runner http://${addresses.a}:11435 (refused)`;
+  const runner = `containers cannot reach the local runner http://${addresses.a}:11435 (refused)`;
   expect(wrongOf(findings)).toEqual([
-    "a address: 10.99.0.1 is no address of this host",
-    `a port: ${addresses.a}:4000, where the edge is to listen, is taken by another program`,
+    "a address: 10.99.0.1 is not an address of this host",
+    `a port: ${addresses.a}:4000, needed by the edge, is used by another program`,
     `a runner: ${runner}`,
-    `b port: ${addresses.b}:4443, where the supervisor is to listen, is taken by the container squatter`,
+    `b port: ${addresses.b}:4443, needed by the supervisor, is used by the container squatter`,
     `b runner: ${runner}`,
   ]);
   for (const { ok, mend } of findings) {
@@ -181,7 +181,9 @@ test("a host that is away is told; the other one is examined all the same", asyn
   expect(code).toBe(1);
   expect(wrongOf(findings)).toEqual([
     expect.stringMatching(
-      new RegExp(`^b docker: Docker at tcp://${addresses.b}:9 does not answer`),
+      new RegExp(
+        `^b docker: Docker at tcp://${addresses.b}:9 does not respond`,
+      ),
     ),
   ]);
   expect(findings.filter(({ host }) => host === "a").length).toBe(5);
@@ -242,8 +244,8 @@ test("a container of the stack that answers at other addresses than the settings
   try {
     const { code, findings } = await examine();
     expect(wrongOf(findings)).toEqual([
-      "a exposed: hearth-redis is published at 0.0.0.0:6379, where it is not meant to be reached",
-      "a exposed: port 6379 answers host B at 10.77.0.101 as well, which the settings do not name",
+      "a exposed: hearth-redis is published at 0.0.0.0:6379, which the settings do not name",
+      "a exposed: port 6379 is also reachable from host B at 10.77.0.101, which the settings do not name",
     ]);
     expect(code).toBe(1);
   } finally {

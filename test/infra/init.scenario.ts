@@ -133,7 +133,7 @@ test("init without a question makes every secret and writes it encrypted", async
   );
   const commands = await watch.stop();
   expect(stderr).toBe(
-    `writing Pulumi.${STACK}.yaml, each secret encrypted by a command of its own …\n`,
+    `writing Pulumi.${STACK}.yaml (each secret is encrypted separately) …\n`,
   );
   expect(code).toBe(0);
   const secrets = await readSecrets();
@@ -142,7 +142,7 @@ test("init without a question makes every secret and writes it encrypted", async
     expect(commands).not.toContain(secret);
   }
   expect(stdout).toContain(
-    `Pulumi.${STACK}.yaml is written, its secrets encrypted. Next: npx pulumi up --stack ${STACK}, or npm run deploy -- up --stack ${STACK}\n`,
+    `Pulumi.${STACK}.yaml is saved with encrypted secrets. Next: npx pulumi up --stack ${STACK}, or npm run deploy -- up --stack ${STACK}\n`,
   );
   const config = readStack();
   expect(config["hearth:hosts"]).toEqual({
@@ -180,10 +180,10 @@ test("a second init keeps the secrets, changes what was answered anew, and tells
   );
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^hearth: host A: Docker at unix:\/\/\/nowhere\/docker\.sock does not answer .*: docker -H unix:\/\/\/nowhere\/docker\.sock version$/m,
+    /^hearth: host A: Docker at unix:\/\/\/nowhere\/docker\.sock does not respond .*: docker -H unix:\/\/\/nowhere\/docker\.sock version$/m,
   );
   expect(stderr).toMatch(
-    /^hearth: host B: Docker at tcp:\/\/127\.0\.0\.1:9 does not answer /m,
+    /^hearth: host B: Docker at tcp:\/\/127\.0\.0\.1:9 does not respond /m,
   );
   expect(stdout).toContain(`npx hearth doctor --hosts --stack ${STACK}`);
   const after = readStack();

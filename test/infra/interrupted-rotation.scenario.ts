@@ -31,13 +31,13 @@ describe("interrupted rotation", () => {
         expect(refused.said).toContain(`npm run deploy -- rotate ${kind}`);
       }
       await expect(stand.pulumi("preview")).rejects.toMatchObject({
-        stdout: expect.stringContaining("a rotation is not over"),
+        stdout: expect.stringContaining("a rotation is unfinished"),
       });
       const { code, said } = await timed(`rotate ${kind} again`, () =>
         deploy(stand, ["rotate", kind]),
       );
       expect(code, said).toBe(0);
-      expect(said).toContain(`Going on with the rotation of ${kind}`);
+      expect(said).toContain(`Continuing the unfinished rotation of ${kind}`);
       expect(await settingOf(stand, setting)).toBe(decided);
       const masterKey = await settingOf(stand, "masterKey");
       for (const edge of EDGES) {

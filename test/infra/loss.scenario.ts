@@ -45,7 +45,7 @@ describe("loss", () => {
     const told = await deploy(stand, ["doctor"]);
     expect(told.code).toBe(1);
     expect(told.said).toContain(
-      "host B: hearth-edge is in the state and not on the host: npm run deploy -- up --refresh",
+      "host B: hearth-edge is in the state but not on the host: npm run deploy -- up --refresh",
     );
     await upWithRefresh(stand);
     expect(await changedSince(stand, before)).toEqual(["b hearth-edge"]);
@@ -62,7 +62,7 @@ describe("loss", () => {
       const before = await containerIds(stand);
       await stand.docker("a", ...words, "hearth-postgres");
       const told = await deploy(stand, ["doctor"]);
-      expect(told.said).toContain("Postgres cannot be asked for its roles");
+      expect(told.said).toContain("the roles of Postgres cannot be read");
       await upWithRefresh(stand);
       expect(await changedSince(stand, before)).toEqual(["a hearth-postgres"]);
       await expectSpent(stand, key);
@@ -91,7 +91,7 @@ describe("loss", () => {
     expect((await containerIds(stand))["b hearth-edge"]).toBeUndefined();
     const { code, said } = await timed("up", () => deploy(stand, ["up"]));
     expect(code, said).toBe(0);
-    expect(said).toContain("Removed by hand: hearth-edge on host B.");
+    expect(said).toContain("Removed manually: hearth-edge on host B.");
     await allHealthy(stand);
     expect(await changedSince(stand, before)).toEqual([
       "a hearth-redis",

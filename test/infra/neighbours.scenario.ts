@@ -20,7 +20,7 @@ describe("neighbours", () => {
     expect(refused.code, refused.said).toBe(1);
     expect(refused.said).toContain("the stack hearth/test has ");
     expect(refused.said).toContain(
-      "and this is hearth/trial; nothing was touched: give this one its own names and ports",
+      "and this is hearth/trial; nothing was changed: give this one its own names and ports",
     );
     await expect(trial.pulumi("up", "--yes")).rejects.toMatchObject({
       stdout: expect.stringContaining("the stack hearth/test has ") as string,
@@ -32,7 +32,7 @@ describe("neighbours", () => {
     const ports = await deploy(trial, ["up"]);
     expect(ports.code, ports.said).toBe(1);
     expect(ports.said).toMatch(
-      /where .* is to listen, is taken by the container hearth-\w+; nothing was touched/,
+      /needed by .*, is used by the container hearth-\w+; nothing was changed/,
     );
 
     await trial.configure({
