@@ -24,89 +24,113 @@ export interface DatabaseUpdates extends FeedSource {
   readonly close: () => void;
 }
 
-/** `names` are the databases that there are; what happened to them before is not known. */
+/** `names` are the existing databases; their earlier events are not known. */
 export function openDatabaseUpdates(names: readonly string[]): DatabaseUpdates {
-  const process = randomBytes(8).toString("hex");
-  const rows = new Map<
+  return new UpdateLog(names);
+}
+
+class UpdateLog implements DatabaseUpdates {
+  /** Tells tokens of this process from those of an earlier one. */
+  readonly #process = randomBytes(8).toString("hex");
+  /** By type and name; the latest event is the last. */
+  readonly #rows = new Map<
     string,
     { name: string; type: UpdateType; at: number }
   >();
-  const listeners = new Set<() => void>();
-  const written = new Set<string>();
-  let seq = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let isClosed = false;
+  readonly #listeners = new Set<() => void>();
+  /** Databases written since the last event. */
+  readonly #written = new Set<string>();
+  #seq = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
-  const notify = (): void => {
-    for (const listener of [...listeners]) {
+  constructor(names: readonly string[]) {
+    for (const name of names) {
+      this.#record(name, "updated");
+    }
+  }
+
+  seq(): number {
+    return this.#seq;
+  }
+
+  isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  add(name: string, type: UpdateType): void {
+    if (type === "updated") {
+      this.#written.add(name);
+      this.#timer ??= setTimeout(
+        () => this.#recordWritten(),
+        UPDATE_DELAY_MS,
+      ).unref();
+      return;
+    }
+    if (type === "deleted") {
+      this.#written.delete(name);
+      this.#rows.delete(`created:${name}`);
+      this.#rows.delete(`updated:${name}`);
+    }
+    this.#record(name, type);
+    this.#notify();
+  }
+
+  after(since: number): readonly DatabaseUpdate[] {
+    return [...this.#rows.values()]
+      .filter(({ at }) => at > since)
+      .map(({ name, type, at }) => ({
+        db_name: name,
+        type,
+        seq: this.token(at),
+      }));
+  }
+
+  token(at: number): string {
+    return `${at}-${this.#process}`;
+  }
+
+  seqOf(text: string | undefined): number {
+    if (text === "now") {
+      return this.#seq;
+    }
+    const [at, of] = (text ?? "").split("-");
+    return of === this.#process ? Number(at) || 0 : 0;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#notify();
+  }
+
+  #record(name: string, type: UpdateType): void {
+    const key = `${type}:${name}`;
+    this.#seq += 1;
+    this.#rows.delete(key);
+    this.#rows.set(key, { name, type, at: this.#seq });
+    if (this.#rows.size > MAX_ROWS) {
+      this.#rows.delete(this.#rows.keys().next().value!);
+    }
+  }
+
+  #recordWritten(): void {
+    this.#timer = undefined;
+    for (const name of this.#written) {
+      this.#record(name, "updated");
+    }
+    this.#written.clear();
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of [...this.#listeners]) {
       listener();
     }
-  };
-  const record = (name: string, type: UpdateType): void => {
-    const key = `${type}:${name}`;
-    seq += 1;
-    // The latest is the last of the map.
-    rows.delete(key);
-    rows.set(key, { name, type, at: seq });
-    if (rows.size > MAX_ROWS) {
-      rows.delete(rows.keys().next().value!);
-    }
-  };
-  const recordWritten = (): void => {
-    timer = undefined;
-    for (const name of written) {
-      record(name, "updated");
-    }
-    written.clear();
-    notify();
-  };
-
-  for (const name of names) {
-    record(name, "updated");
   }
-  const token = (at: number): string => `${at}-${process}`;
-
-  return {
-    seq: () => seq,
-    isClosed: () => isClosed,
-    onChange: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    add: (name, type) => {
-      if (type === "updated") {
-        written.add(name);
-        timer ??= setTimeout(recordWritten, UPDATE_DELAY_MS).unref();
-        return;
-      }
-      if (type === "deleted") {
-        written.delete(name);
-        rows.delete(`created:${name}`);
-        rows.delete(`updated:${name}`);
-      }
-      record(name, type);
-      notify();
-    },
-    after: (since) =>
-      [...rows.values()]
-        .filter(({ at }) => at > since)
-        .map(({ name, type, at }) => ({
-          db_name: name,
-          type,
-          seq: token(at),
-        })),
-    token,
-    seqOf: (text) => {
-      if (text === "now") {
-        return seq;
-      }
-      const [at, of] = (text ?? "").split("-");
-      return of === process ? Number(at) || 0 : 0;
-    },
-    close: () => {
-      isClosed = true;
-      clearTimeout(timer);
-      notify();
-    },
-  };
 }

@@ -8,7 +8,7 @@ import type {
   ToWorker,
   WorkerData,
 } from "./store/protocol.ts";
-import { openWatchdog } from "./watchdog.ts";
+import { openWatchdog, type Watchdog } from "./watchdog.ts";
 
 /** An answer of a database: a whole body, or chunks that come as they are read from it. */
 export interface DatabaseAnswer {
@@ -77,162 +77,209 @@ const WATCHDOG_MS = 30_000;
 const closedRefusal = (): Refusal =>
   new Refusal("not_found", "Database does not exist.");
 
-/** Opens a database file in a thread of its own. Rejects with one sentence when it cannot be used. */
+/** Opens a database file in its own thread. Rejects with one sentence when it cannot be used. */
 export async function openDatabase(
   data: WorkerData,
   events: DatabaseEvents,
   watchdogMs = WATCHDOG_MS,
 ): Promise<Database> {
-  const worker = new Worker(new URL("./store/worker.ts", import.meta.url), {
-    workerData: data,
-    name: `notes ${data.name}`,
-    // Bodies live outside the heap; a small young generation keeps garbage from piling up.
-    resourceLimits: { maxYoungGenerationSizeMb: 8 },
-  });
-  const calls = new Map<number, Call>();
-  const listeners = new Set<() => void>();
-  let lastCall = 0;
-  let state!: PublicState;
-  let closed: Error | undefined;
-  let closing = false;
-  const exited = new Promise<void>((resolve) => {
-    worker.once("exit", () => resolve());
-  });
-  const send = (message: ToWorker): void => {
-    if (closed === undefined) {
-      worker.postMessage(message);
+  const thread = new DatabaseThread(data, events, watchdogMs);
+  await thread.ready;
+  return thread;
+}
+
+class DatabaseThread implements Database {
+  readonly name: string;
+  readonly exited: Promise<void>;
+  /** Rejects when the file cannot be opened. */
+  readonly ready: Promise<void>;
+  readonly #file: string;
+  readonly #events: DatabaseEvents;
+  readonly #worker: Worker;
+  readonly #watchdog: Watchdog;
+  readonly #calls = new Map<number, Call>();
+  readonly #listeners = new Set<() => void>();
+  readonly #opening = Promise.withResolvers<void>();
+  #lastCall = 0;
+  #state!: PublicState;
+  #closed: Error | undefined;
+  #closing = false;
+
+  constructor(data: WorkerData, events: DatabaseEvents, watchdogMs: number) {
+    this.name = data.name;
+    this.#file = data.file;
+    this.#events = events;
+    this.ready = this.#opening.promise;
+    this.#worker = new Worker(new URL("./store/worker.ts", import.meta.url), {
+      workerData: data,
+      name: `notes ${data.name}`,
+      // Bodies live outside the heap; a small young generation keeps garbage from piling up.
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+    });
+    this.exited = new Promise((resolve) => {
+      this.#worker.once("exit", () => resolve());
+    });
+    this.#watchdog = openWatchdog({
+      deadlineMs: watchdogMs,
+      isBusy: () => this.#calls.size > 0 || this.#closing,
+      ping: () => this.#send({ kind: "ping" }),
+      expired: () => this.#giveUp(watchdogMs),
+    });
+    this.#worker.on("message", (message: FromWorker) => this.#on(message));
+    this.#worker.on("error", (failure: Error) => this.#fail(failure));
+    this.#worker.on("exit", () => this.#shut(closedRefusal()));
+  }
+
+  state(): PublicState {
+    return this.#state;
+  }
+
+  isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  isHung(): boolean {
+    return this.#watchdog.isHung();
+  }
+
+  isIdle(): boolean {
+    return (
+      this.#calls.size === 0 &&
+      this.#listeners.size === 0 &&
+      !this.#state.compacting
+    );
+  }
+
+  onState(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async call(
+    request: StoreRequest,
+    signal: AbortSignal,
+  ): Promise<DatabaseAnswer> {
+    if (this.#closed !== undefined) {
+      throw this.#closed;
+    }
+    this.#lastCall += 1;
+    this.#watchdog.start();
+    return await startCall(
+      this.#calls,
+      this.#lastCall,
+      request,
+      signal,
+      this.#send,
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed !== undefined) {
+      return;
+    }
+    this.#closing = true;
+    this.#watchdog.start();
+    await new Promise<void>((resolve) => {
+      this.#listeners.add(() => {
+        if (this.#closed !== undefined) {
+          resolve();
+        }
+      });
+      this.#send({ kind: "close" });
+    });
+  }
+
+  readonly #send = (message: ToWorker): void => {
+    if (this.#closed === undefined) {
+      this.#worker.postMessage(message);
     }
   };
 
-  const watchdog = openWatchdog({
-    deadlineMs: watchdogMs,
-    isBusy: () => calls.size > 0 || closing,
-    ping: () => send({ kind: "ping" }),
-    expired: () => {
-      events.hung(data.name, watchdogMs);
-      shut(
-        new Refusal(
-          "service_unavailable",
-          `This database did not respond for ${watchdogMs / 1000} s and is being reopened. Try again in a few seconds.`,
-          { "retry-after": "5" },
-        ),
-      );
-      void worker.terminate();
-    },
-  });
+  #on(message: FromWorker): void {
+    switch (message.kind) {
+      case "ready":
+        this.#state = message.state;
+        if (message.readOnly) {
+          this.#events.readOnly(this.name);
+        }
+        this.#opening.resolve();
+        break;
+      case "unusable":
+        this.#opening.reject(
+          message.isFullDisk
+            ? fullDisk()
+            : new Error(
+                `database ${this.name} (${this.#file}) cannot be opened: ${message.message}`,
+              ),
+        );
+        void this.#worker.terminate();
+        break;
+      case "pong":
+        this.#watchdog.answered();
+        break;
+      case "state":
+        this.#state = message.state;
+        this.#events.changed(this.name);
+        this.#notify();
+        break;
+      case "compacted": {
+        const { before, after, milliseconds } = message;
+        this.#events.compacted(this.name, before, after, milliseconds);
+        break;
+      }
+      case "closed":
+        this.#shut(closedRefusal());
+        break;
+      default:
+        receive(this.#calls, message, this.#send, (detail) =>
+          this.#events.failed(this.name, detail),
+        );
+    }
+  }
 
-  const shut = (failure: Error): void => {
-    if (closed !== undefined) {
+  #giveUp(watchdogMs: number): void {
+    this.#events.hung(this.name, watchdogMs);
+    this.#shut(
+      new Refusal(
+        "service_unavailable",
+        `This database did not respond for ${watchdogMs / 1000} s and is being reopened. Try again in a few seconds.`,
+        { "retry-after": "5" },
+      ),
+    );
+    void this.#worker.terminate();
+  }
+
+  #fail(failure: Error): void {
+    this.#events.failed(this.name, failure.stack ?? String(failure));
+    this.#shut(
+      new Refusal(
+        "internal_error",
+        "The notes store failed on this database; its log says why.",
+      ),
+    );
+    this.#opening.reject(failure);
+  }
+
+  #shut(failure: Error): void {
+    if (this.#closed !== undefined) {
       return;
     }
-    closed = failure;
-    watchdog.stop();
-    for (const call of calls.values()) {
+    this.#closed = failure;
+    this.#watchdog.stop();
+    for (const call of this.#calls.values()) {
       call.failure = failure;
       call.fail(failure);
       call.wake();
       call.done();
     }
-    for (const listener of [...listeners]) {
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of [...this.#listeners]) {
       listener();
     }
-  };
-
-  await new Promise<void>((resolve, reject) => {
-    worker.on("message", (message: FromWorker) => {
-      switch (message.kind) {
-        case "ready":
-          state = message.state;
-          if (message.readOnly) {
-            events.readOnly(data.name);
-          }
-          resolve();
-          break;
-        case "unusable":
-          reject(
-            message.isFullDisk
-              ? fullDisk()
-              : new Error(
-                  `database ${data.name} (${data.file}) cannot be opened: ${message.message}`,
-                ),
-          );
-          void worker.terminate();
-          break;
-        case "pong":
-          watchdog.answered();
-          break;
-        case "state":
-          state = message.state;
-          events.changed(data.name);
-          for (const listener of [...listeners]) {
-            listener();
-          }
-          break;
-        case "compacted":
-          events.compacted(
-            data.name,
-            message.before,
-            message.after,
-            message.milliseconds,
-          );
-          break;
-        case "closed":
-          shut(closedRefusal());
-          break;
-        default:
-          receive(calls, message, send, (detail) =>
-            events.failed(data.name, detail),
-          );
-      }
-    });
-    worker.on("error", (failure) => {
-      events.failed(data.name, (failure as Error).stack ?? String(failure));
-      shut(
-        new Refusal(
-          "internal_error",
-          "The notes store failed on this database; its log says why.",
-        ),
-      );
-      reject(failure);
-    });
-    worker.on("exit", () => shut(closedRefusal()));
-  });
-
-  return {
-    name: data.name,
-    state: () => state,
-    isClosed: () => closed !== undefined,
-    isHung: watchdog.isHung,
-    isIdle: () => calls.size === 0 && listeners.size === 0 && !state.compacting,
-    exited,
-    onState: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    call: async (request, signal) => {
-      if (closed !== undefined) {
-        throw closed;
-      }
-      lastCall += 1;
-      watchdog.start();
-      return await startCall(calls, lastCall, request, signal, send);
-    },
-    close: async () => {
-      if (closed !== undefined) {
-        return;
-      }
-      closing = true;
-      watchdog.start();
-      await new Promise<void>((resolve) => {
-        listeners.add(() => {
-          if (closed !== undefined) {
-            resolve();
-          }
-        });
-        send({ kind: "close" });
-      });
-    },
-  };
+  }
 }
 
 function receive(

@@ -11,7 +11,7 @@ import {
   openDatabaseUpdates,
   type DatabaseUpdates,
 } from "./database-updates.ts";
-import { watchIdle } from "./idle.ts";
+import { watchIdle, type IdleWatch } from "./idle.ts";
 import { Refusal } from "./refusal.ts";
 import { isEmptyFile, UNFINISHED } from "./store/schema.ts";
 
@@ -51,162 +51,190 @@ export interface DatabasesOptions {
 const missing = (): Refusal =>
   new Refusal("not_found", "Database does not exist.");
 
-/** Reads the directory, finishes interrupted removals, and makes `_users` when it is not there. */
+/** Reads the directory, finishes interrupted removals, and creates `_users` if it is missing. */
 export async function openDatabases(
   options: DatabasesOptions,
 ): Promise<Databases> {
-  const { directory } = options;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const names = new Set(await readNames(directory));
-  const updates = openDatabaseUpdates([...names]);
-  const events: DatabaseEvents = {
-    ...options.events,
-    changed: (name) => updates.add(name, "updated"),
-  };
-  const opened = new Map<string, Promise<Database>>();
-  const running = new Map<string, Database>();
-  const closing = new Map<string, Promise<void>>();
-  const busy = new Set<string>();
-  let newestStart = 0;
+  await mkdir(options.directory, { recursive: true, mode: 0o700 });
+  const databases = new DataDirectory(
+    options,
+    await readNames(options.directory),
+  );
+  await databases.ensureUsers();
+  return databases;
+}
 
-  const open = async (name: string, startTime = "0"): Promise<Database> => {
-    if (!names.has(name)) {
+class DataDirectory implements Databases {
+  readonly updates: DatabaseUpdates;
+  readonly #options: DatabasesOptions;
+  readonly #events: DatabaseEvents;
+  readonly #names: Set<string>;
+  /** Open or opening. */
+  readonly #opened = new Map<string, Promise<Database>>();
+  readonly #running = new Map<string, Database>();
+  readonly #closing = new Map<string, Promise<void>>();
+  /** Being removed. */
+  readonly #busy = new Set<string>();
+  readonly #idle: IdleWatch;
+  #newestStart = 0;
+
+  constructor(options: DatabasesOptions, names: readonly string[]) {
+    this.#options = options;
+    this.#names = new Set(names);
+    this.updates = openDatabaseUpdates(names);
+    this.#events = {
+      ...options.events,
+      changed: (name) => this.updates.add(name, "updated"),
+    };
+    this.#idle = watchIdle({
+      idleMs: options.idleMs,
+      opened: () => this.#running.values(),
+      close: (database) => void this.#closeIdle(database),
+    });
+  }
+
+  names(): string[] {
+    return [...this.#names].sort();
+  }
+
+  opened(): readonly Database[] {
+    return [...this.#running.values()];
+  }
+
+  hung(): string[] {
+    return [...this.#running].flatMap(([name, database]) =>
+      database.isHung() ? [name] : [],
+    );
+  }
+
+  async open(name: string): Promise<Database> {
+    return await this.#open(name, "0");
+  }
+
+  async ensureUsers(): Promise<void> {
+    if (!this.#names.has(USERS)) {
+      this.#names.add(USERS);
+      await this.#open(USERS, String(Math.floor(Date.now() / 1000)));
+    }
+  }
+
+  async create(name: string): Promise<void> {
+    checkName(name);
+    if (this.#names.has(name) || this.#busy.has(name)) {
+      throw new Refusal(
+        "file_exists",
+        "The database could not be created, the file already exists.",
+      );
+    }
+    this.#names.add(name);
+    // Never the second of an earlier database, so that a recreated database can be told from the previous one.
+    this.#newestStart = Math.max(
+      Math.floor(Date.now() / 1000),
+      this.#newestStart + 1,
+    );
+    try {
+      await this.#open(name, String(this.#newestStart));
+      syncDirectory(this.#options.directory);
+      this.updates.add(name, "created");
+    } catch (failure) {
+      this.#names.delete(name);
+      throw failure;
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    if (!this.#names.has(name)) {
       throw missing();
     }
-    const known = opened.get(name);
-    if (known !== undefined) {
-      return await given(known);
+    const database = await this.open(name);
+    this.#names.delete(name);
+    this.#busy.add(name);
+    try {
+      this.#newestStart = Math.max(
+        this.#newestStart,
+        Number(database.state().instanceStartTime),
+      );
+      await database.close();
+      this.#opened.delete(name);
+      this.#running.delete(name);
+      await removeFiles(this.#options.directory, fileOfName(name));
+      this.updates.add(name, "deleted");
+    } finally {
+      this.#busy.delete(name);
     }
-    const opening = start(name, startTime);
-    opened.set(name, opening);
+  }
+
+  async close(): Promise<void> {
+    this.#idle.stop();
+    this.updates.close();
+    await Promise.all([
+      ...this.#closing.values(),
+      ...[...this.#opened.values()].map(async (opening) => {
+        const database = await opening.catch(() => undefined);
+        await database?.close();
+      }),
+    ]);
+  }
+
+  async #open(name: string, instanceStartTime: string): Promise<Database> {
+    if (!this.#names.has(name)) {
+      throw missing();
+    }
+    const database = await (this.#opened.get(name) ??
+      this.#start(name, instanceStartTime));
+    this.#idle.used(database);
+    return database;
+  }
+
+  #start(name: string, instanceStartTime: string): Promise<Database> {
+    const opening = this.#startThread(name, instanceStartTime);
+    this.#opened.set(name, opening);
     const forget = (): void => {
-      if (opened.get(name) !== opening) {
-        return;
+      if (this.#opened.get(name) === opening) {
+        this.#opened.delete(name);
+        this.#running.delete(name);
       }
-      opened.delete(name);
-      running.delete(name);
     };
-    // The request after a thread has failed starts another, once the file is free: until then the database says why it is closed.
+    // After a thread has failed, the next request starts another once the file is free; until then the database says why it is closed.
     opening.then((database) => {
-      running.set(name, database);
+      this.#running.set(name, database);
       void database.exited.then(forget);
     }, forget);
-    return await given(opening);
-  };
+    return opening;
+  }
 
-  const given = async (opening: Promise<Database>): Promise<Database> => {
-    const database = await opening;
-    idle.used(database);
-    return database;
-  };
-
-  const start = async (
+  async #startThread(
     name: string,
     instanceStartTime: string,
-  ): Promise<Database> => {
-    await closing.get(name);
+  ): Promise<Database> {
+    const { directory, passwordIterations, historyMaxBytes } = this.#options;
+    await this.#closing.get(name);
     return await openDatabase(
       {
         name,
         file: join(directory, fileOfName(name)),
         kind: name === USERS ? "users" : "vault",
         instanceStartTime,
-        passwordIterations: options.passwordIterations,
-        historyMaxBytes: options.historyMaxBytes,
+        passwordIterations,
+        historyMaxBytes,
       },
-      events,
-      options.watchdogMs,
+      this.#events,
+      this.#options.watchdogMs,
     );
-  };
-
-  /** Until the file is free, requests wait; then they open it again. */
-  const closeIdle = async (database: Database): Promise<void> => {
-    const { name } = database;
-    opened.delete(name);
-    const closed = database.close().then(() => database.exited);
-    closing.set(name, closed);
-    await closed;
-    closing.delete(name);
-    if (running.get(name) === database) {
-      running.delete(name);
-    }
-  };
-
-  const idle = watchIdle({
-    idleMs: options.idleMs,
-    opened: () => running.values(),
-    close: (database) => void closeIdle(database),
-  });
-
-  const create = async (name: string): Promise<void> => {
-    checkName(name);
-    if (names.has(name) || busy.has(name)) {
-      throw new Refusal(
-        "file_exists",
-        "The database could not be created, the file already exists.",
-      );
-    }
-    names.add(name);
-    // Never the second of an earlier database, so that a database made anew can be told from its former life.
-    newestStart = Math.max(Math.floor(Date.now() / 1000), newestStart + 1);
-    try {
-      await open(name, String(newestStart));
-      syncDirectory(directory);
-      updates.add(name, "created");
-    } catch (failure) {
-      names.delete(name);
-      throw failure;
-    }
-  };
-
-  if (!names.has(USERS)) {
-    names.add(USERS);
-    await open(USERS, String(Math.floor(Date.now() / 1000)));
   }
 
-  return {
-    names: () => [...names].sort(),
-    open: (name) => open(name),
-    create,
-    remove: async (name) => {
-      if (!names.has(name)) {
-        throw missing();
-      }
-      const database = await open(name);
-      names.delete(name);
-      busy.add(name);
-      try {
-        newestStart = Math.max(
-          newestStart,
-          Number(database.state().instanceStartTime),
-        );
-        await database.close();
-        opened.delete(name);
-        running.delete(name);
-        await removeFiles(directory, fileOfName(name));
-        updates.add(name, "deleted");
-      } finally {
-        busy.delete(name);
-      }
-    },
-    opened: () => [...running.values()],
-    updates,
-    hung: () =>
-      [...running].flatMap(([name, database]) =>
-        database.isHung() ? [name] : [],
-      ),
-    close: async () => {
-      idle.stop();
-      updates.close();
-      await Promise.all([
-        ...closing.values(),
-        ...[...opened.values()].map(async (opening) => {
-          const database = await opening.catch(() => undefined);
-          await database?.close();
-        }),
-      ]);
-    },
-  };
+  /** Until the file is free, requests wait; then they open it again. */
+  async #closeIdle(database: Database): Promise<void> {
+    const { name } = database;
+    this.#opened.delete(name);
+    const closed = database.close().then(() => database.exited);
+    this.#closing.set(name, closed);
+    await closed;
+    this.#closing.delete(name);
+    if (this.#running.get(name) === database) {
+      this.#running.delete(name);
+    }
+  }
 }
 
 /** Names of the databases; removes what interrupted removals and creations left. */

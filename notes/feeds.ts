@@ -166,8 +166,8 @@ const waitFor = ({ exchange, patience, stop }: Feed): Wait =>
   openWait(
     {
       seq: () => exchange.database.state().updateSeq,
-      isClosed: exchange.database.isClosed,
-      onChange: exchange.database.onState,
+      isClosed: () => exchange.database.isClosed(),
+      onChange: (listener) => exchange.database.onState(listener),
     },
     patience,
     exchange.response,

@@ -38,16 +38,7 @@ export async function receiveBody(
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
     throw tooLarge();
   }
-  const pieces: Buffer[] = [];
-  let length = 0;
-  let file: FileHandle | undefined;
-  const path = join(spoolDirectory, randomUUID());
-  const discard = async (): Promise<void> => {
-    await file?.close().catch(() => undefined);
-    if (file !== undefined) {
-      await rm(path, { force: true });
-    }
-  };
+  const spool = new Spool(join(spoolDirectory, randomUUID()));
   const idle = setTimeout(() => {
     request.destroy(
       new Refusal("request_timeout", "The request's body stopped coming."),
@@ -56,25 +47,13 @@ export async function receiveBody(
   try {
     for await (const piece of unpacked(request)) {
       idle.refresh();
-      length += piece.length;
-      if (length > most) {
+      if (spool.length + piece.length > most) {
         throw tooLarge();
       }
-      if (file === undefined) {
-        pieces.push(piece);
-        if (length <= MEMORY_BYTES) {
-          continue;
-        }
-        file = await open(path, "wx", 0o600);
-        for (const earlier of pieces.splice(0)) {
-          await writeAll(file, earlier);
-        }
-      } else {
-        await writeAll(file, piece);
-      }
+      await spool.add(piece);
     }
   } catch (failure) {
-    await discard();
+    await spool.discard();
     throw isUnpackFailure(failure)
       ? new Refusal("bad_request", "Request body is not properly gzipped.")
       : failure;
@@ -82,13 +61,55 @@ export async function receiveBody(
     clearTimeout(idle);
   }
   return {
-    body:
-      file === undefined
-        ? { kind: "memory", bytes: Uint8Array.from(Buffer.concat(pieces)) }
-        : { kind: "file", path, length },
+    body: spool.body(),
     milliseconds: Math.round(performance.now() - started),
-    discard,
+    discard: () => spool.discard(),
   };
+}
+
+/** Collects a body in memory, and in a file once it is long. */
+class Spool {
+  readonly #path: string;
+  readonly #pieces: Buffer[] = [];
+  #file: FileHandle | undefined;
+  #length = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  async add(piece: Buffer): Promise<void> {
+    this.#length += piece.length;
+    if (this.#file !== undefined) {
+      await writeAll(this.#file, piece);
+      return;
+    }
+    this.#pieces.push(piece);
+    if (this.#length <= MEMORY_BYTES) {
+      return;
+    }
+    this.#file = await open(this.#path, "wx", 0o600);
+    for (const earlier of this.#pieces.splice(0)) {
+      await writeAll(this.#file, earlier);
+    }
+  }
+
+  body(): Body {
+    return this.#file === undefined
+      ? { kind: "memory", bytes: Uint8Array.from(Buffer.concat(this.#pieces)) }
+      : { kind: "file", path: this.#path, length: this.#length };
+  }
+
+  async discard(): Promise<void> {
+    await this.#file?.close().catch(() => undefined);
+    if (this.#file !== undefined) {
+      await rm(this.#path, { force: true });
+    }
+  }
 }
 
 /** Drops what is left of a rejected body, so that the client reads the answer. False when the connection has to be closed for that. */

@@ -16,7 +16,7 @@ const shapes = {
   warn: html`<path d="M8 1 15.5 15H.5z" />`,
 };
 
-/** The administration page: what is stored, how much room it takes, what needs a look, and compaction. */
+/** The administration page: databases, their sizes, conflicts, and compaction. */
 export function overviewPage(
   rows: readonly DatabaseRow[],
   stylesheet: string,
@@ -34,19 +34,7 @@ export function overviewPage(
         <meta name="viewport" content="width=device-width,initial-scale=1" />
         <title>${state === "ok" ? "● Notes" : "▲ Conflicts"} · Hearth</title>
         <style>
-          ${{ html: stylesheet }} .compact {
-            font: inherit;
-            font-size: 0.875rem;
-            padding: 0.25rem 0.75rem;
-            color: var(--ember);
-            background: none;
-            border: 1px solid currentcolor;
-            border-radius: 6px;
-            cursor: pointer;
-          }
-          td form {
-            margin: 0;
-          }
+          ${{ html: stylesheet + STYLE }}
         </style>
       </head>
       <body>
@@ -68,33 +56,10 @@ export function overviewPage(
           </section>
           ${conflicted > 0 ? attention(rows) : html``}
           <h2>Databases</h2>
-          ${vaults(rows).length === 0 ? emptyState : html``}
-          <div
-            class="card scroll"
-            tabindex="0"
-            role="region"
-            aria-label="Databases"
-          >
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Database</th>
-                  <th scope="col" class="num">Documents</th>
-                  <th scope="col" class="num">Deleted</th>
-                  <th scope="col" class="num">Conflicts</th>
-                  <th scope="col" class="num">On disk</th>
-                  <th scope="col" class="num">Reclaimable</th>
-                  <th scope="col">Compaction</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${rows.map(tableRow)}
-              </tbody>
-            </table>
-          </div>
+          ${vaults(rows).length === 0 ? emptyState : html``} ${table(rows)}
           <p class="soft">
-            Compaction drops the bodies of superseded revisions and gives the
-            room back to the disk. Notes, conflicts and deletions stay.
+            Compaction deletes the bodies of superseded revisions and frees
+            their disk space. Notes, conflicts and deletions stay.
           </p>
         </main>
         <footer>
@@ -104,7 +69,23 @@ export function overviewPage(
     </html> `.html;
 }
 
-const emptyState = html`<p>There is no vault yet. Make one:</p>
+const STYLE = `
+.compact {
+  font: inherit;
+  font-size: 0.875rem;
+  padding: 0.25rem 0.75rem;
+  color: var(--ember);
+  background: none;
+  border: 1px solid currentcolor;
+  border-radius: 6px;
+  cursor: pointer;
+}
+td form {
+  margin: 0;
+}
+`;
+
+const emptyState = html`<p>No vaults yet. Create one:</p>
   <pre>hearth notes add my-vault</pre>`;
 
 function attention(rows: readonly DatabaseRow[]): Html {
@@ -118,8 +99,7 @@ function attention(rows: readonly DatabaseRow[]): Html {
               >${row.name}:
               ${counted(row.conflicted, "conflicted note", "conflicted notes")}</b
             ><br /><small
-              >Open the note on a device and merge it there, or look at them
-              first:</small
+              >Merge the note on a device, or list the conflicts first:</small
             >
           </p>
           <pre>hearth notes conflicts ${row.name}</pre>
@@ -127,6 +107,32 @@ function attention(rows: readonly DatabaseRow[]): Html {
     );
   return html`<h2>Needs attention</h2>
     <div class="card attention">${lines}</div>`;
+}
+
+function table(rows: readonly DatabaseRow[]): Html {
+  return html`<div
+    class="card scroll"
+    tabindex="0"
+    role="region"
+    aria-label="Databases"
+  >
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Database</th>
+          <th scope="col" class="num">Documents</th>
+          <th scope="col" class="num">Deleted</th>
+          <th scope="col" class="num">Conflicts</th>
+          <th scope="col" class="num">On disk</th>
+          <th scope="col" class="num">Reclaimable</th>
+          <th scope="col">Compaction</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(tableRow)}
+      </tbody>
+    </table>
+  </div>`;
 }
 
 function tableRow(row: DatabaseRow): Html {

@@ -1,3 +1,5 @@
+import type { ServerResponse } from "node:http";
+import type { DatabaseUpdate } from "../database-updates.ts";
 import { requireServerAdmin } from "../auth/permissions.ts";
 import { openWait, readKind, readPatience } from "../feed-wait.ts";
 import { sendJson, type Exchange } from "../http/exchange.ts";
@@ -31,16 +33,11 @@ export async function databaseUpdates(
     response,
     AbortSignal.any([gone, stopping, ended.signal]),
   );
-  const writeRows = (): void => {
-    for (const row of rows) {
-      response.write(`${JSON.stringify(row)}\n`);
-    }
-  };
   response.writeHead(200, { "content-type": "application/json" });
   if (kind === "longpoll") {
     response.flushHeaders();
   } else if (rows.length > 0) {
-    writeRows();
+    writeRows(response, rows);
   } else {
     response.write("\n");
   }
@@ -51,7 +48,7 @@ export async function databaseUpdates(
       if (kind === "longpoll") {
         break;
       }
-      writeRows();
+      writeRows(response, rows);
       wait.restart();
     }
   } finally {
@@ -64,4 +61,13 @@ export async function databaseUpdates(
   response.end(
     `${JSON.stringify(kind === "longpoll" ? last() : { last_seq: updates.token(seq) })}\n`,
   );
+}
+
+function writeRows(
+  response: ServerResponse,
+  rows: readonly DatabaseUpdate[],
+): void {
+  for (const row of rows) {
+    response.write(`${JSON.stringify(row)}\n`);
+  }
 }

@@ -150,13 +150,13 @@ async function activeTasks(
   requireServerAdmin(exchange.user);
   const tasks: unknown[] = [];
   // A database that is being compacted stays open.
-  for (const { name, state } of context.databases.opened()) {
-    if (!state().compacting) {
+  for (const database of context.databases.opened()) {
+    if (!database.state().compacting) {
       continue;
     }
     tasks.push({
       type: "database_compaction",
-      database: name,
+      database: database.name,
       node: NODE,
     });
   }

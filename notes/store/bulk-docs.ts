@@ -1,6 +1,7 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer } from "./answer.ts";
-import { readBulkBody, type BulkEntry } from "./bulk-body.ts";
+import { readBulkBody } from "./bulk-body.ts";
+import type { BulkEntry } from "./body-window.ts";
 import { edit, replicate } from "./change-document.ts";
 import { checkId, newId, refuseDesign } from "./document-ids.ts";
 import { writeLocal } from "./local-documents.ts";

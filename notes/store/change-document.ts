@@ -97,7 +97,7 @@ function insert(
   path: { readonly start: number; readonly ids: readonly string[] },
   document: IncomingDocument,
 ): boolean {
-  const { totals, write } = store;
+  const { totals } = store;
   const before = row === undefined ? undefined : treeOf(row);
   const oldLeaves = before === undefined ? [] : stateOf(before).leaves;
   const rev = `${path.start}-${path.ids[0]!}`;
@@ -120,41 +120,14 @@ function insert(
   if (!again || row.seq !== totals.updateSeq) {
     totals.updateSeq += 1;
   }
-  const deleted = state.deleted ? 1 : 0;
-  const treeText = JSON.stringify(tree);
-  let number: number;
-  if (row === undefined) {
-    number = Number(
-      write.insertDocument.run(
-        id,
-        totals.updateSeq,
-        state.winner,
-        deleted,
-        conflicts,
-        treeText,
-      ).lastInsertRowid,
-    );
-  } else {
-    number = row.number;
-    write.updateDocument.run(
-      number,
-      totals.updateSeq,
-      state.winner,
-      deleted,
-      conflicts,
-      treeText,
-    );
-    if (row.deleted === 1) {
-      totals.deleted -= 1;
-    } else {
-      totals.documents -= 1;
-    }
-  }
-  if (state.deleted) {
-    totals.deleted += 1;
-  } else {
-    totals.documents += 1;
-  }
+  const number = writeDocument(store, row, id, [
+    totals.updateSeq,
+    state.winner,
+    state.deleted ? 1 : 0,
+    conflicts,
+    JSON.stringify(tree),
+  ]);
+  countDocument(totals, row, state.deleted);
 
   const leaves = new Set(state.leaves.map((leaf) => leaf.rev));
   for (const leaf of oldLeaves) {
@@ -165,25 +138,55 @@ function insert(
   for (const rev of stemmed) {
     drop(store, number, rev);
   }
-  const size = document.body.length;
-  write.insertRevision.run(
-    number,
-    rev,
-    document.deleted ? 1 : 0,
-    document.type ?? null,
-    size,
-    document.body,
-  );
-  totals.liveBytes += size;
-  recordStart(store, number, rev, {
-    deleted: document.deleted,
-    type: document.type,
-    size,
-  });
+  writeRevision(store, number, rev, document);
   if (!leaves.has(rev)) {
     retire(store, number, rev);
   }
   return true;
+}
+
+/** Returns the number of the document's row. */
+function writeDocument(
+  { write }: Store,
+  row: DocumentRow | undefined,
+  id: string,
+  columns: readonly [number, string, number, number, string],
+): number {
+  if (row === undefined) {
+    return Number(write.insertDocument.run(id, ...columns).lastInsertRowid);
+  }
+  write.updateDocument.run(row.number, ...columns);
+  return row.number;
+}
+
+function countDocument(
+  totals: Store["totals"],
+  before: DocumentRow | undefined,
+  isDeleted: boolean,
+): void {
+  if (before !== undefined) {
+    totals[before.deleted === 1 ? "deleted" : "documents"] -= 1;
+  }
+  totals[isDeleted ? "deleted" : "documents"] += 1;
+}
+
+function writeRevision(
+  store: Store,
+  number: number,
+  rev: string,
+  { deleted, type, body }: IncomingDocument,
+): void {
+  const size = body.length;
+  store.write.insertRevision.run(
+    number,
+    rev,
+    deleted ? 1 : 0,
+    type ?? null,
+    size,
+    body,
+  );
+  store.totals.liveBytes += size;
+  recordStart(store, number, rev, { deleted, type, size });
 }
 
 function retire(store: Store, number: number, rev: string): void {

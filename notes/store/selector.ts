@@ -176,105 +176,118 @@ function operator(
 }
 
 function plain(name: string, argument: unknown, context: Context): Test {
-  switch (name) {
-    case "$lt":
-      return (value, raw) => compare(value, argument, raw) < 0;
-    case "$lte":
-      return (value, raw) => compare(value, argument, raw) <= 0;
-    case "$eq":
-      return (value, raw) => compare(value, argument, raw) === 0;
-    case "$ne":
-      return (value, raw) => compare(value, argument, raw) !== 0;
-    case "$gte":
-      return (value, raw) => compare(value, argument, raw) >= 0;
-    case "$gt":
-      return (value, raw) => compare(value, argument, raw) > 0;
-    case "$in":
-    case "$nin": {
-      const list = listArgument(name, argument);
-      const within: Test = (value) => {
-        const items = Array.isArray(value) ? value : [value];
-        if (!context.budget.spend(items.length * list.length)) {
-          return false;
-        }
-        return (
-          items.some((item) =>
-            list.some((wanted) => compare(item, wanted, false) === 0),
-          ) || list.some((wanted) => compare(value, wanted, false) === 0)
-        );
-      };
-      return name === "$in" ? within : (value, raw) => !within(value, raw);
-    }
-    case "$all": {
-      const list = listArgument(name, argument);
-      return (value) =>
-        Array.isArray(value) &&
-        list.length > 0 &&
-        context.budget.spend(value.length * list.length) &&
-        list.every((wanted) =>
-          value.some((item) => compare(item, wanted, false) === 0),
-        );
-    }
-    case "$size": {
-      if (!isCount(argument)) {
-        throw badArgument(name, argument);
-      }
-      return (value) => Array.isArray(value) && value.length === argument;
-    }
-    case "$type":
-      if (typeof argument !== "string") {
-        throw badArgument(name, argument);
-      }
-      return (value) => typeName(value) === argument;
-    case "$mod": {
-      const [divisor, rest] = listArgument(name, argument);
-      if (
-        !Number.isInteger(divisor) ||
-        divisor === 0 ||
-        !Number.isInteger(rest)
-      ) {
-        throw badArgument(name, argument);
-      }
-      return (value) =>
-        Number.isInteger(value) &&
-        (value as number) % (divisor as number) === rest;
-    }
-    case "$regex": {
-      if (typeof argument !== "string") {
-        throw badArgument(name, argument);
-      }
-      const matches = context.regularExpression(argument);
-      return (value) => typeof value === "string" && matches(value);
-    }
-    case "$beginsWith":
-      if (typeof argument !== "string") {
-        throw badArgument(name, argument);
-      }
-      return (value) => typeof value === "string" && value.startsWith(argument);
-    case "$elemMatch":
-    case "$allMatch": {
-      if (!isObject(argument)) {
-        throw badArgument(name, argument);
-      }
-      const test = all(argument, false, context);
-      return (value, raw) =>
-        Array.isArray(value) &&
-        value.length > 0 &&
-        (name === "$elemMatch"
-          ? value.some((item) => test(item, raw))
-          : value.every((item) => test(item, raw)));
-    }
-    case "$keyMapMatch": {
-      if (!isObject(argument)) {
-        throw badArgument(name, argument);
-      }
-      const test = all(argument, false, context);
-      return (value, raw) =>
-        isObject(value) && Object.keys(value).some((key) => test(key, raw));
-    }
-    default:
-      throw new Refusal("invalid_operator", `Invalid operator: ${name}`);
+  if (!Object.hasOwn(OPERATORS, name)) {
+    throw new Refusal("invalid_operator", `Invalid operator: ${name}`);
   }
+  return OPERATORS[name]!(argument, context, name);
+}
+
+type Operator = (argument: unknown, context: Context, name: string) => Test;
+
+const OPERATORS: Readonly<Record<string, Operator>> = {
+  $lt: comparing((order) => order < 0),
+  $lte: comparing((order) => order <= 0),
+  $eq: comparing((order) => order === 0),
+  $ne: comparing((order) => order !== 0),
+  $gte: comparing((order) => order >= 0),
+  $gt: comparing((order) => order > 0),
+  $in: within,
+  $nin: (argument, context, name) => {
+    const test = within(argument, context, name);
+    return (value, raw) => !test(value, raw);
+  },
+  $all: (argument, context, name) => {
+    const list = listArgument(name, argument);
+    return (value) =>
+      Array.isArray(value) &&
+      list.length > 0 &&
+      context.budget.spend(value.length * list.length) &&
+      list.every((wanted) =>
+        value.some((item) => compare(item, wanted, false) === 0),
+      );
+  },
+  $size: (argument, _, name) => {
+    if (!isCount(argument)) {
+      throw badArgument(name, argument);
+    }
+    return (value) => Array.isArray(value) && value.length === argument;
+  },
+  $type: (argument, _, name) => {
+    const type = stringArgument(name, argument);
+    return (value) => typeName(value) === type;
+  },
+  $mod: remainder,
+  $regex: (argument, context, name) => {
+    const matches = context.regularExpression(stringArgument(name, argument));
+    return (value) => typeof value === "string" && matches(value);
+  },
+  $beginsWith: (argument, _, name) => {
+    const prefix = stringArgument(name, argument);
+    return (value) => typeof value === "string" && value.startsWith(prefix);
+  },
+  $elemMatch: (argument, context, name) => {
+    const test = selectorArgument(name, argument, context);
+    return (value, raw) =>
+      Array.isArray(value) && value.some((item) => test(item, raw));
+  },
+  $allMatch: (argument, context, name) => {
+    const test = selectorArgument(name, argument, context);
+    return (value, raw) =>
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.every((item) => test(item, raw));
+  },
+  $keyMapMatch: (argument, context, name) => {
+    const test = selectorArgument(name, argument, context);
+    return (value, raw) =>
+      isObject(value) && Object.keys(value).some((key) => test(key, raw));
+  },
+};
+
+function comparing(accepts: (order: number) => boolean): Operator {
+  return (argument) => (value, raw) => accepts(compare(value, argument, raw));
+}
+
+function within(argument: unknown, context: Context, name: string): Test {
+  const list = listArgument(name, argument);
+  return (value) => {
+    const items = Array.isArray(value) ? value : [value];
+    if (!context.budget.spend(items.length * list.length)) {
+      return false;
+    }
+    return (
+      items.some((item) =>
+        list.some((wanted) => compare(item, wanted, false) === 0),
+      ) || list.some((wanted) => compare(value, wanted, false) === 0)
+    );
+  };
+}
+
+function remainder(argument: unknown, _: Context, name: string): Test {
+  const [divisor, rest] = listArgument(name, argument);
+  if (!Number.isInteger(divisor) || divisor === 0 || !Number.isInteger(rest)) {
+    throw badArgument(name, argument);
+  }
+  return (value) =>
+    Number.isInteger(value) && (value as number) % (divisor as number) === rest;
+}
+
+function stringArgument(name: string, argument: unknown): string {
+  if (typeof argument !== "string") {
+    throw badArgument(name, argument);
+  }
+  return argument;
+}
+
+function selectorArgument(
+  name: string,
+  argument: unknown,
+  context: Context,
+): Test {
+  if (!isObject(argument)) {
+    throw badArgument(name, argument);
+  }
+  return all(argument, false, context);
 }
 
 function selectorList(
