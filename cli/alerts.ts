@@ -6,16 +6,17 @@ import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import { alignColumns, paint, print, type Cell } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
-const LONGEST_TEST_MS = 60_000;
+const TEST_TIMEOUT_MS = 60_000;
 
 export const alerts = defineVerb({
   name: "alerts",
-  description: "Show what is wrong and who is told; --test sends a message.",
+  description:
+    "Show active alarms and notification channels; --test sends a message.",
   example: "hearth alerts --test",
   args: {
     test: {
       type: "boolean",
-      description: "Send a test message every way that `notify:` names",
+      description: "Send a test message to every channel in `notify:`",
     },
     json: { type: "boolean", description: "Print it as JSON" },
     ...addressArg,
@@ -36,7 +37,7 @@ async function show(
   if (json) {
     print(JSON.stringify(answer, null, 2));
   } else {
-    print(answer.alarms.length === 0 ? "Nothing is wrong." : "");
+    print(answer.alarms.length === 0 ? "No active alarms." : "");
     for (const alarm of answer.alarms) {
       describeAlarm(alarm).forEach(print);
     }
@@ -48,12 +49,12 @@ async function show(
 
 function describeAlarm(alarm: ActiveAlarm): readonly string[] {
   const sign = alarm.level === "down" ? paint("bad", "✕") : paint("warn", "▲");
-  const quiet =
+  const silenced =
     alarm.silence === null
       ? ""
-      : paint("soft", ` (silent: ${alarm.silence.why})`);
+      : paint("soft", ` (silenced: ${alarm.silence.why})`);
   return [
-    `${sign} ${paint("strong", alarm.subject)}: ${alarm.text} ${paint("soft", `(for ${inWords(Date.now() - alarm.since)})`)}${quiet}`,
+    `${sign} ${paint("strong", alarm.subject)}: ${alarm.text} ${paint("soft", `(for ${inWords(Date.now() - alarm.since)})`)}${silenced}`,
     ...(alarm.output === undefined ? [] : [`    ${alarm.output}`]),
     `    ${alarm.command}`,
   ];
@@ -66,7 +67,7 @@ async function sendTest(
   const { sinks } = (await stack.ask(
     "POST",
     "/api/alerts/test",
-    LONGEST_TEST_MS,
+    TEST_TIMEOUT_MS,
   )) as { readonly sinks: readonly SinkState[] };
   if (json) {
     print(JSON.stringify(sinks, null, 2));
@@ -81,7 +82,7 @@ async function sendTest(
 function printSinks(sinks: readonly SinkState[]): void {
   if (sinks.length === 0) {
     print(
-      "Nobody is told of alarms yet: `hearth config` shows how `notify:` names a webhook, mail, ntfy or Slack.",
+      "Notifications are not configured. Run `hearth config` for how `notify:` sets up a webhook, mail, ntfy or Slack.",
     );
     return;
   }
@@ -93,7 +94,7 @@ function printSinks(sinks: readonly SinkState[]): void {
     {
       text:
         sink.deliveredAt === null
-          ? "nothing delivered yet"
+          ? "no deliveries yet"
           : `delivered ${inWords(Date.now() - sink.deliveredAt)} ago`,
     },
     {

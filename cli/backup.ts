@@ -25,7 +25,7 @@ const run = defineVerb({
   args: {
     "pg-dump": {
       type: "boolean",
-      description: "Also write a dump that pg_restore reads",
+      description: "Also write a dump for pg_restore",
     },
     json,
     ...addressArg,
@@ -43,12 +43,12 @@ const run = defineVerb({
 
 const list = defineVerb({
   name: "backup list",
-  description: "The backups on this host, newest first.",
+  description: "List the backups on this host, newest first.",
   example: "hearth backup list",
   args: {
     peer: {
       type: "boolean",
-      description: "The copies that the other host keeps",
+      description: "List the copies on the other host",
     },
     json,
     ...addressArg,
@@ -61,9 +61,12 @@ const list = defineVerb({
     if (json) {
       print(JSON.stringify(backups, null, 2));
     } else if (backups.length === 0) {
-      print("There is no backup yet: `hearth backup run` takes one.");
+      print("No backups yet. Run `hearth backup run` to create one.");
     } else {
-      printTable(["backup", "of", "age", "size", ""], backups.map(backupRow));
+      printTable(
+        ["backup", "kind", "age", "size", "state"],
+        backups.map(backupRow),
+      );
     }
     return backups.some(({ problem }) => problem !== null) ? 1 : 0;
   },
@@ -85,10 +88,12 @@ async function listPeer(stack: StackClient, json: boolean): Promise<ExitCode> {
   if (json) {
     print(JSON.stringify(copies, null, 2));
   } else if (copies.length === 0) {
-    print("The other host has no copy yet: `hearth jobs run backup-copy`.");
+    print(
+      "No copies on the other host yet. Run `hearth jobs run backup-copy` to send one.",
+    );
   } else {
     printTable(
-      ["copy", "of", "size", "key"],
+      ["copy", "kind", "size", "key"],
       copies.map(({ name, kind, bytes, keyId }) => [
         { text: name, tone: "strong" },
         { text: kind },
@@ -108,20 +113,20 @@ function backupRow(backup: BackupView): readonly Cell[] {
     { text: inWords(Date.now() - takenAt), right: true },
     { text: sizeWords(bytes), right: true },
     problem === null
-      ? { text: "whole", tone: "ok" }
+      ? { text: "complete", tone: "ok" }
       : { text: problem, tone: "bad" },
   ];
 }
 
 const verify = defineVerb({
   name: "backup verify",
-  description: "Read a backup again and compare its checksums.",
+  description: "Read a backup and compare its checksums.",
   example: "hearth backup verify 2026-11-21T030000Z",
   args: {
     name: {
       type: "positional",
       required: false,
-      description: "A backup of Postgres; the newest when left out",
+      description: "A backup of Postgres (default: the newest)",
     },
     json,
     ...addressArg,
@@ -139,22 +144,22 @@ const verify = defineVerb({
 
 const fetch = defineVerb({
   name: "backup fetch",
-  description: "Bring a copy back from the other host and decrypt it.",
+  description: "Fetch a copy from the other host and decrypt it.",
   example: "hearth backup fetch --key-file key.txt",
   args: {
     name: {
       type: "positional",
       required: false,
-      description: "A copy that `hearth backup list --peer` shows",
+      description: "A copy from `hearth backup list --peer`",
     },
     kind: {
       type: "string",
-      description: "postgres (usual) or notes",
+      description: "postgres (default) or notes",
       valueHint: "postgres|notes",
     },
     "key-file": {
       type: "string",
-      description: "A file with the key, where this host has lost it",
+      description: "A file with the key, if this host lost it",
       valueHint: "file",
     },
     json,
@@ -180,35 +185,36 @@ function keyIn(file: string): string {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
     throw new Failure(
-      `${file} cannot be read (${codeOf(error)}): give --key-file a file with the key that \`hearth backup key\` showed.`,
+      `cannot read ${file} (${codeOf(error)}): --key-file must be a file with the key that \`hearth backup key\` printed.`,
     );
   }
 }
 
 const key = defineVerb({
   name: "backup key",
-  description: "Show, once, the key that opens the copies on the other host.",
+  description:
+    "Show, once, the key that decrypts the copies on the other host.",
   example: "hearth backup key",
   args: {
     new: {
       type: "boolean",
-      description: "Make another one; copies of before open with the old one",
+      description: "Create a new key; earlier copies still need the old one",
     },
   },
-  run: async ({ new: anew }) => {
+  run: async ({ new: replace }) => {
     const home = locateHome();
     makeHome(home);
-    const known = anew === true ? undefined : findCopyKey(home, process.env);
+    const known = replace === true ? undefined : findCopyKey(home, process.env);
     if (known !== undefined && known.shownAt !== null) {
       throw new Failure(
-        "the key was shown already, and it is shown once: where it is lost, `hearth backup key --new` makes another for the copies to come.",
+        "the key was already shown; it is shown only once. If it is lost, run `hearth backup key --new` to create a key for future copies.",
       );
     }
     const shown = known ?? makeAndKeepCopyKey(home, Date.now());
     print(shown.key);
     complain([
-      `  This key (${keyId(shown.key)}) opens the copies of your backups on the other host.`,
-      "  Keep it away from both hosts: on paper, in a password manager. It is not shown again.",
+      `  This key (${keyId(shown.key)}) decrypts the copies of your backups on the other host.`,
+      "  Store it away from both hosts, on paper or in a password manager. It is not shown again.",
     ]);
     markShown(home, shown, Date.now());
     return 0;
@@ -217,7 +223,7 @@ const key = defineVerb({
 
 export const backup: Verb = {
   name: "backup",
-  description: "Back up Postgres, list backups, see whether they are whole.",
+  description: "Back up Postgres; list and verify backups.",
   example: "hearth backup run",
   verbs: {
     run: async () => run,

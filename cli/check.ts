@@ -4,11 +4,11 @@ import { checkCell } from "./states.ts";
 import { alignColumns, print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
-const LONGEST_CHECK_MS = 120_000;
+const CHECK_TIMEOUT_MS = 120_000;
 
 export const check = defineVerb({
   name: "check",
-  description: "Run one check now and show what it sees.",
+  description: "Run one check now and show its result.",
   example: "hearth check gateway",
   args: {
     name: {
@@ -24,7 +24,7 @@ export const check = defineVerb({
     const view = (await findStack(url).ask(
       "POST",
       path,
-      LONGEST_CHECK_MS,
+      CHECK_TIMEOUT_MS,
     )) as CheckView;
     const [line] = alignColumns([
       [

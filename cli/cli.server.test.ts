@@ -17,7 +17,7 @@ import { startWatcher } from "../embedded/watcher.ts";
 
 const program = join(projectRoot, "supervisor", "cli", "main.ts");
 let place: ReturnType<typeof temporaryHome>;
-/** The supervisor that one test starts in this process changes it. */
+/** Changed by the supervisor that a test starts in this process. */
 const umask = process.umask();
 
 beforeEach(() => {
@@ -36,11 +36,11 @@ function environment() {
   };
 }
 
-/** The same while this process goes on answering. */
+/** The same, while this process keeps responding. */
 const hearthThen = (words: readonly string[]): Promise<CommandResult> =>
   startHearth(words, { HEARTH_HOME: place.home.root }).ended;
 
-/** Runs the CLI on a home of its own. */
+/** Runs the CLI with a temporary home. */
 function hearth(...words: readonly string[]) {
   const done = spawnSync(process.execPath, [program, ...words], {
     encoding: "utf8",
@@ -52,33 +52,30 @@ function hearth(...words: readonly string[]) {
 test.each([
   [
     ["stauts"],
-    "hearth: there is no command `hearth stauts`, did you mean `hearth status`?\n",
+    'hearth: unknown command "stauts" (did you mean "status"?). Run `hearth --help` for all commands.\n',
   ],
   [
     ["up", "--detatch"],
-    "hearth: `hearth up` has no option --detatch, did you mean --detach?\n",
+    'hearth: unknown option "--detatch" (did you mean "--detach"?). Run `hearth up --help` for details.\n',
   ],
   [
     ["models", "discovr"],
-    "hearth: there is no command `hearth models discovr`, did you mean `hearth models discover`?\n",
+    'hearth: unknown command "discovr" (did you mean "discover"?). Run `hearth models --help` for all commands.\n',
   ],
-  [
-    ["check"],
-    "hearth: `hearth check` needs a name, for example: hearth check gateway\n",
-  ],
+  [["check"], "hearth: name is required, for example: hearth check gateway\n"],
   [
     ["status", "now"],
-    'hearth: `hearth status` does not know what to do with "now": `hearth status --help` shows what it takes.\n',
+    'hearth: unexpected argument "now". Run `hearth status --help` for details.\n',
   ],
   [
     ["models", "discover", "--url"],
-    "hearth: --url needs a value: hearth models discover --url http://192.168.1.10:11434\n",
+    "hearth: --url requires a value, for example: hearth models discover --url http://192.168.1.10:11434\n",
   ],
   [
     ["--verbose"],
-    "hearth: hearth has no option --verbose: `hearth --help` lists what there is.\n",
+    'hearth: unknown option "--verbose". Run `hearth --help` for all commands.\n',
   ],
-])("%j is not understood: one sentence, exit code 2", (words, error) => {
+])("%j is a usage error: one sentence, exit code 2", (words, error) => {
   expect(hearth(...words)).toEqual({ code: 2, out: "", error });
 });
 
@@ -111,7 +108,7 @@ test.each([
   expect(out).not.toContain("\x1b");
 });
 
-test("help and reading commands leave nothing behind", () => {
+test("help and read-only commands create nothing", () => {
   hearth("--help");
   hearth("status");
   hearth("down");
@@ -120,10 +117,10 @@ test("help and reading commands leave nothing behind", () => {
   expect(existsSync(place.home.root)).toBe(false);
 });
 
-test("without anything running, status says so and fails", () => {
+test("status fails while nothing is running", () => {
   expect(hearth("status")).toEqual({
     code: 1,
-    out: "Hearth is not running here. `hearth up` starts it.\n",
+    out: "Hearth is not running here. Run `hearth up` to start it.\n",
     error: "",
   });
   expect(JSON.parse(hearth("status", "--json").out)).toMatchObject({
@@ -133,7 +130,7 @@ test("without anything running, status says so and fails", () => {
   });
   expect(hearth("check", "gateway")).toMatchObject({
     code: 1,
-    error: "hearth: Hearth is not running here: `hearth up` starts it.\n",
+    error: "hearth: Hearth is not running here: run `hearth up` to start it.\n",
   });
   expect(hearth("down")).toMatchObject({
     code: 0,
@@ -141,16 +138,16 @@ test("without anything running, status says so and fails", () => {
   });
 });
 
-test("a supervisor that does not answer is named with its address", () => {
+test("a supervisor that does not respond is reported with its address", () => {
   expect(hearth("status", "--url", "http://127.0.0.1:1")).toEqual({
     code: 1,
     out: "",
     error:
-      "hearth: the supervisor at http://127.0.0.1:1 does not answer (ECONNREFUSED): see whether it runs, `hearth up` starts it here.\n",
+      "hearth: the supervisor at http://127.0.0.1:1 does not respond (ECONNREFUSED): check that it is running; `hearth up` starts it on this machine.\n",
   });
 });
 
-test("logs that do not lie here come from the supervisor that is named", async () => {
+test("logs of another machine come from its supervisor", async () => {
   const asked: (string | undefined)[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url);
@@ -178,7 +175,7 @@ test("logs that do not lie here come from the supervisor that is named", async (
   }
 });
 
-test("logs shows the last lines of one file or of all", () => {
+test("logs shows the last lines of one service or all", () => {
   mkdirSync(place.home.logs, { recursive: true });
   writeFileSync(join(place.home.logs, "gateway.log"), "one\ntwo\nthree\n");
   writeFileSync(join(place.home.logs, "notes.log"), "four\n");
@@ -188,13 +185,12 @@ test("logs shows the last lines of one file or of all", () => {
   );
   expect(hearth("logs", "gatway")).toMatchObject({
     code: 2,
-    error:
-      'hearth: there is no log of "gatway", did you mean gateway? There are gateway, notes.\n',
+    error: 'hearth: unknown service "gatway" (did you mean "gateway"?).\n',
   });
   expect(hearth("logs", "--lines", "many").code).toBe(2);
 });
 
-test("config prints the manual, and checks the settings in use", () => {
+test("config prints the reference and checks the settings in use", () => {
   expect(hearth("config").out).toContain("This file is the manual");
   expect(hearth("config", "--check")).toMatchObject({ code: 0 });
 });
@@ -202,17 +198,17 @@ test("config prints the manual, and checks the settings in use", () => {
 test.each([
   [
     ["silence", "gateway"],
-    '`hearth silence` needs a name, how long, and --why, for example: hearth silence gateway 2h --why "new memory"',
+    '`hearth silence` requires a name, a duration and --why, for example: hearth silence gateway 2h --why "new memory"',
   ],
   [
     ["silence", "gateway", "soon", "--why", "new memory"],
-    '"soon" is no duration: write 30m, 2h or 7d.',
+    '"soon" is not a duration; write 30m, 2h or 7d.',
   ],
   [
     ["history", "-n", "many"],
-    '--lines is "many": it must be a number from 1 to 10000.',
+    '--lines must be a number from 1 to 10000, not "many".',
   ],
-])("%j is not understood before anybody is asked", (words, sentence) => {
+])("%j is a usage error before any request", (words, sentence) => {
   expect(hearth(...words)).toEqual({
     code: 2,
     out: "",
@@ -220,7 +216,7 @@ test.each([
   });
 });
 
-test("a browser is signed in by a printed link, and out again; the password and the token of Prometheus are shown and replaced", async () => {
+test("a link signs a browser in; sign-out, operator password and metrics token work", async () => {
   const start = () =>
     startWatcher({
       home: place.home,
@@ -279,14 +275,12 @@ test("a browser is signed in by a printed link, and out again; the password and 
     const last = await signIn(await line("open"));
     const { port: before } = new URL(watcher.address);
     await watcher.stop();
-    expect(await line("sign-out", "--all")).toBe(
-      "Every browser is signed out.",
-    );
+    expect(await line("sign-out", "--all")).toBe("All browsers signed out.");
     expect((await hearthThen(["open"])).error).toContain(
-      "`hearth up` starts it",
+      "run `hearth up` to start it",
     );
     watcher = await start();
-    // The cookie's name has the port in it, which is another one now.
+    // The cookie's name contains the port, which has changed.
     const { port } = new URL(watcher.address);
     const cookie = last.cookie.replace(before, port);
     expect(cookie).toContain(port);
@@ -296,7 +290,7 @@ test("a browser is signed in by a printed link, and out again; the password and 
   }
 }, 120_000);
 
-test("a password of the environment is shown, and replaced where it is set", () => {
+test("a password from the environment is shown, but not replaced", () => {
   const withPassword = (...words: readonly string[]) =>
     spawnSync(process.execPath, [program, "operator", "password", ...words], {
       encoding: "utf8",
@@ -309,11 +303,11 @@ test("a password of the environment is shown, and replaced where it is set", () 
     stderr: expect.stringContaining("npx pulumi config set") as string,
   });
   expect(hearth("operator", "password").error).toContain(
-    "the next start of Hearth writes it",
+    "created by the next start of Hearth",
   );
 });
 
-test("the command line works against a supervisor: alarms, silences, pauses, history", async () => {
+test("alarms, silences, pauses and history work against a supervisor", async () => {
   const sick = createServer((_request, response) =>
     response.writeHead(500).end("out of memory"),
   );
@@ -340,13 +334,13 @@ test("the command line works against a supervisor: alarms, silences, pauses, his
     );
     expect((await ask("alerts")).code).toBe(1);
     expect((await ask("alerts", "--test")).out).toContain(
-      "Nobody is told of alarms yet",
+      "Notifications are not configured",
     );
-    const made = await ask("silence", "sick", "2h", "--why", "new memory");
-    expect(made).toMatchObject({ code: 0, error: "" });
-    expect(made.out).toContain("Nobody is told of sick until");
+    const created = await ask("silence", "sick", "2h", "--why", "new memory");
+    expect(created).toMatchObject({ code: 0, error: "" });
+    expect(created.out).toContain("sick silenced until");
     expect((await ask("silence", "--list")).out).toContain("new memory");
-    expect((await ask("alerts")).out).toContain("(silent: new memory)");
+    expect((await ask("alerts")).out).toContain("(silenced: new memory)");
     expect((await ask("silence", "--end", "sick")).code).toBe(0);
     expect(await ask("silence", "--end", "sick")).toMatchObject({
       code: 2,

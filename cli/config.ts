@@ -9,13 +9,12 @@ import { defineVerb } from "./verb.ts";
 export const config = defineVerb({
   name: "config",
   description:
-    "Print config/supervisor.yaml, the manual of the supervisor's settings.",
+    "Print config/supervisor.yaml, the reference of the supervisor's settings.",
   example: "hearth config --check",
   args: {
     check: {
       type: "boolean",
-      description:
-        "Read the settings in use instead and say what is wrong in them",
+      description: "Check the settings in use instead",
     },
   },
   run: async ({ check }) => {
@@ -28,7 +27,7 @@ export const config = defineVerb({
       files,
       variablesOf(locateHome(), process.env),
     );
-    print(`${files.join(", ")}: no mistake.`);
+    print(`${files.join(", ")}: valid.`);
     for (const sentence of leftOut) {
       if (!sentence.includes("SUPERVISOR_DATABASE_URL")) {
         print(sentence);

@@ -1,17 +1,17 @@
 import { join } from "node:path";
 import { executeSync, IN_TERMINAL } from "../core/execute.ts";
 import type { Finding } from "../core/finding.ts";
-import { lookAtDisk, lookAtFiles } from "./doctor/look-at-files.ts";
-import { lookAtHome } from "./doctor/look-at-home.ts";
+import { probeDisk, probeFiles } from "./doctor/probe-files.ts";
+import { probeHome } from "./doctor/probe-home.ts";
 import {
-  lookAtPorts,
-  lookAtRedis,
-  lookAtRunners,
-  lookAtServices,
-  lookAtSettings,
-} from "./doctor/look-at-programs.ts";
-import { lookAtInstances } from "./doctor/look-at-instances.ts";
-import { lookAtRelease } from "./doctor/look-at-release.ts";
+  probePorts,
+  probeRedis,
+  probeRunners,
+  probeServices,
+  probeSettings,
+} from "./doctor/probe-programs.ts";
+import { probeInstances } from "./doctor/probe-instances.ts";
+import { probeRelease } from "./doctor/probe-release.ts";
 import { lookAtOffsite } from "../supervisor/offsite/warning.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
@@ -20,8 +20,7 @@ import { defineVerb, type Verb } from "./verb.ts";
 export const doctor: Verb = {
   ...defineVerb({
     name: "doctor",
-    description:
-      "Say what is wrong on this machine, and the command that mends it.",
+    description: "Diagnose this machine; print a fix for each problem.",
     example: "hearth doctor",
     args: {
       hosts: {
@@ -34,47 +33,54 @@ export const doctor: Verb = {
       const findings = await examine();
       const ok = findings.every(({ level }) => level !== "wrong");
       print(
-        json ? JSON.stringify({ ok, findings }, null, 2) : describe(findings),
+        json
+          ? JSON.stringify({ ok, findings: findings.map(asJson) }, null, 2)
+          : describe(findings),
       );
       return ok ? 0 : 1;
     },
   }),
-  // It has options of its own and works without anything of ours running.
+  // Has its own options and works while nothing of Hearth is running.
   takeOver: (words) =>
     words.includes("--hosts") ? runForHosts(words) : undefined,
 };
 
+/** `mend` is the name of `fix` in earlier releases. */
+function asJson(finding: Finding): Finding & { readonly mend: string | null } {
+  return { ...finding, mend: finding.fix };
+}
+
 async function examine(): Promise<readonly Finding[]> {
   const home = locateHome();
   const { env } = process;
-  // A container has no ports or programs of its own to examine, and only the supervisor's files.
+  // In a container there are no ports or programs to examine, only the supervisor's files.
   if (env["HEARTH_RUNTIME"] === "docker") {
     return [
-      lookAtDisk(home),
-      ...lookAtHome(home),
+      probeDisk(home),
+      ...probeHome(home),
       ...lookAtOffsite(home, env),
-      ...(await lookAtServices(home, env)),
-      ...(await lookAtInstances(env)),
+      ...(await probeServices(home, env)),
+      ...(await probeInstances(env)),
     ];
   }
   const asked = await Promise.all([
-    lookAtServices(home, env),
-    lookAtPorts(home, env),
-    lookAtRedis(env),
-    lookAtRunners(env),
-    lookAtInstances(env),
+    probeServices(home, env),
+    probePorts(home, env),
+    probeRedis(env),
+    probeRunners(env),
+    probeInstances(env),
   ]);
-  const settings = await lookAtSettings(home, env);
+  const settings = await probeSettings(home, env);
   return [
-    ...lookAtRelease(home),
-    ...lookAtFiles(home),
+    ...probeRelease(home),
+    ...probeFiles(home),
     ...lookAtOffsite(home, env),
     ...settings,
     ...asked.flat(),
   ];
 }
 
-const looks: Readonly<
+const LEVELS: Readonly<
   Record<Finding["level"], { readonly sign: string; readonly tone: Tone }>
 > = {
   wrong: { sign: "✕", tone: "bad" },
@@ -82,21 +88,21 @@ const looks: Readonly<
   fine: { sign: "●", tone: "ok" },
 };
 
-/** The verdict, what is wrong with what mends it, hints, and what is fine. */
+/** The verdict, then problems with their fixes, hints, and what is fine. */
 function describe(findings: readonly Finding[]): string {
   const of = (level: Finding["level"]) =>
     findings.filter((finding) => finding.level === level);
   const count = of("wrong").length;
   const verdict =
     count === 0
-      ? "Nothing is wrong on this machine."
-      : `${count} ${count === 1 ? "thing is" : "things are"} wrong on this machine.`;
+      ? "No problems found on this machine."
+      : `${count} ${count === 1 ? "problem" : "problems"} found on this machine.`;
   const lines = [...of("wrong"), ...of("hint"), ...of("fine")].flatMap(
-    ({ subject, level, text, mend }) => {
-      const { sign, tone } = looks[level];
+    ({ subject, level, text, fix }) => {
+      const { sign, tone } = LEVELS[level];
       return [
         `${paint(tone, sign)} ${paint("soft", subject.padEnd(9))} ${text}`,
-        ...(mend === null ? [] : [`              ${mend}`]),
+        ...(fix === null ? [] : [`              ${fix}`]),
       ];
     },
   );

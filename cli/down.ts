@@ -17,13 +17,13 @@ import { supervisorHere } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
-/** The gateway's drain and the others after it. */
-const LONGEST_STOP_MS = 180_000;
-const SAY_EVERY_MS = 5000;
+/** The gateway's drain, then the other services. */
+const STOP_TIMEOUT_MS = 180_000;
+const NOTICE_EVERY_MS = 5000;
 
 export const down = defineVerb({
   name: "down",
-  description: "Stop everything on this machine, letting running calls finish.",
+  description: "Stop everything on this machine after running calls finish.",
   example: "hearth down",
   args: {},
   run: async () => {
@@ -32,7 +32,7 @@ export const down = defineVerb({
     if (supervisor === undefined) {
       return stopLeftovers(home);
     }
-    const begun = Date.now();
+    const startedAt = Date.now();
     print(`Stopping Hearth (pid ${supervisor.pid}) …`);
     const asked = await askHttp(`${supervisor.address}/api/stop`, {
       method: "POST",
@@ -42,32 +42,32 @@ export const down = defineVerb({
     if (asked?.status !== 202) {
       sendSignal(supervisor, "SIGTERM");
     }
-    const talking = setInterval(
+    const notices = setInterval(
       () =>
         print(
-          `  running calls may finish; ${inWords(Date.now() - begun)} so far`,
+          `  waiting for running calls to finish (${inWords(Date.now() - startedAt)})`,
         ),
-      SAY_EVERY_MS,
+      NOTICE_EVERY_MS,
     );
     const gone = await Promise.race([
       untilGone(supervisor, 50).then(() => true),
-      wait(LONGEST_STOP_MS, false, { ref: false }),
+      wait(STOP_TIMEOUT_MS, false, { ref: false }),
     ]);
-    clearInterval(talking);
+    clearInterval(notices);
     if (!gone) {
       print(
-        `Hearth still runs after ${inWords(LONGEST_STOP_MS)}: \`hearth logs supervisor\` says what it waits for.`,
+        `Hearth is still running after ${inWords(STOP_TIMEOUT_MS)}. Run \`hearth logs supervisor\` for the reason.`,
       );
       return 1;
     }
     print(
-      `Hearth is stopped after ${inWords(Date.now() - begun)}; keys, spend and notes are kept.`,
+      `Hearth stopped after ${inWords(Date.now() - startedAt)}; keys, spend and notes are kept.`,
     );
     return 0;
   },
 });
 
-/** Without a supervisor there may still be what it started. */
+/** Services may outlive their supervisor. */
 async function stopLeftovers(home: Home): Promise<0> {
   const run = readRunFile(home.runFile);
   const order = ["gateway", "notes", "echo", "postgres"];
@@ -81,7 +81,7 @@ async function stopLeftovers(home: Home): Promise<0> {
     print("Hearth is not running here.");
     return 0;
   }
-  print("The supervisor is gone; stopping what it left:");
+  print("The supervisor is not running; stopping its services:");
   for (const service of left) {
     const isPostgres = service.name === "postgres";
     await stopProcess(

@@ -4,10 +4,10 @@ import type { StackClient } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 
 const FOLLOW_EVERY_MS = 2000;
-/** Asked for each time while following: more lines than that in two seconds are not all shown. */
+/** Requested on each poll while following; further lines within two seconds are not shown. */
 const FOLLOW_LINES = 500;
 
-/** Shows what services wrote last as their supervisor tells it, where their logs do not lie here. */
+/** Shows the latest log lines of services through their supervisor, for logs that are not on this machine. */
 export async function showFarLogs(
   stack: StackClient,
   name: string | undefined,
@@ -45,14 +45,14 @@ async function linesOf(
   return lines;
 }
 
-/** Shows what is added until the command is interrupted. */
+/** Shows added lines until the command is interrupted. */
 async function followAll(
   stack: StackClient,
   names: readonly string[],
 ): Promise<never> {
-  const seen = new Map<string, readonly string[]>();
+  const shown = new Map<string, readonly string[]>();
   for (const name of names) {
-    seen.set(name, await linesOf(stack, name, FOLLOW_LINES));
+    shown.set(name, await linesOf(stack, name, FOLLOW_LINES));
   }
   const wide = Math.max(...names.map((name) => name.length));
   for (;;) {
@@ -61,15 +61,15 @@ async function followAll(
       const lines = await linesOf(stack, name, FOLLOW_LINES);
       const lead =
         names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
-      for (const line of addedSince(seen.get(name) ?? [], lines)) {
+      for (const line of addedSince(shown.get(name) ?? [], lines)) {
         print(`${lead}${line}`);
       }
-      seen.set(name, lines);
+      shown.set(name, lines);
     }
   }
 }
 
-/** The lines of `now` that come after those of `before`, both the end of one log. */
+/** The lines of `now` after those of `before`, both being the end of one log. */
 export function addedSince(
   before: readonly string[],
   now: readonly string[],

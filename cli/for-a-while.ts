@@ -3,52 +3,54 @@ import { addressArg } from "./stack-client.ts";
 import { alignColumns, print, type Cell } from "./terminal.ts";
 import { UsageError, type ExitCode } from "./verb.ts";
 
-/** What `hearth silence` and `hearth maintenance` take beside a name: something that holds for a while, and why. */
+/** Arguments of commands with a duration and a reason: `hearth silence`, `hearth maintenance`. */
 export const forAWhileArgs = {
   duration: {
     type: "positional",
     required: false,
-    description: "For how long: 30m, 2h, 7d",
+    description: "Duration: 30m, 2h, 7d",
   },
   why: {
     type: "string",
-    description: "The reason, for whoever looks next",
+    description: "The reason, shown to other operators",
     valueHint: "text",
   },
   json: { type: "boolean", description: "Print it as JSON" },
   ...addressArg,
 } as const;
 
-interface Wanted {
+interface TimedRequest {
   readonly name: string;
   readonly duration: string;
   readonly why: string;
 }
 
-/** What to begin, for how long and why. Throws a UsageError with `needs`, or for what is no duration. */
-export function readWanted(
-  given: { readonly [Field in keyof Wanted]: string | undefined },
-  needs: string,
-): Wanted {
+/** Checks the arguments. Throws a UsageError with `usage` when one is missing, or for an invalid duration. */
+export function readTimedRequest(
+  given: { readonly [Field in keyof TimedRequest]: string | undefined },
+  usage: string,
+): TimedRequest {
   const { name, duration, why } = given;
   if (name === undefined || duration === undefined || why === undefined) {
-    throw new UsageError(needs);
+    throw new UsageError(usage);
   }
   if (parseDuration(duration) === undefined) {
-    throw new UsageError(`"${duration}" is no duration: write 30m, 2h or 7d.`);
+    throw new UsageError(
+      `"${duration}" is not a duration; write 30m, 2h or 7d.`,
+    );
   }
   return { name, duration, why };
 }
 
-interface InForce {
+interface ActiveEntry {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly until: number;
   readonly why: string;
 }
 
-/** Lists what is in force, or says `none`. */
-export function listInForce<T extends InForce>(
+/** Lists active entries, or prints `none`. */
+export function listActive<T extends ActiveEntry>(
   all: readonly T[],
   column: string,
   nameOf: (one: T) => string,
@@ -58,7 +60,7 @@ export function listInForce<T extends InForce>(
     print(none);
     return 0;
   }
-  const head = ["id", column, "for another", "why"].map((text): Cell => ({
+  const head = ["id", column, "remaining", "reason"].map((text): Cell => ({
     text,
     tone: "soft",
   }));

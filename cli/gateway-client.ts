@@ -14,7 +14,7 @@ import {
 export const gatewayArg = {
   url: {
     type: "string",
-    description: "Address of the gateway, if it is not this project's own",
+    description: "Address of the gateway (default: the one running here)",
     valueHint: "http://host:4000",
   },
 } as const;
@@ -22,8 +22,8 @@ export const gatewayArg = {
 const TIMEOUT_MS = 30_000;
 
 /**
- * Finds the gateway: `--url`, GATEWAY_URL, else run.json. The master key comes from PROXY_MASTER_KEY, for our own gateway
- * else from secrets.json. Throws a Failure when no gateway runs here or the key is missing.
+ * Finds the gateway: `--url`, GATEWAY_URL, else run.json. The master key comes from PROXY_MASTER_KEY or, for the gateway
+ * running here, from secrets.json. Throws a Failure when no gateway is running here or the key is missing.
  */
 export function findGateway(
   url: string | undefined,
@@ -34,7 +34,7 @@ export function findGateway(
   const address = (given ?? addressHere(home)).replace(/\/+$/, "");
   if (!URL.canParse(address)) {
     throw new Failure(
-      `"${address}" is no address: write one such as http://127.0.0.1:4000.`,
+      `"${address}" is not an address; write one such as http://127.0.0.1:4000.`,
     );
   }
   const masterKey =
@@ -42,7 +42,7 @@ export function findGateway(
     (given === undefined ? readSecretsFile(home)?.masterKey : undefined);
   if (masterKey === undefined) {
     throw new Failure(
-      `the master key of the gateway at ${address} is not known here: set PROXY_MASTER_KEY, or PROXY_MASTER_KEY_FILE to a file with it.`,
+      `the master key of the gateway at ${address} is required: set PROXY_MASTER_KEY, or PROXY_MASTER_KEY_FILE to a file that contains it.`,
     );
   }
   return openAdminApi({
@@ -56,7 +56,7 @@ function addressHere(home: Home): string {
   const gateway = aliveIn(readRunFile(home.runFile).services["gateway"]);
   if (gateway === undefined) {
     throw new Failure(
-      "no gateway runs here: `hearth up` starts one; name another one's address with --url.",
+      "no gateway is running here: run `hearth up` to start one, or set the address of another with --url.",
     );
   }
   return gateway.address;

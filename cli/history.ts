@@ -5,7 +5,7 @@ import { defineVerb, UsageError } from "./verb.ts";
 
 export const history = defineVerb({
   name: "history",
-  description: "Show what changed and what was done, with the reasons.",
+  description: "Show state changes and actions with their reasons.",
   example: "hearth history gateway --lines 100",
   args: {
     name: {
@@ -17,7 +17,7 @@ export const history = defineVerb({
       type: "string",
       alias: "n",
       default: "30",
-      description: "How many, counted from the newest",
+      description: "Number of entries, newest last",
       valueHint: "number",
     },
     json: { type: "boolean", description: "Print it as JSON" },
@@ -27,7 +27,7 @@ export const history = defineVerb({
     const count = Number(lines);
     if (!/^\d+$/.test(lines) || count < 1 || count > 10_000) {
       throw new UsageError(
-        `--lines is "${lines}": it must be a number from 1 to 10000.`,
+        `--lines must be a number from 1 to 10000, not "${lines}".`,
       );
     }
     const query = new URLSearchParams({ limit: lines });
@@ -43,8 +43,8 @@ export const history = defineVerb({
     } else if (entries.length === 0) {
       print(
         name === undefined
-          ? "Nothing has happened yet."
-          : `Nothing is known of "${name}": \`hearth status\` shows the names.`,
+          ? "No entries yet."
+          : `No entries for "${name}". Run \`hearth status\` for the names.`,
       );
     } else {
       alignColumns(entries.toReversed().map(rowOf)).forEach(print);
@@ -76,7 +76,7 @@ function toneOf({ to }: HistoryEntry): Tone {
   return ["pending", "restart", "heal"].includes(to) ? "warn" : "plain";
 }
 
-/** "2026-11-21 10:02:07" in the zone of this machine. */
+/** "2026-11-21 10:02:07" in this machine's time zone. */
 function timeOf(at: number): string {
   const date = new Date(at);
   const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()];

@@ -3,7 +3,7 @@ import { defaultHomeRoot } from "../supervisor/home/home-root.js";
 import { sentencesAfterMove } from "./home.ts";
 
 const env = { XDG_DATA_HOME: "/data" };
-const usual = defaultHomeRoot(env);
+const standard = defaultHomeRoot(env);
 const from = (root: string) => ({ root, checkout: "/src/hearth" });
 const left = (
   root: string,
@@ -12,18 +12,18 @@ const left = (
 ) =>
   sentencesAfterMove(from(root), { root: to }, { ...env, ...more }).join("\n");
 
-test("after a move out of the checkout only its settings files are left there", () => {
-  const said = left("/src/hearth/.hearth", usual);
-  expect(said).toContain(`Moved /src/hearth/.hearth to ${usual}.`);
-  expect(said).toContain("config/*.local.yaml");
-  expect(said).not.toContain("HEARTH_HOME");
+test("after a move out of the checkout only its settings files remain there", () => {
+  const text = left("/src/hearth/.hearth", standard);
+  expect(text).toContain(`Moved /src/hearth/.hearth to ${standard}.`);
+  expect(text).toContain("config/*.local.yaml");
+  expect(text).not.toContain("HEARTH_HOME");
 });
 
-test("HEARTH_HOME is to be set for another place than the default, and unset for the default", () => {
-  expect(left(usual, "/mnt/hearth")).toContain(
-    "Set HEARTH_HOME=/mnt/hearth for each command",
+test("HEARTH_HOME must be set for a non-default directory, and unset for the default one", () => {
+  expect(left(standard, "/mnt/hearth")).toContain(
+    "Set HEARTH_HOME=/mnt/hearth for every command",
   );
-  const back = left("/mnt/hearth", usual, {
+  const back = left("/mnt/hearth", standard, {
     HEARTH_HOME: "/mnt/hearth",
   });
   expect(back).toContain("Unset HEARTH_HOME, which is still /mnt/hearth");

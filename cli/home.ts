@@ -18,7 +18,7 @@ import { defineVerb, type Verb } from "./verb.ts";
 
 const show = defineVerb({
   name: "home show",
-  description: "Print where all data is.",
+  description: "Print the data directory.",
   example: "hearth home show",
   args: {},
   run: async () => {
@@ -29,12 +29,12 @@ const show = defineVerb({
 
 const move = defineVerb({
   name: "home move",
-  description: "Move the data out of the checkout, or to another place.",
+  description: "Move the data out of the checkout or to another directory.",
   example: "hearth home move",
   args: {
     to: {
       type: "string",
-      description: "Where to, if not to the user's data directory",
+      description: "Target (default: the user's data directory)",
       valueHint: "path",
     },
   },
@@ -51,68 +51,68 @@ const move = defineVerb({
 
 export const home: Verb = {
   name: "home",
-  description: "Where all data is, and how to move it.",
+  description: "Show or move the data directory.",
   example: "hearth home move",
   verbs: { show: async () => show, move: async () => move },
 };
 
-/** What was done, and what is left to do. */
+/** The result of a move and the remaining steps. */
 export function sentencesAfterMove(
   from: Pick<Home, "root" | "checkout">,
   to: Pick<Home, "root">,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): readonly string[] {
-  const isUsual = to.root === resolve(defaultHomeRoot(env));
+  const isDefault = to.root === resolve(defaultHomeRoot(env));
   const named = env["HEARTH_HOME"] ?? "";
   return [
     `Moved ${from.root} to ${to.root}.`,
-    ...(isUsual || (named !== "" && resolve(named) === to.root)
+    ...(isDefault || (named !== "" && resolve(named) === to.root)
       ? []
       : [
-          `Set HEARTH_HOME=${to.root} for each command, since this is not the default place.`,
+          `Set HEARTH_HOME=${to.root} for every command: this is not the default directory.`,
         ]),
-    ...(isUsual && named !== "" && resolve(named) !== to.root
+    ...(isDefault && named !== "" && resolve(named) !== to.root
       ? [
-          `Unset HEARTH_HOME, which is still ${named}: this is the default place.`,
+          `Unset HEARTH_HOME, which is still ${named}: the data is now in the default directory.`,
         ]
       : []),
     ...(from.root === join(from.checkout, ".hearth")
       ? [
-          `Settings files in the checkout (config/*.local.yaml) stay there; they can be moved to ${join(to.root, "config")}.`,
+          `Settings files in the checkout (config/*.local.yaml) were not moved; they can be moved to ${join(to.root, "config")}.`,
         ]
       : []),
-    "If Hearth starts at boot, run `hearth service install` once more: its unit names the place.",
+    "If Hearth starts at boot, run `hearth service install` again: the unit contains the path.",
   ];
 }
 
-/** Moves everything that Hearth keeps. Throws a Failure, with everything as it was, when it runs or the target is in use. */
+/** Moves all data. Throws a Failure without changing anything when Hearth is running or the target is in use. */
 function moveHome(from: Home, to: Home): void {
   if (from.root === to.root) {
-    throw new Failure(`the data is in ${from.root} already.`);
+    throw new Failure(`the data is already in ${from.root}.`);
   }
   if (isNewHome(from)) {
-    throw new Failure(`there is no data in ${from.root} to move.`);
+    throw new Failure(`no data found in ${from.root}.`);
   }
   if (existsSync(to.root) && !isNewHome(to)) {
     throw new Failure(
-      `${to.root} holds data of another Hearth: name another place with --to.`,
+      `${to.root} contains data of another Hearth: choose another directory with --to.`,
     );
   }
   const lock = lockHome(from.lock);
   const { services } = readRunFile(from.runFile);
-  const runs = Object.values(services).some((entry) => aliveIn(entry));
+  const isRunning = Object.values(services).some((entry) => aliveIn(entry));
   lock?.release();
-  if (lock === undefined || runs) {
+  if (lock === undefined || isRunning) {
     throw new Failure(
       "Hearth is running: stop it with `hearth down`, then run the command again.",
     );
   }
   mkdirSync(dirname(to.root), { recursive: true });
-  // What commands without a start made there.
+  // Left by commands that ran there without starting Hearth.
   rmSync(to.root, { recursive: true, force: true });
   const systemData = systemPlaceOf(from);
   moveDirectory(from.root, to.root);
-  // Deployments make their build contexts again, programs their compiled code.
+  // Build contexts and compiled code are created again when needed.
   for (const name of ["images", "cache"]) {
     rmSync(join(to.root, name), { recursive: true, force: true });
   }
@@ -128,12 +128,12 @@ function moveDirectory(from: string, to: string): void {
     }
     const next = `${to}.moving`;
     rmSync(next, { recursive: true, force: true });
-    // Keeps owners: Postgres's files may belong to a user of its own.
+    // Keeps owners: the files of Postgres may belong to a separate user.
     const { ok, reason } = executeSync("cp", ["-a", from, next]);
     if (!ok) {
       rmSync(next, { recursive: true, force: true });
       throw new Failure(
-        `${from} could not be copied (${reason}): nothing was changed.`,
+        `cannot copy ${from} (${reason}); nothing was changed.`,
       );
     }
     renameSync(next, to);

@@ -16,19 +16,19 @@ import { defineVerb, type ExitCode, type Verb } from "./verb.ts";
 const litellm = defineVerb({
   name: "import litellm",
   description:
-    "Bring keys, people, budgets, models and spend from a LiteLLM proxy's database (LITELLM_DATABASE_URL; LITELLM_SALT_KEY reads its models).",
+    "Import keys, users, teams, budgets, models and spend from the database of a LiteLLM proxy (LITELLM_DATABASE_URL; LITELLM_SALT_KEY decrypts its models).",
   example:
     "LITELLM_DATABASE_URL=postgresql://… hearth import litellm --dry-run",
   args: {
     "dry-run": {
       type: "boolean",
-      description: "Tell what would be brought, and bring nothing",
+      description: "Show what would be imported; change nothing",
     },
     logs: {
       type: "boolean",
-      description: "Bring the rows of the spend log too",
+      description: "Also import the rows of the spend log",
     },
-    json: { type: "boolean", description: "Print what was brought as JSON" },
+    json: { type: "boolean", description: "Print the result as JSON" },
   },
   run: ({ "dry-run": dryRun, logs, json }) =>
     runImport([
@@ -40,18 +40,18 @@ const litellm = defineVerb({
 
 export const importing: Verb = {
   name: "import",
-  description: "Come from another gateway.",
+  description: "Import from another gateway.",
   example: "hearth import litellm --help",
   verbs: { litellm: async () => litellm },
 };
 
-/** The import is a program of the gateway's: it writes the gateway's tables. */
+/** The import is part of the gateway, whose tables it writes. */
 async function runImport(args: readonly string[]): Promise<ExitCode> {
   const home = locateHome();
   const program = join(home.project, "gateway", "import", "main.ts");
   if (!existsSync(program)) {
     throw new Failure(
-      "the import comes with the gateway: on a deployed host run `docker exec --env LITELLM_DATABASE_URL hearth-gateway node gateway/import/main.ts`.",
+      "the import is part of the gateway: on a deployed host run `docker exec --env LITELLM_DATABASE_URL hearth-gateway node gateway/import/main.ts`.",
     );
   }
   const { exitCode } = await execute(process.execPath, [program, ...args], {
@@ -63,7 +63,7 @@ async function runImport(args: readonly string[]): Promise<ExitCode> {
   return exitCode === 0 || exitCode === 2 ? exitCode : 1;
 }
 
-/** DATABASE_URL where it is set; else the database that `hearth up` runs here. */
+/** DATABASE_URL if it is set; else the database that `hearth up` runs here. */
 function environmentOf(home: Home): Readonly<Record<string, string>> {
   if (readVariable("DATABASE_URL") !== undefined) {
     return operatorEnvironment(home, []);
@@ -77,7 +77,7 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
     postgres === undefined
   ) {
     throw new Failure(
-      "Hearth's own database does not run here: `hearth up` starts it, or name another one in DATABASE_URL.",
+      "Hearth's database is not running here: run `hearth up` to start it, or set DATABASE_URL to another one.",
     );
   }
   return {
@@ -102,7 +102,7 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
       "PROXY_MASTER_KEY",
       secrets.masterKey,
     ),
-    // Provider keys are encrypted with it, as the gateway here reads them.
+    // Encrypts provider keys for the gateway running here.
     HEARTH_SALT_KEY_FILE: handOver(home, "HEARTH_SALT_KEY", secrets.saltKey),
     HEARTH_JOURNAL_DIR: home.journal,
   };

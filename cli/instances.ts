@@ -15,7 +15,7 @@ const json = { type: "boolean", description: "Print it as JSON" } as const;
 const list = defineVerb({
   name: "instances list",
   description:
-    "List the gateways that share limits in Redis, with spend of each that is not in the ledger.",
+    "List the gateways that share limits in Redis, with their spend that is not yet in the ledger.",
   example: "hearth instances list",
   args: { json, ...gatewayArg },
   run: async ({ json: asJson, url }) => {
@@ -23,10 +23,10 @@ const list = defineVerb({
     if (asJson === true) {
       print(JSON.stringify(all, null, 2));
     } else if (all.length === 0) {
-      print("Without Redis a gateway runs alone: no instances to list.");
+      print("No instances: without Redis, a gateway runs alone.");
     } else {
       printTable(
-        ["instance", "state", "not in the ledger", "budgets"],
+        ["instance", "state", "pending spend", "budgets"],
         all.map(rowOf),
       );
     }
@@ -57,13 +57,13 @@ function stateOf(one: GatewayInstance): Cell {
 const forget = defineVerb({
   name: "instances forget",
   description:
-    "Drop the spend of a gateway whose journal is lost from all budgets.",
+    "Remove the pending spend of a gateway with a lost journal from all budgets.",
   example: "hearth instances forget 0b9c1f7e-5a1d-4b52-9d1c-6f0d0c3a8e11",
   args: {
     instance: {
       type: "positional",
       required: true,
-      description: "Its name, as `hearth instances list` shows it",
+      description: "An instance from `hearth instances list`",
     },
     json,
     ...gatewayArg,
@@ -76,7 +76,7 @@ const forget = defineVerb({
       print(JSON.stringify(done, null, 2));
     } else {
       print(
-        `Instance ${instance} forgotten: its spend that is not in the ledger no longer counts.`,
+        `Instance ${instance} removed; its pending spend no longer counts.`,
       );
     }
     return 0;

@@ -8,10 +8,10 @@ import { alignColumns, paint, print, widthOf, type Tone } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 import { setTimeout as wait } from "node:timers/promises";
 
-const LOOK_EVERY_MS = 300;
+const POLL_MS = 300;
 const BAR_WIDTH = 24;
 
-/** Begins a job, shows how far it is until it ends, and prints its last word; with `json` only the finished run. */
+/** Starts a job, shows its progress until it ends, and prints the result; with `json` only the finished run. */
 export async function runJob(
   stack: StackClient,
   name: string,
@@ -19,20 +19,20 @@ export async function runJob(
   json: boolean = false,
 ): Promise<{ readonly run: RunView; readonly code: ExitCode }> {
   const path = `/api/jobs/${encodeURIComponent(name)}/run`;
-  const begun = (await stack.ask("POST", path, undefined, {
+  const started = (await stack.ask("POST", path, undefined, {
     options,
   })) as RunView;
-  const run = await follow(stack, begun.id, json);
+  const run = await follow(stack, started.id, json);
   if (json) {
     print(JSON.stringify(run, null, 2));
   } else {
-    print(lastWord(run));
+    print(resultOf(run));
   }
-  const well = run.status === "done" || run.status === "skipped";
-  return { run, code: well ? 0 : 1 };
+  const isSuccess = run.status === "done" || run.status === "skipped";
+  return { run, code: isSuccess ? 0 : 1 };
 }
 
-/** Asks until the run is over. */
+/** Polls until the run ends. */
 async function follow(
   stack: StackClient,
   id: number,
@@ -45,11 +45,11 @@ async function follow(
     if (run.status !== "running") {
       return run;
     }
-    await wait(LOOK_EVERY_MS);
+    await wait(POLL_MS);
   }
 }
 
-/** Does a job's work in this process instead, shown in the same way. Throws what the work throws. */
+/** Runs a job's work in this process, with the same output. Throws what the work throws. */
 export async function runHere(
   name: string,
   json: boolean,
@@ -62,7 +62,7 @@ export async function runHere(
     () => process.exit(130),
   );
   const show = showProgress(json);
-  const begun: RunView = {
+  const started: RunView = {
     id: 0,
     job: name,
     due: null,
@@ -83,38 +83,42 @@ export async function runHere(
       options,
       progress: (text, done) =>
         show({
-          ...begun,
+          ...started,
           progress: { text, done: done ?? null, attempt: 1, nextTryAt: null },
         }),
     });
     const ended: RunView = {
-      ...begun,
+      ...started,
       status,
       text: summary,
       endedAt: Date.now(),
       details: details ?? null,
     };
     show(ended);
-    print(json ? JSON.stringify(ended, null, 2) : lastWord(ended));
+    print(json ? JSON.stringify(ended, null, 2) : resultOf(ended));
   } catch (error) {
-    show({ ...begun, status: "failed" });
+    show({ ...started, status: "failed" });
     throw error;
   } finally {
     forget();
   }
 }
 
-/** On a terminal the bar is drawn in place and goes with the run, elsewhere each new sentence is a line. */
+/** On a terminal a bar is drawn in place and removed at the end; elsewhere each new sentence is a line. */
 function showProgress(quiet: boolean): (run: RunView) => void {
   const stream = process.stderr;
-  let said = "";
+  let printed = "";
   return (run) => {
     const line = run.progress === null ? "" : progressLine(run, Date.now());
     if (stream.isTTY && !quiet) {
       stream.write(`\r\x1b[K${run.status === "running" ? line : ""}`);
-    } else if (!quiet && run.progress !== null && said !== run.progress.text) {
-      said = run.progress.text;
-      stream.write(`${said}\n`);
+    } else if (
+      !quiet &&
+      run.progress !== null &&
+      printed !== run.progress.text
+    ) {
+      printed = run.progress.text;
+      stream.write(`${printed}\n`);
     }
   };
 }
@@ -124,10 +128,10 @@ function progressLine({ progress, startedAt }: RunView, now: number): string {
   if (progress === null) {
     return "";
   }
-  const passed = now - startedAt;
-  const parts = [progress.text, inWords(passed)];
+  const elapsed = now - startedAt;
+  const parts = [progress.text, inWords(elapsed)];
   if (progress.nextTryAt !== null) {
-    parts.push(`tried again in ${inWords(progress.nextTryAt - now)}`);
+    parts.push(`next attempt in ${inWords(progress.nextTryAt - now)}`);
   }
   if (progress.done === null) {
     return cut(parts.join(" · "));
@@ -137,7 +141,7 @@ function progressLine({ progress, startedAt }: RunView, now: number): string {
   const bar = `${"█".repeat(full)}${"░".repeat(BAR_WIDTH - full)}`;
   const left =
     done > 0.02 && done < 1
-      ? `, about ${inWords((passed / done) * (1 - done))} left`
+      ? `, about ${inWords((elapsed / done) * (1 - done))} left`
       : "";
   return cut(
     `${bar} ${String(Math.floor(done * 100)).padStart(3)} %  ${parts.join(" · ")}${left}`,
@@ -149,7 +153,7 @@ function cut(line: string): string {
   return line.length < width ? line : `${line.slice(0, width - 2)}…`;
 }
 
-function lastWord(run: RunView): string {
+function resultOf(run: RunView): string {
   const took = inWords((run.endedAt ?? run.startedAt) - run.startedAt);
   return `${paint(toneOf(run), run.status)} after ${took}: ${run.text}`;
 }

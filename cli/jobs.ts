@@ -2,6 +2,7 @@ import { inWords } from "../core/duration.ts";
 import type { JobView, RunView } from "../supervisor/jobs/runner.ts";
 import { forceWords } from "../supervisor/vaults/compaction-words.ts";
 import { printTable, runJob, toneOf } from "./job-run.ts";
+import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { print, type Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
@@ -10,12 +11,12 @@ const json = { type: "boolean", description: "Print it as JSON" } as const;
 const jobName = {
   type: "positional",
   required: true,
-  description: "A job that `hearth jobs list` shows",
+  description: "A job from `hearth jobs list`",
 } as const;
 
 const list = defineVerb({
   name: "jobs list",
-  description: "Every job: when it runs, and how it went last.",
+  description: "List all jobs with their next run and last result.",
   example: "hearth jobs list",
   args: { json, ...addressArg },
   run: async ({ json, url }) => {
@@ -25,7 +26,7 @@ const list = defineVerb({
     if (json) {
       print(JSON.stringify(jobs, null, 2));
     } else {
-      printTable(["job", "next", "last", ""], jobs.map(jobRow));
+      printTable(["job", "next", "last", "result"], jobs.map(jobRow));
     }
     return jobs.some(({ last }) => last?.status === "failed") ? 1 : 0;
   },
@@ -35,7 +36,7 @@ function jobRow(job: JobView): readonly Cell[] {
   const now = Date.now();
   const { last, running, nextAt } = job;
   const next =
-    nextAt === null ? "when asked" : `in ${inWords(Math.max(0, nextAt - now))}`;
+    nextAt === null ? "on demand" : `in ${inWords(Math.max(0, nextAt - now))}`;
   if (running !== null) {
     return [
       { text: job.name, tone: "strong" },
@@ -61,7 +62,7 @@ function jobRow(job: JobView): readonly Cell[] {
 
 const run = defineVerb({
   name: "jobs run",
-  description: "Run one job now and show how far it is.",
+  description: "Run one job now and show its progress.",
   example: "hearth jobs run ledger-check",
   args: { name: jobName, json, ...addressArg },
   run: async ({ name, json, url }) =>
@@ -70,7 +71,7 @@ const run = defineVerb({
 
 const history = defineVerb({
   name: "jobs history",
-  description: "The last runs of one job.",
+  description: "Show the last runs of one job.",
   example: "hearth jobs history postgres-backup",
   args: { name: jobName, json, ...addressArg },
   run: async ({ name, json, url }) => {
@@ -81,9 +82,9 @@ const history = defineVerb({
     if (json) {
       print(JSON.stringify(runs, null, 2));
     } else if (runs.length === 0) {
-      print(`${name} never ran.`);
+      print(`${name} has not run yet.`);
     } else {
-      printTable(["begun", "took", "", ""], runs.map(runRow));
+      printTable(["started", "took", "status", "result"], runs.map(runRow));
     }
     return 0;
   },
@@ -91,7 +92,7 @@ const history = defineVerb({
 
 function runRow(run: RunView): readonly Cell[] {
   return [
-    { text: new Date(run.startedAt).toLocaleString() },
+    { text: inZone(run.startedAt) },
     { text: inWords((run.endedAt ?? Date.now()) - run.startedAt), right: true },
     { text: run.status, tone: toneOf(run) },
     { text: `${run.caughtUp ? "(caught up) " : ""}${run.text}` },
@@ -100,7 +101,7 @@ function runRow(run: RunView): readonly Cell[] {
 
 const stop = defineVerb({
   name: "jobs stop",
-  description: "Stop a job that runs; it leaves nothing half done.",
+  description: "Stop a running job; partial results are removed.",
   example: "hearth jobs stop postgres-backup",
   args: { name: jobName, ...addressArg },
   run: async ({ name, url }) => {
@@ -108,14 +109,14 @@ const stop = defineVerb({
     const { stopped } = (await findStack(url).ask("POST", path)) as {
       readonly stopped: boolean;
     };
-    print(stopped ? `${name} is told to stop.` : `${name} does not run.`);
+    print(stopped ? `Stopping ${name}.` : `${name} is not running.`);
     return 0;
   },
 });
 
 export const jobs: Verb = {
   name: "jobs",
-  description: "What runs by itself: list it, run it now, see how it went.",
+  description: "Scheduled jobs: list them, run one now, show results.",
   example: "hearth jobs list",
   verbs: {
     list: async () => list,
@@ -125,16 +126,16 @@ export const jobs: Verb = {
   },
 };
 
-/** The same as `jobs run compaction`, by the name that people look for. */
+/** The same as `jobs run compaction`, under a name that is easy to find. */
 export const compact = defineVerb({
   name: "compact",
-  description: "Compact the notes now: old revisions give back their room.",
+  description: "Compact the notes now, freeing the space of old revisions.",
   example: "hearth compact",
   args: {
     vault: {
       type: "positional",
       required: false,
-      description: "One vault; all when left out",
+      description: "One vault (default: all)",
     },
     force: {
       type: "boolean",

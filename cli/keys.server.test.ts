@@ -11,10 +11,10 @@ import {
 } from "../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 
-/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+/** Changes reach the gateway by a notification, which may be slow on a busy machine. */
 const PATIENT = { timeout: 20_000 };
 
-// Each command is a program of its own, and loads its sources anew.
+// Each command is a separate process that loads its sources again.
 vi.setConfig({ testTimeout: 180_000 });
 
 let fixture: AdminFixture;
@@ -45,7 +45,7 @@ const hearth = (
 ): Promise<CommandResult> =>
   startHearth(words, { HEARTH_HOME: place.home.root, ...env }).ended;
 
-test("a key is made, listed, blocked and let go again", async () => {
+test("a key is created, listed, blocked and unblocked", async () => {
   const made = await hearth([
     ..."keys new --alias anna-laptop --user anna --models mock --budget 5 --per 1mo --rpm 60".split(
       " ",
@@ -65,7 +65,7 @@ test("a key is made, listed, blocked and let go again", async () => {
   expect(listed.out).not.toContain(key);
 
   const blocked = await hearth(["keys", "block", "anna-laptop"]);
-  expect(blocked.out).toContain("is blocked");
+  expect(blocked.out).toContain('Key "anna-laptop" blocked');
   await expect
     .poll(async () => (await fixture.chat(key, "again")).status, PATIENT)
     .toBe(401);
@@ -75,15 +75,15 @@ test("a key is made, listed, blocked and let go again", async () => {
     .toBe(200);
 });
 
-test("the call to try names a model that answers", async () => {
+test("the suggested call uses an available model", async () => {
   const { out } = await hearth(["keys", "new", "--models", "waiting,mock"]);
   expect(out).toContain('"model":"mock"');
   const pending = await hearth(["keys", "new", "--models", "waiting"]);
-  expect(pending.out).toContain("No model that it may call answers yet");
+  expect(pending.out).toContain("No model that it may call is available yet");
   expect(pending.out).not.toContain("curl");
 });
 
-test("everything is there as JSON", async () => {
+test("every command prints JSON", async () => {
   const made = JSON.parse(
     (await hearth(["keys", "new", "--alias", "as-json", "--json"])).out,
   ) as Record<string, string>;
@@ -102,24 +102,28 @@ test("everything is there as JSON", async () => {
 });
 
 test.each([
-  [["keys", "new", "--budget", "lots"], 2, '--budget is "lots"'],
-  [["keys", "new", "--per", "1mo"], 2, "give the budget too"],
+  [
+    ["keys", "new", "--budget", "lots"],
+    2,
+    '--budget must be a number, not "lots"',
+  ],
+  [["keys", "new", "--per", "1mo"], 2, "--per requires --budget"],
   [["keys", "new", "--budget", "-1"], 1, "`max_budget` is not right"],
-  [["keys", "block", "nobody"], 1, 'no key with the alias "nobody"'],
-  [["keys", "block", "sk-a-secret"], 2, "must not stand in a command line"],
-  [["keys", "block"], 2, "needs a key"],
-  [["keys", "lst"], 2, "did you mean `hearth keys list`?"],
+  [["keys", "block", "nobody"], 1, 'key with alias "nobody" not found'],
+  [["keys", "block", "sk-a-secret"], 2, "must not be a command-line argument"],
+  [["keys", "block"], 2, "key is required"],
+  [["keys", "lst"], 2, 'did you mean "list"?'],
   [["keys", "list", "--most", "0"], 2, "at least 1"],
-] as const)("%j is refused with what to do", async (words, code, says) => {
+] as const)("%j is rejected with a hint", async (words, code, says) => {
   const refused = await hearth(words);
   expect(refused.code).toBe(code);
   expect(refused.error).toContain(says);
   expect(refused.error.trim().split("\n")).toHaveLength(1);
 });
 
-test("without a gateway, or without its key, the sentence says how to get there", async () => {
+test("a missing gateway or master key is reported with the fix", async () => {
   expect((await hearth(["keys", "list"], {})).error).toContain(
-    "`hearth up` starts one",
+    "run `hearth up` to start one",
   );
   expect(
     (await hearth(["keys", "list"], { GATEWAY_URL: fixture.url })).error,
@@ -131,7 +135,7 @@ test("without a gateway, or without its key, the sentence says how to get there"
   expect(away.error).toContain("does not answer");
 });
 
-test("LiteLLM's keys come over with one command", async () => {
+test("LiteLLM's keys are imported with one command", async () => {
   const litellm = await makeLitellmTables(fixture.databaseUrl);
   try {
     await litellm.run(USUAL_DATA);
@@ -150,6 +154,6 @@ test("LiteLLM's keys come over with one command", async () => {
     await litellm.close();
   }
   expect((await hearth(["import", "litellm"], {})).error).toContain(
-    "`hearth up` starts it",
+    "run `hearth up` to start it",
   );
 });

@@ -23,9 +23,9 @@ import { defineVerb, UsageError, type Verb } from "./verb.ts";
 
 const json = { type: "boolean", description: "Print it as JSON" } as const;
 
-const make = defineVerb({
+const create = defineVerb({
   name: "keys new",
-  description: "Make a virtual key; it is shown this once.",
+  description: "Create a virtual key; it is shown only once.",
   example: "hearth keys new --user anna --models gpt-mini --budget 5 --per 1mo",
   args: {
     alias: {
@@ -35,42 +35,42 @@ const make = defineVerb({
     },
     user: {
       type: "string",
-      description: "Whose it is; made if new",
+      description: "Owner; created if it does not exist",
       valueHint: "id",
     },
     team: {
       type: "string",
-      description: "The team that pays",
+      description: "Team that is billed",
       valueHint: "id",
     },
     models: {
       type: "string",
-      description: "What it may call, with commas between; all without it",
+      description: "Allowed models, comma-separated (default: all)",
       valueHint: "alias,alias",
     },
     budget: {
       type: "string",
-      description: "What it may spend",
+      description: "Budget",
       valueHint: "dollars",
     },
     per: {
       type: "string",
-      description: "When the budget begins anew; never without it",
+      description: "Budget reset interval (default: never)",
       valueHint: "1d|1w|1mo",
     },
     rpm: {
       type: "string",
-      description: "Requests a minute",
+      description: "Requests per minute",
       valueHint: "number",
     },
     tpm: {
       type: "string",
-      description: "Tokens a minute",
+      description: "Tokens per minute",
       valueHint: "number",
     },
     expires: {
       type: "string",
-      description: "After how long it stops; never without it",
+      description: "Expires after (default: never)",
       valueHint: "30d",
     },
     json,
@@ -79,11 +79,11 @@ const make = defineVerb({
   run: async (args) => {
     if (args.per !== undefined && args.budget === undefined) {
       throw new UsageError(
-        "--per is the time in which a budget is spent: give the budget too, for example --budget 5 --per 1mo.",
+        "--per requires --budget, for example --budget 5 --per 1mo.",
       );
     }
     const gateway = findGateway(args.url);
-    const made = newKeyRow.parse(
+    const created = newKeyRow.parse(
       await gateway.ask("POST", "/key/generate", {
         key_alias: args.alias,
         user_id: args.user,
@@ -97,27 +97,27 @@ const make = defineVerb({
       }),
     );
     if (args.json === true) {
-      print(JSON.stringify(made, null, 2));
+      print(JSON.stringify(created, null, 2));
       return 0;
     }
     const address = publicAddress(process.env, gateway.address);
-    const model = modelToTry(await listModels(gateway.as(made.key)));
+    const model = modelToTry(await listModels(gateway.as(created.key)));
     print(
       [
-        made.key,
+        created.key,
         "",
         ...(model === undefined
           ? [
-              "It is shown this once: keep it where it is used. No model that it may call answers yet: `hearth models discover` finds local ones.",
+              "The key is shown only once. No model that it may call is available yet: run `hearth models discover` to find local ones.",
             ]
           : [
-              "It is shown this once: keep it where it is used. Try it:",
+              "The key is shown only once. Try it:",
               "",
               "  export KEY=…",
               ...chatCommand(address, "$KEY", model).map((line) => `  ${line}`),
             ]),
         "",
-        `Its holder sees what it spent and has left at ${address}/me`,
+        `Spend and remaining budget for the key's owner: ${address}/me`,
       ].join("\n"),
     );
     return 0;
@@ -133,40 +133,48 @@ function numberOf(
   }
   const number = Number(text);
   if (text.trim() === "" || !Number.isFinite(number)) {
-    throw new UsageError(`${option} is "${text}": it must be a number.`);
+    throw new UsageError(`${option} must be a number, not "${text}".`);
   }
   return number;
 }
 
 const list = defineVerb({
   name: "keys list",
-  description: "List keys with what they spent of their budgets.",
+  description: "List keys with their spend and budgets.",
   example: "hearth keys list --user anna",
   args: {
-    user: { type: "string", description: "Only this user's", valueHint: "id" },
-    team: { type: "string", description: "Only this team's", valueHint: "id" },
+    user: {
+      type: "string",
+      description: "Only keys of this user",
+      valueHint: "id",
+    },
+    team: {
+      type: "string",
+      description: "Only keys of this team",
+      valueHint: "id",
+    },
     most: {
       type: "string",
       default: "100",
-      description: "At most so many, the newest",
+      description: "Maximum number of keys, newest first",
       valueHint: "number",
     },
     json,
     ...gatewayArg,
   },
   run: async ({ user, team, most, json: asJson, url }) => {
-    const wanted = numberOf("--most", most) ?? 100;
-    if (!Number.isInteger(wanted) || wanted < 1) {
-      throw new UsageError(`--most is "${most}": it must be at least 1.`);
+    const max = numberOf("--most", most) ?? 100;
+    if (!Number.isInteger(max) || max < 1) {
+      throw new UsageError(`--most must be at least 1, not "${most}".`);
     }
-    const { keys, total } = await readKeys(findGateway(url), wanted, {
+    const { keys, total } = await readKeys(findGateway(url), max, {
       ...(user === undefined ? {} : { user_id: user }),
       ...(team === undefined ? {} : { team_id: team }),
     });
     if (asJson === true) {
       print(JSON.stringify({ keys, total }, null, 2));
     } else {
-      print(describe(keys, total));
+      print(renderKeys(keys, total));
     }
     return 0;
   },
@@ -196,18 +204,18 @@ async function readKeys(
   }
 }
 
-function describe(keys: readonly UsedKeyRow[], total: number): string {
+function renderKeys(keys: readonly UsedKeyRow[], total: number): string {
   if (keys.length === 0) {
-    return "There is no such key yet: `hearth keys new --user anna --budget 5 --per 1mo` makes one.";
+    return "No keys found. Create one, for example with `hearth keys new --user anna --budget 5 --per 1mo`.";
   }
-  const head = ["", "alias", "key", "of", "spent", "until"].map(
+  const head = ["state", "alias", "key", "owner", "spent", "resets"].map(
     (text): Cell => ({ text, tone: "soft" }),
   );
   const lines = alignColumns([head, ...keys.map(rowOf)]);
   const more = total - keys.length;
   return [
     ...lines,
-    ...(more > 0 ? ["", `${more} more: --most ${total} shows them all.`] : []),
+    ...(more > 0 ? ["", `${more} more; show all with --most ${total}.`] : []),
   ].join("\n");
 }
 
@@ -239,14 +247,14 @@ function setBlocked(verb: "block" | "unblock") {
     name: `keys ${verb}`,
     description:
       verb === "block"
-        ? "Refuse a key's calls from now on, on every gateway."
-        : "Let a blocked key work again.",
+        ? "Deny a key's calls on every gateway."
+        : "Unblock a key.",
     example: `hearth keys ${verb} anna-laptop`,
     args: {
       key: {
         type: "positional",
         required: true,
-        description: "Its alias, or its hash",
+        description: "Alias or hash of the key",
       },
       json,
       ...gatewayArg,
@@ -254,7 +262,7 @@ function setBlocked(verb: "block" | "unblock") {
     run: async ({ key: named, json: asJson, url }) => {
       if (named.startsWith("sk-")) {
         throw new UsageError(
-          "a key must not stand in a command line, where others can read it: name it by its alias or its hash, `hearth keys list --json` shows both.",
+          "a key must not be a command-line argument, which other users can read: use its alias or hash (`hearth keys list --json` shows both).",
         );
       }
       const gateway = findGateway(url);
@@ -269,8 +277,8 @@ function setBlocked(verb: "block" | "unblock") {
       } else {
         print(
           verb === "block"
-            ? `${named} is blocked: its calls are refused within a second. \`hearth keys unblock ${named}\` lets it work again.`
-            : `${named} works again.`,
+            ? `Key "${named}" blocked; calls are denied within a second. Undo with \`hearth keys unblock ${named}\`.`
+            : `Key "${named}" unblocked.`,
         );
       }
       return 0;
@@ -289,7 +297,7 @@ async function hashOfAlias(gateway: AdminApi, alias: string): Promise<string> {
   const [found] = keys;
   if (found === undefined) {
     throw new Failure(
-      `there is no key with the alias "${alias}": \`hearth keys list\` shows those there are.`,
+      `key with alias "${alias}" not found. Run \`hearth keys list\` for all keys.`,
     );
   }
   return found.token;
@@ -300,7 +308,7 @@ export const keys: Verb = {
   description: "Virtual keys of the gateway.",
   example: "hearth keys new --help",
   verbs: {
-    new: async () => make,
+    new: async () => create,
     list: async () => list,
     block: async () => setBlocked("block"),
     unblock: async () => setBlocked("unblock"),

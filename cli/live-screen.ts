@@ -7,13 +7,13 @@ export interface LiveScreen {
   readonly show: (view: ServiceView) => void;
   /** A sentence above the table. */
   readonly say: (sentence: string) => void;
-  /** Draws the last state and leaves it standing. */
+  /** Draws the final state and stops updating. */
   readonly end: () => void;
 }
 
 const REDRAW_EVERY_MS = 100;
 
-/** What is starting (or stopping): a table drawn in place on a terminal, elsewhere one plain line for each change. */
+/** Services that are starting or stopping: a table drawn in place on a terminal, elsewhere one plain line for each change. */
 export function openScreen(stream: Stream = process.stdout): LiveScreen {
   return stream.isTTY ? drawnScreen(stream) : plainScreen(stream);
 }
@@ -117,7 +117,7 @@ function timeOf(view: ServiceView): string {
 function detailOf(view: ServiceView): string {
   if (view.state === "running") {
     return view.adopted
-      ? `${view.address}  (pid ${view.pid}, has run on)`
+      ? `${view.address}  (pid ${view.pid}, still running)`
       : view.address;
   }
   return view.state === "stopping" || view.state === "stopped"

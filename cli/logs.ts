@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { nearest } from "../core/nearest.ts";
+import { unknownName } from "../core/config/problem.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
@@ -14,7 +14,7 @@ const FOLLOW_EVERY_MS = 200;
 
 export const logs = defineVerb({
   name: "logs",
-  description: "Show what a service wrote last; of all of them without a name.",
+  description: "Show the latest log lines of one service, or of all.",
   example: "hearth logs gateway --lines 100 --follow",
   args: {
     name: {
@@ -26,13 +26,13 @@ export const logs = defineVerb({
       type: "string",
       alias: "n",
       default: "50",
-      description: "How many lines of each",
+      description: "Number of lines for each service",
       valueHint: "number",
     },
     follow: {
       type: "boolean",
       alias: "f",
-      description: "Go on showing what comes",
+      description: "Follow new lines",
     },
     ...addressArg,
   },
@@ -41,10 +41,10 @@ export const logs = defineVerb({
     const count = Number(lines);
     if (!/^\d+$/.test(lines) || count > 100_000) {
       throw new UsageError(
-        `--lines is "${lines}": it must be a number up to 100000.`,
+        `--lines must be a number up to 100000, not "${lines}".`,
       );
     }
-    if (lieElsewhere(home, url)) {
+    if (areElsewhere(home, url)) {
       await showFarLogs(findStack(url), name, count, follow === true);
       return 0;
     }
@@ -64,8 +64,8 @@ export const logs = defineVerb({
   },
 });
 
-/** Somebody named a supervisor, or the one here runs containers, which keep their logs themselves. */
-function lieElsewhere(home: Home, url: string | undefined): boolean {
+/** Another supervisor was named, or the one here runs containers, whose engine keeps their logs. */
+function areElsewhere(home: Home, url: string | undefined): boolean {
   return (
     (url ?? readVariable("HEARTH_URL")) !== undefined ||
     (logNames(home).length === 0 && supervisorHere(home) !== undefined)
@@ -76,7 +76,7 @@ function chooseLogs(home: Home, name: string | undefined): readonly string[] {
   const known = logNames(home);
   if (known.length === 0) {
     throw new UsageError(
-      `there are no logs in ${home.logs} yet: \`hearth up\` starts what writes them.`,
+      `no logs in ${home.logs} yet. Run \`hearth up\` to start Hearth.`,
     );
   }
   if (name === undefined) {
@@ -85,10 +85,7 @@ function chooseLogs(home: Home, name: string | undefined): readonly string[] {
   if (known.includes(name)) {
     return [name];
   }
-  const near = nearest(name, known);
-  throw new UsageError(
-    `there is no log of "${name}"${near === undefined ? "" : `, did you mean ${near}?`} There are ${known.join(", ")}.`,
-  );
+  throw new UsageError(`${unknownName("service", name, known)}.`);
 }
 
 function logNames(home: Home): readonly string[] {
@@ -106,7 +103,7 @@ function fileOf(home: Home, name: string): string {
   return join(home.logs, `${name}.log`);
 }
 
-/** Shows what is added to the files until the command is interrupted. */
+/** Shows lines added to the files until the command is interrupted. */
 async function followAll(home: Home, names: readonly string[]): Promise<never> {
   const shown = new Map(
     names.map((name) => [name, sizeOf(fileOf(home, name))]),
@@ -121,7 +118,7 @@ async function followAll(home: Home, names: readonly string[]): Promise<never> {
         continue;
       }
       shown.set(name, size);
-      // Smaller than before: it was rotated, so all of it is new.
+      // Smaller than before: the file was rotated, so all of it is new.
       const text = readPart(fileOf(home, name), size < from ? 0 : from, size);
       const lead =
         names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";

@@ -66,7 +66,7 @@ async function main(): Promise<ExitCode> {
 
 /** Runs the command of this process's arguments and sets its exit code. */
 export async function runCommandLine(): Promise<void> {
-  // A reader that has gone (`hearth logs | head`) is no error.
+  // A closed output (`hearth logs | head`) is not an error.
   onReaderGone(() => process.exit(0));
   process.exitCode = await main();
 }

@@ -1,6 +1,6 @@
 import type { MaintenanceWindow } from "../supervisor/checks/maintenance.ts";
 import { inWords } from "../core/duration.ts";
-import { forAWhileArgs, listInForce, readWanted } from "./for-a-while.ts";
+import { forAWhileArgs, listActive, readTimedRequest } from "./for-a-while.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
@@ -9,19 +9,19 @@ const EXAMPLE = 'hearth maintenance gateway 2h --why "new disk"';
 
 export const maintenance = defineVerb({
   name: "maintenance",
-  description: "Blame and heal nothing for a while; looking goes on.",
+  description: "Keep checking; suspend alerts and restarts.",
   example: EXAMPLE,
   args: {
     name: {
       type: "positional",
       required: false,
-      description: "A check, several with commas between them, or all",
+      description: "A check, several separated by commas, or all",
     },
     ...forAWhileArgs,
-    list: { type: "boolean", description: "Show what is open" },
+    list: { type: "boolean", description: "List maintenance in progress" },
     end: {
       type: "string",
-      description: "End one before its time",
+      description: "End maintenance early",
       valueHint: "id",
     },
   },
@@ -32,9 +32,9 @@ export const maintenance = defineVerb({
     if (list) {
       return show(findStack(url), json);
     }
-    const wanted = readWanted(
+    const wanted = readTimedRequest(
       { name, duration, why },
-      `\`hearth maintenance\` needs a check (or all), how long, and --why, for example: ${EXAMPLE}`,
+      `\`hearth maintenance\` requires a check (or all), a duration and --why, for example: ${EXAMPLE}`,
     );
     const window = (await findStack(url).ask(
       "POST",
@@ -49,7 +49,7 @@ export const maintenance = defineVerb({
     print(
       json
         ? JSON.stringify(window, null, 2)
-        : `In maintenance for ${inWords(window.until - window.from)}: ${namesOf(window)}. \`hearth maintenance --end ${window.id}\` ends it before.`,
+        : `In maintenance for ${inWords(window.until - window.from)}: ${namesOf(window)}. End it early with \`hearth maintenance --end ${window.id}\`.`,
     );
     return 0;
   },
@@ -63,11 +63,11 @@ async function show(
     readonly windows: readonly MaintenanceWindow[];
   };
   if (!json) {
-    return listInForce(
+    return listActive(
       windows,
       "checks",
       namesOf,
-      "Nothing is in maintenance: everything is judged.",
+      "No maintenance in progress.",
     );
   }
   print(JSON.stringify(windows, null, 2));
@@ -84,7 +84,7 @@ async function endOne(
   print(
     json
       ? JSON.stringify(ended, null, 2)
-      : `Ended: ${namesOf(ended)} may be blamed and healed again.`,
+      : `Maintenance ended: ${namesOf(ended)}. Alerts and restarts resumed.`,
   );
   return 0;
 }

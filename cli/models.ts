@@ -18,20 +18,20 @@ import { defineVerb, type Verb } from "./verb.ts";
 const discover = defineVerb({
   name: "models discover",
   description:
-    "Ask local runners for their models and write them into config/gateway.local.yaml.",
+    "Find models of local runners and add them to config/gateway.local.yaml.",
   example: "hearth models discover --url http://192.168.1.10:11434",
   args: {
     url: {
       type: "string",
-      description: "A further runner to ask; several with commas between them",
+      description: "Address of another runner; several separated by commas",
       valueHint: "address",
     },
     file: {
       type: "string",
-      description: "Where to write them, if not into your gateway.local.yaml",
+      description: "File to write (default: your gateway.local.yaml)",
       valueHint: "path",
     },
-    json: { type: "boolean", description: "Print what was found as JSON" },
+    json: { type: "boolean", description: "Print the result as JSON" },
   },
   run: async ({ url, file: given, json }) => {
     const file = given ?? operatorFile(locateHome(), "gateway.local.yaml");
@@ -52,7 +52,7 @@ const discover = defineVerb({
 
 export const models: Verb = {
   name: "models",
-  description: "What models there are.",
+  description: "Models of the gateway.",
   example: "hearth models discover --help",
   verbs: { discover: async () => discover },
 };
@@ -66,16 +66,16 @@ function describe(
   reloaded: Reloaded,
 ): string {
   if (runners.length === 0) {
-    return "No local runner answered (asked for Ollama on port 11434, LM Studio 1234, llama.cpp 8080, vLLM 8000, LOCAL_RUNNER_A_URL, LOCAL_RUNNER_B_URL): start one, or name its address with --url.";
+    return "No local runner found (tried Ollama on port 11434, LM Studio 1234, llama.cpp 8080, vLLM 8000, LOCAL_RUNNER_A_URL, LOCAL_RUNNER_B_URL): start one, or set its address with --url.";
   }
-  const news = new Set(
+  const addedNames = new Set(
     added.map(
       (entry) => `${entry.provider_params.api_base} ${entry.model_name}`,
     ),
   );
   const rows = runners.flatMap((runner) =>
     runner.models.map((model) => [
-      news.has(`${runner.apiBase} ${model}`)
+      addedNames.has(`${runner.apiBase} ${model}`)
         ? ({ text: "+ added", tone: "ok" } as const)
         : ({ text: "= known", tone: "soft" } as const),
       { text: model, tone: "strong" } as const,
@@ -85,51 +85,53 @@ function describe(
   );
   return [
     added.length === 0
-      ? `Nothing new: all ${known.length} models are in ${asTyped(file)} already.`
-      : `${added.length} ${added.length === 1 ? "model is" : "models are"} new in ${asTyped(file)}.`,
+      ? `No new models: all ${known.length} are already in ${asTyped(file)}.`
+      : `${added.length} ${added.length === 1 ? "model" : "models"} added to ${asTyped(file)}.`,
     "",
     ...alignColumns(rows),
-    ...silent(runners),
-    ...afterwards(reloaded),
+    ...runnersWithoutModels(runners),
+    ...nextSteps(reloaded),
   ].join("\n");
 }
 
-function silent(runners: readonly FoundRunner[]): readonly string[] {
+function runnersWithoutModels(
+  runners: readonly FoundRunner[],
+): readonly string[] {
   return runners
     .filter((runner) => runner.models.length === 0)
     .map(
       (runner) =>
-        `${runner.name} at ${runner.address} answers but has no model yet.`,
+        `${runner.name} at ${runner.address} is running but has no models yet.`,
     );
 }
 
-function afterwards(reloaded: Reloaded): readonly string[] {
+function nextSteps(reloaded: Reloaded): readonly string[] {
   const alone = process.env["HEARTH_GATEWAY_CONFIG"];
   if (alone !== undefined && alone !== "") {
     return [
       "",
       paint(
         "warn",
-        `HEARTH_GATEWAY_CONFIG names ${alone}, which is read alone: copy the new entries there.`,
+        `HEARTH_GATEWAY_CONFIG is set to ${alone}, which replaces all other files: copy the new entries there.`,
       ),
     ];
   }
   switch (reloaded) {
     case "yes":
-      return ["", "The running gateway has read them: they can be called now."];
+      return ["", "The running gateway has loaded them."];
     case "failed":
       return [
         "",
-        "The running gateway has not read them yet: `hearth restart gateway` makes it.",
+        "The running gateway has not loaded them yet. Run `hearth restart gateway`.",
       ];
     case "not running":
-      return ["", "`hearth up` starts a gateway that knows them."];
+      return ["", "Run `hearth up` to start the gateway with them."];
     case "not needed":
       return [];
   }
 }
 
-/** Lets a gateway that `hearth up` started here read its files again. */
+/** Reloads the files of the gateway started here by `hearth up`. */
 async function reloadGateway(): Promise<Reloaded> {
   const home = locateHome();
   const gateway = aliveIn(readRunFile(home.runFile).services["gateway"]);

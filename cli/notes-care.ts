@@ -8,6 +8,7 @@ import type { Finding } from "../supervisor/vaults/finding.ts";
 import type { SeedAnswer } from "../supervisor/vaults/keeper.ts";
 import type { Roster } from "../supervisor/vaults/roster.ts";
 import { printTable, runJob } from "./job-run.ts";
+import { inZone } from "./local-time.ts";
 import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
 import { paint, print, type Cell, type Tone } from "./terminal.ts";
@@ -20,7 +21,7 @@ const pathOf = (vault: string, act: string) =>
 export const devices = defineVerb({
   name: "notes devices",
   description:
-    "A vault's devices: last seen, how far behind, outdated plugins.",
+    "Show a vault's devices: last sync, changes behind, plugin versions.",
   example: "hearth notes devices notes",
   args: { ...vaultArg, json, ...supervisorArg },
   run: async ({ vault, json, supervisor }) => {
@@ -33,11 +34,11 @@ export const devices = defineVerb({
       print(JSON.stringify(roster, null, 2));
     } else if (roster.devices.length === 0) {
       print(
-        `No device has synced vault ${vault} yet: \`hearth notes setup-uri ${vault}\` connects one.`,
+        `No device has synced vault ${vault} yet. Run \`hearth notes setup-uri ${vault}\` to connect one.`,
       );
     } else {
       printTable(
-        ["device", "seen", "behind", "plugin", "app", ""],
+        ["device", "last seen", "behind", "plugin", "app", ""],
         roster.devices.map((device) => [
           { text: device.name, tone: "strong" },
           { text: `${inWords(Date.now() - device.lastSeen)} ago` },
@@ -63,7 +64,7 @@ export const devices = defineVerb({
 
 export const conflicts = defineVerb({
   name: "notes conflicts",
-  description: "Notes that were edited on two devices at once.",
+  description: "List notes that were edited on two devices at once.",
   example: "hearth notes conflicts notes",
   args: { ...vaultArg, json, ...supervisorArg },
   run: async ({ vault, json, supervisor }) => {
@@ -75,7 +76,7 @@ export const conflicts = defineVerb({
     if (json) {
       print(JSON.stringify(report, null, 2));
     } else if (report.conflicts.length === 0) {
-      print(`No note of vault ${vault} is conflicted.`);
+      print(`No conflicts in vault ${vault}.`);
     } else {
       printConflicts(report);
     }
@@ -85,7 +86,7 @@ export const conflicts = defineVerb({
 
 function printConflicts({ vault, conflicts, more }: ConflictReport): void {
   printTable(
-    ["document", "open for", "version", "written", "shown"],
+    ["document", "open for", "version", "modified", "state"],
     conflicts.flatMap((conflict) =>
       conflict.versions.map((version, index): readonly Cell[] => [
         {
@@ -97,10 +98,7 @@ function printConflicts({ vault, conflicts, more }: ConflictReport): void {
         },
         { text: version.rev },
         {
-          text:
-            version.mtime === null
-              ? "(encrypted)"
-              : new Date(version.mtime).toLocaleString(),
+          text: version.mtime === null ? "(encrypted)" : inZone(version.mtime),
         },
         {
           text: [
@@ -114,25 +112,25 @@ function printConflicts({ vault, conflicts, more }: ConflictReport): void {
     ),
   );
   if (more) {
-    print(`There are more than these ${conflicts.length}.`);
+    print(`More than ${conflicts.length} conflicts; only these are shown.`);
   }
   print(
-    `Open the note on a device and merge it there, or: hearth notes resolve ${vault} <document> --newer | --rev <version>`,
+    `Merge the note on a device, or run: hearth notes resolve ${vault} <document> --newer | --rev <version>`,
   );
 }
 
 export const resolve = defineVerb({
   name: "notes resolve",
-  description: "End one conflict: keep the newer version, or the one you name.",
+  description: "Resolve one conflict: keep the newer version or a given one.",
   example: "hearth notes resolve notes daily/2026-11-21.md --newer",
   args: {
     ...vaultArg,
     document: {
       type: "positional",
       required: true,
-      description: "Its path, or its id as `hearth notes conflicts` shows it",
+      description: "Path or id of the note, from `hearth notes conflicts`",
     },
-    newer: { type: "boolean", description: "Keep the one written last" },
+    newer: { type: "boolean", description: "Keep the version modified last" },
     rev: {
       type: "string",
       description: "Keep this version",
@@ -144,7 +142,7 @@ export const resolve = defineVerb({
   run: async ({ vault, document, newer, rev, json, supervisor }) => {
     if ((newer === true) === (rev !== undefined)) {
       throw new UsageError(
-        "say which version stays: --newer, or --rev with one that `hearth notes conflicts` shows.",
+        "choose the version to keep: --newer, or --rev with one from `hearth notes conflicts`.",
       );
     }
     const resolved = (await findStack(supervisor).ask(
@@ -156,7 +154,7 @@ export const resolve = defineVerb({
     print(
       json
         ? JSON.stringify(resolved, null, 2)
-        : `${resolved.document} is now ${resolved.kept}; ${resolved.removed.join(", ")} ${resolved.removed.length === 1 ? "is" : "are"} gone on every device after its next sync.`,
+        : `Kept ${resolved.kept} of ${resolved.document}; ${resolved.removed.join(", ")} will be removed from every device with its next sync.`,
     );
     return 0;
   },
@@ -165,14 +163,14 @@ export const resolve = defineVerb({
 export const restoreSeed = defineVerb({
   name: "notes restore-seed",
   description:
-    "After an alarm about a vault's security seed: put the old one back, and let devices in.",
+    "After an alarm about a vault's security seed: restore the old seed and unlock devices.",
   example: "hearth notes restore-seed notes",
   args: {
     ...vaultArg,
     accept: {
       type: "boolean",
       description:
-        "Take the new seed instead; what was written under the old one becomes unreadable",
+        "Accept the new seed instead; data encrypted under the old one becomes unreadable",
     },
     json,
     ...supervisorArg,
@@ -187,7 +185,7 @@ export const restoreSeed = defineVerb({
     print(
       json
         ? JSON.stringify(answer, null, 2)
-        : `The ${answer.did === "accepted" ? "new seed of" : "old seed is back in"} vault ${vault}${answer.did === "accepted" ? " is accepted" : ""}; its devices are let in.`,
+        : `${answer.did === "accepted" ? "New seed accepted for" : "Old seed restored in"} vault ${vault}; its devices are unlocked.`,
     );
     return 0;
   },
@@ -198,7 +196,7 @@ export const backup = defineVerb({
   description: "Back up every vault now, or list the backups.",
   example: "hearth notes backup",
   args: {
-    list: { type: "boolean", description: "Only list the backups there are" },
+    list: { type: "boolean", description: "List the backups instead" },
     json,
     ...supervisorArg,
   },
@@ -214,7 +212,7 @@ export const backup = defineVerb({
     if (json) {
       print(JSON.stringify({ directory, backups }, null, 2));
     } else if (backups.length === 0) {
-      print("There is no backup yet: `hearth notes backup` takes one.");
+      print("No backups yet. Run `hearth notes backup` to create one.");
     } else {
       print(`In ${directory}, newest first:`);
       backups.forEach(print);
@@ -223,7 +221,7 @@ export const backup = defineVerb({
   },
 });
 
-const marks: Readonly<Record<Finding["state"], readonly [string, Tone]>> = {
+const MARKS: Readonly<Record<Finding["state"], readonly [string, Tone]>> = {
   fine: ["●", "ok"],
   warning: ["▲", "warn"],
   bad: ["✕", "bad"],
@@ -233,18 +231,17 @@ const marks: Readonly<Record<Finding["state"], readonly [string, Tone]>> = {
 export const doctor = defineVerb({
   name: "notes doctor",
   description:
-    "Look at the store as a device does, through its public address.",
+    "Check the store as a device sees it, through its public address.",
   example: "hearth notes doctor notes --url https://notes.example.org",
   args: {
     vault: {
       type: "positional",
       required: false,
-      description:
-        "A vault that `hearth notes list` shows; the first otherwise",
+      description: "A vault from `hearth notes list` (default: the first)",
     },
     url: {
       type: "string",
-      description: "The address to look through, if it is not the vault's own",
+      description: "Address to check (default: the vault's)",
       valueHint: "https://notes.example.org",
     },
     json,
@@ -263,7 +260,7 @@ export const doctor = defineVerb({
     const findings = findingsOf(run);
     if (!json) {
       for (const { name, state, text } of findings) {
-        const [mark, tone] = marks[state];
+        const [mark, tone] = MARKS[state];
         print(`${paint(tone, mark)} ${paint("strong", name)}: ${text}`);
       }
     }

@@ -17,16 +17,15 @@ const SLOW_MS = 300_000;
 
 export const collect = defineVerb({
   name: "notes collect",
-  description:
-    "Chunks that nothing uses any more: shows what can be freed; --yes frees it.",
+  description: "Show unused chunks that can be deleted; --yes deletes them.",
   example: "hearth notes collect notes --yes",
   args: {
     ...vaultArg,
-    yes: { type: "boolean", description: "Free them" },
+    yes: { type: "boolean", description: "Delete them" },
     forget: {
       type: "string",
       description:
-        "Devices or checkpoints that are no more, separated by commas",
+        "Devices or checkpoints that no longer exist, separated by commas",
       valueHint: "ids",
     },
     ...passphraseArg,
@@ -65,25 +64,25 @@ const inChunks = ({ count, bytes }: Collection["unused"]): string =>
 function printCollection(vault: string, collection: Collection): void {
   const { unused, old, due, freed, waitingFor, notesSeq } = collection;
   print(
-    `Vault ${vault}: ${inChunks(unused)} unused: in no version of a note that the store has. Of these, ${inChunks(old)} for ${UNUSED_FOR_DAYS} days.`,
+    `Vault ${vault}: ${inChunks(unused)} not used by any stored version of a note; of these, ${inChunks(old)} for ${UNUSED_FOR_DAYS} days.`,
   );
   if (freed.count > 0) {
     print(
-      `Freed ${inChunks(freed)}. The file shrinks with the next compaction: \`hearth compact\`.`,
+      `Deleted ${inChunks(freed)}. The next compaction (\`hearth compact\`) shrinks the file.`,
     );
   } else if (due.count > 0) {
     print(
-      `Every device has read past ${inChunks(due)} of that age: \`hearth notes collect ${vault} --yes\` frees them.`,
+      `Every device has synced past ${inChunks(due)} of that age. Delete them with \`hearth notes collect ${vault} --yes\`.`,
     );
   }
   if (due.count === old.count) {
     return;
   }
   print(
-    `The others of that age wait for devices that have not read far enough. Let these sync; if one is no more, --forget its id:`,
+    `The others of that age are still needed by devices that have not synced. Sync these devices; for one that no longer exists, add --forget with its id:`,
   );
   printTable(
-    ["id", "", "seen", "behind"],
+    ["id", "device", "last seen", "behind"],
     waitingFor.map(({ id, kind, name, readUpTo, lastSeen }) => [
       { text: id, tone: "strong" },
       { text: kind === "device" ? name : "checkpoint" },

@@ -7,11 +7,12 @@ import {
   type DifferingFile,
 } from "../supervisor/vaults/note-difference.ts";
 import { differenceSince } from "../supervisor/vaults/vault-past.ts";
+import { inZone } from "./local-time.ts";
 import { printTable } from "./job-run.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import type { OpenedPast } from "./vault-history.ts";
 
-export interface DifferenceWish {
+export interface DifferenceOptions {
   readonly vault: string;
   readonly path: string | undefined;
   /** Milliseconds since 1970. */
@@ -19,12 +20,10 @@ export interface DifferenceWish {
   readonly json: boolean | undefined;
 }
 
-const inZone = (at: number) => new Date(at).toLocaleString();
-
-/** Prints which files are not as they were, and of a single note what changed in its text. */
+/** Prints the files that differ from a time; for a single note, the changed lines. */
 export async function showDifference(
   { source, cipher }: OpenedPast,
-  { vault, path, at, json }: DifferenceWish,
+  { vault, path, at, json }: DifferenceOptions,
 ): Promise<0> {
   const now = Date.now();
   const difference = await differenceSince(source, cipher, { at, path, now });
@@ -32,7 +31,7 @@ export async function showDifference(
   const then = inZone(difference.past.at);
   if (path !== undefined && files.length + difference.unchanged === 0) {
     throw new Failure(
-      `there is no "${path}" in vault ${vault}, and there was none at ${then}.`,
+      `"${path}" not found in vault ${vault}, neither now nor at ${then}.`,
     );
   }
   const texts = await textsOf(
@@ -50,7 +49,7 @@ export async function showDifference(
     return 0;
   }
   if (files.length === 0) {
-    print(`${path ?? `Vault ${vault}`} is as it was at ${then}.`);
+    print(`${path ?? `Vault ${vault}`} has not changed since ${then}.`);
   } else if (patch === null) {
     printFiles(files, then);
   } else {
@@ -73,7 +72,7 @@ function printFiles(files: readonly DifferingFile[], then: string): void {
   );
 }
 
-const tones: Readonly<Record<string, Tone>> = {
+const TONES: Readonly<Record<string, Tone>> = {
   "+": "ok",
   "-": "bad",
   "@": "soft",
@@ -83,6 +82,6 @@ function painted(patch: string): string {
   return patch
     .trimEnd()
     .split("\n")
-    .map((line) => paint(tones[line.charAt(0)] ?? "plain", line))
+    .map((line) => paint(TONES[line.charAt(0)] ?? "plain", line))
     .join("\n");
 }

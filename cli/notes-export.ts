@@ -1,5 +1,6 @@
 import { parseMoment } from "../supervisor/vaults/moment.ts";
 import { exportVault } from "../supervisor/vaults/vault-export.ts";
+import { inZone } from "./local-time.ts";
 import { atArg } from "./notes-history.ts";
 import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
@@ -10,14 +11,14 @@ import { defineVerb } from "./verb.ts";
 
 export const exportVerb = defineVerb({
   name: "notes export",
-  description: "Write a vault as plain files into a new folder, decrypted.",
+  description: "Export a vault as plain, decrypted files into a new folder.",
   example: "hearth notes export notes ~/notes-copy",
   args: {
     ...vaultArg,
     directory: {
       type: "positional",
       required: true,
-      description: "A folder that is new or empty",
+      description: "A new or empty folder",
     },
     ...atArg,
     ...passphraseArg,
@@ -42,7 +43,7 @@ export const exportVerb = defineVerb({
       print(JSON.stringify(exported, null, 2));
     } else {
       print(
-        `Vault ${vault} as it was at ${new Date(exported.at).toLocaleString()} is in ${directory}: ${exported.files} files.`,
+        `Vault ${vault} as of ${inZone(exported.at)} exported to ${directory}: ${exported.files} files.`,
       );
       for (const { path, why } of exported.left) {
         print(paint("warn", `Not written: ${path} (${why}).`));

@@ -117,7 +117,7 @@ describe.each([
   test("export writes its files into a new folder, once", async () => {
     const copy = join(directory, "copy");
     const { code, out } = await hearth("export", vault, copy, ...more);
-    expect(out).toContain(`is in ${copy}: 2 files.`);
+    expect(out).toContain(`exported to ${copy}: 2 files.`);
     expect(code).toBe(0);
     expect(inFolder("copy", "daily/a.md")).toBe("first äß漢");
     expect(inFolder("copy", "b.md")).toBe("b");
@@ -126,13 +126,13 @@ describe.each([
     expect(again.error).toContain("is not empty");
   });
 
-  test("collect counts the chunks that no version uses, and frees none before its time", async () => {
+  test("collect counts unused chunks and deletes none too early", async () => {
     await ask(`${notes.url}/${vault}/h:+unused`, {
       method: "PUT",
       json: { type: "leaf", data: "u".repeat(2000) },
     });
     const { code, out } = await hearth("collect", vault, "--yes", ...more);
-    expect(out).toContain("1 chunk (2 kB) unused");
+    expect(out).toContain("1 chunk (2 kB) not used");
     expect(out).toContain("0 chunks (0 B) for 30 days");
     expect(code).toBe(0);
     const json = await hearth("collect", vault, "--json", ...more);
@@ -153,7 +153,7 @@ describe.each([
     expect(forgotten.error).toContain('no device or checkpoint "phone"');
   });
 
-  test("history lists the versions of a note, and restore brings one back", async () => {
+  test("history lists the versions of a note, and restore restores one", async () => {
     const at = new Date().toISOString();
     await device.write("daily/a.md", "second");
     await device.sync(server);
@@ -186,7 +186,7 @@ describe.each([
       /^-first äß漢\n.*\n\+second$/m,
     );
     expect(await differs("b.md", "--at", at, "--diff")).toContain(
-      "b.md is as it was at",
+      "b.md has not changed since",
     );
     const restored = await hearth(
       "restore",
@@ -243,7 +243,7 @@ test("an encrypted vault without its passphrase is one sentence for each command
   ]) {
     const { code, error } = await hearth(...words);
     expect(error).toContain(
-      "vault-encrypted is encrypted: give its passphrase",
+      'vault "vault-encrypted" is encrypted: set its passphrase',
     );
     expect(code).toBe(1);
   }

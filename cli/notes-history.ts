@@ -6,6 +6,7 @@ import {
   restoreVault,
 } from "../supervisor/vaults/vault-past.ts";
 import { printTable } from "./job-run.ts";
+import { inZone } from "./local-time.ts";
 import { showDifference } from "./notes-difference.ts";
 import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
@@ -32,7 +33,6 @@ export const atArg = {
 } as const;
 
 const TIME_REQUIRED = '--at is required, for example --at "18:00".';
-const inZone = (at: number) => new Date(at).toLocaleString();
 
 export interface HistoryOptions {
   readonly vault: string;

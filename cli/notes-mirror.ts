@@ -13,23 +13,23 @@ import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb } from "./verb.ts";
 
-const PAUSE_MS = 5000;
+const POLL_MS = 5000;
 
 export const mirror = defineVerb({
   name: "notes mirror",
   description:
-    "Write a vault as plain files into a folder, decrypted, and follow its changes until Ctrl+C.",
+    "Export a vault as plain, decrypted files and follow its changes until Ctrl-C.",
   example: "hearth notes mirror notes ~/notes-mirror --git",
   args: {
     ...vaultArg,
     directory: {
       type: "positional",
       required: true,
-      description: "A folder that is new, empty, or a mirror of this vault",
+      description: "A new or empty folder, or an earlier mirror of this vault",
     },
     git: {
       type: "boolean",
-      description: "Commit the changes of each quarter of an hour",
+      description: "Commit changes to git every 15 minutes",
     },
     ...passphraseArg,
     ...supervisorArg,
@@ -63,7 +63,7 @@ export const mirror = defineVerb({
         await git?.commitIfDue();
       },
       pause: async (signal) =>
-        wait(PAUSE_MS, undefined, { signal }).catch(() => {}),
+        wait(POLL_MS, undefined, { signal }).catch(() => {}),
     });
     await git?.commit();
     forget();
@@ -79,15 +79,15 @@ function printPass(
 ): void {
   if (last === undefined) {
     print(
-      `Vault ${vault} is in ${directory}: ${files} files. Following its changes; Ctrl+C stops.`,
+      `Vault ${vault} mirrored to ${directory}: ${files} files. Following changes; stop with Ctrl-C.`,
     );
     return;
   }
-  const newly = written - last.written;
-  const gone = deleted - last.deleted;
-  if (newly + gone > 0) {
+  const newlyWritten = written - last.written;
+  const newlyDeleted = deleted - last.deleted;
+  if (newlyWritten + newlyDeleted > 0) {
     print(
-      `${new Date().toLocaleTimeString()}: ${newly} written, ${gone} deleted.`,
+      `${new Date().toLocaleTimeString()}: ${newlyWritten} written, ${newlyDeleted} deleted.`,
     );
   }
 }

@@ -8,26 +8,26 @@ import { defineVerb, UsageError } from "./verb.ts";
 export const restore = defineVerb({
   name: "notes restore",
   description:
-    "Make a vault, a folder or a note what it was, or put vaults of a backup back.",
+    "Restore a vault, folder or note to a time, or restore vaults from a backup.",
   example: 'hearth notes restore notes daily --at "yesterday 18:00"',
   args: {
     backup: {
       type: "positional",
       required: false,
       description:
-        "With --at a vault; else a backup that `hearth notes backup --list` shows, the newest otherwise",
+        "With --at, a vault; else a backup from `hearth notes backup --list` (default: the newest)",
     },
     ...pathArg,
     ...atArg,
     ...passphraseArg,
     vault: {
       type: "string",
-      description: "This vault of the backup alone",
+      description: "Only this vault of the backup",
       valueHint: "name",
     },
     as: {
       type: "string",
-      description: "Under this name, beside the one that is there",
+      description: "Restore under this name, keeping the existing vault",
       valueHint: "name",
     },
     json,
@@ -37,7 +37,7 @@ export const restore = defineVerb({
     if (at !== undefined) {
       if (backup === undefined || vault !== undefined || as !== undefined) {
         throw new UsageError(
-          'with --at, name the vault first: hearth notes restore notes --at "yesterday 18:00".',
+          '--at requires a vault, for example: hearth notes restore notes --at "yesterday 18:00".',
         );
       }
       return restoreFromHistory({
@@ -51,7 +51,7 @@ export const restore = defineVerb({
     }
     if (path !== undefined) {
       throw new UsageError(
-        "name the time with --at: a backup is restored as a whole, or a --vault of it.",
+        "a path requires --at: a backup is restored completely, or one --vault of it.",
       );
     }
     return (

@@ -19,15 +19,14 @@ const SLOW_MS = 60_000;
 
 export const space = defineVerb({
   name: "notes space",
-  description:
-    "What takes up the room of a vault, by folder, and how fast it grows.",
+  description: "Show the space used by a vault, by folder, and its growth.",
   example: "hearth notes space notes attachments",
   args: {
     ...vaultArg,
     folder: {
       type: "positional",
       required: false,
-      description: "Show what lies in this folder",
+      description: "Show the contents of this folder",
     },
     ...passphraseArg,
     json,
@@ -40,7 +39,7 @@ export const space = defineVerb({
       `/api/notes/${encodeURIComponent(vault)}/growth`,
       SLOW_MS,
     )) as VaultGrowth;
-    // Before what can fail: a CouchDB says no more than this.
+    // Printed before requests that fail on a CouchDB, which provides only this.
     if (json !== true) {
       print(`Vault ${vault}: ${growthWords(growth)}`);
     }
@@ -64,7 +63,7 @@ export const space = defineVerb({
 
 function printSpace(space: VaultSpace): void {
   printTable(
-    ["what", "size", "share", ""],
+    ["name", "size", "share", ""],
     rowsOf(space).map(({ name, bytes, note, share }) => [
       { text: name },
       { text: sizeWords(bytes), right: true },

@@ -13,11 +13,11 @@ import { findStack } from "./stack-client.ts";
 import { print, type Tone } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
-/** `--url` is where devices reach the store, so the supervisor has another word here. */
+/** `--url` is the address for devices here, so the supervisor has an option of its own. */
 export const supervisorArg = {
   supervisor: {
     type: "string",
-    description: "Address of the supervisor, if it is not this project's own",
+    description: "Address of the supervisor (default: the one running here)",
     valueHint: "http://host:4080",
   },
 } as const;
@@ -26,7 +26,7 @@ export const vaultArg = {
   vault: {
     type: "positional",
     required: true,
-    description: "A vault that `hearth notes list` shows",
+    description: "A vault from `hearth notes list`",
   },
 } as const;
 
@@ -39,7 +39,8 @@ const SLOW_MS = 60_000;
 
 const deviceUrl = {
   type: "string",
-  description: "Where devices reach the store, such as a VPN or host name",
+  description:
+    "Address at which devices reach the store, such as a VPN or host name",
   valueHint: "https://notes.example.org",
 } as const;
 
@@ -51,22 +52,21 @@ const deviceArgs = {
   },
   "config-folder": {
     type: "boolean",
-    description: "Sync Obsidian's settings and plugins, too",
+    description: "Also sync Obsidian's settings and plugins",
   },
   "hidden-exclude": {
     type: "string",
-    description:
-      "What of them is left out: regular expressions, commas between them",
+    description: "Settings to exclude: regular expressions, comma-separated",
     valueHint: "pattern",
   },
   exclude: {
     type: "string",
-    description: "Paths that are not synced: a regular expression",
+    description: "Paths to exclude from sync: a regular expression",
     valueHint: "pattern",
   },
   "newer-file": {
     type: "boolean",
-    description: "Let the newer file win every conflict",
+    description: "Resolve every conflict in favour of the newer file",
   },
 } as const;
 
@@ -78,7 +78,7 @@ interface DeviceArgs {
   readonly "newer-file"?: boolean | undefined;
 }
 
-/** As the API names them; what was not said is left out. */
+/** In the names of the API, without options that were not given. */
 function choicesOf(args: DeviceArgs): Readonly<Record<string, unknown>> {
   const hidden = args["hidden-exclude"];
   return {
@@ -94,7 +94,7 @@ function choicesOf(args: DeviceArgs): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Never an argument, where other users could read it. */
+/** Never an argument, which other users could read. */
 function passphraseGiven(): Readonly<Record<string, string>> {
   const vaultPassphrase = readVariable("HEARTH_VAULT_PASSPHRASE");
   return vaultPassphrase === undefined ? {} : { vaultPassphrase };
@@ -102,25 +102,25 @@ function passphraseGiven(): Readonly<Record<string, string>> {
 
 export const add = defineVerb({
   name: "notes add",
-  description: "Make a vault with a user of its own, and show its Setup URI.",
+  description: "Create a vault with its own user and show its Setup URI.",
   example: "hearth notes add family --url https://notes.example.org",
   args: {
     vault: {
       type: "positional",
       required: true,
-      description: "Its name: lower-case letters, digits and _ $ ( ) + -",
+      description: "Name: lower-case letters, digits and _ $ ( ) + -",
     },
     url: deviceUrl,
     e2ee: {
       type: "boolean",
       default: true,
       description: "Encrypt the notes on the devices",
-      negativeDescription: "Leave the notes readable on the server",
+      negativeDescription: "Store the notes unencrypted on the server",
     },
     ...deviceArgs,
     "forget-passphrase": {
       type: "boolean",
-      description: "Show the vault's passphrase once and keep it nowhere",
+      description: "Show the vault's passphrase once without storing it",
     },
     ...setupArgs,
     ...supervisorArg,
@@ -140,7 +140,7 @@ export const add = defineVerb({
         ...choicesOf(args),
       },
     )) as SetupAnswer;
-    await printSetup(answer, `Vault ${vault} is made, at ${answer.url}.`, {
+    await printSetup(answer, `Vault "${vault}" created at ${answer.url}.`, {
       qr,
       json,
     });
@@ -150,14 +150,14 @@ export const add = defineVerb({
 
 export const setupUri = defineVerb({
   name: "notes setup-uri",
-  description: "Show a Setup URI for one more device.",
+  description: "Show a Setup URI for another device.",
   example: "hearth notes setup-uri notes --url https://notes.example.org",
   args: {
     ...vaultArg,
     url: deviceUrl,
     keep: {
       type: "boolean",
-      description: "Make that address the vault's own from now on",
+      description: "Store the address as the vault's default",
     },
     ...deviceArgs,
     ...setupArgs,
@@ -183,7 +183,7 @@ export const setupUri = defineVerb({
 export const rotate = defineVerb({
   name: "notes rotate",
   description:
-    "Give a vault's user a new password; every device needs the new URI.",
+    "Change the password of a vault's user; every device needs the new URI.",
   example: "hearth notes rotate notes",
   args: { ...vaultArg, ...setupArgs, ...supervisorArg },
   run: async ({ vault, supervisor, qr, json }) => {
@@ -195,7 +195,7 @@ export const rotate = defineVerb({
     )) as SetupAnswer;
     await printSetup(
       answer,
-      `Vault ${vault} has a new password: no device syncs until it has this Setup URI.`,
+      `Vault "${vault}" has a new password. Devices sync again after opening this Setup URI.`,
       { qr, json },
     );
     return 0;
@@ -204,7 +204,7 @@ export const rotate = defineVerb({
 
 export const list = defineVerb({
   name: "notes list",
-  description: "Every vault: its state, size and conflicts.",
+  description: "List vaults with state, size and conflicts.",
   example: "hearth notes list",
   args: { json, ...supervisorArg },
   run: async ({ json, supervisor }) => {
@@ -216,7 +216,7 @@ export const list = defineVerb({
     if (json) {
       print(JSON.stringify(vaults, null, 2));
     } else if (vaults.length === 0) {
-      print("There is no vault: `hearth notes add notes` makes one.");
+      print("No vaults yet. Run `hearth notes add notes` to create one.");
     } else {
       printTable(
         [
@@ -231,7 +231,7 @@ export const list = defineVerb({
         ],
         vaults.map((each) => [
           { text: each.vault, tone: "strong" },
-          { text: each.state, tone: tones[each.state] },
+          { text: each.state, tone: TONES[each.state] },
           { text: String(each.documents), right: true },
           { text: inMegabytes(each.fileBytes), right: true },
           { text: inMegabytes(each.reclaimableBytes), right: true },
@@ -256,7 +256,7 @@ export const list = defineVerb({
   },
 });
 
-const tones: Readonly<Record<VaultView["state"], Tone>> = {
+const TONES: Readonly<Record<VaultView["state"], Tone>> = {
   open: "ok",
   foreign: "soft",
   closed: "bad",
@@ -265,11 +265,12 @@ const tones: Readonly<Record<VaultView["state"], Tone>> = {
 
 export const remove = defineVerb({
   name: "notes remove",
-  description: "Drop a vault, its user and its credentials; backups stay.",
+  description:
+    "Delete a vault, its user and its credentials; backups are kept.",
   example: "hearth notes remove old-notes",
   args: {
     ...vaultArg,
-    yes: { type: "boolean", description: "Do not ask for its name again" },
+    yes: { type: "boolean", description: "Do not ask for confirmation" },
     json,
     ...supervisorArg,
   },
@@ -286,7 +287,7 @@ export const remove = defineVerb({
     if (json) {
       print(JSON.stringify(removed, null, 2));
     } else {
-      print(`Vault ${vault} with ${removed.documents} documents is removed.`);
+      print(`Vault "${vault}" deleted (${removed.documents} documents).`);
       removed.stays.forEach(print);
     }
     return 0;
@@ -296,7 +297,7 @@ export const remove = defineVerb({
 async function askForName(vault: string): Promise<void> {
   if (!process.stdin.isTTY) {
     throw new UsageError(
-      `nobody can be asked here whether to remove "${vault}": add --yes.`,
+      `deleting vault "${vault}" requires confirmation: add --yes, or run the command in a terminal.`,
     );
   }
   const prompt = createInterface({
@@ -305,10 +306,12 @@ async function askForName(vault: string): Promise<void> {
   });
   try {
     const answer = await prompt.question(
-      `This drops the vault on the server for all devices. Type its name (${vault}) to go on: `,
+      `This deletes the vault on the server for all devices. Type its name (${vault}) to continue: `,
     );
     if (answer.trim() !== vault) {
-      throw new UsageError(`that is not its name: "${vault}" stays as it is.`);
+      throw new UsageError(
+        `the name does not match; vault "${vault}" was not deleted.`,
+      );
     }
   } finally {
     prompt.close();

@@ -26,27 +26,28 @@ export const restore = defineVerb({
   args: {
     target: {
       type: "string",
-      description: "Where the backups are, on a machine that does not know it",
+      description: "Location of the backups, if not configured on this machine",
       valueHint: "REMOTE:PATH",
     },
     "key-file": {
       type: "string",
-      description: "A file with the age identity, likewise",
+      description:
+        "A file with the age identity, if not configured on this machine",
       valueHint: "file",
     },
     postgres: {
       type: "string",
-      description: "Which backup of Postgres; the newest when left out",
+      description: "Backup of Postgres (default: the newest)",
       valueHint: "name",
     },
     notes: {
       type: "string",
-      description: "Which backup of the notes; the newest when left out",
+      description: "Backup of the notes (default: the newest)",
       valueHint: "name",
     },
     "set-aside": {
       type: "boolean",
-      description: "Keep a database that is not empty under another name",
+      description: "Rename a database that is not empty instead of failing",
     },
   },
   run: async ({
@@ -55,7 +56,7 @@ export const restore = defineVerb({
     "set-aside": aside,
     ...names
   }) => {
-    await settle(target, keyFile);
+    await storeSettings(target, keyFile);
     const isStackElsewhere = readVariable("HEARTH_URL") !== undefined;
     if (!isStackElsewhere && supervisorHere(locateHome()) === undefined) {
       await prepareNewHome(names.postgres);
@@ -64,23 +65,23 @@ export const restore = defineVerb({
         return code;
       }
     }
-    const there = await kindsThere();
+    const kinds = await kindsAtTarget();
     const codes: ExitCode[] = [];
-    if (there.has("postgres")) {
+    if (kinds.has("postgres")) {
       codes.push(await restorePostgres(names.postgres, aside === true));
     }
-    if (there.has("notes")) {
+    if (kinds.has("notes")) {
       codes.push(await restoreNotes(names.notes));
     }
     if (codes.length === 0) {
-      complain(["there is no backup at the target: nothing was restored."]);
+      complain(["no backup found at the target; nothing was restored."]);
     }
     return codes.length > 0 && codes.every((code) => code === 0) ? 0 : 1;
   },
 });
 
-/** Stores target and identity where they are given. */
-async function settle(
+/** Stores target and identity if they are given. */
+async function storeSettings(
   target: string | undefined,
   keyFile: string | undefined,
 ): Promise<void> {
@@ -98,7 +99,7 @@ async function settle(
   };
   if (settings.target === undefined || settings.identity === undefined) {
     throw new UsageError(
-      "a machine that does not know the target needs both: hearth offsite restore --target nas:hearth --key-file key.txt",
+      "--target and --key-file are required on a new machine: hearth offsite restore --target nas:hearth --key-file key.txt",
     );
   }
   storeOffsite(home, {
@@ -118,11 +119,11 @@ async function prepareNewHome(name: string | undefined): Promise<void> {
   const signal = AbortSignal.timeout(SETTINGS_WITHIN_MS);
   const taken = await takeSettings(home, place, name, signal);
   if (taken.length > 0) {
-    print(`Taken from the backup: ${taken.join(", ")}.`);
+    print(`Restored from the backup: ${taken.join(", ")}.`);
   }
 }
 
-async function kindsThere(): Promise<ReadonlySet<OffsiteKind>> {
+async function kindsAtTarget(): Promise<ReadonlySet<OffsiteKind>> {
   const home = locateHome();
   const { env } = process;
   const place = await openOffsite(home, env, needOffsite(home, env), "list");
@@ -155,7 +156,7 @@ async function restoreNotes(name: string | undefined): Promise<ExitCode> {
   return (await runJob(findStack(undefined), "notes-restore", { backup })).code;
 }
 
-/** Answers the name of the backup that was downloaded, or is here already; undefined where that failed. */
+/** Returns the name of the backup, downloaded if necessary; undefined when that failed. */
 async function fetchBackup(
   kind: OffsiteKind,
   name: string | undefined,

@@ -18,12 +18,12 @@ import { addressArg, findStack } from "./stack-client.ts";
 import { complain, print } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
-const ANSWER_WITHIN_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 const json = { type: "boolean", description: "Print it as JSON" } as const;
 
 const setup = defineVerb({
   name: "offsite setup",
-  description: "Set the target of off-site backups, and try to write to it.",
+  description: "Set the target of off-site backups and test writing to it.",
   example: "hearth offsite setup nas:hearth",
   args: {
     target: {
@@ -34,7 +34,7 @@ const setup = defineVerb({
     },
     "key-file": {
       type: "string",
-      description: "A file with an age identity to use, not a new one",
+      description: "A file with an existing age identity (default: a new one)",
       valueHint: "file",
     },
   },
@@ -51,17 +51,17 @@ const setup = defineVerb({
     await tryToWrite(await openOffsite(home, process.env, settings, "setup"));
     print(identity);
     complain([
-      `  This identity decrypts the off-site backups at ${target}. Keep a copy away from this machine: on paper, in a password`,
-      "  manager. Without it nothing there can be read. (`hearth offsite key` prints it again.)",
+      `  This identity decrypts the off-site backups at ${target}. Keep a copy away from this machine, on paper or in a password`,
+      "  manager: without it the backups cannot be read. (`hearth offsite key` prints it again.)",
       "  Backups are uploaded each night; `hearth offsite run` uploads the newest now.",
     ]);
     return 0;
   },
 });
 
-/** A target that can be read and not written would fail at night. */
+/** Detects a target without write access now rather than in the nightly job. */
 async function tryToWrite({ remote, staging }: OffsitePlace): Promise<void> {
-  const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   const name = "write-test";
   mkdirSync(staging, { recursive: true, mode: 0o700 });
   try {
@@ -81,7 +81,7 @@ const key = defineVerb({
     new: {
       type: "boolean",
       description:
-        "Print a new one, for a stack's configuration; nothing is stored",
+        "Print a new identity, for a stack's configuration; nothing is stored",
     },
   },
   run: async ({ new: fresh }) => {
@@ -105,7 +105,7 @@ const run = defineVerb({
   },
 });
 
-/** Where the supervisor is asked at another address, only it knows. */
+/** With --url, the settings are those of the other supervisor. */
 function needOffsiteHere(url: string | undefined): void {
   const home = locateHome();
   if (url === undefined && existsSync(home.secrets)) {
@@ -115,24 +115,24 @@ function needOffsiteHere(url: string | undefined): void {
 
 const list = defineVerb({
   name: "offsite list",
-  description: "The backups at the off-site target, newest first.",
+  description: "List the backups at the off-site target, newest first.",
   example: "hearth offsite list",
   args: { json },
   run: async ({ json }) => {
     const home = locateHome();
     const settings = needOffsite(home, process.env);
     const { remote } = await openOffsite(home, process.env, settings, "list");
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
     const backups = backupsIn(await remote.list(signal));
     if (json) {
       print(JSON.stringify(backups, null, 2));
     } else if (backups.length === 0) {
       print(
-        `${settings.target} has no backup yet: \`hearth offsite run\` uploads one.`,
+        `No backups at ${settings.target} yet. Run \`hearth offsite run\` to upload one.`,
       );
     } else {
       printTable(
-        ["backup", "of"],
+        ["backup", "kind"],
         backups.map(({ name, kind }) => [
           { text: name, tone: "strong" },
           { text: kind },
@@ -151,11 +151,11 @@ const fetch = defineVerb({
     name: {
       type: "positional",
       required: false,
-      description: "A backup that `hearth offsite list` shows; else the newest",
+      description: "A backup from `hearth offsite list` (default: the newest)",
     },
     kind: {
       type: "string",
-      description: "postgres (usual) or notes",
+      description: "postgres (default) or notes",
       valueHint: "postgres|notes",
     },
     json,
@@ -177,8 +177,7 @@ const fetch = defineVerb({
 
 export const offsite: Verb = {
   name: "offsite",
-  description:
-    "Encrypted backups away from this machine, at any target of rclone.",
+  description: "Encrypted off-site backups at any rclone target.",
   example: "hearth offsite setup nas:hearth",
   verbs: {
     setup: async () => setup,

@@ -6,25 +6,25 @@ import { defineVerb } from "./verb.ts";
 
 export const open = defineVerb({
   name: "open",
-  description: `Print a link that signs one browser in, within ${LINK_MINUTES} minutes.`,
+  description: `Print a link that signs in one browser within ${LINK_MINUTES} minutes.`,
   example: "hearth open",
   args: {
     json: { type: "boolean", description: "Print it as JSON" },
     ...addressArg,
   },
   run: async ({ json, url }) => {
-    // Only printed: the arguments of a program that opens browsers can be read by every user of this machine.
-    const link = await makeSignInLink(findStack(url));
+    // Printed, not opened: arguments of a program that opens browsers are visible to every user of this machine.
+    const link = await createSignInLink(findStack(url));
     print(json ? JSON.stringify({ url: link }, null, 2) : link);
     return 0;
   },
 });
 
-/** A new link, at the address that browsers use where the supervisor knows it. */
-export async function makeSignInLink(stack: StackClient): Promise<string> {
-  const made = (await stack.ask(
+/** Creates a link, at the public address if the supervisor has one. */
+export async function createSignInLink(stack: StackClient): Promise<string> {
+  const created = (await stack.ask(
     "POST",
     "/api/sign-in-links",
   )) as SignInLinkView;
-  return `${made.publicUrl ?? stack.address}${made.path}`;
+  return `${created.publicUrl ?? stack.address}${created.path}`;
 }

@@ -9,22 +9,25 @@ import { Failure } from "../core/failure.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
-const makeNew = { type: "boolean", description: "Replace it first" } as const;
+const replaceFirst = {
+  type: "boolean",
+  description: "Replace it first",
+} as const;
 
 const password = defineVerb({
   name: "operator password",
   description:
-    "Show the operator password; --new replaces it and signs every browser out.",
+    "Show the operator password; --new replaces it and signs out all browsers.",
   example: "hearth operator password --new",
-  args: { new: makeNew },
+  args: { new: replaceFirst },
   run: async ({ new: replace }) => {
     const given = givenPassword(process.env);
     if (given !== undefined && replace === true) {
       throw new Failure(
-        "the operator password comes from HEARTH_OPERATOR_PASSWORD or HEARTH_OPERATOR_PASSWORD_FILE: replace it there and restart the supervisor (on two hosts: `npx pulumi config set --secret hearth:operatorPassword …`, then `npm run deploy -- up`).",
+        "the operator password is set by HEARTH_OPERATOR_PASSWORD or HEARTH_OPERATOR_PASSWORD_FILE: replace it there and restart the supervisor (on two hosts: `npx pulumi config set --secret hearth:operatorPassword …`, then `npm run deploy -- up`).",
       );
     }
-    // Sessions and links are kept under the password, so another one ends them.
+    // Sessions and links are bound to the password, so a new one ends them.
     print(given ?? secretOf(locateHome(), "operatorPassword", replace));
     return 0;
   },
@@ -32,10 +35,9 @@ const password = defineVerb({
 
 const metricsToken = defineVerb({
   name: "operator metrics-token",
-  description:
-    "Show the token that reads /metrics and /readyz and nothing else; --new replaces it.",
+  description: "Show the token for /metrics and /readyz; --new replaces it.",
   example: "hearth operator metrics-token",
-  args: { new: makeNew },
+  args: { new: replaceFirst },
   run: async ({ new: replace }) => {
     print(secretOf(locateHome(), "metricsToken", replace));
     return 0;
@@ -44,7 +46,7 @@ const metricsToken = defineVerb({
 
 export const operator: Verb = {
   name: "operator",
-  description: "Show or replace what opens the pages and /metrics.",
+  description: "Show or replace the credentials of the pages and /metrics.",
   example: "hearth operator password",
   verbs: {
     password: async () => password,
@@ -52,7 +54,7 @@ export const operator: Verb = {
   },
 };
 
-/** A supervisor that runs takes note of the change with its next request. */
+/** A running supervisor applies the change with its next request. */
 function secretOf(
   home: Home,
   name: "operatorPassword" | "metricsToken",
@@ -61,7 +63,7 @@ function secretOf(
   const known = readSecretsFile(home)?.[name];
   if (known === undefined) {
     throw new Failure(
-      `${home.secrets} does not hold it yet: the next start of Hearth writes it (\`hearth up\`).`,
+      `not yet in ${home.secrets}; it is created by the next start of Hearth. Run \`hearth up\`.`,
     );
   }
   if (replace !== true) {

@@ -6,19 +6,19 @@ import { defineVerb } from "./verb.ts";
 const name = {
   type: "positional",
   required: true,
-  description: "A check that `hearth status` shows",
+  description: "A check from `hearth status`",
 } as const;
 const json = { type: "boolean", description: "Print it as JSON" } as const;
 
 export const pause = defineVerb({
   name: "pause",
-  description: "Stop looking at a check, also after a restart, until resumed.",
+  description: "Pause a check, also across restarts, until it is resumed.",
   example: 'hearth pause notes --why "moving its disk"',
   args: {
     name,
     why: {
       type: "string",
-      description: "The reason, for whoever looks next",
+      description: "The reason, shown to other operators",
       valueHint: "text",
     },
     json,
@@ -34,7 +34,7 @@ export const pause = defineVerb({
     print(
       json
         ? JSON.stringify(view, null, 2)
-        : `${view.name} is not looked at, told of or healed any more; \`hearth resume ${view.name}\` ends that.`,
+        : `${view.name} is paused: no checks, alerts or restarts. Resume with \`hearth resume ${view.name}\`.`,
     );
     return 0;
   },
@@ -42,7 +42,7 @@ export const pause = defineVerb({
 
 export const resume = defineVerb({
   name: "resume",
-  description: "Look at a paused check again.",
+  description: "Resume a paused check.",
   example: "hearth resume notes",
   args: { name, json, ...addressArg },
   run: async ({ name, json, url }) => {
@@ -53,7 +53,7 @@ export const resume = defineVerb({
     print(
       json
         ? JSON.stringify(view, null, 2)
-        : `${view.name} is looked at again; \`hearth check ${view.name}\` shows what it sees.`,
+        : `${view.name} resumed. Run \`hearth check ${view.name}\` for its result.`,
     );
     return 0;
   },

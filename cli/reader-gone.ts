@@ -6,7 +6,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   }
 });
 
-/** What happens when nobody reads standard output any more, which the next line shows; the last one set counts. */
+/** Sets the reaction to a closed standard output, noticed with the next write. The last one set applies. */
 export function onReaderGone(react: () => void): void {
   reaction = react;
 }

@@ -4,13 +4,12 @@ import { addressArg, findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
-/** The gateway may finish its calls first. */
-const LONGEST_RESTART_MS = 240_000;
+/** Includes the time for running calls of the gateway to finish. */
+const RESTART_TIMEOUT_MS = 240_000;
 
 export const restart = defineVerb({
   name: "restart",
-  description:
-    "Stop and start one service; one that was given up is tried again.",
+  description: "Restart one service, also after the supervisor gave up on it.",
   example: "hearth restart gateway",
   args: {
     name: {
@@ -27,10 +26,10 @@ export const restart = defineVerb({
     const view = (await stack.ask(
       "POST",
       path,
-      LONGEST_RESTART_MS,
+      RESTART_TIMEOUT_MS,
     )) as ServiceView;
     print(
-      `${view.name} is up again, pid ${view.pid}${view.tookMs === null ? "" : `, after ${inWords(view.tookMs)}`}.`,
+      `${view.name} is up (pid ${view.pid})${view.tookMs === null ? "" : ` after ${inWords(view.tookMs)}`}.`,
     );
     return 0;
   },

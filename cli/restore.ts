@@ -30,19 +30,19 @@ import { defineVerb, UsageError } from "./verb.ts";
 export const restore = defineVerb({
   name: "restore",
   description:
-    "Put a backup of Postgres in place of an empty database (that of RESTORE_DATABASE_URL, where it is set), and bring the gateways back.",
+    "Restore a backup of Postgres into an empty database (RESTORE_DATABASE_URL, if set) and restart the gateways.",
   example: "hearth restore 2026-11-21T030000Z",
   args: {
     name: {
       type: "positional",
       required: false,
-      description: "A backup that `hearth backup list` shows; else the newest",
+      description: "A backup from `hearth backup list` (default: the newest)",
     },
     "set-aside": {
       type: "boolean",
-      description: "Keep a database that is not empty under another name",
+      description: "Rename a database that is not empty instead of failing",
     },
-    yes: { type: "boolean", description: "Do not ask" },
+    yes: { type: "boolean", description: "Do not ask for confirmation" },
     json: { type: "boolean", description: "Print it as JSON" },
     ...addressArg,
   },
@@ -50,7 +50,7 @@ export const restore = defineVerb({
     const databaseUrl = readVariable("RESTORE_DATABASE_URL");
     if (databaseUrl !== undefined && url !== undefined) {
       throw new UsageError(
-        "RESTORE_DATABASE_URL is for the machine that has the backup: leave --url out, and run `hearth restore` there.",
+        "RESTORE_DATABASE_URL cannot be combined with --url: run `hearth restore` without --url on the machine that has the backup.",
       );
     }
     const stack = databaseUrl === undefined ? findStack(url) : undefined;
@@ -60,7 +60,7 @@ export const restore = defineVerb({
     const place = databaseUrl === undefined ? "" : ` at ${hostOf(databaseUrl)}`;
     if (yes !== true) {
       await confirm(
-        `Put ${chosen.name} (${age} old) in place of ${setAside === true ? "the database" : "the empty database"}${place}${setAside === true ? ", which is kept under another name" : ""}, and restart the gateways?`,
+        `Restore ${chosen.name} (${age} old) into ${setAside === true ? "a new database" : "the empty database"}${place}${setAside === true ? ", keep the existing one under another name" : ""}, and restart the gateways?`,
       );
     } else if (json !== true) {
       print(`Restoring ${chosen.name}, ${age} old.`);
@@ -95,8 +95,8 @@ async function backupAt(
   }
   throw new Failure(
     name === undefined
-      ? "there is no backup of Postgres here: `hearth backup fetch` brings one from the other host."
-      : `there is no backup "${name}": \`hearth backup list\` shows what there is.`,
+      ? "no backup of Postgres found here. Run `hearth backup fetch` to fetch one from the other host."
+      : `backup "${name}" not found. Run \`hearth backup list\` for all backups.`,
   );
 }
 
@@ -107,13 +107,13 @@ function backupHere(name: string | undefined): ChosenBackup {
 }
 
 /**
- * What the restore job has, with an address of Postgres that the operator gave to this command: where backups go is decided on the
- * machine that has them.
+ * The places of the restore job, with the address of Postgres that the operator gave to this command: the location of backups is
+ * configured on the machine that has them.
  */
 function placesHere(databaseUrl: string | undefined): RestorePlaces {
   const home = locateHome();
   const { env } = process;
-  const runs =
+  const isRunning =
     supervisorHere(home) !== undefined ||
     readVariable("HEARTH_URL", env) !== undefined;
   const password =
@@ -123,7 +123,7 @@ function placesHere(databaseUrl: string | undefined): RestorePlaces {
     databaseUrl,
     redis: redisPlace(env),
     peer: peerOf(env, password),
-    restartGateway: runs
+    restartGateway: isRunning
       ? () =>
           findStack(undefined).ask(
             "POST",
@@ -134,7 +134,7 @@ function placesHere(databaseUrl: string | undefined): RestorePlaces {
   };
 }
 
-/** Without the password that is in it. */
+/** The address without its password. */
 function hostOf(databaseUrl: string): string {
   if (!/^postgres(ql)?:/.test(databaseUrl) || !URL.canParse(databaseUrl)) {
     throw new Failure(
@@ -145,11 +145,11 @@ function hostOf(databaseUrl: string): string {
   return `${host}${pathname}`;
 }
 
-/** Throws a Failure unless a person at a terminal says yes. */
+/** Throws a Failure unless the question is answered with yes at a terminal. */
 async function confirm(question: string): Promise<void> {
   if (!process.stdin.isTTY) {
     throw new Failure(
-      "a restore asks before it begins, and there is nobody to ask: add --yes.",
+      "a restore requires confirmation: add --yes, or run the command in a terminal.",
     );
   }
   const terminal = createInterface({

@@ -16,7 +16,7 @@ import { defineVerb, UsageError } from "./verb.ts";
 export const rotate = defineVerb({
   name: "rotate",
   description:
-    "Replace a secret of the stack that runs here, without a failed call.",
+    "Rotate a secret of the stack running here, without failed calls.",
   example: "hearth rotate master --grace 2h",
   args: {
     secret: {
@@ -27,24 +27,26 @@ export const rotate = defineVerb({
     grace: {
       type: "string",
       default: "24h",
-      description: "How long the old master key goes on working",
+      description: "How long the old master key remains valid",
     },
     end: {
       type: "boolean",
       default: false,
-      description: "With master: refuse the old key from now on",
+      description: "With master: invalidate the old key now",
     },
   },
   run: async ({ secret, grace, end }) => {
     const kind = kindOf(secret);
     const graceMs = parseDuration(grace);
     if (graceMs === undefined) {
-      throw new UsageError("--grace takes a time such as 30m, 24h or 7d.");
+      throw new UsageError(
+        "--grace must be a duration such as 30m, 24h or 7d.",
+      );
     }
     const place = findPlace();
     if (kind === "master" && end) {
       await endGrace(place);
-      print("The old master key is refused.");
+      print("The old master key is no longer valid.");
       return 0;
     }
     const { previousMasterKeyUntil } = await rotateSecret(place, kind, graceMs);
@@ -52,17 +54,17 @@ export const rotate = defineVerb({
     switch (kind) {
       case "master":
         print(
-          `The master key is new, it lies in ${file} (masterKey). The old one works until ${previousMasterKeyUntil}; \`hearth rotate master --end\` ends it now.`,
+          `Master key rotated: ${file} (masterKey). The old key is valid until ${previousMasterKeyUntil}; end it now with \`hearth rotate master --end\`.`,
         );
         break;
       case "postgres":
         print(
-          `All passwords of Postgres are new, the old ones refused. ${file} has them.`,
+          `All Postgres passwords rotated: ${file}. The old ones are no longer valid.`,
         );
         break;
       case "notes":
         print(
-          `The notes store's admin password is new, it lies in ${file} (notesAdminPassword). Devices log in as their own users and notice nothing.`,
+          `Admin password of the notes store rotated: ${file} (notesAdminPassword). Devices use their own users and are not affected.`,
         );
         break;
     }
@@ -77,11 +79,11 @@ function kindOf(word: string): RotationKind {
   }
   if (word === "provider") {
     throw new UsageError(
-      "a provider's key comes from your environment or from config/gateway.local.yaml: change it there. The gateway reads a file again at `POST /config/reload` (docs/gateway.md), its environment at `hearth down` and `hearth up`.",
+      "a provider's key is set in your environment or in config/gateway.local.yaml: change it there. `POST /config/reload` reloads the file (docs/gateway.md); a changed environment requires `hearth down` and `hearth up`.",
     );
   }
   throw new UsageError(
-    `"${word}" cannot be rotated here: ${ROTATION_KINDS.join(", ")} can. On two hosts: npm run deploy -- rotate.`,
+    `"${word}" cannot be rotated; choose one of ${ROTATION_KINDS.join(", ")}. On two hosts: npm run deploy -- rotate.`,
   );
 }
 
@@ -95,7 +97,7 @@ function findPlace(): RotationPlace {
     postgres === undefined
   ) {
     throw new Failure(
-      "Hearth is not running here, and a secret is changed in what runs: `hearth up` starts it.",
+      "Hearth is not running here; secrets are rotated while it runs. Run `hearth up` to start it.",
     );
   }
   return {

@@ -30,23 +30,22 @@ const json = { type: "boolean", description: "Print it as JSON" } as const;
 
 const install = defineVerb({
   name: "service install",
-  description:
-    "Start Hearth at every boot, and now; with sudo, before sign-in.",
+  description: "Start Hearth now and at every boot; with sudo, before sign-in.",
   example: "hearth service install",
   args: {
     user: {
       type: "string",
-      description: "As root: run as this user, if not as sudo's caller",
+      description: "As root: run as this user (default: the caller of sudo)",
       valueHint: "name",
     },
     print: {
       type: "boolean",
-      description: "Only print the file that would be installed",
+      description: "Print the unit file instead of installing it",
     },
     prepare: {
       type: "boolean",
       description:
-        "Only make what the service needs; root runs this as its user",
+        "Only prepare the data directory; run by root as the service's user",
     },
     json,
   },
@@ -59,7 +58,7 @@ const install = defineVerb({
     const user = isRoot() ? findServiceUser(asked, process.env) : undefined;
     if (user === undefined && asked !== undefined) {
       throw new Failure(
-        `only root can install a service that runs as another user: \`sudo npx hearth service install --user ${asked}\`, or leave --user out.`,
+        `only root can install a service for another user: run \`sudo npx hearth service install --user ${asked}\`, or omit --user.`,
       );
     }
     const plan =
@@ -86,7 +85,7 @@ const install = defineVerb({
       );
     } else {
       print(
-        `Hearth starts at boot from now on, and is starting: \`hearth status\` shows it. (${manager.path})`,
+        `Service installed (${manager.path}); Hearth is starting and will start at every boot. Run \`hearth status\` for its state.`,
       );
       hints.forEach(print);
     }
@@ -96,7 +95,7 @@ const install = defineVerb({
 
 const remove = defineVerb({
   name: "service remove",
-  description: "Stop Hearth and start it at boot no more; data stays.",
+  description: "Stop Hearth and no longer start it at boot; data is kept.",
   example: "hearth service remove",
   args: { json },
   run: async ({ json }) => {
@@ -107,8 +106,8 @@ const remove = defineVerb({
     } else {
       print(
         removed
-          ? "Hearth is stopped and starts at boot no more; keys, spend and notes are kept."
-          : `Nothing to remove: there is no ${manager.path}.`,
+          ? "Service removed; Hearth stopped and no longer starts at boot. Keys, spend and notes are kept."
+          : `Nothing to remove: ${manager.path} not found.`,
       );
     }
     return 0;
@@ -117,30 +116,30 @@ const remove = defineVerb({
 
 const status = defineVerb({
   name: "service status",
-  description: "Show whether Hearth starts at boot, and runs as a service.",
+  description: "Show whether Hearth is installed and running as a service.",
   example: "hearth service status",
   args: { json },
   run: async ({ json }) => {
     const manager = serviceManager();
-    const seen = manager.status();
+    const state = manager.status();
     if (json) {
       print(
         JSON.stringify(
-          { manager: manager.name, path: manager.path, ...seen },
+          { manager: manager.name, path: manager.path, ...state },
           null,
           2,
         ),
       );
-    } else if (!seen.installed) {
+    } else if (!state.installed) {
       print(
-        "Hearth is no service here: `hearth service install` starts it at every boot.",
+        "Not installed as a service. Run `hearth service install` to start Hearth at every boot.",
       );
     } else {
       print(
-        `Hearth is a service of ${manager.name}: ${seen.words}, ${seen.atBoot ? "starts" : "does not start"} at boot. (${manager.path})`,
+        `Service of ${manager.name}: ${state.words}, ${state.atBoot ? "starts" : "does not start"} at boot (${manager.path}).`,
       );
     }
-    return seen.installed && seen.running ? 0 : 1;
+    return state.installed && state.running ? 0 : 1;
   },
 });
 
@@ -163,12 +162,12 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** Where the command was started from; a release remembers where it was made from. */
+/** The directory of the checkout; for a release, the one it was created from. */
 function checkout(): string {
   return process.env["HEARTH_CHECKOUT"] ?? locateHome().checkout;
 }
 
-/** The unit names no release: each start runs the one that `releases/current` points to. */
+/** The unit contains no release: each start runs the one that `releases/current` points to. */
 function planHere(): ServicePlan {
   const home = locateHome();
   const own = ownRelease();
@@ -185,24 +184,24 @@ function planHere(): ServicePlan {
   };
 }
 
-/** What the first start needs; run by the user that the service runs as. */
+/** Prepares the first start; run by the user of the service. */
 function prepareHome(home: Home): void {
   const own = ownRelease();
   if (own !== undefined && linkedRelease(home, "current") === undefined) {
     selectRelease(home, own.id);
   }
   makeHome(home);
-  makeEnvironmentFile(join(home.root, "service.env"));
+  createEnvironmentFile(join(home.root, "service.env"));
 }
 
-/** Where keys of providers go for a service: no unit file holds a secret. */
-function makeEnvironmentFile(path: string): void {
+/** Provider keys of a service: the unit file must not contain secrets. */
+function createEnvironmentFile(path: string): void {
   if (existsSync(path)) {
     return;
   }
   writeFileSync(
     path,
-    "# Read when Hearth starts at boot; only you can read it. One a line, for example:\n# OPENAI_API_KEY=sk-…\n",
+    "# Read when Hearth starts at boot; only you can read it. One variable per line, for example:\n# OPENAI_API_KEY=sk-…\n",
     { mode: 0o600 },
   );
 }

@@ -5,7 +5,7 @@ import type { SetupAnswer } from "../supervisor/vaults/provisioning.ts";
 import { alignColumns, paint, print, widthOf } from "./terminal.ts";
 import { UsageError } from "./verb.ts";
 
-/** Options of every verb that ends with a Setup URI. */
+/** Options of every command that shows a Setup URI. */
 export const setupArgs = {
   qr: {
     type: "string",
@@ -15,7 +15,7 @@ export const setupArgs = {
   json: { type: "boolean", description: "Print it as JSON" },
 } as const;
 
-/** The Setup URI, what opens it, and the QR code where the terminal is wide enough. */
+/** The Setup URI, its passphrase, and a QR code if the terminal is wide enough. */
 export async function printSetup(
   answer: SetupAnswer,
   headline: string,
@@ -33,19 +33,19 @@ export async function printSetup(
   }
   print(headline);
   print(
-    "\nOpen this Setup URI on the device, or paste it there (Self-hosted LiveSync, Setup wizard, Use Setup URI):\n",
+    "\nOpen this Setup URI on the device, or paste it into Self-hosted LiveSync (Setup wizard, Use Setup URI):\n",
   );
   print(answer.setupUri);
   print("");
   const lines = [
-    ["  Setup passphrase", answer.setupPassphrase, "the plugin asks for it"],
+    ["  Setup passphrase", answer.setupPassphrase, "requested by the plugin"],
     ...(answer.vaultPassphrase === null
       ? []
       : [
           [
             "  Vault passphrase",
             answer.vaultPassphrase,
-            "it is in the Setup URI; without it nobody reads the notes",
+            "part of the Setup URI; required to read the notes",
           ],
         ]),
   ];
@@ -61,17 +61,17 @@ export async function printSetup(
   print("");
   await printQr(answer.setupUri);
   if (options.qr !== undefined) {
-    print(`The QR code is in ${options.qr}.`);
+    print(`QR code: ${options.qr}`);
   }
   print(
-    `The credentials are in ${asTyped(answer.file)}; keep the passphrase elsewhere, too.`,
+    `Credentials: ${asTyped(answer.file)}. Also store the passphrase elsewhere.`,
   );
   for (const sentence of answer.advice) {
     print(paint("warn", sentence));
   }
 }
 
-/** Half blocks need one column a module, and two modules of border on each side. */
+/** Half blocks need one column per module and a border of two modules. */
 async function printQr(uri: string): Promise<void> {
   if (!process.stdout.isTTY) {
     return;
@@ -82,7 +82,7 @@ async function printQr(uri: string): Promise<void> {
     print(
       paint(
         "soft",
-        `A QR code needs ${modules.size + 4} columns: widen the terminal, or write it to a file with --qr setup.png.`,
+        `The QR code needs ${modules.size + 4} columns: widen the terminal, or write it to a file with --qr setup.png.`,
       ),
     );
     return;
@@ -106,7 +106,7 @@ async function writeQr(uri: string, path: string): Promise<void> {
     content = await qrcode.toBuffer(uri, { ...options, scale: 6 });
   } else {
     throw new UsageError(
-      `--qr writes a picture: "${path}" must end in .png or .svg.`,
+      `--qr must be a file name ending in .png or .svg, not "${path}".`,
     );
   }
   try {

@@ -8,23 +8,23 @@ import { defineVerb, UsageError } from "./verb.ts";
 export const signOut = defineVerb({
   name: "sign-out",
   description:
-    "Sign every browser out, and end the links that `hearth open` printed.",
+    "Sign out all browsers and revoke the links printed by `hearth open`.",
   example: "hearth sign-out --all",
   args: {
-    all: { type: "boolean", description: "Every browser, everywhere" },
+    all: { type: "boolean", description: "All browsers" },
     ...addressArg,
   },
   run: async ({ all, url }) => {
     if (all !== true) {
       throw new UsageError(
-        "`hearth sign-out` ends all sessions: add --all. One browser signs out with the button on its page.",
+        "`hearth sign-out` ends all sessions: add --all. To sign out one browser, use the button on its page.",
       );
     }
     const home = locateHome();
     const named = url ?? readVariable("HEARTH_URL");
     if (named === undefined && supervisorHere(home) === undefined) {
       endStoredSessions(home.history);
-      print("Every browser is signed out.");
+      print("All browsers signed out.");
       return 0;
     }
     const { ended } = (await findStack(url).ask(
@@ -32,7 +32,7 @@ export const signOut = defineVerb({
       "/api/sign-out-all",
     )) as { readonly ended: number };
     print(
-      `Every browser is signed out (${ended} ${ended === 1 ? "session" : "sessions"} ended), and no link signs one in any more.`,
+      `All browsers signed out (${ended} ${ended === 1 ? "session" : "sessions"} ended); earlier sign-in links are invalid.`,
     );
     return 0;
   },

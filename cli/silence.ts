@@ -1,25 +1,24 @@
 import type { Silence } from "../supervisor/alerts/silence.ts";
-import { forAWhileArgs, listInForce, readWanted } from "./for-a-while.ts";
+import { forAWhileArgs, listActive, readTimedRequest } from "./for-a-while.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 export const silence = defineVerb({
   name: "silence",
-  description: "Tell nobody of an alarm for a while; it stays visible.",
+  description: "Suspend notifications of an alarm; it stays visible.",
   example: 'hearth silence gateway 2h --why "new memory"',
   args: {
     name: {
       type: "positional",
       required: false,
-      description:
-        "What the alarm is about, or its fingerprint; * stands for anything",
+      description: "Subject or fingerprint of the alarm; * matches anything",
     },
     ...forAWhileArgs,
-    list: { type: "boolean", description: "Show the silences in force" },
+    list: { type: "boolean", description: "List active silences" },
     end: {
       type: "string",
-      description: "End one before its time",
+      description: "End a silence early",
       valueHint: "name or id",
     },
   },
@@ -30,19 +29,24 @@ export const silence = defineVerb({
     if (list) {
       return show(findStack(url), json);
     }
-    const wanted = readWanted(
+    const wanted = readTimedRequest(
       { name, duration, why },
-      '`hearth silence` needs a name, how long, and --why, for example: hearth silence gateway 2h --why "new memory"',
+      '`hearth silence` requires a name, a duration and --why, for example: hearth silence gateway 2h --why "new memory"',
     );
-    const made = (await findStack(url).ask("POST", "/api/silences", undefined, {
-      pattern: wanted.name,
-      for: wanted.duration,
-      why: wanted.why,
-    })) as Silence;
+    const created = (await findStack(url).ask(
+      "POST",
+      "/api/silences",
+      undefined,
+      {
+        pattern: wanted.name,
+        for: wanted.duration,
+        why: wanted.why,
+      },
+    )) as Silence;
     print(
       json
-        ? JSON.stringify(made, null, 2)
-        : `Nobody is told of ${made.pattern} until ${clockOf(made.until)}; \`hearth silence --end ${made.id}\` ends it before.`,
+        ? JSON.stringify(created, null, 2)
+        : `${created.pattern} silenced until ${clockOf(created.until)}. End it early with \`hearth silence --end ${created.id}\`.`,
     );
     return 0;
   },
@@ -56,11 +60,11 @@ async function show(
     readonly silences: readonly Silence[];
   };
   if (!json) {
-    return listInForce(
+    return listActive(
       silences,
       "name",
       ({ pattern }) => pattern,
-      "No silence is in force: every alarm is told.",
+      "No active silences.",
     );
   }
   print(JSON.stringify(silences, null, 2));
@@ -79,7 +83,7 @@ async function endOne(
   print(
     json
       ? JSON.stringify(ended, null, 2)
-      : `Ended: alarms of ${ended.map(({ pattern }) => pattern).join(", ")} are told again.`,
+      : `Silence ended: ${ended.map(({ pattern }) => pattern).join(", ")}.`,
   );
   return 0;
 }

@@ -2,7 +2,7 @@ import type { CheckState } from "../supervisor/checks/state.ts";
 import type { ServiceState } from "../supervisor/runtimes/runtime.ts";
 import type { Cell, Tone } from "./terminal.ts";
 
-/** Shape, colour and word of a service's state: colour is never alone. */
+/** A service's state as sign, word and colour: colour is never the only signal. */
 export function serviceCell(state: ServiceState): Cell {
   switch (state) {
     case "running":
@@ -30,11 +30,11 @@ export function serviceCell(state: ServiceState): Cell {
 
 export function checkCell(state: CheckState, inhibitedBy: string | null): Cell {
   if (inhibitedBy !== null && state !== "up") {
-    return cell("‖", `waits for ${inhibitedBy}`, "soft");
+    return cell("‖", `waiting for ${inhibitedBy}`, "soft");
   }
   switch (state) {
     case "new":
-      return cell("○", "not yet", "soft");
+      return cell("○", "no result yet", "soft");
     case "up":
       return cell("●", "up", "ok");
     case "pending":

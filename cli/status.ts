@@ -1,4 +1,5 @@
 import { inWords } from "../core/duration.ts";
+import { mebibytes } from "../core/size.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import type { Status } from "../supervisor/status.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
@@ -35,7 +36,7 @@ export const status = defineVerb({
               null,
               2,
             )
-          : `${verdict} \`hearth up\` starts it.`,
+          : `${verdict} Run \`hearth up\` to start it.`,
       );
       return 1;
     }
@@ -45,7 +46,7 @@ export const status = defineVerb({
   },
 });
 
-/** The verdict, what needs somebody, the tables. */
+/** The verdict, what needs attention, the tables. */
 function renderStatus(status: Status): string {
   const sign = status.attention.some(({ level }) => level === "down")
     ? paint("bad", "✕")
@@ -62,7 +63,7 @@ function renderStatus(status: Status): string {
         text:
           service.stats === null
             ? ""
-            : `${Math.round(service.stats.memoryBytes / 1024 / 1024)} MiB`,
+            : `${mebibytes(service.stats.memoryBytes)} MiB`,
         right: true,
       },
       { text: String(service.restarts), right: true },
@@ -70,7 +71,7 @@ function renderStatus(status: Status): string {
     ]),
   ];
   const checks: (readonly Cell[])[] = [
-    head("check", "state", "for", "took", "seen"),
+    head("check", "state", "for", "latency", "result"),
     ...status.checks.map((check): readonly Cell[] => [
       { text: check.name, tone: "strong" },
       checkCell(check.state, check.inhibitedBy),
@@ -86,7 +87,7 @@ function renderStatus(status: Status): string {
     `${sign} ${paint("strong", status.verdict)}  ${paint("soft", `supervisor up for ${inWords(status.at - status.supervisor.since)}, pid ${status.supervisor.pid}, ${status.supervisor.address}`)}`,
     ...status.attention.flatMap((each) => [
       "",
-      `${each.level === "down" ? paint("bad", "✕") : paint("warn", "▲")} ${each.text} ${paint("soft", `(for ${inWords(status.at - each.since)}${each.silenced === null ? "" : `; silent: ${each.silenced.why}`})`)}`,
+      `${each.level === "down" ? paint("bad", "✕") : paint("warn", "▲")} ${each.text} ${paint("soft", `(for ${inWords(status.at - each.since)}${each.silenced === null ? "" : `; silenced: ${each.silenced.why}`})`)}`,
       ...[...(each.output === null ? [] : [each.output]), ...each.tried].map(
         (line) => `    ${paint("soft", line)}`,
       ),
@@ -111,6 +112,6 @@ function head(...titles: readonly string[]): readonly Cell[] {
   return titles.map((text) => ({
     text,
     tone: "soft",
-    right: ["for", "memory", "restarts", "took"].includes(text),
+    right: ["for", "memory", "restarts", "latency"].includes(text),
   }));
 }

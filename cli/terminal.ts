@@ -4,7 +4,7 @@ export type Stream = NodeJS.WriteStream;
 export type Tone =
   "plain" | "strong" | "soft" | "ok" | "warn" | "bad" | "ember";
 
-const formats = {
+const FORMATS = {
   plain: "reset",
   strong: "bold",
   soft: "dim",
@@ -14,7 +14,7 @@ const formats = {
   ember: "cyan",
 } as const satisfies Record<Tone, Parameters<typeof styleText>[0]>;
 
-/** Colour where the stream is a terminal that wants it (NO_COLOR is honoured). */
+/** Coloured text if the stream is a terminal and NO_COLOR is not set. */
 export function paint(
   tone: Tone,
   text: string,
@@ -22,7 +22,7 @@ export function paint(
 ): string {
   return tone === "plain" || text === ""
     ? text
-    : styleText(formats[tone], text, { stream });
+    : styleText(FORMATS[tone], text, { stream });
 }
 
 export function widthOf(stream: Stream = process.stdout): number {
@@ -35,7 +35,7 @@ export interface Cell {
   readonly right?: boolean;
 }
 
-/** Rows with aligned columns, two spaces apart; the last column is cut where the terminal ends. */
+/** Rows with aligned columns, two spaces apart; the last column is cut at the width of the terminal. */
 export function alignColumns(
   rows: readonly (readonly Cell[])[],
   width: number = widthOf(),
@@ -80,7 +80,7 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** What went wrong, one sentence a line, on standard error. */
+/** Prints errors to standard error, one sentence per line; those that start with two spaces continue the one before. */
 export function complain(sentences: readonly string[]): void {
   for (const sentence of sentences) {
     const continued = sentence.startsWith("  ");

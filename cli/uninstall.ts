@@ -15,27 +15,26 @@ import { defineVerb } from "./verb.ts";
 
 export const uninstall = defineVerb({
   name: "uninstall",
-  description: "Remove what was installed; asks whether data goes, too.",
+  description: "Remove Hearth; asks whether to delete the data.",
   example: "hearth uninstall --keep-data",
   args: {
     "keep-data": {
       type: "boolean",
-      description: "Keep keys, spend, notes and backups; do not ask",
+      description: "Keep keys, spend, notes and backups without asking",
     },
     "delete-data": {
       type: "boolean",
-      description: "Delete keys, spend, notes and all backups here; do not ask",
+      description:
+        "Delete keys, spend, notes and all local backups without asking",
     },
   },
   run: async ({ "keep-data": keep, "delete-data": remove }) => {
     const home = locateHome();
     if (keep && remove) {
-      throw new Failure(
-        "--keep-data and --delete-data contradict each other: give one of them.",
-      );
+      throw new Failure("--keep-data and --delete-data cannot be combined.");
     }
     if (!existsSync(home.root)) {
-      print(`Nothing to remove: there is no ${home.root}.`);
+      print(`Nothing to remove: ${home.root} not found.`);
       return 0;
     }
     const deletes = keep ? false : remove || (await askToDelete(home));
@@ -49,27 +48,27 @@ export const uninstall = defineVerb({
     if (deletes) {
       rmSync(programs, { recursive: true, force: true });
       rmSync(home.root, { recursive: true, force: true });
-      print(`Deleted: ${home.root}, with all data.`);
+      print(`Deleted ${home.root} with all data.`);
     } else {
       for (const path of [...installedIn(home), home.compileCache]) {
         rmSync(path, { recursive: true, force: true });
       }
       print(
-        `Hearth is removed; its data stays in ${home.root}. \`npm start\` in a checkout uses it again.`,
+        `Hearth removed; its data is kept in ${home.root} and used again by \`npm start\` in a checkout.`,
       );
     }
     print(
-      `What is left to delete by hand: the checkout, ${home.checkout}.${deletes ? " Copies of backups elsewhere are not touched." : ""}`,
+      `To complete the removal, delete the checkout ${home.checkout}.${deletes ? " Copies of backups elsewhere are kept." : ""}`,
     );
     return 0;
   },
 });
 
-/** Undefined: neither; without a terminal nobody can be asked. */
+/** Undefined: cancelled. Throws a Failure without a terminal. */
 async function askToDelete(home: Home): Promise<boolean | undefined> {
   if (!process.stdin.isTTY) {
     throw new Failure(
-      "nobody can be asked without a terminal: give --keep-data or --delete-data.",
+      "--keep-data or --delete-data is required without a terminal.",
     );
   }
   const lines = createInterface({
@@ -81,7 +80,7 @@ async function askToDelete(home: Home): Promise<boolean | undefined> {
       `Hearth's data is in ${home.root}: keys, spend, notes, and backups kept on this machine.`,
     );
     const answer = await lines.question(
-      'Type "keep" to keep the data, "delete" to delete it for good, anything else to cancel: ',
+      'Type "keep" to keep the data, "delete" to delete it permanently, anything else to cancel: ',
     );
     return { keep: false, delete: true }[answer.trim().toLowerCase()];
   } finally {
@@ -89,7 +88,7 @@ async function askToDelete(home: Home): Promise<boolean | undefined> {
   }
 }
 
-/** Another home's service is left alone. */
+/** Removes the service of this home only. */
 function removeService(home: Home): void {
   if (process.platform !== "linux" && process.platform !== "darwin") {
     return;
@@ -99,11 +98,11 @@ function removeService(home: Home): void {
     existsSync(manager.path) &&
     readFileSync(manager.path, "utf8").includes(home.root);
   if (isOurs && manager.remove()) {
-    print(`Hearth no longer starts at boot (${manager.path} is deleted).`);
+    print(`Hearth no longer starts at boot (${manager.path} deleted).`);
   }
 }
 
-/** Throws a Failure while anything of it runs. */
+/** Throws a Failure while any part of it is running. */
 function needStopped(home: Home): void {
   const lock = existsSync(home.lock) ? lockHome(home.lock) : undefined;
   const held = existsSync(home.lock) && lock === undefined;

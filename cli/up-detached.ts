@@ -17,7 +17,7 @@ import { SMALL_MEMORY } from "../supervisor/small-memory.ts";
 import type { Status } from "../supervisor/status.ts";
 import { findFirstSteps } from "./first-steps.ts";
 import { openScreen } from "./live-screen.ts";
-import { makeSignInLink } from "./open.ts";
+import { createSignInLink } from "./open.ts";
 import { findStack, supervisorHere } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
@@ -148,7 +148,7 @@ async function textWhenUp(
       notes: addressOf("notes"),
       supervisor: status.supervisor.address,
     },
-    signInLink: await makeSignInLink(
+    signInLink: await createSignInLink(
       findStack(status.supervisor.address),
     ).catch(() => undefined),
     secretsFile: home.secrets,

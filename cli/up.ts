@@ -15,7 +15,7 @@ import {
 } from "../supervisor/release/switch.ts";
 import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
 import type { LiveScreen } from "./live-screen.ts";
-import { makeSignInLink } from "./open.ts";
+import { createSignInLink } from "./open.ts";
 import { onReaderGone } from "./reader-gone.ts";
 import { onStopSignals } from "../embedded/signals.ts";
 import { findStack } from "./stack-client.ts";
@@ -171,7 +171,7 @@ async function textWhenUp(
 ): Promise<string> {
   const steps: FirstSteps = {
     addresses: stack.addresses,
-    signInLink: await makeSignInLink(
+    signInLink: await createSignInLink(
       findStack(stack.addresses.supervisor),
     ).catch(() => undefined),
     secretsFile: locateHome().secrets,

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { lookAtSettings } from "./doctor/look-at-programs.ts";
+import { probeSettings } from "./doctor/probe-programs.ts";
 import { inWords } from "../core/duration.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { earlierClusters } from "../embedded/postgres-migration.ts";
@@ -34,20 +34,21 @@ import { findStack, supervisorHere } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
-/** The gateway may finish its calls first, and Postgres replay its log. */
-const SWITCHED_WITHIN_MS = 600_000;
+/** Includes the time for running calls of the gateway to finish and for Postgres to replay its log. */
+const SWITCH_TIMEOUT_MS = 600_000;
 /** Another major version of Postgres copies all data first. */
-const MIGRATED_WITHIN_MS = 24 * 3_600_000;
-const LOOK_EVERY_MS = 250;
+const MIGRATION_TIMEOUT_MS = 24 * 3_600_000;
+const POLL_MS = 250;
 
 export const upgrade = defineVerb({
   name: "upgrade",
-  description: "Switch to this checkout's version, or back.",
+  description:
+    "Switch to this checkout's version, or back to the previous one.",
   example: "hearth upgrade",
   args: {
     back: {
       type: "boolean",
-      description: "Switch back to the release before",
+      description: "Switch back to the previous release",
     },
     "dry-run": {
       type: "boolean",
@@ -55,7 +56,7 @@ export const upgrade = defineVerb({
     },
     "forget-old": {
       type: "boolean",
-      description: "Delete what is kept for going back",
+      description: "Delete the previous release and earlier database clusters",
     },
   },
   run: async ({ back, "dry-run": dryRun, "forget-old": forgetOld }) => {
@@ -67,11 +68,11 @@ export const upgrade = defineVerb({
     const to = back ? releaseBefore(home, from) : ownRelease();
     if (to === undefined) {
       throw new Failure(
-        "this program is no release: run `npx hearth upgrade` in the checkout.",
+        "this program is not a release: run `npx hearth upgrade` in the checkout.",
       );
     }
     if (to.id === from.id) {
-      print(`Release ${nameOf(to)} runs already; there is nothing to upgrade.`);
+      print(`Release ${nameOf(to)} is already running.`);
       return 0;
     }
     checkSameGeneration(from, to);
@@ -87,7 +88,7 @@ export const upgrade = defineVerb({
     if (backedUp !== 0) {
       return backedUp;
     }
-    print("Switching service by service; calls go on …");
+    print("Switching services one by one, without interrupting calls …");
     announceNext(home, to.id);
     sendSignal(supervisor, "SIGUSR2");
     return untilSwitched(home, supervisor, from, to);
@@ -101,7 +102,7 @@ function findRunning(home: Home): {
   const supervisor = supervisorHere(home);
   if (supervisor === undefined) {
     throw new Failure(
-      "Hearth is not running here, so there is nothing to switch: `hearth up` starts this checkout's version.",
+      "Hearth is not running here. Run `hearth up` to start this checkout's version.",
     );
   }
   const from =
@@ -110,7 +111,7 @@ function findRunning(home: Home): {
       : readRelease(releaseDirectory(home, supervisor.release));
   if (from === undefined) {
     throw new Failure(
-      "what runs was not started as a release, so it cannot be switched while it runs: `hearth down`, then `hearth up`.",
+      "the running Hearth was not started as a release and cannot be switched. Run `hearth down`, then `hearth up`.",
     );
   }
   return { supervisor, from };
@@ -120,20 +121,20 @@ function releaseBefore(home: Home, from: Release): Release {
   const previous = linkedRelease(home, "previous");
   if (previous === undefined || previous.id === from.id) {
     throw new Failure(
-      `no release before ${nameOf(from)} is kept here: check out the version that you want, then \`hearth upgrade\`.`,
+      `no release before ${nameOf(from)} is available: check out the desired version, then run \`hearth upgrade\`.`,
     );
   }
   return previous;
 }
 
-/** Mistakes that would keep the new release from starting. */
+/** Throws a Failure for mistakes that would prevent the new release from starting. */
 async function checkSettings(home: Home): Promise<void> {
-  const findings = await lookAtSettings(home, process.env);
+  const findings = await probeSettings(home, process.env);
   const mistakes = findings.filter(({ level }) => level === "wrong");
   if (mistakes.length > 0) {
     throw new Failure([
       ...mistakes.map(({ text }) => text),
-      "the new release cannot read the settings, so nothing was changed: fix them, then run the command again.",
+      "the new release rejects the settings; nothing was changed. Fix them, then run the command again.",
     ]);
   }
 }
@@ -144,7 +145,7 @@ async function backUp(): Promise<ExitCode> {
     print(`Backing up (${job}) …`);
     const { code } = await runJob(stack, job, {});
     if (code !== 0) {
-      print("The backup failed, so nothing was changed.");
+      print("The backup failed; nothing was changed.");
       return code;
     }
   }
@@ -157,13 +158,13 @@ async function untilSwitched(
   from: Release,
   to: Release,
 ): Promise<ExitCode> {
-  const begun = Date.now();
+  const startedAt = Date.now();
   const withinMs =
     majorChangeOf(from, to) === undefined
-      ? SWITCHED_WITHIN_MS
-      : MIGRATED_WITHIN_MS;
+      ? SWITCH_TIMEOUT_MS
+      : MIGRATION_TIMEOUT_MS;
   let left = false;
-  while (Date.now() - begun < withinMs) {
+  while (Date.now() - startedAt < withinMs) {
     if (!isAlive(supervisor)) {
       return rescue(home, from, to);
     }
@@ -174,7 +175,7 @@ async function untilSwitched(
     }
     if (status?.phase === "running" && runs === to.id) {
       print(
-        `Release ${nameOf(to)} runs after ${inWords(Date.now() - begun)}. \`hearth upgrade --back\` switches back to ${nameOf(from)}.`,
+        `Release ${nameOf(to)} is running after ${inWords(Date.now() - startedAt)}. Switch back to ${nameOf(from)} with \`hearth upgrade --back\`.`,
       );
       removeReleases(home, new Set([from.id, to.id]));
       return 0;
@@ -186,10 +187,10 @@ async function untilSwitched(
       print(failed);
       return 1;
     }
-    await wait(LOOK_EVERY_MS);
+    await wait(POLL_MS);
   }
   print(
-    `Release ${nameOf(to)} is not up after ${inWords(withinMs)}: \`hearth status\` and \`hearth logs supervisor\` show what it waits for.`,
+    `Release ${nameOf(to)} is not up after ${inWords(withinMs)}. Run \`hearth status\` and \`hearth logs supervisor\` for the reason.`,
   );
   return 1;
 }
@@ -202,15 +203,15 @@ async function readStatus(): Promise<Status | undefined> {
       2000,
     )) as Status;
   } catch {
-    // While one supervisor becomes the other, none answers.
+    // No supervisor responds while one replaces the other.
     return undefined;
   }
 }
 
-/** The new supervisor ended before it could go back by itself; what serves still serves. */
+/** The new supervisor exited before it could switch back; the services are still running. */
 function rescue(home: Home, from: Release, to: Release): ExitCode {
   print(
-    `The supervisor of release ${nameOf(to)} ended, so ${nameOf(from)} is started again (\`hearth logs supervisor\` shows why).`,
+    `The supervisor of release ${nameOf(to)} exited, so ${nameOf(from)} is started again (run \`hearth logs supervisor\` for the reason).`,
   );
   const directory = releaseDirectory(home, from.id);
   executeSync(
@@ -235,8 +236,8 @@ function forget(home: Home): ExitCode {
   const removed = [...releases.map(nameOf), ...clusters];
   print(
     removed.length === 0
-      ? "No earlier release is kept."
-      : `Deleted: ${removed.join(", ")}.${releases.length === 0 ? "" : " `hearth upgrade --back` is no longer possible."}`,
+      ? "No earlier release to delete."
+      : `Deleted ${removed.join(", ")}.${releases.length === 0 ? "" : " `hearth upgrade --back` is no longer possible."}`,
   );
   return 0;
 }

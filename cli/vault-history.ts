@@ -8,7 +8,7 @@ import { vaultPassphrase } from "./vault-passphrase.ts";
 
 const LONG_MS = 300_000;
 
-/** A vault's past through the supervisor's API. */
+/** A vault's history through the supervisor's API. */
 export function historyThrough(
   stack: StackClient,
   vault: string,
@@ -53,7 +53,7 @@ export interface OpenedPast {
   readonly cipher: NoteCipher;
 }
 
-/** The same with what opens its encryption. */
+/** Opens a vault's history with the cipher for its notes. */
 export async function openPast(
   stack: StackClient,
   vault: string,

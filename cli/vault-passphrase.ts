@@ -11,12 +11,12 @@ export const passphraseArg = {
   "passphrase-file": {
     type: "string",
     description:
-      "A file with the vault's passphrase, if the vault is encrypted and its credentials file does not hold it",
+      "A file with the passphrase of an encrypted vault, if it is not in the vault's credentials file",
     valueHint: "file",
   },
 } as const;
 
-/** The passphrase of an encrypted vault: from the named file, the environment, the credentials file of this host, or a prompt. It stays in this process. */
+/** The passphrase of an encrypted vault: from the named file, the environment, the credentials file of this host, or a prompt. It does not leave this process. */
 export async function vaultPassphrase(
   vault: string,
   file: string | undefined,
@@ -37,13 +37,13 @@ export async function vaultPassphrase(
   }
   if (!process.stdin.isTTY) {
     throw new Failure(
-      `vault ${vault} is encrypted: give its passphrase with --passphrase-file, or in HEARTH_VAULT_PASSPHRASE.`,
+      `vault "${vault}" is encrypted: set its passphrase with --passphrase-file or HEARTH_VAULT_PASSPHRASE.`,
     );
   }
   process.stderr.write(`Passphrase of vault ${vault}: `);
   const prompt = createInterface({
     input: process.stdin,
-    // What is typed is not shown.
+    // Discards the echo of the input.
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
     terminal: true,
   });

@@ -5,11 +5,11 @@ import {
   type CommandDef,
   type ParsedArgs,
 } from "citty";
-import { nearest } from "../core/nearest.ts";
+import { unknownName } from "../core/config/problem.ts";
 import { stripVTControlCharacters } from "node:util";
 import { print, widthOf } from "./terminal.ts";
 
-/** 0: all is well; 1: something is down or went wrong; 2: the command was not understood. */
+/** 0: success, everything is healthy; 1: something is down or failed; 2: usage error. */
 export type ExitCode = 0 | 1 | 2;
 
 export interface Verb {
@@ -19,11 +19,11 @@ export interface Verb {
   readonly verbs?: Readonly<Record<string, () => Promise<Verb>>>;
   readonly args?: ArgsDef;
   readonly command?: CommandDef;
-  /** Answers these words by itself, before anything of them is read; undefined leaves them to the verb. */
+  /** Handles these words before they are parsed; undefined leaves them to the verb. */
   readonly takeOver?: (words: readonly string[]) => ExitCode | undefined;
 }
 
-/** One verb of the CLI: what it takes, an example, and what it does. */
+/** One command of the CLI: its arguments, an example, and its implementation. */
 export function defineVerb<const T extends ArgsDef>(definition: {
   readonly name: string;
   readonly description: string;
@@ -48,7 +48,7 @@ export function defineVerb<const T extends ArgsDef>(definition: {
 /** A mistake in the command line. */
 export class UsageError extends Error {}
 
-/** Finds the verb that the words name and runs it with the rest. */
+/** Finds the command named by the words and runs it with the remaining ones. */
 export async function runVerb(
   verb: Verb,
   words: readonly string[],
@@ -87,11 +87,8 @@ async function runGroup(
     return runVerb(await load(), rest);
   }
   const prefix = group.name === "" ? "hearth" : `hearth ${group.name}`;
-  const near = nearest(first, Object.keys(verbs));
   throw new UsageError(
-    first.startsWith("-")
-      ? `${prefix} has no option ${first}: \`${prefix} --help\` lists what there is.`
-      : `there is no command \`${prefix} ${first}\`${near === undefined ? "" : `, did you mean \`${prefix} ${near}\`?`}${near === undefined ? `: \`${prefix} --help\` lists them.` : ""}`,
+    `${first.startsWith("-") ? `unknown option "${first}"` : unknownName("command", first, Object.keys(verbs))}. Run \`${prefix} --help\` for all commands.`,
   );
 }
 
@@ -99,7 +96,7 @@ function asksForHelp(words: readonly string[]): boolean {
   return words.includes("--help") || words.includes("-h");
 }
 
-/** citty lets unknown options pass; a mistyped one must not be silently ignored. */
+/** citty ignores unknown options; a mistyped one must be reported. */
 function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
   const options = Object.entries(args).filter(
     ([, arg]) => arg.type !== "positional",
@@ -126,7 +123,7 @@ function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
       given += 1;
       if (given > positionals.length) {
         throw new UsageError(
-          `\`hearth ${verb.name}\` does not know what to do with "${word}": \`hearth ${verb.name} --help\` shows what it takes.`,
+          `unexpected argument "${word}". Run \`hearth ${verb.name} --help\` for details.`,
         );
       }
       continue;
@@ -134,9 +131,8 @@ function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
     const [option = "", value] = word.split("=", 2);
     const arg = known.get(option);
     if (arg === undefined) {
-      const near = nearest(option, [...known.keys()]);
       throw new UsageError(
-        `\`hearth ${verb.name}\` has no option ${option}${near === undefined ? `: \`hearth ${verb.name} --help\` lists them.` : `, did you mean ${near}?`}`,
+        `${unknownName("option", option, [...known.keys()])}. Run \`hearth ${verb.name} --help\` for details.`,
       );
     }
     if (arg.type === "boolean") {
@@ -146,7 +142,9 @@ function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
       at += 1;
     }
     if (value === "" || (value === undefined && words[at] === undefined)) {
-      throw new UsageError(`${option} needs a value: ${verb.example}`);
+      throw new UsageError(
+        `${option} requires a value, for example: ${verb.example}`,
+      );
     }
   }
   const missing = positionals.find(
@@ -154,7 +152,7 @@ function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
   );
   if (missing !== undefined) {
     throw new UsageError(
-      `\`hearth ${verb.name}\` needs a ${missing[0]}, for example: ${verb.example}`,
+      `${missing[0]} is required, for example: ${verb.example}`,
     );
   }
 }
@@ -181,10 +179,12 @@ async function printGroup(
   for (const { name, verb } of loaded) {
     print(`  ${prefix} ${name.padEnd(wide)}  ${verb.description}`);
   }
-  print(`\nEach has --help with an example; this one: ${group.example}`);
+  print(
+    `\nRun \`${prefix} COMMAND --help\` for details. Example: ${group.example}`,
+  );
 }
 
-/** citty colours by its own rules; ours is that a pipe and NO_COLOR get plain text. */
+/** citty colours by its own rules; here a pipe and NO_COLOR get plain text. */
 function plain(text: string): string {
   return widthOf() === Infinity || process.env["NO_COLOR"]
     ? stripVTControlCharacters(text)

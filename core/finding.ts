@@ -1,28 +1,28 @@
-/** One thing that was looked at on this machine. */
+/** The result of one probe on this machine. */
 export interface Finding {
-  /** What was looked at: disk, files, ports, postgres, redis, runners, settings, alerts, offsite, services, budgets. */
+  /** What was probed: disk, files, ports, postgres, redis, runners, settings, alerts, offsite, services, budgets. */
   readonly subject: string;
   /** wrong: something does not work; hint: it works, and could be better. */
   readonly level: "fine" | "hint" | "wrong";
-  /** What was seen, a sentence. */
+  /** The state that was found, a sentence. */
   readonly text: string;
-  /** The command that mends it, or what to do; null when there is nothing to do. */
-  readonly mend: string | null;
+  /** The command that fixes it, or what to do; null when there is nothing to do. */
+  readonly fix: string | null;
 }
 
 export function fine(subject: string, text: string): Finding {
-  return { subject, level: "fine", text, mend: null };
+  return { subject, level: "fine", text, fix: null };
 }
 
-export function hint(subject: string, text: string, mend: string): Finding {
-  return { subject, level: "hint", text, mend };
+export function hint(subject: string, text: string, fix: string): Finding {
+  return { subject, level: "hint", text, fix };
 }
 
-export function wrong(subject: string, text: string, mend: string): Finding {
-  return { subject, level: "wrong", text, mend };
+export function wrong(subject: string, text: string, fix: string): Finding {
+  return { subject, level: "wrong", text, fix };
 }
 
-/** Splits our own sentences ("what is wrong: what to do.") into both halves. */
+/** Splits a sentence ("what is wrong: what to do.") into both halves. */
 export function wrongBySentence(subject: string, sentence: string): Finding {
   const at = sentence.lastIndexOf(": ");
   return at < 0

@@ -19,14 +19,14 @@ import {
 } from "../../supervisor/runtimes/process/run-file.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import type { Finding } from "../../core/finding.ts";
-import { lookAtFiles } from "./look-at-files.ts";
+import { probeFiles } from "./probe-files.ts";
 import {
-  lookAtPorts,
-  lookAtRedis,
-  lookAtRunners,
-  lookAtServices,
-  lookAtSettings,
-} from "./look-at-programs.ts";
+  probePorts,
+  probeRedis,
+  probeRunners,
+  probeServices,
+  probeSettings,
+} from "./probe-programs.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let holder: Server;
@@ -59,33 +59,33 @@ function wrongOf(findings: readonly Finding[]): readonly Finding[] {
 
 test("a machine where nothing was started yet is fine, and stays untouched", async () => {
   const { home } = place;
-  expect(wrongOf(lookAtFiles(home))).toEqual([]);
-  expect(wrongOf(await lookAtServices(home, {}))).toEqual([]);
+  expect(wrongOf(probeFiles(home))).toEqual([]);
+  expect(wrongOf(await probeServices(home, {}))).toEqual([]);
   expect(existsSync(home.root)).toBe(false);
 });
 
-test("secrets that others may read, that are gone or that are broken are named with what mends it", () => {
+test("secrets that are readable by others, missing or damaged are reported with the fix", () => {
   const home = usedHome();
   chmodSync(home.secrets, 0o644);
-  expect(wrongOf(lookAtFiles(home))).toMatchObject([
-    { subject: "files", mend: `chmod 600 ${home.secrets}` },
+  expect(wrongOf(probeFiles(home))).toMatchObject([
+    { subject: "files", fix: `chmod 600 ${home.secrets}` },
   ]);
   writeFileSync(home.secrets, "{");
-  expect(wrongOf(lookAtFiles(home))[0]?.text).toContain("it is not JSON");
+  expect(wrongOf(probeFiles(home))[0]?.text).toContain("it is not JSON");
   rmSync(home.secrets);
-  expect(wrongOf(lookAtFiles(home))[0]?.text).toContain(
-    "is gone, and without it the data",
+  expect(wrongOf(probeFiles(home))[0]?.text).toContain(
+    "not found; the data in",
   );
 });
 
-test("half a database directory is found before Postgres is asked to run on it", () => {
+test("an incomplete database directory is found before Postgres starts on it", () => {
   const home = usedHome();
-  expect(lookAtFiles(home)).toContainEqual(
+  expect(probeFiles(home)).toContainEqual(
     expect.objectContaining({ subject: "postgres", level: "hint" }),
   );
   mkdirSync(home.postgres);
   writeFileSync(join(home.postgres, "PG_VERSION"), "18\n");
-  expect(wrongOf(lookAtFiles(home))).toMatchObject([
+  expect(wrongOf(probeFiles(home))).toMatchObject([
     {
       subject: "postgres",
       text: expect.stringContaining("postgresql.conf is missing") as string,
@@ -93,24 +93,24 @@ test("half a database directory is found before Postgres is asked to run on it",
   ]);
 });
 
-test("a port that another program holds is named with that program", async () => {
+test("a port in use is reported with the program that uses it", async () => {
   const env = {
     HEARTH_GATEWAY_PORT: String(taken),
     HEARTH_NOTES_PORT: "0",
     HEARTH_SUPERVISOR_PORT: "soon",
   };
-  const findings = await lookAtPorts(usedHome(), env);
+  const findings = await probePorts(usedHome(), env);
   expect(findings).toHaveLength(2);
   expect(findings[0]?.text).toContain(`port ${taken}, which gateway needs`);
   expect(findings[0]?.text).toContain(`pid ${process.pid}`);
-  expect(findings[0]?.mend).toContain("HEARTH_GATEWAY_PORT=<port>");
+  expect(findings[0]?.fix).toContain("HEARTH_GATEWAY_PORT=<port>");
   expect(findings[1]?.text).toContain("soon");
 });
 
-test("a supervisor that runs and does not answer is told apart from none", async () => {
+test("a supervisor that does not respond is distinguished from none", async () => {
   const home = usedHome();
-  expect(await lookAtServices(home, {})).toMatchObject([
-    { level: "hint", text: "Hearth does not run here" },
+  expect(await probeServices(home, {})).toMatchObject([
+    { level: "hint", text: "Hearth is not running here" },
   ]);
   writeRunFile(home.runFile, {
     supervisor: {
@@ -121,27 +121,27 @@ test("a supervisor that runs and does not answer is told apart from none", async
     },
     services: {},
   });
-  expect(wrongOf(await lookAtServices(home, {}))[0]?.text).toContain(
-    `runs and does not answer at http://127.0.0.1:${taken}`,
+  expect(wrongOf(await probeServices(home, {}))[0]?.text).toContain(
+    `is running but does not respond at http://127.0.0.1:${taken}`,
   );
 });
 
-test("a Redis and a runner that are named and silent are wrong, unnamed ones are not missed", async () => {
+test("a configured Redis or runner that does not respond is wrong; unconfigured ones are not", async () => {
   const closed = await freePort();
-  const redis = await lookAtRedis({
+  const redis = await probeRedis({
     REDIS_HOST: "127.0.0.1",
     REDIS_PORT: String(closed),
   });
   expect(wrongOf(redis)).toHaveLength(1);
   expect(redis[0]?.text).toContain(`Redis at 127.0.0.1:${closed}`);
-  expect(wrongOf(await lookAtRedis({}))).toEqual([]);
-  const runners = await lookAtRunners({
+  expect(wrongOf(await probeRedis({}))).toEqual([]);
+  const runners = await probeRunners({
     LOCAL_RUNNER_A_URL: `http://127.0.0.1:${closed}/v1`,
   });
   expect(wrongOf(runners)).toMatchObject([
     {
-      text: `LOCAL_RUNNER_A_URL names 127.0.0.1:${closed}, and nothing answers there`,
-      mend: `curl -sS http://127.0.0.1:${closed}/v1/models`,
+      text: `nothing responds at 127.0.0.1:${closed} (LOCAL_RUNNER_A_URL)`,
+      fix: `curl -sS http://127.0.0.1:${closed}/v1/models`,
     },
   ]);
 });
@@ -151,7 +151,7 @@ test("mistakes in both configurations are reported at once, without secrets", as
   writeFileSync(supervisor, "checks:\n  - name: a\n    kind: htpp\n");
   const gateway = join(place.directory, "gateway.yaml");
   writeFileSync(gateway, "model_list: 3\n");
-  const findings = await lookAtSettings(place.home, {
+  const findings = await probeSettings(place.home, {
     ...programEnv(),
     HEARTH_SUPERVISOR_CONFIG: supervisor,
     HEARTH_GATEWAY_CONFIG: gateway,

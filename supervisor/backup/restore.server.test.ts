@@ -163,7 +163,7 @@ test("the API names no address, and the command restores to the one that the ope
     const address = superuserUrl(elsewhere.url);
     expect(hearth(address, name, "--url", "http://b:4080")).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining("leave --url out") as string,
+      stderr: expect.stringContaining("without --url") as string,
     });
     expect(hearth("mysql://b/hearth", name).stderr).toContain(
       "RESTORE_DATABASE_URL must be an address such as postgres://",

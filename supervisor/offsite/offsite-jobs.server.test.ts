@@ -205,13 +205,13 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     ).toContain("If both hosts are lost");
     expect(offsiteWarning(home, { HEARTH_JOBS: "off" })).toBeUndefined();
     expect(lookAtOffsite(home, env())).toMatchObject([
-      { level: "hint", mend: "hearth offsite setup REMOTE:PATH" },
+      { level: "hint", fix: "hearth offsite setup REMOTE:PATH" },
     ]);
     await setUp();
     expect(offsiteWarning(home, env())).toBeUndefined();
     expect(lookAtOffsite(home, env())).toMatchObject([{ level: "fine" }]);
     expect(lookAtOffsite(home, { PATH: "/nonexistent" })).toMatchObject([
-      { level: "wrong", mend: "apt install rclone" },
+      { level: "wrong", fix: "apt install rclone" },
     ]);
   });
 

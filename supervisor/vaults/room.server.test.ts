@@ -169,8 +169,8 @@ test("a command that cannot read secrets.json needs the operator password", asyn
   const elsewhere = { HEARTH_HOME: join(place.directory, "elsewhere") };
   const words = ["notes", "setup-uri", "family"];
   for (const [password, sentence] of [
-    ["", "asks for the operator password: set HEARTH_OPERATOR_PASSWORD"],
-    ["another-password", "has another operator password"],
+    ["", "requires the operator password: set HEARTH_OPERATOR_PASSWORD"],
+    ["another-password", "denied the operator password"],
   ] as const) {
     const env = { ...elsewhere, HEARTH_OPERATOR_PASSWORD: password };
     const { code, out, error } = await hearth(words, env);

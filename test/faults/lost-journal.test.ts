@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, inject, test } from "vitest";
-import { lookAtInstances } from "../../cli/doctor/look-at-instances.ts";
+import { probeInstances } from "../../cli/doctor/probe-instances.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { programEnv } from "../servers/program-env.ts";
 import { redisServerHere } from "../servers/redis.ts";
@@ -81,7 +81,7 @@ test.runIf(redisServerHere())(
       await lost.kill();
       rmSync(join(lost.directory, "journal"), { recursive: true });
       await expect
-        .poll(() => lookAtInstances(environmentOf(first)), { timeout: 30_000 })
+        .poll(() => probeInstances(environmentOf(first)), { timeout: 30_000 })
         .toMatchObject([
           {
             level: "hint",
@@ -94,7 +94,7 @@ test.runIf(redisServerHere())(
       expect(await use(first)).not.toBe("ok");
       const forgotten = await hearth(first, ["instances", "forget", name]);
       expect(forgotten.out).toContain(`Instance ${name} forgotten`);
-      expect(await lookAtInstances(environmentOf(first))).toEqual([]);
+      expect(await probeInstances(environmentOf(first))).toEqual([]);
       for (let calls = 0; calls < 4; calls++) {
         expect(await use(first)).toBe("ok");
       }

@@ -9,7 +9,7 @@ import {
   forgetLimits,
   redisPlace,
 } from "../../supervisor/backup/forget-limits.ts";
-import { lookAtRedis } from "../../cli/doctor/look-at-programs.ts";
+import { probeRedis } from "../../cli/doctor/probe-programs.ts";
 import { lookAt } from "../supervisor/look-at.ts";
 import { freePort } from "../servers/postgres.ts";
 import {
@@ -101,10 +101,10 @@ describe.runIf(redisServerHere())("a Redis that speaks TLS", () => {
     await expect(forget(foreign)).rejects.toThrow();
     await forget(own);
     expect(await redis.client.exists("hearth:limits:one")).toBe(0);
-    expect(await lookAtRedis(environment(own))).toMatchObject([
+    expect(await probeRedis(environment(own))).toMatchObject([
       { level: "fine" },
     ]);
-    expect(await lookAtRedis(environment(foreign))).toMatchObject([
+    expect(await probeRedis(environment(foreign))).toMatchObject([
       { level: "wrong" },
     ]);
   });

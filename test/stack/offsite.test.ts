@@ -87,7 +87,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     );
     expect(restored.code, restored.said).toBe(0);
     expect(restored.said).toContain(
-      "Taken from the backup: the master key, the salt key.",
+      "Restored from the backup: the master key, the salt key.",
     );
     expect((await chat(second, key)).status).toBe(200);
     for (const name of ["masterKey", "saltKey"]) {

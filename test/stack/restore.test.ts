@@ -51,7 +51,7 @@ test("a backup taken while calls come in is restored into an empty stack: the su
   const refused = await hearth(second, "restore");
   expect([refused.code, refused.said]).toEqual([
     1,
-    expect.stringContaining("there is nobody to ask: add --yes."),
+    expect.stringContaining("a restore requires confirmation: add --yes"),
   ]);
   const restored = await hearth(second, "restore", "--yes");
   expect(restored.code, restored.said).toBe(0);

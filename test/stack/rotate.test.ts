@@ -194,7 +194,7 @@ test("what cannot be rotated here is one sentence", async () => {
   const { code, said } = await hearth("rotate", "redis");
   expect(code).toBe(2);
   expect(said).toBe(
-    'hearth: "redis" cannot be rotated here: master, postgres, notes can. On two hosts: npm run deploy -- rotate.\n',
+    'hearth: "redis" cannot be rotated; choose one of master, postgres, notes. On two hosts: npm run deploy -- rotate.\n',
   );
 });
 

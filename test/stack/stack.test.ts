@@ -286,7 +286,7 @@ test("Ctrl-C stops everything; the next start keeps keys and spend", async () =>
   // npm itself ends by the signal, as the shell between does; what counts is that it waited for the last word.
   await running.exited;
   expect(running.output()).toContain(
-    "Hearth is stopped; keys, spend and notes are kept.",
+    "Hearth stopped; keys, spend and notes are kept.",
   );
   for (const pid of pids) {
     expect(stateOf(pid ?? 0)).toMatch(/^(Z.*)?$/);

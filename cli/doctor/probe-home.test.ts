@@ -18,7 +18,7 @@ import {
   writeRunFile,
 } from "../../supervisor/runtimes/process/run-file.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { lookAtHome } from "./look-at-home.ts";
+import { probeHome } from "./probe-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 
@@ -96,33 +96,33 @@ function fill(): void {
   put("reports/spend.html", "");
 }
 
-test("a home that is whole has nothing wrong, also while the stack runs", () => {
+test("an intact home has no problems, also while the stack is running", () => {
   const lock = lockHome(place.home.lock);
   const history = openHistory(place.home.history);
-  const findings = lookAtHome(place.home);
+  const findings = probeHome(place.home);
   history.close();
   lock?.release();
   expect(findings).toMatchObject([{ level: "fine" }]);
-  expect(findings[0]?.text).toMatch(/^\d\d files can be read and are whole$/);
+  expect(findings[0]?.text).toMatch(/^\d\d files checked, none damaged$/);
 });
 
-test("the files of releases are no data and are not counted", () => {
-  const before = lookAtHome(place.home);
+test("files of releases are not data and are not counted", () => {
+  const before = probeHome(place.home);
   put("releases/0.1.0-1/supervisor/main.ts", "");
   put("programs/postgres-18/bin/postgres", "");
-  expect(lookAtHome(place.home)).toEqual(before);
+  expect(probeHome(place.home)).toEqual(before);
 });
 
-test("a history that an earlier version wrote is whole before it is brought up to date", () => {
+test("a history of an earlier version is intact before its migration", () => {
   const history = openHistory(place.home.history);
   history.db.exec("DROP TABLE sessions; PRAGMA user_version = 5");
   history.close();
-  expect(lookAtHome(place.home)).toMatchObject([{ level: "fine" }]);
+  expect(probeHome(place.home)).toMatchObject([{ level: "fine" }]);
 });
 
-test("a home that is not there has nothing wrong", () => {
+test("a missing home has no problems", () => {
   rmSync(place.home.root, { recursive: true });
-  expect(lookAtHome(place.home)).toMatchObject([{ level: "fine" }]);
+  expect(probeHome(place.home)).toMatchObject([{ level: "fine" }]);
 });
 
 const garbage = "\u0001 garbage".repeat(900);
@@ -137,10 +137,10 @@ const DAMAGES: readonly (readonly [string, string, RegExp])[] = [
   ["notes.ini", "[couchdb]", /^hearth restart notes/],
   ["echo.yaml", "model_list: [", /^hearth down; hearth up --detach/],
   ["backup-copy-key.json", "{}", /hearth backup key --new/],
-  ["service.env", "A=b\nsk-lonely\n", /^write one NAME=value a line/],
+  ["service.env", "A=b\nsk-lonely\n", /^write one NAME=value per line/],
   ["handed/PROXY_MASTER_KEY", "", /^hearth down; hearth up --detach/],
   ["vaults/mine.json", "{", /hearth notes rotate mine/],
-  ["escrow/mine.json", "{", /put it back from a copy/],
+  ["escrow/mine.json", "{", /from a copy/],
   ["notes/databases/mine.sqlite", garbage, /hearth notes restore/],
   ["journal/000001.jsonl", `bad line\n${journalLine("b")}`, /dmesg/],
   ["journal/instance", "?", /^rm .+; hearth restart gateway$/],
@@ -153,19 +153,19 @@ const DAMAGES: readonly (readonly [string, string, RegExp])[] = [
 ];
 
 test.each(DAMAGES)(
-  "a damaged %s (%j) is named, with what to do",
+  "a damaged %s (%j) is named with its fix",
   (path, content, fix) => {
     put(path, content);
-    const findings = lookAtHome(place.home);
+    const findings = probeHome(place.home);
     expect(findings).toMatchObject([{ level: "wrong", subject: "files" }]);
     const [finding] = findings;
     const named = path.replace(/table\.gz$/, "manifest.json");
-    expect(`${finding?.text} ${finding?.mend}`).toContain(
+    expect(`${finding?.text} ${finding?.fix}`).toContain(
       relative(process.cwd(), join(place.home.root, named)).startsWith("..")
         ? join(place.home.root, named)
         : named,
     );
-    expect(finding?.mend).toMatch(fix);
+    expect(finding?.fix).toMatch(fix);
     expect(JSON.stringify(findings)).not.toContain("sk-");
   },
 );
@@ -173,7 +173,7 @@ test.each(DAMAGES)(
 test("a file in place of a directory, and a directory in place of a file, are named", () => {
   rmSync(join(place.home.root, "run.json"));
   mkdirSync(join(place.home.root, "run.json"));
-  expect(lookAtHome(place.home)).toMatchObject([
+  expect(probeHome(place.home)).toMatchObject([
     { level: "wrong", text: expect.stringContaining("run.json") as string },
   ]);
 });
@@ -181,9 +181,9 @@ test("a file in place of a directory, and a directory in place of a file, are na
 test("a history that was moved aside is a hint until it is deleted", () => {
   truncateSync(place.home.history, 100);
   openHistory(place.home.history).close();
-  expect(lookAtHome(place.home)).toMatchObject([
+  expect(probeHome(place.home)).toMatchObject([
     { level: "fine" },
-    { level: "hint", mend: expect.stringMatching(/^rm -r /) as string },
+    { level: "hint", fix: expect.stringMatching(/^rm -r /) as string },
   ]);
 });
 
@@ -191,7 +191,7 @@ test("many damaged files are counted, not listed", () => {
   for (let count = 0; count < 30; count += 1) {
     put(`vaults/v${count}.json`, "{");
   }
-  const findings = lookAtHome(place.home);
+  const findings = probeHome(place.home);
   expect(findings).toHaveLength(21);
   expect(findings.at(-1)?.text).toBe("10 more files cannot be read");
 });

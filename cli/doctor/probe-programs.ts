@@ -30,10 +30,10 @@ import {
   type Finding,
 } from "../../core/finding.ts";
 
-const ANSWER_WITHIN_MS = 5000;
+const TIMEOUT_MS = 5000;
 
-/** Whether each port that is not chosen freely can be had, or is ours already. */
-export async function lookAtPorts(
+/** Whether each fixed port is free or already used by Hearth. */
+export async function probePorts(
   home: Home,
   env: Environment,
 ): Promise<readonly Finding[]> {
@@ -44,9 +44,9 @@ export async function lookAtPorts(
     ["supervisor", "HEARTH_SUPERVISOR_PORT", 4080],
   ] as const;
   const findings = await Promise.all(
-    asked.map(async ([service, variable, usual]) => {
+    asked.map(async ([service, variable, otherwise]) => {
       try {
-        const port = readPort(variable, usual, env);
+        const port = readPort(variable, otherwise, env);
         const ours =
           service === "supervisor" ? run.supervisor : run.services[service];
         const isOurs = ours?.port === port && aliveIn(ours) !== undefined;
@@ -61,29 +61,31 @@ export async function lookAtPorts(
   const all = findings.flat();
   return all.length > 0
     ? all
-    : [fine("ports", "every port that is needed is free or ours")];
+    : [fine("ports", "all required ports are free or used by Hearth")];
 }
 
-/** What runs here says how it is; nothing is started. HEARTH_URL names a supervisor that run.json does not know. */
-export async function lookAtServices(
+/** The state reported by the running supervisor; starts nothing. HEARTH_URL is the address of a supervisor that is not in run.json. */
+export async function probeServices(
   home: Home,
   env: Environment,
 ): Promise<readonly Finding[]> {
   const address = readVariable("HEARTH_URL", env) ?? supervisorIn(home);
   if (address === undefined) {
-    return [hint("services", "Hearth does not run here", "hearth up --detach")];
+    return [
+      hint("services", "Hearth is not running here", "hearth up --detach"),
+    ];
   }
   try {
     const { status, body } = await askHttp(`${address}/api/status`, {
       headers: authorizationFor(home, address, env),
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     if (status === 401) {
       return [
         wrong(
           "services",
-          `the supervisor at ${address} asks for the operator password`,
-          "set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it",
+          `the supervisor at ${address} requires the operator password`,
+          "set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file that contains it",
         ),
       ];
     }
@@ -99,25 +101,25 @@ export async function lookAtServices(
     return [
       wrong(
         "services",
-        `the supervisor runs and does not answer at ${address}: ${codeOf(error) ?? textOf(error)}`,
+        `the supervisor is running but does not respond at ${address}: ${codeOf(error) ?? textOf(error)}`,
         "hearth logs supervisor; hearth down; hearth up --detach",
       ),
     ];
   }
 }
 
-/** The address of a supervisor that lives. */
+/** The address of the running supervisor. */
 function supervisorIn(home: Home): string | undefined {
   return aliveIn(readRunFile(home.runFile).supervisor)?.address;
 }
 
-/** Redis, where one is named. */
-export async function lookAtRedis(
+/** Redis, if configured. */
+export async function probeRedis(
   env: Environment,
 ): Promise<readonly Finding[]> {
   const host = readVariable("REDIS_HOST", env);
   if (host === undefined) {
-    return [fine("redis", "not used: the gateway does its work in memory")];
+    return [fine("redis", "not configured: the gateway uses memory")];
   }
   const port = readPort("REDIS_PORT", 6379, env);
   const password = readVariable("REDIS_PASSWORD", env);
@@ -129,8 +131,8 @@ export async function lookAtRedis(
     ...(password === undefined ? {} : { password }),
     ...(ca === undefined ? {} : { tls: { ca } }),
     lazyConnect: true,
-    connectTimeout: ANSWER_WITHIN_MS,
-    commandTimeout: ANSWER_WITHIN_MS,
+    connectTimeout: TIMEOUT_MS,
+    commandTimeout: TIMEOUT_MS,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
   });
@@ -138,12 +140,12 @@ export async function lookAtRedis(
   try {
     await client.connect();
     await client.ping();
-    return [fine("redis", `Redis answers at ${host}:${port}`)];
+    return [fine("redis", `Redis responds at ${host}:${port}`)];
   } catch (error) {
     return [
       wrong(
         "redis",
-        `Redis at ${host}:${port} does not answer: ${textOf(error)}`,
+        `Redis at ${host}:${port} does not respond: ${textOf(error)}`,
         /NOAUTH|WRONGPASS/.test(textOf(error))
           ? "set REDIS_PASSWORD, or REDIS_PASSWORD_FILE"
           : `redis-cli -h ${host} -p ${port} ping`,
@@ -154,8 +156,8 @@ export async function lookAtRedis(
   }
 }
 
-/** Local model runners: those at their usual places, and those that a variable names. */
-export async function lookAtRunners(
+/** Local model runners at their default ports and at the addresses of variables. */
+export async function probeRunners(
   env: Environment,
 ): Promise<readonly Finding[]> {
   const found = await findRunners(env);
@@ -171,7 +173,7 @@ export async function lookAtRunners(
     ...silent.map(({ name, url }) =>
       wrong(
         "runners",
-        `${name} names ${new URL(url).host}, and nothing answers there`,
+        `nothing responds at ${new URL(url).host} (${name})`,
         `curl -sS ${new URL(url).origin}/v1/models`,
       ),
     ),
@@ -179,21 +181,21 @@ export async function lookAtRunners(
       ? [
           hint(
             "runners",
-            "no local model runner answers; cloud models and hearth-echo need none",
+            "no local model runner found; cloud models and hearth-echo do not need one",
             "hearth models discover --url <address>",
           ),
         ]
       : found.map((runner) =>
           fine(
             "runners",
-            `${runner.name} at ${runner.address} has ${runner.models.length} models`,
+            `${runner.name} at ${runner.address} has ${runner.models.length} ${runner.models.length === 1 ? "model" : "models"}`,
           ),
         )),
   ];
 }
 
-/** Mistakes in the configuration of supervisor and gateway, and whether anybody is told of alarms. */
-export async function lookAtSettings(
+/** Mistakes in the configuration of supervisor and gateway, and missing notifications. */
+export async function probeSettings(
   home: Home,
   env: Environment,
 ): Promise<readonly Finding[]> {
@@ -210,14 +212,14 @@ function supervisorSettings(home: Home, env: Environment): readonly Finding[] {
     return [
       fine(
         "settings",
-        `${files.map((file) => asTyped(file)).join(", ")}: no mistake`,
+        `${files.map((file) => asTyped(file)).join(", ")}: valid`,
       ),
       ...(config.notify.length > 0
         ? []
         : [
             hint(
               "alerts",
-              "nobody is told when something breaks: `notify:` in config/supervisor.local.yaml names a webhook, mail, ntfy or Slack",
+              "notifications are not configured: set `notify:` in config/supervisor.local.yaml to a webhook, mail, ntfy or Slack",
               "hearth config",
             ),
           ]),
@@ -229,21 +231,21 @@ function supervisorSettings(home: Home, env: Environment): readonly Finding[] {
   }
 }
 
-/** The gateway's own program reads its files; what only a start fills in is given to it. */
+/** Runs the gateway's own check, with placeholders for values that only a start provides. */
 async function gatewaySettings(
   home: Home,
   env: Environment,
 ): Promise<readonly Finding[]> {
-  const filledIn = {
+  const placeholders = {
     DATABASE_URL: "postgresql://doctor@127.0.0.1/hearth",
     HEARTH_JOURNAL_DIR: home.journal,
     PROXY_MASTER_KEY: "sk-only-to-read-the-configuration",
     HEARTH_SALT_KEY: "only-to-read-the-configuration",
     HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
   };
-  const mistakes = await gatewayMistakes(home, { ...filledIn, ...env });
+  const mistakes = await gatewayMistakes(home, { ...placeholders, ...env });
   return mistakes.length === 0
-    ? [fine("settings", "the gateway's configuration has no mistake")]
+    ? [fine("settings", "the gateway's configuration is valid")]
     : mistakes.map((sentence) =>
         wrong("settings", sentence, "npm run gateway -- --check"),
       );

@@ -31,24 +31,24 @@ import {
   type Finding,
 } from "../../core/finding.ts";
 
-/** A kind of file: how to find out that it is whole, and what to do when it is not. */
+/** A kind of file: how to check its integrity, and what to do when it is damaged. */
 interface FileKind {
-  /** Of paths relative to the home. */
+  /** Matches paths relative to the home. */
   readonly paths: RegExp;
-  /** Throws when the file is damaged; a Failure says itself what to do. */
+  /** Throws when the file is damaged; the sentence of a Failure includes the fix. */
   readonly read: (path: string, home: Home) => void;
   /** The command, or what to do. */
   readonly fix: (path: string) => string;
 }
 
-const START_AGAIN = "hearth down; hearth up --detach";
-const MOST_FINDINGS = 20;
+const RESTART = "hearth down; hearth up --detach";
+const MAX_FINDINGS = 20;
 
 const KINDS: readonly FileKind[] = [
   {
     paths: /^supervisor\.db$/,
     read: readHistory,
-    fix: () => `${START_AGAIN} (moves it aside and starts a new history)`,
+    fix: () => `${RESTART} (moves it aside and starts a new history)`,
   },
   {
     paths: /^(supervisor\.lock|journal\/lock|notes\/lock\.sqlite)$/,
@@ -58,13 +58,12 @@ const KINDS: readonly FileKind[] = [
   {
     paths: /^run\.json$/,
     read: (path) => parseRunFile(readFileSync(path, "utf8")),
-    fix: () => "hearth up --detach (the supervisor writes it again)",
+    fix: () => "hearth up --detach (recreates it)",
   },
   {
     paths: /^notes-state\.json$/,
     read: readNotesState,
-    fix: () =>
-      `${START_AGAIN} (what is known of the vaults is collected again)`,
+    fix: () => `${RESTART} (collects the state of the vaults again)`,
   },
   {
     paths: /^notes\.ini$/,
@@ -74,7 +73,7 @@ const KINDS: readonly FileKind[] = [
         throw new Error(mistake);
       }
     },
-    fix: () => "hearth restart notes (writes it again)",
+    fix: () => "hearth restart notes (recreates it)",
   },
   {
     paths: /^echo\.yaml$/,
@@ -83,7 +82,7 @@ const KINDS: readonly FileKind[] = [
         parse(readFileSync(path, "utf8")),
       );
     },
-    fix: () => `${START_AGAIN} (writes it again)`,
+    fix: () => `${RESTART} (recreates it)`,
   },
   {
     paths: /^backup-copy-key\.json$/,
@@ -93,16 +92,16 @@ const KINDS: readonly FileKind[] = [
   {
     paths: /^service\.env$/,
     read: readVariables,
-    fix: (path) => `write one NAME=value a line into ${path}`,
+    fix: (path) => `write one NAME=value per line into ${path}`,
   },
   {
     paths: /^handed\/(?!PROXY_MASTER_KEY_PREVIOUS)/,
     read: (path) => {
       if (readFileSync(path, "utf8").trim() === "") {
-        throw new Error("it is empty");
+        throw new Error("empty file");
       }
     },
-    fix: () => `${START_AGAIN} (writes it again)`,
+    fix: () => `${RESTART} (recreates it)`,
   },
   {
     paths: /^vaults\/[^/]+\.json$/,
@@ -112,7 +111,7 @@ const KINDS: readonly FileKind[] = [
   {
     paths: /^escrow\/[^/]+\.json$/,
     read: (path) => void openEscrow(dirname(path)).read(nameOf(path)),
-    fix: () => "put it back from a copy",
+    fix: () => "restore it from a copy",
   },
   {
     paths: /^notes\/databases\/.+\.sqlite$/,
@@ -140,8 +139,8 @@ const KINDS: readonly FileKind[] = [
   },
 ];
 
-/** Opens every file of the home but those of Postgres, which has its own finding, releases and compiled code. Changes nothing. */
-export function lookAtHome(home: Home): readonly Finding[] {
+/** Opens every file of the home except those of Postgres (which has its own finding), releases and compiled code. Changes nothing. */
+export function probeHome(home: Home): readonly Finding[] {
   const findings: Finding[] = [];
   let count = 0;
   for (const path of filesIn(home.root, home, findings)) {
@@ -151,7 +150,7 @@ export function lookAtHome(home: Home): readonly Finding[] {
       findings.push(finding);
     }
   }
-  const left = movedAside(home.history).map((path) =>
+  const movedFiles = movedAside(home.history).map((path) =>
     hint(
       "files",
       `${asTyped(path)} is a damaged history that was moved aside`,
@@ -159,21 +158,24 @@ export function lookAtHome(home: Home): readonly Finding[] {
     ),
   );
   if (findings.length === 0) {
-    return [fine("files", `${count} files can be read and are whole`), ...left];
+    return [
+      fine("files", `${count} files checked, none damaged`),
+      ...movedFiles,
+    ];
   }
-  const more = findings.length - MOST_FINDINGS;
+  const more = findings.length - MAX_FINDINGS;
   return [
-    ...findings.slice(0, MOST_FINDINGS),
+    ...findings.slice(0, MAX_FINDINGS),
     ...(more <= 0
       ? []
       : [
           wrong(
             "files",
             `${more} more files cannot be read`,
-            "fix these first, then run hearth doctor again",
+            "fix the files above, then run hearth doctor again",
           ),
         ]),
-    ...left,
+    ...movedFiles,
   ];
 }
 
@@ -185,14 +187,14 @@ function findingOf(path: string, home: Home): Finding | undefined {
     return undefined;
   } catch (error) {
     const code = codeOf(error) ?? "";
-    // Written and removed while the stack runs.
+    // Created and removed while the stack is running.
     if (code === "ENOENT") {
       return undefined;
     }
     if (code === "EACCES" || code === "EPERM") {
       return wrong(
         "files",
-        `${asTyped(path)} cannot be read by this user`,
+        `${asTyped(path)} is not readable by this user`,
         `sudo chown ${process.getuid?.() ?? "$USER"} ${path}`,
       );
     }
@@ -202,12 +204,12 @@ function findingOf(path: string, home: Home): Finding | undefined {
     return wrong(
       "files",
       `${asTyped(path)} is damaged: ${reasonOf(error)}`,
-      kind?.fix(path) ?? "put it back from a copy, and check the disk: dmesg",
+      kind?.fix(path) ?? "restore it from a copy, and check the disk: dmesg",
     );
   }
 }
 
-/** The files below a directory; what cannot be listed is a finding. */
+/** The files below a directory; a directory that cannot be listed becomes a finding. */
 function* filesIn(
   directory: string,
   home: Home,
@@ -235,7 +237,7 @@ function* filesIn(
   }
   for (const name of names) {
     const path = join(directory, name);
-    // SQLite's own, which belong to the file beside them.
+    // Auxiliary files of SQLite, checked with the database.
     if (/-(wal|shm|journal)$/.test(name)) {
       continue;
     }
@@ -258,12 +260,12 @@ function* filesIn(
   }
 }
 
-/** Reads the first bytes: whether this user may, and the disk can. */
+/** Reads the first bytes, to detect missing permissions and disk errors. */
 function touch(path: string): void {
   if (statSync(path).isDirectory()) {
-    throw new Error("it is a directory");
+    throw new Error("is a directory");
   }
-  // A pipe or a socket would wait for somebody at its other end.
+  // Opening a pipe or socket would block.
   if (!statSync(path).isFile()) {
     return;
   }
@@ -280,18 +282,18 @@ function readHistory(path: string): void {
   try {
     const missing = missingTables(db);
     if (missing.length > 0) {
-      throw new Error(`without ${missing.join(", ")}`);
+      throw new Error(`missing tables: ${missing.join(", ")}`);
     }
   } finally {
     db.close();
   }
 }
 
-/** Held or not, such a file is empty or begins as every SQLite file. */
+/** A lock file is empty or starts with the header of SQLite. */
 function readLock(path: string): void {
   const start = readFileSync(path).subarray(0, 16).toString("latin1");
   if (start !== "" && start !== "SQLite format 3\0") {
-    throw new Error("it is not a lock file");
+    throw new Error("not a lock file");
   }
 }
 
@@ -306,8 +308,8 @@ function readVariables(path: string): void {
 }
 
 /**
- * A segment of the gateway's journal (gateway/journal/journal-line.ts): `CRC-32 JSON` a line, zeros where nothing was
- * written yet. A bad line at the end is only torn: the gateway may be writing it, or was killed.
+ * A segment of the gateway's journal (gateway/journal/journal-line.ts): `CRC-32 JSON` per line, zeros in unused space.
+ * An invalid last line is not damage: the gateway may be writing it, or was killed.
  */
 function readJournal(path: string): void {
   const lines = readFileSync(path)
@@ -315,14 +317,14 @@ function readJournal(path: string): void {
     .split("\n")
     .slice(0, -1)
     .map((line) => line.replace(/^\0+/, ""));
-  const isGood = (line: string) =>
+  const isValid = (line: string) =>
     parseInt(line.slice(0, 8), 16) ===
     crc32(Buffer.from(line.slice(9), "latin1"));
-  const last = lines.findLastIndex(isGood);
-  const bad = lines.slice(0, last).filter((line) => !isGood(line)).length;
+  const last = lines.findLastIndex(isValid);
+  const bad = lines.slice(0, last).filter((line) => !isValid(line)).length;
   if (bad > 0) {
     throw new Error(
-      `${bad} of its lines, and with them the calls that they record, cannot be read`,
+      `${bad} ${bad === 1 ? "line is" : "lines are"} unreadable, and the calls recorded there are lost`,
     );
   }
 }
@@ -333,7 +335,7 @@ function readBackup(manifest: string): void {
     const size = statSync(join(backup, name), { throwIfNoEntry: false })?.size;
     if (size !== bytes) {
       throw new Error(
-        `${name} ${size === undefined ? "is missing" : `has ${size} bytes instead of ${bytes}`}, so this backup cannot be restored`,
+        `${name} ${size === undefined ? "not found" : `has ${size} bytes instead of ${bytes}`}; this backup cannot be restored`,
       );
     }
   }
@@ -349,5 +351,5 @@ function reasonOf(error: unknown): string {
       .map(({ path, message }) => `${path.join(".") || "content"}: ${message}`)
       .join("; ");
   }
-  return error instanceof SyntaxError ? "it is not JSON" : textOf(error);
+  return error instanceof SyntaxError ? "invalid JSON" : textOf(error);
 }

@@ -15,8 +15,8 @@ import {
 } from "../../supervisor/release/release.ts";
 import { fine, hint, type Finding } from "../../core/finding.ts";
 
-/** Whether what runs, or would start, is what its checkout has. */
-export function lookAtRelease(home: Home): readonly Finding[] {
+/** Whether the release that is running, or would start, matches its checkout. */
+export function probeRelease(home: Home): readonly Finding[] {
   const running = aliveIn(readRunFile(home.runFile).supervisor)?.release;
   const release =
     running == null
@@ -30,19 +30,22 @@ export function lookAtRelease(home: Home): readonly Finding[] {
     return [
       hint(
         "release",
-        `release ${nameOf(release)} was made from ${checkout}, which is gone: it goes on running, but cannot be upgraded from there`,
-        "clone Hearth again, then: npx hearth upgrade",
+        `release ${nameOf(release)} was created from ${checkout}, which no longer exists: it keeps running but cannot be upgraded from there`,
+        "clone Hearth again, then run npx hearth upgrade",
       ),
     ];
   }
   try {
-    const there = describeCheckout(checkout);
+    const current = describeCheckout(checkout);
     return [
-      there.id === release.id
-        ? fine("release", `${nameOf(release)}, as its checkout ${checkout}`)
+      current.id === release.id
+        ? fine(
+            "release",
+            `${nameOf(release)}, same as its checkout ${checkout}`,
+          )
         : hint(
             "release",
-            `release ${nameOf(release)} runs, and its checkout ${checkout} is ${nameOf(there)}`,
+            `release ${nameOf(release)} is running; its checkout ${checkout} has ${nameOf(current)}`,
             "hearth upgrade",
           ),
     ];
@@ -50,7 +53,7 @@ export function lookAtRelease(home: Home): readonly Finding[] {
     return [
       hint(
         "release",
-        `the checkout ${checkout} cannot be read: ${textOf(error)}`,
+        `cannot read the checkout ${checkout}: ${textOf(error)}`,
         "git status",
       ),
     ];

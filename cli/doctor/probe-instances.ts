@@ -7,8 +7,8 @@ import {
 import { money } from "../../core/words.ts";
 import { hint, type Finding } from "../../core/finding.ts";
 
-/** Gateways that do not run and whose spend counts in budgets without being in the ledger. */
-export async function lookAtInstances(
+/** Stopped gateways with spend that counts in budgets but is not in the ledger. */
+export async function probeInstances(
   env: Environment,
 ): Promise<readonly Finding[]> {
   try {
@@ -18,12 +18,12 @@ export async function lookAtInstances(
     return stopped.map(({ instance, pending_spend: spend }) =>
       hint(
         "budgets",
-        `gateway instance ${instance} is stopped, and up to ${money(spend)} of its spend is in its journal only`,
+        `gateway instance ${instance} is stopped with up to ${money(spend)} of spend only in its journal`,
         `start it again; if its journal is lost: hearth instances forget ${instance}`,
       ),
     );
   } catch {
-    // No gateway runs here, or it cannot say: the findings about services tell why.
+    // No gateway is running here, or it does not respond: reported by the findings about services.
     return [];
   }
 }

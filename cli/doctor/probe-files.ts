@@ -11,6 +11,7 @@ import { inspectCluster } from "../../embedded/postgres-cluster.ts";
 import { findPostgresData } from "../../embedded/postgres-place.ts";
 import { readSecretsFile } from "../../supervisor/home/secrets.ts";
 import { sentencesOf } from "../../core/failure.ts";
+import { grouped } from "../../core/words.ts";
 import {
   fine,
   hint,
@@ -18,56 +19,60 @@ import {
   wrongBySentence,
   type Finding,
 } from "../../core/finding.ts";
-import { lookAtHome } from "./look-at-home.ts";
+import { probeHome } from "./probe-home.ts";
 
 const MIB = 1024 * 1024;
-const NEEDED = 128 * MIB;
-const COMFORTABLE = 1024 * MIB;
+const MIN_BYTES = 128 * MIB;
+const WARN_BELOW_BYTES = 1024 * MIB;
 
-/** Room on the disk, owners and rights of what is kept, whether the database's directory and every other file are whole. Makes nothing. */
-export function lookAtFiles(home: Home): readonly Finding[] {
+/** Free disk space, owners and permissions of the data, integrity of the database's directory and all other files. Changes nothing. */
+export function probeFiles(home: Home): readonly Finding[] {
   return [
-    lookAtDisk(home),
-    ...(existsSync(home.root) ? lookAtRights(home) : []),
+    probeDisk(home),
+    ...(existsSync(home.root) ? probeRights(home) : []),
     ...(isNewHome(home)
-      ? [fine("files", `nothing was started in ${asTyped(home.root)} yet`)]
-      : [lookAtSecrets(home), lookAtPostgresData(home), ...lookAtHome(home)]),
+      ? [fine("files", `not started in ${asTyped(home.root)} yet`)]
+      : [probeSecrets(home), probePostgresData(home), ...probeHome(home)]),
   ];
 }
 
-/** Room on the disk that holds everything. */
-export function lookAtDisk({ root }: Home): Finding {
+/** Free space on the disk of the data directory. */
+export function probeDisk({ root }: Home): Finding {
   let place = root;
   while (!existsSync(place)) {
     place = dirname(place);
   }
   const { bavail, bsize, files, ffree } = statfsSync(place);
   const free = bavail * bsize;
-  const text = `the disk that holds ${asTyped(root)} has ${Math.floor(free / MIB).toLocaleString("en-US")} MiB left`;
-  const mend = `du -xh --max-depth=2 ${place} | sort -h | tail`;
-  if (free < NEEDED) {
+  const text = `${grouped(Math.floor(free / MIB))} MiB free on the disk of ${asTyped(root)}`;
+  const fix = `du -xh --max-depth=2 ${place} | sort -h | tail`;
+  if (free < MIN_BYTES) {
     return wrong(
       "disk",
-      `${text}, Hearth needs ${NEEDED / MIB} to start`,
-      mend,
+      `${text}; Hearth needs ${MIN_BYTES / MIB} MiB to start`,
+      fix,
     );
   }
   if (files > 0 && ffree / files < 0.01) {
-    return wrong("disk", "the disk has hardly any room for new files", mend);
+    return wrong(
+      "disk",
+      "the disk has almost no inodes left for new files",
+      fix,
+    );
   }
-  return free < COMFORTABLE
-    ? hint("disk", `${text}: that fills soon`, mend)
+  return free < WARN_BELOW_BYTES
+    ? hint("disk", `${text}, which may soon be used up`, fix)
     : fine("disk", text);
 }
 
-function lookAtRights(home: Home): readonly Finding[] {
+function probeRights(home: Home): readonly Finding[] {
   const uid = process.getuid?.();
   const { uid: owner, mode } = statSync(home.root);
   if (uid !== undefined && uid !== 0 && owner !== uid) {
     return [
       wrong(
         "files",
-        `${home.root} belongs to user id ${owner}, and you are ${uid}`,
+        `${home.root} belongs to user id ${owner}; you are ${uid}`,
         `sudo chown -R ${uid} ${home.root}`,
       ),
     ];
@@ -77,11 +82,7 @@ function lookAtRights(home: Home): readonly Finding[] {
   );
   if (readOnly !== undefined) {
     return [
-      wrong(
-        "files",
-        `${readOnly} cannot be written`,
-        `chmod u+rwx ${readOnly}`,
-      ),
+      wrong("files", `${readOnly} is not writable`, `chmod u+rwx ${readOnly}`),
     ];
   }
   return (mode & 0o066) === 0
@@ -89,7 +90,7 @@ function lookAtRights(home: Home): readonly Finding[] {
     : [
         hint(
           "files",
-          `others may read ${asTyped(home.root)}`,
+          `${asTyped(home.root)} is readable by other users`,
           `chmod go-rw ${home.root}`,
         ),
       ];
@@ -104,41 +105,41 @@ function isWritable(path: string): boolean {
   }
 }
 
-function lookAtSecrets(home: Home): Finding {
+function probeSecrets(home: Home): Finding {
   try {
     if (readSecretsFile(home) === undefined) {
       return wrong(
         "files",
-        `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened`,
-        `put it back from a copy, or: mv ${home.root} ${home.root}.old`,
+        `${home.secrets} not found; the data in ${home.root} cannot be opened without it`,
+        `restore it from a copy, or start over: mv ${home.root} ${home.root}.old`,
       );
     }
   } catch (error) {
     return wrongBySentence("files", sentencesOf(error).join(" "));
   }
   return (statSync(home.secrets).mode & 0o077) === 0
-    ? fine("files", "secrets and data are there, and only you can read them")
+    ? fine("files", "secrets and data are present and readable only by you")
     : wrong(
         "files",
-        `others may read ${asTyped(home.secrets)}, which holds every password`,
+        `${asTyped(home.secrets)}, which contains all passwords, is readable by other users`,
         `chmod 600 ${home.secrets}`,
       );
 }
 
-function lookAtPostgresData(home: Home): Finding {
+function probePostgresData(home: Home): Finding {
   try {
     const place = findPostgresData(home);
     if (place === undefined) {
       return hint(
         "postgres",
-        "there is no database yet; the next start makes one",
+        "no database yet; the next start creates one",
         "hearth up",
       );
     }
     inspectCluster(place);
     return fine(
       "postgres",
-      `the database's directory is whole (Postgres ${place.major})`,
+      `the data directory of Postgres ${place.major} is complete`,
     );
   } catch (error) {
     return wrongBySentence("postgres", sentencesOf(error).join(" "));
