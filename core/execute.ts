@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Options, SyncOptions } from "execa";
 import type { Environment } from "./environment.ts";
 import { Failure } from "./failure.ts";
@@ -49,6 +49,8 @@ export interface StartOptions extends Omit<
   readonly stdin?: "inherit" | "pipe";
   /** `pipe`: raw bytes from `stdout` of the process. */
   readonly stdout?: OutputTarget | OutputConsumer | "pipe";
+  /** Inherited as descriptors 3, 4, …: open ones of this process, or a new `pipe` to it, in `pipes` of the process. */
+  readonly descriptors?: readonly (number | "pipe")[];
   /** In its own process group: Ctrl-C in this terminal does not reach it. */
   readonly detached?: boolean;
 }
@@ -79,6 +81,8 @@ export interface StartedProcess {
   /** Null unless piped. */
   readonly stdin: Writable | null;
   readonly stdout: Readable | null;
+  /** This end of each `pipe` among the descriptors, in their order. */
+  readonly pipes: readonly Duplex[];
   /** Lets this process exit while the program continues to run. */
   readonly unref: () => void;
   /** SIGTERM, then SIGKILL after `KILL_AFTER_MS`; resolves when the program has ended. */
@@ -141,13 +145,20 @@ export function startProcess(
   args: readonly string[] = [],
   options: StartOptions = {},
 ): StartedProcess {
+  const { stdin, ...common } = commonOptions(options);
+  const descriptors = (options.descriptors ?? []) as readonly (9 | "pipe")[];
   const child = loadExeca().execa(file, args, {
-    ...commonOptions(options),
-    stdout: streamOf(options.stdout),
-    stderr: streamOf(options.stderr),
+    ...common,
+    stdio: [
+      stdin,
+      streamOf(options.stdout),
+      streamOf(options.stderr),
+      ...descriptors,
+    ],
     buffer: {
-      stdout: streamOf(options.stdout) === "pipe" && isCaptured(options.stdout),
-      stderr: streamOf(options.stderr) === "pipe" && isCaptured(options.stderr),
+      stdout: isBuffered(options.stdout),
+      stderr: isBuffered(options.stderr),
+      ...Object.fromEntries(descriptors.map((_, at) => [`fd${at + 3}`, false])),
     },
     detached: options.detached ?? false,
     // A handler of its own for each signal would change how this process ends.
@@ -165,6 +176,9 @@ export function startProcess(
     ended,
     stdin: options.stdin === "pipe" ? child.stdin : null,
     stdout: options.stdout === "pipe" ? child.stdout : null,
+    pipes: descriptors.flatMap((descriptor, at) =>
+      descriptor === "pipe" ? [child.stdio[at + 3] as unknown as Duplex] : [],
+    ),
     unref: () => child.nodeChildProcess.unref(),
     stop: () => {
       child.kill("SIGTERM");
@@ -194,7 +208,7 @@ function commonOptions<Input>(
     extendEnv: false,
     ...(input === undefined
       ? { stdin: options.stdin ?? ("ignore" as const) }
-      : { input }),
+      : { stdin: "pipe" as const, input }),
     ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
     ...(uid === undefined ? {} : { uid }),
     ...(gid === undefined ? {} : { gid }),
@@ -213,7 +227,7 @@ function streamOf(target: StartOptions["stdout"]) {
   }
 }
 
-function isCaptured(target: StartOptions["stdout"]): boolean {
+function isBuffered(target: StartOptions["stdout"]): boolean {
   return target === undefined || target === "capture";
 }
 

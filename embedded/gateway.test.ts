@@ -6,7 +6,7 @@ import { gatewayService } from "./gateway.ts";
 import { makeHome } from "../supervisor/home/home.ts";
 import { readOrMakeSecrets } from "../supervisor/home/secrets.ts";
 
-test("a gateway with mistakes in its configuration is not restarted, and its mistake is named", async () => {
+test("a gateway with an invalid configuration is not restarted, and the mistake is named", async () => {
   const place = temporaryHome();
   const config = join(place.directory, "gateway.yaml");
   const before = process.env["HEARTH_GATEWAY_CONFIG"];
@@ -18,7 +18,7 @@ test("a gateway with mistakes in its configuration is not restarted, and its mis
     writeFileSync(config, "model_list: 3\n");
     await expect(validate?.()).rejects.toMatchObject({
       sentences: [
-        "the gateway was not restarted, because it would not start again:",
+        "the gateway was not restarted because it could not start again:",
         expect.stringMatching(/gateway\.yaml.*model_list/),
       ],
     });

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import {
   chownSync,
   existsSync,
@@ -13,6 +12,7 @@ import {
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { syncDirectory } from "../core/durable-file.ts";
+import { execute } from "../core/execute.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import {
   processesIn,
@@ -145,29 +145,26 @@ async function runInitdb(
   place: PostgresPlace,
   args: readonly string[],
 ): Promise<void> {
-  const child = spawn(join(place.binaries, "bin", "initdb"), args, {
-    ...asUser(place.user),
-    env: { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  let said = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    said = (said + chunk.toString()).slice(-4000);
-  });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  if (code === 0) {
+  const { ok, stderr, reason } = await execute(
+    join(place.binaries, "bin", "initdb"),
+    args,
+    {
+      ...asUser(place.user),
+      env: { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+      stdout: "ignore",
+    },
+  );
+  if (ok) {
     return;
   }
-  if (said.includes("No space left on device")) {
+  if (stderr.includes("No space left on device")) {
     throw new Failure(
       `no space is left on the disk that holds ${place.data}: free some, then run the command again.`,
     );
   }
+  const cause = stderr.trim().split("\n").slice(-3).join(" ") || reason;
   throw new Failure(
-    `Postgres could not make its data directory ${place.data} (initdb: ${said.trim().split("\n").slice(-3).join(" ")}): mend that, then run the command again.`,
+    `Postgres could not create its data directory ${place.data} (initdb: ${cause}): fix that, then run the command again.`,
   );
 }
 

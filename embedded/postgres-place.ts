@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   cpSync,
@@ -12,6 +11,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { executeSync, type Execution } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
 import { programsOfMajor } from "../supervisor/release/release.ts";
 import {
@@ -98,7 +98,7 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
   if (canPass) {
     chmodSync(home.root, 0o711);
   }
-  const runsHere = runs(packaged, user);
+  const runsHere = versionOf(packaged, user).ok;
   const binaries = runsHere ? packaged : copyPrograms(packaged, own);
   if (!runsHere) {
     removeCopies(own, binaries);
@@ -155,7 +155,7 @@ export function placeOfMajor(
     return undefined;
   }
   const binaries =
-    user === undefined || runs(programs, user)
+    user === undefined || versionOf(programs, user).ok
       ? programs
       : copyPrograms(programs, systemPlaceOf(home));
   return { ...place, binaries, major };
@@ -182,14 +182,11 @@ function packagedPostgres(): string {
 }
 
 function majorOf(binaries: string, user: SystemUser | undefined): string {
-  const asked = spawnSync(join(binaries, "bin", "postgres"), ["--version"], {
-    encoding: "utf8",
-    ...asUser(user),
-  });
-  const major = /\(PostgreSQL\) (\d+)/.exec(asked.stdout ?? "")?.[1];
+  const version = versionOf(binaries, user);
+  const major = /\(PostgreSQL\) (\d+)/.exec(version.stdout)?.[1];
   if (major === undefined) {
     throw new Failure(
-      `the packaged Postgres does not run on this machine (${(asked.error?.message ?? asked.stderr ?? "").trim()}): run \`npm ci\` again, or see whether its libraries are there.`,
+      `the packaged Postgres does not run on this machine (${version.reason}): run \`npm ci\` again, or see whether its libraries are there.`,
     );
   }
   return major;
@@ -239,14 +236,14 @@ function unprivilegedUser(home: Home): SystemUser {
 }
 
 function idOf(flag: "-u" | "-g", name: string): number | undefined {
-  const id = spawnSync("id", [flag, name], { encoding: "utf8" });
-  const number = Number((id.stdout ?? "").trim() || Number.NaN);
-  return id.status === 0 && Number.isInteger(number) ? number : undefined;
+  const id = executeSync("id", [flag, name]);
+  const number = Number(id.stdout.trim() || Number.NaN);
+  return id.ok && Number.isInteger(number) ? number : undefined;
 }
 
 function nameOf(uid: number): string {
-  const id = spawnSync("id", ["-un", String(uid)], { encoding: "utf8" });
-  return (id.stdout ?? "").trim() || String(uid);
+  const id = executeSync("id", ["-un", String(uid)]);
+  return id.stdout.trim() || String(uid);
 }
 
 /** Options for a program that runs as `user`, from a directory anyone can enter. */
@@ -260,18 +257,14 @@ export function asUser(user: SystemUser | undefined): {
     : { cwd: "/", uid: user.uid, gid: user.gid };
 }
 
-function runs(binaries: string, user: SystemUser): boolean {
-  return (
-    spawnSync(join(binaries, "bin", "postgres"), ["--version"], asUser(user))
-      .status === 0
-  );
+function versionOf(binaries: string, user: SystemUser | undefined): Execution {
+  const postgres = join(binaries, "bin", "postgres");
+  return executeSync(postgres, ["--version"], asUser(user));
 }
 
 function canEnter(directory: string, user: SystemUser): boolean {
-  return (
-    spawnSync("/bin/sh", ["-c", 'cd "$1"', "sh", directory], asUser(user))
-      .status === 0
-  );
+  const script = ["-c", 'cd "$1"', "sh", directory];
+  return executeSync("/bin/sh", script, asUser(user)).ok;
 }
 
 /** Copies bin, lib and share once per version of the package. */

@@ -1,16 +1,15 @@
-import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { Socket, type Server } from "node:net";
-import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { z } from "zod";
+import { startProcess } from "../core/execute.ts";
 
 /**
- * One gateway takes over from another on the same port: the running one starts its successor and gives it the socket that both
- * listen on, so that a connection made in between waits and is not refused. The successor loads its program first, then
- * says that it is ready; the predecessor finishes its calls and ends; only then does the successor open journal and database.
+ * One gateway takes over from another on the same port: the running one starts its successor and passes it the listening
+ * socket, so that a connection made in between waits and is not refused. The successor loads its program first and reports
+ * that it is ready; the predecessor finishes its calls and ends; only then does the successor open journal and database.
  *
- * On SIGUSR2 the file that HEARTH_SUCCESSOR names says how to start the successor.
+ * On SIGUSR2 the successor is started as described in the file that HEARTH_SUCCESSOR names.
  */
 
 /** How to start the successor. */
@@ -20,18 +19,18 @@ const planSchema = z.object({
   cwd: z.string(),
   env: z.record(z.string(), z.string()),
   log: z.string(),
-  /** Gets the successor's process id. */
+  /** A file for the successor's process id. */
   started: z.string(),
 });
 
-/** What the successor gets: the listening socket, and a pipe to its predecessor that ends with it. */
+/** The successor's descriptors: the listening socket, and a pipe to its predecessor that closes when that ends. */
 const LISTEN_FD = 3;
 const PREDECESSOR_FD = 4;
 const MARK = "HEARTH_PREDECESSOR";
 
 /**
- * Starts the successor that the file describes; `onReady` when it can take over. One that ends before leaves this gateway
- * as it is.
+ * Starts the successor that the file describes; calls `onReady` when it can take over. A successor that ends before that
+ * does not affect this gateway.
  */
 export function startSuccessor(options: {
   readonly file: string;
@@ -43,45 +42,45 @@ export function startSuccessor(options: {
   const plan = planSchema.parse(JSON.parse(readFileSync(options.file, "utf8")));
   const output = openSync(plan.log, "a", 0o600);
   try {
-    const child = spawn(plan.file, plan.args, {
+    const successor = startProcess(plan.file, plan.args, {
       cwd: plan.cwd,
       env: { ...plan.env, [MARK]: String(process.pid) },
       detached: true,
-      stdio: ["ignore", output, output, descriptorOf(options.server), "pipe"],
+      stdout: output,
+      stderr: output,
+      descriptors: [descriptorOf(options.server), "pipe"],
     });
-    child.unref();
-    if (child.pid !== undefined) {
-      writeFileSync(plan.started, `${child.pid}\n`, { mode: 0o600 });
+    successor.unref();
+    const { pid } = successor;
+    if (pid !== undefined) {
+      writeFileSync(plan.started, `${pid}\n`, { mode: 0o600 });
     }
-    const pipe = child.stdio[PREDECESSOR_FD] as Duplex | null | undefined;
+    const [pipe] = successor.pipes;
     pipe?.on("error", () => undefined);
     pipe?.once("data", () => {
-      log.info({ successor: child.pid }, "the successor is ready");
+      log.info({ successor: pid }, "the successor is ready");
       options.onReady();
     });
-    child.on("error", (error) =>
-      log.error({ error }, "the successor could not be started"),
-    );
-    child.on("exit", (code) =>
-      log.error({ code }, "the successor ended; this gateway goes on"),
+    void successor.ended.then(({ reason }) =>
+      log.error({ reason }, "the successor ended; this gateway continues"),
     );
   } finally {
     closeSync(output);
   }
 }
 
-/** Node has no public name for it; cluster hands sockets to its workers by the same one. */
+/** `_handle` is not public; node:cluster uses it to pass sockets to its workers. */
 function descriptorOf(server: Server): number {
   const { _handle: handle } = server as Server & {
     readonly _handle?: { readonly fd: number } | null;
   };
   if (handle == null) {
-    throw new Error("this gateway does not listen");
+    throw new Error("this gateway is not listening");
   }
   return handle.fd;
 }
 
-/** In a successor: what it takes over. Undefined in a gateway that was started by itself. */
+/** In a successor: what it takes over. Undefined in a gateway without a predecessor. */
 export function findPredecessor(env: NodeJS.ProcessEnv):
   | {
       readonly listenFd: number;

@@ -1,8 +1,8 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "../../supervisor/home/home.ts";
 import { findHomeRoot } from "../../supervisor/home/home-root.js";
+import { executeSync } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
 import { privateGroupOf, type ServiceUser } from "./service-user.ts";
 import { checkOnlyTrustedWrite } from "./trusted-files.ts";
@@ -42,15 +42,14 @@ export function prepareAsUser(
 ): void {
   checkCode(checkout);
   checkSameHome(user, plan, installed);
-  const made = spawnSync(
+  const prepared = executeSync(
     process.execPath,
     [join(checkout, "bin", "hearth.js"), "service", "install", "--prepare"],
     {
       uid: user.uid,
       gid: user.gid,
       cwd: "/",
-      encoding: "utf8",
-      stdio: ["ignore", "inherit", "pipe"],
+      stdout: "inherit",
       env: {
         HOME: user.home,
         USER: user.name,
@@ -60,9 +59,9 @@ export function prepareAsUser(
       },
     },
   );
-  if (made.status !== 0 || !existsSync(plan.node)) {
+  if (!prepared.ok || !existsSync(plan.node)) {
     throw new Failure([
-      ...(made.error?.message ?? made.stderr).trim().split("\n").slice(-3),
+      ...(prepared.stderr.trim() || prepared.reason).split("\n").slice(-3),
       `user ${user.name} cannot install a release of ${checkout} in ${plan.home}: put the checkout where that user can read it, for example in /opt, or name another user with --user.`,
     ]);
   }

@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -8,6 +7,7 @@ import {
 } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
+import { executeSync } from "../../core/execute.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import {
   LAUNCHD_LABEL,
@@ -38,6 +38,9 @@ export interface ServiceStatus {
   /** The manager's own words. */
   readonly words: string;
 }
+
+/** Starting the service may include the installation of a release. */
+const PROGRAM_WITHIN_MS = 240_000;
 
 type Run = (
   program: string,
@@ -177,10 +180,8 @@ function mustSucceed({ ok, output }: ReturnType<Run>, command: string): void {
 }
 
 function runProgram(program: string, args: readonly string[]) {
-  const { status, stdout, stderr, error } = spawnSync(program, [...args], {
-    encoding: "utf8",
-    timeout: 240_000,
+  const { ok, stdout, stderr, reason } = executeSync(program, args, {
+    timeoutMs: PROGRAM_WITHIN_MS,
   });
-  const output = error?.message ?? `${stdout}${stderr}`.trim();
-  return { ok: status === 0, output };
+  return { ok, output: `${stdout}${stderr}`.trim() || reason };
 }

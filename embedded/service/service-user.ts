@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { executeSync } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
 
 /** The user that a service for the whole machine runs as. */
@@ -61,8 +61,6 @@ export function privateGroupOf(user: string): number | undefined {
 }
 
 function printed(program: string, args: readonly string[]): string | undefined {
-  const { status, stdout } = spawnSync(program, [...args], {
-    encoding: "utf8",
-  });
-  return status === 0 ? stdout.trim() : undefined;
+  const { ok, stdout } = executeSync(program, args);
+  return ok ? stdout.trim() : undefined;
 }
