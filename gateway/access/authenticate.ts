@@ -52,7 +52,10 @@ export function callerOf({ caller }: FastifyRequest): Caller {
  * Whether a hash of {@link hashKey} is the master key's, or that of the one before until its time is over. Both are compared,
  * in constant time.
  */
-export function isMasterKey(gateway: Gateway, token: string): boolean {
+export function isMasterKey(
+  gateway: Pick<Gateway, "config">,
+  token: string,
+): boolean {
   const { masterKey, previousMasterKey: previous } = gateway.config.general;
   const isCurrent = sameHash(token, hashOfMasterKey(masterKey));
   const isPrevious =

@@ -27,7 +27,7 @@ const MOST_LOADS = 3;
  * the refusal as the caller shall read it. `hit`: all of the answer is known already. A hit takes no lease and no tokens.
  */
 export async function lookupAndAdmit(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "cache" | "config" | "ledger" | "limits" | "tokens">,
   call: Call,
   hit = false,
 ): Promise<Admitted> {
@@ -68,7 +68,7 @@ export async function lookupAndAdmit(
  * Raises the lease of a call in flight to what a fallback may cost; false when that is more than the payers have left.
  */
 export async function raiseLease(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config" | "limits" | "tokens">,
   call: Call,
   group: ModelGroup,
 ): Promise<boolean> {
@@ -83,7 +83,11 @@ export async function raiseLease(
   return admission.kind === "admitted";
 }
 
-function admitCallOf(gateway: Gateway, call: Call, hit: boolean): AdmitCall {
+function admitCallOf(
+  gateway: Pick<Gateway, "config" | "tokens">,
+  call: Call,
+  hit: boolean,
+): AdmitCall {
   const { general } = gateway.config;
   return {
     callId: call.id,
@@ -102,7 +106,7 @@ function admitCallOf(gateway: Gateway, call: Call, hit: boolean): AdmitCall {
 
 /** When the budget of one of a call's payers begins anew, ms since the epoch; Infinity: never. */
 function renewalOf(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config">,
   { entities }: AdmitCall,
   entity: string,
 ): number {
@@ -114,7 +118,11 @@ function renewalOf(
 }
 
 /** The worst case that a call is expected to cost, at the dearest deployment of a group. */
-function estimateOf(gateway: Gateway, call: Call, group: ModelGroup): Nanos {
+function estimateOf(
+  gateway: Pick<Gateway, "tokens">,
+  call: Call,
+  group: ModelGroup,
+): Nanos {
   const costs = group.deployments.map((deployment) => {
     const { priceCard } = deployment;
     if (priceCard === null) {
@@ -133,7 +141,7 @@ function estimateOf(gateway: Gateway, call: Call, group: ModelGroup): Nanos {
 }
 
 async function loadTotals(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "ledger">,
   counters: readonly { readonly entity: string; readonly window: string }[],
 ): Promise<void> {
   try {

@@ -13,7 +13,12 @@ import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders, headerText } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
-import { endCall, journalIntent, storePrompt } from "./record.ts";
+import {
+  endCall,
+  journalIntent,
+  storePrompt,
+  type RecordPorts,
+} from "./record.ts";
 
 /** Reads a whole answer, records and settles it, then sends it in the client's shape. */
 export async function sendAnswer(
@@ -47,7 +52,7 @@ type WholeAnswer = Extract<Upstream, { kind: "whole" }>;
 
 /** Records and settles a whole answer; `metadata` goes into its row. */
 export async function recordAnswer(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "router" | "tokens">,
   call: Call,
   upstream: WholeAnswer,
   facts: AnswerFacts,
@@ -71,7 +76,7 @@ export async function recordAnswer(
 
 /** Sends a whole answer that was recorded. */
 export function sendWhole(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config">,
   call: Call,
   admitted: Admitted,
   upstream: WholeAnswer,
@@ -104,7 +109,7 @@ function sendBytes(
 
 /** Sends what the cache held, if it held anything; null: a provider must be asked. */
 export async function answerFromCache(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
   call: Call,
   admitted: Admitted,
   reply: FastifyReply,
@@ -118,7 +123,7 @@ export async function answerFromCache(
 
 /** Sends an answer that somebody else has paid for: it costs nothing, and has its row. */
 export async function sendCached(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
   call: Call,
   admitted: Admitted,
   answer: CachedAnswer,
@@ -149,7 +154,7 @@ export async function sendCached(
 
 /** Keeps an answer for the next identical call, unless the caller said not to. */
 export function keepAnswer(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "cache" | "flights">,
   call: Call,
   outcome: Outcome,
   answer: CachedAnswer,

@@ -51,9 +51,17 @@ export interface CallKind {
   readonly schema: z.ZodType<CallBody>;
   /** Images that the call makes; none without it. */
   countImages?(body: CallBody): number;
-  countInput(gateway: Gateway, body: CallBody, model: string): number;
+  countInput(
+    gateway: Pick<Gateway, "tokens">,
+    body: CallBody,
+    model: string,
+  ): number;
   /** The most output tokens the call is expected to make, over all its choices. */
-  estimateOutput(gateway: Gateway, body: CallBody, group: ModelGroup): number;
+  estimateOutput(
+    gateway: Pick<Gateway, "config" | "tokens">,
+    body: CallBody,
+    group: ModelGroup,
+  ): number;
 }
 
 /** One call on its way through the gateway. */
@@ -89,7 +97,7 @@ export interface Call {
 
 /** Gathers who pays, what the input weighs and which cached answer would do. */
 export async function beginCall(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "callers" | "config" | "tokens">,
   request: FastifyRequest,
   caller: Caller,
   group: ModelGroup,
@@ -194,7 +202,7 @@ const NO_OTHERS: OtherPayers = { endUser: null, tags: [] };
 
 /** The end user and the tags of a call as far as they are known here; most calls have neither. */
 async function otherPayersOf(
-  { callers }: Gateway,
+  { callers }: Pick<Gateway, "callers">,
   { endUser, tags }: Payers,
 ): Promise<OtherPayers> {
   if (endUser === null && tags.length === 0) {

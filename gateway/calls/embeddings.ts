@@ -17,7 +17,7 @@ import type { Admitted } from "./admit.ts";
 import { recordAnswer, sendCached, sendWhole } from "./answer.ts";
 import { tokenizedModel, type Call } from "./call.ts";
 import type { Upstream } from "./provider.ts";
-import { storePrompt } from "./record.ts";
+import { storePrompt, type RecordPorts } from "./record.ts";
 
 /** One item of an embeddings call that the cache held. */
 interface KeptVector {
@@ -31,7 +31,10 @@ interface KeptVector {
 export type Kept = readonly (KeptVector | null)[];
 
 /** The items of a list that are in the cache; a single item is looked up with the limits, in their round trip. */
-export async function readKept(gateway: Gateway, call: Call): Promise<Kept> {
+export async function readKept(
+  gateway: Pick<Gateway, "cache">,
+  call: Call,
+): Promise<Kept> {
   const { itemKeys } = call;
   if (itemKeys === null || itemKeys.length < 2 || !call.cache.read) {
     return [];
@@ -41,7 +44,11 @@ export async function readKept(gateway: Gateway, call: Call): Promise<Kept> {
 }
 
 /** Of a call whose items are in part in the cache: the call for the others, each once. */
-export function askedOnly(gateway: Gateway, call: Call, kept: Kept): Call {
+export function askedOnly(
+  gateway: Pick<Gateway, "tokens">,
+  call: Call,
+  kept: Kept,
+): Call {
   const items = itemsOf(call.body["input"]);
   const missing = missingKeys(call, kept);
   if (missing.size === 0 || missing.size === items.length) {
@@ -65,7 +72,7 @@ export function allKept(kept: Kept): boolean {
 
 /** Sends what the cache held when it held all; null: a provider must be asked. */
 export async function embeddingsFromCache(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
   call: Call,
   admitted: Admitted,
   kept: Kept,
@@ -149,7 +156,7 @@ interface Answered {
 }
 
 function completed(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "cache">,
   asked: Call,
   { body, usage, outcome, kept, upstream }: Answered,
 ): Buffer {
@@ -194,7 +201,7 @@ function completed(
 
 /** Each with its share of what the call used, by length: so much a hit saves. */
 function keepVectors(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "cache">,
   asked: Call,
   answer: {
     readonly places: readonly string[];

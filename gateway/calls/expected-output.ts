@@ -9,7 +9,10 @@ const MOST_OUTPUT_TOKENS = 128_000;
  * Output tokens of a call that sets no `max_tokens`: what the alias's recent answers hardly exceed; with
  * `budget_mode: strict` the most that any of its models can write.
  */
-export function expectedOutput(gateway: Gateway, group: ModelGroup): number {
+export function expectedOutput(
+  gateway: Pick<Gateway, "config" | "tokens">,
+  group: ModelGroup,
+): number {
   if (gateway.config.general.budgetMode !== "strict") {
     return gateway.tokens.outputEstimate(group.alias);
   }

@@ -41,7 +41,7 @@ export async function askOnce(
 }
 
 async function lead(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "cache" | "flights">,
   key: string,
   ask: () => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
@@ -55,7 +55,7 @@ async function lead(
 
 /** The client left before a provider was called for it: what the call reserved is released, and nothing is recorded. */
 async function leaveUnasked(
-  { limits }: Gateway,
+  { limits }: Pick<Gateway, "limits">,
   { id }: Call,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -64,7 +64,7 @@ async function leaveUnasked(
 }
 
 async function follow(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "flights">,
   key: string,
   landed: Promise<Landing>,
   reply: FastifyReply,

@@ -15,7 +15,7 @@ export interface Answered {
 
 /** The headers of an answer: what it was, what it cost, what is left of the minute. */
 export function answerHeaders(
-  { config }: Gateway,
+  { config }: Pick<Gateway, "config">,
   call: Call,
   admitted: Admitted,
   answered: Answered,

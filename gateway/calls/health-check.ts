@@ -84,7 +84,10 @@ export async function tryDeployment(
   }
 }
 
-function healthCall(gateway: Gateway, deployment: PricedDeployment): Call {
+function healthCall(
+  gateway: Pick<Gateway, "config">,
+  deployment: PricedDeployment,
+): Call {
   const { alias } = deployment;
   const embeds = deployment.mode === "embedding";
   const startedAt = Date.now();

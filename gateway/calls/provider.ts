@@ -15,7 +15,7 @@ import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { mockAnswer } from "./mock.ts";
-import { costAt, endCall } from "./record.ts";
+import { costAt, endCall, type RecordPorts } from "./record.ts";
 import {
   mockTranslation,
   translationFor,
@@ -60,7 +60,10 @@ export interface ChosenRoute {
  * provider was called.
  */
 export async function chooseDeployment(
-  gateway: Gateway,
+  gateway: Pick<
+    Gateway,
+    "catalog" | "config" | "limits" | "metrics" | "router" | "tokens"
+  >,
   call: Call,
 ): Promise<ChosenRoute> {
   const route = new Route(gateway.router, {
@@ -92,7 +95,7 @@ export async function chooseDeployment(
 
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */
 async function nextTarget(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config" | "router" | "underWay">,
   call: Call,
   route: Route,
   failure: UpstreamFailure,
@@ -118,7 +121,7 @@ async function nextTarget(
   return null;
 }
 
-function giveBack(gateway: Gateway, { taken }: Target): void {
+function giveBack(gateway: Pick<Gateway, "router">, { taken }: Target): void {
   if (taken !== null) {
     gateway.router.usage.correct(taken, 0);
   }
@@ -126,7 +129,7 @@ function giveBack(gateway: Gateway, { taken }: Target): void {
 
 /** A fallback is another model: it is asked for all of a list of embeddings, also for what the cache holds of the alias. */
 function translate(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config">,
   asked: Call,
   { deployment, group }: Target,
 ): Translation {
@@ -141,7 +144,7 @@ function translate(
  * journaled, settled and thrown. `client` waits for a stream.
  */
 export async function callProvider(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "catalog" | "providers" | "router">,
   call: Call,
   chosen: ChosenRoute,
   client: StreamClient | null,
@@ -201,7 +204,7 @@ export async function callProvider(
 }
 
 function recordAnswered(
-  { metrics, underWay }: Gateway,
+  { metrics, underWay }: Pick<Gateway, "metrics" | "underWay">,
   call: Call,
   route: Route,
   { deployment }: Target,
@@ -217,7 +220,7 @@ function recordAnswered(
 }
 
 function recordFailed(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "metrics" | "router">,
   target: Target,
   { status, message }: UpstreamFailure,
   attempts: Attempt[],
@@ -230,7 +233,7 @@ function recordFailed(
 
 /** Replaces the tokens that a deployment's minute was counted with by those really used. */
 export function correctUsage(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "router">,
   { taken }: Upstream,
   { inputTokens, outputTokens }: Usage,
 ): void {
@@ -246,7 +249,7 @@ type Answered = { readonly translation: Translation } & (
 type AnsweredFields = "kind" | "body" | "contentType";
 
 async function attempt(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config" | "providers" | "router" | "underWay">,
   call: Call,
   { deployment }: Target,
   translation: Translation,
@@ -364,7 +367,7 @@ interface Tried {
 }
 
 async function giveUp(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "catalog">,
   call: Call,
   deployment: PricedDeployment,
   failure: UpstreamFailure,
@@ -418,7 +421,7 @@ function usageOwed(
 
 /** Counted alongside failures: a rejected call has no row, so nothing else would show that callers were turned away. */
 function noDeployments(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "catalog" | "metrics" | "router">,
   { caller, group, kind }: Call,
   { cause, retryAfterMs, reason }: NoTarget,
 ): CallError {

@@ -22,7 +22,7 @@ const NOT_REFUSED: ReadonlySet<ErrorKind> = new Set([
 
 /** Notes a call that was refused before a provider was asked, for whoever holds its key. */
 export function recordRefusal(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "callers" | "config" | "metrics" | "refusals">,
   request: FastifyRequest,
   error: unknown,
 ): void {
@@ -47,7 +47,10 @@ export function recordRefusal(
 }
 
 /** Hash of the known key that asked, empty for the master key; null for a strange one: who guesses keys writes nothing. */
-function keyOf(gateway: Gateway, request: FastifyRequest): string | null {
+function keyOf(
+  gateway: Pick<Gateway, "callers" | "config">,
+  request: FastifyRequest,
+): string | null {
   const credential = readKey(request.headers);
   if (credential === null) {
     return null;

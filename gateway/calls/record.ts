@@ -25,9 +25,21 @@ export interface Ending {
   readonly waitedMs: number | null;
 }
 
+/** What records and settles a call. */
+export type RecordPorts = Pick<
+  Gateway,
+  | "config"
+  | "database"
+  | "journal"
+  | "limits"
+  | "metrics"
+  | "pending"
+  | "underWay"
+>;
+
 /** The first line of the journal, written before the call leaves. Throws `journal_full`. */
 export async function journalIntent(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "journal" | "underWay">,
   call: Call,
   deployment: PricedDeployment | null,
 ): Promise<void> {
@@ -88,7 +100,7 @@ const MOST_ID_CHARACTERS = 256;
 
 /** The second line of the journal, written before the last byte goes to the client. */
 export async function journalOutcome(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config" | "database" | "journal" | "underWay">,
   call: Call,
   ending: Ending,
 ): Promise<Outcome> {
@@ -144,7 +156,7 @@ export async function journalOutcome(
 
 /** Gives back what admit took and makes the spend visible to the next call. */
 export async function settle(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "limits" | "pending">,
   call: Call,
   outcome: Outcome,
 ): Promise<void> {
@@ -159,7 +171,7 @@ export async function settle(
 
 /** Outcome and settle in a row: the end of every call that has nothing more to say in between. */
 export async function endCall(
-  gateway: Gateway,
+  gateway: RecordPorts,
   call: Call,
   ending: Ending,
 ): Promise<Outcome> {
@@ -170,7 +182,7 @@ export async function endCall(
 }
 
 function measure(
-  { metrics }: Gateway,
+  { metrics }: Pick<Gateway, "metrics">,
   { caller, group, startedAt, stream }: Call,
   outcome: Outcome,
   { deployment, waitedMs }: Ending,
@@ -199,7 +211,7 @@ function measure(
 
 /** Keeps what was asked and answered where the operator wants it; `response` is JSON, made only then. */
 export function storePrompt(
-  { config, prompts }: Gateway,
+  { config, prompts }: Pick<Gateway, "config" | "prompts">,
   call: Call,
   response: () => string | null,
 ): void {
@@ -222,7 +234,7 @@ const charged = new WeakMap<readonly LimitedEntity[], Charged>();
 
 /** A call belongs to the window of its end time. */
 function chargedWindows(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "config">,
   { limitSources }: Call,
   endedAt: number,
 ): Charged {

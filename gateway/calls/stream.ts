@@ -128,7 +128,7 @@ async function passAndRecord(
 }
 
 async function passOn(
-  { config }: Gateway,
+  { config }: Pick<Gateway, "config">,
   upstream: UpstreamStream,
   stream: StreamTranslation,
   client: FastifyReply["raw"],
@@ -199,7 +199,7 @@ function textOf(pieces: readonly StreamPiece[]): string {
 }
 
 function brokenOff(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "catalog">,
   { caller, group }: Call,
   { status, message }: UpstreamFailure,
 ): CallError {

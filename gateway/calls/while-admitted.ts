@@ -2,14 +2,14 @@ import type { Gateway } from "../gateway.ts";
 import { CallError, withHeaders } from "../http/errors.ts";
 import type { Call } from "./call.ts";
 import { inputUsage } from "../tokens/usage.ts";
-import { endCall } from "./record.ts";
+import { endCall, type RecordPorts } from "./record.ts";
 
 /**
  * Runs what follows a call's admission. When it throws before the call was recorded, the record is made here and what
  * admit took is given back: nothing stays open, whatever went wrong.
  */
 export async function whileAdmitted<T>(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "log">,
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -32,7 +32,7 @@ export async function whileAdmitted<T>(
 }
 
 async function recordFailure(
-  gateway: Gateway,
+  gateway: RecordPorts & Pick<Gateway, "log">,
   call: Call,
   error: unknown,
 ): Promise<void> {
