@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { givenText, json, STAMPS } from "./field.ts";
+import { readOnly, settable, STAMPS } from "./field.ts";
 import { rowOf, type Kind } from "./kind.ts";
 import { modelBudgetsShown, TIER_LIMITS } from "./limits.ts";
 import { modelBudgets } from "./values.ts";
@@ -13,9 +13,11 @@ export const BUDGET: Kind = {
   createdBy: "POST /budget/new",
   entity: null,
   fields: {
-    budget_id: givenText(),
+    budget_id: readOnly("id"),
     ...TIER_LIMITS,
-    model_max_budget: json(modelBudgets, modelBudgetsShown),
+    model_max_budget: settable("json", modelBudgets, {
+      output: modelBudgetsShown,
+    }),
     ...STAMPS,
   },
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { flagField, givenText, json, optionalText, STAMPS } from "./field.ts";
+import { readOnly, settable, STAMPS } from "./field.ts";
 import { rowOf, type Kind } from "./kind.ts";
 import { LIMITS } from "./limits.ts";
 import { flag, name, object } from "./values.ts";
@@ -13,11 +13,11 @@ export const END_USER: Kind = {
   createdBy: "POST /customer/new",
   entity: "end_user",
   fields: {
-    user_id: givenText(),
-    alias: optionalText(name),
-    blocked: flagField(flag),
+    user_id: readOnly("id"),
+    alias: settable("text", name),
+    blocked: settable("flag", flag),
     ...LIMITS,
-    metadata: json(object),
+    metadata: settable("json", object),
     ...STAMPS,
   },
 };

@@ -26,106 +26,56 @@ type Settable<Input extends z.ZodType> = Field & { readonly input: Input };
 type Flags = Pick<Field, "sortable" | "searchable" | "byTeamAdmin">;
 
 export const SORTABLE: Flags = { sortable: true };
-export const SEARCHABLE: Flags = { searchable: true };
+const SEARCHABLE: Flags = { searchable: true };
 export const SORTABLE_AND_SEARCHABLE: Flags = { ...SORTABLE, ...SEARCHABLE };
 
-/** A text that is always there, set by the gateway. */
-export function givenText(flags: Flags = {}): Field {
-  return { output: out.text, column: "text NOT NULL", ...flags };
+/** What answers show of the types of fields, and their columns. Lists and objects are empty until they are set. */
+const TYPES = {
+  id: { output: out.text, column: "text NOT NULL" },
+  text: { output: out.text.nullable(), column: "text" },
+  dollars: { output: out.dollars.nullable(), column: "numeric" },
+  count: { output: out.count.nullable(), column: "bigint" },
+  smallCount: { output: out.count.nullable(), column: "integer" },
+  moment: {
+    output: out.moment.nullable(),
+    column: "timestamp with time zone",
+  },
+  stamp: {
+    output: out.moment,
+    column: "timestamp with time zone NOT NULL DEFAULT now()",
+  },
+  flag: { output: z.boolean(), column: "boolean NOT NULL DEFAULT false" },
+  list: { output: out.texts, column: "text[] NOT NULL DEFAULT '{}'" },
+  json: { output: out.anything, column: "jsonb NOT NULL DEFAULT '{}'" },
+} satisfies Readonly<Record<string, Field>>;
+
+type Type = keyof typeof TYPES;
+
+/** A field that only the gateway sets. */
+export function readOnly(type: Type, more: Field = {}): Field {
+  return { ...TYPES[type], ...more };
 }
 
-/** A time that only the gateway sets. */
-export function givenMoment(): Field {
-  return { output: out.moment.nullable(), column: "timestamp with time zone" };
-}
-
-export function optionalText<Input extends z.ZodType>(
+/** A field that requests can set, with the validation of its values. */
+export function settable<Input extends z.ZodType>(
+  type: Type,
   input: Input,
-  flags: Flags = {},
+  more: Field = {},
 ): Settable<Input> {
-  return { input, output: out.text.nullable(), column: "text", ...flags };
+  return { ...TYPES[type], ...more, input };
 }
 
-export function optionalDollars<Input extends z.ZodType>(
-  input: Input,
-  flags: Flags = {},
-): Settable<Input> {
-  return { input, output: out.dollars.nullable(), column: "numeric", ...flags };
-}
-
-export function optionalCount<Input extends z.ZodType>(
-  input: Input,
-  column: "bigint" | "integer" = "bigint",
-): Settable<Input> {
-  return { input, output: out.count.nullable(), column };
-}
-
-export function optionalMoment<Input extends z.ZodType>(
-  input: Input,
-): Settable<Input> {
-  return { ...givenMoment(), input };
-}
-
-/** A text that starts as `otherwise`, which null resets it to. */
-export function choice<Input extends z.ZodType>(
-  input: Input,
-  otherwise: string,
-  flags: Flags = {},
-): Settable<Input> {
-  const column = `text NOT NULL DEFAULT '${otherwise}'`;
-  return { input, output: out.text, column, ...flags };
-}
-
-/** A flag that is off until it is set. */
-export function flagField<Input extends z.ZodType>(
-  input: Input,
-): Settable<Input> {
-  return {
-    input,
-    output: z.boolean(),
-    column: "boolean NOT NULL DEFAULT false",
-  };
-}
-
-/** A list that is empty until it is set. */
-export function list<Input extends z.ZodType>(
-  input: Input,
-  flags: Flags = {},
-): Settable<Input> {
-  const column = "text[] NOT NULL DEFAULT '{}'";
-  return { input, output: out.texts, column, ...flags };
-}
-
-/** An object that is empty until it is set; any by default. */
-export function json<Input extends z.ZodType>(
-  input: Input,
-  output: z.ZodType = out.anything,
-  flags: Flags = {},
-): Settable<Input> {
-  const column = "jsonb NOT NULL DEFAULT '{}'";
-  return { input, output, column, ...flags };
-}
-
-/** A field that only requests have: it sets others. */
-export function requestOnly<Input extends z.ZodType>(
-  input: Input,
-): Settable<Input> {
-  return { input };
+/** A text that starts as `initial`, to which null resets it. */
+export function textWithDefault(initial: string): Field {
+  return { output: out.text, column: `text NOT NULL DEFAULT '${initial}'` };
 }
 
 /** Who created and changed a row, and when. */
 export const STAMPS = {
-  created_at: {
-    output: out.moment,
-    column: "timestamp with time zone NOT NULL DEFAULT now()",
-    sortable: true,
-  },
-  created_by: { output: out.text.nullable(), column: "text" },
-  updated_at: {
-    output: out.moment,
-    column: "timestamp with time zone NOT NULL DEFAULT now()",
-  },
-  updated_by: { output: out.text.nullable(), column: "text" },
+  created_at: readOnly("stamp", SORTABLE),
+  created_by: readOnly("text"),
+  updated_at: readOnly("stamp"),
+  updated_by: readOnly("text"),
 } satisfies Fields;
 
 /** The validation of the fields that requests can set; each may be left out, or reset by null. */

@@ -1,18 +1,12 @@
 import { z } from "zod";
 import {
-  choice,
-  flagField,
-  givenMoment,
-  givenText,
   inputOf,
-  json,
-  list,
-  optionalDollars,
-  optionalMoment,
-  optionalText,
-  requestOnly,
+  readOnly,
+  settable,
+  SORTABLE,
   SORTABLE_AND_SEARCHABLE,
   STAMPS,
+  textWithDefault,
 } from "./field.ts";
 import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
 import { LIMITS, modelBudgetsShown } from "./limits.ts";
@@ -33,29 +27,35 @@ import {
 const KEY_TYPES = ["llm_api", "management", "read_only", "default"] as const;
 
 const KEY_FIELDS = {
-  token: givenText(),
-  key_name: givenText(SORTABLE_AND_SEARCHABLE),
-  key_alias: optionalText(name, SORTABLE_AND_SEARCHABLE),
-  user_id: optionalText(name, SORTABLE_AND_SEARCHABLE),
-  team_id: optionalText(name, SORTABLE_AND_SEARCHABLE),
-  organization_id: optionalText(name),
-  models: list(models),
+  token: readOnly("id"),
+  key_name: readOnly("id", SORTABLE_AND_SEARCHABLE),
+  key_alias: settable("text", name, SORTABLE_AND_SEARCHABLE),
+  user_id: settable("text", name, SORTABLE_AND_SEARCHABLE),
+  team_id: settable("text", name, SORTABLE_AND_SEARCHABLE),
+  organization_id: settable("text", name),
+  models: settable("list", models),
   ...LIMITS,
-  temp_budget_increase: optionalDollars(z.number().min(0)),
-  temp_budget_expiry: optionalMoment(moment),
-  model_max_budget: json(modelBudgets, modelBudgetsShown),
-  model_rpm_limit: json(modelRates, z.record(out.text, out.count)),
-  model_tpm_limit: json(modelRates, z.record(out.text, out.count)),
-  tags: list(names),
-  aliases: json(texts, z.record(out.text, out.text)),
-  permissions: json(object),
-  allowed_routes: list(z.array(name)),
-  key_type: choice(z.enum(KEY_TYPES), "default"),
-  metadata: json(object),
-  blocked: flagField(flag),
+  temp_budget_increase: settable("dollars", z.number().min(0)),
+  temp_budget_expiry: settable("moment", moment),
+  model_max_budget: settable("json", modelBudgets, {
+    output: modelBudgetsShown,
+  }),
+  model_rpm_limit: settable("json", modelRates, {
+    output: z.record(out.text, out.count),
+  }),
+  model_tpm_limit: settable("json", modelRates, {
+    output: z.record(out.text, out.count),
+  }),
+  tags: settable("list", names),
+  aliases: settable("json", texts, { output: z.record(out.text, out.text) }),
+  permissions: settable("json", object),
+  allowed_routes: settable("list", z.array(name)),
+  key_type: settable("text", z.enum(KEY_TYPES), textWithDefault("default")),
+  metadata: settable("json", object),
+  blocked: settable("flag", flag),
   /** From now; sets `expires`. */
-  duration: requestOnly(duration),
-  expires: { ...givenMoment(), sortable: true },
+  duration: { input: duration },
+  expires: readOnly("moment", SORTABLE),
   ...STAMPS,
   updated_at: { ...STAMPS.updated_at, sortable: true },
 } as const;
@@ -76,12 +76,12 @@ export const keyFields = inputOf(KEY_FIELDS);
 /** A key that the caller chose. */
 export const chosenKey = z
   .string()
-  .startsWith("sk-", "a key must begin with `sk-`")
-  .min(20, "a key must have at least 20 characters")
-  .max(256, "a key may have at most 256 characters")
+  .startsWith("sk-", "must begin with `sk-`")
+  .min(20, "must have at least 20 characters")
+  .max(256, "must have at most 256 characters")
   .regex(
     /^[\x21-\x7e]+$/,
-    "a key may only have characters of ASCII, no spaces",
+    "must only have printable ASCII characters, without spaces",
   );
 
 export type KeyFields = z.output<z.ZodObject<typeof keyFields>>;

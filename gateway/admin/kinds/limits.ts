@@ -1,27 +1,22 @@
 import { z } from "zod";
-import {
-  optionalCount,
-  optionalDollars,
-  optionalText,
-  SORTABLE,
-} from "./field.ts";
+import { settable, SORTABLE } from "./field.ts";
 import { out } from "./out.ts";
 import { atOnce, dollars, duration, name, perMinute } from "./values.ts";
 
 /** The limits that a tier can have. */
 export const TIER_LIMITS = {
-  max_budget: optionalDollars(dollars, SORTABLE),
-  soft_budget: optionalDollars(dollars),
-  budget_duration: optionalText(duration),
-  tpm_limit: optionalCount(perMinute),
-  rpm_limit: optionalCount(perMinute),
-  max_parallel_requests: optionalCount(atOnce, "integer"),
+  max_budget: settable("dollars", dollars, SORTABLE),
+  soft_budget: settable("dollars", dollars),
+  budget_duration: settable("text", duration),
+  tpm_limit: settable("count", perMinute),
+  rpm_limit: settable("count", perMinute),
+  max_parallel_requests: settable("smallCount", atOnce),
 } as const;
 
 /** The limits of any payer: its own, else those of its tier. */
 export const LIMITS = {
   ...TIER_LIMITS,
-  budget_id: optionalText(name),
+  budget_id: settable("text", name),
 } as const;
 
 /** Budgets of models as answers show them. */

@@ -1,21 +1,18 @@
 import { z } from "zod";
-import { givenText, inputOf, STAMPS } from "./field.ts";
+import { inputOf, readOnly, STAMPS, textWithDefault } from "./field.ts";
 import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
 import { LIMITS } from "./limits.ts";
 import { out } from "./out.ts";
 import { teamRow } from "./team.ts";
 import { userColumnsRow, userName, userReference } from "./user.ts";
 
-export const teamRole = z.enum(["admin", "user"], "it may be admin or user");
+export const teamRole = z.enum(["admin", "user"], "must be admin or user");
 
 const MEMBER_FIELDS = {
-  team_id: givenText(),
-  user_id: givenText(),
-  role: { output: out.text, column: "text NOT NULL DEFAULT 'user'" },
-  accepted: {
-    output: z.boolean(),
-    column: "boolean NOT NULL DEFAULT false",
-  },
+  team_id: readOnly("id"),
+  user_id: readOnly("id"),
+  role: textWithDefault("user"),
+  accepted: readOnly("flag"),
   ...LIMITS,
   ...STAMPS,
 } as const;

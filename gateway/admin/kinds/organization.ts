@@ -1,12 +1,11 @@
 import { z } from "zod";
 import {
-  givenText,
   inputOf,
-  json,
-  list,
-  optionalText,
   outputOf,
+  readOnly,
+  settable,
   STAMPS,
+  textWithDefault,
 } from "./field.ts";
 import { rowOf, type Kind } from "./kind.ts";
 import { LIMITS } from "./limits.ts";
@@ -16,11 +15,11 @@ import { userColumnsRow, userName } from "./user.ts";
 import { models, name, object } from "./values.ts";
 
 const ORGANIZATION_FIELDS = {
-  organization_id: givenText(),
-  organization_alias: optionalText(name),
-  models: list(models),
+  organization_id: readOnly("id"),
+  organization_alias: settable("text", name),
+  models: settable("list", models),
   ...LIMITS,
-  metadata: json(object),
+  metadata: settable("json", object),
   ...STAMPS,
 } as const;
 
@@ -43,9 +42,9 @@ export const ORGANIZATION_MEMBER: Kind = {
   createdBy: "POST /organization/member_add",
   entity: null,
   fields: {
-    organization_id: givenText(),
-    user_id: givenText(),
-    role: { output: out.text, column: "text NOT NULL DEFAULT 'internal_user'" },
+    organization_id: readOnly("id"),
+    user_id: readOnly("id"),
+    role: textWithDefault("internal_user"),
     ...STAMPS,
   },
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { givenText, optionalText, STAMPS } from "./field.ts";
+import { readOnly, settable, STAMPS } from "./field.ts";
 import { rowOf, type Kind } from "./kind.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -12,8 +12,8 @@ export const TAG: Kind = {
   createdBy: "POST /tag/new",
   entity: "tag",
   fields: {
-    name: givenText(),
-    description: optionalText(z.string().max(2_000)),
+    name: readOnly("id"),
+    description: settable("text", z.string().max(2_000)),
     ...LIMITS,
     ...STAMPS,
   },

@@ -1,12 +1,8 @@
 import { z } from "zod";
 import {
-  flagField,
-  givenText,
   inputOf,
-  json,
-  list,
-  optionalDollars,
-  optionalText,
+  readOnly,
+  settable,
   SORTABLE_AND_SEARCHABLE,
   STAMPS,
 } from "./field.ts";
@@ -46,26 +42,29 @@ export const PERMISSIONS = [
 
 export const permissions = names.refine(
   (routes) => routes.every((route) => PERMISSIONS.includes(route)),
-  `it may have ${PERMISSIONS.join(", ")}`,
+  `must only have ${PERMISSIONS.join(", ")}`,
 );
 
 const BY_TEAM_ADMIN = { byTeamAdmin: true };
 
 export const TEAM_FIELDS = {
-  team_id: givenText(SORTABLE_AND_SEARCHABLE),
-  team_alias: optionalText(name, {
+  team_id: readOnly("id", SORTABLE_AND_SEARCHABLE),
+  team_alias: settable("text", name, {
     ...SORTABLE_AND_SEARCHABLE,
     ...BY_TEAM_ADMIN,
   }),
-  organization_id: optionalText(name),
-  models: list(models, BY_TEAM_ADMIN),
+  organization_id: settable("text", name),
+  models: settable("list", models, BY_TEAM_ADMIN),
   ...LIMITS,
-  team_member_budget: optionalDollars(dollars, BY_TEAM_ADMIN),
-  team_member_permissions: list(permissions, BY_TEAM_ADMIN),
-  model_aliases: json(texts, z.record(out.text, out.text), BY_TEAM_ADMIN),
-  tags: list(names),
-  metadata: json(object, undefined, BY_TEAM_ADMIN),
-  blocked: flagField(flag),
+  team_member_budget: settable("dollars", dollars, BY_TEAM_ADMIN),
+  team_member_permissions: settable("list", permissions, BY_TEAM_ADMIN),
+  model_aliases: settable("json", texts, {
+    output: z.record(out.text, out.text),
+    ...BY_TEAM_ADMIN,
+  }),
+  tags: settable("list", names),
+  metadata: settable("json", object, BY_TEAM_ADMIN),
+  blocked: settable("flag", flag),
   ...STAMPS,
 } as const;
 

@@ -1,16 +1,14 @@
 import { z } from "zod";
 import { ROLES, type Role } from "../../access/roles.ts";
 import {
-  choice,
-  givenText,
   inputOf,
-  json,
-  list,
-  optionalText,
   outputOf,
+  readOnly,
+  settable,
   SORTABLE,
   SORTABLE_AND_SEARCHABLE,
   STAMPS,
+  textWithDefault,
 } from "./field.ts";
 import { KEY } from "./key.ts";
 import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
@@ -20,19 +18,22 @@ import { models, name, object } from "./values.ts";
 
 export const role = z.enum(
   Object.keys(ROLES) as [Role, ...Role[]],
-  `it may be ${Object.keys(ROLES).join(", ")}`,
+  `must be one of ${Object.keys(ROLES).join(", ")}`,
 );
 
-const email = z.email("it must be an e-mail address").max(256);
+const email = z.email("must be an e-mail address").max(256);
 
 const USER_FIELDS = {
-  user_id: givenText(SORTABLE_AND_SEARCHABLE),
-  user_email: optionalText(email, SORTABLE_AND_SEARCHABLE),
-  user_alias: optionalText(name, SORTABLE_AND_SEARCHABLE),
-  user_role: choice(role, "internal_user", SORTABLE),
-  models: list(models),
+  user_id: readOnly("id", SORTABLE_AND_SEARCHABLE),
+  user_email: settable("text", email, SORTABLE_AND_SEARCHABLE),
+  user_alias: settable("text", name, SORTABLE_AND_SEARCHABLE),
+  user_role: settable("text", role, {
+    ...textWithDefault("internal_user"),
+    ...SORTABLE,
+  }),
+  models: settable("list", models),
   ...LIMITS,
-  metadata: json(object),
+  metadata: settable("json", object),
   ...STAMPS,
 } as const;
 

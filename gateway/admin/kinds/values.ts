@@ -2,36 +2,35 @@ import { z } from "zod";
 import { faultOfName } from "../../ledger/names.ts";
 import { parseDuration } from "../../ledger/windows.ts";
 
-/** Values that requests send, with the sentence for a wrong one. */
+/** Values of requests; messages complete the sentence that starts with the name of the field. */
 
 export const name = z
   .string()
-  .min(1, "it must not be empty")
-  .max(256, "it may have at most 256 characters")
+  .min(1, "must not be empty")
+  .max(256, "must have at most 256 characters")
   .superRefine((text, context) => {
     const fault = faultOfName(text);
     if (fault !== null) {
-      context.addIssue({ code: "custom", message: `it ${fault}` });
+      context.addIssue({ code: "custom", message: fault });
     }
   });
-/** An id that is part of other names: a slash would make two of them one. */
-export const plainName = name.regex(/^[^/]*$/, "it must not contain a slash");
-export const names = z.array(name).max(1_000, "at most 1,000 at once");
-export const someNames = names.min(1, "name at least one");
+/** An id that is part of other names, where a slash is the separator. */
+export const plainName = name.regex(/^[^/]*$/, "must not contain a slash");
+export const names = z
+  .array(name)
+  .max(1_000, "must have at most 1,000 entries");
+export const someNames = names.min(1, "must have at least one entry");
 export const dollars = z
-  .number("it must be a number of dollars")
-  .min(0, "a budget is at least 0 dollars")
-  .max(9_000_000, "a budget is at most 9,000,000 dollars");
-export const spent = z
-  .number()
-  .min(0, "a spend is at least 0 dollars")
-  .nullish();
+  .number("must be a number of dollars")
+  .min(0, "must be at least 0 dollars")
+  .max(9_000_000, "must be at most 9,000,000 dollars");
+export const spent = z.number().min(0, "must be at least 0 dollars").nullish();
 export const perMinute = z
-  .int("a limit is a whole number of at least 0")
-  .min(0, "a limit is a whole number of at least 0");
+  .int("must be a whole number of at least 0")
+  .min(0, "must be a whole number of at least 0");
 export const atOnce = perMinute.max(
   2_147_483_647,
-  "a limit of parallel requests is at most 2,147,483,647",
+  "must be at most 2,147,483,647",
 );
 export const models = z.array(name);
 export const object = z.record(z.string(), z.unknown());
@@ -39,7 +38,7 @@ export const texts = z.record(z.string(), z.string());
 export const flag = z.boolean();
 export const moment = z.iso.datetime({
   offset: true,
-  error: "it must be a time such as 2026-11-21T12:00:00Z",
+  error: "must be a time such as 2026-11-21T12:00:00Z",
 });
 
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`. */
@@ -58,14 +57,14 @@ function byModel<Value extends z.ZodType>(value: Value) {
       if (fault !== null) {
         context.addIssue({
           code: "custom",
-          message: `a model's name ${fault}`,
+          message: `has a model whose name ${fault}`,
         });
       }
     }
   });
 }
 
-/** An alias's own budget: `{budget_limit, time_period}`; LiteLLM also writes `{max_budget, budget_duration}` and a bare number. */
+/** The budget of an alias: `{budget_limit, time_period}`; LiteLLM also writes `{max_budget, budget_duration}` and a bare number. */
 export const modelBudgets = byModel(
   z
     .union(
@@ -76,7 +75,7 @@ export const modelBudgets = byModel(
       ],
       {
         error:
-          'it must be {"budget_limit": dollars of at least 0, "time_period": "1d"}',
+          'must be {"budget_limit": dollars of at least 0, "time_period": "1d"}',
       },
     )
     .transform((budget) => {
@@ -96,53 +95,53 @@ export const modelRates = byModel(perMinute);
 
 /** A flag in a query. */
 export const queryFlag = z
-  .enum(["true", "false", "True", "False", "1", "0"], "write true or false")
-  // Clients generated from the document write it as they write flags.
+  .enum(["true", "false", "True", "False", "1", "0"], "must be true or false")
+  // Generated clients send it like any other flag.
   .meta({ type: "boolean", enum: undefined })
   .transform((text) => ["true", "True", "1"].includes(text));
 
-/** A number of a query from `least` to `most`. */
-export function queryNumber(least: number, most: number, otherwise: number) {
-  return numberOfQuery(least, most, { default: otherwise }).default(otherwise);
+/** A number of a query from `min` to `max`. */
+export function queryNumber(min: number, max: number, fallback: number) {
+  return numberOfQuery(min, max, { default: fallback }).default(fallback);
 }
 
-/** The same without a value of its own where none is given. */
-export function queryLimit(most: number) {
-  return numberOfQuery(1, most).optional();
+/** The same without a default. */
+export function queryLimit(max: number) {
+  return numberOfQuery(1, max).optional();
 }
 
-function numberOfQuery(least: number, most: number, said: object = {}) {
+function numberOfQuery(min: number, max: number, more: object = {}) {
   return z
     .string()
-    .regex(/^\d{1,9}$/, "it must be a whole number")
+    .regex(/^\d{1,9}$/, "must be a whole number")
     .meta({
       type: "integer",
       pattern: undefined,
-      minimum: least,
-      maximum: most,
-      ...said,
+      minimum: min,
+      maximum: max,
+      ...more,
     })
     .transform(Number)
     .refine(
-      (number) => number >= least && number <= most,
-      `it must be from ${least} to ${most}`,
+      (number) => number >= min && number <= max,
+      `must be from ${min} to ${max}`,
     );
 }
 
-/** A day of a query, `2026-11-21`; a time after it is cut off. */
+/** A day of a query, `2026-11-21`; a time after it is ignored. */
 export const queryDay = z
   .string()
-  .regex(/^\d{4}-\d\d-\d\d([T ].*)?$/, "it must be a day such as 2026-11-21")
+  .regex(/^\d{4}-\d\d-\d\d([T ].*)?$/, "must be a day such as 2026-11-21")
   .transform((text) => text.slice(0, "2026-11-21".length))
-  .refine(isDay, "there is no such day");
+  .refine(isDay, "must be a day of the calendar");
 
-/** `Date.parse` takes the 30th of February for the 2nd of March. */
+/** `Date.parse` reads the 30th of February as the 2nd of March. */
 function isDay(text: string): boolean {
   const at = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }
 
-/** Several names of a query: repeated, or with commas between. */
+/** Several names of a query: a repeated parameter, or separated by commas. */
 export const queryNames = z
   .union([z.string(), z.array(z.string())])
   .transform((value) =>
