@@ -108,7 +108,11 @@ test.each([
     '--budget must be a number, not "lots"',
   ],
   [["keys", "new", "--per", "1mo"], 2, "--per requires --budget"],
-  [["keys", "new", "--budget", "-1"], 1, "`max_budget` is not right"],
+  [
+    ["keys", "new", "--budget", "-1"],
+    1,
+    "`max_budget` must be at least 0 dollars",
+  ],
   [["keys", "block", "nobody"], 1, 'key with alias "nobody" not found'],
   [["keys", "block", "sk-a-secret"], 2, "must not be a command-line argument"],
   [["keys", "block"], 2, "key is required"],

@@ -12,20 +12,20 @@ import type { Gateway } from "../gateway.ts";
 import { route, type Route, type RouteSchema } from "../http/route.ts";
 import { checkInput } from "./body.ts";
 
-/** What an admin route works with: the gateway, and who asks. */
+/** What an admin route works with: the gateway and the caller. */
 export interface Admin {
   readonly gateway: Gateway;
   readonly pool: Pool;
   readonly caller: Caller;
   readonly actor: Actor;
   readonly rule: Rule;
-  /** Whoever asks reaches everybody's objects by this route. */
+  /** The caller reaches the objects of all owners by this route. */
   readonly reachesAll: boolean;
   readonly windowing: Windowing;
   /** Ms since the epoch. */
   readonly now: number;
   /** Throws 403 for an object that is out of reach. */
-  refuse(object: ObjectFacts): void;
+  requireReach(object: ObjectFacts): void;
 }
 
 /**
@@ -55,7 +55,7 @@ export function adminRoute<Input extends z.ZodObject>(
   return route(name, schema, handler, { alsoAt });
 }
 
-/** The sender of a request, if the route is for them; throws 403. */
+/** The caller of a request; throws 403 unless it may use the route. */
 export function adminFor(
   gateway: Gateway,
   request: FastifyRequest,
@@ -64,7 +64,7 @@ export function adminFor(
   return adminOf(gateway, callerOf(request), request.headers, name);
 }
 
-/** A caller as the user of a route; throws 403 when it is not for them. */
+/** The same for a caller that is already authenticated. */
 export async function adminOf(
   gateway: Gateway,
   caller: Caller,
@@ -85,11 +85,11 @@ export async function adminOf(
     reachesAll: rule.reach[actor.role] === "all",
     windowing: { timeZone: timezone, proxyDuration: budgetDuration },
     now: Date.now(),
-    refuse: (object) => refuseUnlessReached(actor, rule, object, path),
+    requireReach: (object) => refuseUnlessReached(actor, rule, object, path),
   };
 }
 
-/** Some clients send a body with DELETE, others with GET: it is read wherever it comes. */
+/** Some clients send a body with DELETE, others with GET: a body is read with any method. */
 function bodyOf(request: FastifyRequest): object {
   const { body } = request;
   if (body === undefined || body === null) {

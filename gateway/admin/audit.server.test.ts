@@ -22,7 +22,7 @@ test.each([
   ["/cache/flushall", "flushed", "cache", { deleted: 0 }],
   ["/config/reload", "reloaded", "configuration", { added: [] }],
 ])(
-  "POST %s stands in the audit log, who was refused it does not",
+  "POST %s is in the audit log, a denied one is not",
   async (path, action, type, after) => {
     const key = await fixture.makeKey({});
     expect((await fixture.refused("POST", path, {}, key)).status).toBe(403);
@@ -36,7 +36,7 @@ test.each([
   },
 );
 
-test("what was done while the database is away is told in the log", async () => {
+test("changes while the database is unavailable are logged", async () => {
   const lines: string[] = [];
   const log = pino({ base: null }, { write: (line) => lines.push(line) });
   const pool = createPool("postgresql://nobody@127.0.0.1:1/none", 1, log);

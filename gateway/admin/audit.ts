@@ -17,7 +17,7 @@ export type AuditAction =
   | "reloaded"
   | "flushed";
 
-/** One line of the audit log, in the transaction of the change that it tells of. */
+/** Adds an entry to the audit log, in the transaction of the change. */
 export async function audit(
   client: Client | Pool,
   actor: string,
@@ -37,7 +37,7 @@ export async function audit(
   });
 }
 
-/** One line about what was done outside the database. It is done either way, so while the database is away the log tells of it. */
+/** Adds an entry about a change outside the database. The change is already done, so it is logged while the database is unavailable. */
 export async function auditDone(
   { actor: { name }, pool, gateway }: Admin,
   action: AuditAction,
@@ -53,7 +53,7 @@ export async function auditDone(
     }
     gateway.log.warn(
       { actor: name, action, objectType, objectId, after },
-      "the database is away: this is not in the audit log",
+      "database unavailable: this change is not in the audit log",
     );
   }
 }

@@ -1,12 +1,9 @@
 import type { z } from "zod";
 import { invalidField } from "../calls/validate.ts";
 import { CallError } from "../http/errors.ts";
-import { refuseUnknownFields } from "./unknown-fields.ts";
+import { rejectUnknownFields } from "./unknown-fields.ts";
 
-/**
- * What an admin request sent, in the expected shape; throws one sentence that names the first field that is wrong, or
- * that the route does not know.
- */
+/** Validates what an admin request sent; throws 400 that names the first field that is wrong or unknown. */
 export function checkInput<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -18,6 +15,6 @@ export function checkInput<Schema extends z.ZodType>(
   if (!result.success) {
     throw invalidField(result.error);
   }
-  refuseUnknownFields(schema, value);
+  rejectUnknownFields(schema, value);
   return result.data;
 }

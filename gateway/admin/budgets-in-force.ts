@@ -4,7 +4,7 @@ import type { Admin } from "./admin-route.ts";
 import { entityOf, type Kind } from "./kinds/kind.ts";
 import type { Sortable } from "./paging.ts";
 
-/** Rows as they are shown, with the budget that holds for each: its own, else its tier's (a member's: else its team's for members), and a temporary increase. */
+/** Rows with the budget in force: its own, else its tier's (of a member: else its team's for members), with a temporary increase. */
 export async function withBudgetInForce(
   admin: Admin,
   of: Kind,
@@ -35,7 +35,7 @@ function increaseOf(row: Row, now: number): number {
     : 0;
 }
 
-/** What a tier says where the row of `table` sets nothing itself. */
+/** SQL of a column of `table`, or of its tier where the row sets none. */
 function inForce(
   table: string,
   column: "max_budget" | "budget_duration",
@@ -43,7 +43,7 @@ function inForce(
   return `coalesce(${table}.${column}, (SELECT b.${column} FROM budgets b WHERE b.budget_id = ${table}.budget_id))`;
 }
 
-/** SQL of what a row's payer spent: in the window that is open now where its budget has one, else over the whole life. */
+/** SQL of a payer's spend: in the current window of its budget where it has one, else over its whole life. */
 function spendNow({ table, entity, id: [id] }: Kind): string {
   const name = `'${entity}:' || ${table}.${id}`;
   const duration = inForce(table, "budget_duration");
@@ -54,7 +54,7 @@ function spendNow({ table, entity, id: [id] }: Kind): string {
     END, 0)`;
 }
 
-/** Sorting by what was spent, and by how much of the budget that is. */
+/** Sorting by spend, and by the used share of the budget. */
 export function sortableBySpend(of: Kind): Sortable {
   return {
     spend: spendNow(of),

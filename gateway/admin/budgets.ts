@@ -4,23 +4,28 @@ import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
 import { BUDGET, budgetRow } from "./kinds/budget.ts";
 import { name, someNames } from "./kinds/values.ts";
-import { commonRoutes, removeAll, several, type Plain } from "./plain.ts";
+import {
+  commonRoutes,
+  removeAll,
+  several,
+  type CommonNoun,
+} from "./common-routes.ts";
 
-const BUDGETS: Plain = {
+const BUDGETS: CommonNoun = {
   of: BUDGET,
   row: budgetRow,
   path: "/budget",
   summaries: {
-    new: "Make a tier that keys, users, teams, members and others can point to.",
-    update: "Set fields of a tier.",
-    list: "Tiers.",
+    new: "Create a tier that keys, users, teams, members and others can refer to.",
+    update: "Update a tier; null resets a field.",
+    list: "List tiers.",
   },
 };
 
 const budgetInfo = adminRoute(
   "POST /budget/info",
   {
-    summary: "Several tiers by id.",
+    summary: "Get several tiers by id.",
     input: z.object({ budgets: someNames }),
     answer: z.array(budgetRow),
   },
@@ -30,7 +35,7 @@ const budgetInfo = adminRoute(
 const budgetDelete = adminRoute(
   "POST /budget/delete",
   {
-    summary: "Delete a tier; refused while anybody points to it.",
+    summary: "Delete a tier. Rejected while it is in use.",
     input: z.object({ id: name.optional(), budget_id: name.optional() }),
     answer: budgetRow,
   },
@@ -39,7 +44,7 @@ const budgetDelete = adminRoute(
     if (named === undefined) {
       throw new CallError(
         "invalid_request",
-        "`id` is missing: name a budget.",
+        "`id` is required: the id of a budget.",
         { param: "id" },
       );
     }

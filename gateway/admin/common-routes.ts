@@ -4,50 +4,53 @@ import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { refuseWhileUsed } from "./in-use.ts";
+import { rejectWhileUsed } from "./in-use.ts";
 import { BUDGET } from "./kinds/budget.ts";
 import { inputOf } from "./kinds/field.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { name, queryNumber, spent } from "./kinds/values.ts";
 import {
-  changeAndShow,
+  changeAndAnswer,
   create,
   remove,
-  shown,
-  shownOne,
+  answerRows,
+  answerRow,
   unknown,
 } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 
-/** A noun that only admins touch: all of them are created, changed, listed and deleted alike. */
-export interface Plain {
+/** A noun that only admins use: all of these are created, changed, listed and deleted in the same way. */
+export interface CommonNoun {
   readonly of: Kind;
   readonly row: z.ZodType;
   readonly path: "/customer" | "/tag" | "/budget";
-  /** LiteLLM's second name of it. */
+  /** LiteLLM's second name of the routes. */
   readonly alsoPath?: string;
   readonly summaries: Readonly<Record<"new" | "update" | "list", string>>;
 }
 
-export function alsoAt({ path, alsoPath }: Plain, name: RouteName): string[] {
+export function alsoAt(
+  { path, alsoPath }: CommonNoun,
+  name: RouteName,
+): string[] {
   const route = name.slice(name.indexOf(" ") + 1);
   return alsoPath === undefined ? [] : [route.replace(path, alsoPath)];
 }
 
 /** `new`, `update` and `list`, the same for all of them. */
-export function commonRoutes(plain: Plain): readonly Route[] {
-  return [createRoute(plain), updateRoute(plain), listRoute(plain)];
+export function commonRoutes(noun: CommonNoun): readonly Route[] {
+  return [createRoute(noun), updateRoute(noun), listRoute(noun)];
 }
 
 function inputFields({ fields, id: [id = ""] }: Kind): z.ZodObject {
   return z.object({ ...(inputOf(fields) as z.ZodRawShape), [id]: name });
 }
 
-function createRoute(plain: Plain): Route {
-  const { of, row: answer, path, summaries } = plain;
+function createRoute(noun: CommonNoun): Route {
+  const { of, row: answer, path, summaries } = noun;
   const [id = ""] = of.id;
   const named = inputFields(of);
-  // A tier needs no name of its own.
+  // The id of a tier is optional.
   const input = of === BUDGET ? named.extend({ [id]: name.nullish() }) : named;
   return adminRoute(
     `POST ${path}/new`,
@@ -59,14 +62,14 @@ function createRoute(plain: Plain): Route {
           [id]: given[id] ?? crypto.randomUUID(),
         }),
       );
-      return shownOne(admin, of, row ?? {});
+      return answerRow(admin, of, row ?? {});
     },
-    alsoAt(plain, `POST ${path}/new`),
+    alsoAt(noun, `POST ${path}/new`),
   );
 }
 
-function updateRoute(plain: Plain): Route {
-  const { of, row: answer, path, summaries } = plain;
+function updateRoute(noun: CommonNoun): Route {
+  const { of, row: answer, path, summaries } = noun;
   const [id = ""] = of.id;
   const named = inputFields(of);
   const input = of === BUDGET ? named : named.extend({ spend: spent });
@@ -74,19 +77,19 @@ function updateRoute(plain: Plain): Route {
     `POST ${path}/update`,
     { summary: summaries.update, input, answer },
     async (admin, { spend: target, [id]: named, ...given }: Row) => {
-      const row = await changeAndShow(admin, of, { [id]: named }, given);
+      const row = await changeAndAnswer(admin, of, { [id]: named }, given);
       if (typeof target !== "number") {
         return row;
       }
       await setSpend(admin, of, row, target);
-      return shownOne(admin, of, row);
+      return answerRow(admin, of, row);
     },
-    alsoAt(plain, `POST ${path}/update`),
+    alsoAt(noun, `POST ${path}/update`),
   );
 }
 
-function listRoute(plain: Plain): Route {
-  const { of, row, path, summaries } = plain;
+function listRoute(noun: CommonNoun): Route {
+  const { of, row, path, summaries } = noun;
   const [id = ""] = of.id;
   return adminRoute(
     `GET ${path}/list`,
@@ -99,7 +102,7 @@ function listRoute(plain: Plain): Route {
       answer: z.array(row),
     },
     async (admin, { page, page_size: size }) =>
-      shown(
+      answerRows(
         admin,
         of,
         await query<Row>(
@@ -107,11 +110,11 @@ function listRoute(plain: Plain): Route {
           `SELECT * FROM ${of.table} ORDER BY ${id} LIMIT ${size} OFFSET ${(page - 1) * size}`,
         ),
       ),
-    alsoAt(plain, `GET ${path}/list`),
+    alsoAt(noun, `GET ${path}/list`),
   );
 }
 
-/** Those that are there, in the order asked; throws 404 for one that is not. */
+/** The rows of these ids, in the same order; throws 404 for an unknown one. */
 export async function several(
   admin: Admin,
   of: Kind,
@@ -133,7 +136,7 @@ export async function several(
   });
 }
 
-/** Deletes in one transaction; throws 404 when one of them is not there, 400 when one is in use. */
+/** Deletes in one transaction; throws 404 for an unknown id, 400 for a row in use. */
 export async function removeAll(
   admin: Admin,
   of: Kind,
@@ -144,7 +147,7 @@ export async function removeAll(
   return transaction(admin.pool, async (client) => {
     const gone: Row[] = [];
     for (const one of new Set(ids)) {
-      await refuseWhileUsed(client, of, one);
+      await rejectWhileUsed(client, of, one);
       gone.push(...(await remove(admin, client, of, { [id]: one })));
     }
     return gone;

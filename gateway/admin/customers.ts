@@ -7,45 +7,43 @@ import { adminRoute } from "./admin-route.ts";
 import { END_USER, endUserRow } from "./kinds/customer.ts";
 import { out } from "./kinds/out.ts";
 import { name, someNames } from "./kinds/values.ts";
-import { changeAndShow, create, shownOne } from "./payers.ts";
+import { changeAndAnswer, create, answerRow } from "./payers.ts";
 import {
   alsoAt,
   commonRoutes,
   removeAll,
   several,
-  type Plain,
-} from "./plain.ts";
+  type CommonNoun,
+} from "./common-routes.ts";
 
-const CUSTOMERS: Plain = {
+const CUSTOMERS: CommonNoun = {
   of: END_USER,
   row: endUserRow,
   path: "/customer",
   alsoPath: "/end_user",
   summaries: {
-    new: "Make an end user (the `user` of a call) with a budget or limits.",
-    update: "Set fields of an end user.",
-    list: "End users.",
+    new: "Create an end user (the `user` of a call) with a budget or limits.",
+    update: "Update an end user; null resets a field.",
+    list: "List end users.",
   },
 };
 
 const customerInfo = adminRoute(
   "GET /customer/info",
   {
-    summary: "One end user.",
+    summary: "Get an end user.",
     input: z.object({ end_user_id: name.optional(), user_id: name.optional() }),
     answer: endUserRow,
   },
   async (admin, { end_user_id: endUser, user_id: user }) => {
     const id = endUser ?? user;
     if (id === undefined) {
-      throw new CallError(
-        "invalid_request",
-        "`end_user_id` is missing: name an end user.",
-        { param: "end_user_id" },
-      );
+      throw new CallError("invalid_request", "`end_user_id` is required.", {
+        param: "end_user_id",
+      });
     }
     const [row] = await several(admin, END_USER, [id]);
-    return shownOne(admin, END_USER, row ?? {});
+    return answerRow(admin, END_USER, row ?? {});
   },
   ["/end_user/info"],
 );
@@ -66,12 +64,12 @@ function setBlocked(
     async (admin, { user_ids: ids }) => {
       const rows: Row[] = [];
       for (const id of ids) {
-        // Somebody can be blocked before the first call.
+        // An end user can be blocked before its first call.
         await transaction(admin.pool, (client) =>
           create(admin, client, END_USER, { user_id: id }, true),
         );
         rows.push(
-          await changeAndShow(
+          await changeAndAnswer(
             admin,
             END_USER,
             { user_id: id },
@@ -103,11 +101,11 @@ const customerDelete = adminRoute(
 export const CUSTOMER_ROUTES: readonly Route[] = [
   ...commonRoutes(CUSTOMERS),
   customerInfo,
-  setBlocked("POST /customer/block", true, "Block end users, known or not."),
   setBlocked(
-    "POST /customer/unblock",
-    false,
-    "Let blocked end users call again.",
+    "POST /customer/block",
+    true,
+    "Block end users, also before their first call.",
   ),
+  setBlocked("POST /customer/unblock", false, "Unblock end users."),
   customerDelete,
 ];

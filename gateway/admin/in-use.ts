@@ -10,27 +10,27 @@ import { TAG } from "./kinds/tag.ts";
 import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 
-/** Who can point to a kind, by the column of its id. */
-const POINTING = new Map<Kind, readonly Kind[]>([
+/** The kinds that refer to a kind, by the column of its id. */
+const REFERRING = new Map<Kind, readonly Kind[]>([
   [BUDGET, [KEY, USER, TEAM, MEMBER, ORGANIZATION, END_USER, TAG]],
   [ORGANIZATION, [KEY, TEAM]],
 ]);
 
-/** Throws 400 while others point to what is to be deleted, in the caller's transaction: its limits would be gone from them unseen. */
-export async function refuseWhileUsed(
+/** Throws 400 while other rows refer to the one to be deleted: they would silently lose its limits. Runs in the caller's transaction. */
+export async function rejectWhileUsed(
   client: Client,
   of: Kind,
   id: string,
 ): Promise<void> {
   const [column = ""] = of.id;
-  // Whoever would point to it meanwhile waits, and is refused when it is gone.
+  // The lock makes concurrent references wait; they fail once the row is deleted.
   await query(
     client,
     `SELECT FROM ${of.table} WHERE ${column} = $1 FOR UPDATE`,
     [id],
   );
   const users: string[] = [];
-  for (const { table, noun } of POINTING.get(of) ?? []) {
+  for (const { table, noun } of REFERRING.get(of) ?? []) {
     const [found] = await query<{ count: number }>(
       client,
       `SELECT count(*) AS count FROM ${table} WHERE ${column} = $1`,
@@ -44,7 +44,7 @@ export async function refuseWhileUsed(
   if (users.length > 0) {
     throw new CallError(
       "invalid_request",
-      `The ${of.noun} ${id} is in use by ${users.join(", ")}: give them another \`${column}\`, or none, before you delete it.`,
+      `The ${of.noun} ${id} is in use by ${users.join(", ")}: change or reset their \`${column}\` first.`,
       { param: column },
     );
   }

@@ -9,12 +9,12 @@ import { auditDone } from "./audit.ts";
 import { out } from "./kinds/out.ts";
 import { name } from "./kinds/values.ts";
 
-/** GET /instances: the gateways that share the limits in Redis, with spend of theirs that is not in the ledger. */
+/** GET /instances: the gateways that share limits in Redis, with their spend that is not yet in the ledger. */
 const list = adminRoute(
   "GET /instances",
   {
     summary:
-      "The gateways that share limits in Redis, and spend of each that is not in the ledger.",
+      "List the gateways that share limits in Redis, with their spend that is not yet in the ledger.",
     input: z.object({}),
     answer: z.object({
       instances: z.array(

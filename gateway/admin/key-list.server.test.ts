@@ -31,7 +31,7 @@ async function list(asked: string): Promise<{
   };
 }
 
-test("keys are found by what one knows of them", async () => {
+test("keys are found by alias, hash, owner or team", async () => {
   await fixture.post("/user/new", {
     user_id: "u-17",
     user_email: "Anna.Laptop@example.org",
@@ -57,7 +57,7 @@ test("keys are found by what one knows of them", async () => {
   }
 });
 
-test("each state has its keys, with the budget in force and the last use", async () => {
+test("keys are listed by state, with the budget in force and the last use", async () => {
   await fixture.post("/budget/new", { budget_id: "tier", max_budget: 1 });
   const make = async (alias: string, fields: object = {}, spend = 0) => {
     const key = await fixture.makeKey({
@@ -145,7 +145,7 @@ test("each state has its keys, with the budget in force and the last use", async
   ).toMatchObject({ status: 400, error: { param: "state" } });
 });
 
-test("a key with a new secret was last used when the former one was, and its usage is told to those who look after it", async () => {
+test("a rotated key keeps its last use, and its admins see its usage", async () => {
   const key = await fixture.makeKey({
     key_alias: "renewed",
     max_budget: 1,
@@ -171,7 +171,7 @@ test("a key with a new secret was last used when the former one was, and its usa
   });
 });
 
-test("users and teams are searched, and sorted by what they spent", async () => {
+test("users and teams are searched, and sorted by spend", async () => {
   for (const [id, dollars] of [
     ["little", 1],
     ["much", 3],
@@ -218,7 +218,7 @@ test("users and teams are searched, and sorted by what they spent", async () => 
   ).toMatchObject({ status: 400, error: { param: "sort_by" } });
 });
 
-test("answers without pages show the newest thousand, and tell of how many", async () => {
+test("answers without pages show the newest thousand and the total", async () => {
   const where = { user_id: "rich", team_id: "rich-team" };
   await fixture.post("/team/new", { team_id: where.team_id });
   const first = hashKey(await fixture.makeKey(where));

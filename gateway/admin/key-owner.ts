@@ -11,7 +11,7 @@ import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 import { create, findOne } from "./payers.ts";
 
-/** What decides whose a key is: its team's and that team's organization's, else its own organization's. */
+/** The owners of a key: its user, its team and that team's organization, else its own organization. */
 export async function keyFacts(
   from: Pool | Client,
   row: Row,
@@ -43,13 +43,13 @@ export async function keyFacts(
 
 const OWNER_FIELDS = ["user_id", "team_id", "organization_id"];
 
-/** Throws 403 for fields that whoever asks may not set on a key which it reaches, 404 for a team that is not there. */
-export async function refuseChanges(
+/** Throws 403 for fields that the caller may not set on a key within its reach, 404 for an unknown team. */
+export async function denyChanges(
   admin: Admin,
   before: Row,
   fields: Row,
 ): Promise<void> {
-  refuseSpecialRights(admin, fields, before);
+  denySpecialRights(admin, fields, before);
   const blocked = fields["blocked"] ?? false;
   if (fields["blocked"] !== undefined && blocked !== before["blocked"]) {
     const blocking = blocked === true ? "block" : "unblock";
@@ -62,12 +62,12 @@ export async function refuseChanges(
   }
   const after = { ...before, ...fields };
   if (OWNER_FIELDS.some((field) => after[field] !== before[field])) {
-    await refuseOwner(admin, after);
+    await denyOwner(admin, after);
   }
 }
 
-/** Throws 403 unless whoever asks may have keys with the user, the team and the organization of `key`, 404 for a team that is not there. */
-export async function refuseOwner(admin: Admin, key: Row): Promise<void> {
+/** Throws 403 unless the caller may create keys of the user, the team and the organization of `key`, 404 for an unknown team. */
+export async function denyOwner(admin: Admin, key: Row): Promise<void> {
   const { token: _, ...facts } = await keyFacts(admin.pool, key);
   if (facts.teamId !== null) {
     await findOne(admin.pool, TEAM, { team_id: facts.teamId });
@@ -75,8 +75,8 @@ export async function refuseOwner(admin: Admin, key: Row): Promise<void> {
   if (admin.reachesAll) {
     return;
   }
-  admin.refuse({ ...facts, what: describeOwner(facts) });
-  await refuseHolder(admin, facts);
+  admin.requireReach({ ...facts, what: describeOwner(facts) });
+  await denyHolder(admin, facts);
 }
 
 type Owner = Pick<
@@ -91,11 +91,11 @@ function describeOwner({ userId, teamId, organizationId }: Owner): string {
   if (organizationId !== null) {
     return `keys of organization ${organizationId}`;
   }
-  return userId === null ? "keys of nobody" : `keys of user ${userId}`;
+  return userId === null ? "keys without an owner" : `keys of user ${userId}`;
 }
 
-/** Who looks after a team or an organization has keys of its people made, of nobody else and of nobody with more rights. */
-async function refuseHolder(
+/** An admin of a team or an organization may create keys for its members only, and for none that have more rights. */
+async function denyHolder(
   { actor, pool }: Admin,
   { userId, teamId, organizationId }: Owner,
 ): Promise<void> {
@@ -134,14 +134,14 @@ async function refuseHolder(
   if (outranks(role, actor.role)) {
     throw new CallError(
       "permission_denied",
-      `User ${userId} has more rights than this key: only somebody with the role ${role} may make keys for it.`,
+      `User ${userId} has more rights than this key: only the role ${role} may create keys for it.`,
       { param: "user_id" },
     );
   }
 }
 
-/** A key's user is made where there is none. */
-export async function makeHolder(
+/** Creates the key's user if it does not exist. */
+export async function createHolder(
   admin: Admin,
   client: Client,
   { user_id: userId }: KeyFields,
@@ -151,8 +151,8 @@ export async function makeHolder(
   }
 }
 
-/** Whether the key that asks may not make or change such keys. */
-function isHeldBack({ actor, rule }: Admin, keys: readonly Row[]): boolean {
+/** Whether the caller's key may not create or change such keys. */
+function isRestricted({ actor, rule }: Admin, keys: readonly Row[]): boolean {
   if (rule.reach[actor.role] === "organization") {
     return false;
   }
@@ -169,8 +169,8 @@ function isHeldBack({ actor, rule }: Admin, keys: readonly Row[]): boolean {
   }
 }
 
-/** What only somebody with all rights may give a key: it frees its holder from rules that others set. */
-export function refuseSpecialRights(
+/** Throws 403 for rights that only an admin may give a key: they would free its holder from rules that others set. */
+export function denySpecialRights(
   admin: Admin,
   fields: Row,
   before: Row = fields,
@@ -178,17 +178,17 @@ export function refuseSpecialRights(
   if (admin.reachesAll) {
     return;
   }
-  if (isHeldBack(admin, [before, { ...before, ...fields }])) {
+  if (isRestricted(admin, [before, { ...before, ...fields }])) {
     throw new CallError(
       "permission_denied",
-      "This key has limits of its own, so it may not make or change keys: use one without, or ask an admin.",
+      "This key has limits of its own, so it may not create or change keys: use a key without limits, or ask an admin.",
     );
   }
   const organization = fields["organization_id"] as string | null | undefined;
   if (organization != null && !admin.actor.memberOf.has(organization)) {
     throw new CallError(
       "permission_denied",
-      `This key may not let organization ${organization} pay: only its members may.`,
+      `This key may not charge organization ${organization}: only its members may.`,
       { param: "organization_id" },
     );
   }
@@ -201,18 +201,18 @@ export function refuseSpecialRights(
     );
   }
 }
-/** The key that an argument names; throws 404, 403 when it is out of reach. */
+/** The key that an argument names; throws 404, or 403 when it is out of reach. */
 export async function reachableKey(
   admin: Admin,
   from: Pool | Client,
   keyOrHash: string,
 ): Promise<Row> {
   const row = await findKey(from, keyOrHash);
-  admin.refuse(await keyFacts(from, row));
+  admin.requireReach(await keyFacts(from, row));
   return row;
 }
 
-export function refuseToSetSpend(admin: Admin): void {
+export function denySettingSpend(admin: Admin): void {
   if (admin.reachesAll) {
     return;
   }

@@ -52,7 +52,7 @@ test.each(["itself", "its hash"])(
   },
 );
 
-test("a leaked former secret is blocked and deleted by itself", async () => {
+test("a leaked previous secret cannot block or delete the key", async () => {
   const { former, now } = await renewed();
   expect(await fixture.post("/key/block", { key: former })).toMatchObject({
     token: hashKey(now),
@@ -92,7 +92,7 @@ test.each(["itself", "its hash"])(
   },
 );
 
-test("a new secret without a grace period ends all former ones, with one it leaves them theirs", async () => {
+test("a rotation without a grace period ends all previous secrets, one with a grace period keeps theirs", async () => {
   const { former, now } = await renewed();
   const third = await fixture.post("/key/regenerate", {
     key: now,

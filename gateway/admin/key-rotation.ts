@@ -7,7 +7,7 @@ import type { Route } from "../http/route.ts";
 import { expiresAt } from "../ledger/windows.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
-import { makeHolder, reachableKey, refuseChanges } from "./key-owner.ts";
+import { createHolder, reachableKey, denyChanges } from "./key-owner.ts";
 import {
   chosenKey,
   KEY,
@@ -16,7 +16,7 @@ import {
   type KeyFields,
 } from "./kinds/key.ts";
 import { duration, name } from "./kinds/values.ts";
-import { keyColumns, newSecret, shownWithSecret } from "./new-key.ts";
+import { keyColumns, newSecret, answerWithSecret } from "./new-key.ts";
 import { change, keyEntities } from "./payers.ts";
 
 const rotation = {
@@ -32,8 +32,8 @@ interface Rotation {
 }
 
 /**
- * Gives a key a new secret. Its row, limits and spend go on under the new hash; the old secret opens the same row until
- * the grace period ends, so that there is one budget however long both are used.
+ * Gives a key a new secret. Its row, limits and spend continue under the new hash; the old secret opens the same row until
+ * the grace period ends, so that both share one budget.
  */
 async function rotate(
   admin: Admin,
@@ -44,7 +44,7 @@ async function rotate(
   const renewsItself =
     old["token"] === admin.actor.token && Object.keys(fields).length === 0;
   if (!renewsItself) {
-    await refuseChanges(admin, old, fields);
+    await denyChanges(admin, old, fields);
   }
   const secret = newSecret(newKey);
   await admin.gateway.ledger.flush();
@@ -55,13 +55,13 @@ async function rotate(
     const renamed = await renew(admin, client, old, secret.columns);
     await carryOver(admin, client, old, renamed);
     await openByOldSecret(admin, client, old, renamed, grace);
-    await makeHolder(admin, client, fields);
+    await createHolder(admin, client, fields);
     const changes = keyColumns(fields, admin.now);
     return Object.keys(changes).length === 0
       ? renamed
       : change(admin, client, KEY, { token: renamed["token"] }, changes);
   });
-  return shownWithSecret(admin, { row, key: secret.key });
+  return answerWithSecret(admin, { row, key: secret.key });
 }
 
 /** The row under its new hash; history keeps it under the old one. */
@@ -87,14 +87,14 @@ async function renew(
     old,
     renamed ?? null,
   );
-  // The trigger tells of the new hash only.
+  // The trigger announces the new hash only.
   await query(client, "SELECT pg_notify('hearth_changes', 'keys:' || $1)", [
     old["token"],
   ]);
   return renamed ?? old;
 }
 
-/** The new hash begins with all that the old one spent, in the budget's window and in its whole life; so do its models' budgets. */
+/** The new hash starts with the spend of the old one, in the budget's window and in its whole life; so do the budgets of its models. */
 async function carryOver(
   { windowing, now }: Admin,
   client: Client,
@@ -117,8 +117,8 @@ async function carryOver(
 }
 
 /**
- * For ever: the old hash stays the name of what was paid by it. Its secret works until its grace period ends; without one
- * all secrets that the key had before end with it.
+ * The row is kept permanently: the ledger names the old hash. The old secret works until its grace period ends; without
+ * one, all previous secrets of the key end at once.
  */
 async function openByOldSecret(
   admin: Admin,
@@ -148,7 +148,7 @@ const regenerate = adminRoute(
   "POST /key/regenerate",
   {
     summary:
-      "Give a key a new secret; the old one stops at once, or after grace_period.",
+      "Give a key a new secret. The old one stops working at once, or after grace_period.",
     input: z.object({ ...rotation, key: name }),
     answer: newKeyRow,
   },
@@ -159,7 +159,7 @@ const regenerate = adminRoute(
 const regenerateByPath = adminRoute(
   "POST /key/:key/regenerate",
   {
-    summary: "The same, with the key in the path.",
+    summary: "Give the key in the path a new secret.",
     input: z.object({ ...rotation, key: name }),
     answer: newKeyRow,
   },

@@ -11,7 +11,7 @@ export function tokenOf(keyOrHash: string): string {
   return isKeyHash(keyOrHash) ? keyOrHash : hashKey(keyOrHash);
 }
 
-/** The hashes of the keys that arguments name: one is found by a secret that it had before, too. */
+/** The current hashes of the keys that arguments name, also by a previous secret or hash. */
 export async function tokensNow(
   from: Pool | Client,
   named: readonly string[],
@@ -27,10 +27,10 @@ export async function tokensNow(
 }
 
 /**
- * Throws 404 for a former secret that opens nothing any more: who stops what it leaked does not mean the key that goes on
- * under another.
+ * Throws 404 for a previous secret that no longer works: a caller that blocks a leaked secret does not mean the key that
+ * continues under another one.
  */
-export async function refuseReplaced(
+export async function rejectReplaced(
   { now }: Admin,
   from: Pool | Client,
   param: "key" | "keys",
@@ -47,7 +47,7 @@ export async function refuseReplaced(
   if (one !== undefined) {
     throw new CallError(
       "unknown_object",
-      `The secret ending in ${one.slice(-4)} was replaced and opens nothing any more. To stop the key itself, name it by its secret or hash of now: GET /key/info?key= with the former hash tells it.`,
+      `The secret ending in ${one.slice(-4)} was replaced and no longer works. To stop the key itself, name it by its current secret or hash: GET /key/info?key= with the previous hash shows it.`,
       { param },
     );
   }
@@ -61,11 +61,11 @@ export async function findKey(
   try {
     return await findOne(from, KEY, { token });
   } catch (error) {
-    // Never the key itself: sentences end up in logs.
+    // Never the key itself: messages end up in logs.
     if (error instanceof CallError) {
       throw new CallError(
         "unknown_object",
-        `There is no key ending in ${keyOrHash.slice(-4)}. List those there are with GET /key/list.`,
+        `Key ending in ${keyOrHash.slice(-4)} not found. GET /key/list lists the keys.`,
         { param: "key" },
       );
     }

@@ -3,7 +3,7 @@ import type { Row } from "../database/rows.ts";
 import type { Admin } from "./admin-route.ts";
 import { isUsedUp, withBudgetInForce } from "./budgets-in-force.ts";
 import { KEY, KEY_STATES } from "./kinds/key.ts";
-import { shown } from "./payers.ts";
+import { answerRows } from "./payers.ts";
 
 type KeyState = (typeof KEY_STATES)[number];
 
@@ -17,13 +17,13 @@ export const IN_STATE: Readonly<Record<KeyState, string>> = {
   active: `NOT keys.blocked AND NOT ${EXPIRED} AND NOT ${isUsedUp(KEY)}`,
 };
 
-/** Keys as they are shown, with state, budget in force and last use. */
-export async function shownInUse(
+/** Keys as answers show them, with state, budget in force and last use. */
+export async function answerRowsInUse(
   admin: Admin,
   rows: readonly Row[],
 ): Promise<readonly Row[]> {
   const [keys, lastUses] = await Promise.all([
-    shown(admin, KEY, rows),
+    answerRows(admin, KEY, rows),
     lastUsesOf(admin, rows),
   ]);
   const budgeted = await withBudgetInForce(admin, KEY, keys);
@@ -47,7 +47,7 @@ function stateOf(row: Row, now: number): KeyState {
     : "active";
 }
 
-/** When each was last used under any of its hashes: the moment of a row, or the day where retention left only that. */
+/** When each key was last used, under any of its hashes: the time of a call, or the day where retention kept only that. */
 async function lastUsesOf(
   admin: Admin,
   rows: readonly Row[],

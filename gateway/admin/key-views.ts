@@ -8,7 +8,7 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
 import { keyFacts, reachableKey } from "./key-owner.ts";
 import { tokensNow } from "./key-tokens.ts";
-import { IN_STATE, shownInUse } from "./key-use.ts";
+import { IN_STATE, answerRowsInUse } from "./key-use.ts";
 import {
   deletedKeyRow,
   KEY,
@@ -20,7 +20,7 @@ import { out } from "./kinds/out.ts";
 import { name, queryFlag, queryNumber, someNames } from "./kinds/values.ts";
 import {
   contains,
-  keepAsked,
+  applyFilters,
   orderOf,
   readPage,
   searchOf,
@@ -28,20 +28,19 @@ import {
   type Conditions,
   type Filters,
 } from "./paging.ts";
-import { shown } from "./payers.ts";
+import { answerRows } from "./payers.ts";
 import { reachableKeys } from "./reachable-rows.ts";
 
 const info = adminRoute(
   "GET /key/info",
   {
-    summary:
-      "One key, named by itself or its hash; without a name the caller's own.",
+    summary: "Get a key by its secret or hash; by default the caller's own.",
     input: z.object({ key: name.optional() }),
     answer: z.object({ key: out.text, info: usedKeyRow }),
   },
   async (admin, { key = ownKey(admin) }) => {
     const row = await reachableKey(admin, admin.pool, key);
-    const [shownKey] = await shownInUse(admin, [row]);
+    const [shownKey] = await answerRowsInUse(admin, [row]);
     return { key, info: shownKey };
   },
 );
@@ -52,7 +51,7 @@ function ownKey(admin: Admin): string {
   }
   throw new CallError(
     "invalid_request",
-    "`key` is missing: the master key is no virtual key. Name one, as itself or by its hash.",
+    "`key` is required with the master key, which is not a virtual key: send a key or its hash.",
     { param: "key" },
   );
 }
@@ -61,7 +60,7 @@ const infoOfSeveral = adminRoute(
   "POST /v2/key/info",
   {
     summary:
-      "Several keys; those that are not there, or out of reach, are left out.",
+      "Get several keys; unknown ones and those out of reach are left out.",
     input: z.object({ keys: someNames }),
     answer: z.object({ key: out.texts, info: z.array(keyRow) }),
   },
@@ -81,7 +80,7 @@ const infoOfSeveral = adminRoute(
     const tokens = new Set(reachable.map((row) => row["token"]));
     return {
       key: keys.filter((_, at) => tokens.has(named[at])),
-      info: await shown(admin, KEY, reachable),
+      info: await answerRows(admin, KEY, reachable),
     };
   },
 );
@@ -107,13 +106,15 @@ const listQuery = z.object({
   organization_id: name.optional(),
   key_hash: name.optional(),
   key_alias: name.optional(),
-  /** In the alias, the last letters, the hash, the owner's id or address, the team's id or name. */
+  /** In the alias, the last characters, the hash, the owner's id or e-mail address, the team's id or name. */
   search: name.optional(),
-  /** Of those that there are. */
-  state: z.enum(KEY_STATES, `it may be ${KEY_STATES.join(", ")}`).optional(),
+  /** Of existing keys. */
+  state: z
+    .enum(KEY_STATES, `must be one of ${KEY_STATES.join(", ")}`)
+    .optional(),
   return_full_object: queryFlag.default(false),
   include_team_keys: queryFlag.default(false),
-  /** `deleted`: those of the history, as they were when they went. */
+  /** `deleted`: deleted keys, as they were when they were deleted. */
   status: z.enum(["active", "deleted"]).default("active"),
   sort_by: name.optional(),
   sort_order: z.enum(["asc", "desc"]).default("desc"),
@@ -123,7 +124,7 @@ const list = adminRoute(
   "GET /key/list",
   {
     summary:
-      "Keys within reach, page by page: hashes, or with return_full_object whole rows; searched, by state, sorted also by spend and by the share of the budget; status=deleted lists the history.",
+      "List keys within reach, page by page: hashes, or with return_full_object whole rows. Can be searched, filtered by state, and sorted, also by spend and by the used share of the budget; status=deleted lists deleted keys.",
     input: listQuery,
     answer: z.object({
       keys: z.array(z.union([out.text, deletedKeyRow, usedKeyRow])),
@@ -152,8 +153,8 @@ const list = adminRoute(
       keys: !asked.return_full_object
         ? found.rows.map((row) => row["token"])
         : deleted
-          ? await shown(admin, KEY, found.rows)
-          : await shownInUse(admin, found.rows),
+          ? await answerRows(admin, KEY, found.rows)
+          : await answerRowsInUse(admin, found.rows),
       total_count: found.total,
       current_page: page,
       total_pages: found.pages,
@@ -177,12 +178,12 @@ async function filterOf(
   if (asked.key_hash !== undefined) {
     filter.and("token = ANY(?)", await tokensNow(admin.pool, [asked.key_hash]));
   }
-  keepAsked(filter, FILTERS, asked);
+  applyFilters(filter, FILTERS, asked);
   if (asked.state !== undefined) {
     if (asked.status === "deleted") {
       throw new CallError(
         "invalid_request",
-        "`state` is not right: deleted keys have none, so leave it out, or `status=deleted`.",
+        "`state` cannot be combined with `status=deleted`: deleted keys have no state.",
         { param: "state" },
       );
     }
@@ -194,7 +195,7 @@ async function filterOf(
 const aliases = adminRoute(
   "GET /key/aliases",
   {
-    summary: "Aliases of keys within reach.",
+    summary: "List the aliases of keys within reach.",
     input: z.object({
       page: queryNumber(1, 1_000_000, 1),
       size: queryNumber(1, 1_000, 100),
@@ -230,11 +231,11 @@ const aliases = adminRoute(
   },
 );
 
-/** Whoever gets as far as here has a key that works. */
+/** A request that gets here has a valid key. */
 const health = adminRoute(
   "POST /key/health",
   {
-    summary: "Whether the key that asks works.",
+    summary: "Check that the caller's key works.",
     input: z.object({}),
     answer: z.object({ key: z.literal("healthy") }),
   },

@@ -1,53 +1,53 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { refusalOf } from "../http/conflicts.ts";
+import { rejectionOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
 import {
   keyFacts,
-  makeHolder,
+  createHolder,
   reachableKey,
-  refuseChanges,
-  refuseToSetSpend,
+  denyChanges,
+  denySettingSpend,
 } from "./key-owner.ts";
-import { refuseReplaced, tokenOf, tokensNow } from "./key-tokens.ts";
+import { rejectReplaced, tokenOf, tokensNow } from "./key-tokens.ts";
 import { KEY, keyFields, keyRow, updatedKeyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
 import { name, names, spent } from "./kinds/values.ts";
 import { generate, generateForService, keyColumns } from "./new-key.ts";
-import { change, changeAndShow, remove, shownOne } from "./payers.ts";
+import { change, changeAndAnswer, remove, answerRow } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 
 const updateFields = z.object({ ...keyFields, key: name, spend: spent });
 
-/** Sets fields of a key; `spend` by a row of the ledger. */
+/** Sets fields of a key; `spend` is set by a row of the ledger. */
 async function updateKey(
   admin: Admin,
   { key, spend, ...fields }: z.output<typeof updateFields>,
 ): Promise<Row> {
   const before = await reachableKey(admin, admin.pool, key);
-  await refuseChanges(admin, before, fields);
+  await denyChanges(admin, before, fields);
   if (spend != null) {
-    refuseToSetSpend(admin);
+    denySettingSpend(admin);
   }
   const columns = keyColumns(fields, admin.now);
   const row = await transaction(admin.pool, async (client) => {
-    await makeHolder(admin, client, fields);
+    await createHolder(admin, client, fields);
     return change(admin, client, KEY, { token: before["token"] }, columns);
   });
   if (spend != null) {
     await setSpend(admin, KEY, row, spend);
   }
-  return { ...(await shownOne(admin, KEY, row)), key };
+  return { ...(await answerRow(admin, KEY, row)), key };
 }
 
 const update = adminRoute(
   "POST /key/update",
   {
-    summary: "Set fields of a key; null resets one.",
+    summary: "Update a key; null resets a field.",
     input: updateFields,
     answer: updatedKeyRow,
   },
@@ -57,12 +57,12 @@ const update = adminRoute(
 const bulkUpdate = adminRoute(
   "POST /key/bulk_update",
   {
-    summary: "Set fields of up to 500 keys; each succeeds or fails alone.",
+    summary: "Update up to 500 keys; each succeeds or fails on its own.",
     input: z.object({
       keys: z
         .array(z.looseObject({ key: name }))
-        .min(1, "name at least one")
-        .max(500, "at most 500 at once"),
+        .min(1, "must have at least one entry")
+        .max(500, "must have at most 500 entries"),
     }),
     answer: z.object({
       total_requested: out.count,
@@ -86,7 +86,7 @@ const bulkUpdate = adminRoute(
         );
         successful.push({ key: token, key_info: info });
       } catch (error) {
-        const failure = refusalOf(error);
+        const failure = rejectionOf(error);
         failed.push({ key: token, failed_reason: failure.message });
       }
     }
@@ -102,7 +102,7 @@ const deleteKeys = adminRoute(
   "POST /key/delete",
   {
     summary:
-      "Delete keys by themselves, hashes or aliases. History keeps their rows.",
+      "Delete keys by secret, hash or alias. Their rows are kept in the history.",
     input: z.object({ keys: names.nullish(), key_aliases: names.nullish() }),
     answer: z.object({ deleted_keys: out.texts }),
   },
@@ -110,7 +110,7 @@ const deleteKeys = adminRoute(
     if ((keys ?? aliases) == null) {
       throw new CallError(
         "invalid_request",
-        "`keys` is missing: send a list of keys or hashes, or `key_aliases`.",
+        "`keys` is required: a list of keys or hashes; or send `key_aliases`.",
         { param: "keys" },
       );
     }
@@ -123,14 +123,14 @@ const deleteKeys = adminRoute(
       if (found.length === 0) {
         throw new CallError(
           "unknown_object",
-          "None of these keys exist. List those there are with GET /key/list.",
+          "None of these keys exist. GET /key/list lists the keys.",
           { param: keys == null ? "key_aliases" : "keys" },
         );
       }
       for (const row of found) {
-        admin.refuse(await keyFacts(client, row));
+        admin.requireReach(await keyFacts(client, row));
       }
-      await refuseReplaced(admin, client, "keys", keys ?? []);
+      await rejectReplaced(admin, client, "keys", keys ?? []);
       for (const { token } of found) {
         await remove(admin, client, KEY, { token });
       }
@@ -149,8 +149,8 @@ function setBlocked(
     { summary, input: z.object({ key: name }), answer: keyRow },
     async (admin, { key }) => {
       const { token } = await reachableKey(admin, admin.pool, key);
-      await refuseReplaced(admin, admin.pool, "key", [key]);
-      return changeAndShow(
+      await rejectReplaced(admin, admin.pool, "key", [key]);
+      return changeAndAnswer(
         admin,
         KEY,
         { token },
@@ -164,12 +164,12 @@ function setBlocked(
 const resetSpend = adminRoute(
   "POST /key/:key/reset_spend",
   {
-    summary: "Set what a key has spent in its budget's window.",
+    summary: "Set the spend of a key in its budget's window.",
     input: z.object({
       key: name,
       reset_to: z
         .number()
-        .min(0, "a spend is at least 0 dollars")
+        .min(0, "must be at least 0 dollars")
         .nullish()
         .transform((dollars) => dollars ?? 0),
     }),
@@ -183,7 +183,7 @@ const resetSpend = adminRoute(
   },
   async (admin, { key, reset_to: target }) => {
     const row = await reachableKey(admin, admin.pool, key);
-    const before = await shownOne(admin, KEY, row);
+    const before = await answerRow(admin, KEY, row);
     const previous = await setSpend(admin, KEY, row, target);
     return {
       key_hash: row["token"],
@@ -204,8 +204,8 @@ export const KEY_CHANGES: readonly Route[] = [
   setBlocked(
     "POST /key/block",
     true,
-    "Block a key: it is refused at once, on every instance.",
+    "Block a key: its calls are denied at once, on every instance.",
   ),
-  setBlocked("POST /key/unblock", false, "Let a blocked key work again."),
+  setBlocked("POST /key/unblock", false, "Unblock a key."),
   resetSpend,
 ];

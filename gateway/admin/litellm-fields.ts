@@ -1,9 +1,9 @@
 /**
- * Fields that LiteLLM's admin routes take and Hearth has no use for. Its clients and scripts send them, often empty.
+ * Fields that LiteLLM's admin routes take and Hearth does not use. Clients of LiteLLM send them, often empty.
  * Documented in docs/litellm.md.
  */
 
-/** Taken whatever they hold: nobody is let do more, or charged less, because they mean nothing here. */
+/** Accepted with any value: ignoring them grants no rights and saves no cost. */
 const UNUSED: ReadonlySet<string> = new Set([
   "agent_id",
   "auto_rotate",
@@ -24,7 +24,7 @@ const UNUSED: ReadonlySet<string> = new Set([
   "tpm_limit_type",
 ]);
 
-/** Each would restrict, protect or charge in LiteLLM: taken while empty, refused where it holds something. */
+/** Each restricts, protects or charges in LiteLLM: accepted while empty, else rejected. */
 const MISSED: Readonly<Record<string, string>> = {
   access_group_ids: "list the models in `models`",
   admins: "use `members_with_roles`",
@@ -59,14 +59,14 @@ const MISSED: Readonly<Record<string, string>> = {
   team_member_tpm_limit: "give the member a tier with POST /team/member_update",
 };
 
-/** What to do instead of a field of LiteLLM's that holds something; null: it is no such field, or nothing is lost. */
+/** What to do instead of sending a field of LiteLLM's with a value; null: not such a field, or nothing is lost. */
 export function insteadOf(field: string, value: unknown): string | null {
   return isEmpty(value) || !Object.hasOwn(MISSED, field)
     ? null
     : (MISSED[field] ?? null);
 }
 
-/** Whether a field that a route does not take may be sent all the same. */
+/** Whether a field that a route does not take may be sent anyway. */
 export function isLitellmField(field: string): boolean {
   return UNUSED.has(field) || Object.hasOwn(MISSED, field);
 }

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
-test("a user's teams and a team's members are in every row of theirs", async () => {
+test("rows of users show their teams, rows of teams their members", async () => {
   const { get, post } = fixture;
   await post("/organization/new", { organization_id: "o1" });
   for (const team_id of ["t1", "t2"]) {

@@ -1,7 +1,7 @@
 import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 
-/** Teams with who is in them. */
+/** Teams with their members. */
 export async function withMembers(
   from: Pool | Client,
   teams: readonly Row[],
@@ -21,7 +21,7 @@ export async function withMembers(
   }));
 }
 
-/** Users with the ids of the teams that they are in. */
+/** Users with the ids of their teams. */
 export async function withTeams(
   from: Pool | Client,
   users: readonly Row[],

@@ -31,8 +31,8 @@ const groupRow = z.object({
   status: z.enum(["ready", "pending"]),
 });
 
-/** A model as admin routes show it, under both spellings; its secrets are not among `params`. */
-export function shownModel(
+/** A model as admin routes show it, with both names of its parameters; `params` has no secrets. */
+export function modelAnswer(
   id: string,
   alias: string,
   params: Readonly<Record<string, unknown>>,
@@ -51,7 +51,7 @@ const modelInfo = adminRoute(
   "GET /model/info",
   {
     summary:
-      "The deployments behind the aliases that the key may use, without secrets.",
+      "List the deployments of the aliases that the key may use, without secrets.",
     input: z.object({
       litellm_model_id: name.optional(),
       model_id: name.optional(),
@@ -69,7 +69,7 @@ const modelInfo = adminRoute(
 const modelGroupInfo = adminRoute(
   "GET /model_group/info",
   {
-    summary: "The aliases that the key may use, with their prices and limits.",
+    summary: "List the aliases that the key may use, with prices and limits.",
     input: z.object({ model_group: name.optional() }),
     answer: z.object({ data: z.array(groupRow) }),
   },
@@ -81,7 +81,7 @@ const modelGroupInfo = adminRoute(
   }),
 );
 
-/** Those whose alias the key may use. */
+/** The deployments whose alias the key may use. */
 function visible({ gateway, caller }: Admin): readonly PricedDeployment[] {
   return gateway.catalog.deployments.filter(({ alias }) =>
     mayUse(caller, alias),
@@ -97,14 +97,14 @@ function described(
   const params = {
     model: `${providerName}/${model}`,
     custom_llm_provider: providerName,
-    // Addresses of one's own network are for those who run the gateway.
+    // Internal addresses are for operators only.
     ...(reachesAll ? { api_base: deployment.apiBase } : {}),
     rpm: deployment.rpm,
     tpm: deployment.tpm,
     weight: deployment.weight,
     tags: deployment.tags,
   };
-  return shownModel(
+  return modelAnswer(
     id,
     alias,
     params,
@@ -124,7 +124,7 @@ function described(
   );
 }
 
-/** Dollars per token, at this hour, of the lowest tier; null: nobody knows them. */
+/** Dollars per token, at this hour, of the lowest tier; null: unknown. */
 function prices(card: PriceCard | null) {
   const rates = card === null ? null : ratesAt(card, Date.now());
   return {
@@ -154,10 +154,10 @@ function group(alias: string, deployments: readonly PricedDeployment[]) {
     model_group: alias,
     providers: [...new Set(deployments.map((one) => one.providerName))],
     mode: deployments[0]?.mode ?? "chat",
-    max_input_tokens: most(cards.map((card) => card.contextWindow)),
-    max_output_tokens: most(deployments.map(maxOutputTokens)),
-    input_cost_per_token: most(all.map((one) => one.input_cost_per_token)),
-    output_cost_per_token: most(all.map((one) => one.output_cost_per_token)),
+    max_input_tokens: max(cards.map((card) => card.contextWindow)),
+    max_output_tokens: max(deployments.map(maxOutputTokens)),
+    input_cost_per_token: max(all.map((one) => one.input_cost_per_token)),
+    output_cost_per_token: max(all.map((one) => one.output_cost_per_token)),
     rpm: sum(({ rpm }) => rpm),
     tpm: sum(({ tpm }) => tpm),
     status: deployments.some(({ pending }) => pending === null)
@@ -166,7 +166,7 @@ function group(alias: string, deployments: readonly PricedDeployment[]) {
   };
 }
 
-function most(numbers: readonly (number | null)[]): number | null {
+function max(numbers: readonly (number | null)[]): number | null {
   const known = numbers.filter((number) => number !== null);
   return known.length === 0 ? null : Math.max(...known);
 }

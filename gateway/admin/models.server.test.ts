@@ -98,7 +98,7 @@ test("a new model is called with its key, priced, listed, and its key never show
   }
 });
 
-test("an update changes what is named and keeps the key; null resets", async () => {
+test("an update changes only the named fields and keeps the key; null resets", async () => {
   const id = idOf(await made({ model_name: "changing" }));
   const updated = await gateway.request("POST", "/model/update", {
     model_info: { id, team: "blue" },
@@ -171,7 +171,7 @@ test.each([
   },
 );
 
-test("parameters that mean nothing here are not kept: they may be secrets", async () => {
+test("unknown parameters are not stored: they may be secrets", async () => {
   const answer = await made({
     model_name: "foreign",
     litellm_params: {
@@ -188,7 +188,7 @@ test("parameters that mean nothing here are not kept: they may be secrets", asyn
   expect(Object.keys(row?.params ?? {}).sort()).toEqual(["api_base", "model"]);
 });
 
-test("a model of the file is changed in the file; an id is taken once", async () => {
+test("a model of the file can only be changed in the file; ids are unique", async () => {
   const own = await gateway.request("GET", "/model/info");
   const id = (
     own.json["data"] as unknown as {
@@ -205,7 +205,7 @@ test("a model of the file is changed in the file; an id is taken once", async ()
   expect((await made({ model_info: { id: "twice" } })).status).toBe(409);
 });
 
-test("who may not manage may read the models of its own, without addresses", async () => {
+test("a caller without management rights reads its own models, without addresses", async () => {
   const key = await gateway.makeKey({ models: ["mock"] });
   const info = await gateway.request("GET", "/model/info", undefined, key);
   expect(info.status).toBe(200);
@@ -224,7 +224,7 @@ test("who may not manage may read the models of its own, without addresses", asy
   expect(refused.status).toBe(403);
 });
 
-test("another start reads the same models; keys sealed with the master key are sealed anew once there is a salt key", async () => {
+test("a restart reads the same models; keys sealed with the master key are sealed again once there is a salt key", async () => {
   await gateway.stop();
   gateway = await start({});
   await made({ model_name: "under-master" });

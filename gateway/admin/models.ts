@@ -18,16 +18,16 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
 import { out } from "./kinds/out.ts";
 import { name, object } from "./kinds/values.ts";
-import { modelRow, shownModel } from "./model-views.ts";
+import { modelRow, modelAnswer } from "./model-views.ts";
 
-const params = z.looseObject({}, "it must be an object of parameters");
+const params = z.looseObject({}, "must be an object of parameters");
 const info = z.looseObject({ id: name.nullish() });
 
 const newModel = adminRoute(
   "POST /model/new",
   {
     summary:
-      "Add a model beside those of the configuration file; every instance serves it within a second.",
+      "Add a model to those of the configuration file. Every instance serves it within a second.",
     input: z.object({
       model_name: name,
       litellm_params: params.nullish(),
@@ -37,10 +37,10 @@ const newModel = adminRoute(
     answer: modelRow,
   },
   async (admin, given) => {
-    refuseUnlessStored(admin);
+    rejectUnlessStored(admin);
     const { id, ...free } = given.model_info ?? {};
     const modelId = id ?? crypto.randomUUID();
-    refuseFromFile(admin, modelId);
+    rejectModelOfFile(admin, modelId);
     const wanted = checked(admin, {
       id: modelId,
       name: given.model_name,
@@ -58,14 +58,14 @@ const newModel = adminRoute(
       return made;
     });
     await admin.gateway.reloadModels();
-    return shownStored(row as unknown as ModelRow);
+    return storedModelAnswer(row as unknown as ModelRow);
   },
 );
 
 const updateModel = adminRoute(
   "POST /model/update",
   {
-    summary: "Set parameters of a stored model; null resets one.",
+    summary: "Update a stored model; null resets a parameter.",
     input: z.object({
       model_id: name.nullish(),
       model_name: name.nullish(),
@@ -76,17 +76,17 @@ const updateModel = adminRoute(
     answer: modelRow,
   },
   async (admin, given) => {
-    refuseUnlessStored(admin);
+    rejectUnlessStored(admin);
     const { id: inInfo, ...free } = given.model_info ?? {};
     const modelId = given.model_id ?? inInfo;
     if (modelId == null) {
       throw new CallError(
         "invalid_request",
-        "`model_info.id` is missing: say which model to update. GET /model/info lists them.",
+        "`model_info.id` is required: the model to update. GET /model/info lists the models.",
         { param: "model_info.id" },
       );
     }
-    refuseFromFile(admin, modelId);
+    rejectModelOfFile(admin, modelId);
     const row = await transaction(admin.pool, async (client) => {
       const before = await lockModel(client, modelId);
       const opened = openParams(before, admin.gateway.config.general);
@@ -94,7 +94,7 @@ const updateModel = adminRoute(
       if (opened === null && changes["api_key"] == null) {
         throw new CallError(
           "invalid_request",
-          "`provider_params.api_key` is missing: the stored one was encrypted with a key that this gateway does not have. Send it again.",
+          "`provider_params.api_key` is required: the stored one was encrypted with a key that this gateway does not have.",
           { param: "provider_params.api_key" },
         );
       }
@@ -115,7 +115,7 @@ const updateModel = adminRoute(
       return after;
     });
     await admin.gateway.reloadModels();
-    return shownStored(row as unknown as ModelRow);
+    return storedModelAnswer(row as unknown as ModelRow);
   },
 );
 
@@ -127,15 +127,15 @@ const deleteModel = adminRoute(
     answer: z.object({ id: out.text, message: out.text }),
   },
   async (admin, { id }) => {
-    refuseUnlessStored(admin);
-    refuseFromFile(admin, id);
+    rejectUnlessStored(admin);
+    rejectModelOfFile(admin, id);
     await transaction(admin.pool, async (client) => {
       const before = await lockModel(client, id);
       await deleteRows(client, "models", { model_id: id });
       await auditModel(client, admin.actor.name, "deleted", before, null);
     });
     await admin.gateway.reloadModels();
-    return { id, message: `Model ${id} was deleted.` };
+    return { id, message: `Model ${id} deleted.` };
   },
 );
 
@@ -143,7 +143,7 @@ interface Wanted {
   readonly id: string;
   readonly name: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** How the parameters were called by whoever sent them. */
+  /** The name under which the parameters were sent. */
   readonly spelling: "provider_params" | "litellm_params";
   readonly info: Readonly<Record<string, unknown>>;
 }
@@ -152,7 +152,7 @@ function spellingOf(given: { readonly litellm_params?: unknown }) {
   return given.litellm_params == null ? "provider_params" : "litellm_params";
 }
 
-/** The columns of a model that can be served; throws 400 with what is wrong with it otherwise. */
+/** The columns of a valid model; throws 400 that lists its problems. */
 function checked({ gateway }: Admin, wanted: Wanted): ModelRow {
   const read = rowOfModel(wanted, gateway.config.general, gateway.env);
   if (read.ok) {
@@ -164,7 +164,7 @@ function checked({ gateway }: Admin, wanted: Wanted): ModelRow {
   }));
   throw new CallError(
     "invalid_request",
-    `The model is not right: ${said.map(({ path, message }) => `\`${path}\` ${message}`).join("; ")}.`,
+    `The model is invalid: ${said.map(({ path, message }) => `\`${path}\` ${message}`).join("; ")}.`,
     said[0] === undefined ? {} : { param: said[0].path },
   );
 }
@@ -175,27 +175,27 @@ function present(fields: Readonly<Record<string, unknown>>) {
   );
 }
 
-function shownStored(row: ModelRow) {
-  return shownModel(row.model_id, row.model_name, row.params, row.info, true);
+function storedModelAnswer(row: ModelRow) {
+  return modelAnswer(row.model_id, row.model_name, row.params, row.info, true);
 }
 
-function refuseUnlessStored({ gateway }: Admin): void {
+function rejectUnlessStored({ gateway }: Admin): void {
   if (gateway.config.general.storeModelInDb) {
     return;
   }
   throw new CallError(
     "invalid_request",
-    "Models are kept in the configuration file only: `general_settings.store_model_in_db` is false.",
+    "Models can only be changed in the configuration file: `general_settings.store_model_in_db` is false.",
   );
 }
 
-function refuseFromFile({ gateway }: Admin, id: string): void {
+function rejectModelOfFile({ gateway }: Admin, id: string): void {
   if (gateway.config.models.every((model) => model.id !== id)) {
     return;
   }
   throw new CallError(
     "invalid_request",
-    `The model ${id} is of the configuration file: change it there, then POST /config/reload.`,
+    `Model ${id} is defined in the configuration file: change it there, then POST /config/reload.`,
     { param: "model_info.id" },
   );
 }
@@ -209,14 +209,14 @@ async function lockModel(client: Client, id: string): Promise<ModelRow> {
   if (row === undefined) {
     throw new CallError(
       "unknown_object",
-      `There is no stored model ${id}. GET /model/info lists them.`,
+      `Stored model ${id} not found. GET /model/info lists the models.`,
       { param: "id" },
     );
   }
   return row;
 }
 
-/** Notes what became of a model, never its secrets. */
+/** Adds an entry about a model to the audit log, without its secrets. */
 export async function auditModel(
   client: Client,
   actor: string,

@@ -234,7 +234,7 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
   },
 );
 
-test("patterns in a search are taken as they stand", async () => {
+test("patterns in a search are taken literally", async () => {
   await fixture.makeKey({ key_alias: "100% sure" });
   for (const [search, found] of [
     ["%", ["100% sure"]],
@@ -249,7 +249,7 @@ test("patterns in a search are taken as they stand", async () => {
   }
 });
 
-test("fields named like an object's own do nothing to others", async () => {
+test("fields named like properties of objects do not affect others", async () => {
   await attempt(
     400,
     "POST",

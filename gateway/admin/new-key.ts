@@ -7,10 +7,10 @@ import { expiresAt } from "../ledger/windows.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import {
   keyFacts,
-  makeHolder,
-  refuseOwner,
-  refuseSpecialRights,
-  refuseToSetSpend,
+  createHolder,
+  denyOwner,
+  denySpecialRights,
+  denySettingSpend,
 } from "./key-owner.ts";
 import {
   chosenKey,
@@ -21,10 +21,10 @@ import {
 } from "./kinds/key.ts";
 import { TEAM } from "./kinds/team.ts";
 import { name, spent } from "./kinds/values.ts";
-import { create, findOne, shownOne } from "./payers.ts";
+import { create, findOne, answerRow } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 
-/** Makes a key in the caller's transaction; its user is made where there is none. */
+/** Creates a key in the caller's transaction, and its user if it does not exist. */
 export async function insertKey(
   admin: Admin,
   client: Client,
@@ -32,7 +32,7 @@ export async function insertKey(
   chosen: string | null | undefined,
 ): Promise<{ readonly row: Row; readonly key: string }> {
   const { key, columns } = newSecret(chosen);
-  await makeHolder(admin, client, fields);
+  await createHolder(admin, client, fields);
   const row = await create(admin, client, KEY, {
     ...keyColumns(fields, admin.now),
     ...columns,
@@ -40,15 +40,15 @@ export async function insertKey(
   return { row: row ?? {}, key };
 }
 
-/** The only answer in which a key is ever shown. */
-export async function shownWithSecret(
+/** The only answer that shows a key. */
+export async function answerWithSecret(
   admin: Admin,
   { row, key }: { readonly row: Row; readonly key: string },
 ): Promise<Row> {
-  return { ...(await shownOne(admin, KEY, row)), key, token_id: row["token"] };
+  return { ...(await answerRow(admin, KEY, row)), key, token_id: row["token"] };
 }
 
-/** Whom a key is made for: where nothing else is said whoever asks, and the team or organization of the key that asks. */
+/** The owner of a new key: by default the caller's user, and the team or organization of the caller's key. */
 function ownedFields(
   { actor, reachesAll }: Admin,
   fields: KeyFields,
@@ -66,16 +66,16 @@ function ownedFields(
 export const generate = adminRoute(
   "POST /key/generate",
   {
-    summary: "Make a key. It is shown this once.",
+    summary: "Create a key. It is shown only once.",
     input: z.object({ ...keyFields, key: chosenKey.nullish(), spend: spent }),
     answer: newKeyRow,
   },
   async (admin, { key, spend, ...fields }) => {
     const owned = ownedFields(admin, fields);
-    refuseSpecialRights(admin, owned);
-    await refuseOwner(admin, owned);
+    denySpecialRights(admin, owned);
+    await denyOwner(admin, owned);
     if (spend != null && spend > 0) {
-      refuseToSetSpend(admin);
+      denySettingSpend(admin);
     }
     const made = await transaction(admin.pool, (client) =>
       insertKey(admin, client, owned, key),
@@ -83,14 +83,14 @@ export const generate = adminRoute(
     if (spend != null && spend > 0) {
       await setSpend(admin, KEY, made.row, spend);
     }
-    return shownWithSecret(admin, made);
+    return answerWithSecret(admin, made);
   },
 );
 
 export const generateForService = adminRoute(
   "POST /key/service-account/generate",
   {
-    summary: "Make a key that belongs to a team and to no user.",
+    summary: "Create a key that belongs to a team and not to a user.",
     input: z.object({ ...keyFields, key: chosenKey.nullish(), team_id: name }),
     answer: newKeyRow,
   },
@@ -98,19 +98,19 @@ export const generateForService = adminRoute(
     if (userId != null) {
       throw new CallError(
         "invalid_request",
-        "`user_id` is not right: a service account's key belongs to its team, not to a user.",
+        "`user_id` must not be sent: the key of a service account belongs to its team, not to a user.",
         { param: "user_id" },
       );
     }
-    refuseSpecialRights(admin, fields);
+    denySpecialRights(admin, fields);
     await findOne(admin.pool, TEAM, { team_id: fields.team_id });
     const facts = await keyFacts(admin.pool, fields);
-    admin.refuse({
+    admin.requireReach({
       ...facts,
       what: `keys of team ${fields.team_id}`,
       userId: admin.actor.userId,
     });
-    return shownWithSecret(
+    return answerWithSecret(
       admin,
       await transaction(admin.pool, (client) =>
         insertKey(admin, client, fields, key),
@@ -130,7 +130,7 @@ export function keyColumns(
   ) {
     throw new CallError(
       "invalid_request",
-      "`temp_budget_increase` and `temp_budget_expiry` go together: send both, or neither.",
+      "`temp_budget_increase` and `temp_budget_expiry` must be sent together.",
       { param: "temp_budget_expiry" },
     );
   }
@@ -141,7 +141,7 @@ export function keyColumns(
   return { ...fields, expires: expires === null ? null : new Date(expires) };
 }
 
-/** A new secret with the columns that stand for it; only its hash is stored. */
+/** A new secret and its columns; only its hash is stored. */
 export function newSecret(chosen: string | null | undefined): {
   readonly key: string;
   readonly columns: { readonly token: string; readonly key_name: string };

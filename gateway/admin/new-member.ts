@@ -6,8 +6,8 @@ import { MEMBER } from "./kinds/member.ts";
 import { create } from "./payers.ts";
 
 /**
- * Whether somebody may agree that keys of a team spend a user's own budget: a proxy admin, an admin of the team's
- * organization for its members, and the user with a key that only the user holds and that has no limits of its own.
+ * Whether the caller may accept that keys of a team spend a user's own budget: a proxy admin, an admin of the team's
+ * organization for its members, and the user with a key of its own without limits.
  */
 export async function mayAccept(
   { role, userId, within, heldBackBy, organizations }: Actor,
@@ -34,7 +34,7 @@ export async function mayAccept(
   return shared.length > 0;
 }
 
-/** Makes a membership, accepted where its creator may accept it; null where `ifNew` and there is one. */
+/** Creates a membership, accepted if its creator may accept it; null if `ifNew` and it exists. */
 export async function createMember(
   admin: Admin,
   client: Client,

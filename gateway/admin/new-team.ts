@@ -7,14 +7,14 @@ import { TEAM, teamFields, teamRow } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 import { plainName } from "./kinds/values.ts";
 import { createMember } from "./new-member.ts";
-import { create, shownOne } from "./payers.ts";
-import { refuseModels, refuseOrganization } from "./team-access.ts";
-import { findOrMakeUser } from "./user-access.ts";
+import { create, answerRow } from "./payers.ts";
+import { denyModels, denyOrganization } from "./team-access.ts";
+import { findOrCreateUser } from "./user-access.ts";
 
 export const newTeam = adminRoute(
   "POST /team/new",
   {
-    summary: "Make a team; who makes it administers it.",
+    summary: "Create a team. Its creator becomes its admin.",
     input: z.object({
       ...teamFields,
       team_id: plainName.nullish(),
@@ -23,8 +23,8 @@ export const newTeam = adminRoute(
     answer: teamRow,
   },
   async (admin, { members_with_roles: members, team_id: id, ...fields }) => {
-    await refuseOrganization(admin, fields.organization_id);
-    await refuseModels(admin, fields);
+    await denyOrganization(admin, fields.organization_id);
+    await denyModels(admin, fields);
     const teamId = id ?? crypto.randomUUID();
     const team = await transaction(admin.pool, async (client) => {
       const made = await create(
@@ -37,18 +37,18 @@ export const newTeam = adminRoute(
       if (made === null) {
         throw new CallError(
           "invalid_request",
-          `\`team_id\` is taken already: team ${teamId} exists. Change it with POST /team/update.`,
+          `Team ${teamId} already exists. Change it with POST /team/update.`,
           { param: "team_id" },
         );
       }
-      // First: whoever is listed too stays its admin.
+      // First: a creator who is also listed stays an admin.
       const creator = { team_id: teamId, user_id: admin.actor.userId };
       if (creator.user_id !== null) {
         await create(admin, client, USER, { user_id: creator.user_id }, true);
         await createMember(admin, client, { ...creator, role: "admin" });
       }
       for (const member of members ?? []) {
-        const user = await findOrMakeUser(admin, client, member);
+        const user = await findOrCreateUser(admin, client, member);
         await createMember(
           admin,
           client,
@@ -58,6 +58,6 @@ export const newTeam = adminRoute(
       }
       return made;
     });
-    return shownOne(admin, TEAM, team);
+    return answerRow(admin, TEAM, team);
   },
 );

@@ -13,10 +13,10 @@ import { newUserRow, USER, userFields } from "./kinds/user.ts";
 import { dollars, flag, name, names, texts } from "./kinds/values.ts";
 import { insertKey } from "./new-key.ts";
 import { createMember } from "./new-member.ts";
-import { create, findOne, shownOne } from "./payers.ts";
-import { refuseRole, refuseTakenEmail } from "./user-access.ts";
+import { create, findOne, answerRow } from "./payers.ts";
+import { denyRole, rejectTakenEmail } from "./user-access.ts";
 
-/** A team to join, with the part and the budget there. */
+/** A team to join, with role and budget in the team. */
 const teamOfUser = z.object({
   team_id: name,
   user_role: teamRole.default("user"),
@@ -41,7 +41,7 @@ const newUserFields = z.object({
 export const newUser = adminRoute(
   "POST /user/new",
   {
-    summary: "Make a user and, unless auto_create_key is false, a first key.",
+    summary: "Create a user and, unless auto_create_key is false, a first key.",
     input: newUserFields,
     answer: newUserRow,
   },
@@ -55,22 +55,22 @@ export const newUser = adminRoute(
       aliases,
       ...columns
     } = fields;
-    refuseRole(admin, fields.user_role);
+    denyRole(admin, fields.user_role);
     if (!admin.reachesAll && fields.user_id === MASTER_USER) {
       throw outOfReach(admin.rule, `user ${MASTER_USER}`);
     }
-    refuseUnlessOfOrganization(admin, organizations ?? []);
+    denyOtherOrganizations(admin, organizations ?? []);
     const payer =
       withKey === false ? null : await payerOfFirstKey(admin, fields);
     const made = await transaction(admin.pool, async (client) => {
-      await refuseTakenEmail(client, fields.user_email, null);
+      await rejectTakenEmail(client, fields.user_email, null);
       const user = await create(admin, client, USER, {
         ...columns,
         user_id: fields.user_id ?? crypto.randomUUID(),
       });
       const userId = String(user?.["user_id"]);
       await join(admin, client, userId, teams ?? [], organizations ?? []);
-      // Limits are the user's own: a key that had them too would be a second, smaller budget.
+      // The key gets no limits: those of the user apply, and the same budget on both would be enforced twice.
       const key =
         withKey === false
           ? null
@@ -89,9 +89,9 @@ export const newUser = adminRoute(
       return { user: user ?? {}, key };
     });
     const { key } = made;
-    const user = await shownOne(admin, USER, made.user);
+    const user = await answerRow(admin, USER, made.user);
     return {
-      ...(key === null ? {} : await shownOne(admin, KEY, key.row)),
+      ...(key === null ? {} : await answerRow(admin, KEY, key.row)),
       ...user,
       key: key?.key ?? null,
       token: key?.row["token"] ?? null,
@@ -103,8 +103,8 @@ export const newUser = adminRoute(
 );
 
 /**
- * The organization that a user's first key belongs to: the only one. A key that is to have rights on everything, or in teams
- * outside, belongs to nobody else.
+ * The organization of a user's first key: the user's only one. A key with rights on everything, or in teams outside the
+ * organization, belongs to the user alone.
  */
 async function payerOfFirstKey(
   { pool, reachesAll }: Admin,
@@ -117,7 +117,7 @@ async function payerOfFirstKey(
     }
     throw new CallError(
       "invalid_request",
-      "`auto_create_key` is not right: of several organizations one has to pay for a key. Send false, and name that one with POST /key/generate.",
+      "`auto_create_key` must be false for several organizations: create the key with POST /key/generate and the organization that pays for it.",
       { param: "auto_create_key" },
     );
   }
@@ -132,7 +132,7 @@ async function payerOfFirstKey(
   return outside.length === 0 ? only : null;
 }
 
-function refuseUnlessOfOrganization(
+function denyOtherOrganizations(
   admin: Admin,
   organizations: readonly string[],
 ): void {
@@ -142,12 +142,15 @@ function refuseUnlessOfOrganization(
   if (organizations.length === 0) {
     throw new CallError(
       "permission_denied",
-      "An org_admin makes users of its organization: name it in `organizations`.",
+      "`organizations` is required: an org_admin can only create users of its own organizations.",
       { param: "organizations" },
     );
   }
   for (const organizationId of organizations) {
-    admin.refuse({ what: `organization ${organizationId}`, organizationId });
+    admin.requireReach({
+      what: `organization ${organizationId}`,
+      organizationId,
+    });
   }
 }
 
@@ -168,7 +171,7 @@ async function join(
   for (const [teamId, asked] of byId) {
     const team = await findOne(client, TEAM, { team_id: teamId });
     if (!admin.reachesAll) {
-      admin.refuse({
+      admin.requireReach({
         what: `team ${teamId}`,
         teamId,
         organizationId: team["organization_id"] as string | null,

@@ -2,12 +2,12 @@ import type { Row } from "../database/rows.ts";
 import type { Admin } from "./admin-route.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { readPage, type Conditions } from "./paging.ts";
-import { shown } from "./payers.ts";
+import { answerRows } from "./payers.ts";
 
-/** Answers without pages in their contract show the newest so many of a kind. */
-const MOST_SHOWN = 1_000;
+/** Shown by answers that have no pages. */
+const MAX_SHOWN = 1_000;
 
-/** The newest rows of a kind and how many there are in all, as `keys` and `total_keys` of an answer. */
+/** The newest rows of a kind and their total number, as `keys` and `total_keys` of an answer. */
 export async function newestOf(
   admin: Admin,
   of: Kind,
@@ -19,10 +19,10 @@ export async function newestOf(
     filter,
     `created_at DESC, ${of.id[0]}`,
     1,
-    MOST_SHOWN,
+    MAX_SHOWN,
   );
   return {
-    [of.table]: await shown(admin, of, rows),
+    [of.table]: await answerRows(admin, of, rows),
     [`total_${of.table}`]: total,
   };
 }

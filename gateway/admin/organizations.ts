@@ -4,7 +4,7 @@ import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { refuseWhileUsed } from "./in-use.ts";
+import { rejectWhileUsed } from "./in-use.ts";
 import {
   deletedOrganizationRow,
   grownOrganization,
@@ -21,37 +21,40 @@ import { name, queryNumber, someNames } from "./kinds/values.ts";
 import { conditions } from "./paging.ts";
 import {
   change,
-  changeAndShow,
+  changeAndAnswer,
   create,
   findOne,
   remove,
-  shown,
-  shownOne,
+  answerRows,
+  answerRow,
 } from "./payers.ts";
 import {
-  findOrMakeUser,
+  findOrCreateUser,
   requireMembership,
-  seenUsers,
+  visibleUsers,
   type UserReference,
 } from "./user-access.ts";
 
 const role = z.enum(
   ["org_admin", "internal_user", "internal_user_viewer"],
-  "it may be org_admin, internal_user or internal_user_viewer",
+  "must be org_admin, internal_user or internal_user_viewer",
 );
 
 async function reachable(admin: Admin, organizationId: string): Promise<Row> {
   const row = await findOne(admin.pool, ORGANIZATION, {
     organization_id: organizationId,
   });
-  admin.refuse({ what: `organization ${organizationId}`, organizationId });
+  admin.requireReach({
+    what: `organization ${organizationId}`,
+    organizationId,
+  });
   return row;
 }
 
-const make = adminRoute(
+const createOrganization = adminRoute(
   "POST /organization/new",
   {
-    summary: "Make an organization.",
+    summary: "Create an organization.",
     input: z.object({ ...organizationFields, organization_id: name.nullish() }),
     answer: organizationRow,
   },
@@ -62,22 +65,22 @@ const make = adminRoute(
         organization_id: id ?? crypto.randomUUID(),
       }),
     );
-    return shownOne(admin, ORGANIZATION, row ?? {});
+    return answerRow(admin, ORGANIZATION, row ?? {});
   },
 );
 
 const update = adminRoute(
   "PATCH /organization/update",
   {
-    summary: "Set fields of an organization; null resets one.",
+    summary: "Update an organization; null resets a field.",
     input: z.object({ ...organizationFields, organization_id: name }),
     answer: organizationRow,
   },
   (admin, { organization_id: id, ...given }) =>
-    changeAndShow(admin, ORGANIZATION, { organization_id: id }, given),
+    changeAndAnswer(admin, ORGANIZATION, { organization_id: id }, given),
 );
 
-/** Clients differ in the method. */
+/** Clients send either method. */
 function deleteBy(
   route: "POST /organization/delete" | "DELETE /organization/delete",
 ): Route {
@@ -85,7 +88,7 @@ function deleteBy(
     route,
     {
       summary:
-        "Delete organizations; refused while teams or keys belong to one.",
+        "Delete organizations. Rejected while teams or keys belong to one.",
       input: z.object({ organization_ids: someNames }),
       answer: z.array(deletedOrganizationRow),
     },
@@ -97,7 +100,7 @@ function deleteBy(
         const gone: Row[] = [];
         for (const id of new Set(ids)) {
           const where = { organization_id: id };
-          await refuseWhileUsed(client, ORGANIZATION, id);
+          await rejectWhileUsed(client, ORGANIZATION, id);
           await remove(admin, client, ORGANIZATION_MEMBER, where);
           gone.push(...(await remove(admin, client, ORGANIZATION, where)));
         }
@@ -110,7 +113,7 @@ function deleteBy(
 const info = adminRoute(
   "GET /organization/info",
   {
-    summary: "An organization with members and teams.",
+    summary: "Get an organization with members and teams.",
     input: z.object({ organization_id: name }),
     answer: organizationInfo,
   },
@@ -120,9 +123,9 @@ const info = adminRoute(
     const { actor, reachesAll } = admin;
     const seesAll = reachesAll || actor.organizations.has(id);
     return {
-      ...(await shownOne(admin, ORGANIZATION, row)),
+      ...(await answerRow(admin, ORGANIZATION, row)),
       members: await membersOf(admin, id),
-      teams: await shown(
+      teams: await answerRows(
         admin,
         TEAM,
         teams.filter(
@@ -146,7 +149,7 @@ function membersOf(admin: Admin, id: string): Promise<readonly Row[]> {
 const list = adminRoute(
   "GET /organization/list",
   {
-    summary: "Organizations within reach.",
+    summary: "List organizations within reach.",
     input: z.object({
       page: queryNumber(1, 1_000_000, 1),
       page_size: queryNumber(1, 1_000, 1_000),
@@ -164,7 +167,7 @@ const list = adminRoute(
          LIMIT ${size} OFFSET ${(page - 1) * size}`,
       filter.values,
     );
-    return shown(admin, ORGANIZATION, rows);
+    return answerRows(admin, ORGANIZATION, rows);
   },
 );
 
@@ -176,7 +179,7 @@ const newMember = z.object({
 const memberAdd = adminRoute(
   "POST /organization/member_add",
   {
-    summary: "Add members; users who are not there are made.",
+    summary: "Add members. Users are created if they do not exist.",
     input: z.object({
       organization_id: name,
       member: z.union([newMember, z.array(newMember).min(1).max(1_000)]),
@@ -188,7 +191,7 @@ const memberAdd = adminRoute(
     const users = await transaction(admin.pool, async (client) => {
       const users: Row[] = [];
       for (const one of [member].flat()) {
-        const user = await findOrMakeUser(admin, client, one);
+        const user = await findOrCreateUser(admin, client, one);
         const made = await create(
           admin,
           client,
@@ -199,7 +202,7 @@ const memberAdd = adminRoute(
         if (made === null) {
           throw new CallError(
             "invalid_request",
-            `User ${String(user["user_id"])} is in organization ${id} already. Change it with PATCH /organization/member_update.`,
+            `User ${String(user["user_id"])} is already in organization ${id}. Change it with PATCH /organization/member_update.`,
             { param: "member" },
           );
         }
@@ -209,13 +212,13 @@ const memberAdd = adminRoute(
     });
     return {
       organization_id: id,
-      updated_users: await seenUsers(admin, users),
+      updated_users: await visibleUsers(admin, users),
       updated_organization_memberships: await membersOf(admin, id),
     };
   },
 );
 
-/** Which membership a request means; throws 400 for a user who has none. */
+/** The membership that a request names; throws 400 for a user who is not a member. */
 async function membership(
   admin: Admin,
   organizationId: string,
@@ -234,7 +237,7 @@ async function membership(
 const memberUpdate = adminRoute(
   "PATCH /organization/member_update",
   {
-    summary: "Change a member's part.",
+    summary: "Change the role of a member.",
     input: z.object({ ...userReference, organization_id: name, role }),
     answer: organizationMemberRow,
   },
@@ -265,7 +268,7 @@ const memberDelete = adminRoute(
 );
 
 export const ORGANIZATIONS: readonly Route[] = [
-  make,
+  createOrganization,
   update,
   deleteBy("POST /organization/delete"),
   deleteBy("DELETE /organization/delete"),

@@ -10,7 +10,7 @@ import { out } from "./kinds/out.ts";
 export interface Conditions {
   /** Adds a condition in which `?` stands for the value, if there is one. */
   and(text: string, ...value: readonly [unknown?]): void;
-  /** The value's place in the statement. */
+  /** The placeholder of a value. */
   bind(value: unknown): string;
   /** `WHERE …`, or nothing. */
   where(): string;
@@ -37,7 +37,7 @@ export function conditions(): Conditions {
 export type Filters = Readonly<Record<string, string>>;
 
 /** Adds the condition of each parameter that was sent. */
-export function keepAsked(
+export function applyFilters(
   conditions: Conditions,
   filters: Filters,
   asked: Readonly<Record<string, unknown>>,
@@ -49,7 +49,7 @@ export function keepAsked(
   }
 }
 
-/** The condition that a text is part of a column, in whatever case. */
+/** The condition that a column contains a text, in any case. */
 export function contains(...columns: readonly string[]): string {
   return `(${columns.map((column) => `strpos(lower(${column}), lower(?)) > 0`).join(" OR ")})`;
 }
@@ -102,7 +102,7 @@ export async function readPage(
   return { rows, total, pages: Math.ceil(total / size) };
 }
 
-/** What a list may be sorted by: names and the expressions they stand for. */
+/** What a list can be sorted by: names and their SQL expressions. */
 export type Sortable = Readonly<Record<string, string>>;
 
 /** The fields by which a list can be sorted. */
@@ -126,7 +126,7 @@ export function orderOf(
   if (expression === undefined) {
     throw new CallError(
       "invalid_request",
-      `\`sort_by\` is not right: it may be ${names.join(", ")}.`,
+      `\`sort_by\` must be one of ${names.join(", ")}.`,
       { param: "sort_by" },
     );
   }

@@ -27,7 +27,7 @@ import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 import { withMembers, withTeams } from "./memberships.ts";
 
-/** The row of an id; throws 404 naming the field. */
+/** The row of an id; throws 404 that names the field. */
 export async function findOne(
   from: Pool | Client,
   of: Kind,
@@ -46,13 +46,13 @@ export function unknown(
 ): CallError {
   return new CallError(
     "unknown_object",
-    `There is no ${noun} ${id}. Create it with ${createdBy}.`,
+    `The ${noun} ${id} does not exist. Create it with ${createdBy}.`,
     { param: field },
   );
 }
 
-/** Rows as every route shows them: with what was spent, when the budget begins anew, and the teams or members that they have. */
-export async function shown(
+/** Rows as every route shows them: with spend, the next reset of the budget, and teams or members. */
+export async function answerRows(
   admin: Admin,
   of: Kind,
   rows: readonly Row[],
@@ -78,12 +78,16 @@ export async function shown(
   }
 }
 
-export async function shownOne(admin: Admin, of: Kind, row: Row): Promise<Row> {
-  const [one] = await shown(admin, of, [row]);
+export async function answerRow(
+  admin: Admin,
+  of: Kind,
+  row: Row,
+): Promise<Row> {
+  const [one] = await answerRows(admin, of, [row]);
   return one ?? row;
 }
 
-/** Makes one, in the caller's transaction; null where `ifNew` and there is one. */
+/** Creates a row, in the caller's transaction; null if `ifNew` and it exists. */
 export async function create(
   admin: Admin,
   client: Client,
@@ -106,7 +110,7 @@ export async function create(
   return row;
 }
 
-/** Changes one, in the caller's transaction; throws 404. null of a field means its default. */
+/** Changes a row, in the caller's transaction; throws 404. null resets a field to its default. */
 export async function change(
   admin: Admin,
   client: Client,
@@ -137,7 +141,7 @@ export async function change(
   return after ?? before;
 }
 
-/** Deletes those that have these values, in the caller's transaction; answers them as they were. */
+/** Deletes the rows that have these values, in the caller's transaction; returns them as they were. */
 export async function remove(
   admin: Admin,
   client: Client,
@@ -155,8 +159,8 @@ export async function remove(
   return gone;
 }
 
-/** One change in a transaction of its own, answered as it is shown. */
-export async function changeAndShow(
+/** Changes a row in its own transaction; returns it as answers show it. */
+export async function changeAndAnswer(
   admin: Admin,
   of: Kind,
   id: Row,
@@ -166,7 +170,7 @@ export async function changeAndShow(
   const row = await transaction(admin.pool, (client) =>
     change(admin, client, of, id, changes, action),
   );
-  return shownOne(admin, of, row);
+  return answerRow(admin, of, row);
 }
 
 /** A column keeps its default where a new row's field is null. */
@@ -189,13 +193,13 @@ async function seedIfWindowsMayChange(
   if (!WINDOW_FIELDS.some((field) => fields[field] !== undefined)) {
     return;
   }
-  // Before the payers of a tier are looked for: who joins it meanwhile seeds its own.
+  // Locked before the payers of a tier are read: a payer that joins meanwhile seeds its own windows.
   await lockLedger(client);
   const entities = await budgetedEntities(client, of, row);
   await seedCurrentWindows(client, entities, admin.windowing, admin.now);
 }
 
-/** Those of a tier are everyone who points to it; a key has budgets of its models too. */
+/** Of a tier all payers that refer to it; of a key also the budgets of its models. */
 async function budgetedEntities(
   client: Client,
   of: Kind,

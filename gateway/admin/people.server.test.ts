@@ -18,7 +18,7 @@ async function list(path: string): Promise<readonly unknown[]> {
   return (await fixture.get(path)) as unknown as readonly unknown[];
 }
 
-test("a user is made with a key of its own", async () => {
+test("a user is created with its own key", async () => {
   const made = await fixture.post("/user/new", {
     user_id: "ada",
     user_email: "ada@example.org",
@@ -109,7 +109,7 @@ test("users are changed, listed and deleted with their keys and memberships", as
   });
 });
 
-test("a team is made with members; who made it is its admin", async () => {
+test("a team is created with members; its creator is its admin", async () => {
   const made = await fixture.post("/team/new", {
     team_id: "crew",
     team_alias: "The Crew",
@@ -143,7 +143,7 @@ test("a team is made with members; who made it is its admin", async () => {
   ).toMatchObject({ status: 400, error: { param: "team_id" } });
 });
 
-test("members come, change and go with their keys", async () => {
+test("members are added, changed and removed with their keys", async () => {
   const added = await fixture.post("/team/member_add", {
     team_id: "crew",
     member: [{ user_id: "bob" }, { user_id: "cyd", role: "admin" }],
@@ -346,7 +346,7 @@ test("tags have budgets", async () => {
   ).toMatchObject({ status: 404 });
 });
 
-test("a tier gives its budget to whoever points to it", async () => {
+test("a tier applies to the payers that refer to it", async () => {
   const tier = await fixture.post("/budget/new", {
     budget_id: "small",
     max_budget: 0.00001,

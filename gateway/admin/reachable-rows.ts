@@ -2,7 +2,7 @@ import { administeredTeams, type Actor } from "../access/actor.ts";
 import type { Admin } from "./admin-route.ts";
 import { conditions, type Conditions } from "./paging.ts";
 
-/** Columns of a table that name a row's owner, as they stand in the statement. */
+/** Columns of a statement that name the owner of a row. */
 interface OwnerColumns {
   /** `l.` where the table has an alias. */
   readonly prefix?: string;
@@ -10,8 +10,8 @@ interface OwnerColumns {
 }
 
 /**
- * Keeps the rows that whoever asks may see: of its key, under all the hashes in `tokens`, with its user's id where its key
- * counts, of teams that it administers, of its organizations.
+ * Keeps the rows that the caller may see: of its key under all the hashes in `tokens`, of its user as far as its key
+ * reaches, of teams and organizations that it administers.
  */
 export function keepReachable(
   filter: Conditions,
@@ -49,7 +49,7 @@ function within(
   ];
 }
 
-/** The keys that whoever asks may see. */
+/** The keys that the caller may see. */
 export function reachableKeys(admin: Admin): Conditions {
   const filter = conditions();
   const { actor } = admin;
@@ -64,7 +64,7 @@ export function reachableKeys(admin: Admin): Conditions {
   return filter;
 }
 
-/** The teams that whoever asks may see. */
+/** The teams that the caller may see. */
 export function reachableTeams({ actor, reachesAll }: Admin): Conditions {
   const filter = conditions();
   if (!reachesAll) {

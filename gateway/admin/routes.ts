@@ -23,7 +23,7 @@ import { TEAM_CHANGES } from "./teams.ts";
 import { USER_VIEWS } from "./user-views.ts";
 import { USER_CHANGES } from "./users.ts";
 
-/** Everything that operators use, and whoever looks after what is its own. */
+/** The routes for operators, for admins of teams and organizations, and for users with their own objects. */
 export const ADMIN_ROUTES: readonly Route[] = [
   ...KEY_CHANGES,
   ...KEY_ROTATION,

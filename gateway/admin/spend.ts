@@ -6,7 +6,7 @@ import type { Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
 import { entityOf, type Kind } from "./kinds/kind.ts";
 
-/** Sets what a payer spent in its budget's window, by a row of the ledger; answers what it was. Dollars. */
+/** Sets a payer's spend in its budget's window by a row of the ledger; returns the previous spend. Dollars. */
 export async function setSpend(
   admin: Admin,
   of: Kind,
@@ -14,7 +14,7 @@ export async function setSpend(
   dollars: number,
 ): Promise<number> {
   const { gateway, pool, actor, windowing, now } = admin;
-  // Calls that ended before this are spent before it.
+  // Calls that have ended count before the new value.
   await gateway.ledger.flush();
   await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
   const entity = entityOf(of, row);

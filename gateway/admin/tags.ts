@@ -4,30 +4,35 @@ import { adminRoute } from "./admin-route.ts";
 import { out } from "./kinds/out.ts";
 import { TAG, tagRow } from "./kinds/tag.ts";
 import { name, someNames } from "./kinds/values.ts";
-import { shown } from "./payers.ts";
-import { commonRoutes, removeAll, several, type Plain } from "./plain.ts";
+import { answerRows } from "./payers.ts";
+import {
+  commonRoutes,
+  removeAll,
+  several,
+  type CommonNoun,
+} from "./common-routes.ts";
 
-const TAGS: Plain = {
+const TAGS: CommonNoun = {
   of: TAG,
   row: tagRow,
   path: "/tag",
   summaries: {
-    new: "Give a tag a budget or limits.",
-    update: "Set fields of a tag.",
-    list: "Tags.",
+    new: "Create a tag with a budget or limits.",
+    update: "Update a tag; null resets a field.",
+    list: "List tags.",
   },
 };
 
 const tagInfo = adminRoute(
   "POST /tag/info",
   {
-    summary: "Several tags by name.",
+    summary: "Get several tags by name.",
     input: z.object({ names: someNames }),
     answer: z.record(out.text, tagRow),
   },
   async (admin, { names }) => {
     const rows = await several(admin, TAG, names);
-    const tags = await shown(admin, TAG, rows);
+    const tags = await answerRows(admin, TAG, rows);
     return Object.fromEntries(tags.map((row) => [String(row["name"]), row]));
   },
 );

@@ -6,16 +6,16 @@ import type { Admin } from "./admin-route.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { ORGANIZATION } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
-import { findOne, shownOne } from "./payers.ts";
+import { findOne, answerRow } from "./payers.ts";
 
-/** The team that a request names; throws 404, 403 when it is out of reach. */
+/** The team that a request names; throws 404, or 403 when it is out of reach. */
 export async function reachableTeam(
   admin: Admin,
   from: Pool | Client,
   teamId: string,
 ): Promise<Row> {
   const team = await findOne(from, TEAM, { team_id: teamId });
-  admin.refuse({
+  admin.requireReach({
     what: `team ${teamId}`,
     teamId,
     organizationId: team["organization_id"] as string | null,
@@ -23,7 +23,7 @@ export async function reachableTeam(
   return team;
 }
 
-/** Whether whoever asks has the rights of those who pay for a team, not only of its admin. */
+/** Whether the caller has the rights of those who pay for a team, not only those of its admin. */
 export function paysFor(admin: Admin, team: Row): boolean {
   const { actor } = admin;
   return (
@@ -33,7 +33,7 @@ export function paysFor(admin: Admin, team: Row): boolean {
   );
 }
 
-export function refuseOtherFields(fields: Row): void {
+export function denyOtherFields(fields: Row): void {
   const other = Object.keys(fields).find(
     (field) =>
       fields[field] !== undefined && TEAM.fields[field]?.byTeamAdmin !== true,
@@ -41,14 +41,14 @@ export function refuseOtherFields(fields: Row): void {
   if (other !== undefined) {
     throw new CallError(
       "permission_denied",
-      `A team's admin may not set \`${other}\`: that is for proxy_admin or org_admin of its organization.`,
+      `A team's admin may not set \`${other}\`: only a proxy_admin or an org_admin of its organization may.`,
       { param: other },
     );
   }
 }
 
-/** Throws 403 for models that a team's organization does not have; an empty list means all that it has. */
-export async function refuseModels(admin: Admin, team: Row): Promise<void> {
+/** Throws 403 for models that the team's organization does not have; an empty list means all of the organization's. */
+export async function denyModels(admin: Admin, team: Row): Promise<void> {
   const id = team["organization_id"] as string | null | undefined;
   const models = (team["models"] ?? []) as readonly string[];
   if (admin.reachesAll || id == null || models.length === 0) {
@@ -71,12 +71,12 @@ export async function refuseModels(admin: Admin, team: Row): Promise<void> {
 }
 
 /** A member with its budget and spend in the team. */
-export async function shownMember(admin: Admin, member: Row): Promise<Row> {
-  return shownOne(admin, MEMBER, member);
+export async function answerMember(admin: Admin, member: Row): Promise<Row> {
+  return answerRow(admin, MEMBER, member);
 }
 
-/** A team is made in, or moved to, an organization that exists and is within reach. */
-export async function refuseOrganization(
+/** Throws 404 or 403 unless the organization of a new or moved team exists and is within reach. */
+export async function denyOrganization(
   admin: Admin,
   organizationId: string | null | undefined,
 ): Promise<void> {
@@ -91,9 +91,12 @@ export async function refuseOrganization(
   if (organizationId == null) {
     throw new CallError(
       "permission_denied",
-      "An org_admin makes teams of its organization: name it in `organization_id`.",
+      "`organization_id` is required: an org_admin can only create teams of its own organizations.",
       { param: "organization_id" },
     );
   }
-  admin.refuse({ what: `organization ${organizationId}`, organizationId });
+  admin.requireReach({
+    what: `organization ${organizationId}`,
+    organizationId,
+  });
 }

@@ -18,9 +18,13 @@ import { TEAM, teamRow } from "./kinds/team.ts";
 import { userReference } from "./kinds/user.ts";
 import { dollars, name } from "./kinds/values.ts";
 import { createMember, mayAccept } from "./new-member.ts";
-import { change, remove, shownOne } from "./payers.ts";
-import { reachableTeam, shownMember } from "./team-access.ts";
-import { findOrMakeUser, requireMembership, seenUsers } from "./user-access.ts";
+import { change, remove, answerRow } from "./payers.ts";
+import { reachableTeam, answerMember } from "./team-access.ts";
+import {
+  findOrCreateUser,
+  requireMembership,
+  visibleUsers,
+} from "./user-access.ts";
 
 const memberLimits = { ...memberFields, max_budget_in_team: dollars.nullish() };
 
@@ -36,7 +40,7 @@ function memberColumns({
 const add = adminRoute(
   "POST /team/member_add",
   {
-    summary: "Add members; users who are not there are made.",
+    summary: "Add members. Users are created if they do not exist.",
     input: z.object({
       ...memberLimits,
       team_id: name,
@@ -50,7 +54,7 @@ const add = adminRoute(
       const users: Row[] = [];
       const members: Row[] = [];
       for (const one of [member].flat()) {
-        const user = await findOrMakeUser(admin, client, one);
+        const user = await findOrCreateUser(admin, client, one);
         users.push(user);
         members.push(
           await addMember(admin, client, {
@@ -64,10 +68,10 @@ const add = adminRoute(
       return { users, members };
     });
     return {
-      ...(await shownOne(admin, TEAM, team)),
-      updated_users: await seenUsers(admin, users),
+      ...(await answerRow(admin, TEAM, team)),
+      updated_users: await visibleUsers(admin, users),
       updated_team_memberships: await Promise.all(
-        members.map((row) => shownMember(admin, row)),
+        members.map((row) => answerMember(admin, row)),
       ),
     };
   },
@@ -78,19 +82,19 @@ async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
   if (made === null) {
     throw new CallError(
       "invalid_request",
-      `User ${String(row["user_id"])} is in team ${String(row["team_id"])} already. Change it with POST /team/member_update.`,
+      `User ${String(row["user_id"])} is already in team ${String(row["team_id"])}. Change it with POST /team/member_update.`,
       { param: "member" },
     );
   }
   return made;
 }
 
-/** From now on the team's keys of this user spend the user's own budget too. */
+/** From now on the user's keys in the team also spend the user's own budget. */
 const accept = adminRoute(
   "POST /team/member_accept",
   {
     summary:
-      "Agree that the team's keys of a user (the caller by default) spend that user's own budget too.",
+      "Accept a membership: the user's keys in the team also spend the user's own budget. By default the caller's.",
     input: z.object({ team_id: name, user_id: name.nullish() }),
     answer: memberRow,
   },
@@ -106,14 +110,14 @@ const accept = adminRoute(
     const member = await transaction(admin.pool, (client) =>
       change(admin, client, MEMBER, id, { accepted: true }),
     );
-    return shownMember(admin, member);
+    return answerMember(admin, member);
   },
 );
 
 const update = adminRoute(
   "POST /team/member_update",
   {
-    summary: "Change a member's part, budget and limits in the team.",
+    summary: "Change the role, budget and limits of a member in the team.",
     input: z.object({
       ...memberLimits,
       ...userReference,
@@ -135,7 +139,7 @@ const update = adminRoute(
       change(admin, client, MEMBER, id, memberColumns(fields)),
     );
     return {
-      ...(await shownMember(admin, member)),
+      ...(await answerMember(admin, member)),
       user_email: before["user_email"],
       max_budget_in_team: member["max_budget"],
     };
@@ -145,7 +149,7 @@ const update = adminRoute(
 const removeMember = adminRoute(
   "POST /team/member_delete",
   {
-    summary: "Remove a member, with that user's keys in the team.",
+    summary: "Remove a member and that user's keys in the team.",
     input: z.object({ ...userReference, team_id: name }),
     answer: teamRow,
   },
@@ -162,7 +166,7 @@ const removeMember = adminRoute(
       await remove(admin, client, KEY, id);
       await remove(admin, client, MEMBER, id);
     });
-    return shownOne(admin, TEAM, team);
+    return answerRow(admin, TEAM, team);
   },
 );
 

@@ -13,7 +13,7 @@ import { newestOf } from "./newest.ts";
 import {
   conditions,
   contains,
-  keepAsked,
+  applyFilters,
   orderOf,
   pageOf,
   readPage,
@@ -22,14 +22,14 @@ import {
   type Conditions,
   type Filters,
 } from "./paging.ts";
-import { shown } from "./payers.ts";
+import { answerRows } from "./payers.ts";
 import { reachableTeams } from "./reachable-rows.ts";
 import { paysFor, reachableTeam } from "./team-access.ts";
 
 const info = adminRoute(
   "GET /team/info",
   {
-    summary: "A team with its newest 1,000 keys and its members.",
+    summary: "Get a team with its newest 1,000 keys and its members.",
     input: z.object({ team_id: name }),
     answer: z.object({
       team_id: out.text,
@@ -43,7 +43,7 @@ const info = adminRoute(
     const team = await reachableTeam(admin, admin.pool, teamId);
     const { actor } = admin;
     const seesAll = paysFor(admin, team) || actor.teams.get(teamId) === "admin";
-    // A plain member sees the team and what is its own in it.
+    // A plain member sees the team and its own objects in the team.
     const id = seesAll
       ? { team_id: teamId }
       : { team_id: teamId, user_id: actor.userId };
@@ -61,7 +61,7 @@ const info = adminRoute(
     const [shownTeam] = await withBudgetInForce(
       admin,
       TEAM,
-      await shown(admin, TEAM, [team]),
+      await answerRows(admin, TEAM, [team]),
     );
     return {
       team_id: teamId,
@@ -70,7 +70,7 @@ const info = adminRoute(
       team_memberships: await withBudgetInForce(
         admin,
         MEMBER,
-        await shown(admin, MEMBER, members),
+        await answerRows(admin, MEMBER, members),
       ),
     };
   },
@@ -100,14 +100,14 @@ function askedTeams(
   asked: { readonly [Field in keyof typeof filters]?: string | undefined },
 ): Conditions {
   const filter = reachableTeams(admin);
-  keepAsked(filter, FILTERS, asked);
+  applyFilters(filter, FILTERS, asked);
   return filter;
 }
 
 const list = adminRoute(
   "GET /team/list",
   {
-    summary: "Teams within reach.",
+    summary: "List teams within reach.",
     input: z.object({
       ...filters,
       page: queryNumber(1, 1_000_000, 1),
@@ -122,14 +122,14 @@ const list = adminRoute(
       `SELECT * FROM teams ${filter.where()} ORDER BY created_at DESC, team_id LIMIT ${size} OFFSET ${(page - 1) * size}`,
       filter.values,
     );
-    return shown(admin, TEAM, rows);
+    return answerRows(admin, TEAM, rows);
   },
 );
 
 const listPaged = adminRoute(
   "GET /v2/team/list",
   {
-    summary: "Teams within reach, page by page.",
+    summary: "List teams within reach, page by page.",
     input: z.object({
       ...filters,
       page: queryNumber(1, 1_000_000, 1),
@@ -158,7 +158,7 @@ const listPaged = adminRoute(
       teams: await withBudgetInForce(
         admin,
         TEAM,
-        await shown(admin, TEAM, found.rows),
+        await answerRows(admin, TEAM, found.rows),
       ),
       total: found.total,
       page,

@@ -22,7 +22,7 @@ async function teamWith(team_id: string, fields: object): Promise<string> {
   return String(admin["key"]);
 }
 
-test("who makes a team is its admin, even when listed as a plain member", async () => {
+test("the creator of a team is its admin, even when listed as a plain member", async () => {
   const made = await fixture.post("/team/new", {
     members_with_roles: [
       { user_id: "default_user_id", role: "user" },
@@ -55,7 +55,7 @@ test.each(["/team/model/add", "/team/model/delete"])(
   },
 );
 
-test("a team's admin sets its models by either route, within what its organization has", async () => {
+test("a team's admin sets its models by either route, among those of its organization", async () => {
   await fixture.post("/organization/new", {
     organization_id: "frugal",
     models: ["mock", "small-*"],
@@ -110,7 +110,7 @@ test("the admin of a team in no organization sets any models", async () => {
   ).toMatchObject({ status: 403, error: { param: "max_budget" } });
 });
 
-test("somebody who is not there is no member, as anybody else who is none", async () => {
+test("an unknown user is not a member, like any other non-member", async () => {
   await fixture.post("/team/new", { team_id: "small" });
   await fixture.post("/organization/new", { organization_id: "small" });
   for (const [method, path, where] of [

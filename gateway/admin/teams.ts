@@ -16,20 +16,20 @@ import {
 } from "./kinds/team.ts";
 import { models, name, someNames, spent } from "./kinds/values.ts";
 import { newTeam } from "./new-team.ts";
-import { change, remove, shownOne } from "./payers.ts";
+import { change, remove, answerRow } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
   paysFor,
   reachableTeam,
-  refuseModels,
-  refuseOrganization,
-  refuseOtherFields,
+  denyModels,
+  denyOrganization,
+  denyOtherFields,
 } from "./team-access.ts";
 
 const update = adminRoute(
   "POST /team/update",
   {
-    summary: "Set fields of a team; null resets one.",
+    summary: "Update a team; null resets a field.",
     input: z.object({
       ...teamFields,
       team_id: name,
@@ -40,13 +40,13 @@ const update = adminRoute(
   async (admin, { team_id: teamId, spend, ...fields }) => {
     const before = await reachableTeam(admin, admin.pool, teamId);
     if (!paysFor(admin, before)) {
-      refuseOtherFields({ ...fields, spend });
+      denyOtherFields({ ...fields, spend });
     }
     if (fields.organization_id !== undefined) {
-      await refuseOrganization(admin, fields.organization_id);
+      await denyOrganization(admin, fields.organization_id);
     }
     if ((fields.models ?? fields.organization_id) != null) {
-      await refuseModels(admin, { ...before, ...fields });
+      await denyModels(admin, { ...before, ...fields });
     }
     const team = await transaction(admin.pool, (client) =>
       change(admin, client, TEAM, { team_id: teamId }, fields),
@@ -54,7 +54,7 @@ const update = adminRoute(
     if (spend != null) {
       await setSpend(admin, TEAM, team, spend);
     }
-    return { team_id: teamId, data: await shownOne(admin, TEAM, team) };
+    return { team_id: teamId, data: await answerRow(admin, TEAM, team) };
   },
 );
 
@@ -100,12 +100,12 @@ function setBlocked(
           blocked ? "blocked" : "unblocked",
         ),
       );
-      return shownOne(admin, TEAM, team);
+      return answerRow(admin, TEAM, team);
     },
   );
 }
 
-/** Adds models to a team's list or takes them from it. An empty list means all, so taking the last one is refused. */
+/** Adds models to a team's list or removes them. An empty list means all models, so removing the last one is rejected. */
 function changeModels(
   route: "POST /team/model/add" | "POST /team/model/delete",
   summary: string,
@@ -120,13 +120,13 @@ function changeModels(
       summary,
       input: z.object({
         team_id: name,
-        models: models.min(1, "name at least one"),
+        models: models.min(1, "must have at least one entry"),
       }),
       answer: teamRow,
     },
     async (admin, { team_id: teamId, models: given }) => {
       const reached = await reachableTeam(admin, admin.pool, teamId);
-      await refuseModels(admin, { ...reached, models: given });
+      await denyModels(admin, { ...reached, models: given });
       const team = await transaction(admin.pool, async (client) => {
         const [locked] = await query<Row>(
           client,
@@ -137,7 +137,7 @@ function changeModels(
         if (before.length === 0) {
           throw new CallError(
             "invalid_request",
-            "The team may use all models, so it has no list to change: give it one with POST /team/update.",
+            "The team may use all models, so it has no list to change. Set one with POST /team/update.",
             { param: "models" },
           );
         }
@@ -145,7 +145,7 @@ function changeModels(
         if (after.length === 0) {
           throw new CallError(
             "invalid_request",
-            "`models` is not right: without its last model the team could use all; set `no-default-models` instead.",
+            "`models` must leave at least one model: with an empty list the team may use all. To allow none, set `no-default-models`.",
             { param: "models" },
           );
         }
@@ -157,7 +157,7 @@ function changeModels(
           { models: after },
         );
       });
-      return shownOne(admin, TEAM, team);
+      return answerRow(admin, TEAM, team);
     },
   );
 }
@@ -165,7 +165,7 @@ function changeModels(
 const updatePermissions = adminRoute(
   "POST /team/permissions_update",
   {
-    summary: "Say which key routes plain members may use.",
+    summary: "Set the key routes that plain members may use.",
     input: z.object({
       team_id: name,
       team_member_permissions: permissions,
@@ -183,14 +183,14 @@ const updatePermissions = adminRoute(
         { team_member_permissions },
       ),
     );
-    return shownOne(admin, TEAM, team);
+    return answerRow(admin, TEAM, team);
   },
 );
 
 const listPermissions = adminRoute(
   "GET /team/permissions_list",
   {
-    summary: "Which key routes plain members may use.",
+    summary: "List the key routes that plain members may use.",
     input: z.object({ team_id: name }),
     answer: z.object({
       team_id: out.text,
@@ -215,9 +215,9 @@ export const TEAM_CHANGES: readonly Route[] = [
   setBlocked(
     "POST /team/block",
     true,
-    "Block a team: all its keys are refused.",
+    "Block a team: calls with its keys are denied.",
   ),
-  setBlocked("POST /team/unblock", false, "Let a blocked team work again."),
+  setBlocked("POST /team/unblock", false, "Unblock a team."),
   changeModels(
     "POST /team/model/add",
     "Add models to a team's list.",
@@ -225,7 +225,7 @@ export const TEAM_CHANGES: readonly Route[] = [
   ),
   changeModels(
     "POST /team/model/delete",
-    "Take models from a team's list.",
+    "Remove models from a team's list.",
     (before, given) => before.filter((model) => !given.includes(model)),
   ),
   updatePermissions,

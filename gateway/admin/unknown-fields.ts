@@ -4,10 +4,10 @@ import { CallError } from "../http/errors.ts";
 import { insteadOf, isLitellmField } from "./litellm-fields.ts";
 
 /**
- * Throws 400 for a field that a route does not take: a misspelt `max_budget` must not leave a key without a budget.
- * Fields of LiteLLM's that mean nothing here pass. `value` has passed the schema.
+ * Throws 400 for a field that a route does not have: a misspelt `max_budget` must not leave a key without a budget.
+ * Unused fields of LiteLLM's pass. `value` has passed the schema.
  */
-export function refuseUnknownFields(
+export function rejectUnknownFields(
   schema: z.ZodType,
   value: unknown,
   path = "",
@@ -17,7 +17,7 @@ export function refuseUnknownFields(
     const at =
       typeof field === "number" ? `${path}[${field}]` : join(path, field);
     if (innerSchema !== null) {
-      refuseUnknownFields(innerSchema, inner, at);
+      rejectUnknownFields(innerSchema, inner, at);
     } else if (typeof field === "string") {
       refuse(fitting, field, inner, at);
     }
@@ -38,7 +38,7 @@ function refuse(
   if (instead !== null) {
     throw new CallError(
       "invalid_request",
-      `\`${at}\` has no effect here: ${instead}, or leave it out.`,
+      `\`${at}\` is not supported: ${instead}, or leave it out.`,
       { param: at },
     );
   }
@@ -50,8 +50,8 @@ function refuse(
   throw new CallError(
     "invalid_request",
     near === undefined
-      ? `\`${at}\` is not a field of this route. It takes ${known.length === 0 ? "none" : known.sort().join(", ")}.`
-      : `\`${at}\` is not a field of this route: did you mean \`${near}\`?`,
+      ? `Unknown field \`${at}\`. Fields of this route: ${known.length === 0 ? "none" : known.sort().join(", ")}.`
+      : `Unknown field \`${at}\` (did you mean \`${near}\`?).`,
     { param: at },
   );
 }
@@ -77,7 +77,7 @@ function fieldsOf(inner: z.ZodType, value: unknown): readonly Field[] {
   if (!(inner instanceof z.ZodObject)) {
     return [];
   }
-  // A loose object takes anything.
+  // A loose object accepts any field.
   const loose = inner.def.catchall !== undefined;
   return entries.flatMap(([name, item]): readonly Field[] => {
     const field = Object.hasOwn(inner.shape, name)
@@ -87,7 +87,7 @@ function fieldsOf(inner: z.ZodType, value: unknown): readonly Field[] {
   });
 }
 
-/** The schema that a value passed: of several the first that takes it. */
+/** The schema that a value passed: of a union the first option that accepts it. */
 function fit(schema: z.ZodType, value: unknown): z.ZodType {
   const inner = bare(schema);
   if (!(inner instanceof z.ZodUnion)) {
@@ -98,7 +98,7 @@ function fit(schema: z.ZodType, value: unknown): z.ZodType {
   return fitting === undefined ? inner : fit(fitting, value);
 }
 
-/** The schema without what makes it optional or changes its answer. */
+/** The schema without optionality, defaults and transformations. */
 function bare(schema: z.ZodType): z.ZodType {
   if (
     schema instanceof z.ZodOptional ||

@@ -15,7 +15,7 @@ export interface UserReference {
   readonly user_email?: string | null | undefined;
 }
 
-/** The user that a reference names; null when there is none. Throws 400 for a reference that names nobody. */
+/** The user that a reference names; null if unknown. Throws 400 for an empty reference. */
 export async function findUser(
   from: Pool | Client,
   { user_id: id, user_email: email }: UserReference,
@@ -23,7 +23,7 @@ export async function findUser(
   if (id == null && email == null) {
     throw new CallError(
       "invalid_request",
-      "`user_id` is missing: name a user by `user_id` or `user_email`.",
+      "`user_id` or `user_email` is required.",
       { param: "user_id" },
     );
   }
@@ -46,8 +46,8 @@ export async function requireUser(
   return row;
 }
 
-/** A user who is made where there is none. */
-export async function findOrMakeUser(
+/** The user that a reference names, created if unknown. */
+export async function findOrCreateUser(
   admin: Admin,
   client: Client,
   reference: UserReference,
@@ -69,33 +69,34 @@ export async function findOrMakeUser(
   return made ?? requireUser(client, reference);
 }
 
-/** Throws 403 unless a user is somebody's to change, or to see, be it in part. */
-export async function refuseUser(admin: Admin, user: Row): Promise<void> {
+/** Throws 403 unless the caller may change a user, or see at least a part of it. */
+export async function denyUser(admin: Admin, user: Row): Promise<void> {
   if (admin.reachesAll) {
     return;
   }
   const userId = String(user["user_id"]);
   const isReached =
     admin.rule.kind === "management"
-      ? (await whollyTheirs(admin, [user])).has(userId)
-      : userId === admin.actor.userId || (await sharesWith(admin, userId));
+      ? (await usersWithinReach(admin, [user])).has(userId)
+      : userId === admin.actor.userId ||
+        (await administersGroupOf(admin, userId));
   if (!isReached) {
     throw outOfReach(admin.rule, `user ${userId}`);
   }
 }
 
 /**
- * Users as somebody sees them: whole, or the name alone of those who are theirs only in part; so is oneself by a key that
- * others can have made. What they see of such a user's keys and teams is what they reach anyway.
+ * Users as the caller sees them: whole, or the name alone of those partly within reach; so is the caller's own user with a
+ * key that others can have created. Keys and teams of such a user are filtered by reach anyway.
  */
-export async function seenUsers(
+export async function visibleUsers(
   admin: Admin,
   users: readonly Row[],
 ): Promise<readonly Row[]> {
   if (admin.reachesAll) {
     return users;
   }
-  const whole = await whollyTheirs(admin, users);
+  const whole = await usersWithinReach(admin, users);
   const oneself = admin.actor.within === null ? admin.actor.userId : null;
   return users.map((user) => {
     const { user_id, user_email, user_alias } = user;
@@ -106,10 +107,10 @@ export async function seenUsers(
 }
 
 /**
- * Those of whom all that they have and are lies in organizations that somebody administers. The master key's user is
- * nobody's.
+ * The users whose keys, teams and memberships all belong to organizations that the caller administers. The user of the
+ * master key never counts.
  */
-async function whollyTheirs(
+async function usersWithinReach(
   { actor, pool }: Admin,
   users: readonly Row[],
 ): Promise<ReadonlySet<string>> {
@@ -131,8 +132,8 @@ async function whollyTheirs(
   return new Set(inside.map((row) => row.user_id));
 }
 
-/** A user is seen by the admins of its teams and of its organizations. */
-async function sharesWith(
+/** Whether the caller administers a team or an organization of the user. */
+async function administersGroupOf(
   { actor, pool }: Admin,
   userId: string,
 ): Promise<boolean> {
@@ -145,7 +146,7 @@ async function sharesWith(
   return shared.length > 0;
 }
 
-/** The membership that a request names, with the user's address; throws 400 for a user who is no member. */
+/** The membership that a request names, with the user's e-mail address; throws 400 for a user who is not a member. */
 export async function requireMembership(
   from: Pool | Client,
   of: Kind,
@@ -167,8 +168,8 @@ export async function requireMembership(
   return { ...member, user_email: user?.["user_email"] };
 }
 
-/** Roles on everything are given by those who have them. */
-export function refuseRole(admin: Admin, asked: Role | null | undefined): void {
+/** Only a caller who reaches everything may give roles that reach everything. */
+export function denyRole(admin: Admin, asked: Role | null | undefined): void {
   if (admin.reachesAll || asked == null || asked.startsWith("internal_user")) {
     return;
   }
@@ -179,8 +180,8 @@ export function refuseRole(admin: Admin, asked: Role | null | undefined): void {
   );
 }
 
-/** Refuses an e-mail address that another user has. */
-export async function refuseTakenEmail(
+/** Throws 409 for an e-mail address of another user. */
+export async function rejectTakenEmail(
   from: Pool | Client,
   email: string | null | undefined,
   exceptUser: string | null,
@@ -192,7 +193,7 @@ export async function refuseTakenEmail(
   if (other !== undefined && other["user_id"] !== exceptUser) {
     throw new CallError(
       "already_exists",
-      `\`user_email\` is taken already: user ${String(other["user_id"])} has it.`,
+      `\`user_email\` is already used by user ${String(other["user_id"])}.`,
       { param: "user_email" },
     );
   }

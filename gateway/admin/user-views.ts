@@ -20,7 +20,7 @@ import { newestOf } from "./newest.ts";
 import {
   conditions,
   contains,
-  keepAsked,
+  applyFilters,
   orderOf,
   pageOf,
   readPage,
@@ -28,15 +28,15 @@ import {
   sortableFields,
   type Filters,
 } from "./paging.ts";
-import { shown } from "./payers.ts";
+import { answerRows } from "./payers.ts";
 import { reachableKeys, reachableTeams } from "./reachable-rows.ts";
-import { refuseUser, requireUser, seenUsers } from "./user-access.ts";
+import { denyUser, requireUser, visibleUsers } from "./user-access.ts";
 
 const info = adminRoute(
   "GET /user/info",
   {
     summary:
-      "A user with the newest 1,000 keys and teams within reach; an admin who names none sees everybody's. GET /key/list and GET /v2/team/list have all, page by page.",
+      "Get a user with the newest 1,000 keys and teams within reach; without user_id an admin gets those of all users. GET /key/list and GET /v2/team/list list all, page by page.",
     input: z.object({ user_id: name.optional() }),
     answer: z.object({
       user_id: out.text.nullable(),
@@ -69,10 +69,10 @@ const info = adminRoute(
 
 async function infoOfUser(admin: Admin, userId: string): Promise<Row | null> {
   const user = await requireUser(admin.pool, { user_id: userId });
-  await refuseUser(admin, user);
-  const [seen] = await seenUsers(
+  await denyUser(admin, user);
+  const [seen] = await visibleUsers(
     admin,
-    await withBudgetInForce(admin, USER, await shown(admin, USER, [user])),
+    await withBudgetInForce(admin, USER, await answerRows(admin, USER, [user])),
   );
   return seen ?? null;
 }
@@ -91,14 +91,14 @@ const list = adminRoute(
   "GET /user/list",
   {
     summary:
-      "Users within reach, page by page; by name alone those whom the caller looks after only in part.",
+      "List users within reach, page by page; of users partly within reach only the name.",
     input: z.object({
       page: queryNumber(1, 1_000_000, 1),
       page_size: queryNumber(1, 100, 25),
       role: role.optional(),
       user_ids: queryNames.optional(),
       user_email: name.optional(),
-      /** In id, address or name. */
+      /** In id, e-mail address or name. */
       search: name.optional(),
       team: name.optional(),
       sort_by: name.optional(),
@@ -116,7 +116,7 @@ const list = adminRoute(
         [...actor.organizations],
       );
     }
-    keepAsked(filter, FILTERS, asked);
+    applyFilters(filter, FILTERS, asked);
     const { page, page_size: size } = asked;
     const found = await readPage(
       admin.pool,
@@ -132,14 +132,14 @@ const list = adminRoute(
       size,
     );
     return {
-      users: await seenUsers(
+      users: await visibleUsers(
         admin,
         await withKeyCounts(
           admin,
           await withBudgetInForce(
             admin,
             USER,
-            await shown(admin, USER, found.rows),
+            await answerRows(admin, USER, found.rows),
           ),
         ),
       ),
@@ -170,7 +170,7 @@ async function withKeyCounts(
 const availableRoles = adminRoute(
   "GET /user/available_roles",
   {
-    summary: "The roles that there are.",
+    summary: "List the roles.",
     input: z.object({}),
     answer: z.record(
       out.text,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { refusalOf } from "../http/conflicts.ts";
+import { rejectionOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
@@ -12,13 +12,14 @@ import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
 import { out } from "./kinds/out.ts";
 import { USER, userFields, userReference, userRow } from "./kinds/user.ts";
 import { flag, someNames, spent } from "./kinds/values.ts";
+import { denySettingSpend } from "./key-owner.ts";
 import { newUser } from "./new-user.ts";
-import { change, remove, shownOne } from "./payers.ts";
+import { change, remove, answerRow } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
-  refuseRole,
-  refuseTakenEmail,
-  refuseUser,
+  denyRole,
+  rejectTakenEmail,
+  denyUser,
   requireUser,
 } from "./user-access.ts";
 
@@ -36,30 +37,26 @@ async function updateUser(
     user_id,
     user_email: fields.user_email,
   });
-  await refuseUser(admin, user);
-  refuseRole(admin, fields.user_role);
-  if (spend != null && !admin.reachesAll) {
-    throw new CallError(
-      "permission_denied",
-      "Only a proxy_admin may set `spend`.",
-      { param: "spend" },
-    );
+  await denyUser(admin, user);
+  denyRole(admin, fields.user_role);
+  if (spend != null) {
+    denySettingSpend(admin);
   }
   const id = { user_id: user["user_id"] };
   const row = await transaction(admin.pool, async (client) => {
-    await refuseTakenEmail(client, fields.user_email, String(id.user_id));
+    await rejectTakenEmail(client, fields.user_email, String(id.user_id));
     return change(admin, client, USER, id, fields);
   });
   if (spend != null) {
     await setSpend(admin, USER, row, spend);
   }
-  return shownOne(admin, USER, row);
+  return answerRow(admin, USER, row);
 }
 
 const update = adminRoute(
   "POST /user/update",
   {
-    summary: "Set fields of a user; null resets one.",
+    summary: "Update a user; null resets a field.",
     input: updateFields,
     answer: z.object({ user_id: out.text, data: userRow }),
   },
@@ -69,17 +66,16 @@ const update = adminRoute(
   },
 );
 
-const MOST_AT_ONCE = 500;
+const MAX_AT_ONCE = 500;
 
 const bulkUpdate = adminRoute(
   "POST /user/bulk_update",
   {
-    summary:
-      "Set fields of several users, or of all; each succeeds or fails alone.",
+    summary: "Update several users, or all; each succeeds or fails on its own.",
     input: z.object({
       users: z
         .array(z.looseObject(userReference))
-        .max(MOST_AT_ONCE, `at most ${MOST_AT_ONCE} at once`)
+        .max(MAX_AT_ONCE, `must have at most ${MAX_AT_ONCE} entries`)
         .nullish(),
       all_users: flag.nullish(),
       user_updates: z.looseObject({}).nullish(),
@@ -112,7 +108,7 @@ const bulkUpdate = adminRoute(
     if (entries == null || entries.length === 0) {
       throw new CallError(
         "invalid_request",
-        "`users` is missing: send a list of users with their changes, or `all_users` with `user_updates`.",
+        "`users` is required: a list of users with their changes; or send `all_users` with `user_updates`.",
         { param: "users" },
       );
     }
@@ -135,7 +131,7 @@ const bulkUpdate = adminRoute(
           user_id: entry.user_id ?? null,
           user_email: null,
           success: false,
-          error: refusalOf(error).message,
+          error: rejectionOf(error).message,
           updated_user: null,
         });
       }
@@ -153,16 +149,14 @@ const bulkUpdate = adminRoute(
 const deleteUsers = adminRoute(
   "POST /user/delete",
   {
-    summary: "Delete users with their keys and memberships; answers how many.",
+    summary:
+      "Delete users with their keys and memberships. Answers the number of deleted users.",
     input: z.object({ user_ids: someNames }),
     answer: out.count,
   },
   async (admin, { user_ids: userIds }) => {
     for (const userId of userIds) {
-      await refuseUser(
-        admin,
-        await requireUser(admin.pool, { user_id: userId }),
-      );
+      await denyUser(admin, await requireUser(admin.pool, { user_id: userId }));
     }
     return transaction(admin.pool, async (client) => {
       let count = 0;

@@ -72,15 +72,16 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const WRONG_TYPE = /^Invalid input: expected (\w+), received (\w+)$/;
 
-/** Zod's own words for a wrong type as a person would say it; a schema's own sentence stays. */
+/** What follows the name of a field: a schema's own words, such as `must be …`, else Zod's for a wrong type, translated. */
 function mistake(issue: z.core.$ZodIssue | undefined): string {
   const [, expected = "", received] =
     WRONG_TYPE.exec(issue?.message ?? "") ?? [];
   const kind = KINDS[expected];
   if (kind === undefined) {
-    return `is not right: ${issue?.message ?? "wrong type"}`;
+    const message = issue?.message ?? "wrong type";
+    return /^(must|has|is) /.test(message) ? message : `is invalid: ${message}`;
   }
   return received === "undefined"
-    ? `is missing: it must be ${kind}`
+    ? `is required and must be ${kind}`
     : `must be ${kind}`;
 }

@@ -64,7 +64,7 @@ test("an unknown route answers 404 before its body comes", async () => {
   );
 });
 
-test("a connection that still sends a large body is closed, another is kept", async () => {
+test("a connection that still sends a large body is closed, others are kept", async () => {
   const path = "POST /v1/chat/completions";
   const small = await askWithoutBody(path, []);
   expect(small).toMatch(/connection: keep-alive/i);
@@ -74,7 +74,7 @@ test("a connection that still sends a large body is closed, another is kept", as
   await once(socket, "close");
 });
 
-test("bodies above the limit of one are rejected, with a length and without one", async () => {
+test("a body above its limit is rejected, with and without content-length", async () => {
   const long = JSON.stringify({ model: "mock", text: "x".repeat(ONE_MB * MB) });
   const { status, json } = await stand.gateway.request(
     "POST",
@@ -83,7 +83,9 @@ test("bodies above the limit of one are rejected, with a length and without one"
     key,
   );
   expect(status).toBe(413);
-  expect(json["error"]?.["message"]).toMatch(/larger than this gateway takes/);
+  expect(json["error"]?.["message"]).toMatch(
+    /larger than this gateway accepts/,
+  );
   const socket = open("POST /v1/chat/completions", [
     `authorization: Bearer ${key}`,
     "transfer-encoding: chunked",
@@ -97,7 +99,7 @@ test("bodies above the limit of one are rejected, with a length and without one"
   socket.destroy();
 });
 
-test("bodies of all requests together have a limit: 503 above it, room again when they end", async () => {
+test("bodies of all requests share a limit: 503 above it, released when they end", async () => {
   const half = ONE_MB * MB - 200_000;
   const waiting = Array.from({ length: ALL_MB }, () => {
     const socket = open("POST /key/generate", [
@@ -122,7 +124,7 @@ test("bodies of all requests together have a limit: 503 above it, room again whe
   await expect.poll(async () => (await ask()).status).toBe(400);
 });
 
-test("what bodies held is given back after every call", async () => {
+test("the memory of bodies is released after every call", async () => {
   for (let call = 0; call < 20; call++) {
     const { status } = await stand.gateway.chat(key, "x".repeat(500_000), {
       stream: call % 2 === 0,

@@ -5,9 +5,9 @@ import type { FastifyRequest } from "fastify";
 import { countValues } from "../dialects/scan-json.ts";
 import { CallError } from "./errors.ts";
 
-/** Of the memory that this process may use: a body takes up to four times its size while it is parsed and sent on. */
+/** Of the memory that this process may use: a body occupies up to four times its size while it is parsed and forwarded. */
 const SHARE = 1 / 4;
-/** Of a list or an object, on average over `[[],[],…]` and `{"a":{}}`; the text is counted besides. */
+/** Of a list or an object, on average over `[[],[],…]` and `{"a":{}}`; its text counts separately. */
 const BYTES_PER_VALUE = 32;
 
 type Done = (error: Error | null, body?: unknown) => void;
@@ -117,7 +117,7 @@ export class Bodies {
   }
 }
 
-/** What the container, V8's heap and the machine leave to this process, in bytes. */
+/** The smallest of the limits of the container, V8's heap and the machine, in bytes. */
 function memoryLimit(): number {
   const constrained = process.constrainedMemory();
   return Math.min(
@@ -133,7 +133,7 @@ function parseJson(text: string): unknown {
   } catch (error) {
     throw new CallError(
       "invalid_request",
-      `The body is not JSON: ${(error as Error).message}.`,
+      `The body is not valid JSON: ${(error as Error).message}.`,
     );
   }
 }
@@ -141,7 +141,7 @@ function parseJson(text: string): unknown {
 function tooLarge(): CallError {
   return new CallError(
     "body_too_large",
-    "The body is larger than this gateway takes. Send a shorter prompt or fewer images.",
+    "The body is larger than this gateway accepts. Send a shorter prompt or fewer images.",
   );
 }
 
@@ -155,7 +155,7 @@ function incomplete(): CallError {
 function busy(): CallError {
   return new CallError(
     "overloaded",
-    "The bodies of all requests together are at their limit. Try again in a moment.",
+    "The bodies of all current requests have reached their limit. Try again in a moment.",
     { headers: { "retry-after": "1" } },
   );
 }

@@ -17,13 +17,38 @@ const LONG = randomBytes(4_000).toString("hex");
 const UNHOLDABLE = [
   ["POST", "/key/generate", { max_parallel_requests: 3e9 }, "parallel"],
   ["POST", "/team/new", { max_parallel_requests: 2_147_483_648 }, "parallel"],
-  ["POST", "/key/generate", { metadata: { a: "\ud800" } }, "half a character"],
-  ["POST", "/key/generate", { metadata: { "\ud800": 1 } }, "half a character"],
+  [
+    "POST",
+    "/key/generate",
+    { metadata: { a: "\ud800" } },
+    "half a surrogate pair",
+  ],
+  [
+    "POST",
+    "/key/generate",
+    { metadata: { "\ud800": 1 } },
+    "half a surrogate pair",
+  ],
   ["POST", "/team/new", { metadata: { a: "\0" } }, "NUL"],
   ["POST", "/tag/new", { name: "red", description: "\0" }, "NUL"],
-  ["GET", "/spend/logs?start_date=2026-02-30", undefined, "no such day"],
-  ["GET", "/spend/logs?end_date=2026-04-31", undefined, "no such day"],
-  ["GET", "/spend/logs?start_date=2026-13-01", undefined, "no such day"],
+  [
+    "GET",
+    "/spend/logs?start_date=2026-02-30",
+    undefined,
+    "must be a day of the calendar",
+  ],
+  [
+    "GET",
+    "/spend/logs?end_date=2026-04-31",
+    undefined,
+    "must be a day of the calendar",
+  ],
+  [
+    "GET",
+    "/spend/logs?start_date=2026-13-01",
+    undefined,
+    "must be a day of the calendar",
+  ],
   ["GET", "/spend/logs?start_date=0000-01-01", undefined, "calendar"],
   ["GET", "/global/spend/report?end_date=0001-01-01", undefined, "date"],
   [
@@ -46,7 +71,7 @@ const UNHOLDABLE = [
 ] as const;
 
 test.each(UNHOLDABLE)(
-  "%s %s with what cannot be stored is refused with a sentence (%#)",
+  "%s %s with a value that cannot be stored is rejected (%#)",
   async (method, path, body, said) => {
     const { status, json } = await stand.gateway.request(method, path, body);
     expect([status, json["error"]?.["message"]]).toEqual([
@@ -57,7 +82,7 @@ test.each(UNHOLDABLE)(
   },
 );
 
-test("the largest values that can be stored are", async () => {
+test("the largest allowed values can be stored", async () => {
   const { gateway } = stand;
   for (const fields of [
     { max_parallel_requests: 2_147_483_647 },

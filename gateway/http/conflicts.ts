@@ -3,18 +3,21 @@ import { CallError } from "./errors.ts";
 
 const UNIQUE_VIOLATION = "23505";
 const FOREIGN_KEY_VIOLATION = "23503";
-/** What Postgres says of values that it cannot hold, as the caller is told; these are SQLSTATEs of what a caller can send. */
+/** Messages for values that Postgres cannot store, by SQLSTATE. */
 const UNHOLDABLE: ReadonlyMap<string, string> = new Map([
-  ["22021", "A text has characters that cannot be stored (NUL)."],
-  ["22P05", "A text has characters that cannot be stored (NUL)."],
-  // Of JSON; other texts are numbers and times that our own schemas have read.
-  ["22P02", "A text has characters that cannot be stored (half a character)."],
-  ["22003", "A number is larger than can be stored: send a smaller one."],
-  ["22007", "A date or time is not one: write 2026-11-21T12:00:00Z."],
-  ["22008", "A date or time is not on the calendar: send another one."],
+  ["22021", "A text has a character that cannot be stored (NUL)."],
+  ["22P05", "A text has a character that cannot be stored (NUL)."],
+  // Only of JSON: numbers and times have passed the schemas.
+  [
+    "22P02",
+    "A text has a character that cannot be stored (half a surrogate pair).",
+  ],
+  ["22003", "A number is too large to be stored."],
+  ["22007", "A date or time is invalid: write 2026-11-21T12:00:00Z."],
+  ["22008", "A date or time is not on the calendar."],
 ]);
 
-/** What the database refused, as a sentence that names the field where it is known; null for a fault of ours. */
+/** An error of the database as a message that names the field where known; null for a bug of the gateway. */
 export function conflictOf(error: unknown): CallError | null {
   if (!(error instanceof pg.DatabaseError)) {
     return null;
@@ -28,13 +31,13 @@ export function conflictOf(error: unknown): CallError | null {
     if (constraint.endsWith("_pkey")) {
       return new CallError(
         "already_exists",
-        `There is such an entry in ${table} already. Update it instead.`,
+        `This entry of ${table} already exists. Update it instead.`,
       );
     }
     const field = fieldOf(constraint, table, "_key");
     return new CallError(
       "invalid_request",
-      `\`${field}\` is taken already: choose another one.`,
+      `\`${field}\` already exists: choose another one.`,
       { param: field },
     );
   }
@@ -42,15 +45,15 @@ export function conflictOf(error: unknown): CallError | null {
     const field = fieldOf(constraint, table, "_fkey");
     return new CallError(
       "invalid_request",
-      `\`${field}\` names nothing that exists: make it first.`,
+      `\`${field}\` does not exist: create it first.`,
       { param: field },
     );
   }
   return null;
 }
 
-/** What one of several changes was refused for; anything that is no refusal is thrown on. */
-export function refusalOf(error: unknown): CallError {
+/** Why one of several changes was rejected; rethrows unexpected errors. */
+export function rejectionOf(error: unknown): CallError {
   if (error instanceof CallError) {
     return error;
   }

@@ -21,7 +21,7 @@ async function acceptOne(): Promise<{
   return { server, client, connections };
 }
 
-test("a connection whose first request is still on its way is answered before it is closed", async () => {
+test("a connection whose first request is in transit is answered before it is closed", async () => {
   const { server, client, connections } = await acceptOne();
   const closed = new Promise((resolve) => server.close(resolve));
   connections.closeIdle();
@@ -30,7 +30,7 @@ test("a connection whose first request is still on its way is answered before it
   await closed;
 });
 
-test("a connection that sends nothing does not hold up the end", async () => {
+test("a connection that sends nothing does not delay the shutdown", async () => {
   const { server, client, connections } = await acceptOne();
   const closed = new Promise((resolve) => server.close(resolve));
   connections.closeIdle();

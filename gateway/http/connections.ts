@@ -1,9 +1,9 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** The connections of a server, by the requests under way on each. */
+/** The connections of a server, with the number of requests in progress on each. */
 export interface Connections {
-  /** Closes what carries no request, now and when the requests of the others have ended. */
+  /** Closes connections without a request now, the others when their requests have ended. */
   closeIdle(): void;
   closeAll(): void;
 }
@@ -11,32 +11,32 @@ export interface Connections {
 const FIRST_REQUEST_MS = 1_000;
 
 /**
- * Node itself closes only connections that are between two requests: one that has sent nothing yet, or half a head, holds
- * up `server.close()` until its client or a timeout ends it.
+ * Node closes only connections that are between two requests: one that has sent nothing yet, or half a head, delays
+ * `server.close()` until its client or a timeout closes it.
  */
 export function watchConnections(server: Server): Connections {
-  const underWay = new Map<Socket, number>();
-  /** Accepted, and nothing has come yet. */
+  const inProgress = new Map<Socket, number>();
+  /** Accepted, but without data yet. */
   const fresh = new Set<Socket>();
   let closing = false;
 
   function closeIfIdle(socket: Socket): void {
-    // The last answer is sent before the end.
-    if (underWay.get(socket) === 0) {
+    // Sends the last answer first.
+    if (inProgress.get(socket) === 0) {
       socket.destroySoon();
     }
   }
 
-  /** A client connects and sends at once: to close in between would fail its call. */
+  /** Clients send right after they connect: closing in between would fail their call. */
   function closeUnlessUsed(socket: Socket): void {
     setTimeout(() => closeIfIdle(socket), FIRST_REQUEST_MS).unref();
   }
 
   server.on("connection", (socket) => {
-    underWay.set(socket, 0);
+    inProgress.set(socket, 0);
     fresh.add(socket);
     socket.once("close", () => {
-      underWay.delete(socket);
+      inProgress.delete(socket);
       fresh.delete(socket);
     });
     if (closing) {
@@ -45,13 +45,13 @@ export function watchConnections(server: Server): Connections {
   });
   server.on("request", ({ socket }, response) => {
     fresh.delete(socket);
-    underWay.set(socket, (underWay.get(socket) ?? 0) + 1);
+    inProgress.set(socket, (inProgress.get(socket) ?? 0) + 1);
     response.once("close", () => {
-      const left = underWay.get(socket);
+      const left = inProgress.get(socket);
       if (left === undefined) {
         return;
       }
-      underWay.set(socket, left - 1);
+      inProgress.set(socket, left - 1);
       if (closing) {
         closeIfIdle(socket);
       }
@@ -61,7 +61,7 @@ export function watchConnections(server: Server): Connections {
   return {
     closeIdle() {
       closing = true;
-      for (const socket of underWay.keys()) {
+      for (const socket of inProgress.keys()) {
         if (fresh.has(socket)) {
           closeUnlessUsed(socket);
         } else {
@@ -70,7 +70,7 @@ export function watchConnections(server: Server): Connections {
       }
     },
     closeAll() {
-      for (const socket of underWay.keys()) {
+      for (const socket of inProgress.keys()) {
         socket.destroy();
       }
     },

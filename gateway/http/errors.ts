@@ -1,4 +1,4 @@
-/** Everything that a caller can be told, by name; status and type are decided here and nowhere else. */
+/** All errors of the API by name; their status and type are decided here only. */
 const KINDS = {
   no_key: { status: 401, type: "auth_error" },
   malformed_key: { status: 401, type: "auth_error" },
@@ -36,11 +36,11 @@ export interface ErrorDetails {
   /** The field or parameter that is wrong. */
   readonly param?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Instead of the kind's own: an upstream's status. */
+  /** Overrides the status of the kind: an upstream's status. */
   readonly status?: number;
 }
 
-/** A refusal with a sentence for the caller; thrown anywhere, answered in one place. */
+/** An error with a message for the caller; thrown anywhere, answered in one place. */
 export class CallError extends Error {
   readonly kind: ErrorKind;
   readonly details: ErrorDetails;
@@ -88,7 +88,7 @@ interface ErrorObject {
 export function databaseUnavailable(): CallError {
   return new CallError(
     "database_unavailable",
-    "The database cannot be reached; nothing was changed. Try again in a moment.",
+    "The database is unavailable; nothing was changed. Try again in a moment.",
     { headers: { "retry-after": "2" } },
   );
 }

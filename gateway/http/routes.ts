@@ -30,8 +30,8 @@ function add(
 ): void {
   const isCall = ruleOf(name).kind === "llm_api";
 
-  /** By the headers alone: of a request that is not let in no byte of the body is read. */
-  async function letIn(request: FastifyRequest): Promise<void> {
+  /** Uses the headers only: no byte of the body of a rejected request is read. */
+  async function admit(request: FastifyRequest): Promise<void> {
     if (!fromTheStart && !gateway.database.ready()) {
       throw databaseUnavailable();
     }
@@ -53,7 +53,7 @@ function add(
       method,
       url,
       config: errorBody === undefined ? {} : { errorBody },
-      onRequest: letIn,
+      onRequest: admit,
       handler: (request, reply) => handler(gateway, request, reply),
     });
   }

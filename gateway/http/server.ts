@@ -24,7 +24,7 @@ export interface ServerOptions {
   readonly log: Logger;
 }
 
-/** The HTTP server without its routes: bodies are JSON whatever their content type says, every error has one shape. */
+/** The HTTP server without its routes: bodies are JSON, whatever their content type; all errors have one shape. */
 export function createServer({
   bodyLimitBytes,
   bodiesLimitBytes,
@@ -35,11 +35,11 @@ export function createServer({
     logger: false,
     bodyLimit: bodyLimitBytes,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
-    // Calls end in their own time; the drain closes the other connections.
+    // Calls may finish; the drain closes the other connections.
     forceCloseConnections: "idle",
     routerOptions: {
       ignoreTrailingSlash: true,
-      // A key that its maker chose stands in some addresses, percent-encoded.
+      // Some paths contain a key, percent-encoded and possibly chosen by its creator.
       maxParamLength: 3 * 256,
     },
     exposeHeadRoutes: false,
@@ -49,7 +49,7 @@ export function createServer({
         reply as FastifyReply,
         new CallError(
           "invalid_request",
-          "The address is not valid: percent-encode what stands in it as UTF-8.",
+          "The URL is invalid: percent-encode it as UTF-8.",
         ),
       ),
   });
@@ -59,14 +59,14 @@ export function createServer({
   server.decorateRequest("caller", null);
   server.addHook("onRequest", (request, reply, done) => {
     reply.raw.on("close", () => bodies.release(request.raw));
-    // Before the body is read, which nothing would use.
+    // Before the body is read: it would not be used.
     if (request.is404) {
       sendError(reply, noRoute(request));
     } else {
       done();
     }
   });
-  // Its hooks answer first; without it a body would have no parser.
+  // The hook above answers first; without this handler a body would have no parser.
   server.setNotFoundHandler((request, reply) =>
     sendError(reply, noRoute(request)),
   );
@@ -82,21 +82,21 @@ export function createServer({
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Where errors of the route have another shape than OpenAI's. */
+    /** Where errors of the route do not have the shape of OpenAI's. */
     readonly errorBody?: (error: CallError) => unknown;
-    /** A page's form is sent here; everywhere else a body is JSON whatever its content type says. */
+    /** The route of a form; all other bodies are JSON, whatever their content type. */
     readonly takesForm?: boolean;
   }
   interface FastifyRequest {
-    /** Who asks, known before the body is read; null on routes without a key. */
+    /** Known before the body is read; null on routes without a key. */
     caller: Caller | null;
   }
 }
 
-/** An unread body up to this size is discarded, and the connection kept. */
+/** An unread body up to this size is discarded, and the connection is kept. */
 const MAX_DISCARDED_BYTES = 1_048_576;
 
-/** Whether a request still sends more than is worth reading. */
+/** Whether a request still sends more than is worth discarding. */
 function stillSends({ raw, headers }: FastifyRequest): boolean {
   if (raw.complete) {
     return false;
@@ -113,7 +113,7 @@ function sendError(
   bodyOf: (error: CallError) => unknown = errorBody,
 ): FastifyReply {
   if (stillSends(reply.request)) {
-    // Else one more piece of it is read before the connection is closed.
+    // Otherwise one more chunk is read before the connection is closed.
     reply.request.raw.socket.pause();
     reply.header("connection", "close");
   }
@@ -138,7 +138,7 @@ function asCallError(
   if (error instanceof JournalFull) {
     return new CallError(
       "journal_full",
-      "The journal of calls is full or its disk is, so a call would go unrecorded. Free disk space or bring the database back, then try again.",
+      "The journal of calls or its disk is full, so calls cannot be recorded. Free disk space or restore the database, then try again.",
       { headers: { "retry-after": "10" } },
     );
   }
@@ -150,27 +150,27 @@ function asCallError(
   if (code?.startsWith("FST_ERR_CTP") === true) {
     return new CallError(
       "invalid_request",
-      "The body could not be read. Send JSON with its right length.",
+      "The body could not be read. Send JSON with a correct content-length.",
     );
   }
   log.error(
     { error, route: request.routeOptions.url },
-    "a request failed unexpectedly",
+    "unexpected error in a request",
   );
   return new CallError(
     "internal",
-    "The gateway failed unexpectedly; its log says more. Nothing was charged for what was not answered.",
+    "Unexpected error; the log of the gateway has details. Calls without an answer are not charged.",
   );
 }
 
 function noRoute(request: FastifyRequest): CallError {
   return new CallError(
     "not_found",
-    `There is no route ${request.method} ${pathOf(request)}. See /openapi.json for those there are.`,
+    `Route ${request.method} ${pathOf(request)} not found. /openapi.json lists the routes.`,
   );
 }
 
-/** The path without its query: keys travel in some. */
+/** The path without its query, which may contain a key. */
 function pathOf(request: FastifyRequest): string {
   return request.url.split("?")[0] ?? request.url;
 }

@@ -72,7 +72,7 @@ test("connections without a call delay no shutdown: silent ones, idle ones, unfi
   }
 });
 
-test("a call under way is answered before the gateway stops, and its connection closed", async () => {
+test("a call in progress is answered before the gateway stops, then its connection is closed", async () => {
   const gateway = await startGateway("10m");
   const key = await gateway.makeKey({});
   const body = JSON.stringify({
@@ -98,7 +98,7 @@ test("a call under way is answered before the gateway stops, and its connection 
   expect(text).toContain('"content":"hi"');
 });
 
-test("what has not ended within the drain timeout is ended: a stalled upload, a call whose provider says nothing", async () => {
+test("a stalled upload and a call without an answer are ended after the drain timeout", async () => {
   const gateway = await startGateway("500ms");
   const key = await gateway.makeKey({});
   const upload = await connect(

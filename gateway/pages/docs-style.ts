@@ -1,4 +1,4 @@
-/** What the page needs beside the stylesheet of the house. */
+/** Styles of this page, in addition to hearth.css. */
 export const DOCS_STYLE = `
 .groups { display: flex; flex-wrap: wrap; gap: 0.3rem 1rem; }
 details.card { margin: 0.4rem 0; }

@@ -10,7 +10,7 @@ interface Listed extends Operation {
   readonly path: string;
 }
 
-/** The document for people: every route with what it takes and answers, without a script. */
+/** The OpenAPI document as a page: every route with its input and answer, without a script. */
 export function docsPage(document: OpenApiDocument, version: string): Page {
   const operations: readonly Listed[] = Object.entries(document.paths).flatMap(
     ([path, methods]) =>
@@ -23,18 +23,18 @@ export function docsPage(document: OpenApiDocument, version: string): Page {
   const groups = Map.groupBy(operations, ({ tags: [tag = ""] }) => tag);
   return framed({
     current: "/docs",
-    title: "The API of this gateway",
+    title: "API of this gateway",
     look: "none",
     style: DOCS_STYLE,
     script: null,
     version,
     main: html`<main>
-      <h1>The API of this gateway.</h1>
+      <h1>API of this gateway</h1>
       <p class="soft">
         Send a key as <code>Authorization: Bearer sk-…</code>. Bodies are JSON.
-        Every error is one sentence that says what to do next. Fields of
-        LiteLLM's that mean nothing here are taken while they are empty. For
-        generators of clients: <a href="/openapi.json">openapi.json</a>.
+        Error messages say what to do next. Fields of LiteLLM that are not
+        supported are accepted while they are empty. For client generators:
+        <a href="/openapi.json">openapi.json</a>.
       </p>
       <nav class="groups" aria-label="Groups">
         ${[...groups.keys()].map((name) => html`<a href="#${name}">${name}</a>`)}
@@ -70,7 +70,7 @@ function operationCard(operation: Listed): Html {
       ${
         parameters.length === 0
           ? NOTHING
-          : html`<h3>In the address</h3>
+          : html`<h3>Parameters</h3>
               <dl class="fields">
                 ${parameters.map(({ name, schema, required }) =>
                   fieldOf(name, schema, required),

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { html, NOTHING, type Html } from "../../core/html.ts";
 
-/** How the verdict of a page is shown: a shape and a sign beside the colour of the stylesheet. */
+/** The look of a page's verdict: a shape and a sign, in addition to the colour. */
 export type Look = "ok" | "warn" | "bad" | "none";
 
 const SIGNS: Readonly<Record<Look, string>> = {
@@ -30,7 +30,7 @@ export interface PageParts {
   readonly version: string;
 }
 
-/** A whole page in one file, with what it may load and do: its own style and script, nothing from elsewhere. */
+/** A page in one file; its policy allows only its own style and script. */
 export interface Page {
   readonly html: string;
   readonly contentSecurityPolicy: string;
@@ -43,7 +43,7 @@ const LINKS = [
 
 let stylesheet: string | undefined;
 
-/** Puts a page into the frame of the house. */
+/** Adds head, navigation and footer to a page. */
 export function framed(parts: PageParts): Page {
   const { current, title, look, main, script, version } = parts;
   stylesheet ??= readFileSync(

@@ -1,6 +1,6 @@
 /**
- * Keeps the key in the tab, so that the page can be shown anew without pasting it again. Without script the form does
- * the same, but for that.
+ * Keeps the key in the tab, so that the page can be refreshed without pasting it again. Without script the form works,
+ * but does not keep the key.
  */
 export const MY_USAGE_SCRIPT: string = `
 (() => {
@@ -22,7 +22,7 @@ export const MY_USAGE_SCRIPT: string = `
     const known = sessionStorage.getItem(kept);
     if (known !== null) {
       key.required = false;
-      key.placeholder = "kept in this tab";
+      key.placeholder = "stored in this tab";
     }
     const forget = document.getElementById("forget");
     forget.hidden = known === null;

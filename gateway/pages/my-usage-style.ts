@@ -1,4 +1,4 @@
-/** What the page needs beside the stylesheet of the house. */
+/** Styles of this page, in addition to hearth.css. */
 export const MY_USAGE_STYLE = `
 .ask { display: flex; flex-wrap: wrap; gap: 0.75rem 1rem; align-items: end; padding: 1.1rem; margin: 1.5rem 0 1rem; }
 .ask label { display: grid; gap: 0.25rem; font-size: 0.875rem; color: var(--soft); }

@@ -1,4 +1,5 @@
 import { html, NOTHING, type Html } from "../../core/html.ts";
+import { money } from "../../core/words.ts";
 import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
 import { framed, mark, type Look, type Page } from "./frame.ts";
 import { MY_USAGE_SCRIPT } from "./my-usage-script.ts";
@@ -16,21 +17,21 @@ import {
 import { money } from "../../core/words.ts";
 import { moment } from "./words.ts";
 
-/** What stands on the page: nothing yet, what a key used, or why it could not be shown. */
+/** The contents of the page: nothing yet, the usage of a key, or an error. */
 export interface MyUsage {
   readonly usage: OwnUsage | null;
-  /** In the words of the API. */
+  /** The error message of the API. */
   readonly mistake: string | null;
   readonly days: number;
   readonly timeZone: string;
-  /** Where this gateway was reached: `http://host:4000`. */
+  /** The address of this gateway as the browser reached it: `http://host:4000`. */
   readonly address: string;
   readonly version: string;
 }
 
 export const PERIODS = [7, 30, 90, 365] as const;
 
-/** The page on which the holder of a key sees what it spent and has left. */
+/** The page of a key holder: spend and remaining budgets of the key. */
 export function myUsagePage(view: MyUsage): Page {
   const { look, sentence, more } = verdictOf(view);
   return framed({
@@ -46,15 +47,15 @@ export function myUsagePage(view: MyUsage): Page {
         <h1 tabindex="-1">${sentence}</h1>
         <p>${more}</p>
       </section>
-      ${askForm(view)}
+      ${keyForm(view)}
       ${view.usage === null ? NOTHING : contents(view, view.usage)}
     </main>`,
   });
 }
 
 const EMPTY: Html = { html: "data-empty" };
-/** From here on a budget is worth a warning. */
-const NEARLY = 0.8;
+/** The share of a budget from which on the page warns. */
+const WARN_AT = 0.8;
 
 interface Verdict {
   readonly look: Look;
@@ -66,26 +67,26 @@ function verdictOf({ usage, mistake, timeZone }: MyUsage): Verdict {
   if (mistake !== null) {
     return {
       look: "bad",
-      sentence: "This key cannot be shown.",
-      more: "Look at the sentence beside the field.",
+      sentence: "The usage of this key is unavailable.",
+      more: "The message below the field says why.",
     };
   }
   if (usage === null) {
     return {
       look: "none",
-      sentence: "What has my key used?",
-      more: "Paste a virtual key to see what it spent, what is left and what it may do.",
+      sentence: "Usage of a key",
+      more: "Paste a virtual key to see its spend, its remaining budget and its models.",
     };
   }
-  const who = usage.key?.key_alias ?? usage.key?.key_name ?? "The master key";
-  const spent = `${money(usage.spend)} spent, ${money(usage.total_spend)} in its whole life.`;
+  const name = usage.key?.key_alias ?? usage.key?.key_name ?? "The master key";
+  const spent = `${money(usage.spend)} spent, ${money(usage.total_spend)} in total.`;
   const tightest = [...usage.budgets].sort(
     (one, other) => one.remaining - other.remaining,
   )[0];
   if (tightest === undefined) {
     return {
       look: "ok",
-      sentence: `${who} has no budget to reach.`,
+      sentence: `${name} has no budget.`,
       more: spent,
     };
   }
@@ -97,17 +98,17 @@ function verdictOf({ usage, mistake, timeZone }: MyUsage): Verdict {
     return {
       look: "bad",
       sentence: `${whose(tightest)} is used up${until}.`,
-      more: `${spent} Calls are refused till then, or till whoever runs this gateway raises it.`,
+      more: `${spent} Calls are denied until then, unless an admin raises the budget.`,
     };
   }
   return {
-    look: tightest.spend >= NEARLY * tightest.max_budget ? "warn" : "ok",
-    sentence: `${who} has ${money(tightest.remaining)} left${until}.`,
+    look: tightest.spend >= WARN_AT * tightest.max_budget ? "warn" : "ok",
+    sentence: `${name} has ${money(tightest.remaining)} left${until}.`,
     more: spent,
   };
 }
 
-function askForm({ mistake, days }: MyUsage): Html {
+function keyForm({ mistake, days }: MyUsage): Html {
   return html`<form class="card ask" method="post" action="/me">
     <label
       >Your key
@@ -122,7 +123,7 @@ function askForm({ mistake, days }: MyUsage): Html {
       />
     </label>
     <label
-      >Days shown
+      >Period in days
       <select name="days">
         ${PERIODS.map(
           (period) =>
@@ -136,17 +137,15 @@ function askForm({ mistake, days }: MyUsage): Html {
       </select>
     </label>
     <button>Show</button>
-    <button type="button" class="plain" id="forget" hidden>
-      Forget the key
-    </button>
+    <button type="button" class="plain" id="forget" hidden>Forget key</button>
     ${
       mistake === null
         ? NOTHING
         : html`<p class="mistake" id="mistake" role="alert">${mistake}</p>`
     }
     <small
-      >The key stays in this tab and is forgotten with it. It begins with
-      <code>sk-</code>; who runs this gateway has one for you.</small
+      >The key is stored in this tab only, until it is closed. Keys begin with
+      <code>sk-</code>; ask the admin of this gateway for one.</small
     >
   </form>`;
 }
@@ -164,14 +163,14 @@ function contents(view: MyUsage, usage: OwnUsage): Html {
     <h2>Models</h2>
     ${
       usage.models.length === 0
-        ? html`<p class="card">This key may use no model.</p>`
+        ? html`<p class="card">This key may not use any model.</p>`
         : html`<ul class="card models">
             ${usage.models.map(
               ({ id, status }) =>
                 html`<li>
                   <code>${id}</code>${
                     status === "pending"
-                      ? html` <small>not set up yet</small>`
+                      ? html` <small>not configured yet</small>`
                       : NOTHING
                   }
                 </li>`,

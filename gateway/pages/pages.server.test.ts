@@ -65,7 +65,7 @@ test.each(["/me", "/docs"])(
   },
 );
 
-test("the form shows what a key used without any script, and never the key", async () => {
+test("the form shows the usage of a key without script, and never the key", async () => {
   await fixture.post("/team/new", { team_id: "t", team_alias: HOSTILE });
   const key = await fixture.makeKey({
     team_id: "t",
@@ -80,14 +80,14 @@ test("the form shows what a key used without any script, and never the key", asy
   const { status, text } = await load("/me", { key: ` ${key} `, days: "7" });
   expect(status).toBe(200);
   expect(text).toContain("left.</h1>");
-  expect(text).toContain("Last refusals");
+  expect(text).toContain("Latest rejected calls");
   expect(text).toContain("By model");
   expect(text).toContain("&lt;script&gt;alert(&quot;x&quot;)");
   expect(contentsOf(text, "script")).toHaveLength(1);
   expect(text).not.toContain(key);
 });
 
-test("a strange key is refused beside the field, in the words of the API", async () => {
+test("an unknown key is rejected with the message of the API", async () => {
   const { status, text } = await load("/me", { key: "sk-nobody-knows-this" });
   expect(status).toBe(401);
   expect(text).toContain('role="alert"');
@@ -96,14 +96,14 @@ test("a strange key is refused beside the field, in the words of the API", async
   expect((await load("/me", { key: "sk-x", days: "<b>" })).status).toBe(401);
 });
 
-test("a key whose budget is used up is told so, with what to do", async () => {
+test("a used-up budget is shown with what to do", async () => {
   const key = await fixture.makeKey({ key_alias: "spent", max_budget: 0 });
   const { text } = await load("/me", { key });
   expect(text).toContain("The budget of key spent is used up.");
   expect(text).toContain("✕");
 });
 
-test("other routes still take JSON whatever its content type says", async () => {
+test("other routes accept JSON with any content type", async () => {
   const answer = await fetch(`${fixture.url}/key/health`, {
     method: "POST",
     headers: {
@@ -115,7 +115,7 @@ test("other routes still take JSON whatever its content type says", async () => 
   expect(await answer.json()).toEqual({ key: "healthy" });
 });
 
-test("the API page names every operation", async () => {
+test("the API page lists every operation", async () => {
   const { text } = await load("/docs");
   const document = await fixture.get("/openapi.json", "");
   const paths = Object.keys(document["paths"] ?? {});

@@ -9,7 +9,7 @@ import { dayOf } from "../ledger/windows.ts";
 import { myUsagePage, PERIODS, type MyUsage } from "./my-usage.ts";
 import { send } from "./send.ts";
 
-const LARGEST_FORM_BYTES = 10_000;
+const MAX_FORM_BYTES = 10_000;
 const DAY_MS = 86_400_000;
 
 const form = z.object({
@@ -20,14 +20,14 @@ const form = z.object({
     .catch(30),
 });
 
-/** Pages for people; each is one file that loads nothing else. */
+/** HTML pages; each is one file that loads nothing else. */
 export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
   server.get("/me", (request, reply) =>
     send(reply, myUsagePage({ ...emptyView(gateway, request), days: 30 })),
   );
   server.post(
     "/me",
-    { config: { takesForm: true }, bodyLimit: LARGEST_FORM_BYTES },
+    { config: { takesForm: true }, bodyLimit: MAX_FORM_BYTES },
     (request, reply) => showUsage(gateway, request, reply),
   );
 }

@@ -1,7 +1,7 @@
 import type { Schema } from "../http/openapi/json-schemas.ts";
 import { html, type Html } from "../../core/html.ts";
 
-/** What a schema takes, in words: `whole number of at least 0, or null`. Shapes with a name are links. */
+/** A schema in words, such as `whole number from 0 or null`. Named schemas are links. */
 export function typeOf(schema: Schema): Html {
   const reference = schema["$ref"];
   if (typeof reference === "string") {
@@ -37,7 +37,7 @@ function single(type: string, schema: Schema): Html {
       }
       return further === undefined || Object.keys(further).length === 0
         ? html`object`
-        : html`names with ${typeOf(further)}`;
+        : html`object of ${typeOf(further)}`;
     }
     case "integer":
       return html`whole number${bounds(schema)}`;
@@ -73,7 +73,7 @@ function linkTo(reference: string): Html {
   return html`<a href="#shape-${name}">${name}</a>`;
 }
 
-/** The fields of an object with what each takes; of a body also which must be sent. */
+/** The fields of an object with their types; of a body also which are required. */
 export function fieldList(schema: Schema, of: "body" | "answer"): Html {
   const properties = Object.entries(
     (schema["properties"] ?? {}) as Readonly<Record<string, Schema>>,
@@ -86,5 +86,5 @@ export function fieldList(schema: Schema, of: "body" | "answer"): Html {
 
 export function fieldOf(name: string, field: Schema, required: boolean): Html {
   return html`<dt><code>${name}</code></dt>
-    <dd>${typeOf(field)}${required ? html`, <b>needed</b>` : html``}</dd>`;
+    <dd>${typeOf(field)}${required ? html`, <b>required</b>` : html``}</dd>`;
 }

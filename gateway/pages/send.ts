@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Page } from "./frame.ts";
 
-/** Sends a page that no cache keeps and no other site may frame. */
+/** Sends a page that is not cached and cannot be framed by other sites. */
 export function send(reply: FastifyReply, page: Page): FastifyReply {
   return reply
     .type("text/html; charset=utf-8")

@@ -1,6 +1,6 @@
 import { html, type Html } from "../../core/html.ts";
 
-/** How each client reaches this gateway; `docs/clients.md` has more. The key itself stands in none of them. */
+/** How each client reaches this gateway; `docs/clients.md` has more. None of them contains the key. */
 export function snippets(address: string, model: string): Html {
   const quoted = JSON.stringify(model);
   const all: readonly (readonly [string, string])[] = [

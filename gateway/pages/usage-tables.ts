@@ -1,7 +1,7 @@
 import { html, NOTHING, type Html } from "../../core/html.ts";
+import { grouped, money } from "../../core/words.ts";
 import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
 import { dayBars, meter } from "./bars.ts";
-import { grouped, money } from "../../core/words.ts";
 import { counted, dayName, moment } from "./words.ts";
 
 export function figures(usage: OwnUsage): Html {
@@ -22,8 +22,10 @@ export function figures(usage: OwnUsage): Html {
       </dd>
     </div>
     <div>
-      <dt>Refused</dt>
-      <dd>${grouped(usage.refused_last_day)}<small>in the last day</small></dd>
+      <dt>Rejected</dt>
+      <dd>
+        ${grouped(usage.refused_last_day)}<small>in the last 24 hours</small>
+      </dd>
     </div>
   </dl>`;
 }
@@ -35,7 +37,7 @@ export const KINDS: Readonly<
   key_model: "This key with model",
   user: "User",
   team: "Team",
-  member: "Member of the team",
+  member: "Member of team",
   organization: "Organization",
   tag: "Tag",
   proxy: "The whole gateway",
@@ -52,7 +54,7 @@ export function budgets({ budgets: all }: OwnUsage, timeZone: string): Html {
   return html`<h2>Budgets</h2>
     ${table(
       "Budgets",
-      ["Of", "Spent", "Left", "Until"],
+      ["Budget of", "Spent", "Left", "Resets"],
       [1, 2],
       all.map(
         (budget) =>
@@ -69,7 +71,7 @@ export function budgets({ budgets: all }: OwnUsage, timeZone: string): Html {
             <td>
               ${
                 budget.budget_reset_at === null
-                  ? "no reset"
+                  ? "never"
                   : moment(budget.budget_reset_at, timeZone)
               }
             </td>
@@ -79,9 +81,9 @@ export function budgets({ budgets: all }: OwnUsage, timeZone: string): Html {
 }
 
 const LIMITED = {
-  requests: "requests a minute",
-  tokens: "tokens a minute",
-  parallel: "calls at once",
+  requests: "requests per minute",
+  tokens: "tokens per minute",
+  parallel: "parallel calls",
 } as const;
 
 export function limits({ limits: all }: OwnUsage, timeZone: string): Html {
@@ -91,7 +93,7 @@ export function limits({ limits: all }: OwnUsage, timeZone: string): Html {
   return html`<h2>Limits</h2>
     ${table(
       "Limits",
-      ["Of", "Limit", "Left now", "Resets"],
+      ["Limit of", "Limit", "Left now", "Resets"],
       [1, 2],
       all.map(
         (limit) =>
@@ -105,8 +107,8 @@ export function limits({ limits: all }: OwnUsage, timeZone: string): Html {
               ${
                 limit.reset_at === null
                   ? limit.limit === "parallel"
-                    ? "as calls end"
-                    : "nothing used"
+                    ? "when calls end"
+                    : "unused"
                   : moment(limit.reset_at, timeZone)
               }
             </td>
@@ -116,10 +118,10 @@ export function limits({ limits: all }: OwnUsage, timeZone: string): Html {
 }
 
 export function byDay(usage: OwnUsage): Html {
-  const most = Math.max(0, ...usage.by_day.map(({ spend }) => spend));
+  const max = Math.max(0, ...usage.by_day.map(({ spend }) => spend));
   return html`<h2>By day</h2>
     <figure class="card">
-      <figcaption>Spend by day, at most ${money(most)}</figcaption>
+      <figcaption>Spend by day, at most ${money(max)}</figcaption>
       ${dayBars(usage.by_day, usage.start_date, usage.end_date)}
       <p class="ends" aria-hidden="true">
         <span>${dayName(usage.start_date)}</span>
@@ -127,7 +129,7 @@ export function byDay(usage: OwnUsage): Html {
       </p>
     </figure>
     <details>
-      <summary>The same as a table</summary>
+      <summary>Show table</summary>
       ${usageTable(
         "By day",
         "Day",
@@ -140,7 +142,7 @@ export function byModel(usage: OwnUsage): Html {
   return html`<h2>By model</h2>
     ${
       usage.by_model.length === 0
-        ? html`<p class="card">No calls in these days.</p>`
+        ? html`<p class="card">No calls in this period.</p>`
         : usageTable(
             "By model",
             "Model",
@@ -161,7 +163,7 @@ interface Used {
 function usageTable(label: string, first: string, rows: readonly Used[]): Html {
   return table(
     label,
-    [first, "Spend", "Calls", "Failed", "From the cache", "Tokens"],
+    [first, "Spend", "Calls", "Failed", "Cache hits", "Tokens"],
     [1, 2, 3, 4, 5],
     rows.map(
       (row) =>
@@ -178,13 +180,13 @@ function usageTable(label: string, first: string, rows: readonly Used[]): Html {
 }
 
 export function refusals({ refusals: all }: OwnUsage, timeZone: string): Html {
-  return html`<h2>Last refusals</h2>
+  return html`<h2>Latest rejected calls</h2>
     ${
       all.length === 0
-        ? html`<p class="card">Nothing was refused in the last 30 days.</p>`
+        ? html`<p class="card">No rejected calls in the last 30 days.</p>`
         : table(
-            "Last refusals",
-            ["When", "Model", "Why"],
+            "Latest rejected calls",
+            ["Time", "Model", "Reason"],
             [],
             all.map(
               (one) =>

@@ -215,7 +215,7 @@ test("what the gateway refuses stands beside the field, and what was typed is ke
   expect(await main(page)).toContain("It must be a number, such as 5 or 0.5.");
   await field("Budget, in dollars").fill("-5");
   await send();
-  expect(await main(page)).toContain("a budget is at least 0 dollars");
+  expect(await main(page)).toContain("must be at least 0 dollars");
   expect(await field("Name").inputValue()).toBe("taken");
   const budget = field("Budget, in dollars");
   expect(await budget.getAttribute("aria-invalid")).toBe("true");
@@ -234,7 +234,7 @@ test("what the gateway refuses stands beside the field, and what was typed is ke
   await field("mock").check();
   await send();
   expect(await page.locator("#f-team_id-mistake").innerText()).toContain(
-    "There is no team nobodies.",
+    "The team nobodies does not exist.",
   );
   await page.context().close();
 });

@@ -138,10 +138,10 @@ test.each([
   await page.context().close();
 });
 
-test("a key that was never used is shown what it may do", async () => {
+test("an unused key is shown its models", async () => {
   const { page, complaints } = await open(PHONE);
   await show(page, keys.unused);
-  expect(await page.textContent("main")).toContain("No calls in these days.");
+  expect(await page.textContent("main")).toContain("No calls in this period.");
   expect(await barriersHere(page)).toEqual([]);
   expect(complaints).toEqual([]);
   await page.context().close();
@@ -175,14 +175,14 @@ test("the key stays in the tab, and goes when it is told to", async () => {
   expect(await page.evaluate("localStorage.length")).toBe(0);
   const other = await page.context().newPage();
   await other.goto(`${fixture.url}/me`);
-  expect(await other.textContent("h1")).toBe("What has my key used?");
-  await page.getByRole("button", { name: "Forget the key" }).click();
-  await page.getByRole("heading", { name: "What has my key used?" }).waitFor();
+  expect(await other.textContent("h1")).toBe("Usage of a key");
+  await page.getByRole("button", { name: "Forget key" }).click();
+  await page.getByRole("heading", { name: "Usage of a key" }).waitFor();
   expect(await page.evaluate("sessionStorage.length")).toBe(0);
   await page.context().close();
 });
 
-test("a strange key is refused beside the field", async () => {
+test("an unknown key is rejected below the field", async () => {
   const { page } = await open(DESK);
   await page.getByLabel("Your key").fill("sk-nobody-knows-this-one");
   await page.getByRole("button", { name: "Show" }).click();

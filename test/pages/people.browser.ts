@@ -46,7 +46,7 @@ test("a user is made, spends over all keys, is changed and deleted", async () =>
   await page.getByLabel("Budget, in dollars").fill("2");
   await page.getByRole("button", { name: "Make the user" }).click();
   expect(await page.locator("#f-user_email-mistake").innerText()).toContain(
-    "it must be an e-mail address",
+    "must be an e-mail address",
   );
   await page.getByLabel("E-mail address").fill("anna@example.org");
   await page.getByRole("button", { name: "Make the user" }).click();
@@ -95,14 +95,14 @@ test("a team pays for its members, each with a share", async () => {
   await page.getByRole("button", { name: "Add a member" }).click();
   await said(page, "bob is a member now.");
   await confirmAdd(page, "bob");
-  expect(await main(page)).toContain("is in team kitchen already");
+  expect(await main(page)).toContain("is already in team kitchen");
   await page.goto(`${stand.address}/teams/team?id=kitchen`);
   expect(await main(page)).toMatch(/bob[^]*within its budget[^]*of \$ 1\.00/);
   await page.getByRole("link", { name: "bob" }).click();
   await page.getByLabel("Budget in the team").fill("-1");
   await page.getByRole("button", { name: "Save" }).click();
   expect(await page.locator("#f-max_budget-mistake").innerText()).toContain(
-    "a budget is at least 0 dollars",
+    "must be at least 0 dollars",
   );
   expect(await findBarriers(page, { reload: false })).toEqual([]);
   await page.getByLabel("Budget in the team").fill("0.5");

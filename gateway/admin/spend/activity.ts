@@ -10,7 +10,7 @@ import { name, queryNames, queryNumber } from "../kinds/values.ts";
 import type { Conditions } from "../paging.ts";
 import { findOne } from "../payers.ts";
 import { reachableTeam } from "../team-access.ts";
-import { refuseUser, requireUser } from "../user-access.ts";
+import { denyUser, requireUser } from "../user-access.ts";
 import { activity } from "./activity-answer.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import {
@@ -22,7 +22,7 @@ import {
   type DayRange,
   type Metrics,
 } from "./days.ts";
-import { dearestOfEachDay, MOST_NAMES } from "./dearest.ts";
+import { mostExpensiveOfEachDay, MAX_NAMES } from "./most-expensive.ts";
 import { keepReachableSpend, ofKey } from "./former-keys.ts";
 
 const BREAKDOWN = ["models", "providers", "api_keys"] as const;
@@ -31,7 +31,7 @@ type Breakdown = (typeof BREAKDOWN)[number];
 
 interface ActivityRow extends Metrics {
   readonly date: string;
-  /** Which breakdown the row belongs to; null: the whole day. */
+  /** The breakdown of the row; null: the whole day. */
   readonly part: Breakdown | null;
   readonly name: string | null;
   readonly key_alias: string | null;
@@ -40,45 +40,45 @@ interface ActivityRow extends Metrics {
 interface Subject {
   readonly route: RouteName;
   readonly summary: string;
-  /** The column of `daily_spend` that names the payer; null: a tag, whose days have a table of their own. */
+  /** The column of `daily_spend` that names the payer; null: a tag, whose days are in their own table. */
   readonly column: PayerColumn | null;
   readonly params: readonly string[];
-  /** Throws 403 for one that is out of reach. */
-  readonly refuse: (admin: Admin, id: string) => Promise<unknown>;
-  /** Whose activity is shown to somebody who names none and does not see all. */
+  /** Throws 403 for an id out of reach. */
+  readonly requireReach: (admin: Admin, id: string) => Promise<unknown>;
+  /** The ids whose activity a caller sees by default, unless it sees all. */
   readonly own: (admin: Admin) => readonly string[];
 }
 
 const SUBJECTS: readonly Subject[] = [
   {
     route: "GET /user/daily/activity",
-    summary: "A user's days.",
+    summary: "Get the activity of users by day.",
     column: "user_id",
     params: ["user_id", "user_ids"],
-    refuse: async (admin, user_id) =>
+    requireReach: async (admin, user_id) =>
       admin.actor.userId === user_id ||
-      refuseUser(admin, await requireUser(admin.pool, { user_id })),
+      denyUser(admin, await requireUser(admin.pool, { user_id })),
     own: ({ actor }) => (actor.userId === null ? [] : [actor.userId]),
   },
   {
     route: "GET /team/daily/activity",
-    summary: "A team's days.",
+    summary: "Get the activity of teams by day.",
     column: "team_id",
     params: ["team_id", "team_ids"],
-    refuse: (admin, team) => reachableTeam(admin, admin.pool, team),
+    requireReach: (admin, team) => reachableTeam(admin, admin.pool, team),
     own: ({ actor }) => administeredTeams(actor),
   },
   {
     route: "GET /organization/daily/activity",
-    summary: "An organization's days.",
+    summary: "Get the activity of organizations by day.",
     column: "organization_id",
     params: ["organization_id", "organization_ids"],
-    refuse: async (admin, organizationId) => {
+    requireReach: async (admin, organizationId) => {
       await findOne(admin.pool, ORGANIZATION, {
         organization_id: organizationId,
       });
-      // Members see that they are in it; what it spends is for its admins.
-      admin.refuse({
+      // Members may see the organization, but its spend is for its admins only.
+      admin.requireReach({
         what: `organization ${organizationId}`,
         organizationId,
         teamId: null,
@@ -88,10 +88,10 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /tag/daily/activity",
-    summary: "A tag's days.",
+    summary: "Get the activity of tags by day.",
     column: null,
     params: ["tag", "tags"],
-    refuse: async () => undefined,
+    requireReach: async () => undefined,
     own: () => [],
   },
 ];
@@ -116,7 +116,7 @@ function activityRoute(subject: Subject): Route {
     },
     async (admin, asked) => {
       const filter = onDays(admin, asked);
-      // Of a user who is in several teams each team's admin sees that team's part.
+      // A team's admin sees only that team's part of a user in several teams.
       if (subject.column === "user_id") {
         await keepReachableSpend(admin, filter);
       }
@@ -125,7 +125,7 @@ function activityRoute(subject: Subject): Route {
         ((given[param] ?? []) as readonly string[]).slice(),
       );
       for (const id of named) {
-        await subject.refuse(admin, id);
+        await subject.requireReach(admin, id);
       }
       const chosenKey =
         asked.api_key === undefined ? null : tokenOf(asked.api_key);
@@ -146,7 +146,7 @@ function activityRoute(subject: Subject): Route {
   );
 }
 
-/** Keeps rows of those named, else of those that may be seen; answers the key to which it comes down, if it does. */
+/** Keeps the rows of the named ids, else of the visible ones; returns the caller's key where only its rows are left. */
 function restrictTo(
   admin: Admin,
   { column, own }: Subject,
@@ -176,16 +176,16 @@ async function readActivity(
 ): Promise<readonly ActivityRow[]> {
   const where = filter.where();
   const table = column === null ? "daily_tag_spend" : "daily_spend";
-  // Keys are many and models are few: the models' sums are not made from the rows of all keys.
+  // There are many keys and few models: the sums of models are read from rows without keys where possible.
   const modelRows =
     column === null
       ? table
       : dailyRowsWith(byKey ? [column, "api_key"] : [column]);
-  const keys = dearestOfEachDay(admin, range, {
+  const keys = mostExpensiveOfEachDay(admin, range, {
     from: table,
     filter,
     column: "api_key",
-    most: MOST_NAMES,
+    limit: MAX_NAMES,
     sums: METRICS,
   });
   return query<ActivityRow>(
@@ -200,12 +200,12 @@ async function readActivity(
       ranked AS (SELECT *, row_number() OVER (PARTITION BY day, part ORDER BY spend DESC, name) AS place FROM sums)
       SELECT ${DAY} AS date, part, name, k.key_alias, ${METRIC_NAMES.map((metric) => `r.${metric}`).join(", ")}
         FROM ranked r LEFT JOIN keys k ON r.part = 'api_keys' AND k.token = r.name
-        WHERE place <= ${MOST_NAMES} AND (part IS NULL OR name <> '') ORDER BY day DESC, place`,
+        WHERE place <= ${MAX_NAMES} AND (part IS NULL OR name <> '') ORDER BY day DESC, place`,
     filter.values,
   );
 }
 
-/** A page of days with their breakdowns; the sums of all days beside it. */
+/** A page of days with their breakdowns, and the sums of all days. */
 function paged(
   rows: readonly ActivityRow[],
   page: number,

@@ -9,13 +9,13 @@ import { conditions } from "../paging.ts";
 
 /** Adding up a ledger of ten million rows takes about a minute. */
 const CHECK_TIMEOUT_MS = 600_000;
-const MOST_DIFFERENCES = 1_000;
+const MAX_DIFFERENCES = 1_000;
 
-/** GET /spend/check: every sum against the rows that it stands for. */
+/** GET /spend/check: compares every sum with its rows. */
 const check = adminRoute(
   "GET /spend/check",
   {
-    summary: "Compare every sum with the rows that it stands for.",
+    summary: "Compare every sum of the ledger with its rows.",
     input: z.object({}),
     answer: z.object({
       status: z.enum(["equal", "different"]),
@@ -37,7 +37,7 @@ const check = adminRoute(
     const differences = await transaction(admin.pool, (client) =>
       longQuery<Row>(
         client,
-        `SELECT * FROM spend_check LIMIT ${MOST_DIFFERENCES}`,
+        `SELECT * FROM spend_check LIMIT ${MAX_DIFFERENCES}`,
         CHECK_TIMEOUT_MS,
       ),
     );
@@ -55,11 +55,11 @@ const check = adminRoute(
   },
 );
 
-/** GET /notices: soft budgets that were reached, newest first. */
+/** GET /notices */
 const notices = adminRoute(
   "GET /notices",
   {
-    summary: "Soft budgets that were reached, newest first.",
+    summary: "List the soft budgets that were reached, newest first.",
     input: z.object({
       page: queryNumber(1, 100_000, 1),
       page_size: queryNumber(1, 100, 100),
@@ -91,11 +91,11 @@ const notices = adminRoute(
   },
 );
 
-/** GET /audit: who changed what, newest first. */
+/** GET /audit */
 const auditLog = adminRoute(
   "GET /audit",
   {
-    summary: "Who changed what, newest first.",
+    summary: "List the changes of objects and their authors, newest first.",
     input: z.object({
       page: queryNumber(1, 100_000, 1),
       page_size: queryNumber(1, 100, 100),

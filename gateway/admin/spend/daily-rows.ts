@@ -1,17 +1,14 @@
-/** Columns of `daily_spend` by which reports choose or group. */
+/** Columns of `daily_spend` by which reports filter or group. */
 export type PayerColumn =
   "api_key" | "user_id" | "team_id" | "organization_id" | "end_user";
 
-/** Payers whose days are summed apart, whatever the key. */
+/** Payers that have sums of their own, over all keys. */
 const SUMMED: Partial<Record<PayerColumn, string>> = {
   team_id: "team",
   organization_id: "organization",
 };
 
-/**
- * The daily rows from which a report that needs these columns of payers is made: the fewest there are. Beside the columns
- * they have the day, the model and all sums.
- */
+/** The smallest set of daily rows that has these columns of payers; it also has the day, the model and all sums. */
 export function dailyRowsWith(columns: readonly PayerColumn[]): string {
   const [column, ...others] = new Set(columns);
   if (column === undefined) {

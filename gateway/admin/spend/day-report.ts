@@ -27,7 +27,7 @@ async function filterOf(admin: Admin, asked: Ranged): Promise<Conditions> {
   return filter;
 }
 
-/** A report that is one statement over the days asked for, made from daily rows with `columns`. */
+/** A report that is one statement over the requested days, from daily rows with `columns`. */
 export function report(
   route: RouteName,
   about: Pick<RouteSchema, "summary" | "answer">,

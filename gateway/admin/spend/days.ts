@@ -4,7 +4,7 @@ import type { Admin } from "../admin-route.ts";
 import { queryDay } from "../kinds/values.ts";
 import { conditions, type Conditions } from "../paging.ts";
 
-/** Days of a report: those named, else the last thirty. */
+/** Days of a report, by default the last thirty. */
 export const dayRange = {
   start_date: queryDay.optional(),
   end_date: queryDay.optional(),
@@ -17,9 +17,9 @@ export interface DayRange {
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
-const MOST_DAYS = 3_660;
+const MAX_DAYS = 3_660;
 
-/** A filter on the column `day`; throws 400 for a range that is turned around or too long. */
+/** A filter on the column `day`; throws 400 for a range that is reversed or too long. */
 export function onDays(admin: Admin, range: DayRange): Conditions {
   const { start, end } = daysOf(admin, range);
   const filter = conditions();
@@ -39,20 +39,20 @@ export function daysOf(
       .toISOString()
       .slice(0, end.length);
   const length = (Date.parse(end) - Date.parse(start)) / DAY_MS;
-  if (length < 0 || length > MOST_DAYS) {
+  if (length < 0 || length > MAX_DAYS) {
     throw new CallError(
       "invalid_request",
-      `\`end_date\` is not right: it must be on or after \`start_date\`, at most ${MOST_DAYS} days later.`,
+      `\`end_date\` must be on or after \`start_date\`, at most ${MAX_DAYS} days later.`,
       { param: "end_date" },
     );
   }
   return { start, end };
 }
 
-/** `day` as text, whatever the zone of this process. */
+/** `day` as text, independent of the time zone of this process. */
 export const DAY = "to_char(day, 'YYYY-MM-DD')";
 
-/** Sums of a daily table, named as reports name them. */
+/** Sums of a daily table, by their names in reports. */
 export const METRICS = `sum(spend) AS spend, sum(saved) AS saved, sum(prompt_tokens) AS prompt_tokens,
   sum(completion_tokens) AS completion_tokens, sum(prompt_tokens + completion_tokens) AS total_tokens,
   sum(cached_tokens) AS cache_read_input_tokens, sum(cache_write_tokens) AS cache_creation_input_tokens,

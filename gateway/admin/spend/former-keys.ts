@@ -3,7 +3,7 @@ import type { Admin } from "../admin-route.ts";
 import type { Conditions } from "../paging.ts";
 import { keepReachable } from "../reachable-rows.ts";
 
-/** All hashes under which a key ever paid, the one it has now first: its rows stay under the hash of their time. */
+/** All hashes of a key, the current one first: rows keep the hash of their time. */
 export async function hashesOf(
   pool: Pool,
   token: string,
@@ -16,7 +16,7 @@ export async function hashesOf(
   return [token, ...former.map((row) => row.old_token)];
 }
 
-/** Keeps rows that a key paid, under whatever hash. */
+/** Keeps the rows of a key, under any of its hashes. */
 export async function ofKey(
   pool: Pool,
   filter: Conditions,
@@ -24,7 +24,7 @@ export async function ofKey(
   token: string,
 ): Promise<void> {
   const [first, ...former] = await hashesOf(pool, token);
-  // One value leaves an index in its order, a list of values does not.
+  // Equality with one value keeps the order of an index; a list of values does not.
   if (former.length === 0) {
     filter.and(`${column} = ?`, first);
   } else {
@@ -32,7 +32,7 @@ export async function ofKey(
   }
 }
 
-/** Keeps rows of the ledger, or of its daily sums, that whoever asks may see: all that its key paid, under whatever hash. */
+/** Keeps the rows of the ledger or of its daily sums that the caller may see, under any hash of its key. */
 export async function keepReachableSpend(
   admin: Admin,
   filter: Conditions,
@@ -46,11 +46,11 @@ export async function keepReachableSpend(
   keepReachable(filter, actor, { prefix, key: "api_key" }, tokens);
 }
 
-/** To be joined to rows with `api_key`: the hash that their key has now is `KEY_NOW`. */
+/** A join for rows with `api_key`; `KEY_NOW` is the current hash of their key. */
 export const RENAMED =
   "LEFT JOIN rotated_keys renamed ON renamed.old_token = api_key";
 export const KEY_NOW = "coalesce(renamed.token, api_key)";
 
-/** What the keys in `dearest` ever paid as: `paid_as`, with the `name` they have now. A key that was rotated on that day is there once. */
-export const PAID_AS = `WITH now AS (SELECT DISTINCT coalesce(token, name) AS name FROM dearest LEFT JOIN rotated_keys ON old_token = name)
+/** All hashes (`paid_as`) of the keys in `most_expensive`, with their current one (`name`). A key rotated on that day appears once. */
+export const PAID_AS = `WITH now AS (SELECT DISTINCT coalesce(token, name) AS name FROM most_expensive LEFT JOIN rotated_keys ON old_token = name)
   SELECT name, name AS paid_as FROM now UNION ALL SELECT token, old_token FROM rotated_keys JOIN now ON token = name`;

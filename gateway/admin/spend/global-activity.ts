@@ -23,7 +23,7 @@ function sumOf(rows: readonly Row[], column: string): number {
 const activity = report(
   "GET /global/activity",
   {
-    summary: "Requests and tokens by day.",
+    summary: "Get requests and tokens by day.",
     answer: z.object({
       daily_data: z.array(activityDay),
       sum_api_requests: out.count,
@@ -43,7 +43,7 @@ const activity = report(
 const modelActivity = report(
   "GET /global/activity/model",
   {
-    summary: "Requests and tokens of each model by day.",
+    summary: "Get requests and tokens of each model by day.",
     answer: z.array(
       z.object({
         model: out.text,
@@ -70,7 +70,8 @@ const modelActivity = report(
 const cacheHits = report(
   "GET /global/activity/cache_hits",
   {
-    summary: "Hits of the response cache by day, and what they saved.",
+    summary:
+      "Get the hits of the response cache by day, and the spend they saved.",
     answer: z.object({
       daily_data: z.array(
         z.object({

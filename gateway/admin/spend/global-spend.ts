@@ -9,12 +9,12 @@ import { DAY } from "./days.ts";
 import { KEY_NOW, RENAMED } from "./former-keys.ts";
 import { spendReport } from "./spend-report.ts";
 
-/** GET /global/spend: of the whole proxy, in its budget's window. */
+/** GET /global/spend */
 const spend = adminRoute(
   "GET /global/spend",
   {
     summary:
-      "What the whole gateway spent, in its budget's window and in its life.",
+      "Get the spend of the whole gateway, in its budget's window and in total.",
     input: z.object({}),
     answer: z.object({
       spend: out.dollars,
@@ -47,8 +47,8 @@ const spend = adminRoute(
   },
 );
 
-/** What was spent by each value of a column, the dearest first. */
-function dearest(column: string, as: string, spend: string, joined = "") {
+/** The spend of each value of a column, most expensive first. */
+function bySpend(column: string, as: string, spend: string, joined = "") {
   return (from: string, where: string, limit: number) =>
     `SELECT ${column} AS ${as}, sum(spend) AS ${spend}, sum(requests) AS api_requests,
         sum(prompt_tokens + completion_tokens) AS total_tokens
@@ -58,7 +58,7 @@ function dearest(column: string, as: string, spend: string, joined = "") {
 const logs = report(
   "GET /global/spend/logs",
   {
-    summary: "Spend by day.",
+    summary: "Get spend by day.",
     answer: z.array(z.object({ date: out.day, spend: out.dollars })),
   },
   [],
@@ -69,7 +69,7 @@ const logs = report(
 const keys = report(
   "GET /global/spend/keys",
   {
-    summary: "Keys by what they spent in a period.",
+    summary: "List keys by spend in a period.",
     answer: z.array(
       z.object({
         api_key: out.text,
@@ -83,14 +83,14 @@ const keys = report(
   },
   ["api_key"],
   (from, where, limit) =>
-    `SELECT d.*, k.key_alias, k.key_name FROM (${dearest(KEY_NOW, "api_key", "total_spend", RENAMED)(from, where, limit)}) d
+    `SELECT d.*, k.key_alias, k.key_name FROM (${bySpend(KEY_NOW, "api_key", "total_spend", RENAMED)(from, where, limit)}) d
        LEFT JOIN keys k ON k.token = d.api_key ORDER BY total_spend DESC, api_key`,
 );
 
 const models = report(
   "GET /global/spend/models",
   {
-    summary: "Models by what was spent on them in a period.",
+    summary: "List models by spend in a period.",
     answer: z.array(
       z.object({
         model: out.text,
@@ -101,13 +101,13 @@ const models = report(
     ),
   },
   [],
-  dearest("model_group", "model", "total_spend"),
+  bySpend("model_group", "model", "total_spend"),
 );
 
 const providers = report(
   "GET /global/spend/provider",
   {
-    summary: "Spend at each provider.",
+    summary: "Get the spend at each provider.",
     answer: z.array(
       z.object({
         provider: out.text,
@@ -118,13 +118,13 @@ const providers = report(
     ),
   },
   [],
-  dearest("provider", "provider", "spend"),
+  bySpend("provider", "provider", "spend"),
 );
 
 const teams = report(
   "GET /global/spend/teams",
   {
-    summary: "Spend of each team by day.",
+    summary: "Get the spend of each team by day.",
     answer: z.object({
       daily_spend: z.array(
         z.object({ date: out.day }).catchall(z.union([out.dollars, out.text])),
@@ -167,7 +167,7 @@ const teams = report(
 const tags = report(
   "GET /global/spend/tags",
   {
-    summary: "Spend under each tag.",
+    summary: "Get the spend of each tag.",
     answer: z.object({
       spend_per_tag: z.array(
         z.object({ name: out.text, spend: out.dollars, log_count: out.count }),

@@ -35,9 +35,11 @@ export const spendLogRow = z
     cache_write_tokens: out.count,
     unpriced: z.boolean(),
     messages: z.unknown().meta({
-      description: "With `store_prompts_in_spend_logs`: what was asked.",
+      description: "The request, with `store_prompts_in_spend_logs`.",
     }),
-    response: z.unknown().meta({ description: "What was answered." }),
+    response: z
+      .unknown()
+      .meta({ description: "The answer, with `store_prompts_in_spend_logs`." }),
     metadata: z.looseObject({
       user_api_key: out.text.nullable(),
       user_api_key_alias: out.text.nullable(),
@@ -50,7 +52,7 @@ export const spendLogRow = z
   })
   .meta({ id: "SpendLog" });
 
-/** What `summarize` makes of the rows of a day. */
+/** The rows of a day, summarized. */
 export const summedDay = z.object({
   startTime: out.day,
   spend: out.dollars,

@@ -32,7 +32,7 @@ const logs = adminRoute(
   "GET /spend/logs",
   {
     summary:
-      "Rows of the ledger within reach, newest first; with summarize their sums by day.",
+      "List the rows of the ledger within reach, newest first; with summarize their sums by day.",
     input: asked,
     answer: z.union([z.array(spendLogRow), z.array(summedDay)]),
   },
@@ -63,7 +63,7 @@ async function restrict(
   if (given.end_user !== undefined) {
     filter.and("l.end_user = ?", given.end_user);
   }
-  // Our call id, or the provider's own id of its answer.
+  // The id of the call, or the provider's id of its answer.
   if (given.request_id !== undefined) {
     filter.and("(l.request_id = ? OR l.response_id = ?)", given.request_id);
   }
@@ -75,7 +75,7 @@ async function restrict(
   }
 }
 
-/** When a day of the zone begins, `daysOn` days later. */
+/** The start of a day in the time zone, `daysOn` days later. */
 function midnight(day: string, timeZone: string, daysOn: number): string {
   const wall = Date.parse(`${day}T00:00:00Z`) + daysOn * 86_400_000;
   return new Date(instantOf(wall, timeZone)).toISOString();
@@ -86,7 +86,7 @@ async function page(
   filter: Conditions,
   { page: number, page_size: size }: Asked,
 ): Promise<readonly Row[]> {
-  // The page is found before names are joined to it.
+  // The page is selected before names are joined to it.
   const rows = await query<Row>(
     admin.pool,
     `SELECT l.request_id, l.call_type, l.api_key, l.spend, l.prompt_tokens + l.completion_tokens AS total_tokens,
@@ -123,7 +123,7 @@ interface Metadata extends Row {
   readonly attempts?: readonly Attempt[];
 }
 
-/** Errors as their caller read them; the rows keep the addresses for those who run the gateway. */
+/** Errors as the caller got them; internal addresses in the rows are for operators only. */
 function withoutAddresses({ gateway }: Admin, metadata: Metadata): Metadata {
   const { error_information: error, attempts } = metadata;
   const hide = (text: string) => hideAddresses(gateway.catalog, text);
@@ -144,7 +144,7 @@ function withoutAddresses({ gateway }: Admin, metadata: Metadata): Metadata {
   };
 }
 
-/** JSON where it is whole: a very long text was cut. */
+/** Parsed JSON, or the text where it was cut because of its length. */
 function parsed(text: unknown): unknown {
   if (typeof text !== "string") {
     return null;
@@ -156,7 +156,7 @@ function parsed(text: unknown): unknown {
   }
 }
 
-/** By day: spend, and whose. */
+/** Spend by day, with its users and models. */
 function summary(admin: Admin, filter: Conditions): Promise<readonly Row[]> {
   filter.and("l.payer IS NULL");
   return query(

@@ -13,7 +13,7 @@ import type { OwnUsage } from "./own-usage-answer.ts";
 
 type Of = OwnUsage["budgets"][number]["of"];
 
-/** Tags of the key and of its team, as calls look them up. */
+/** The payers of a call of this key; tags are those of the key and of its team. */
 export async function sourcesOf({ gateway, caller }: Admin) {
   const tags =
     caller.kind === "key"
@@ -30,7 +30,7 @@ export async function sourcesOf({ gateway, caller }: Admin) {
   };
 }
 
-/** Everyone whose budget or limit a call of this key can meet; each alias that has a budget of its own too. */
+/** Everything whose budget or limit applies to a call of this key, aliases with their own budget included. */
 export function limitedOf(
   { caller, windowing, now }: Admin,
   sources: Awaited<ReturnType<typeof sourcesOf>>,
@@ -49,7 +49,7 @@ export function limitedOf(
   return [...byName.values()];
 }
 
-/** What the ledger has, and what this instance has not yet brought there. */
+/** The spend in the ledger and the pending spend of this instance. */
 export function spentOf({ gateway }: Admin, total: Total | undefined): number {
   if (total === undefined) {
     return 0;
@@ -76,7 +76,7 @@ export function budgetLeft(
   };
 }
 
-/** `1d@2026-11-21T00:00:00.000Z`: the duration, and when the next window begins. */
+/** Of a window such as `1d@2026-11-21T00:00:00.000Z`: the duration and the start of the next one. */
 function endOf({ windowing }: Admin, window: string) {
   const end = windowEnd(window, windowing.timeZone);
   if (end === Infinity) {
@@ -111,7 +111,7 @@ export function limitsLeft(
   });
 }
 
-/** Whose budget it is, as its holder knows it. */
+/** The name of a payer as the holder of the key knows it. */
 function nameOf(
   caller: Caller,
   entity: string,

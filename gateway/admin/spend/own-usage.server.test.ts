@@ -41,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
-test("a key sees what it spent, and what is left of everything that limits it", async () => {
+test("a key sees its spend and what is left of its budgets and limits", async () => {
   await fixture.chat(key, "hello");
   await fixture.chat(key, "hello", { model: "forbidden" });
   await fixture.running.gateway.ledger.flush();
@@ -98,7 +98,7 @@ test("a key sees what it spent, and what is left of everything that limits it", 
   expect(JSON.stringify(usage)).not.toContain(key);
 });
 
-test("a key that is over its budget still sees itself; a blocked one does not", async () => {
+test("a key over its budget sees its usage, a blocked key does not", async () => {
   const spent = await fixture.makeKey({ max_budget: 0 });
   expect(await fixture.get("/me/usage", spent)).toMatchObject({
     budgets: [{ max_budget: 0, remaining: 0 }],
@@ -113,7 +113,7 @@ test("a key that is over its budget still sees itself; a blocked one does not", 
     .toBe(401);
 });
 
-test("nobody sees what another key of the same user spent", async () => {
+test("a key does not see the spend of another key of the same user", async () => {
   const other = await fixture.makeKey({ user_id: "anna" });
   expect(await fixture.get("/me/usage", other)).toMatchObject({
     spend: 0,
@@ -124,11 +124,11 @@ test("nobody sees what another key of the same user spent", async () => {
   });
 });
 
-test("the master key sees the calls that were made with it", async () => {
+test("the master key sees its own calls", async () => {
   expect(await fixture.get("/me/usage")).toMatchObject({ key: null, spend: 0 });
 });
 
-test("a period is asked for by days", async () => {
+test("a period is given in days", async () => {
   await fixture.spend({
     api_key: hashKey(key),
     ended_at: "2026-01-05T10:00:00Z",

@@ -25,19 +25,19 @@ import { latestRefusals } from "./refusals.ts";
 const DAY_MS = 86_400_000;
 const SHOWN_REFUSALS = 20;
 
-/** GET /me/usage: what the key that asks has spent and has left; its own and nobody else's. */
+/** GET /me/usage */
 const usage = adminRoute(
   "GET /me/usage",
   {
     summary:
-      "What the key that asks has spent, what is left of each budget and limit, its last refusals, the models it may use.",
+      "Get the spend of the caller's key, what is left of each budget and limit, its latest rejected calls and the models it may use.",
     input: z.object(dayRange),
     answer: ownUsage,
   },
   ownUsageOf,
 );
 
-/** What a key has spent, what is left of all that limits it, how it was used, its last refusals, the models it may use. */
+/** The spend of the caller's key, what is left of its budgets and limits, its usage, its latest rejected calls and its models. */
 export async function ownUsageOf(
   admin: Admin,
   range: DayRange,
@@ -98,7 +98,7 @@ function shownKey(caller: KeyCaller): OwnUsage["key"] {
   };
 }
 
-/** Rows of the daily sums that are the caller's own. */
+/** The caller's rows of the daily sums. */
 async function ownDays(admin: Admin, range: DayRange): Promise<Conditions> {
   const { caller } = admin;
   const filter = onDays(admin, range);
@@ -163,11 +163,11 @@ async function refusedOf(
   };
 }
 
-/** GET /key/usage: the same of any key within reach, for those who look after it. */
+/** GET /key/usage */
 const usageOfKey = adminRoute(
   "GET /key/usage",
   {
-    summary: "The same of a key within reach, for those who look after it.",
+    summary: "Get what GET /me/usage shows, for a key within reach.",
     input: z.object({ ...dayRange, key: name }),
     answer: ownUsage,
   },
@@ -177,7 +177,7 @@ const usageOfKey = adminRoute(
     if (caller === null) {
       throw new CallError(
         "unknown_object",
-        "This key was deleted just now. List those there are with GET /key/list.",
+        "This key has just been deleted. GET /key/list lists the keys.",
         { param: "key" },
       );
     }

@@ -11,7 +11,7 @@ import { reachableKeys } from "../reachable-rows.ts";
 import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 const HOUR_MS = 3_600_000;
-const MOST_COUNTS = 1_000;
+const MAX_COUNTS = 1_000;
 
 export const refusalRow = z
   .object({
@@ -26,12 +26,12 @@ export const refusalRow = z
   })
   .meta({ id: "Refusal" });
 
-/** GET /refusals: calls that were refused before a provider was asked, newest first, with how often each key was refused for what. */
+/** GET /refusals */
 const refusals = adminRoute(
   "GET /refusals",
   {
     summary:
-      "Calls refused before a provider was asked: the last of each key within reach, and counts.",
+      "List calls that were rejected before a provider was called: the latest of each key within reach, and counts by reason.",
     input: z.object({
       api_key: name.optional(),
       type: name.optional(),
@@ -91,7 +91,7 @@ function ofReachableKeys(admin: Admin): Conditions {
   return filter;
 }
 
-/** Of each key at most the last few are kept. */
+/** Only the latest of each key are stored. */
 export function latestRefusals(
   admin: Admin,
   filter: Conditions,
@@ -108,7 +108,7 @@ export function latestRefusals(
   );
 }
 
-/** Whole hours: the first one counts from its beginning. */
+/** Counted by whole hours: the first one counts from its start. */
 function refusalCounts(
   admin: Admin,
   filter: Conditions,
@@ -118,12 +118,12 @@ function refusalCounts(
     admin.pool,
     `SELECT ${KEY_NOW} AS api_key, k.key_alias, k.key_name, r.type, sum(r.count)::bigint AS count, max(r.last_at) AS last_at
        FROM refusal_hours r ${RENAMED} LEFT JOIN keys k ON k.token = ${KEY_NOW}
-       ${and(filter, "r.last_at >=")} GROUP BY 1, 2, 3, 4 ORDER BY count DESC, 1, 4 LIMIT ${MOST_COUNTS}`,
+       ${and(filter, "r.last_at >=")} GROUP BY 1, 2, 3, 4 ORDER BY count DESC, 1, 4 LIMIT ${MAX_COUNTS}`,
     [...filter.values, since],
   );
 }
 
-/** The conditions and one more, whose value comes after theirs. */
+/** The conditions and one more, whose value is bound last. */
 function and(filter: Conditions, condition: string): string {
   const where = filter.where();
   return `${where === "" ? "WHERE" : `${where} AND`} ${condition} $${filter.values.length + 1}`;

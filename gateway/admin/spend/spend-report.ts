@@ -7,7 +7,7 @@ import { out } from "../kinds/out.ts";
 import { name, queryLimit } from "../kinds/values.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import { DAY, dayRange, onDays } from "./days.ts";
-import { dearestOfEachDay, MOST_NAMES } from "./dearest.ts";
+import { mostExpensiveOfEachDay, MAX_NAMES } from "./most-expensive.ts";
 import { ofKey } from "./former-keys.ts";
 
 const reportOf = z.object({
@@ -25,55 +25,55 @@ const reportOf = z.object({
 const named = <Name extends string>(name: Name) =>
   z.array(reportOf.extend({ [name]: out.text })).optional();
 
-/** The most that is ever listed of a day. */
-const MOST_LISTED = 1_000;
+/** Upper limit of names of a day. */
+const MAX_LISTED = 1_000;
 
 interface Grouping {
   /** null: the model, which every daily row has. */
   readonly payer: PayerColumn | null;
   readonly list: string;
   readonly name: string;
-  /** Listed of a day where nobody says how many: of what there is much, the dearest. */
-  readonly most: number;
+  /** Names of a day by default: the most expensive ones. */
+  readonly limit: number;
 }
 
-/** What GET /global/spend/report can group by, and what its list and its names are called. */
+/** What GET /global/spend/report can group by, with the names of the list and of its entries. */
 const GROUPS = {
   team: {
     payer: "team_id",
     list: "teams",
     name: "team_name",
-    most: MOST_LISTED,
+    limit: MAX_LISTED,
   },
   customer: {
     payer: "end_user",
     list: "customers",
     name: "customer",
-    most: MOST_NAMES,
+    limit: MAX_NAMES,
   },
   user: {
     payer: "user_id",
     list: "users",
     name: "user_id",
-    most: MOST_NAMES,
+    limit: MAX_NAMES,
   },
   api_key: {
     payer: "api_key",
     list: "api_keys",
     name: "api_key",
-    most: MOST_NAMES,
+    limit: MAX_NAMES,
   },
   organization: {
     payer: "organization_id",
     list: "organizations",
     name: "organization_id",
-    most: MOST_LISTED,
+    limit: MAX_LISTED,
   },
   model: {
     payer: null,
     list: "models",
     name: "model",
-    most: MOST_LISTED,
+    limit: MAX_LISTED,
   },
 } as const satisfies Record<string, Grouping>;
 
@@ -82,20 +82,20 @@ export const spendReport = adminRoute(
   "GET /global/spend/report",
   {
     summary:
-      "Spend by day, grouped by team, customer, user, key, organization or model; of each day the dearest, up to limit.",
+      "Get spend by day, grouped by team, customer, user, key, organization or model; of each day the most expensive, up to limit.",
     input: z.object({
       ...dayRange,
       group_by: z
         .enum(
           Object.keys(GROUPS) as [keyof typeof GROUPS],
-          `it may be ${Object.keys(GROUPS).join(", ")}`,
+          `must be one of ${Object.keys(GROUPS).join(", ")}`,
         )
         .default("team"),
       api_key: name.optional(),
       internal_user_id: name.optional(),
       team_id: name.optional(),
       customer_id: name.optional(),
-      limit: queryLimit(MOST_LISTED),
+      limit: queryLimit(MAX_LISTED),
     }),
     answer: z.array(
       z.object({
@@ -110,7 +110,7 @@ export const spendReport = adminRoute(
     ),
   },
   async (admin, asked) => {
-    const { payer, list, name: named, most } = GROUPS[asked.group_by];
+    const { payer, list, name: named, limit } = GROUPS[asked.group_by];
     const filter = onDays(admin, asked);
     const columns: PayerColumn[] = payer === null ? [] : [payer];
     const only = (column: PayerColumn, value: string | undefined) => {
@@ -129,11 +129,11 @@ export const spendReport = adminRoute(
     }
     const label =
       asked.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
-    const cells = dearestOfEachDay(admin, asked, {
+    const cells = mostExpensiveOfEachDay(admin, asked, {
       from: dailyRowsWith(columns),
       filter,
       column: payer ?? "model_group",
-      most: asked.limit ?? most,
+      limit: asked.limit ?? limit,
       sums: `model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens, sum(requests) AS api_requests`,
       by: "model_group",
     });

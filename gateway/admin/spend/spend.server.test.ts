@@ -73,7 +73,7 @@ test("the log shows rows newest first, found by either id, in their shape", asyn
   expect(times).toEqual([...times].sort().reverse());
 });
 
-test("the log is cut to days and summed by day", async () => {
+test("the log is filtered and summed by day", async () => {
   expect(
     await list(`/spend/logs?user_id=alice&start_date=${TODAY}`),
   ).toHaveLength(4);
@@ -152,7 +152,7 @@ test.each([
   expect(dearest).toMatchObject({ ...first, metadata: expect.any(Array) });
 });
 
-test("the report shows the dearest of each day, up to a limit", async () => {
+test("the report shows the most expensive of each day, up to a limit", async () => {
   const days = await list("/global/spend/report?group_by=user&limit=1");
   expect(days.at(-1)).toMatchObject({ users: [{ user_id: "bob" }] });
   expect((days.at(-1) as { users: unknown[] }).users).toHaveLength(1);
@@ -195,7 +195,7 @@ test.each([
   expect(activity["metadata"]).toMatchObject({ page: 1, has_more: false });
 });
 
-test("one sees one's own activity", async () => {
+test("a caller sees its own activity", async () => {
   const own = await fixture.get("/user/daily/activity", key);
   expect(own["metadata"]).toMatchObject({ total_spend: 0.75 });
   const { status } = await fixture.refused(
@@ -223,7 +223,7 @@ test("a cost is calculated from usage or messages", async () => {
   expect(counted["cost"]).toBeGreaterThan(0);
 });
 
-test("soft budgets that were reached are told to admins", async () => {
+test("admins see the soft budgets that were reached", async () => {
   expect(await list("/notices")).toMatchObject([
     { kind: "soft_budget", entity: `key:${token}`, threshold: 0.4 },
   ]);
@@ -260,7 +260,7 @@ test("the check finds a sum that is wrong", async () => {
   );
 });
 
-test("reports read views that agree, and hold no secret", async () => {
+test("the views for reports agree and contain no secret", async () => {
   const [user] = await query(
     fixture.pool,
     "SELECT * FROM report_keys WHERE token = $1",

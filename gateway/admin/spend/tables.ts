@@ -11,7 +11,7 @@ import type { Kind } from "../kinds/kind.ts";
 import { out } from "../kinds/out.ts";
 import { USER, userRow } from "../kinds/user.ts";
 import { name, object, queryNumber } from "../kinds/values.ts";
-import { shown, unknown } from "../payers.ts";
+import { answerRows, unknown } from "../payers.ts";
 import { dayRange, onDays } from "./days.ts";
 
 const paged = z.object({
@@ -19,8 +19,8 @@ const paged = z.object({
   page: queryNumber(1, 100_000, 1),
 });
 
-/** Rows of a kind by what they spent in their whole life, the dearest first. */
-async function dearest(
+/** Rows of a kind by total spend, most expensive first. */
+async function byTotalSpend(
   admin: Admin,
   of: Kind,
   { limit, page }: z.output<typeof paged>,
@@ -32,23 +32,23 @@ async function dearest(
        WHERE t.window_name = 'all' AND starts_with(t.entity, '${of.entity}:')
        ORDER BY t.spend DESC, t.entity LIMIT ${limit} OFFSET ${(page - 1) * limit}`,
   );
-  return shown(admin, of, rows);
+  return answerRows(admin, of, rows);
 }
 
 const keys = adminRoute(
   "GET /spend/keys",
   {
-    summary: "Keys by what they spent in their whole life, the dearest first.",
+    summary: "List keys by total spend, most expensive first.",
     input: paged,
     answer: z.array(z.object({ ...keyRow.shape, total_spend: out.dollars })),
   },
-  (admin, asked) => dearest(admin, KEY, asked),
+  (admin, asked) => byTotalSpend(admin, KEY, asked),
 );
 
 const users = adminRoute(
   "GET /spend/users",
   {
-    summary: "Users by what they spent in their whole life, the dearest first.",
+    summary: "List users by total spend, most expensive first.",
     input: paged.extend({ user_id: name.optional() }),
     answer: z.array(
       z.object({ ...userRow.shape, total_spend: out.dollars.optional() }),
@@ -56,7 +56,7 @@ const users = adminRoute(
   },
   async (admin, { user_id: userId, ...asked }) => {
     if (userId === undefined) {
-      return dearest(admin, USER, asked);
+      return byTotalSpend(admin, USER, asked);
     }
     const rows = await query<Row>(
       admin.pool,
@@ -66,14 +66,14 @@ const users = adminRoute(
     if (rows.length === 0) {
       throw unknown(USER, userId);
     }
-    return shown(admin, USER, rows);
+    return answerRows(admin, USER, rows);
   },
 );
 
 const tags = adminRoute(
   "GET /spend/tags",
   {
-    summary: "Tags by what was spent under them.",
+    summary: "List tags by spend.",
     input: z.object({ ...dayRange, limit: queryNumber(1, 1_000, 100) }),
     answer: z.array(
       z.object({
@@ -94,12 +94,12 @@ const tags = adminRoute(
   },
 );
 
-/** POST /spend/calculate: what a call costs, by its answer's usage or by counting its messages. */
+/** POST /spend/calculate */
 const calculate = adminRoute(
   "POST /spend/calculate",
   {
     summary:
-      "What a call costs, by its answer's usage or by counting its messages.",
+      "Calculate the cost of a call, from the usage in its answer or by counting its messages.",
     input: z.object({
       model: name.nullish(),
       messages: z.array(object).nullish(),
@@ -113,11 +113,9 @@ const calculate = adminRoute(
     const { catalog, tokens } = admin.gateway;
     const named = model ?? answer?.model;
     if (named == null) {
-      throw new CallError(
-        "invalid_request",
-        "`model` is missing: name an alias.",
-        { param: "model" },
-      );
+      throw new CallError("invalid_request", "`model` is required: an alias.", {
+        param: "model",
+      });
     }
     const deployment = catalog.find(named)?.deployments[0];
     if (deployment === undefined) {

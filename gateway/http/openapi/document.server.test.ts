@@ -21,7 +21,7 @@ const get = (path: string, key?: string) => stand.get(path, key);
 const post = (path: string, body: unknown, key?: string) =>
   stand.post(path, body, key);
 
-test("the document names every route of the policy, each once", () => {
+test("the document contains every route of the policy once", () => {
   expect(ROUTES.map(({ name }) => name).sort()).toEqual(
     [...ROUTE_NAMES].sort(),
   );

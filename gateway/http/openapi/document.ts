@@ -60,7 +60,7 @@ const anthropicError = z
   })
   .meta({ id: "AnthropicError" });
 
-/** The document of these routes. Each stands under its first path, open routes under all of theirs. */
+/** The document of these routes: each under its first path, open routes under each of their paths. */
 export function openApiDocument(
   routes: readonly Route[],
   openRoutes: readonly OpenRoute[],
@@ -200,7 +200,7 @@ function headOf(method: string, path: string, summary: string) {
   };
 }
 
-/** Routes are read in groups: what clients call, then one for each kind of object. */
+/** Groups the routes: calls of clients, models, then each kind of object. */
 export function groupOf(path: string): string {
   const [first = "", second = ""] = path.slice(1).split("/");
   if (first === "v1") {
@@ -235,7 +235,7 @@ function bodyOf(
 const TAKES_LITELLM_FIELDS =
   /^POST \/(key|user|team|customer|budget|tag)\/(service-account\/generate|generate|new|update|regenerate)$/;
 
-/** Fields that clients of LiteLLM send, so that a generated client can hold them. */
+/** Fields that clients of LiteLLM send, so that a generated client can send them. */
 function litellmProperties(
   { name }: Route,
   own: readonly string[],
@@ -251,8 +251,8 @@ function litellmProperties(
           deprecated: true,
           description:
             instead === null
-              ? "LiteLLM's; taken and not used."
-              : `LiteLLM's; taken only while it is empty: ${instead}.`,
+              ? "Field of LiteLLM: accepted and not used."
+              : `Field of LiteLLM: accepted only while empty: ${instead}.`,
         },
       ],
     ),
@@ -262,13 +262,13 @@ function litellmProperties(
 function responsesOf(answers: Schemas, error: Schema): Operation["responses"] {
   return {
     "200": {
-      description: "As asked.",
+      description: "Success.",
       content: Object.fromEntries(
         Object.entries(answers).map(([type, schema]) => [type, { schema }]),
       ),
     },
     default: {
-      description: "Refused: one sentence says what to do next.",
+      description: "Error: the message says what to do next.",
       content: { "application/json": { schema: error } },
     },
   };

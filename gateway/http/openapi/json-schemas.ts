@@ -7,11 +7,11 @@ export interface Schema {
 
 export interface JsonSchemas {
   readonly byName: Readonly<Record<string, Schema>>;
-  /** Those with an `id`, which the others refer to. */
+  /** Schemas with an `id`, which the others refer to. */
   readonly components: Readonly<Record<string, Schema>>;
 }
 
-/** Schemas of zod as JSON Schema. */
+/** Zod schemas as JSON Schema. */
 export function jsonSchemas(
   schemas: Readonly<Record<string, z.ZodType>>,
   io: "input" | "output",
@@ -30,7 +30,7 @@ export function jsonSchemas(
   return { byName: properties, components: $defs };
 }
 
-/** A reviver that leads references to the components and drops what says nothing about a value. */
+/** A reviver that directs references to the components and drops keywords without meaning. */
 function tidy(keyword: string, value: unknown): unknown {
   if (keyword === "$ref") {
     return String(value).replace("#/$defs/", "#/components/schemas/");

@@ -5,7 +5,7 @@ import { docsPage } from "../../pages/docs.ts";
 import { send } from "../../pages/send.ts";
 import { openApiDocument, type OpenApiDocument } from "./document.ts";
 
-/** What there is, for people and for generators of clients: no key is needed, nothing in it is secret. */
+/** The documentation, for people and for generators of clients: without a key, because nothing in it is secret. */
 export function addDocumentRoutes(
   server: FastifyInstance,
   gateway: Gateway,

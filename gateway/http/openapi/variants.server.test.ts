@@ -116,7 +116,7 @@ function valuesOf({ name, schema }: Parameter): readonly unknown[] {
   return [there[name]];
 }
 
-test("every parameter of every question is answered, with each of its values", async () => {
+test("every query parameter is accepted with each of its values", async () => {
   const failed: string[] = [];
   let asked = 0;
   for (const [template, { get }] of Object.entries(stand.document.paths)) {
@@ -175,7 +175,7 @@ const NAMED_BY: Readonly<Record<string, readonly string[]>> = {
   "/model/update": ["model_id"],
 };
 
-test("every field that a change may reset to null is reset, alone and with the others", async () => {
+test("every nullable field of an update is reset by null, alone and with the others", async () => {
   const failed: string[] = [];
   let asked = 0;
   for (const [path, names] of Object.entries(NAMED_BY)) {
@@ -204,7 +204,7 @@ test("every field that a change may reset to null is reset, alone and with the o
   expect(asked).toBeGreaterThan(80);
 });
 
-test("what is made with every field null is made as with none", async () => {
+test("creating with every field null equals creating without fields", async () => {
   for (const [path, named] of [
     ["/key/generate", {}],
     ["/user/new", { user_id: "nobody" }],

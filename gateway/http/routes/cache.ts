@@ -8,11 +8,12 @@ import { validateBody } from "../../calls/validate.ts";
 import { CallError } from "../errors.ts";
 import { NO_INPUT, route } from "../route.ts";
 
-/** GET /cache/ping (admin): writes and reads an entry, and tells the hit rate since the gateway started. */
+/** GET /cache/ping */
 export const pingCache = route(
   "GET /cache/ping",
   {
-    summary: "Write and read an entry of the response cache; its hit rate.",
+    summary:
+      "Check the response cache by writing and reading an entry; with its hit rate since the start.",
     input: NO_INPUT,
     answer: z.object({
       status: z.enum(["healthy", "unhealthy"]),
@@ -45,11 +46,11 @@ export const pingCache = route(
   },
 );
 
-/** GET /cache/redis/info (admin): Redis's own account of itself. */
+/** GET /cache/redis/info */
 export const redisInfo = route(
   "GET /cache/redis/info",
   {
-    summary: "What the Redis server of the response cache tells of itself.",
+    summary: "Get the information of the Redis server of the response cache.",
     input: NO_INPUT,
     answer: z.object({
       cache_type: z.literal("redis"),
@@ -63,14 +64,14 @@ export const redisInfo = route(
     const info = await cache.serverInfo().catch(() => {
       throw new CallError(
         "cache_unavailable",
-        "Redis does not answer now. Calls go on without the cache; try again in a moment.",
+        "Redis is unavailable. Calls continue without the cache; try again in a moment.",
         { headers: { "retry-after": "2" } },
       );
     });
     if (info === null) {
       throw new CallError(
         "invalid_request",
-        "The cache is in this process, there is no Redis: set REDIS_HOST and restart, or look at /cache/ping.",
+        "The response cache is in the memory of this process, not in Redis. Set REDIS_HOST and restart, or use /cache/ping.",
       );
     }
     return {
@@ -85,7 +86,7 @@ const deleteBody = z.object({
   keys: z.array(z.string()).min(1).max(1_000),
 });
 
-/** POST /cache/delete (admin): the named entries (`x-hearth-cache-key`). */
+/** POST /cache/delete */
 export const deleteFromCache = route(
   "POST /cache/delete",
   {
@@ -104,11 +105,11 @@ export const deleteFromCache = route(
   },
 );
 
-/** POST /cache/flushall (admin): everything under the cache's own prefix, nothing else. */
+/** POST /cache/flushall: deletes only keys under the cache's own prefix. */
 export const flushCache = route(
   "POST /cache/flushall",
   {
-    summary: "Empty the response cache, and nothing else.",
+    summary: "Empty the response cache; other data in Redis is kept.",
     input: NO_INPUT,
     answer: z.object({ deleted: out.count }),
   },

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { out } from "../../admin/kinds/out.ts";
 
-/** Answers of providers are passed on: fields that are always there are named here, others may come too. */
+/** Answers of providers are forwarded: the fields that are always present are documented, others may be added. */
 
 const usage = z
   .looseObject({ prompt_tokens: out.count, total_tokens: out.count })

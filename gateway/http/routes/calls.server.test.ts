@@ -51,7 +51,7 @@ async function ledgerRow(
   return row ?? {};
 }
 
-test("a chat call is answered, priced, recorded and its spend shown", async () => {
+test("a chat call is answered, priced and recorded, and its spend shown", async () => {
   const key = await gateway.makeKey({ user_id: "alice", models: ["mock"] });
   const answer = await gateway.chat(key, "hello");
   expect(answer.status).toBe(200);
@@ -96,7 +96,7 @@ test("the provider sees its own key, our call id, and none of our fields", async
   });
 });
 
-test("headers tell what a call was, and what of its time was the gateway's own", async () => {
+test("headers show the call and the time spent in the gateway", async () => {
   const key = await gateway.makeKey({ max_budget: 2, models: ["mock"] });
   const answer = await gateway.chat(key, '[mock]{"delayMs":80}');
   const number = (name: string) => Number(answer.headers.get(name));
@@ -127,7 +127,7 @@ test("headers tell what a call was, and what of its time was the gateway's own",
   );
 });
 
-test("the openai client streams, and is billed by the usage it did not ask for", async () => {
+test("a stream of the openai client is billed by usage it did not request", async () => {
   const key = await gateway.makeKey({ user_id: "carol" });
   const { data: stream, response } = await client(key)
     .chat.completions.create({
@@ -160,7 +160,7 @@ test("the openai client streams, and is billed by the usage it did not ask for",
   expect(usages).toEqual([4]);
 });
 
-test("a stream without usage is counted, never free", async () => {
+test("a stream without usage is counted, not free", async () => {
   const key = await gateway.makeKey({ user_id: "dora" });
   const answer = await gateway.chat(key, '[mock]{"usage":null,"chunks":6}', {
     stream: true,
@@ -203,7 +203,7 @@ test("a client that leaves mid-stream pays for what was produced, and the provid
   expect(row["metadata"]).toMatchObject({ client_disconnected: true });
 });
 
-test("a stream that the provider cuts ends with an error event, billed", async () => {
+test("a stream cut by the provider ends with an error event and is billed", async () => {
   const key = await gateway.makeKey({ user_id: "fred" });
   const answer = await gateway.chat(
     key,
@@ -216,7 +216,7 @@ test("a stream that the provider cuts ends with an error event, billed", async (
   expect(row["spend"]).toBeGreaterThan(0);
 });
 
-test("the same call again is a hit that costs nothing, for the same tenant only", async () => {
+test("a repeated call is a hit without cost, for the same tenant only", async () => {
   const [one, other] = await Promise.all([
     gateway.makeKey({ user_id: "gina" }),
     gateway.makeKey({ user_id: "hugo" }),
@@ -261,7 +261,7 @@ test("streams are replayed from the cache as streams", async () => {
   expect(again.text).toBe(first.text);
 });
 
-test("identical calls at once are made once; the others are hits at no cost", async () => {
+test("concurrent identical calls are sent once; the others are hits without cost", async () => {
   const key = await gateway.makeKey({ user_id: "lena" });
   const before = provider.requests.length;
   const answers = await Promise.all(
@@ -283,7 +283,7 @@ test("identical calls at once are made once; the others are hits at no cost", as
   expect(provider.requests.length - before).toBe(2);
 });
 
-test("a failure is not shared: each of the others asks for itself", async () => {
+test("a failure is not shared: each of the other calls is sent", async () => {
   const key = await gateway.makeKey({ user_id: "mona" });
   const answers = await Promise.all(
     Array.from({ length: 3 }, () =>
@@ -293,7 +293,7 @@ test("a failure is not shared: each of the others asks for itself", async () => 
   expect(answers.map((answer) => answer.status)).toEqual([400, 400, 400]);
 });
 
-test("the provider goes on for the others when the first client leaves", async () => {
+test("the call continues for the others when the first client leaves", async () => {
   const key = await gateway.makeKey({ user_id: "nina" });
   const prompt = '[mock]{"chunks":10,"chunkDelayMs":60}';
   const aborter = new AbortController();
@@ -335,7 +335,7 @@ test("embeddings are answered, priced and cached", async () => {
   expect(again.response.headers.get("x-hearth-cache")).toBe("hit");
 });
 
-test("a budget refuses the next, different call with its sentence", async () => {
+test("a used-up budget denies the next, different call", async () => {
   const key = await gateway.makeKey({ user_id: "karl", max_budget: 0.00001 });
   const first = await gateway.chat(key, "first");
   expect(first.status).toBe(200);
@@ -354,7 +354,7 @@ test("a budget refuses the next, different call with its sentence", async () => 
   ).toBe(200);
 });
 
-test("a budget of 0 refuses the first call", async () => {
+test("a budget of 0 denies the first call", async () => {
   const key = await gateway.makeKey({ max_budget: 0 });
   expect((await gateway.chat(key, "any")).json["error"]?.["type"]).toBe(
     "budget_exceeded",
@@ -378,7 +378,7 @@ test("models are listed by what the key may use, pending ones as such", async ()
   expect(own.json["data"]).toMatchObject([{ id: "mock" }]);
 });
 
-test("health names what answers, what does not and what waits, without secrets", async () => {
+test("health lists healthy, unhealthy and pending deployments, without secrets", async () => {
   const health = await gateway.request("GET", "/health");
   expect(health.json).toMatchObject({
     healthy_endpoints: [{ model_name: "mock" }],
@@ -411,7 +411,7 @@ test("health names what answers, what does not and what waits, without secrets",
   ).toEqual([{ user_id: "default_user_id", status: "success" }]);
 });
 
-test("liveliness and readiness answer anybody", async () => {
+test("liveliness and readiness need no key", async () => {
   expect(
     (await gateway.request("GET", "/health/liveliness", undefined, "")).text,
   ).toBe(`"I'm alive!"`);
@@ -428,7 +428,7 @@ test("liveliness and readiness answer anybody", async () => {
   });
 });
 
-test("an upstream failure keeps its status and words, without the provider's key", async () => {
+test("an upstream failure keeps its status and message, without the provider's key", async () => {
   const key = await gateway.makeKey({});
   const failed = await gateway.chat(
     key,
@@ -444,7 +444,7 @@ test("an upstream failure keeps its status and words, without the provider's key
   expect(gone.json["error"]?.["message"]).toContain("cannot be reached");
 });
 
-test("errors shown to a key holder have no internal address, those shown to the operator do", async () => {
+test("errors show internal addresses to operators only", async () => {
   const key = await gateway.makeKey({ user_id: "curious" });
   const ADDRESS = /127\.0\.0\.1|10\.0\.0\.5/;
   const error = { message: "dial 10.0.0.5:8000: see https://example.com/help" };
@@ -519,7 +519,7 @@ const ERRORS: readonly (readonly [
     400,
     {
       type: "invalid_request_error",
-      message: expect.stringMatching(/^The body is not JSON/),
+      message: expect.stringMatching(/^The body is not valid JSON/),
     },
   ],
   [
@@ -582,7 +582,7 @@ const ERRORS: readonly (readonly [
   ],
 ];
 
-test.each(ERRORS)("%s is told clearly", async (_, ask, status, error) => {
+test.each(ERRORS)("%s is explained", async (_, ask, status, error) => {
   const answer = await ask();
   expect(answer.status).toBe(status);
   expect(answer.json["error"]).toMatchObject({
@@ -591,7 +591,7 @@ test.each(ERRORS)("%s is told clearly", async (_, ask, status, error) => {
   });
 });
 
-test("a virtual key may not make keys", async () => {
+test("a virtual key may not create keys", async () => {
   const key = await gateway.makeKey({});
   const refused = await gateway.request("POST", "/key/generate", {}, key);
   expect(refused.status).toBe(403);
@@ -664,7 +664,7 @@ test("Azure-style paths name the alias, errors of Messages have Anthropic's shap
   });
 });
 
-test("a duplicate alias is refused and nothing is made", async () => {
+test("a duplicate alias is rejected and nothing is created", async () => {
   await gateway.makeKey({ key_alias: "twice" });
   const again = await gateway.request("POST", "/key/generate", {
     key_alias: "twice",

@@ -50,7 +50,7 @@ const CHAT: CallKind = {
       expectedOutput(gateway, group)) * (numberOf(body, "n") ?? 1),
 };
 
-/** The whole way of a call, in order; every kind of call goes it. */
+/** The steps of a call, in order; the same for every kind of call. */
 export async function carryOut(
   gateway: Gateway,
   request: FastifyRequest,
@@ -88,7 +88,7 @@ export const chatCompletions = callRoute(CHAT, {
 
 type CallOptions = Pick<RouteSchema, "summary" | "answer"> &
   Pick<Route, "errorBody"> & {
-    /** Also where Azure-style clients send it, which name the alias in the path. */
+    /** Also at the path of Azure-style clients, which has the alias. */
     readonly azure?: true;
   };
 

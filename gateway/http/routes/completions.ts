@@ -8,7 +8,7 @@ import { callRoute, numberOf } from "./chat.ts";
 const completionBody = z.looseObject({
   model: z.string(),
   prompt: z.union([z.string(), z.array(z.unknown()).min(1)], {
-    error: "expected a text or a list",
+    error: "must be a text or a list",
   }),
   stream: z.boolean().nullish(),
   n: z.int().min(1).max(128).nullish(),
@@ -31,9 +31,9 @@ const COMPLETION: CallKind = {
     (numberOf(body, "n") ?? 1),
 };
 
-/** POST /v1/completions, the older form of chat; natively where the provider has it, else through chat. */
+/** POST /v1/completions, the predecessor of chat; native where the provider supports it, else translated to chat. */
 export const completions = callRoute(COMPLETION, {
-  summary: "Complete a text (OpenAI's older API).",
+  summary: "Complete a text (OpenAI's legacy API).",
   answer: completionAnswer,
   azure: true,
 });

@@ -6,12 +6,12 @@ import { formatProblem } from "../../config/load.ts";
 import { CallError } from "../errors.ts";
 import { NO_INPUT, route } from "../route.ts";
 
-/** POST /config/reload (admin): reads the configuration again; with a mistake in it the old one stays. */
+/** POST /config/reload */
 export const reloadConfig = route(
   "POST /config/reload",
   {
     summary:
-      "Read the configuration again; with a mistake in it the old one stays.",
+      "Reload the configuration. If it has errors, the current one stays in effect.",
     input: NO_INPUT,
     answer: z.object({
       added: z.array(out.text),
@@ -27,7 +27,7 @@ export const reloadConfig = route(
     if (!reloaded.ok) {
       throw new CallError(
         "invalid_request",
-        `The configuration has mistakes, the old one stays. ${reloaded.problems.map(formatProblem).join(" ")}`,
+        `The configuration has errors; the current one stays in effect. ${reloaded.problems.map(formatProblem).join(" ")}`,
       );
     }
     const { added, removed, changed, settings, needRestart } = reloaded.diff;
@@ -43,12 +43,12 @@ export const reloadConfig = route(
   },
 );
 
-/** POST /config/check (admin): what would keep the next start from reading the configuration; changes nothing. */
+/** POST /config/check */
 export const checkConfig = route(
   "POST /config/check",
   {
     summary:
-      "Check the configuration as the next start would read it; nothing is changed.",
+      "Check the configuration as the next start would read it, without applying it.",
     input: NO_INPUT,
     answer: z.object({ mistakes: z.array(out.text) }),
   },

@@ -33,7 +33,7 @@ const embeddingBody = z.looseObject({
       z.array(tokenIds).min(1),
     ],
     {
-      error: "expected a text, a list of texts, or lists of token numbers",
+      error: "must be a text, a list of texts, or lists of token numbers",
     },
   ),
   encoding_format: z.enum(["float", "base64"]).nullish(),
@@ -54,7 +54,7 @@ const EMBEDDING: CallKind = {
   estimateOutput: () => 0,
 };
 
-/** The way of every call, but what the cache holds of a list is not asked for again. */
+/** The steps of every call, except that cached items of a list are not requested again. */
 async function carryOutItems(
   gateway: Gateway,
   request: FastifyRequest,

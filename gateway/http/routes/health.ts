@@ -9,10 +9,10 @@ import { route, type OpenRoute } from "../route.ts";
 
 const ALIVE = "I'm alive!";
 
-/** GET /health/liveliness: the process answers; no dependency is checked. */
+/** GET /health/liveliness: no dependency is checked. */
 export const liveliness: OpenRoute = {
   paths: ["/health/liveliness", "/health/liveness"],
-  summary: "Whether the process lives.",
+  summary: "Check that the process is alive.",
   answer: z.literal(ALIVE),
   handler: (_gateway, reply) =>
     reply.type("application/json").send(JSON.stringify(ALIVE)),
@@ -27,10 +27,10 @@ const readinessAnswer = z.object({
   journal: z.object({ pending: out.count }),
 });
 
-/** GET /health/readiness: 503 only when calls cannot be served. */
+/** GET /health/readiness */
 export const readiness: OpenRoute = {
   paths: ["/health/readiness"],
-  summary: "Whether calls can be served; 503 when not.",
+  summary: "Check that calls can be served; 503 if not.",
   answer: readinessAnswer,
   handler: (gateway, reply) => {
     const { database, journal } = gateway;
@@ -76,23 +76,23 @@ const endpoint = z
 const healthQuery = z.object({
   model: z.string().optional(),
   deep: z
-    .enum(["true", "false"], "write true or false")
+    .enum(["true", "false"], "must be true or false")
     .default("false")
     .transform((deep) => deep === "true"),
   /** Seconds. */
   recent: z.coerce
-    .number("write a number of seconds")
-    .int("write whole seconds")
-    .min(1, "write at least 1")
-    .max(86_400, "write at most 86400, a day")
+    .number("must be a number of seconds")
+    .int("must be a whole number of seconds")
+    .min(1, "must be at least 1")
+    .max(86_400, "must be at most 86400, a day")
     .optional(),
 });
 
-/** GET /health (admin): every deployment, asked for what it has. */
+/** GET /health */
 export const health = route(
   "GET /health",
   {
-    summary: "Ask every deployment whether it answers.",
+    summary: "Check every deployment.",
     input: healthQuery,
     answer: z.object({
       healthy_endpoints: z.array(endpoint),

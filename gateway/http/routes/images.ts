@@ -20,9 +20,9 @@ const IMAGE: CallKind = {
   countImages: (body) => numberOf(body, "n") ?? 1,
 };
 
-/** POST /v1/images/generations; passed through, priced by the image where the prices say so. */
+/** POST /v1/images/generations; forwarded as sent, priced by image where the price card has such a price. */
 export const images = callRoute(IMAGE, {
-  summary: "Make images (OpenAI's API).",
+  summary: "Generate images (OpenAI's API).",
   answer: z.looseObject({ data: z.array(z.looseObject({})) }),
   azure: true,
 });

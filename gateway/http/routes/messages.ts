@@ -33,7 +33,7 @@ const MESSAGES: CallKind = {
   estimateOutput: (_gateway, body) => numberOf(body, "max_tokens") ?? 0,
 };
 
-/** POST /v1/messages, Anthropic's API; natively where the provider has it, else through chat. */
+/** POST /v1/messages, Anthropic's API; native where the provider supports it, else translated to chat. */
 export const messages = callRoute(MESSAGES, {
   summary: "Chat with a model (Anthropic's API).",
   answer: anthropicMessage,
@@ -45,11 +45,11 @@ const countBody = z.looseObject({
   messages: z.array(message).min(1),
 });
 
-/** POST /v1/messages/count_tokens: counted here, nothing is asked of a provider. */
+/** POST /v1/messages/count_tokens */
 export const countTokens = route(
   "POST /v1/messages/count_tokens",
   {
-    summary: "Count the tokens of a prompt; no model is asked.",
+    summary: "Count the tokens of a prompt without calling a provider.",
     input: countBody,
     answer: z.looseObject({ input_tokens: out.count }),
   },

@@ -13,7 +13,7 @@ const expositions = new WeakMap<Gateway, ReturnType<typeof createExposition>>();
 export const metrics = route(
   "GET /metrics",
   {
-    summary: "Everything that is counted and measured, for Prometheus.",
+    summary: "Get all metrics, for Prometheus.",
     input: NO_INPUT,
     answer: out.text,
     contentType: "text/plain",

@@ -22,17 +22,17 @@ type Model = z.output<typeof model>;
 
 const modelsQuery = z.object({
   ready: z
-    .enum(["true", "false"], "write true or false")
+    .enum(["true", "false"], "must be true or false")
     .default("false")
     .transform((ready) => ready === "true"),
 });
 
-/** GET /v1/models: the aliases that the key may use; with `ready` those that a call can name and that can answer. */
+/** GET /v1/models */
 export const listModels = route(
   "GET /v1/models",
   {
     summary:
-      "The aliases that the key may use; with `ready` only those that can answer.",
+      "List the aliases that the key may use; with `ready` only those that are ready for calls.",
     input: modelsQuery,
     answer: z.object({ object: z.literal("list"), data: z.array(model) }),
   },
@@ -53,11 +53,11 @@ function isReady({ alias, pending }: ModelGroup): boolean {
   return pending === null && !alias.endsWith("*");
 }
 
-/** GET /v1/models/{id}: one alias, if the key may use it. */
+/** GET /v1/models/{id} */
 export const showModel = route(
   "GET /v1/models/*",
   {
-    summary: "One alias, if the key may use it.",
+    summary: "Get an alias that the key may use.",
     input: NO_INPUT,
     answer: model,
   },
@@ -68,7 +68,7 @@ export const showModel = route(
     if (group === null) {
       throw new CallError(
         "unknown_object",
-        `There is no model ${id} for this key. Call \`/v1/models\` to see those there are.`,
+        `Model ${id} does not exist, or this key may not use it. GET /v1/models lists the models of this key.`,
         {
           param: "model",
         },

@@ -11,7 +11,7 @@ const MODERATION: CallKind = {
   schema: z.looseObject({
     model: z.string(),
     input: z.union([z.string(), z.array(z.unknown()).min(1)], {
-      error: "expected a text or a list",
+      error: "must be a text or a list",
     }),
   }),
   countInput: (gateway, body, model) =>
@@ -19,7 +19,7 @@ const MODERATION: CallKind = {
   estimateOutput: () => 0,
 };
 
-/** POST /v1/moderations; passed through. */
+/** POST /v1/moderations; forwarded as sent. */
 export const moderations = callRoute(MODERATION, {
   summary: "Classify texts (OpenAI's API).",
   answer: z.looseObject({ results: z.array(z.looseObject({})) }),

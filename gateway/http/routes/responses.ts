@@ -8,7 +8,7 @@ import { callRoute, numberOf } from "./chat.ts";
 const responsesBody = z.looseObject({
   model: z.string(),
   input: z.union([z.string(), z.array(z.looseObject({})).min(1)], {
-    error: "expected a text or a list of items",
+    error: "must be a text or a list of items",
   }),
   instructions: z.string().nullish(),
   stream: z.boolean().nullish(),
@@ -29,7 +29,7 @@ const RESPONSES: CallKind = {
     numberOf(body, "max_output_tokens") ?? expectedOutput(gateway, group),
 };
 
-/** POST /v1/responses; natively where the provider has it, else through chat. */
+/** POST /v1/responses; native where the provider supports it, else translated to chat. */
 export const responses = callRoute(RESPONSES, {
   summary: "Chat with a model (OpenAI's Responses API).",
   answer: responseAnswer,
