@@ -2,14 +2,14 @@ import { z } from "zod";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
-import { BUDGET, budgetRow } from "./kinds/budget.ts";
-import { name, someNames } from "./kinds/values.ts";
 import {
   commonRoutes,
   removeAll,
   several,
   type CommonNoun,
 } from "./common-routes.ts";
+import { BUDGET, budgetRow } from "./kinds/budget.ts";
+import { name, someNames } from "./kinds/values.ts";
 
 const BUDGETS: CommonNoun = {
   of: BUDGET,

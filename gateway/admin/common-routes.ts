@@ -10,11 +10,11 @@ import { inputOf } from "./kinds/field.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { name, queryNumber, spent } from "./kinds/values.ts";
 import {
+  answerRow,
+  answerRows,
   changeAndAnswer,
   create,
   remove,
-  answerRows,
-  answerRow,
   unknown,
 } from "./payers.ts";
 import { setSpend } from "./spend.ts";

@@ -4,10 +4,6 @@ import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
-import { END_USER, endUserRow } from "./kinds/customer.ts";
-import { out } from "./kinds/out.ts";
-import { name, someNames } from "./kinds/values.ts";
-import { changeAndAnswer, create, answerRow } from "./payers.ts";
 import {
   alsoAt,
   commonRoutes,
@@ -15,6 +11,10 @@ import {
   several,
   type CommonNoun,
 } from "./common-routes.ts";
+import { END_USER, endUserRow } from "./kinds/customer.ts";
+import { out } from "./kinds/out.ts";
+import { name, someNames } from "./kinds/values.ts";
+import { answerRow, changeAndAnswer, create } from "./payers.ts";
 
 const CUSTOMERS: CommonNoun = {
   of: END_USER,

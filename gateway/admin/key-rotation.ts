@@ -7,7 +7,7 @@ import type { Route } from "../http/route.ts";
 import { expiresAt } from "../ledger/windows.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
-import { createHolder, reachableKey, denyChanges } from "./key-owner.ts";
+import { createHolder, denyChanges, reachableKey } from "./key-owner.ts";
 import {
   chosenKey,
   KEY,
@@ -16,7 +16,7 @@ import {
   type KeyFields,
 } from "./kinds/key.ts";
 import { duration, name } from "./kinds/values.ts";
-import { keyColumns, newSecret, answerWithSecret } from "./new-key.ts";
+import { answerWithSecret, keyColumns, newSecret } from "./new-key.ts";
 import { change, keyEntities } from "./payers.ts";
 
 const rotation = {

@@ -8,7 +8,7 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
 import { keyFacts, reachableKey } from "./key-owner.ts";
 import { tokensNow } from "./key-tokens.ts";
-import { IN_STATE, answerRowsInUse } from "./key-use.ts";
+import { answerRowsInUse, IN_STATE } from "./key-use.ts";
 import {
   deletedKeyRow,
   KEY,
@@ -19,8 +19,8 @@ import {
 import { out } from "./kinds/out.ts";
 import { name, queryFlag, queryNumber, someNames } from "./kinds/values.ts";
 import {
-  contains,
   applyFilters,
+  contains,
   orderOf,
   readPage,
   searchOf,

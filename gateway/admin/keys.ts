@@ -7,18 +7,18 @@ import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
 import {
-  keyFacts,
   createHolder,
-  reachableKey,
   denyChanges,
   denySettingSpend,
+  keyFacts,
+  reachableKey,
 } from "./key-owner.ts";
 import { rejectReplaced, tokenOf, tokensNow } from "./key-tokens.ts";
 import { KEY, keyFields, keyRow, updatedKeyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
 import { name, names, spent } from "./kinds/values.ts";
 import { generate, generateForService, keyColumns } from "./new-key.ts";
-import { change, changeAndAnswer, remove, answerRow } from "./payers.ts";
+import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 
 const updateFields = z.object({ ...keyFields, key: name, spend: spent });

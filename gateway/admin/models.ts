@@ -18,7 +18,7 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
 import { out } from "./kinds/out.ts";
 import { name, object } from "./kinds/values.ts";
-import { modelRow, modelAnswer } from "./model-views.ts";
+import { modelAnswer, modelRow } from "./model-views.ts";
 
 const params = z.looseObject({}, "must be an object of parameters");
 const info = z.looseObject({ id: name.nullish() });

@@ -6,11 +6,11 @@ import { CallError } from "../http/errors.ts";
 import { expiresAt } from "../ledger/windows.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import {
-  keyFacts,
   createHolder,
   denyOwner,
-  denySpecialRights,
   denySettingSpend,
+  denySpecialRights,
+  keyFacts,
 } from "./key-owner.ts";
 import {
   chosenKey,
@@ -21,7 +21,7 @@ import {
 } from "./kinds/key.ts";
 import { TEAM } from "./kinds/team.ts";
 import { name, spent } from "./kinds/values.ts";
-import { create, findOne, answerRow } from "./payers.ts";
+import { answerRow, create, findOne } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 
 /** Creates a key in the caller's transaction, and its user if it does not exist. */

@@ -7,7 +7,7 @@ import { TEAM, teamFields, teamRow } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 import { plainName } from "./kinds/values.ts";
 import { createMember } from "./new-member.ts";
-import { create, answerRow } from "./payers.ts";
+import { answerRow, create } from "./payers.ts";
 import { denyModels, denyOrganization } from "./team-access.ts";
 import { findOrCreateUser } from "./user-access.ts";
 

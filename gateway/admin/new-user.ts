@@ -13,7 +13,7 @@ import { newUserRow, USER, userFields } from "./kinds/user.ts";
 import { dollars, flag, name, names, texts } from "./kinds/values.ts";
 import { insertKey } from "./new-key.ts";
 import { createMember } from "./new-member.ts";
-import { create, findOne, answerRow } from "./payers.ts";
+import { answerRow, create, findOne } from "./payers.ts";
 import { denyRole, rejectTakenEmail } from "./user-access.ts";
 
 /** A team to join, with role and budget in the team. */

@@ -20,13 +20,13 @@ import { userReference } from "./kinds/user.ts";
 import { name, queryNumber, someNames } from "./kinds/values.ts";
 import { conditions } from "./paging.ts";
 import {
+  answerRow,
+  answerRows,
   change,
   changeAndAnswer,
   create,
   findOne,
   remove,
-  answerRows,
-  answerRow,
 } from "./payers.ts";
 import {
   findOrCreateUser,

@@ -1,16 +1,16 @@
 import { z } from "zod";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
-import { out } from "./kinds/out.ts";
-import { TAG, tagRow } from "./kinds/tag.ts";
-import { name, someNames } from "./kinds/values.ts";
-import { answerRows } from "./payers.ts";
 import {
   commonRoutes,
   removeAll,
   several,
   type CommonNoun,
 } from "./common-routes.ts";
+import { out } from "./kinds/out.ts";
+import { TAG, tagRow } from "./kinds/tag.ts";
+import { name, someNames } from "./kinds/values.ts";
+import { answerRows } from "./payers.ts";
 
 const TAGS: CommonNoun = {
   of: TAG,

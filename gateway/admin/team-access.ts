@@ -6,7 +6,7 @@ import type { Admin } from "./admin-route.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { ORGANIZATION } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
-import { findOne, answerRow } from "./payers.ts";
+import { answerRow, findOne } from "./payers.ts";
 
 /** The team that a request names; throws 404, or 403 when it is out of reach. */
 export async function reachableTeam(

@@ -18,8 +18,8 @@ import { TEAM, teamRow } from "./kinds/team.ts";
 import { userReference } from "./kinds/user.ts";
 import { dollars, name } from "./kinds/values.ts";
 import { createMember, mayAccept } from "./new-member.ts";
-import { change, remove, answerRow } from "./payers.ts";
-import { reachableTeam, answerMember } from "./team-access.ts";
+import { answerRow, change, remove } from "./payers.ts";
+import { answerMember, reachableTeam } from "./team-access.ts";
 import {
   findOrCreateUser,
   requireMembership,

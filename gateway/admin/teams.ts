@@ -16,14 +16,14 @@ import {
 } from "./kinds/team.ts";
 import { models, name, someNames, spent } from "./kinds/values.ts";
 import { newTeam } from "./new-team.ts";
-import { change, remove, answerRow } from "./payers.ts";
+import { answerRow, change, remove } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
-  paysFor,
-  reachableTeam,
   denyModels,
   denyOrganization,
   denyOtherFields,
+  paysFor,
+  reachableTeam,
 } from "./team-access.ts";
 
 const update = adminRoute(

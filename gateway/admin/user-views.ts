@@ -18,9 +18,9 @@ import {
 import { name, queryNames, queryNumber } from "./kinds/values.ts";
 import { newestOf } from "./newest.ts";
 import {
+  applyFilters,
   conditions,
   contains,
-  applyFilters,
   orderOf,
   pageOf,
   readPage,

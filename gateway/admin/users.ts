@@ -6,20 +6,20 @@ import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
+import { denySettingSpend } from "./key-owner.ts";
 import { KEY } from "./kinds/key.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
 import { out } from "./kinds/out.ts";
 import { USER, userFields, userReference, userRow } from "./kinds/user.ts";
 import { flag, someNames, spent } from "./kinds/values.ts";
-import { denySettingSpend } from "./key-owner.ts";
 import { newUser } from "./new-user.ts";
-import { change, remove, answerRow } from "./payers.ts";
+import { answerRow, change, remove } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
   denyRole,
-  rejectTakenEmail,
   denyUser,
+  rejectTakenEmail,
   requireUser,
 } from "./user-access.ts";
 

@@ -22,8 +22,8 @@ import {
   type DayRange,
   type Metrics,
 } from "./days.ts";
-import { mostExpensiveOfEachDay, MAX_NAMES } from "./most-expensive.ts";
 import { keepReachableSpend, ofKey } from "./former-keys.ts";
+import { MAX_NAMES, mostExpensiveOfEachDay } from "./most-expensive.ts";
 
 const BREAKDOWN = ["models", "providers", "api_keys"] as const;
 

@@ -7,8 +7,8 @@ import { out } from "../kinds/out.ts";
 import { name, queryLimit } from "../kinds/values.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import { DAY, dayRange, onDays } from "./days.ts";
-import { mostExpensiveOfEachDay, MAX_NAMES } from "./most-expensive.ts";
 import { ofKey } from "./former-keys.ts";
+import { MAX_NAMES, mostExpensiveOfEachDay } from "./most-expensive.ts";
 
 const reportOf = z.object({
   id: out.text,
