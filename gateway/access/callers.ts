@@ -95,16 +95,6 @@ export function createCallers(
   keepMs: number,
   prepare: Preparations,
 ): Callers {
-  const keys = createLookup({
-    async load(token) {
-      const key = await loadKey(pool, token);
-      if (key !== null) {
-        await prepare.key(key);
-      }
-      return key;
-    },
-    keepMs,
-  });
   const payers = (
     kind: string,
     table: PayerTable,
@@ -120,51 +110,65 @@ export function createCallers(
       },
       keepMs,
     });
-  const users = payers("user", "users", "user_id");
-  const endUsers = payers("end_user", "end_users", "user_id");
-  const tags = payers("tag", "tags", "name");
-  const all = [keys, users, endUsers, tags];
-  return {
-    keys,
-    users,
-    endUsers,
-    tags,
-    changed(table, id) {
-      switch (table) {
-        case "keys":
-          return keys.invalidate(
-            (key, token) => token === id || key?.token === id,
-          );
-        case "rotated_keys":
-          return keys.invalidate((_, token) => token === id);
-        case "users":
-          keys.invalidate((key) => key?.userId === id);
-          return users.invalidate((_, userId) => userId === id);
-        case "teams":
-          return keys.invalidate((key) => key?.team?.id === id);
-        case "team_members":
-          return keys.invalidate(
-            (key) => `${key?.team?.id}/${key?.userId}` === id,
-          );
-        case "organizations":
-          return keys.invalidate((key) => key?.organization?.id === id);
-        case "end_users":
-          return endUsers.invalidate((_, userId) => userId === id);
-        case "tags":
-          return tags.invalidate((_, name) => name === id);
-        default:
-          // A tier: whoever points to it.
-          for (const lookup of all) {
-            lookup.invalidate(() => true);
-          }
-      }
-    },
-    forgetAll() {
-      for (const lookup of all) {
-        lookup.invalidate(() => true);
-      }
-    },
+  const lookups = {
+    keys: createLookup({
+      async load(token) {
+        const key = await loadKey(pool, token);
+        if (key !== null) {
+          await prepare.key(key);
+        }
+        return key;
+      },
+      keepMs,
+    }),
+    users: payers("user", "users", "user_id"),
+    endUsers: payers("end_user", "end_users", "user_id"),
+    tags: payers("tag", "tags", "name"),
   };
+  return {
+    ...lookups,
+    changed: (table, id) => invalidateRow(lookups, table, id),
+    forgetAll: () => invalidateAll(lookups),
+  };
+}
+
+type CallerLookups = Omit<Callers, "changed" | "forgetAll">;
+
+/** Marks everything that was read from a row of a table as stale. */
+function invalidateRow(
+  lookups: CallerLookups,
+  table: string,
+  id: string,
+): void {
+  const { keys, users, endUsers, tags } = lookups;
+  switch (table) {
+    case "keys":
+      return keys.invalidate((key, token) => token === id || key?.token === id);
+    case "rotated_keys":
+      return keys.invalidate((_, token) => token === id);
+    case "users":
+      keys.invalidate((key) => key?.userId === id);
+      return users.invalidate((_, userId) => userId === id);
+    case "teams":
+      return keys.invalidate((key) => key?.team?.id === id);
+    case "team_members":
+      return keys.invalidate((key) => `${key?.team?.id}/${key?.userId}` === id);
+    case "organizations":
+      return keys.invalidate((key) => key?.organization?.id === id);
+    case "end_users":
+      return endUsers.invalidate((_, userId) => userId === id);
+    case "tags":
+      return tags.invalidate((_, name) => name === id);
+    default:
+      // A tier, to which rows of any kind may point.
+      invalidateAll(lookups);
+  }
+}
+
+function invalidateAll({ keys, users, endUsers, tags }: CallerLookups): void {
+  for (const lookup of [keys, users, endUsers, tags]) {
+    lookup.invalidate(() => true);
+  }
 }
 
 /** The limits of the row `own`, with those of its tier `tier` where it sets none. Both are aliases of ours in the statement. */
@@ -260,53 +264,63 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     keyType: row.key_type,
     blocked: row.blocked,
     expires: row.expires?.getTime() ?? null,
-    temporaryIncrease:
-      row.temp_budget_increase !== null && row.temp_budget_expiry !== null
-        ? {
-            dollars: row.temp_budget_increase,
-            until: row.temp_budget_expiry.getTime(),
-          }
-        : null,
+    temporaryIncrease: temporaryIncreaseOf(row),
     limits: row.limits,
     modelLimits: modelLimits(row),
     userId: row.user_id,
     userPays: row.user_pays,
-    user:
-      row.user_limits === null
+    user: userOf(row),
+    team: teamOf(row),
+    organization: organizationOf(row),
+  };
+}
+
+function temporaryIncreaseOf(row: KeyRow): KeyCaller["temporaryIncrease"] {
+  const { temp_budget_increase: dollars, temp_budget_expiry: until } = row;
+  return dollars !== null && until !== null
+    ? { dollars, until: until.getTime() }
+    : null;
+}
+
+function userOf(row: KeyRow): KeyCaller["user"] {
+  if (row.user_limits === null) {
+    return null;
+  }
+  return {
+    models: row.user_models ?? [],
+    role: row.user_role ?? "internal_user",
+    limits: row.user_limits,
+  };
+}
+
+function teamOf(row: KeyRow): KeyCaller["team"] {
+  if (row.team_id === null || row.team_limits === null) {
+    return null;
+  }
+  const member = row.member_limits;
+  return {
+    id: row.team_id,
+    alias: row.team_alias,
+    models: row.team_models ?? [],
+    modelAliases: new Map(Object.entries(row.model_aliases ?? {})),
+    tags: row.team_tags ?? [],
+    blocked: row.team_blocked ?? false,
+    limits: row.team_limits,
+    memberLimits:
+      member === null
         ? null
-        : {
-            models: row.user_models ?? [],
-            role: row.user_role ?? "internal_user",
-            limits: row.user_limits,
-          },
-    team:
-      row.team_id === null || row.team_limits === null
-        ? null
-        : {
-            id: row.team_id,
-            alias: row.team_alias,
-            models: row.team_models ?? [],
-            modelAliases: new Map(Object.entries(row.model_aliases ?? {})),
-            tags: row.team_tags ?? [],
-            blocked: row.team_blocked ?? false,
-            limits: row.team_limits,
-            memberLimits:
-              row.member_limits === null
-                ? null
-                : {
-                    ...row.member_limits,
-                    maxBudget:
-                      row.member_limits.maxBudget ?? row.team_member_budget,
-                  },
-          },
-    organization:
-      row.org_id === null || row.org_limits === null
-        ? null
-        : {
-            id: row.org_id,
-            models: row.org_models ?? [],
-            limits: row.org_limits,
-          },
+        : { ...member, maxBudget: member.maxBudget ?? row.team_member_budget },
+  };
+}
+
+function organizationOf(row: KeyRow): KeyCaller["organization"] {
+  if (row.org_id === null || row.org_limits === null) {
+    return null;
+  }
+  return {
+    id: row.org_id,
+    models: row.org_models ?? [],
+    limits: row.org_limits,
   };
 }
 

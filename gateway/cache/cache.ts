@@ -103,37 +103,43 @@ export function createRedisResponseCache(
         throw new Error("Redis did not give back what was written");
       }
     },
-    async serverInfo() {
-      const lines = (await redis.info()).split("\r\n");
-      return Object.fromEntries(
-        lines
-          .filter((line) => line.includes(":"))
-          .map((line) => {
-            const colon = line.indexOf(":");
-            return [line.slice(0, colon), line.slice(colon + 1)];
-          }),
-      );
-    },
+    serverInfo: async () => parseInfo(await redis.info()),
     async remove(keys: readonly string[]) {
       return keys.length === 0 ? 0 : redis.unlink(...keys);
     },
-    async flush() {
-      let removed = 0;
-      let cursor = "0";
-      do {
-        const [next, keys] = await redis.scan(
-          cursor,
-          "MATCH",
-          `${namespace}:*`,
-          "COUNT",
-          SCAN_COUNT,
-        );
-        cursor = next;
-        if (keys.length > 0) {
-          removed += await redis.unlink(...keys);
-        }
-      } while (cursor !== "0");
-      return removed;
-    },
+    flush: () => unlinkAll(redis, `${namespace}:*`),
   });
+}
+
+/** The fields of an answer of INFO. */
+function parseInfo(info: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    info
+      .split("\r\n")
+      .filter((line) => line.includes(":"))
+      .map((line) => {
+        const colon = line.indexOf(":");
+        return [line.slice(0, colon), line.slice(colon + 1)];
+      }),
+  );
+}
+
+/** Deletes the keys that match a pattern; answers how many. */
+async function unlinkAll(redis: Redis, pattern: string): Promise<number> {
+  let removed = 0;
+  let cursor = "0";
+  do {
+    const [next, keys] = await redis.scan(
+      cursor,
+      "MATCH",
+      pattern,
+      "COUNT",
+      SCAN_COUNT,
+    );
+    cursor = next;
+    if (keys.length > 0) {
+      removed += await redis.unlink(...keys);
+    }
+  } while (cursor !== "0");
+  return removed;
 }

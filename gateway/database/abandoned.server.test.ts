@@ -46,7 +46,7 @@ function watch(url: string, onRefused: () => void): DatabaseState {
     onReady: async () => undefined,
     onRefused,
   });
-  closing.push(state.stop);
+  closing.push(() => state.stop());
   return state;
 }
 
@@ -55,12 +55,12 @@ test(
   { timeout: 90_000 },
   async () => {
     const first = watch(relayedUrl, () => undefined);
-    await expect.poll(first.ready, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => first.ready(), { timeout: 20_000 }).toBe(true);
     // Its connections stay open, as TCP keeps them, and nothing comes any more.
     relay.stall();
     let refused = 0;
     const second = watch(databaseUrl, () => refused++);
-    await expect.poll(second.ready, { timeout: 40_000 }).toBe(true);
+    await expect.poll(() => second.ready(), { timeout: 40_000 }).toBe(true);
     expect(refused).toBe(0);
   },
 );

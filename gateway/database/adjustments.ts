@@ -87,19 +87,9 @@ export interface Carried {
 export async function carrySpendOver(
   client: Client,
   carried: readonly Carried[],
-  {
-    reason,
-    since,
-    windowing,
-    now,
-  }: {
-    readonly reason: Readonly<Record<string, unknown>>;
-    /** When the payer was made, ms since the epoch. */
-    readonly since: number;
-    readonly windowing: Windowing;
-    readonly now: number;
-  },
+  options: CarryOptions,
 ): Promise<void> {
+  const { reason, windowing, now } = options;
   const durations = await durationsOf(
     client,
     carried.map(({ to }) => to),
@@ -125,6 +115,25 @@ export async function carrySpendOver(
     windowing,
     now,
   );
+  const starts = windows.map(({ start }) => start);
+  await carryEarlierSpend(client, carried, starts, options);
+}
+
+export interface CarryOptions {
+  readonly reason: Readonly<Record<string, unknown>>;
+  /** When the payer was created, ms since the epoch. */
+  readonly since: number;
+  readonly windowing: Windowing;
+  readonly now: number;
+}
+
+/** Adds what a payer's whole life still lacks, dated `since`; `starts` of the payers' windows. */
+async function carryEarlierSpend(
+  client: Client,
+  carried: readonly Carried[],
+  starts: readonly number[],
+  { reason, since, windowing, now }: CarryOptions,
+): Promise<void> {
   const missing = await query<{ to: string; dollars: string }>(
     client,
     `SELECT c."to", (old.spend - coalesce(new.spend, 0))::text AS dollars
@@ -135,7 +144,7 @@ export async function carrySpendOver(
     [
       carried.map(({ from }) => from),
       carried.map(({ to }) => to),
-      windows.map(({ start }) =>
+      starts.map((start) =>
         Number.isFinite(start) ? new Date(start).toISOString() : "-infinity",
       ),
       new Date(since).toISOString(),

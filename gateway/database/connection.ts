@@ -7,10 +7,10 @@ import { isOverdue, startProbe } from "./probe.ts";
 /** Whether the database answers now, and whether it ever did in this run. */
 export interface DatabaseState {
   /** The schema is there and calls can be served. Once true it stays true: an outage later is another matter. */
-  readonly ready: () => boolean;
-  readonly connected: () => boolean;
+  ready(): boolean;
+  connected(): boolean;
   /** Gateways on this database, this one included, when it was last asked; 1 before. */
-  readonly instances: () => number;
+  instances(): number;
   stop(): Promise<void>;
 }
 
@@ -53,25 +53,58 @@ const LOCK_PATIENCE_MS = ABANDONED_AFTER_MS + 5_000;
  * an answer that is overdue, that the database is unavailable. It tries again without end.
  */
 export function watchDatabase(options: DatabaseOptions): DatabaseState {
-  const { pool, callPool, log, shared } = options;
-  let ready = false;
-  let connected = false;
-  let instances = 1;
-  let stopped = false;
-  let client: pg.Client | null = null;
-  let timer: NodeJS.Timeout | undefined;
-  let retryMs = RETRY_AFTER_MS;
-  let refusedSince: number | null = null;
+  return new DatabaseWatch(options);
+}
 
-  /** Statements of the pools fail at once while Postgres is silent; refused and cut connections fail by themselves. */
-  function setAllSilent(silent: boolean): void {
-    setSilent(pool, silent);
-    setSilent(callPool, silent);
+class DatabaseWatch implements DatabaseState {
+  readonly #options: DatabaseOptions;
+  readonly #log: Logger;
+  #ready = false;
+  #connected = false;
+  #instances = 1;
+  #stopped = false;
+  #client: pg.Client | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #retryMs = RETRY_AFTER_MS;
+  #refusedSince: number | null = null;
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options;
+    this.#log = options.log;
+
+    this.#keepTrying();
   }
 
-  async function connect(): Promise<void> {
-    const attempt = new pg.Client({
-      connectionString: options.databaseUrl(),
+  ready(): boolean {
+    return this.#ready;
+  }
+
+  connected(): boolean {
+    return this.#connected;
+  }
+
+  instances(): number {
+    return this.#instances;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    if (this.#client !== null) {
+      await endOf(this.#client);
+    }
+  }
+
+  /** Statements of the pools fail at once while Postgres is silent; refused and cut connections fail by themselves. */
+  #setAllSilent(silent: boolean): void {
+    setSilent(this.#options.pool, silent);
+    setSilent(this.#options.callPool, silent);
+  }
+
+  /** Connects, serves until the connection is lost, and throws the reason. */
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#options.databaseUrl(),
       connectionTimeoutMillis: ANSWER_MS,
       query_timeout: ANSWER_MS,
       keepAlive: true,
@@ -80,60 +113,77 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     let counting: NodeJS.Timeout | undefined;
     let stopProbe: (() => void) | undefined;
     const closed = new Promise<Error>((resolve) => {
-      attempt.on("error", resolve);
-      attempt.on("end", () => resolve(new Error("the connection ended")));
+      client.on("error", resolve);
+      client.on("end", () => resolve(new Error("the connection ended")));
     });
     try {
-      await attempt.connect();
-      await attempt.query(`SET idle_session_timeout = ${ABANDONED_AFTER_MS}`);
-      await lockInstance(attempt);
-      await attempt.query("LISTEN hearth_changes");
-      instances = await countInstances(attempt);
-      counting = setInterval(() => {
-        countInstances(attempt).then(
-          (count) => (instances = count),
-          () => undefined,
-        );
-      }, COUNT_EVERY_MS);
-      attempt.on("notification", ({ payload = "" }) => {
-        const colon = payload.indexOf(":");
-        options.onChange(payload.slice(0, colon), payload.slice(colon + 1));
-      });
-      setAllSilent(false);
-      const probe = startProbe(attempt);
+      await this.#open(client);
+      counting = this.#startCounting(client);
+      this.#passNotices(client);
+      this.#setAllSilent(false);
+      const probe = startProbe(client);
       stopProbe = probe.stop;
       const lost = Promise.race([closed, probe.failed]).then((reason) => {
-        connected = false;
+        this.#connected = false;
         if (isOverdue(reason)) {
-          setAllSilent(true);
+          this.#setAllSilent(true);
         }
         return reason;
       });
-      if (!ready) {
-        await migrate(pool, log);
-      }
-      client = attempt;
-      connected = true;
-      retryMs = RETRY_AFTER_MS;
-      if (ready) {
-        options.onReconnect();
-      } else {
-        await options.onReady();
-      }
-      ready = true;
-      log.info("connected to the database");
+      await this.#serve(client);
       throw await lost;
     } finally {
-      connected = false;
-      client = null;
+      this.#connected = false;
+      this.#client = null;
       clearInterval(counting);
       stopProbe?.();
-      await endOf(attempt);
+      await endOf(client);
     }
   }
 
-  async function lockInstance(attempt: pg.Client): Promise<void> {
-    const lock = shared
+  async #open(client: pg.Client): Promise<void> {
+    await client.connect();
+    await client.query(`SET idle_session_timeout = ${ABANDONED_AFTER_MS}`);
+    await this.#lockInstance(client);
+    await client.query("LISTEN hearth_changes");
+    this.#instances = await countInstances(client);
+  }
+
+  #startCounting(client: pg.Client): NodeJS.Timeout {
+    return setInterval(() => {
+      countInstances(client).then(
+        (count) => (this.#instances = count),
+        () => undefined,
+      );
+    }, COUNT_EVERY_MS);
+  }
+
+  #passNotices(client: pg.Client): void {
+    client.on("notification", ({ payload = "" }) => {
+      const colon = payload.indexOf(":");
+      this.#options.onChange(payload.slice(0, colon), payload.slice(colon + 1));
+    });
+  }
+
+  /** Brings the schema up to date the first time, and reports the connection. */
+  async #serve(client: pg.Client): Promise<void> {
+    if (!this.#ready) {
+      await migrate(this.#options.pool, this.#log);
+    }
+    this.#client = client;
+    this.#connected = true;
+    this.#retryMs = RETRY_AFTER_MS;
+    if (this.#ready) {
+      this.#options.onReconnect();
+    } else {
+      await this.#options.onReady();
+    }
+    this.#ready = true;
+    this.#log.info("connected to the database");
+  }
+
+  async #lockInstance(attempt: pg.Client): Promise<void> {
+    const lock = this.#options.shared
       ? "pg_try_advisory_lock_shared"
       : "pg_try_advisory_lock";
     const { rows } = await attempt.query<{ locked: boolean }>(
@@ -141,45 +191,31 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       [INSTANCE_LOCK],
     );
     if (rows[0]?.locked === true) {
-      refusedSince = null;
+      this.#refusedSince = null;
       return;
     }
-    refusedSince ??= Date.now();
+    this.#refusedSince ??= Date.now();
     // One that had the database to itself before a silence waits until Postgres has given up its former session.
-    if (!ready && Date.now() - refusedSince > LOCK_PATIENCE_MS) {
-      options.onRefused();
+    if (!this.#ready && Date.now() - this.#refusedSince > LOCK_PATIENCE_MS) {
+      this.#options.onRefused();
     }
     throw new Error("another gateway has this database for itself");
   }
 
-  function keepTrying(): void {
-    connect().catch((error: unknown) => {
-      if (stopped) {
+  #keepTrying(): void {
+    this.#connect().catch((error: unknown) => {
+      if (this.#stopped) {
         return;
       }
-      setAllSilent(isOverdue(error));
-      log.warn(
+      this.#setAllSilent(isOverdue(error));
+      this.#log.warn(
         { error: error instanceof Error ? error.message : String(error) },
         "no connection to the database; trying again",
       );
-      timer = setTimeout(keepTrying, retryMs);
-      retryMs = Math.min(retryMs * 1.5, MOST_RETRY_MS);
+      this.#timer = setTimeout(() => this.#keepTrying(), this.#retryMs);
+      this.#retryMs = Math.min(this.#retryMs * 1.5, MOST_RETRY_MS);
     });
   }
-
-  keepTrying();
-  return {
-    ready: () => ready,
-    connected: () => connected,
-    instances: () => instances,
-    async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      if (client !== null) {
-        await endOf(client);
-      }
-    },
-  };
 }
 
 /** Its goodbye needs no answer: on a silent connection none would come. */

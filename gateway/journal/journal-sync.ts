@@ -1,93 +1,93 @@
-/** Flushes what was written: some time after a write, or when asked for, many writes at once. */
-export interface Syncer {
-  /** Something was written: it is flushed within the syncer's delay. */
-  touch(): void;
-  /** Resolves when all that was written before the call is on the disk; rejects when flushing failed. */
-  flushed(): Promise<void>;
-  /** Flushes a last time; after that nothing is flushed any more. */
-  stop(): Promise<void>;
-}
-
 /**
- * Calls `flush` at most once at a time, `delayMs` after the first `touch`, at once for `flushed`.
- * A failure is told to `failed` and to those who wait for it.
+ * Flushes many writes at once: `delayMs` after the first `touch`, or at once for `flushed`. `flush` runs at most once at a
+ * time; `failed` gets its failure, as do the callers of `flushed`.
  */
-export function createSyncer(
-  delayMs: number,
-  flush: () => Promise<void>,
-  failed: (error: unknown) => void,
-): Syncer {
-  let dirty = false;
-  let running = false;
-  let stopped = false;
-  let timer: NodeJS.Timeout | null = null;
-  /** Those waiting for the next flush: the one that runs may have begun before their write. */
-  let waiting: PromiseWithResolvers<void> | null = null;
+export class Syncer {
+  readonly #delayMs: number;
+  readonly #flush: () => Promise<void>;
+  readonly #failed: (error: unknown) => void;
+  #dirty = false;
+  #running = false;
+  #stopped = false;
+  #timer: NodeJS.Timeout | null = null;
+  /** For the next flush: the one that runs may have started before the write of a waiting caller. */
+  #waiting: PromiseWithResolvers<void> | null = null;
 
-  async function run(): Promise<void> {
-    running = true;
-    if (timer !== null) {
-      clearTimeout(timer);
+  readonly #startOnce = (): void => {
+    if (!this.#running && (this.#dirty || this.#waiting !== null)) {
+      void this.#run();
     }
-    timer = null;
-    dirty = false;
-    const waiters = waiting;
-    waiting = null;
-    try {
-      await flush();
-      waiters?.resolve();
-    } catch (error) {
-      failed(error);
-      waiters?.reject(error);
-    }
-    running = false;
-    schedule();
+  };
+
+  constructor(
+    delayMs: number,
+    flush: () => Promise<void>,
+    failed: (error: unknown) => void,
+  ) {
+    this.#delayMs = delayMs;
+    this.#flush = flush;
+    this.#failed = failed;
   }
 
-  function schedule(): void {
-    if (running || stopped) {
+  /** Something was written: it is flushed within the syncer's delay. */
+  touch(): void {
+    if (this.#dirty) {
+      return;
+    }
+    this.#dirty = true;
+    this.#schedule();
+  }
+
+  /** Resolves when all that was written before the call is on the disk; rejects when flushing failed. */
+  flushed(): Promise<void> {
+    if (this.#waiting === null) {
+      this.#waiting = Promise.withResolvers<void>();
+      this.#schedule();
+    }
+    return this.#waiting.promise;
+  }
+
+  /** Flushes a last time. */
+  async stop(): Promise<void> {
+    await this.flushed().catch(() => {
+      // `failed` has got the error.
+    });
+    this.#stopped = true;
+    if (this.#timer !== null) {
+      clearTimeout(this.#timer);
+    }
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    if (this.#timer !== null) {
+      clearTimeout(this.#timer);
+    }
+    this.#timer = null;
+    this.#dirty = false;
+    const waiters = this.#waiting;
+    this.#waiting = null;
+    try {
+      await this.#flush();
+      waiters?.resolve();
+    } catch (error) {
+      this.#failed(error);
+      waiters?.reject(error);
+    }
+    this.#running = false;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#running || this.#stopped) {
       return;
     }
     // After this turn of the event loop, so that its writes share one flush.
-    if (waiting !== null) {
-      setImmediate(startOnce);
-    } else if (dirty && timer === null) {
-      timer = setTimeout(startOnce, delayMs);
-      timer.unref();
+    if (this.#waiting !== null) {
+      setImmediate(this.#startOnce);
+    } else if (this.#dirty && this.#timer === null) {
+      this.#timer = setTimeout(this.#startOnce, this.#delayMs);
+      this.#timer.unref();
     }
   }
-
-  function startOnce(): void {
-    if (!running && (dirty || waiting !== null)) {
-      void run();
-    }
-  }
-
-  function flushed(): Promise<void> {
-    if (waiting === null) {
-      waiting = Promise.withResolvers<void>();
-      schedule();
-    }
-    return waiting.promise;
-  }
-
-  return {
-    touch() {
-      if (dirty) {
-        return;
-      }
-      dirty = true;
-      schedule();
-    },
-    flushed,
-    async stop() {
-      await flushed().catch(() => {
-        // `failed` was told.
-      });
-      stopped = true;
-      if (timer !== null) {
-        clearTimeout(timer);
-      }
-    },
-  };
 }

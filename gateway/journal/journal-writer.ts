@@ -12,27 +12,7 @@ export class JournalFull extends Error {
   readonly code = "journal_full";
 }
 
-export interface JournalWriter<Intent, Outcome> {
-  intent(record: Intent): void;
-  /** False when the disk refused the line: it is kept in memory and tried again with `retry`. */
-  outcome(record: Outcome): boolean;
-  /** Writes again what the disk refused; false when it still does. */
-  retry(): boolean;
-  /** Writes the intents that are still open once more, when they stand in `segment`, so that it can be deleted. */
-  carry(intents: Iterable<Intent>, segment: number): void;
-  /** Takes no more intents, for this reason. */
-  fail(reason: string): void;
-  problem(): string | null;
-  openIntents(): number;
-  /** Whether an intent of ordinary length would be refused. */
-  full(): boolean;
-}
-
-/** Writes lines so that every open intent keeps room for its outcome. */
-export function createJournalWriter<
-  Intent extends Started,
-  Outcome extends Recorded,
->(options: {
+export interface WriterOptions<Intent, Outcome> {
   readonly instance: string;
   readonly segments: Segments;
   /** Gets every line that was written. */
@@ -44,37 +24,164 @@ export function createJournalWriter<
   readonly reserveBytes: number;
   readonly now: () => number;
   readonly log: JournalLog;
-}): JournalWriter<Intent, Outcome> {
-  const { segments, tail, freeText, intentBytes, reserveBytes, now, log } =
-    options;
-  const encoder = createLineEncoder();
-  /** The segment of each intent without outcome, by call id. */
-  const open = new Map<string, number>();
-  /** Outcomes that the disk refused, by call id. Their intents stay open, so their room stays reserved. */
-  const refused = new Map<string, Written<Outcome>>();
-  let opened = false;
-  let problem: string | null = null;
-  let refusing = false;
+}
 
-  /** Writes a line for which there is room. */
-  function append(bytes: Buffer, line: JournalLine<Intent, Outcome>): void {
-    const segment = segments.active();
-    const offset = segment.end;
-    segments.append(bytes);
-    tail.add(segment.number, offset, segment.end, line);
+/** Writes lines so that every open intent keeps room for its outcome. */
+export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
+  readonly #instance: string;
+  readonly #segments: Segments;
+  readonly #tail: JournalTail<Intent, Outcome>;
+  readonly #freeText: readonly string[];
+  readonly #intentBytes: number;
+  readonly #reserveBytes: number;
+  readonly #now: () => number;
+  readonly #log: JournalLog;
+  readonly #encoder = createLineEncoder();
+  /** The segment of each intent without outcome, by call id. */
+  readonly #open = new Map<string, number>();
+  /** Outcomes that the disk refused, by call id. Their intents stay open, so their room stays reserved. */
+  readonly #refused = new Map<string, Written<Outcome>>();
+  #opened = false;
+  #problem: string | null = null;
+  #refusing = false;
+
+  constructor(options: WriterOptions<Intent, Outcome>) {
+    this.#instance = options.instance;
+    this.#segments = options.segments;
+    this.#tail = options.tail;
+    this.#freeText = options.freeText;
+    this.#intentBytes = options.intentBytes;
+    this.#reserveBytes = options.reserveBytes;
+    this.#now = options.now;
+    this.#log = options.log;
   }
 
-  function writeLine(
+  intent(record: Intent): void {
+    if (this.#problem !== null) {
+      throw new JournalFull(this.#problem);
+    }
+    if (this.#open.has(record.id)) {
+      throw new Error(`Call ${record.id} has an open intent already.`);
+    }
+    const written = jsonWithin(record, this.#freeText, this.#intentBytes);
+    if (written === null) {
+      throw new Error(
+        `The intent of call ${record.id} is longer than ${this.#intentBytes} bytes even with its free text shortened.`,
+      );
+    }
+    if (!this.#opened) {
+      this.#writeOpened();
+    }
+    this.#writeIntent(written, this.#open.size + 1);
+    this.#open.set(record.id, this.#segments.active().number);
+    if (this.#refusing) {
+      this.#refusing = false;
+      this.#log.info(this.#situation(), "The journal has room again.");
+    }
+    this.#segments.keepSpare(this.#open.size);
+  }
+
+  /** False when the disk refused the line: it is kept in memory and tried again with `retry`. */
+  outcome(record: Outcome): boolean {
+    const segment = this.#open.get(record.id);
+    if (segment === undefined || this.#refused.has(record.id)) {
+      this.#log.error(
+        { id: record.id },
+        "An outcome without an open intent was not written to the journal.",
+      );
+      return true;
+    }
+    // null only where the fields that are not free text are too long: then it needs room beside the reserves.
+    const written = jsonWithin(
+      record,
+      this.#freeText,
+      this.#reserveBytes - ENVELOPE_BYTES,
+    ) ?? { json: JSON.stringify(record), record };
+    if (this.#writeOutcome(written, segment)) {
+      return true;
+    }
+    this.#refused.set(record.id, written);
+    return false;
+  }
+
+  /** Writes again what the disk refused; false when it still does. */
+  retry(): boolean {
+    for (const [id, written] of this.#refused) {
+      if (this.#writeOutcome(written, this.#open.get(id) ?? 0)) {
+        this.#refused.delete(id);
+      }
+    }
+    return this.#refused.size === 0;
+  }
+
+  /** Writes the intents that are still open once more, when they stand in `segment`, so that it can be deleted. */
+  carry(intents: Iterable<Intent>, segment: number): void {
+    for (const record of intents) {
+      if (
+        this.#open.get(record.id) !== segment ||
+        this.#refused.has(record.id)
+      ) {
+        continue;
+      }
+      const written = jsonWithin(record, this.#freeText, this.#intentBytes);
+      if (written === null) {
+        continue;
+      }
+      try {
+        this.#writeIntent(written, this.#open.size);
+      } catch {
+        // No room: the old segment stays until the call ends.
+        return;
+      }
+      this.#open.set(record.id, this.#segments.active().number);
+    }
+  }
+
+  /** Takes no more intents, for this reason. */
+  fail(reason: string): void {
+    this.#problem ??= reason;
+  }
+
+  problem(): string | null {
+    return this.#problem;
+  }
+
+  openIntents(): number {
+    return this.#open.size;
+  }
+
+  /** Whether an intent of ordinary length would be refused. */
+  full(): boolean {
+    if (this.#problem !== null) {
+      return true;
+    }
+    if (this.#segments.hasRoom(this.#reserveBytes, this.#open.size + 1)) {
+      return false;
+    }
+    // Asks the disk again, so that a journal without calls finds out that there is room.
+    this.#segments.keepSpare(this.#open.size);
+    return true;
+  }
+
+  /** Writes a line for which there is room. */
+  #append(bytes: Buffer, line: JournalLine<Intent, Outcome>): void {
+    const segment = this.#segments.active();
+    const offset = segment.end;
+    this.#segments.append(bytes);
+    this.#tail.add(segment.number, offset, segment.end, line);
+  }
+
+  #writeLine(
     json: string,
     line: JournalLine<Intent, Outcome>,
     reserves: number,
   ): void {
-    const bytes = encoder.encode(json);
-    if (!segments.reserve(bytes.length, reserves)) {
-      throw noRoom();
+    const bytes = this.#encoder.encode(json);
+    if (!this.#segments.reserve(bytes.length, reserves)) {
+      throw this.#noRoom();
     }
     try {
-      append(bytes, line);
+      this.#append(bytes, line);
     } catch (error) {
       throw new JournalFull(
         `The journal cannot be written (${messageOf(error)}): free its disk or mend it.`,
@@ -83,158 +190,66 @@ export function createJournalWriter<
     }
   }
 
-  function writeIntent(
+  #writeIntent(
     { json, record: intent }: Written<Intent>,
     reserves: number,
   ): void {
-    const at = now();
-    writeLine(`{"intent":${json},"at":${at}}`, { intent, at }, reserves);
+    const at = this.#now();
+    this.#writeLine(`{"intent":${json},"at":${at}}`, { intent, at }, reserves);
   }
 
   /** Marks the begin of this life before its first intent: all that is open before it is interrupted. */
-  function writeOpened(): void {
-    const at = now();
-    const line = { opened: options.instance, at };
-    writeLine(JSON.stringify(line), line, 1);
-    opened = true;
+  #writeOpened(): void {
+    const at = this.#now();
+    const line = { opened: this.#instance, at };
+    this.#writeLine(JSON.stringify(line), line, 1);
+    this.#opened = true;
   }
 
-  function noRoom(): JournalFull {
+  #noRoom(): JournalFull {
     const message =
       "The journal has no room for another call: bring the database back so that it drains, free its disk, or raise its limit.";
-    if (!refusing) {
-      log.error(situation(), message);
+    if (!this.#refusing) {
+      this.#log.error(this.#situation(), message);
     }
-    refusing = true;
+    this.#refusing = true;
     return new JournalFull(message);
   }
 
-  function situation(): object {
+  #situation(): object {
     return {
-      openIntents: open.size,
-      segments: segments.list.length,
-      usedBytes: segments.usedBytes(),
+      openIntents: this.#open.size,
+      segments: this.#segments.list.length,
+      usedBytes: this.#segments.usedBytes(),
     };
   }
 
-  function writeOutcome(
+  #writeOutcome(
     { json, record: outcome }: Written<Outcome>,
     segment: number,
   ): boolean {
-    const at = now();
-    const bytes = encoder.encode(
+    const at = this.#now();
+    const bytes = this.#encoder.encode(
       `{"outcome":${json},"segment":${segment},"at":${at}}`,
     );
     try {
       // The reserve of its own intent is what it uses up.
-      if (!segments.reserve(bytes.length, open.size - 1)) {
+      if (!this.#segments.reserve(bytes.length, this.#open.size - 1)) {
         return false;
       }
-      append(bytes, { outcome, segment, at });
+      this.#append(bytes, { outcome, segment, at });
     } catch (error) {
-      if (refused.size === 0) {
-        log.error(
+      if (this.#refused.size === 0) {
+        this.#log.error(
           { error: messageOf(error) },
           "The journal's disk refuses outcomes: they are kept in memory and tried again.",
         );
       }
       return false;
     }
-    open.delete(outcome.id);
+    this.#open.delete(outcome.id);
     return true;
   }
-
-  function retry(): boolean {
-    for (const [id, written] of refused) {
-      if (writeOutcome(written, open.get(id) ?? 0)) {
-        refused.delete(id);
-      }
-    }
-    return refused.size === 0;
-  }
-
-  return {
-    intent(record) {
-      if (problem !== null) {
-        throw new JournalFull(problem);
-      }
-      if (open.has(record.id)) {
-        throw new Error(`Call ${record.id} has an open intent already.`);
-      }
-      const written = jsonWithin(record, freeText, intentBytes);
-      if (written === null) {
-        throw new Error(
-          `The intent of call ${record.id} is longer than ${intentBytes} bytes even with its free text shortened.`,
-        );
-      }
-      if (!opened) {
-        writeOpened();
-      }
-      writeIntent(written, open.size + 1);
-      open.set(record.id, segments.active().number);
-      if (refusing) {
-        refusing = false;
-        log.info(situation(), "The journal has room again.");
-      }
-      segments.keepSpare(open.size);
-    },
-    outcome(record) {
-      const segment = open.get(record.id);
-      if (segment === undefined || refused.has(record.id)) {
-        log.error(
-          { id: record.id },
-          "An outcome without an open intent was not written to the journal.",
-        );
-        return true;
-      }
-      // null only where the fields that are not free text are too long: then it needs room beside the reserves.
-      const written = jsonWithin(
-        record,
-        freeText,
-        reserveBytes - ENVELOPE_BYTES,
-      ) ?? { json: JSON.stringify(record), record };
-      if (writeOutcome(written, segment)) {
-        return true;
-      }
-      refused.set(record.id, written);
-      return false;
-    },
-    retry,
-    carry(intents, segment) {
-      for (const record of intents) {
-        if (open.get(record.id) !== segment || refused.has(record.id)) {
-          continue;
-        }
-        const written = jsonWithin(record, freeText, intentBytes);
-        if (written === null) {
-          continue;
-        }
-        try {
-          writeIntent(written, open.size);
-        } catch {
-          // No room: the old segment stays until the call ends.
-          return;
-        }
-        open.set(record.id, segments.active().number);
-      }
-    },
-    fail(reason) {
-      problem ??= reason;
-    },
-    problem: () => problem,
-    openIntents: () => open.size,
-    full() {
-      if (problem !== null) {
-        return true;
-      }
-      if (segments.hasRoom(reserveBytes, open.size + 1)) {
-        return false;
-      }
-      // Asks the disk again, so that a journal without calls finds out that there is room.
-      segments.keepSpare(open.size);
-      return true;
-    },
-  };
 }
 
 function messageOf(error: unknown): string {

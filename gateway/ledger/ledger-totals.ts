@@ -17,24 +17,6 @@ const CONFIRMED_AT_ONCE = 1_000;
 const RELOADED_AT_ONCE = 500;
 const NOTHING_SPENT: LastKnown = { total: 0, version: 0 };
 
-/** Brings totals of the ledger to the limit store. */
-export interface LedgerTotals {
-  /**
-   * The totals that the store asked for; while the database is unavailable those that this instance knew last. A window that
-   * began since the start and of which none is known holds nothing; for any other unknown total it throws
-   * {@link DatabaseUnavailable}.
-   */
-  load(counters: readonly Counter[]): Promise<void>;
-  /** Reads totals that this instance does not know yet, so that their payers are served while the database is unavailable. */
-  prepare(counters: readonly Counter[]): Promise<void>;
-  /** Reads the totals of payers again whose spend or windows an admin changed; throws {@link DatabaseUnavailable}. */
-  reload(entities: readonly string[]): Promise<void>;
-  /** What a commit returned. */
-  assign(totals: readonly Total[]): Promise<void>;
-  /** Replaces the last known totals that were used while the database was unavailable. */
-  confirm(): Promise<void>;
-}
-
 export interface LedgerTotalsOptions {
   /** For statements that calls wait for. */
   readonly callPool: Pool;
@@ -48,138 +30,177 @@ export interface LedgerTotalsOptions {
   readonly resolve: () => Promise<void>;
 }
 
-export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
-  const { callPool, limits, pending, log, alone } = options;
+/** Brings totals of the ledger to the limit store. */
+export class LedgerTotals {
+  readonly #options: LedgerTotalsOptions;
+  readonly #callPool: Pool;
+  readonly #limits: LimitStore;
+  readonly #pending: PendingSums;
+  readonly #log: Logger;
+  readonly #alone: Mutex;
   /** Counters whose last known total is in use, by name. */
-  const unconfirmed = new Map<string, Counter>();
+  readonly #unconfirmed = new Map<string, Counter>();
   /** Entities whose totals an admin changed, to be read again. */
-  const changed = new Set<string>();
-  let reloading: Promise<void> | null = null;
-  const startedAt = Date.now();
+  readonly #changed = new Set<string>();
+  #reloading: Promise<void> | null = null;
+  readonly #startedAt = Date.now();
 
-  async function readTotalsOf(
-    counters: readonly Counter[],
-  ): Promise<readonly Total[]> {
-    try {
-      await options.resolve();
-    } catch (error) {
-      throw new DatabaseUnavailable(error);
-    }
-    return readTotals(callPool, counters);
+  constructor(options: LedgerTotalsOptions) {
+    this.#options = options;
+    this.#callPool = options.callPool;
+    this.#limits = options.limits;
+    this.#pending = options.pending;
+    this.#log = options.log;
+    this.#alone = options.alone;
   }
 
-  /** Reads totals while no drain commits, but does not wait long for a database that does not answer. */
-  function readAlone(
-    counters: readonly Counter[],
-    use: (totals: readonly Total[]) => Promise<void> | void,
-  ): Promise<void> {
-    const read = alone(async () => use(await readTotalsOf(counters)));
-    // A drain that waits for Postgres must not make a call wait with it.
-    return within(CALL_DEADLINE_MS, read);
-  }
-
-  async function load(counters: readonly Counter[]): Promise<void> {
-    if (options.databaseConnected() || !counters.every(lastKnown)) {
+  /**
+   * The totals that the store asked for; while the database is unavailable those that this instance knew last. A window that
+   * began since the start and of which none is known holds nothing; for any other unknown total it throws
+   * {@link DatabaseUnavailable}.
+   */
+  async load(counters: readonly Counter[]): Promise<void> {
+    if (this.#options.databaseConnected() || !this.#isKnown(counters)) {
       try {
-        return await readAlone(counters, assign);
+        return await this.#readAlone(counters, (totals) => this.assign(totals));
       } catch (error) {
-        const isKnown = counters.every(lastKnown);
-        if (!(error instanceof DatabaseUnavailable) || !isKnown) {
+        if (
+          !(error instanceof DatabaseUnavailable) ||
+          !this.#isKnown(counters)
+        ) {
           throw error;
         }
       }
     }
-    await assignLastKnown(counters);
+    await this.#assignLastKnown(counters);
+  }
+
+  /** What a commit returned. */
+  async assign(totals: readonly Total[]): Promise<void> {
+    if (totals.length > 0) {
+      await this.#limits.assign(this.#partsOf(totals));
+    }
+  }
+
+  /** Reads totals that this instance does not know yet, so that their payers are served while the database is unavailable. */
+  async prepare(counters: readonly Counter[]): Promise<void> {
+    const unknown = counters.filter(
+      ({ entity, window }) => this.#limits.lastKnown(entity, window) === null,
+    );
+    if (unknown.length > 0) {
+      await this.#readAlone(unknown, (totals) =>
+        this.#limits.remember(this.#partsOf(totals)),
+      );
+    }
+  }
+
+  /** Reads the totals of payers again whose spend or windows an admin changed; throws {@link DatabaseUnavailable}. */
+  async reload(entities: readonly string[]): Promise<void> {
+    for (const entity of entities) {
+      this.#changed.add(entity);
+    }
+    if (this.#changed.size > 0) {
+      await (this.#reloading ??= this.#reloadChanged());
+    }
+  }
+
+  /** Replaces the last known totals that were used while the database was unavailable. */
+  async confirm(): Promise<void> {
+    const used = [...this.#unconfirmed].slice(0, CONFIRMED_AT_ONCE);
+    if (used.length === 0) {
+      return;
+    }
+    await this.#readAlone(
+      used.map(([, counter]) => counter),
+      (totals) => this.assign(totals),
+    );
+    for (const [name] of used) {
+      this.#unconfirmed.delete(name);
+    }
+  }
+
+  async #readTotalsOf(counters: readonly Counter[]): Promise<readonly Total[]> {
+    try {
+      await this.#options.resolve();
+    } catch (error) {
+      throw new DatabaseUnavailable(error);
+    }
+    return readTotals(this.#callPool, counters);
+  }
+
+  /** Reads totals while no drain commits, but does not wait long for a database that does not answer. */
+  #readAlone(
+    counters: readonly Counter[],
+    use: (totals: readonly Total[]) => Promise<void> | void,
+  ): Promise<void> {
+    const read = this.#alone(async () =>
+      use(await this.#readTotalsOf(counters)),
+    );
+    // A drain that waits for Postgres must not make a call wait with it.
+    return within(CALL_DEADLINE_MS, read);
+  }
+
+  #isKnown(counters: readonly Counter[]): boolean {
+    return counters.every((counter) => this.#lastKnown(counter) !== null);
   }
 
   /** null: this instance never knew a total of a window that may hold spend. */
-  function lastKnown({ entity, window }: Counter): LastKnown | null {
-    const began = windowStart(window) > startedAt;
-    return limits.lastKnown(entity, window) ?? (began ? NOTHING_SPENT : null);
+  #lastKnown({ entity, window }: Counter): LastKnown | null {
+    const began = windowStart(window) > this.#startedAt;
+    return (
+      this.#limits.lastKnown(entity, window) ?? (began ? NOTHING_SPENT : null)
+    );
   }
 
-  async function assignLastKnown(counters: readonly Counter[]): Promise<void> {
-    if (unconfirmed.size === 0) {
-      log.warn("the ledger cannot be read; budgets use the last known totals");
+  async #assignLastKnown(counters: readonly Counter[]): Promise<void> {
+    if (this.#unconfirmed.size === 0) {
+      this.#log.warn(
+        "the ledger cannot be read; budgets use the last known totals",
+      );
     }
     for (const counter of counters) {
-      unconfirmed.set(`${counter.entity}|${counter.window}`, counter);
+      this.#unconfirmed.set(`${counter.entity}|${counter.window}`, counter);
     }
     const parts = counters.map((counter) => {
       const { entity, window } = counter;
-      const known = lastKnown(counter) ?? NOTHING_SPENT;
-      return { entity, window, ...known, pending: pending.of(entity, window) };
+      const known = this.#lastKnown(counter) ?? NOTHING_SPENT;
+      return {
+        entity,
+        window,
+        ...known,
+        pending: this.#pending.of(entity, window),
+      };
     });
-    await limits.assign(parts, "last known");
-  }
-
-  async function assign(totals: readonly Total[]): Promise<void> {
-    if (totals.length > 0) {
-      await limits.assign(partsOf(totals));
-    }
+    await this.#limits.assign(parts, "last known");
   }
 
   /** All that changed meanwhile at once: an import changes thousands, and calls wait for their turn behind each reading. */
-  async function reloadChanged(): Promise<void> {
+  async #reloadChanged(): Promise<void> {
     try {
-      while (changed.size > 0) {
-        await alone(async () => {
-          const entities = [...changed].slice(0, RELOADED_AT_ONCE);
+      while (this.#changed.size > 0) {
+        await this.#alone(async () => {
+          const entities = [...this.#changed].slice(0, RELOADED_AT_ONCE);
           for (const entity of entities) {
-            changed.delete(entity);
+            this.#changed.delete(entity);
           }
-          const counters = await openCounters(callPool, entities);
-          await assign(await readTotalsOf(counters));
+          const counters = await openCounters(this.#callPool, entities);
+          await this.assign(await this.#readTotalsOf(counters));
         });
       }
     } finally {
       // After a failure they are read again when the connection is back.
-      changed.clear();
-      reloading = null;
+      this.#changed.clear();
+      this.#reloading = null;
     }
   }
 
-  function partsOf(totals: readonly Total[]): readonly CounterParts[] {
+  #partsOf(totals: readonly Total[]): readonly CounterParts[] {
     return totals.map(({ entity, window, spend, version }) => ({
       entity,
       window,
       total: nanosFromCost(spend),
       version,
-      pending: pending.of(entity, window),
+      pending: this.#pending.of(entity, window),
     }));
   }
-
-  return {
-    load,
-    assign,
-    async prepare(counters) {
-      const unknown = counters.filter(
-        ({ entity, window }) => limits.lastKnown(entity, window) === null,
-      );
-      if (unknown.length > 0) {
-        await readAlone(unknown, (totals) => limits.remember(partsOf(totals)));
-      }
-    },
-    async reload(entities) {
-      for (const entity of entities) {
-        changed.add(entity);
-      }
-      if (changed.size > 0) {
-        await (reloading ??= reloadChanged());
-      }
-    },
-    async confirm() {
-      const used = [...unconfirmed].slice(0, CONFIRMED_AT_ONCE);
-      if (used.length === 0) {
-        return;
-      }
-      await readAlone(
-        used.map(([, counter]) => counter),
-        assign,
-      );
-      for (const [name] of used) {
-        unconfirmed.delete(name);
-      }
-    },
-  };
 }

@@ -4,7 +4,7 @@ import { recordRows } from "../database/ledger.ts";
 import type { Pool } from "../database/pool.ts";
 import type { Counter } from "./payers.ts";
 import type { Journal, JournalBatch, JournalRow } from "../journal/journal.ts";
-import { createLedgerTotals, type LedgerTotals } from "./ledger-totals.ts";
+import { LedgerTotals } from "./ledger-totals.ts";
 import type { LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";
 import { createMutex } from "./mutex.ts";
@@ -26,7 +26,7 @@ export interface Ledger {
   flush(): Promise<void>;
   /** Ends draining after the batch under way. */
   stop(): Promise<void>;
-  readonly drained: () => number;
+  drained(): number;
 }
 
 export interface LedgerOptions {
@@ -49,73 +49,116 @@ export interface LedgerOptions {
  * While the database is away it tries again; the journal keeps what is waiting.
  */
 export function createLedger(options: LedgerOptions): Ledger {
-  const { pool, journal, pending, timeZone, proxyDuration, log } = options;
-  let running: Promise<number> | null = null;
-  let stopped = false;
-  let away = false;
-  let drained = 0;
+  return new JournalLedger(options);
+}
+
+class JournalLedger implements Ledger {
+  readonly totals: LedgerTotals;
+  readonly #options: LedgerOptions;
+  readonly #journal: Journal<Intent, Outcome>;
+  readonly #pending: PendingSums;
+  readonly #timeZone: string;
+  readonly #log: Logger;
+  #running: Promise<number> | null = null;
+  #stopped = false;
+  #away = false;
+  #drained = 0;
   /** Rows of earlier lives were never pending in this one. */
-  let recovering = true;
-  let timer: NodeJS.Timeout | undefined;
-
+  #recovering = true;
+  #timer: NodeJS.Timeout | undefined;
   /** The journal gives each row once: a batch that could not be committed is kept and tried again. */
-  let batch: JournalBatch<Intent, Outcome> | null = null;
+  #batch: JournalBatch<Intent, Outcome> | null = null;
   /** The batch at hand may have been committed although its attempt failed: the answer to a COMMIT can be lost. */
-  let uncertain = false;
-
+  #uncertain = false;
   /** Totals are not read between a commit and its assign: they would hold spend that is still pending here. */
-  const alone = createMutex();
-  const totals = createLedgerTotals({
-    ...options,
-    alone,
-    async resolve() {
-      if (uncertain) {
-        await commitBatch();
-      }
-    },
-  });
+  readonly #alone = createMutex();
 
-  async function drainBatch(): Promise<number> {
-    batch ??= await journal.read(BATCH_ROWS);
-    const { length } = batch.rows;
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#journal = options.journal;
+    this.#pending = options.pending;
+    this.#timeZone = options.timeZone;
+    this.#log = options.log;
+    this.totals = new LedgerTotals({
+      ...options,
+      alone: this.#alone,
+      resolve: async () => {
+        if (this.#uncertain) {
+          await this.#commitBatch();
+        }
+      },
+    });
+  }
+
+  drained(): number {
+    return this.#drained;
+  }
+
+  async start(): Promise<void> {
+    await this.#drain();
+    this.#recovering = false;
+    this.#timer = setTimeout(() => this.#tick(), DRAIN_EVERY_MS);
+  }
+
+  async flush(): Promise<void> {
+    await this.#running?.catch(() => undefined);
+    await this.#drain();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#running?.catch(() => undefined);
+  }
+
+  async #drainBatch(): Promise<number> {
+    this.#batch ??= await this.#journal.read(BATCH_ROWS);
+    const { length } = this.#batch.rows;
     if (length > 0) {
-      await alone(commitBatch);
+      await this.#alone(() => this.#commitBatch());
     } else {
-      batch = null;
+      this.#batch = null;
     }
     return length;
   }
 
-  async function commitBatch(): Promise<void> {
-    if (batch === null) {
+  async #commitBatch(): Promise<void> {
+    if (this.#batch === null) {
       return;
     }
-    const { rows: entries, position } = batch;
-    uncertain = true;
+    const { rows: entries, position } = this.#batch;
+    this.#uncertain = true;
     const counters = countersOf(entries);
     const recorded = await recordAll(
-      await rowsOf(entries),
-      (rows) => recordRows(pool, rows, counters, proxyDuration, timeZone),
-      log,
+      await this.#rowsOf(entries),
+      (rows) =>
+        recordRows(
+          this.#options.pool,
+          rows,
+          counters,
+          this.#options.proxyDuration,
+          this.#timeZone,
+        ),
+      this.#log,
     );
     for (const { outcome } of entries) {
-      if (outcome !== null && !recovering) {
-        pending.subtract(outcome.charged, nanosFromCost(outcome.spend));
+      if (outcome !== null && !this.#recovering) {
+        this.#pending.subtract(outcome.charged, nanosFromCost(outcome.spend));
       }
     }
-    journal.commit(position);
-    batch = null;
-    uncertain = false;
-    drained += recorded.inserted.size;
+    this.#journal.commit(position);
+    this.#batch = null;
+    this.#uncertain = false;
+    this.#drained += recorded.inserted.size;
     for (const notice of recorded.softBudgets) {
-      log.warn(notice, "a soft budget was reached");
-      options.onSoftBudget(kindOf(notice.entity));
+      this.#log.warn(notice, "a soft budget was reached");
+      this.#options.onSoftBudget(kindOf(notice.entity));
     }
-    await totals.assign(recorded.totals);
+    await this.totals.assign(recorded.totals);
   }
 
   /** In pieces, between which calls go on. */
-  async function rowsOf(
+  async #rowsOf(
     entries: readonly JournalRow<Intent, Outcome>[],
   ): Promise<readonly SpendRow[]> {
     const rows: SpendRow[] = [];
@@ -123,31 +166,35 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (at > 0) {
         await nextTurn();
       }
-      rows.push(...entries.slice(at, at + ROWS_AT_ONCE).map(rowOf));
+      rows.push(
+        ...entries
+          .slice(at, at + ROWS_AT_ONCE)
+          .map((entry) => this.#rowOf(entry)),
+      );
     }
     return rows;
   }
 
-  function rowOf(entry: JournalRow<Intent, Outcome>): SpendRow {
+  #rowOf(entry: JournalRow<Intent, Outcome>): SpendRow {
     return spendRow(
       entry.intent,
       entry.outcome ?? { recoveredAt: entry.recoveredAt },
-      timeZone,
+      this.#timeZone,
     );
   }
 
   /** Drains until nothing is left; one drain at a time. */
-  function drain(): Promise<number> {
-    running ??= drainAll().finally(() => {
-      running = null;
+  #drain(): Promise<number> {
+    this.#running ??= this.#drainAll().finally(() => {
+      this.#running = null;
     });
-    return running;
+    return this.#running;
   }
 
-  async function drainAll(): Promise<number> {
+  async #drainAll(): Promise<number> {
     let sum = 0;
     for (;;) {
-      const rows = await drainBatch();
+      const rows = await this.#drainBatch();
       sum += rows;
       if (rows < BATCH_ROWS) {
         return sum;
@@ -155,54 +202,38 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
-  function tick(): void {
-    drain()
-      .then(totals.confirm)
+  #tick(): void {
+    this.#drain()
+      .then(() => this.totals.confirm())
       .then(
         () => {
-          if (away) {
-            log.info("the database is back; the journal is drained");
+          if (this.#away) {
+            this.#log.info("the database is back; the journal is drained");
           }
-          away = false;
+          this.#away = false;
         },
         (error: unknown) => {
-          if (!away) {
-            log.error(
+          if (!this.#away) {
+            this.#log.error(
               {
                 error: error instanceof Error ? error.message : String(error),
-                journal: journal.state(),
+                journal: this.#journal.state(),
               },
               "the ledger cannot be written now; the journal keeps what is waiting",
             );
           }
-          away = true;
+          this.#away = true;
         },
       )
       .finally(() => {
-        if (!stopped) {
-          timer = setTimeout(tick, away ? RETRY_AFTER_MS : DRAIN_EVERY_MS);
+        if (!this.#stopped) {
+          this.#timer = setTimeout(
+            () => this.#tick(),
+            this.#away ? RETRY_AFTER_MS : DRAIN_EVERY_MS,
+          );
         }
       });
   }
-
-  return {
-    drained: () => drained,
-    async start() {
-      await drain();
-      recovering = false;
-      timer = setTimeout(tick, DRAIN_EVERY_MS);
-    },
-    totals,
-    async flush() {
-      await running?.catch(() => undefined);
-      await drain();
-    },
-    async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      await running?.catch(() => undefined);
-    },
-  };
 }
 
 /** The kind of payer that an entity's name begins with. */

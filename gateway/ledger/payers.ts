@@ -147,28 +147,92 @@ export function countersOfKey(
   return [...counters.values()];
 }
 
-/** With the time in which they are the same. */
+/** The payers, with the time in which they stay the same. */
 function findEntities(
   { caller, alias, endUser, tags, proxy }: LimitSources,
   at: number,
   timeZone: string,
 ): Pick<Kept, "from" | "until" | "entities"> {
-  const entities: LimitedEntity[] = [];
-  let from = -Infinity;
-  let until = Infinity;
-  const add = (
+  const found = new FoundEntities(at, timeZone);
+  if (caller.kind === "key") {
+    addKeyPayers(found, caller, alias, tags);
+  } else {
+    for (const tag of tags) {
+      found.add(`tag:${tag.id}`, tag.limits);
+    }
+    found.add(`user:${caller.userId}`, caller.user?.limits);
+  }
+  if (endUser !== null) {
+    found.add(`end_user:${endUser.id}`, endUser.limits);
+  }
+  found.add("proxy:", proxy);
+  return found;
+}
+
+function addKeyPayers(
+  found: FoundEntities,
+  caller: KeyCaller,
+  alias: string,
+  tags: LimitSources["tags"],
+): void {
+  const { token, team, organization, temporaryIncrease } = caller;
+  const increase =
+    temporaryIncrease === null ? 0 : found.increaseOf(temporaryIncrease);
+  found.add(`key:${token}`, caller.limits, increase);
+  found.add(`key_model:${token}/${alias}`, caller.modelLimits.get(alias));
+  if (team !== null) {
+    found.add(`team:${team.id}`, team.limits);
+  }
+  if (organization !== null) {
+    found.add(`organization:${organization.id}`, organization.limits);
+  }
+  for (const tag of tags) {
+    found.add(`tag:${tag.id}`, tag.limits);
+  }
+  if (caller.userPays) {
+    found.add(`user:${caller.userId}`, caller.user?.limits);
+  }
+  if (team !== null) {
+    found.add(`member:${team.id}/${caller.userId}`, team.memberLimits);
+  }
+}
+
+/** Payers of a call at a moment; between `from` and `until` they stay the same. */
+class FoundEntities {
+  readonly entities: LimitedEntity[] = [];
+  from = -Infinity;
+  until = Infinity;
+  readonly #at: number;
+  readonly #timeZone: string;
+
+  constructor(at: number, timeZone: string) {
+    this.#at = at;
+    this.#timeZone = timeZone;
+  }
+
+  /** The dollars of an increase that has not ended. */
+  increaseOf({ dollars, until }: TemporaryIncrease): number {
+    if (this.#at < until) {
+      this.until = until;
+      return dollars;
+    }
+    this.from = until;
+    return 0;
+  }
+
+  add(
     entity: string,
     limits: PayerLimits | null | undefined,
     increase = 0,
-  ) => {
+  ): void {
     if (limits == null || isUnlimited(limits)) {
       return;
     }
     const { maxBudget, budgetDuration } = limits;
-    const window = windowAt(budgetDuration, at, timeZone);
-    from = Math.max(from, window.start);
-    until = Math.min(until, window.end);
-    entities.push({
+    const window = windowAt(budgetDuration, this.#at, this.#timeZone);
+    this.from = Math.max(this.from, window.start);
+    this.until = Math.min(this.until, window.end);
+    this.entities.push({
       entity,
       budget: maxBudget === null ? null : nanosFromBudget(maxBudget + increase),
       window: window.name,
@@ -176,44 +240,10 @@ function findEntities(
       tokensPerMinute: limits.tokensPerMinute,
       parallel: limits.parallel,
     });
-  };
-  if (caller.kind === "key") {
-    const { token, team, organization, temporaryIncrease: raise } = caller;
-    const raised = raise !== null && at < raise.until;
-    if (raised) {
-      until = raise.until;
-    } else if (raise !== null) {
-      from = raise.until;
-    }
-    add(`key:${token}`, caller.limits, raised ? raise.dollars : 0);
-    add(`key_model:${token}/${alias}`, caller.modelLimits.get(alias));
-    if (team !== null) {
-      add(`team:${team.id}`, team.limits);
-    }
-    if (organization !== null) {
-      add(`organization:${organization.id}`, organization.limits);
-    }
-    for (const tag of tags) {
-      add(`tag:${tag.id}`, tag.limits);
-    }
-    if (caller.userPays) {
-      add(`user:${caller.userId}`, caller.user?.limits);
-    }
-    if (team !== null) {
-      add(`member:${team.id}/${caller.userId}`, team.memberLimits);
-    }
-  } else {
-    for (const tag of tags) {
-      add(`tag:${tag.id}`, tag.limits);
-    }
-    add(`user:${caller.userId}`, caller.user?.limits);
   }
-  if (endUser !== null) {
-    add(`end_user:${endUser.id}`, endUser.limits);
-  }
-  add("proxy:", proxy);
-  return { from, until, entities };
 }
+
+type TemporaryIncrease = NonNullable<KeyCaller["temporaryIncrease"]>;
 
 function isUnlimited(limits: PayerLimits): boolean {
   return (

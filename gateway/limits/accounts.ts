@@ -12,7 +12,7 @@ export interface Account {
   tokens: number;
   usedAt: number;
   /** null: Redis has said nothing of it yet. */
-  sighting: Sighting | null;
+  snapshot: Snapshot | null;
   readonly windows: Map<string, WindowCounter>;
 }
 
@@ -20,8 +20,8 @@ export interface WindowCounter {
   readonly window: string;
   total: Nanos;
   version: number;
-  /** The total counts only in the era that it was assigned in. */
-  era: number;
+  /** The total counts only in the epoch that it was assigned in. */
+  epoch: number;
   assignedAt: number;
   /** Assigned without the ledger: it is the total last known, and may have grown since. */
   stale: boolean;
@@ -32,15 +32,15 @@ export interface WindowCounter {
 }
 
 /** What Redis last said of an entity, for the time when it is unavailable. */
-export interface Sighting {
+export interface Snapshot {
   readonly leasedByOthers: Nanos;
-  readonly windows: SightedWindows;
+  readonly windows: SnapshotWindows;
 }
 
 /** By name of the window. */
-export type SightedWindows = ReadonlyMap<string, SightedWindow>;
+export type SnapshotWindows = ReadonlyMap<string, SnapshotWindow>;
 
-export interface SightedWindow {
+export interface SnapshotWindow {
   /** The ledger's total, and its version. */
   readonly total: Nanos;
   readonly version: number;
@@ -70,27 +70,48 @@ export const LEDGER = 2;
 const IDLE_MS = 25 * 60 * 60_000;
 const SUPERSEDED_MS = 10 * 60_000;
 
-export interface Accounts {
-  find(entity: string): Account | undefined;
+export class Accounts {
+  readonly #now: () => number;
+  readonly #accounts = new Map<string, Account>();
+  #sweeping = this.#accounts.values();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  find(entity: string): Account | undefined {
+    return this.#accounts.get(entity);
+  }
+
   /** Finds or makes the account. */
-  open(entity: string): Account;
+  open(entity: string): Account {
+    const known = this.#accounts.get(entity);
+    if (known !== undefined) {
+      return known;
+    }
+    const made: Account = {
+      entity,
+      leased: 0,
+      holders: 0,
+      slots: 0,
+      rateStart: -Infinity,
+      requests: 0,
+      tokens: 0,
+      usedAt: this.#now(),
+      snapshot: null,
+      windows: new Map(),
+    };
+    this.#accounts.set(entity, made);
+    return made;
+  }
+
   /** Finds or makes the counter of a window; a new one lets go of windows that it replaces and that hold nothing. */
-  counter(account: Account, window: string): WindowCounter;
-  all(): IterableIterator<Account>;
-  /** Looks at two accounts and lets go of what is unused for a day: a few at each call, never all at once. */
-  sweep(): void;
-}
-
-export function createAccounts(now: () => number): Accounts {
-  const accounts = new Map<string, Account>();
-  let sweeping = accounts.values();
-
-  function counter(account: Account, window: string): WindowCounter {
+  counter(account: Account, window: string): WindowCounter {
     const known = account.windows.get(window);
     if (known !== undefined) {
       return known;
     }
-    const at = now();
+    const at = this.#now();
     for (const old of account.windows.values()) {
       if (old.pending === 0 && at - old.usedAt > SUPERSEDED_MS) {
         account.windows.delete(old.window);
@@ -100,7 +121,7 @@ export function createAccounts(now: () => number): Accounts {
       window,
       total: 0,
       version: -1,
-      era: -1,
+      epoch: -1,
       assignedAt: -Infinity,
       stale: false,
       pending: 0,
@@ -111,7 +132,24 @@ export function createAccounts(now: () => number): Accounts {
     return made;
   }
 
-  function idle(account: Account, at: number): boolean {
+  all(): IterableIterator<Account> {
+    return this.#accounts.values();
+  }
+
+  /** Looks at two accounts and lets go of what is unused for a day: a few at each call, never all at once. */
+  sweep(): void {
+    const at = this.#now();
+    for (let looked = 0; looked < 2; looked++) {
+      const next = this.#sweeping.next();
+      if (next.done === true) {
+        this.#sweeping = this.#accounts.values();
+      } else if (this.#idle(next.value, at)) {
+        this.#accounts.delete(next.value.entity);
+      }
+    }
+  }
+
+  #idle(account: Account, at: number): boolean {
     if (
       at - account.usedAt <= IDLE_MS ||
       account.slots > 0 ||
@@ -126,41 +164,4 @@ export function createAccounts(now: () => number): Accounts {
     }
     return true;
   }
-
-  return {
-    find: (entity) => accounts.get(entity),
-    open(entity) {
-      const known = accounts.get(entity);
-      if (known !== undefined) {
-        return known;
-      }
-      const made: Account = {
-        entity,
-        leased: 0,
-        holders: 0,
-        slots: 0,
-        rateStart: -Infinity,
-        requests: 0,
-        tokens: 0,
-        usedAt: now(),
-        sighting: null,
-        windows: new Map(),
-      };
-      accounts.set(entity, made);
-      return made;
-    },
-    counter,
-    all: () => accounts.values(),
-    sweep() {
-      const at = now();
-      for (let looked = 0; looked < 2; looked++) {
-        const next = sweeping.next();
-        if (next.done === true) {
-          sweeping = accounts.values();
-        } else if (idle(next.value, at)) {
-          accounts.delete(next.value.entity);
-        }
-      }
-    },
-  };
 }

@@ -14,7 +14,7 @@ import type { Share } from "./share.ts";
 /** Calls of a share that are kept back while the others' spend is a guess; without the ledger, at most half of the share. */
 const FEW_CALLS = 20;
 /** Calls that others had in flight end by then, and the ledger holds them. */
-const SIGHTED_FOR_MS = 10 * LEASE_MS;
+const SNAPSHOT_VALID_MS = 10 * LEASE_MS;
 
 /** One budget of a call, and what this instance knows of it. */
 export interface Budgeted {
@@ -52,7 +52,7 @@ function allowanceOf(of: Budgeted, share: Share, now: number): Allowance {
   const settled = known?.settled ?? 0;
   const held = known?.held ?? of.leased;
   const spend = counter.total + counter.pending - settled;
-  const taken = held + Math.max(spend, sightedOf(of, share, now));
+  const taken = held + Math.max(spend, snapshotSpend(of, share, now));
   const free = share.free(budget, taken);
   const granted = held + free - keptBack(basis, free, of.estimate);
   counter.allowance = { granted, settled, budget, held, basis };
@@ -83,18 +83,18 @@ function keptBack(basis: Basis, free: Nanos, estimate: Nanos): Nanos {
 }
 
 /** What Redis last said of all instances' spend, and of leases that are not this instance's. */
-function sightedOf(
+function snapshotSpend(
   { account, counter }: Budgeted,
   share: Share,
   now: number,
 ): Nanos {
-  const sighting = account?.sighting ?? null;
-  if (sighting === null || share.instances === 1) {
+  const snapshot = account?.snapshot ?? null;
+  if (snapshot === null || share.instances === 1) {
     return 0;
   }
-  if (!counter.stale && now - share.since > SIGHTED_FOR_MS) {
+  if (!counter.stale && now - share.since > SNAPSHOT_VALID_MS) {
     return 0;
   }
-  const window = sighting.windows.get(counter.window);
-  return sighting.leasedByOthers + (window?.spend ?? 0);
+  const window = snapshot.windows.get(counter.window);
+  return snapshot.leasedByOthers + (window?.spend ?? 0);
 }

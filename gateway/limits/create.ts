@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { Limits } from "./limits.ts";
-import { createMemoryLimits } from "./memory.ts";
-import { createRedisLimits } from "./redis.ts";
+import { createMemoryLimits } from "./memory-limits.ts";
+import { RedisLimits } from "./redis-limits.ts";
 
 export interface LimitsOptions {
   /** Without it the limits are kept in this process alone. */
@@ -41,7 +41,7 @@ export function createLimits(options: LimitsOptions): Limits {
   if (redis === undefined) {
     return createMemoryLimits({ now: options.now ?? Date.now });
   }
-  return createRedisLimits({
+  return new RedisLimits({
     redis,
     instance,
     failClosed: options.failClosed ?? false,

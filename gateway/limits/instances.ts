@@ -19,38 +19,29 @@ export interface InstanceState {
 /** It may be starting again, or its host may be restarting. */
 const RUNNING_MS = 10_000;
 
-export interface Instances {
-  list(): Promise<readonly InstanceState[]>;
-  forget(gone: string): Promise<void>;
-}
+export class Instances {
+  readonly #redis: Redis;
+  readonly #prefix: string;
+  readonly #instance: string;
+  readonly #link: Link;
 
-export function createInstances(options: {
-  readonly redis: Redis;
-  readonly prefix: string;
-  readonly instance: string;
-  readonly link: Link;
-}): Instances {
-  const { redis, prefix, instance, link } = options;
-
-  async function run(
-    script: "instances" | "forget",
-    args: readonly string[],
-  ): Promise<Reply> {
-    if (!link.open()) {
-      throw new RedisAway("Redis is unavailable");
-    }
-    const reply = await link.run(script, args);
-    if (reply[0] === STALE) {
-      throw new RedisAway("Redis lost its data just now");
-    }
-    return reply;
+  constructor(options: {
+    readonly redis: Redis;
+    readonly prefix: string;
+    readonly instance: string;
+    readonly link: Link;
+  }) {
+    this.#redis = options.redis;
+    this.#prefix = options.prefix;
+    this.#instance = options.instance;
+    this.#link = options.link;
   }
 
-  async function list(): Promise<readonly InstanceState[]> {
+  async list(): Promise<readonly InstanceState[]> {
     const silent = new Map<string, number>();
     const held = new Map<string, { budgets: number; pending: Nanos }>();
-    for await (const keys of entityKeys(redis, prefix)) {
-      const reply = await run("instances", keys);
+    for await (const keys of entityKeys(this.#redis, this.#prefix)) {
+      const reply = await this.#run("instances", keys);
       const [beats, pending] = [listAt(reply, 2), listAt(reply, 3)];
       for (let at = 0; at < beats.length; at += 2) {
         silent.set(
@@ -77,30 +68,41 @@ export function createInstances(options: {
     });
   }
 
-  return {
-    list,
-    async forget(gone) {
-      if (gone === instance) {
-        throw new InstanceRunning(
-          `"${gone}" is this instance; only one that is gone for good can be forgotten.`,
-        );
-      }
-      const known = (await list()).find((one) => one.instance === gone);
-      if (known === undefined) {
-        throw new InstanceUnknown(
-          `No instance "${gone}": GET /instances lists them.`,
-        );
-      }
-      if (known.running) {
-        throw new InstanceRunning(
-          `"${gone}" is running; only an instance that is gone for good can be forgotten.`,
-        );
-      }
-      for await (const keys of entityKeys(redis, prefix)) {
-        await run("forget", [gone, ...keys]);
-      }
-    },
-  };
+  async forget(gone: string): Promise<void> {
+    if (gone === this.#instance) {
+      throw new InstanceRunning(
+        `"${gone}" is this instance; only one that is gone for good can be forgotten.`,
+      );
+    }
+    const known = (await this.list()).find((one) => one.instance === gone);
+    if (known === undefined) {
+      throw new InstanceUnknown(
+        `No instance "${gone}": GET /instances lists them.`,
+      );
+    }
+    if (known.running) {
+      throw new InstanceRunning(
+        `"${gone}" is running; only an instance that is gone for good can be forgotten.`,
+      );
+    }
+    for await (const keys of entityKeys(this.#redis, this.#prefix)) {
+      await this.#run("forget", [gone, ...keys]);
+    }
+  }
+
+  async #run(
+    script: "instances" | "forget",
+    args: readonly string[],
+  ): Promise<Reply> {
+    if (!this.#link.open()) {
+      throw new RedisAway("Redis is unavailable");
+    }
+    const reply = await this.#link.run(script, args);
+    if (reply[0] === STALE) {
+      throw new RedisAway("Redis lost its data just now");
+    }
+    return reply;
+  }
 }
 
 export class InstanceRunning extends Error {}

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LimitedEntity } from "./limits.ts";
 import { createLimits } from "./create.ts";
 import { type Limits } from "./limits.ts";
-import { createMemoryLimits } from "./memory.ts";
+import { createMemoryLimits } from "./memory-limits.ts";
 import { Model, type ModelCall } from "./testing/model.ts";
 import {
   startTestRedis,

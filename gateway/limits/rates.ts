@@ -9,30 +9,82 @@ import type { Account, Accounts } from "./accounts.ts";
 import type { Share } from "./share.ts";
 
 /** Requests and tokens in the minute of each account, and its parallel slots. */
-export interface Rates {
+export class Rates {
+  readonly #accounts: Accounts;
+  readonly #now: () => number;
+
+  constructor(accounts: Accounts, now: () => number) {
+    this.#accounts = accounts;
+    this.#now = now;
+  }
+
   refusal(
     entities: readonly LimitedEntity[],
     share: Share | null,
-  ): Refusal | null;
+  ): Refusal | null {
+    const at = this.#now();
+    for (const limits of entities) {
+      if (!isRated(limits) && limits.parallel === null) {
+        continue;
+      }
+      const refusal = this.#refusalOf(limits, share, at);
+      if (refusal !== null) {
+        return refusal;
+      }
+    }
+    return null;
+  }
+
   /** Counts a call. Answers the start of each entity's minute, 0 where no rate is limited. */
-  take(entities: readonly LimitedEntity[], tokens: number): readonly number[];
+  take(entities: readonly LimitedEntity[], tokens: number): readonly number[] {
+    const at = this.#now();
+    return entities.map((limits) => {
+      if (!isRated(limits)) {
+        return 0;
+      }
+      const account = this.#accounts.open(limits.entity);
+      const minute = minuteOf(account, at);
+      account.rateStart = minute.start;
+      account.requests = minute.requests + 1;
+      account.tokens = minute.tokens + tokens;
+      return minute.start;
+    });
+  }
+
   states(
     entities: readonly LimitedEntity[],
     share: Share | null,
-  ): readonly RateState[];
+  ): readonly RateState[] {
+    const at = this.#now();
+    return entities
+      .filter(isRated)
+      .map((limits) => this.#stateOf(limits, share, at));
+  }
+
   look(
     entities: readonly LimitedEntity[],
     share: Share | null,
-  ): readonly LimitState[];
-}
+  ): readonly LimitState[] {
+    const at = this.#now();
+    return entities.map((limits) => {
+      const account = this.#accounts.find(limits.entity);
+      const { start, requests, tokens } = minuteOf(account, at);
+      return limitState(limits, share, {
+        requests,
+        tokens,
+        // A minute that begins with the next call has nothing to reset.
+        resetInMs: requests === 0 ? 0 : start + RATE_WINDOW_MS - at,
+        slots: account?.slots ?? 0,
+      });
+    });
+  }
 
-export function createRates(accounts: Accounts, now: () => number): Rates {
-  function refusalOf(
+  #refusalOf(
     limits: LimitedEntity,
     share: Share | null,
     at: number,
   ): Refusal | null {
-    const account = accounts.find(limits.entity);
+    const account = this.#accounts.find(limits.entity);
     const rate = minuteOf(account, at);
     const left = rate.start + RATE_WINDOW_MS - at;
     const slots = account?.slots ?? 0;
@@ -56,13 +108,9 @@ export function createRates(accounts: Accounts, now: () => number): Rates {
     return null;
   }
 
-  function stateOf(
-    limits: LimitedEntity,
-    share: Share | null,
-    at: number,
-  ): RateState {
+  #stateOf(limits: LimitedEntity, share: Share | null, at: number): RateState {
     const { start, requests, tokens } = minuteOf(
-      accounts.find(limits.entity),
+      this.#accounts.find(limits.entity),
       at,
     );
     const resetInMs = start + RATE_WINDOW_MS - at;
@@ -78,56 +126,6 @@ export function createRates(accounts: Accounts, now: () => number): Rates {
       tokens: state(limits.tokensPerMinute, tokens),
     };
   }
-
-  return {
-    refusal(entities, share) {
-      const at = now();
-      for (const limits of entities) {
-        if (!isRated(limits) && limits.parallel === null) {
-          continue;
-        }
-        const refusal = refusalOf(limits, share, at);
-        if (refusal !== null) {
-          return refusal;
-        }
-      }
-      return null;
-    },
-    take(entities, tokens) {
-      const at = now();
-      return entities.map((limits) => {
-        if (!isRated(limits)) {
-          return 0;
-        }
-        const account = accounts.open(limits.entity);
-        const minute = minuteOf(account, at);
-        account.rateStart = minute.start;
-        account.requests = minute.requests + 1;
-        account.tokens = minute.tokens + tokens;
-        return minute.start;
-      });
-    },
-    states(entities, share) {
-      const at = now();
-      return entities
-        .filter(isRated)
-        .map((limits) => stateOf(limits, share, at));
-    },
-    look(entities, share) {
-      const at = now();
-      return entities.map((limits) => {
-        const account = accounts.find(limits.entity);
-        const { start, requests, tokens } = minuteOf(account, at);
-        return limitState(limits, share, {
-          requests,
-          tokens,
-          // A minute that begins with the next call has nothing to reset.
-          resetInMs: requests === 0 ? 0 : start + RATE_WINDOW_MS - at,
-          slots: account?.slots ?? 0,
-        });
-      });
-    },
-  };
 }
 
 /** What is used of an entity's limits. */

@@ -1,16 +1,14 @@
-import { randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
+import { RedisAway, RedisSession, randomId } from "./redis-session.ts";
 import {
   listAt,
   numberAt,
-  SCRIPTS,
   STALE,
   type Reply,
   type ScriptName,
 } from "./scripts.ts";
 
-/** Redis did not answer, or not usefully (out of memory, loading, read-only). */
-export class RedisAway extends Error {}
+export { RedisAway } from "./redis-session.ts";
 
 export type LinkState = "connecting" | "joining" | "ready" | "away" | "closed";
 
@@ -42,140 +40,171 @@ export interface LinkOptions {
   readonly onMoved: (moved: readonly Reply[]) => void;
 }
 
+const ALIVE_MS = 3_000;
+const RETRY_MS = 500;
+const HANDSHAKE_MS = 5_000;
+
 /**
  * This instance's place at Redis. All limit data belongs to a generation, marked in Redis; a flushed Redis has no mark.
  * Who notices starts a new generation and names the instances that it knew to be alive; each of them arrives again and
  * sets its parts, and admits wait for that. A connection is a session: what an earlier session sent and Redis reads late
  * is refused.
  */
-export interface Link {
-  state(): LinkState;
-  /** Own parts have been sent: what changes them may follow. */
-  open(): boolean;
-  /** Refused (STALE) calls have changed nothing; the link is then arriving again. Throws {@link RedisAway}. */
-  run(script: ScriptName, args: readonly string[]): Promise<Reply>;
-  /** Until the link is ready or away. */
-  settled(): Promise<void>;
-  giveUp(reason: string): void;
-  generation(): string;
-  /** Instances alive, this one included, when Redis last answered. */
-  instances(): readonly string[];
-  close(): Promise<void>;
-}
-
-const ALIVE_MS = 3_000;
-const RETRY_MS = 500;
-const HANDSHAKE_MS = 5_000;
-
-interface Waiter {
-  readonly since: number;
-  readonly reject: (error: RedisAway) => void;
-}
-
-export function createLink(options: LinkOptions): Link {
-  const { redis, instance, prefix, now, deadlineMs } = options;
-  const waiters = new Set<Waiter>();
-  const createdAt = performance.now();
-  let state: LinkState = "connecting";
-  let open = false;
-  let generation = "";
-  let session = "";
-  let alive: readonly string[] = [instance];
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #redis: Redis;
+  readonly #deadlineMs: number;
+  readonly #session: RedisSession;
+  readonly #createdAt = performance.now();
+  #state: LinkState = "connecting";
+  #open = false;
+  #alive: readonly string[];
   /** Redis' moment up to which this instance has heard of all changes; none of a generation that it joins. */
-  let heardTo = "0";
-  let scriptsLoaded = false;
-  let joining = false;
-  let triedAt = -Infinity;
-  let beating = false;
-  let handshakeSince: number | null = null;
-  let gate = Promise.withResolvers<void>();
+  #heardTo = "0";
+  #joining = false;
+  #triedAt = -Infinity;
+  #beating = false;
+  #handshakeSince: number | null = null;
+  #gate = Promise.withResolvers<void>();
+  readonly #watch: NodeJS.Timeout;
+  readonly #beats: NodeJS.Timeout;
+  readonly #onReady = (): void => {
+    if (this.#state === "connecting") {
+      void this.#join(false);
+    } else if (this.#state === "away") {
+      void this.#join(true);
+    }
+  };
+  readonly #onClose = (): void => {
+    this.#session.forgetScripts();
+    if (this.#state !== "connecting") {
+      this.giveUp("the connection was closed");
+    }
+  };
 
-  const watch = setInterval(look, Math.min(100, deadlineMs / 4)).unref();
-  const beats = setInterval(beat, options.beatMs).unref();
-  redis.on("ready", onReady);
-  redis.on("close", onClose);
-  redis.on("end", onClose);
-  if (redis.status === "ready") {
-    onReady();
-  }
-
-  /** Settles with the answer, or when the link goes away: after the deadline at the latest. No timer of its own. */
-  function guarded<T>(ask: () => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const waiter = { since: performance.now(), reject };
-      waiters.add(waiter);
-      ask().then(
-        (answer) => {
-          waiters.delete(waiter);
-          resolve(answer);
-        },
-        (error: unknown) => {
-          if (waiters.delete(waiter)) {
-            reject(error);
-          }
-        },
-      );
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    const { redis, instance, deadlineMs } = options;
+    this.#redis = redis;
+    this.#deadlineMs = deadlineMs;
+    this.#session = new RedisSession({
+      redis,
+      instance,
+      prefix: options.prefix,
+      now: options.now,
+      onFailure: (reason) => this.giveUp(reason),
     });
-  }
+    this.#alive = [instance];
+    this.#watch = setInterval(
+      () => this.#look(),
+      Math.min(100, deadlineMs / 4),
+    ).unref();
+    this.#beats = setInterval(() => this.#beat(), options.beatMs).unref();
 
-  async function send(
-    name: ScriptName,
-    args: readonly string[],
-  ): Promise<Reply> {
-    const clock = now === null ? "" : String(now());
-    try {
-      const reply = await guarded(() =>
-        redis.callBuffer(
-          "EVALSHA",
-          SCRIPTS[name].sha,
-          0,
-          prefix,
-          instance,
-          generation,
-          session,
-          clock,
-          ...args,
-        ),
-      );
-      return reply as Reply;
-    } catch (error) {
-      if (error instanceof RedisAway) {
-        throw error;
-      }
-      const reason = messageOf(error);
-      if (!reason.startsWith("NOSCRIPT")) {
-        goAway(reason);
-        throw new RedisAway(reason);
-      }
-      scriptsLoaded = false;
-      return [STALE];
+    redis.on("ready", this.#onReady);
+    redis.on("close", this.#onClose);
+    redis.on("end", this.#onClose);
+    if (redis.status === "ready") {
+      this.#onReady();
     }
   }
 
-  async function run(
-    name: ScriptName,
-    args: readonly string[],
-  ): Promise<Reply> {
-    if (!open) {
+  state(): LinkState {
+    return this.#state;
+  }
+
+  /** Own parts have been sent: what changes them may follow. */
+  open(): boolean {
+    return this.#open;
+  }
+
+  /** Refused (STALE) calls have changed nothing; the link is then arriving again. Throws {@link RedisAway}. */
+  async run(name: ScriptName, args: readonly string[]): Promise<Reply> {
+    if (!this.#open) {
       throw new RedisAway("limits are not set in Redis now");
     }
-    const reply = await send(name, args);
-    if (reply[0] === STALE && state === "ready") {
-      enter("joining");
-      void join(false);
+    const reply = await this.#session.send(name, args);
+    if (reply[0] === STALE && this.#state === "ready") {
+      this.#enter("joining");
+      void this.#join(false);
     }
     return reply;
   }
 
-  async function join(anew: boolean): Promise<void> {
-    if (joining) {
+  /** As `run`; null: Redis is away, and whether the script ran is unknown. */
+  async tryRun(
+    name: ScriptName,
+    args: readonly string[],
+  ): Promise<Reply | null> {
+    try {
+      return await this.run(name, args);
+    } catch (error) {
+      if (error instanceof RedisAway) {
+        return null;
+      }
+      throw error;
+    }
+  }
+
+  /** Until the link is ready or away. */
+  settled(): Promise<void> {
+    return this.#gate.promise;
+  }
+
+  giveUp(reason: string): void {
+    if (this.#state === "closed") {
       return;
     }
-    joining = true;
-    triedAt = performance.now();
+    this.#open = false;
+    this.#session.abandon(reason);
+    if (this.#state === "away") {
+      return;
+    }
+    this.#state = "away";
+    this.#triedAt = performance.now();
+    this.#options.onAway(reason);
+    this.#gate.resolve();
+  }
+
+  generation(): string {
+    return this.#session.generation;
+  }
+
+  /** Instances alive, this one included, when Redis last answered. */
+  instances(): readonly string[] {
+    return this.#alive;
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === "closed") {
+      return;
+    }
+    clearInterval(this.#watch);
+    clearInterval(this.#beats);
+    this.#redis.off("ready", this.#onReady);
+    this.#redis.off("close", this.#onClose);
+    this.#redis.off("end", this.#onClose);
+    const leaving =
+      this.#state === "ready"
+        ? this.#session.send("leave", []).catch(() => undefined)
+        : null;
+    const late = setTimeout(() => this.giveUp("closing"), this.#deadlineMs);
+    await leaving;
+    clearTimeout(late);
+    this.#state = "closed";
+    this.#open = false;
+    this.#gate.resolve();
+  }
+
+  async #join(anew: boolean): Promise<void> {
+    if (this.#joining) {
+      return;
+    }
+    this.#joining = true;
+    this.#triedAt = performance.now();
     try {
       for (let attempt = 0; ; attempt++) {
-        if (await joinOnce(anew && attempt === 0)) {
+        if (await this.#joinOnce(anew && attempt === 0)) {
           break;
         }
         if (attempt === 4) {
@@ -184,48 +213,42 @@ export function createLink(options: LinkOptions): Link {
           );
         }
       }
-      enter("ready");
-      options.onJoined();
+      this.#enter("ready");
+      this.#options.onJoined();
     } catch (error) {
-      goAway(messageOf(error));
+      this.giveUp(messageOf(error));
     } finally {
-      joining = false;
+      this.#joining = false;
     }
   }
 
   /** False when Redis was flushed, or another generation started, meanwhile. */
-  async function joinOnce(anew: boolean): Promise<boolean> {
-    if (!scriptsLoaded) {
-      const loads = Object.values(SCRIPTS).map(({ source }) =>
-        guarded(() => redis.script("LOAD", source)),
-      );
-      await Promise.all(loads);
-      scriptsLoaded = true;
-    }
-    open = false;
-    session = randomBytes(6).toString("base64url");
-    const fresh = generation === "";
-    const [, id] = await send("begin", [
-      randomBytes(6).toString("base64url"),
+  async #joinOnce(anew: boolean): Promise<boolean> {
+    await this.#session.loadScripts();
+    this.#open = false;
+    this.#session.renew();
+    const fresh = this.#session.generation === "";
+    const [, id] = await this.#session.send("begin", [
+      randomId(),
       anew ? "1" : "0",
-      String(fresh ? options.discoverMs : 0),
-      String(options.rebuildMs),
+      String(fresh ? this.#options.discoverMs : 0),
+      String(this.#options.rebuildMs),
       fresh ? "1" : "0",
-      ...alive,
+      ...this.#alive,
     ]);
-    generation = String(id);
-    heardTo = "0";
-    if (state === "away") {
-      enter("joining");
+    this.#session.generation = String(id);
+    this.#heardTo = "0";
+    if (this.#state === "away") {
+      this.#enter("joining");
     }
     // From here to the first await nothing can come between: what changes afterwards is sent afterwards.
-    open = true;
-    const own = options.ownParts();
+    this.#open = true;
+    const own = this.#options.ownParts();
     try {
       const replies = await Promise.all([
-        ...own.parts.map((args) => send("parts", args)),
-        ...own.totals.map((args) => send("assign", args)),
-        send("ready", []),
+        ...own.parts.map((args) => this.#session.send("parts", args)),
+        ...own.totals.map((args) => this.#session.send("assign", args)),
+        this.#session.send("ready", []),
       ]);
       if (replies.every(([code]) => code !== STALE)) {
         return true;
@@ -235,129 +258,74 @@ export function createLink(options: LinkOptions): Link {
       throw error;
     }
     own.failed();
-    open = false;
+    this.#open = false;
     return false;
   }
 
-  function enter(next: "joining" | "ready"): void {
+  #enter(next: "joining" | "ready"): void {
     if (next === "joining") {
-      open = false;
-      gate = Promise.withResolvers<void>();
+      this.#open = false;
+      this.#gate = Promise.withResolvers<void>();
     }
-    state = next;
+    this.#state = next;
     if (next === "ready") {
-      gate.resolve();
+      this.#gate.resolve();
     }
   }
 
-  function goAway(reason: string): void {
-    if (state === "closed") {
-      return;
-    }
-    open = false;
-    const abandoned = [...waiters];
-    waiters.clear();
-    for (const waiter of abandoned) {
-      waiter.reject(new RedisAway(reason));
-    }
-    if (state === "away") {
-      return;
-    }
-    state = "away";
-    triedAt = performance.now();
-    options.onAway(reason);
-    gate.resolve();
-  }
-
-  function onReady(): void {
-    if (state === "connecting") {
-      void join(false);
-    } else if (state === "away") {
-      void join(true);
-    }
-  }
-
-  function onClose(): void {
-    scriptsLoaded = false;
-    if (state !== "connecting") {
-      goAway("the connection was closed");
-    }
-  }
-
-  function look(): void {
+  #look(): void {
     const at = performance.now();
-    const [oldest] = waiters;
-    if (oldest !== undefined && at - oldest.since > deadlineMs) {
-      goAway(`no answer within ${deadlineMs} ms`);
-      redis.disconnect(true);
+    if (this.#session.isOverdue(at, this.#deadlineMs)) {
+      this.giveUp(`no answer within ${this.#deadlineMs} ms`);
+      this.#redis.disconnect(true);
       return;
-    }
-    if (state === "connecting" && !joining && at - createdAt > deadlineMs) {
-      goAway("no connection");
     }
     if (
-      state === "away" &&
-      redis.status === "ready" &&
-      at - triedAt > RETRY_MS
+      this.#state === "connecting" &&
+      !this.#joining &&
+      at - this.#createdAt > this.#deadlineMs
     ) {
-      void join(true);
+      this.giveUp("no connection");
+    }
+    if (
+      this.#state === "away" &&
+      this.#redis.status === "ready" &&
+      at - this.#triedAt > RETRY_MS
+    ) {
+      void this.#join(true);
     }
     // A frozen server still accepts connections and then says nothing.
-    handshakeSince = redis.status === "connect" ? (handshakeSince ?? at) : null;
-    if (handshakeSince !== null && at - handshakeSince > HANDSHAKE_MS) {
-      handshakeSince = null;
-      redis.disconnect(true);
+    this.#handshakeSince =
+      this.#redis.status === "connect" ? (this.#handshakeSince ?? at) : null;
+    if (
+      this.#handshakeSince !== null &&
+      at - this.#handshakeSince > HANDSHAKE_MS
+    ) {
+      this.#handshakeSince = null;
+      this.#redis.disconnect(true);
     }
   }
 
-  function beat(): void {
-    if (state !== "ready" || beating) {
+  #beat(): void {
+    if (this.#state !== "ready" || this.#beating) {
       return;
     }
-    beating = true;
-    run("beat", [String(ALIVE_MS), heardTo])
+    this.#beating = true;
+    this.run("beat", [String(ALIVE_MS), this.#heardTo])
       .then((reply) => {
         if (reply[0] === STALE) {
           return;
         }
-        options.onReaped(numberAt(reply, 1));
-        alive = listAt(reply, 2).map(String);
-        heardTo = String(reply[3]);
-        options.onMoved(listAt(reply, 4) as readonly Reply[]);
+        this.#options.onReaped(numberAt(reply, 1));
+        this.#alive = listAt(reply, 2).map(String);
+        this.#heardTo = String(reply[3]);
+        this.#options.onMoved(listAt(reply, 4) as readonly Reply[]);
       })
       .catch(() => undefined)
       .finally(() => {
-        beating = false;
+        this.#beating = false;
       });
   }
-
-  return {
-    state: () => state,
-    open: () => open,
-    run,
-    settled: () => gate.promise,
-    giveUp: goAway,
-    generation: () => generation,
-    instances: () => alive,
-    async close() {
-      if (state === "closed") {
-        return;
-      }
-      clearInterval(watch);
-      clearInterval(beats);
-      redis.off("ready", onReady);
-      redis.off("close", onClose);
-      redis.off("end", onClose);
-      const leaving =
-        state === "ready" ? send("leave", []).catch(() => undefined) : null;
-      const late = setTimeout(() => goAway("closing"), deadlineMs);
-      await leaving;
-      clearTimeout(late);
-      state = "closed";
-      open = false;
-      gate.resolve();
-    },
-  };
 }
 
 function messageOf(error: unknown): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMemoryLimits } from "./memory.ts";
+import { createMemoryLimits } from "./memory-limits.ts";
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 import { admitWaiting } from "./waiting.ts";
 

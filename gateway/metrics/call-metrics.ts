@@ -91,10 +91,11 @@ const ADDED = [
   0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.5, 2,
 ];
 
-/** `mostValues`: how many values each label may take; further ones are counted as `other`. */
-export function createCallMetrics(mostValues: number): CallMetrics {
-  const sums = new Map<string, CallSums>();
-  const latencies = new Map<string, Latencies>();
+/** `maxValues`: how many values each label may take; further ones are counted as `other`. */
+export function createCallMetrics(maxValues: number): CallMetrics {
+  const alias = createBoundedLabel(maxValues);
+  const sums = createCallSums(alias, maxValues);
+  const latencies = createLatencies();
   const added = createHistogram(ADDED);
   const retries = new Map<string, number>();
   const fallbacks = new Map<string, number>();
@@ -103,67 +104,15 @@ export function createCallMetrics(mostValues: number): CallMetrics {
   const cooldowns = new Map<string, number>();
   const unavailableRejections = new Map<string, number>();
   const softBudgets = new Map(WITH_SOFT_BUDGET.map((kind) => [kind, 0]));
-  const bound = () => createBoundedLabel(mostValues);
-  const alias = bound();
-  const team = bound();
-  const keyAlias = bound();
-
-  function sumsOf(call: EndedCall): CallSums {
-    const labels = {
-      alias: alias(call.alias),
-      provider: call.provider,
-      team: team(call.team),
-      key_alias: keyAlias(call.keyAlias),
-      status: call.status,
-    };
-    const name = `${labels.alias}|${labels.provider}|${labels.team}|${labels.key_alias}|${labels.status}`;
-    const known = sums.get(name);
-    if (known !== undefined) {
-      return known;
-    }
-    const fresh = {
-      labels,
-      calls: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-      cost: 0,
-      saved: 0,
-      unpriced: 0,
-    };
-    sums.set(name, fresh);
-    return fresh;
-  }
-
-  function latenciesOf(labels: Latencies["labels"]): Latencies {
-    const name = `${labels.alias}|${labels.provider}`;
-    const known = latencies.get(name);
-    if (known !== undefined) {
-      return known;
-    }
-    const fresh = {
-      labels: { alias: labels.alias, provider: labels.provider },
-      duration: createHistogram(DURATIONS),
-      firstToken: createHistogram(DURATIONS),
-    };
-    latencies.set(name, fresh);
-    return fresh;
-  }
 
   return {
     ended(call) {
-      const sum = sumsOf(call);
-      sum.calls++;
-      sum.inputTokens += call.inputTokens;
-      sum.outputTokens += call.outputTokens;
-      sum.cost += call.cost;
-      sum.saved += call.saved;
-      if (call.unpriced) {
-        sum.unpriced++;
-      }
-      const seen = latenciesOf(sum.labels);
-      seen.duration.observe(call.durationMs / 1_000);
+      const sum = sums.of(call);
+      addCall(sum, call);
+      const { duration, firstToken } = latencies.of(sum.labels);
+      duration.observe(call.durationMs / 1_000);
       if (call.firstTokenMs !== null) {
-        seen.firstToken.observe(call.firstTokenMs / 1_000);
+        firstToken.observe(call.firstTokenMs / 1_000);
       }
       if (call.addedMs !== null) {
         added.observe(call.addedMs / 1_000);
@@ -180,8 +129,8 @@ export function createCallMetrics(mostValues: number): CallMetrics {
     unavailable: (name, reason) =>
       count(unavailableRejections, `${alias(name)}|${reason}`, 1),
     softBudgetReached: (kind) => count(softBudgets, kind, 1),
-    sums: { [Symbol.iterator]: () => sums.values() },
-    latencies: { [Symbol.iterator]: () => latencies.values() },
+    sums: { [Symbol.iterator]: sums.all },
+    latencies: { [Symbol.iterator]: latencies.all },
     added,
     retries,
     fallbacks,
@@ -191,6 +140,81 @@ export function createCallMetrics(mostValues: number): CallMetrics {
     unavailableRejections,
     softBudgets,
   };
+}
+
+/** One record for each combination of labels. */
+interface Series<Key, Value> {
+  of(key: Key): Value;
+  all(): IterableIterator<Value>;
+}
+
+function createCallSums(
+  alias: (value: string) => string,
+  maxValues: number,
+): Series<EndedCall, CallSums> {
+  const sums = new Map<string, CallSums>();
+  const team = createBoundedLabel(maxValues);
+  const keyAlias = createBoundedLabel(maxValues);
+  return {
+    of(call) {
+      const labels = {
+        alias: alias(call.alias),
+        provider: call.provider,
+        team: team(call.team),
+        key_alias: keyAlias(call.keyAlias),
+        status: call.status,
+      };
+      const name = `${labels.alias}|${labels.provider}|${labels.team}|${labels.key_alias}|${labels.status}`;
+      const known = sums.get(name);
+      if (known !== undefined) {
+        return known;
+      }
+      const fresh = {
+        labels,
+        calls: 0,
+        inputTokens: 0,
+        outputTokens: 0,
+        cost: 0,
+        saved: 0,
+        unpriced: 0,
+      };
+      sums.set(name, fresh);
+      return fresh;
+    },
+    all: () => sums.values(),
+  };
+}
+
+function createLatencies(): Series<Latencies["labels"], Latencies> {
+  const latencies = new Map<string, Latencies>();
+  return {
+    of({ alias, provider }) {
+      const name = `${alias}|${provider}`;
+      const known = latencies.get(name);
+      if (known !== undefined) {
+        return known;
+      }
+      const fresh = {
+        labels: { alias, provider },
+        duration: createHistogram(DURATIONS),
+        firstToken: createHistogram(DURATIONS),
+      };
+      latencies.set(name, fresh);
+      return fresh;
+    },
+    all: () => latencies.values(),
+  };
+}
+
+function addCall(sum: CallSums, call: EndedCall): void {
+  sum.calls++;
+  sum.inputTokens += call.inputTokens;
+  sum.outputTokens += call.outputTokens;
+  sum.cost += call.cost;
+  sum.saved += call.saved;
+  if (call.unpriced) {
+    sum.unpriced++;
+  }
 }
 
 function count(counts: Map<string, number>, name: string, by: number): void {

@@ -61,7 +61,9 @@ function families(gateway: Gateway): readonly Family[] {
   return [
     ...ofCalls(gateway.metrics),
     ...ofTrouble(gateway),
-    ...ofParts(gateway),
+    ...ofGateway(gateway),
+    ...ofLedger(gateway),
+    ...ofLimits(gateway),
   ];
 }
 
@@ -174,10 +176,8 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
   ];
 }
 
-function ofParts(gateway: Gateway): readonly Family[] {
-  const { cache, journal, ledger, limits, pool, callPool, database } = gateway;
-  const one = (value: () => number) => () => [[{}, value()] as const];
-  const { version } = gateway;
+function ofGateway(gateway: Gateway): readonly Family[] {
+  const { cache, version } = gateway;
   return [
     gauge("hearth_build_info", "1, labelled with the version.", () => [
       [{ version }, 1],
@@ -197,6 +197,17 @@ function ofParts(gateway: Gateway): readonly Family[] {
       "Cacheable calls that asked a provider.",
       one(() => cache.misses),
     ),
+    counter(
+      "hearth_log_lines_dropped_total",
+      "Log lines that could not be written.",
+      one(droppedLogLines),
+    ),
+  ];
+}
+
+function ofLedger(gateway: Gateway): readonly Family[] {
+  const { journal, ledger, pool, callPool, database } = gateway;
+  return [
     gauge(
       "hearth_journal_pending_records",
       "Calls in the journal that are not in the ledger yet.",
@@ -222,11 +233,6 @@ function ofParts(gateway: Gateway): readonly Family[] {
       "Rows brought into the ledger.",
       one(() => ledger.drained()),
     ),
-    counter(
-      "hearth_log_lines_dropped_total",
-      "Log lines that could not be written.",
-      one(droppedLogLines),
-    ),
     gauge(
       "hearth_database_connected",
       "1 while Postgres answers.",
@@ -237,6 +243,11 @@ function ofParts(gateway: Gateway): readonly Family[] {
       [{ state: "idle" }, pool.idleCount + callPool.idleCount],
       [{ state: "waited_for" }, pool.waitingCount + callPool.waitingCount],
     ]),
+  ];
+}
+
+function ofLimits({ limits }: Gateway): readonly Family[] {
+  return [
     gauge("hearth_limits_mode", "1 for how limits are kept now.", () =>
       (["memory", "redis", "redis_away"] as const).map((mode) => [
         { mode },
@@ -262,6 +273,11 @@ function ofParts(gateway: Gateway): readonly Family[] {
       one(() => limits.counts().reapedLeases),
     ),
   ];
+}
+
+/** A metric without labels. */
+function one(value: () => number): () => readonly Sample[] {
+  return () => [[{}, value()]];
 }
 
 function counter(

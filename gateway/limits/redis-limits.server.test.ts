@@ -9,7 +9,7 @@ import {
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 import { describeRules } from "./testing/rules.ts";
 import { SCRIPTS, STALE } from "./scripts.ts";
-import { admitBatch } from "./admit-wire.ts";
+import { admitBatch } from "./admit-arguments.ts";
 
 describe.runIf(redisServerHere())("with a redis-server", () => {
   let server: TestRedis;

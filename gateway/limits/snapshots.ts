@@ -2,18 +2,18 @@ import type { CounterParts } from "./limits.ts";
 import type { Nanos } from "../pricing/money.ts";
 import type {
   Account,
-  SightedWindow,
-  SightedWindows,
-  Sighting,
+  SnapshotWindow,
+  SnapshotWindows,
+  Snapshot,
 } from "./accounts.ts";
 
 /** `leased`: by all instances. A Redis that lost its data says less than before: the newer total of a window is kept. */
-export function sightingOf(
+export function snapshotOf(
   account: Account,
   leased: Nanos,
-  windows: SightedWindows,
-): Sighting {
-  const before = account.sighting?.windows ?? new Map<string, SightedWindow>();
+  windows: SnapshotWindows,
+): Snapshot {
+  const before = account.snapshot?.windows ?? new Map<string, SnapshotWindow>();
   return {
     leasedByOthers: Math.max(0, leased - account.leased),
     windows:
@@ -34,7 +34,7 @@ export function newestOf(
   parts: CounterParts,
   account: Account | undefined,
 ): CounterParts {
-  const said = account?.sighting?.windows.get(parts.window);
+  const said = account?.snapshot?.windows.get(parts.window);
   if (said === undefined || said.version <= parts.version) {
     return parts;
   }

@@ -5,11 +5,11 @@ import type {
   Settlement,
 } from "./limits.ts";
 import type { Nanos } from "../pricing/money.ts";
-import type { HeldCall } from "./held.ts";
+import type { ReservedCall } from "./reservations.ts";
 import type { PendingCounter } from "./counters.ts";
 import { limitState } from "./rates.ts";
 import { numberAt, type Reply } from "./scripts.ts";
-import type { SightedWindows } from "./accounts.ts";
+import type { SnapshotWindows } from "./accounts.ts";
 
 /** Most items in one script call: Redis serves nobody else meanwhile. */
 const BATCH = 500;
@@ -71,7 +71,7 @@ export function batches<T>(items: readonly T[]): readonly (readonly T[])[] {
 export function partsArguments(
   over: readonly string[],
   pending: readonly PendingCounter[],
-  calls: readonly HeldCall[],
+  calls: readonly ReservedCall[],
   now: number,
 ): readonly string[][] {
   const all: string[][] = [];
@@ -110,7 +110,7 @@ export function partsArguments(
 export interface Moved {
   readonly entity: string;
   readonly leased: Nanos;
-  readonly windows: SightedWindows;
+  readonly windows: SnapshotWindows;
 }
 
 /** Reads one entity of what beat.lua answers. */

@@ -1,5 +1,5 @@
-import { createCounters } from "./counters.ts";
-import { createFreedWaits } from "./freed.ts";
+import { Counters } from "./counters.ts";
+import { ReleaseWaits } from "./release-waits.ts";
 import type { Limits } from "./limits.ts";
 import { InstanceUnknown } from "./instances.ts";
 
@@ -11,14 +11,14 @@ export interface MemoryLimitsOptions {
 /** The limits of a gateway that runs alone, in its own process. */
 export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
   const { now = Date.now } = options;
-  const counters = createCounters(now);
-  const waits = createFreedWaits();
+  const counters = new Counters(now);
+  const waits = new ReleaseWaits();
   return {
     kind: "memory",
     admit: async (call) => counters.admit(call),
     look: async (entities) => counters.look(entities),
     async settle(call) {
-      waits.freed(counters.settle(call));
+      waits.released(counters.settle(call));
     },
     async renew(callIds) {
       counters.renew(callIds);
@@ -27,7 +27,7 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
       counters.assign(parts, false);
     },
     remember: (parts) => counters.assign(parts, false),
-    lastKnown: counters.lastKnown,
+    lastKnown: (entity, window) => counters.lastKnown(entity, window),
     mode: () => "memory",
     counts: () => ({
       outages: 0,
@@ -43,7 +43,7 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
     },
     instances: async () => [],
     formerLifeDrained() {},
-    freed: waits.wait,
+    freed: (entity, ms) => waits.wait(entity, ms),
     async close() {},
   };
 }

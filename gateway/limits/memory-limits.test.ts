@@ -1,4 +1,4 @@
-import { createMemoryLimits } from "./memory.ts";
+import { createMemoryLimits } from "./memory-limits.ts";
 import { describeRules } from "./testing/rules.ts";
 
 describeRules("limits in process", async () => {

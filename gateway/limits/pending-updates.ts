@@ -1,0 +1,88 @@
+import { LEASE_MS, type CounterParts } from "./limits.ts";
+import type { Counters, PendingCounter } from "./counters.ts";
+import type { OwnParts } from "./redis-link.ts";
+import { assignArguments, partsArguments } from "./script-arguments.ts";
+
+/** Within a heartbeat the other instances have heard of a total. */
+const RECENT_MS = 5_000;
+
+/** What changed here and may not have arrived in Redis; the next arrival carries it there. */
+export class PendingUpdates {
+  readonly #counters: Counters;
+  readonly #now: () => number;
+  /** With when they ended: a lease in Redis outlives its call by 60 s at most. */
+  #over = new Map<string, number>();
+  #parts = new Map<string, CounterParts | PendingCounter>();
+
+  constructor(counters: Counters, now: () => number) {
+    this.#counters = counters;
+    this.#now = now;
+  }
+
+  /** A call that is over, or was given up, and may still hold a lease in Redis. */
+  over(callId: string): void {
+    const at = this.#now();
+    for (const [old, since] of this.#over) {
+      if (at - since <= LEASE_MS) {
+        break;
+      }
+      this.#over.delete(old);
+    }
+    this.#over.set(callId, at);
+  }
+
+  /** A counter's pending sum; with the ledger's total where that changed too. */
+  changed(part: CounterParts | PendingCounter): void {
+    const name = nameOf(part);
+    const known = this.#parts.get(name);
+    const keeps =
+      known !== undefined &&
+      "version" in known &&
+      (!("version" in part) || part.version < known.version);
+    if (!keeps) {
+      this.#parts.set(name, part);
+    }
+  }
+
+  /** Everything that this instance knows of itself, to be sent now. */
+  take(): OwnParts {
+    const [overNow, partsNow] = [this.#over, this.#parts];
+    [this.#over, this.#parts] = [new Map(), new Map()];
+    const pending = [...this.#counters.allPending()];
+    const totals: CounterParts[] = [];
+    for (const part of partsNow.values()) {
+      const { entity, window } = part;
+      const sum = this.#counters.pendingOf(entity, window);
+      if (sum === 0) {
+        pending.push({ entity, window, pending: 0 });
+      }
+      if ("version" in part) {
+        totals.push({ ...part, pending: sum });
+      }
+    }
+    // What others heard of them may be lost with Redis.
+    totals.push(...this.#counters.recentTotals(RECENT_MS));
+    const held = [...this.#counters.allReserved()];
+    const ended = overNow
+      .keys()
+      .filter((callId) => this.#counters.held(callId) === undefined);
+    return {
+      parts: partsArguments([...ended], pending, held, this.#now()),
+      totals: assignArguments(totals, () => "-"),
+      failed: () => {
+        this.#over = new Map([...overNow, ...this.#over]);
+        for (const part of partsNow.values()) {
+          this.changed(part);
+        }
+      },
+    };
+  }
+}
+
+/** One name for a counter. */
+export function nameOf(counter: {
+  readonly entity: string;
+  readonly window: string;
+}): string {
+  return `${counter.entity}\n${counter.window}`;
+}

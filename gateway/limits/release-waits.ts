@@ -1,0 +1,41 @@
+/** A settle frees room for few: waking all of a crowd would only send it all to be refused again. */
+const WOKEN_AT_ONCE = 8;
+
+/** Calls that wait for money of an entity, those that wait longest first. */
+export class ReleaseWaits {
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  /** Until a call of this entity has settled here, or the time is over. */
+  wait(entity: string, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const crowd = this.#waiting.get(entity) ?? new Set();
+      this.#waiting.set(entity, crowd);
+      const end = () => {
+        clearTimeout(timer);
+        crowd.delete(end);
+        if (crowd.size === 0 && this.#waiting.get(entity) === crowd) {
+          this.#waiting.delete(entity);
+        }
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      crowd.add(end);
+    });
+  }
+
+  /** A settle may have freed money of these entities. */
+  released(entities: Iterable<string>): void {
+    if (this.#waiting.size === 0) {
+      return;
+    }
+    for (const entity of entities) {
+      let woken = 0;
+      for (const wake of this.#waiting.get(entity) ?? []) {
+        wake();
+        if (++woken === WOKEN_AT_ONCE) {
+          break;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,223 @@
+import { LEASE_MS, RATE_WINDOW_MS, type LimitedEntity } from "./limits.ts";
+import type { Nanos } from "../pricing/money.ts";
+import type { Account, Accounts } from "./accounts.ts";
+
+/** What a call takes of an entity; the numbers are those of the Lua scripts. */
+export const TAKES_BUDGET = 1;
+export const TAKES_SLOT = 2;
+export const TAKES_TOKENS = 4;
+
+/** A call in flight: what it holds of whom. */
+export interface ReservedCall {
+  readonly callId: string;
+  estimate: Nanos;
+  readonly tokens: number;
+  expires: number;
+  readonly accounts: Account[];
+  /** For each account: a sum of TAKES_…. */
+  readonly takes: number[];
+  /** For each account: start of the minute that the tokens were taken from. */
+  readonly rateStarts: number[];
+}
+
+/** Calls in flight in this process, the next to expire first. */
+export class Reservations {
+  readonly #accounts: Accounts;
+  readonly #now: () => number;
+  readonly #calls = new Map<string, ReservedCall>();
+  /** Expired, but neither settled nor long gone: when the process was stopped for a minute, their calls may still be there. */
+  readonly #lapsed = new Map<string, ReservedCall>();
+
+  constructor(accounts: Accounts, now: () => number) {
+    this.#accounts = accounts;
+    this.#now = now;
+  }
+
+  find(callId: string): ReservedCall | undefined {
+    return this.#calls.get(callId);
+  }
+
+  holdsBudget(call: ReservedCall, entity: string): boolean {
+    return call.accounts.some(
+      (account, i) =>
+        account.entity === entity &&
+        ((call.takes[i] ?? 0) & TAKES_BUDGET) !== 0,
+    );
+  }
+
+  /** Holds the estimate, and slots, of every entity; raises what a call in flight holds. */
+  hold(
+    callId: string,
+    entities: readonly LimitedEntity[],
+    estimate: Nanos,
+    tokens: number,
+    rateStarts: readonly number[] | null,
+  ): void {
+    const standing = this.#calls.get(callId);
+    if (standing !== undefined) {
+      this.#raise(standing, entities, estimate);
+      this.#prolong(standing);
+      return;
+    }
+    this.#lapsed.delete(callId);
+    const call: ReservedCall = {
+      callId,
+      estimate,
+      tokens,
+      expires: 0,
+      accounts: entities.map(({ entity }) => this.#accounts.open(entity)),
+      takes: entities.map(
+        (limits) =>
+          (limits.budget === null ? 0 : TAKES_BUDGET) |
+          (limits.parallel === null ? 0 : TAKES_SLOT) |
+          (limits.tokensPerMinute === null || rateStarts === null
+            ? 0
+            : TAKES_TOKENS),
+      ),
+      rateStarts: entities.map((_, i) => rateStarts?.[i] ?? 0),
+    };
+    this.#take(call, 1);
+    this.#prolong(call);
+  }
+
+  /** Gives everything back and corrects the tokens; unknown calls are left alone. Answers the entities. */
+  release(callId: string, tokens: number): readonly string[] {
+    this.#lapsed.delete(callId);
+    const call = this.#calls.get(callId);
+    if (call === undefined) {
+      return [];
+    }
+    this.#calls.delete(callId);
+    this.#take(call, -1);
+    this.#correctTokens(call, tokens);
+    return call.accounts.map(({ entity }) => entity);
+  }
+
+  renew(callId: string): void {
+    const call = this.#calls.get(callId) ?? this.#lapsed.get(callId);
+    if (call === undefined) {
+      return;
+    }
+    if (this.#lapsed.delete(callId)) {
+      this.#take(call, 1);
+    }
+    this.#prolong(call);
+  }
+
+  /** Drops leases that nobody renewed. Answers how many. */
+  reap(): number {
+    const at = this.#now();
+    let reaped = 0;
+    for (const call of this.#calls.values()) {
+      if (call.expires > at) {
+        break;
+      }
+      this.#calls.delete(call.callId);
+      this.#take(call, -1);
+      this.#lapsed.set(call.callId, call);
+      reaped++;
+    }
+    for (const call of this.#lapsed.values()) {
+      if (call.expires + 10 * LEASE_MS > at) {
+        break;
+      }
+      this.#lapsed.delete(call.callId);
+    }
+    return reaped;
+  }
+
+  all(): IterableIterator<ReservedCall> {
+    return this.#calls.values();
+  }
+
+  #change(account: Account, takes: number, by: Nanos, holders: number): void {
+    if ((takes & TAKES_BUDGET) === 0) {
+      return;
+    }
+    account.leased += by;
+    account.holders += holders;
+  }
+
+  #take(call: ReservedCall, sign: 1 | -1): void {
+    const at = this.#now();
+    for (const [i, account] of call.accounts.entries()) {
+      const takes = call.takes[i] ?? 0;
+      this.#change(
+        account,
+        takes,
+        sign * call.estimate,
+        call.estimate > 0 ? sign : 0,
+      );
+      if ((takes & TAKES_SLOT) !== 0) {
+        account.slots += sign;
+      }
+      account.usedAt = at;
+    }
+  }
+
+  #raise(
+    call: ReservedCall,
+    entities: readonly LimitedEntity[],
+    estimate: Nanos,
+  ): void {
+    const before = call.estimate;
+    call.estimate = Math.max(before, estimate);
+    const more = call.estimate - before;
+    for (const [i, account] of call.accounts.entries()) {
+      this.#change(
+        account,
+        call.takes[i] ?? 0,
+        more,
+        before === 0 && more > 0 ? 1 : 0,
+      );
+    }
+    for (const { entity, budget } of entities) {
+      if (budget === null) {
+        continue;
+      }
+      const at = call.accounts.findIndex(
+        (account) => account.entity === entity,
+      );
+      if (at >= 0 && ((call.takes[at] ?? 0) & TAKES_BUDGET) !== 0) {
+        continue;
+      }
+      const account = call.accounts[at] ?? this.#accounts.open(entity);
+      if (at >= 0) {
+        call.takes[at] = (call.takes[at] ?? 0) | TAKES_BUDGET;
+      } else {
+        call.accounts.push(account);
+        call.takes.push(TAKES_BUDGET);
+        call.rateStarts.push(0);
+      }
+      this.#change(
+        account,
+        TAKES_BUDGET,
+        call.estimate,
+        call.estimate > 0 ? 1 : 0,
+      );
+    }
+  }
+
+  #correctTokens(call: ReservedCall, used: number): void {
+    const at = this.#now();
+    for (const [i, account] of call.accounts.entries()) {
+      const start = call.rateStarts[i] ?? 0;
+      if (
+        ((call.takes[i] ?? 0) & TAKES_TOKENS) === 0 ||
+        account.rateStart !== start
+      ) {
+        continue;
+      }
+      if (at < start + RATE_WINDOW_MS) {
+        account.tokens = Math.max(0, account.tokens + used - call.tokens);
+      }
+    }
+  }
+
+  #prolong(call: ReservedCall): void {
+    // Every lease lasts equally long: last into the map means last to expire.
+    this.#calls.delete(call.callId);
+    call.expires = this.#now() + LEASE_MS;
+    this.#calls.set(call.callId, call);
+  }
+}
