@@ -1,14 +1,14 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createReadStream, openSync, closeSync, fsyncSync } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { Failure, codeOf, textOf } from "../../core/failure.ts";
+import { execute } from "../../core/execute.ts";
+import { Failure } from "../../core/failure.ts";
 import type { BackupFile } from "./manifest.ts";
 
 const FILE_NAME = "hearth.dump";
 
-/** A dump by Postgres's own tool, for who wants to read it with pg_restore. Throws a Failure where the tool is missing or too old. */
+/** Dumps with pg_dump, for use with pg_restore. Throws a Failure if pg_dump is missing or too old. */
 export async function dumpDatabase(
   databaseUrl: string,
   directory: string,
@@ -16,34 +16,26 @@ export async function dumpDatabase(
 ): Promise<BackupFile> {
   const path = join(directory, FILE_NAME);
   const { args, env } = buildDump(databaseUrl, path);
-  const child = spawn("pg_dump", args, {
+  const { ok, startError, reason, stderr } = await execute("pg_dump", args, {
     env: { PATH: process.env["PATH"] ?? "", LC_ALL: "C", ...env },
-    stdio: ["ignore", "ignore", "pipe"],
+    stdout: "ignore",
     signal,
   });
-  let said = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    said = (said + chunk.toString()).slice(-2000);
-  });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  }).catch((error: unknown) => {
+  if (startError === "ENOENT") {
     throw new Failure(
-      codeOf(error) === "ENOENT"
-        ? "there is no pg_dump on this machine: install Postgres's client programs, or leave --pg-dump out (a backup needs no other program)."
-        : `pg_dump could not run: ${textOf(error)}.`,
+      "pg_dump is not installed on this machine: install the client programs of Postgres, or omit --pg-dump (a backup needs no other program).",
     );
-  });
-  if (code !== 0) {
+  }
+  if (!ok) {
+    const detail = stderr.trim().split("\n").join(" ").slice(-2000) || reason;
     throw new Failure(
-      `pg_dump gave up (${said.trim().split("\n").join(" ")}): mend that, or leave --pg-dump out (a backup needs no other program).`,
+      `pg_dump failed (${detail}): fix that, or omit --pg-dump (a backup needs no other program).`,
     );
   }
   return describe(path);
 }
 
-/** The password goes by the environment: arguments are for all to see. */
+/** The password is passed in the environment: arguments are visible to all users. */
 function buildDump(
   databaseUrl: string,
   file: string,
@@ -65,7 +57,7 @@ function buildDump(
   };
 }
 
-/** The tool names in its environment what an address has as parameters. */
+/** Parameters of the address as environment variables of pg_dump. */
 function tlsOf({ searchParams }: URL): Readonly<Record<string, string>> {
   return Object.fromEntries(
     (["sslmode", "sslrootcert"] as const).flatMap((name) => {

@@ -91,7 +91,7 @@ test("--pg-dump without the tool says so and takes no half backup", async () => 
   process.env["PATH"] = stand.directory();
   try {
     expect(await failureOf(stand.take(never, true))).toMatch(
-      /^there is no pg_dump on this machine: install Postgres's client programs/,
+      /^pg_dump is not installed on this machine: install the client programs of Postgres/,
     );
   } finally {
     process.env["PATH"] = path;

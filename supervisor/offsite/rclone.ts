@@ -1,15 +1,15 @@
-import { spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
 import type { Environment } from "../../core/environment.ts";
-import { codeOf, Failure, textOf } from "../../core/failure.ts";
+import { execute, lastLineOf } from "../../core/execute.ts";
+import { Failure } from "../../core/failure.ts";
 
-/** One folder of a remote that rclone reaches: a cloud's bucket, another machine, a mounted disk. Paths are relative to it. */
+/** A folder of a remote of rclone: a bucket, another machine, a mounted disk. Paths are relative to it. */
 export interface Remote {
-  /** Every file below it, with its size. */
+  /** All files with their sizes. */
   readonly list: (signal: AbortSignal) => Promise<ReadonlyMap<string, number>>;
-  /** Names of the folders beside it. */
+  /** Names of the sibling folders. */
   readonly siblings: (signal: AbortSignal) => Promise<readonly string[]>;
   /** Uploads every file of a local directory. */
   readonly upload: (directory: string, signal: AbortSignal) => Promise<void>;
@@ -26,10 +26,10 @@ export interface Remote {
 }
 
 export interface RemotePlace {
-  /** As rclone takes it: `nas:backups`, `/mnt/disk`. */
+  /** In rclone's syntax: `nas:backups`, `/mnt/disk`. */
   readonly target: string;
   readonly folder: string;
-  /** A file with remotes; rclone's own when undefined. */
+  /** A file with remotes; rclone's own if undefined. */
   readonly config: string | undefined;
   readonly env: Environment;
   /** A file for lists of names. */
@@ -37,8 +37,8 @@ export interface RemotePlace {
 }
 
 const listed = z.array(z.looseObject({ Path: z.string(), Size: z.number() }));
-/** rclone's exit code for a directory that is not there. */
-const NOT_THERE = 3;
+/** rclone's exit code for a missing directory. */
+const NOT_FOUND = 3;
 
 export function openRemote(place: RemotePlace): Remote {
   const { target, nameList } = place;
@@ -46,7 +46,7 @@ export function openRemote(place: RemotePlace): Remote {
     ? `${target}${place.folder}`
     : `${target}/${place.folder}`;
 
-  /** rclone reads which files from a file: a command line has an end. */
+  /** Names are passed in a file: the length of a command line is limited. */
   async function withNames(
     paths: readonly string[],
     work: (list: string) => Promise<unknown>,
@@ -72,14 +72,14 @@ export function openRemote(place: RemotePlace): Remote {
           root,
         ],
         signal,
-        [NOT_THERE],
+        [NOT_FOUND],
       );
       const files = text === "" ? [] : listed.parse(JSON.parse(text));
       return new Map(files.map(({ Path, Size }) => [Path, Size]));
     },
     siblings: async (signal) => {
       const args = ["lsf", "--dirs-only", target];
-      const text = await run(place, args, signal, [NOT_THERE]);
+      const text = await run(place, args, signal, [NOT_FOUND]);
       return text
         .split("\n")
         .map((line) => line.replace(/\/$/, ""))
@@ -99,44 +99,34 @@ export function openRemote(place: RemotePlace): Remote {
   };
 }
 
-/** Runs rclone and answers what it printed. Throws a Failure with its reason; `alsoFine` are exit codes that count as empty. */
+/** Runs rclone and returns its output, which is empty for exit codes in `emptyCodes`. Throws a Failure with rclone's reason. */
 async function run(
   { target, config, env }: RemotePlace,
   args: readonly string[],
   signal: AbortSignal,
-  alsoFine: readonly number[] = [],
+  emptyCodes: readonly number[] = [],
 ): Promise<string> {
-  const child = spawn("rclone", buildArgs(args, config), {
-    env: { ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-    signal,
-  });
-  let output = "";
-  let complaint = "";
-  child.stdout.setEncoding("utf8");
-  child.stdout.on("data", (text: string) => (output += text));
-  child.stderr.on("data", (chunk: Buffer) => {
-    complaint = (complaint + chunk.toString()).slice(-4000);
-  });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  }).catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw new Failure(
-      codeOf(error) === "ENOENT"
-        ? "rclone is not installed on this machine: `apt install rclone` (macOS: `brew install rclone`), then run the command again."
-        : `rclone could not run: ${textOf(error)}.`,
-    );
-  });
-  if (code === 0) {
-    return output;
+  const { ok, stdout, stderr, exitCode, startError, reason } = await execute(
+    "rclone",
+    buildArgs(args, config),
+    { env, signal },
+  );
+  if (ok) {
+    return stdout;
   }
-  if (code !== null && alsoFine.includes(code)) {
+  if (startError === "ENOENT") {
+    throw new Failure(
+      "rclone is not installed on this machine: run `apt install rclone` (macOS: `brew install rclone`), then retry.",
+    );
+  }
+  if (startError !== undefined) {
+    throw new Failure(`${reason}.`);
+  }
+  if (exitCode !== undefined && emptyCodes.includes(exitCode)) {
     return "";
   }
   throw new Failure(
-    `rclone ${args[0]} failed at ${target} (${reasonIn(complaint)}): check the target with \`rclone lsd ${target}\`.`,
+    `rclone ${args[0]} failed at ${target} (${reasonIn(stderr)}): check the target with \`rclone lsd ${target}\`.`,
   );
 }
 
@@ -147,7 +137,7 @@ export function buildArgs(
   return [
     ...args,
     ...(config === undefined ? [] : ["--config", config]),
-    // A job has no terminal to type a password at.
+    // A job has no terminal for password prompts.
     "--ask-password=false",
     "--contimeout=30s",
     "--timeout=5m",
@@ -157,13 +147,11 @@ export function buildArgs(
   ];
 }
 
-/** The last of rclone's lines without its time and level. */
-function reasonIn(complaint: string): string {
-  const line = complaint.trim().split("\n").at(-1) ?? "";
+/** The last line of rclone's log without its time and level. */
+function reasonIn(log: string): string {
   return (
-    line
+    lastLineOf(log)
       .replace(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d /, "")
-      .replace(/^(ERROR|Failed to \w+|CRITICAL) *: */, "")
-      .replace(/\.$/, "") || "it gave no reason"
+      .replace(/^(ERROR|Failed to \w+|CRITICAL) *: */, "") || "no reason given"
   );
 }

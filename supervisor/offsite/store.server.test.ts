@@ -180,7 +180,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       { kind: "postgres", name },
       { ...work, backup, extra: undefined },
     );
-    expect(await failureOf(pushed)).toMatch(/is not as it was written/);
+    expect(await failureOf(pushed)).toMatch(/has changed since it was written/);
     expect(backupsIn(await place.remote.list(never))).toEqual([]);
   });
 
@@ -266,7 +266,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       /^rclone lsjson failed at nowhere:x \(.*nowhere.*\): check the target/,
     );
     expect(await list({ ...unknown, env: { PATH: "/nonexistent" } })).toMatch(
-      /^rclone is not installed on this machine: `apt install rclone`/,
+      /^rclone is not installed on this machine: run `apt install rclone`/,
     );
   });
 });

@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { executeSync } from "../../core/execute.ts";
 import { fine, hint, wrong, type Finding } from "../../core/finding.ts";
 import type { Home } from "../home/home.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
@@ -6,7 +6,7 @@ import { sentencesOf } from "../../core/failure.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { findOffsite } from "./settings.ts";
 
-/** Shown while nothing leaves this machine, or both hosts: the text, and the command that sets off-site backups up. */
+/** Shown while no backup leaves this machine or both hosts, with the command that sets up off-site backups. */
 export interface OffsiteWarning {
   readonly text: string;
   readonly command: string;
@@ -14,7 +14,7 @@ export interface OffsiteWarning {
 
 const COMMAND = "hearth offsite setup REMOTE:PATH";
 
-/** Undefined where there is an off-site target, and where other supervisors run the jobs. */
+/** Undefined if there is an off-site target, or if another supervisor runs the jobs. */
 export function offsiteWarning(
   home: Home,
   env: Environment,
@@ -33,12 +33,12 @@ export function offsiteWarning(
   return { text: `There are no off-site backups. ${lost}`, command: COMMAND };
 }
 
-/** The same for `hearth doctor`, and whether rclone is there. */
+/** The same for `hearth doctor`, and whether rclone is installed. */
 export function lookAtOffsite(
   home: Home,
   env: Environment,
 ): readonly Finding[] {
-  // Outside a container the jobs run with the rest.
+  // Outside of containers, jobs run in the same process.
   const jobs = env["HEARTH_RUNTIME"] === "docker" ? {} : { HEARTH_JOBS: "on" };
   const warning = offsiteWarning(home, { ...env, ...jobs });
   if (warning !== undefined) {
@@ -47,8 +47,13 @@ export function lookAtOffsite(
   if (!jobsAreOn({ ...env, ...jobs })) {
     return [];
   }
-  return spawnSync("rclone", ["version"], { env: { ...env } }).status === 0
-    ? [fine("offsite", "off-site backups have a target, and rclone is there")]
+  return executeSync("rclone", ["version"], { env }).ok
+    ? [
+        fine(
+          "offsite",
+          "off-site backups have a target, and rclone is installed",
+        ),
+      ]
     : [
         wrong(
           "offsite",

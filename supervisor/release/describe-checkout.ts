@@ -1,10 +1,10 @@
-import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { lstatSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { executeSync } from "../../core/execute.ts";
 import type { Release } from "./release.ts";
 
-/** The packages that run on one machine. */
+/** The packages of a release. */
 export const ROOMS = [
   "cli",
   "console",
@@ -15,7 +15,7 @@ export const ROOMS = [
   "supervisor",
 ] as const;
 
-/** What runs on one machine; deployments and tests stay in the checkout. */
+/** Contents of a release: without deployments and tests. */
 const SOURCES = [
   "bin",
   "config",
@@ -30,7 +30,7 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
-/** What the checkout would be as a release; its id changes with every byte of its sources. */
+/** Describes the checkout as a release; its id is derived from the content of its sources. */
 export function describeCheckout(checkout: string): Release {
   const manifest = readJson<Manifest>(join(checkout, "package.json"));
   const gateway = readJson<{ readonly hearth: { schemaGeneration: number } }>(
@@ -60,11 +60,10 @@ function readJson<T>(path: string): T {
 }
 
 function commitOf(checkout: string): string | null {
-  const asked = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
+  const { ok, stdout } = executeSync("git", ["rev-parse", "--short", "HEAD"], {
     cwd: checkout,
-    encoding: "utf8",
   });
-  return asked.status === 0 ? asked.stdout.trim() : null;
+  return ok ? stdout.trim() : null;
 }
 
 /** The files of a checkout that a release copies, relative to it. */

@@ -1,15 +1,15 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { executeSync } from "../../../core/execute.ts";
 
-/** A process as it can be recognised again: ids are used anew, an id with its start time is not. */
+/** Identifies a process: ids are reused, an id with its start time is not. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly startTime: string;
 }
 
 /**
- * When the process with this id started, in an opaque form that is equal only for the same process;
- * undefined when there is none, or when it has ended and only waits to be reaped.
+ * The start time of the process with this id, in an opaque form that is equal only for the same process; undefined if there
+ * is none, or if it has ended and is not reaped yet.
  */
 export function startTimeOf(pid: number): string | undefined {
   return process.platform === "linux" ? fromProc(pid) : fromPs(pid);
@@ -19,7 +19,7 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return startTimeOf(identity.pid) === identity.startTime;
 }
 
-/** Waits until the process is gone: it is no child of ours, so nobody tells us. */
+/** Polls until a process has ended; it may not be a child of this one. */
 export async function untilGone(
   identity: ProcessIdentity,
   everyMs: number = 200,
@@ -29,7 +29,7 @@ export async function untilGone(
   }
 }
 
-/** The ids of running programs of that name whose working directory this is. Each is asked of the system itself. */
+/** Process ids of running programs of this name in this working directory, from /proc or lsof. */
 export function processesIn(
   directory: string,
   program: string,
@@ -58,17 +58,12 @@ function processesByLsof(
   directory: string,
   program: string,
 ): readonly number[] {
-  const lsof = spawnSync(
-    "lsof",
-    ["-a", "-d", "cwd", "-c", program, "-Fp", "--", directory],
-    { encoding: "utf8" },
-  );
-  return [...(lsof.stdout ?? "").matchAll(/^p(\d+)$/gm)].map((match) =>
-    Number(match[1]),
-  );
+  const args = ["-a", "-d", "cwd", "-c", program, "-Fp", "--", directory];
+  const { stdout } = executeSync("lsof", args);
+  return [...stdout.matchAll(/^p(\d+)$/gm)].map((match) => Number(match[1]));
 }
 
-/** Field 22 of /proc/<pid>/stat counts ticks since boot, so the boot's own id goes in front. */
+/** Field 22 of /proc/<pid>/stat counts ticks since boot, so the id of the boot is prepended. */
 function fromProc(pid: number): string | undefined {
   const stat = readOrNothing(`/proc/${pid}/stat`);
   if (stat === undefined) {
@@ -91,11 +86,10 @@ function bootId(): string {
 }
 
 function fromPs(pid: number): string | undefined {
-  const ps = spawnSync("ps", ["-o", "stat=,lstart=", "-p", String(pid)], {
-    encoding: "utf8",
+  const ps = executeSync("ps", ["-o", "stat=,lstart=", "-p", String(pid)], {
     env: { PATH: process.env["PATH"] ?? "/bin:/usr/bin", LC_ALL: "C" },
   });
-  const [state, ...started] = (ps.stdout ?? "").trim().split(/\s+/);
+  const [state, ...started] = ps.stdout.trim().split(/\s+/);
   return state === undefined || state === "" || state.startsWith("Z")
     ? undefined
     : started.join(" ");

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { startTimeOf, untilGone, type ProcessIdentity } from "./identity.ts";
 
-/** How to start one program. Secrets go in by environment, never by arguments. */
+/** How to start a program. Secrets are passed in its environment, never in arguments. */
 export interface LaunchPlan {
   readonly file: string;
   readonly args: readonly string[];
@@ -13,13 +13,16 @@ export interface LaunchPlan {
 }
 
 export type Running = ProcessIdentity & {
-  /** Resolves with how it ended, in words ("exit code 1", "killed by SIGKILL"). */
+  /** Resolves with the reason of its end: "exit code 1", "killed by SIGKILL". */
   readonly ended: Promise<string>;
 };
 
 /**
- * Starts a program in a process group of its own (Ctrl-C in our terminal does not reach it), its output appended to a
- * file and not to a pipe: it goes on when we die. Rejects when the program cannot be started at all.
+ * Starts a program in its own process group (Ctrl-C in this terminal does not reach it) with its output appended to a file, so
+ * that it survives this process. Rejects if the program cannot be started.
+ *
+ * Uses node:child_process, not core/execute.ts: nothing is piped or awaited here, so execa would add only its memory to a
+ * supervisor that runs permanently.
  */
 export async function launch(
   plan: LaunchPlan,
@@ -50,12 +53,12 @@ export async function launch(
   }
 }
 
-/** Watches a process that an earlier supervisor started as if it were our own. */
+/** Watches a process of the previous supervisor like a child of this one. */
 export function takeOver(identity: ProcessIdentity): Running {
   return {
     ...identity,
     ended: untilGone(identity).then(
-      () => "ended (it was not our child, so its exit code is not known)",
+      () => "ended (exit code unknown: started by the previous supervisor)",
     ),
   };
 }

@@ -24,7 +24,7 @@ test("a taken port is not free, and its holder is named", async () => {
   expect(holderOf(port)).toMatchObject({ pid: process.pid });
   expect(portTaken(port, "gateway", "HEARTH_GATEWAY_PORT")).toMatch(
     new RegExp(
-      `^port ${port}, which gateway needs, is taken by pid ${process.pid} \\(\\S+\\): stop that program, or choose another port with HEARTH_GATEWAY_PORT=<port>\\.$`,
+      `^port ${port} of gateway is in use by pid ${process.pid} \\(\\S+\\): stop that program, or set another port with HEARTH_GATEWAY_PORT=<port>\\.$`,
     ),
   );
 });

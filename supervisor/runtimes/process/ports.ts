@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { basename } from "node:path";
+import { executeSync } from "../../../core/execute.ts";
 import { Failure, codeOf } from "../../../core/failure.ts";
 
 const LOOPBACK = "127.0.0.1";
@@ -11,7 +11,7 @@ export async function isFree(port: number): Promise<boolean> {
   return (await tryToListen(port)) !== undefined;
 }
 
-/** A free loopback port: `preferred` when it is free, else any. */
+/** A free loopback port: `preferred` if it is free, else any. */
 export async function freePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && preferred > 0 && (await isFree(preferred))) {
     return preferred;
@@ -19,13 +19,13 @@ export async function freePort(preferred?: number): Promise<number> {
   const port = await tryToListen(0);
   if (port === undefined) {
     throw new Failure(
-      "no loopback port is free on this machine: close some programs, then run the command again.",
+      "no loopback port is free on this machine: close some programs, then retry.",
     );
   }
   return port;
 }
 
-/** Throws one sentence that names the program on the port and the variable that chooses another. */
+/** Throws a Failure that names the program on the port and the variable that sets another port. */
 export async function needFreePort(
   port: number,
   service: string,
@@ -37,7 +37,7 @@ export async function needFreePort(
   throw new Failure(portTaken(port, service, variable));
 }
 
-/** The sentence for a port that another program holds. */
+/** The message for a port in use. */
 export function portTaken(
   port: number,
   service: string,
@@ -46,13 +46,13 @@ export function portTaken(
   const holder = holderOf(port);
   const who =
     holder === undefined
-      ? "another program (of another user, its name cannot be seen)"
+      ? "a program of another user"
       : `pid ${holder.pid} (${holder.program})`;
   const otherwise =
     variable === undefined
       ? ""
-      : `, or choose another port with ${variable}=<port>`;
-  return `port ${port}, which ${service} needs, is taken by ${who}: stop that program${otherwise}.`;
+      : `, or set another port with ${variable}=<port>`;
+  return `port ${port} of ${service} is in use by ${who}: stop that program${otherwise}.`;
 }
 
 function tryToListen(port: number): Promise<number | undefined> {
@@ -63,9 +63,7 @@ function tryToListen(port: number): Promise<number | undefined> {
         resolve(undefined);
       } else if (codeOf(error) === "EACCES") {
         reject(
-          new Failure(
-            `port ${port} is reserved for the system administrator: choose one above 1023.`,
-          ),
+          new Failure(`port ${port} requires root: choose a port above 1023.`),
         );
       } else {
         reject(error);
@@ -85,7 +83,7 @@ export interface Holder {
   readonly program: string;
 }
 
-/** Which program listens on a port, by /proc or lsof; its name only, since arguments may hold secrets. */
+/** The program that listens on a port, from /proc or lsof; without its arguments, which may contain secrets. */
 export function holderOf(port: number): Holder | undefined {
   return process.platform === "linux" ? fromProc(port) : fromLsof(port);
 }
@@ -145,13 +143,11 @@ function openSockets(pid: string): readonly string[] {
   }
 }
 
-/** The name of the program that a process runs. */
+/** The program name of a process. */
 export function programOf(pid: number): string {
   if (process.platform !== "linux") {
-    const ps = spawnSync("ps", ["-o", "comm=", "-p", String(pid)], {
-      encoding: "utf8",
-    });
-    return basename((ps.stdout ?? "").trim());
+    const ps = executeSync("ps", ["-o", "comm=", "-p", String(pid)]);
+    return basename(ps.stdout.trim());
   }
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`).replace(" (deleted)", ""));
@@ -161,13 +157,10 @@ export function programOf(pid: number): string {
 }
 
 function fromLsof(port: number): Holder | undefined {
-  const lsof = spawnSync(
-    "lsof",
-    ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"],
-    { encoding: "utf8" },
-  );
-  const pid = /^p(\d+)$/m.exec(lsof.stdout ?? "")?.[1];
-  const program = /^c(.+)$/m.exec(lsof.stdout ?? "")?.[1];
+  const args = ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"];
+  const { stdout } = executeSync("lsof", args);
+  const pid = /^p(\d+)$/m.exec(stdout)?.[1];
+  const program = /^c(.+)$/m.exec(stdout)?.[1];
   return pid === undefined
     ? undefined
     : { pid: Number(pid), program: program ?? "unknown" };

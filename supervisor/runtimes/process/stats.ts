@@ -1,11 +1,11 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { executeSync } from "../../../core/execute.ts";
 import type { ServiceStats } from "../runtime.ts";
 
-/** Linux counts processor time in hundredths of a second for every program, whatever the kernel's own tick. */
+/** Linux reports CPU time in hundredths of a second, whatever the tick of the kernel (USER_HZ, proc(5)). */
 const TICKS_PER_SECOND = 100;
 
-/** Resident memory and processor time of one process; undefined when it is gone. */
+/** Resident memory and CPU time of a process; undefined if it has ended. */
 export function statsOf(pid: number): ServiceStats | undefined {
   try {
     return process.platform === "linux" ? fromProc(pid) : fromPs(pid);
@@ -30,10 +30,8 @@ function fromProc(pid: number): ServiceStats | undefined {
 }
 
 function fromPs(pid: number): ServiceStats | undefined {
-  const ps = spawnSync("ps", ["-o", "rss=,time=", "-p", String(pid)], {
-    encoding: "utf8",
-  });
-  const [rss, time] = (ps.stdout ?? "").trim().split(/\s+/);
+  const ps = executeSync("ps", ["-o", "rss=,time=", "-p", String(pid)]);
+  const [rss, time] = ps.stdout.trim().split(/\s+/);
   if (rss === undefined || time === undefined) {
     return undefined;
   }
