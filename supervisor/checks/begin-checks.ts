@@ -5,8 +5,8 @@ import type { Check } from "./config.ts";
 import { beginWatched, type AllWatched } from "./watched.ts";
 
 /**
- * All checks of the configuration as they begin, with what an earlier supervisor knew of them. What it knew of checks that are
- * gone, or are of another kind now, is forgotten, their alarms with it.
+ * All configured checks with the state that the previous supervisor saved. The state and alarms of checks that were removed,
+ * or are of another kind now, are deleted.
  */
 export function beginChecks({
   checks,
@@ -36,14 +36,14 @@ export function beginChecks({
     }
     alarms.withdraw(name);
     books.forget(name);
-    // Else what was down then would be down for ever.
+    // Otherwise a check that was down would be down forever.
     if (memory.state === "paused") {
       continue;
     }
     const [state, why] =
       check === undefined
-        ? ["paused", "it is not in the configuration any more"]
-        : ["new", `it is a check of another kind now (${check.kind})`];
+        ? ["paused", "removed from the configuration"]
+        : ["new", `changed to kind ${check.kind}`];
     history.checkChanged(name, memory.state, state, why);
   }
   for (const watched of all.values()) {

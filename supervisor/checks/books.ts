@@ -2,14 +2,14 @@ import type { DatabaseSync } from "node:sqlite";
 import { openCheckHistory, type CheckHistory } from "./check-history.ts";
 import type { Watched } from "./watched.ts";
 
-/** What the watch writes and reads of its checks; what cannot be written is said once, and watching goes on. */
+/** The persistent state of checks. A failing disk is reported once and does not stop the checks. */
 export type Books = Pick<
   CheckHistory,
   "recall" | "forget" | "measured" | "pings" | "ping"
 > & {
-  /** Keeps what a check must still know after a restart. */
+  /** Saves the state of a check across restarts. */
   readonly remember: (watched: Watched) => void;
-  /** Notes what the latest look saw; `counted` is false when it does not speak for or against the check. */
+  /** Records the latest result; `counted` is false if it does not count towards availability. */
   readonly record: (watched: Watched, counted: boolean) => void;
 };
 

@@ -3,22 +3,22 @@ import type { Measured, Ping, PingKind, Pings } from "./kinds/look.ts";
 import type { CheckResult } from "./run-check.ts";
 import type { CheckMemory } from "./state.ts";
 
-/** What a check knows after a restart of the supervisor. */
+/** The state of a check after a restart of the supervisor. */
 export interface Recalled {
   readonly kind: string;
   readonly memory: CheckMemory;
   readonly latest: CheckResult | null;
-  /** Why it is paused; null when it is not. */
+  /** Why it is paused; null if it is not. */
   readonly paused: string | null;
-  /** Since when it is watched, in milliseconds since 1970. */
+  /** When it was first configured, in milliseconds since 1970. */
   readonly watchedSince: number;
 }
 
-/** What checks keep in the history file, but for their transitions, which are events. */
+/** Checks in the history file, except for their transitions, which are events. */
 export interface CheckHistory {
   /**
-   * Adds what one look saw. `counted` is false in maintenance and while the supervisor was cut off; `coversMs` is how long it
-   * may speak for the check at most.
+   * Adds the result of a probe. `counted` is false in maintenance and while the supervisor is offline; `coversMs` is how long
+   * the result is valid at most.
    */
   readonly record: (
     check: string,
@@ -26,7 +26,7 @@ export interface CheckHistory {
     counted: boolean,
     coversMs: number,
   ) => void;
-  /** One figure of a check since then, at most one in ten minutes, the oldest first. */
+  /** A measurement of a check since then, at most one per ten minutes, oldest first. */
   readonly measured: (
     check: string,
     measure: string,

@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** How a check did in one stretch of time. Milliseconds. */
+/** Sums of a check over a time range. Milliseconds. */
 export interface Stretch {
   readonly looks: number;
   readonly failures: number;
   readonly upMs: number;
   readonly downMs: number;
-  /** In maintenance, or while the supervisor itself was cut off. */
+  /** In maintenance, or while the supervisor was offline. */
   readonly apartMs: number;
 }
 
@@ -32,7 +32,7 @@ export type Histogram = Readonly<Record<string, number>>;
 const HOUR_MS = 3_600_000;
 const STEP_FACTOR = 1.05;
 
-/** `names` of all that has raw results, each found by one step in the index: there are many results of few checks. */
+/** `names` of all checks with raw results, each found by one index lookup: there are many results of few checks. */
 export const WATCHED_NAMES = `
   WITH RECURSIVE names (name) AS (
     SELECT min(name) FROM check_results
@@ -116,7 +116,7 @@ function openHourWriter(
   };
 }
 
-/** How one check did from raw results, which are kept for some days. */
+/** Sums of a check from raw results, which are kept for some days. */
 export function stretchOf(
   db: DatabaseSync,
   name: string,
@@ -137,7 +137,7 @@ export function histogramFrom(
   return histogramOf(within(results, from, until));
 }
 
-/** Percentiles in milliseconds, right to 5 %; null when nothing was well. */
+/** Percentiles in milliseconds, accurate to 5 %; null without successful probes. */
 export function latenciesOf(histogram: Histogram): Latencies {
   const steps = Object.entries(histogram)
     .map(([step, count]) => ({ step: Number(step), count }))
@@ -178,7 +178,7 @@ function resultsFrom(db: DatabaseSync): StatementSync {
   );
 }
 
-/** What was seen in a stretch, and the last look before it, which may reach into it. */
+/** The results of a time range, and the last one before it, which may extend into it. */
 function readResults(
   rows: StatementSync,
   name: string,
@@ -195,7 +195,7 @@ function readResults(
   }));
 }
 
-/** Each look speaks for the check until the next one, but not for longer than it may. */
+/** Each result is valid until the next one, at most for `coversMs`. */
 function sumUp(
   results: readonly Result[],
   from: number,

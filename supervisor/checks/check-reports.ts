@@ -13,11 +13,11 @@ import {
 } from "./check-hours.ts";
 import type { Measured } from "./kinds/look.ts";
 
-/** How a check did over a longer time. */
+/** Availability and latency of a check over a longer time. */
 export type CheckRecord = Stretch &
   Latencies & {
     readonly name: string;
-    /** Of the time that counts (neither maintenance nor unwatched), in percent; null when none does. */
+    /** Percentage of the time that counts (neither maintenance nor unwatched); null if none does. */
     readonly availability: number | null;
   };
 
@@ -28,7 +28,7 @@ export type CheckStep = CheckRecord & {
 };
 
 export type HourBar = Stretch & {
-  /** When the hour begins, in milliseconds since 1970. */
+  /** Start of the hour, in milliseconds since 1970. */
   readonly hour: number;
 };
 
@@ -36,16 +36,16 @@ export type HourBar = Stretch & {
 export interface Incident {
   readonly check: string;
   readonly from: number;
-  /** null: it lasts. */
+  /** null: ongoing. */
   readonly until: number | null;
   readonly durationMs: number;
-  /** What was seen when it began. */
+  /** The reason at its start. */
   readonly reason: string | null;
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Each check's record in a stretch of time, to the hour where it lies further back than raw results are kept. */
+/** The record of each check in a time range, by whole hours where raw results no longer exist. */
 export function checkRecords(
   db: DatabaseSync,
   from: number,
@@ -57,7 +57,7 @@ export function checkRecords(
   );
 }
 
-/** How one check did in each of the last so many steps of whole hours, the oldest first; the last step goes on. */
+/** A check in each of the last steps of whole hours, oldest first; the last step is still in progress. */
 export function checkSteps(
   db: DatabaseSync,
   name: string,
@@ -73,7 +73,7 @@ export function checkSteps(
   });
 }
 
-/** One check's record in a stretch of time, as in `checkRecords`. */
+/** The record of one check in a time range, as in `checkRecords`. */
 export function checkRecord(
   db: DatabaseSync,
   name: string,
@@ -100,7 +100,7 @@ function recordOf(
   };
 }
 
-/** The last so many hours of each check, the oldest first, the running one last; hours without a look have only zeros. */
+/** The last hours of each check, oldest first, including the current one; hours without probes are all zeros. */
 export function hourBars(
   db: DatabaseSync,
   now: number,
@@ -130,7 +130,7 @@ export function hourBars(
   );
 }
 
-/** When checks were down, the newest first; what began before the stretch or lasts beyond it is whole. */
+/** When checks were down, newest first; incidents that reach beyond the time range are complete. */
 export function incidents(
   db: DatabaseSync,
   from: number,
@@ -158,7 +158,7 @@ export function incidents(
   });
 }
 
-/** One figure of a check, hour by hour, as the last look of each hour saw it. */
+/** A measurement of a check, the last one of each hour. */
 export function hourlyMeasure(
   db: DatabaseSync,
   check: string,
@@ -176,7 +176,7 @@ export function hourlyMeasure(
     .map((row) => ({ at: Number(row["at"]), value: Number(row["value"]) }));
 }
 
-/** Removes raw results and hours from before these moments (and pings and windows with the raw ones); transitions stay for ever. */
+/** Removes raw results (with pings and maintenance windows) and hours before these times; transitions are kept forever. */
 export function retainChecks(
   db: DatabaseSync,
   now: number,
@@ -197,7 +197,7 @@ export function retainChecks(
   return { results: Number(results.changes), hours: Number(hours.changes) };
 }
 
-/** Until when the hours of a file were summed up: one report asks many times. */
+/** Until when the hours of a file were summed up, because a report asks many times. */
 const summedUntil = new WeakMap<DatabaseSync, number>();
 
 function bringUpToDate(db: DatabaseSync, until: number): void {
@@ -217,7 +217,7 @@ const nothing: Stretch = {
   apartMs: 0,
 };
 
-/** Whole hours from the roll-ups; what is left at both ends from raw results, as far as they are still there. */
+/** Whole hours from the roll-ups, the rest at both ends from raw results, where they still exist. */
 function gather(
   db: DatabaseSync,
   name: string,

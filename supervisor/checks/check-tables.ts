@@ -1,10 +1,10 @@
 /**
- * What the checks keep in the history file. Times in milliseconds since 1970.
- * check_results: one row for each look, for some days; `counted` is 0 in maintenance and while the supervisor was offline.
- * check_hours: what is left of them, for months: how long it was well, sick or in maintenance, and how fast it answered.
- * check_memory: what a check must still know after a restart of the supervisor.
- * maintenance: windows that somebody opened by hand; checks is a JSON list of names, null means all.
- * pings: what other jobs said to a heartbeat.
+ * Tables of the checks in the history file. Times in milliseconds since 1970.
+ * check_results: one row per probe, for some days; `counted` is 0 in maintenance and while the supervisor was offline.
+ * check_hours: hourly sums, for months: time up, down and in maintenance, and latencies.
+ * check_memory: the state of checks across restarts of the supervisor.
+ * maintenance: windows opened by an operator; checks is a JSON list of names, null means all.
+ * pings: received by heartbeats.
  */
 export const CHECK_TABLES = `
   CREATE TABLE check_results (
@@ -26,6 +26,6 @@ export const CHECK_TABLES = `
   ) STRICT;
   CREATE INDEX pings_by_heartbeat ON pings (heartbeat, id);`;
 
-/** Percentiles of hours do not add up to those of a week; histograms do. */
+/** Percentiles of hours cannot be combined into those of a week; histograms can. */
 export const LATENCIES_COLUMN =
   "ALTER TABLE check_hours ADD COLUMN latencies TEXT";

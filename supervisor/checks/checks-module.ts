@@ -11,7 +11,7 @@ export function openChecksModule({ history, onNotice }: Context): Module {
     try {
       rollUpChecks(history.db, Date.now());
     } catch (error) {
-      onNotice(`what the checks saw cannot be summed up: ${textOf(error)}`);
+      onNotice(`cannot sum up the results of checks: ${textOf(error)}`);
     }
   };
   return {

@@ -40,7 +40,7 @@ const WEEKDAYS = [
   "saturday",
 ];
 
-/** "sunday 04:00" in a file; five cron fields once read. */
+/** "sunday 04:00" in a file; five cron fields once parsed. */
 const weekly = z
   .string('must be a day and a time, such as "sunday 04:00"')
   .transform((text, context) => {
@@ -52,7 +52,7 @@ const weekly = z
     }
     context.addIssue({
       code: "custom",
-      message: `"${text}" is no day and time: write "sunday 04:00"`,
+      message: `"${text}" must be a day and a time, such as "sunday 04:00"`,
     });
     return z.NEVER;
   });
@@ -80,14 +80,14 @@ const maintenanceWindow = z
   })
   .refine(
     (window) => (window.weekly === undefined) !== (window.cron === undefined),
-    { error: "needs either weekly or cron", path: ["cron"] },
+    { error: "either weekly or cron is required", path: ["cron"] },
   );
 
 export const maintenanceSchema = z.array(maintenanceWindow).default([]);
-/** Times in which nothing is blamed or healed, as the configuration has them. */
+/** Maintenance windows of the configuration. */
 export type MaintenancePlan = Readonly<z.output<typeof maintenanceWindow>>;
 
-/** `offline:` — where to look to know whether this machine itself is cut off. */
+/** `offline:` — addresses that tell whether this machine is offline. */
 export const offlineSchema = z
   .strictObject({
     references: z

@@ -2,12 +2,12 @@ import { isWithin } from "../moments.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import type { Check } from "./config.ts";
 
-/** A deployment replaces a container in less. */
+/** A deployment replaces a container faster. */
 const REPLACED_WITHIN_MS = 120_000;
-/** What has just been started, or has lost what it depends on, needs no longer to find itself. */
+/** Time to become healthy after a start, or after a dependency has recovered. */
 export const USUAL_GRACE_MS = 30_000;
 
-/** The service that a check speaks about. */
+/** The service that a check belongs to. */
 export function serviceOf(check: Check): string {
   return (
     check.service ??
@@ -17,8 +17,8 @@ export function serviceOf(check: Check): string {
 }
 
 /**
- * Why the failures of a check do not count, as far as its service goes: it is being started or replaced, or has just been
- * started. `failingSince` limits that: what takes longer is down. Undefined when they count.
+ * Why failures of a check do not count because of the state of its service: it is being started or replaced, or was just
+ * started. `failingSince` limits this: a service that takes longer is down. Undefined if they count.
  */
 export function excuseOf(
   check: Check,
@@ -38,9 +38,9 @@ export function excuseOf(
   if (view !== undefined) {
     return excuseOfService(view, grace, now);
   }
-  // Named in the check, not here: a container of the other host, which may be replaced as well.
+  // Named by the check but not here: a container of the other host, which a deployment may be replacing.
   return check.service !== undefined && runtime.list().some(isContainer)
-    ? `${service} is not on this host and may be being replaced`
+    ? `${service} is not on this host; a deployment may be replacing it`
     : undefined;
 }
 
@@ -57,7 +57,7 @@ function excuseOfService(
       return `${name} is ${state}`;
     case "running":
       return isWithin(since, grace, now)
-        ? `${name} has just been started`
+        ? `${name} was just started`
         : undefined;
     case "gave-up":
     case "stopped":

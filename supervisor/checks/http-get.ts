@@ -10,16 +10,16 @@ export interface HttpAsk {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Bytes; 4 MiB when left out. */
-  readonly longestBody?: number;
+  /** Bytes; 4 MiB by default. */
+  readonly maxBody?: number;
   readonly signal: AbortSignal;
 }
 
 const USUAL_LONGEST_BODY = 4 * 1024 * 1024;
 
-/** One request on a connection of its own, so that a server that stops never waits for ours. Rejects on network errors. */
+/** One request on its own connection, so that a stopping server never waits for it. Rejects on network errors. */
 export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
-  const longestBody = ask.longestBody ?? USUAL_LONGEST_BODY;
+  const maxBody = ask.maxBody ?? USUAL_LONGEST_BODY;
   const send = url.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const call = send(
@@ -35,9 +35,11 @@ export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
         let size = 0;
         response.on("data", (chunk: Buffer) => {
           size += chunk.length;
-          if (size > longestBody) {
+          if (size > maxBody) {
             response.destroy(
-              new Error(`the answer is over ${longestBody / 1024 / 1024} MiB`),
+              new Error(
+                `the answer is larger than ${maxBody / 1024 / 1024} MiB`,
+              ),
             );
           }
           chunks.push(chunk);
@@ -56,7 +58,7 @@ export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
   });
 }
 
-/** True for a 200 answer: the usual probe. */
+/** True for a 200 answer. */
 export async function answersOk(
   url: string,
   signal: AbortSignal,

@@ -4,7 +4,7 @@ import { isOpen } from "../moments.ts";
 import { openSchedule } from "../jobs/schedule.ts";
 import type { MaintenancePlan } from "./config.ts";
 
-/** A time in which nothing is blamed or healed. Times in milliseconds since 1970. */
+/** A time without alarms and restarts. Times in milliseconds since 1970. */
 export interface MaintenanceWindow {
   readonly id: string;
   /** Names of checks; null means all. */
@@ -15,18 +15,18 @@ export interface MaintenanceWindow {
 }
 
 export interface Maintenance {
-  /** What is open now, by plan and by hand. */
+  /** The current windows, planned and opened by an operator. */
   readonly open: (now: number) => readonly MaintenanceWindow[];
-  /** The window that a check is in now; the one that lasts longest. */
+  /** The current window of a check; the one that ends last. */
   readonly of: (check: string, now: number) => MaintenanceWindow | undefined;
-  /** Opens one from now on. */
+  /** Opens a window from now on. */
   readonly begin: (
     checks: readonly string[] | null,
     forMs: number,
     why: string,
     now: number,
   ) => MaintenanceWindow;
-  /** Ends one that was opened by hand; undefined when there is none of this id. */
+  /** Ends a window that was opened by an operator; undefined if there is none with this id. */
   readonly end: (id: string, now: number) => MaintenanceWindow | undefined;
 }
 

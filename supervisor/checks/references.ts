@@ -1,15 +1,15 @@
 import { askHttp } from "./http-get.ts";
 import { lookAtTcp } from "./kinds/tcp.ts";
 
-/** Whether this machine itself is cut off: then what it sees tells nothing about others. */
+/** Whether this machine is offline: then failures tell nothing about other services. */
 export interface References {
-  /** Looks, unless it did in the last seconds. Without references nobody is ever cut off. */
+  /** Probes, unless it did in the last seconds. Always false without references. */
   readonly cutOff: () => Promise<boolean>;
 }
 
 const BELIEVED_FOR_MS = 5000;
 
-/** Cut off is who reaches none of these addresses (http, https or tcp; any answer will do). */
+/** A machine is offline if it reaches none of these addresses (http, https or tcp; any answer counts). */
 export function openReferences(
   references: readonly string[],
   timeoutMs: number,
@@ -40,7 +40,7 @@ async function noneAnswers(
   timeoutMs: number,
 ): Promise<boolean> {
   const signal = AbortSignal.timeout(timeoutMs);
-  // A name server that hangs heeds no signal.
+  // A DNS lookup that hangs ignores the signal.
   const late = new Promise<never>((_, reject) =>
     signal.addEventListener("abort", () => reject(signal.reason), {
       once: true,

@@ -21,17 +21,17 @@ import { lookAtTcp } from "./kinds/tcp.ts";
 
 export interface CheckResult {
   readonly ok: boolean;
-  /** Of what is not ok: whether it does not work, or works still and needs somebody. */
+  /** If not ok: whether it is down, or still works and needs attention. */
   readonly level: "down" | "warning";
   readonly latencyMs: number;
-  /** What was seen, in one line, without secrets. */
+  /** One line, without secrets. */
   readonly text: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly measures: Measures;
 }
 
-/** Looks once. Never throws; a look that hangs past the check's timeout is a failure. */
+/** Probes once. Never throws; exceeding the timeout of the check is a failure. */
 export async function runCheck(
   check: Check,
   lookout: Omit<Lookout, "signal">,

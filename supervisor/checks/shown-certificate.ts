@@ -4,11 +4,11 @@ import { connect } from "node:tls";
 
 export interface ShownCertificate {
   readonly certificate: X509Certificate;
-  /** Why this machine does not trust it; undefined when it does. */
+  /** Why this machine does not trust it; undefined if it does. */
   readonly distrust: string | undefined;
 }
 
-/** The certificate that a server shows for its own name, whatever it is. Rejects when there is no TLS. */
+/** The certificate of a server, trusted or not. Rejects without TLS. */
 export function readShownCertificate(
   url: URL,
   signal: AbortSignal,
@@ -19,7 +19,7 @@ export function readShownCertificate(
       host,
       port: Number(url.port || 443),
       ...(isIP(host) === 0 ? { servername: host } : {}),
-      // Looked at whatever it is; whether it is trusted is judged apart.
+      // Accepted here; trust is judged separately.
       rejectUnauthorized: false,
     });
     const giveUp = () => socket.destroy(new Error("no answer in time"));
@@ -33,7 +33,7 @@ export function readShownCertificate(
         : String(socket.authorizationError);
       socket.destroy();
       if (certificate === undefined) {
-        reject(new Error("it shows no certificate"));
+        reject(new Error("no certificate received"));
       } else {
         resolve({ certificate, distrust });
       }

@@ -1,8 +1,8 @@
 import { isWithin } from "../moments.ts";
 
 /**
- * new: not looked at yet, or not since a maintenance or a pause; pending: failed, but not often enough to be believed; up,
- * down: known; maintenance: looked at, not judged; paused: not looked at.
+ * new: not probed yet, or not since a maintenance or a pause; pending: failed, but less than `fail_after` times; up, down:
+ * known; maintenance: probed, but not judged; paused: not probed.
  */
 export type CheckState =
   "new" | "up" | "pending" | "down" | "maintenance" | "paused";
@@ -14,9 +14,9 @@ export interface CheckMemory {
   /** Failures, or successes, in a row. */
   readonly failures: number;
   readonly successes: number;
-  /** When it went down or came back, in the last ten minutes. */
+  /** When it went down or recovered, in the last ten minutes. */
   readonly changes: readonly number[];
-  /** It changes so often that one alarm stands for all of them, until it keeps one state for ten minutes. */
+  /** Frequent changes are one alarm, until the state is stable for ten minutes. */
   readonly flapping: boolean;
 }
 
@@ -42,8 +42,8 @@ export function newMemory(now: number): CheckMemory {
 }
 
 /**
- * The next state after one look. A failure that is `excused` (it has just been started, it waits for another) makes it pending
- * and counts for nothing.
+ * The next state after a probe. A failure that is `excused` (just started, waiting for a dependency) makes it pending and does
+ * not count.
  */
 export function advance(
   memory: CheckMemory,
@@ -63,12 +63,12 @@ export function advance(
   return { ...moved, failures, successes };
 }
 
-/** Nobody judges it, so what was counted before says nothing of it any more. */
+/** States without judgement: earlier counts no longer apply. */
 export function isUnjudged(state: CheckState): boolean {
   return state === "paused" || state === "maintenance" || state === "new";
 }
 
-/** Into another state by somebody's word, by the clock, or after a look; the counts begin anew. */
+/** Enters another state; resets the counts. */
 export function enter(
   memory: CheckMemory,
   state: CheckState,

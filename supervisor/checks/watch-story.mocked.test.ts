@@ -180,7 +180,7 @@ test("a service that is slow to start is pending in its grace, and not restarted
   await pass(55 * SECOND);
   expect(view("gateway")).toMatchObject({
     state: "pending",
-    note: "gateway has just been started",
+    note: "gateway was just started",
   });
   expect(restarted).toEqual([]);
   await pass(20 * SECOND);
@@ -495,8 +495,8 @@ test("a check that is removed, or becomes another, while it is down is no incide
       .map(({ name, from, to, reason }) => `${name} ${from} ${to}: ${reason}`)
       .toSorted(),
   ).toEqual([
-    "shop down new: it is a check of another kind now (certificate)",
-    "site down paused: it is not in the configuration any more",
+    "shop down new: changed to kind certificate",
+    "site down paused: removed from the configuration",
   ]);
   const now = Date.now();
   const lasting = incidents(history.db, now - 60 * MINUTE, now + MINUTE);

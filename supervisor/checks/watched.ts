@@ -12,28 +12,28 @@ export interface CheckView {
   readonly state: CheckState;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** Something it depends on does not work: it is shown, neither blamed nor healed. */
+  /** An unhealthy dependency: the check raises no alarm and is not healed. */
   readonly inhibitedBy: string | null;
-  /** It went down and came back more than four times in ten minutes. */
+  /** More than four changes in ten minutes. */
   readonly flapping: boolean;
   readonly latest: CheckResult | null;
-  /** What healing has to say ("gave up …"), if anything. */
+  /** The result of healing ("gave up …"), if any. */
   readonly healing: string | null;
-  /** Why it is not judged now: who paused it, which maintenance, what it waits for. */
+  /** Why it is not judged now: pause, maintenance, a dependency. */
   readonly note: string | null;
-  /** The service that this supervisor runs and the check speaks about. */
+  /** The service of the check, if this supervisor runs it. */
   readonly service: string | null;
 }
 
-/** One check and what is known of it now. */
+/** A check with its current state. */
 export interface Watched {
   readonly check: Check;
   readonly watchedSince: number;
   memory: CheckMemory;
   latest: CheckResult | null;
-  /** When the failures began that no success has ended yet. */
+  /** Start of the current series of failures. */
   failingSince: number | undefined;
-  /** When it last ceased to be in the way of those that depend on it. */
+  /** When it last stopped blocking its dependents. */
   backSince: number | undefined;
   /** Why it is paused. */
   paused: string | null;
@@ -45,10 +45,10 @@ export interface Watched {
 
 export type AllWatched = ReadonlyMap<string, Watched>;
 
-const SHORTEST_RECHECK_MS = 1000;
-const LONGEST_RECHECK_MS = 30_000;
+const MIN_RECHECK_MS = 1000;
+const MAX_RECHECK_MS = 30_000;
 
-/** A check as it begins, with what an earlier supervisor knew of it. */
+/** The initial state of a check, from that of the previous supervisor. */
 export function beginWatched(
   check: Check,
   recalled: Recalled | undefined,
@@ -58,7 +58,7 @@ export function beginWatched(
   return {
     check,
     watchedSince: known?.watchedSince ?? now,
-    // The counts begin anew: one look after a restart of the supervisor must not restart anything.
+    // Counts are reset: a single probe after a restart of the supervisor must not restart anything.
     memory: {
       ...(known?.memory ?? newMemory(now)),
       failures: 0,
@@ -103,7 +103,7 @@ export function dependenciesOf(
   return check.depends_on.flatMap((name) => all.get(name) ?? []);
 }
 
-/** The name of what does not work, so that a check that depends on it may not either; the first cause, where known. */
+/** The unhealthy dependency of a check, if any; the root cause, if known. */
 export function blockerOf(watched: Watched, all: AllWatched): string | null {
   for (const dependency of dependenciesOf(watched, all)) {
     if (blocks(dependency)) {
@@ -113,13 +113,13 @@ export function blockerOf(watched: Watched, all: AllWatched): string | null {
   return null;
 }
 
-/** What depends on it may not work either. */
+/** Whether it is unhealthy, so that its dependents may fail, too. */
 export function blocks({ memory, latest, paused }: Watched): boolean {
   const fails = memory.state === "down" || latest?.ok === false;
   return paused === null && fails && latest?.level !== "warning";
 }
 
-/** What it depends on and works again only since `sinceMs` or less: whoever lost it needs a while to find it again. */
+/** A dependency that recovered within `sinceMs`: dependents need time to reconnect. */
 export function justBackOf(
   watched: Watched,
   all: AllWatched,
@@ -149,13 +149,13 @@ export function needsHealing({ check, memory, latest }: Watched): boolean {
   );
 }
 
-/** How long until the next look: in doubt six times as often, and at least twice a minute. */
+/** Delay before the next probe: in doubt six times as often, and at least twice a minute. */
 export function pauseOf({ check, memory }: Watched): number {
   const doubtful =
     memory.state === "pending" ||
     (memory.successes > 0 && memory.state === "down");
-  const often = Math.min(check.every / 6, LONGEST_RECHECK_MS);
+  const often = Math.min(check.every / 6, MAX_RECHECK_MS);
   return doubtful
-    ? Math.min(check.every, Math.max(SHORTEST_RECHECK_MS, often))
+    ? Math.min(check.every, Math.max(MIN_RECHECK_MS, often))
     : check.every;
 }

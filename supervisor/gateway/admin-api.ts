@@ -51,7 +51,7 @@ export function openAdminApi(options: {
           "x-hearth-changed-by": "operator",
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        longestBody: LONGEST_BODY,
+        maxBody: LONGEST_BODY,
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
         throw new Failure(

@@ -7,8 +7,8 @@ export type HealingDecision =
   | { readonly kind: "gave-up" };
 
 /**
- * Whether a service may be restarted now, given when it was before (milliseconds since 1970): at most `max` times in `per`,
- * with a cooldown that doubles with each one.
+ * Whether a service may be restarted now, by the times of earlier restarts (milliseconds since 1970): at most `max` times in
+ * `per`, with a cooldown that doubles each time.
  */
 export function decideHealing(
   rule: HealRule,

@@ -37,13 +37,13 @@ test("before the first is due there need not be one, afterwards there must", asy
   expect(await look()).toMatchObject({
     ok: false,
     level: "warning",
-    text: expect.stringMatching(/^there is no backup/),
+    text: expect.stringMatching(/^no backup in /),
   });
 });
 
 test("a young one is well, an old one a warning", async () => {
   back(30, 10_000);
-  expect((await look()).text).toMatch(/^there is none younger than 1 d 2 h; /);
+  expect((await look()).text).toMatch(/^no backup is younger than 1 d 2 h; /);
   back(2, 10_000);
   const well = await look();
   expect(well.ok).toBe(true);

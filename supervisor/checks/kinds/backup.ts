@@ -26,7 +26,7 @@ export const backupCheck = z.strictObject({
     .prefault({}),
 });
 
-/** One backup, whoever made it. */
+/** One backup of any program. */
 interface Copy {
   readonly name: string;
   /** Milliseconds since 1970. */
@@ -34,7 +34,7 @@ interface Copy {
   readonly bytes: number;
 }
 
-/** Age and size of the newest backup: of Hearth's own, every file that it names must be there in full; else the newest file. */
+/** Age and size of the newest backup. Of Hearth's own backups, every file must be complete; otherwise the newest file counts. */
 export async function lookAtBackup(
   { directory, expect }: z.output<typeof backupCheck>,
   { now, watchedSince }: Lookout,
@@ -49,7 +49,7 @@ export async function lookAtBackup(
           )
         : await filesIn(directory);
   } catch (error) {
-    return failing(`the newest backup cannot be read: ${textOf(error)}`);
+    return failing(`cannot read the newest backup: ${textOf(error)}`);
   }
   const [newest, previous] = copies;
   if (newest === undefined) {
@@ -59,19 +59,19 @@ export async function lookAtBackup(
   return wellUnless(
     [
       age > expect.younger_than &&
-        `there is none younger than ${inWords(expect.younger_than)}`,
+        `no backup is younger than ${inWords(expect.younger_than)}`,
       newest.bytes <= expect.bytes_above &&
-        `it has no more than ${expect.bytes_above} bytes`,
+        `the newest backup is not larger than ${expect.bytes_above} bytes`,
       previous !== undefined &&
         newest.bytes * 2 < previous.bytes &&
-        `it is less than half as large as the one before (${size(previous.bytes)})`,
+        `the newest backup is less than half as large as the previous one (${size(previous.bytes)})`,
     ],
     `${newest.name}, ${inWords(age)} old, ${size(newest.bytes)}`,
     { age_ms: age, bytes: newest.bytes },
   );
 }
 
-/** A backup whose files are not as large as its manifest says is none. */
+/** A backup is incomplete if the sizes of its files differ from its manifest. */
 async function copyOf(directory: string, name: string): Promise<Copy> {
   const { files } = readManifest(join(directory, name));
   let bytes = 0;
@@ -79,7 +79,7 @@ async function copyOf(directory: string, name: string): Promise<Copy> {
     const there = await stat(join(directory, name, file.name));
     if (there.size !== file.bytes) {
       throw new Error(
-        `${name}/${file.name} has ${there.size} bytes, its manifest says ${file.bytes}`,
+        `${name}/${file.name} has ${there.size} bytes instead of ${file.bytes}`,
       );
     }
     bytes += there.size;
@@ -107,11 +107,11 @@ async function filesIn(directory: string): Promise<readonly Copy[]> {
   return files.toSorted((a, b) => b.at - a.at);
 }
 
-/** Before the first is due, that there is none is as it should be. */
+/** Before the first backup is due, there may be none. */
 function none(watchedForMs: number, youngerThan: number): Seen {
   return watchedForMs < youngerThan
     ? { ok: true, text: "no backup yet; the first is not due" }
-    : warning(`there is no backup, and none came in ${inWords(watchedForMs)}`);
+    : warning(`no backup in ${inWords(watchedForMs)}`);
 }
 
 function size(bytes: number): string {

@@ -50,7 +50,7 @@ test("a file's days are counted, of a chain those of the one that ends first", a
   const { file } = make(90);
   expect(await lookAt({ kind: "certificate", file })).toMatchObject({
     ok: true,
-    text: expect.stringMatching(/^hearth.test holds until .*, 8\d days left$/),
+    text: expect.stringMatching(/^hearth.test is valid until .*, 8\d days left$/),
   });
   const chain = join(place.directory, "chain.pem");
   const pems = [file, make(5).file].map((each) => readFileSync(each, "utf8"));
@@ -68,7 +68,7 @@ test("one that has ended is down", async () => {
   expect(await lookAt({ kind: "certificate", file }, { now })).toMatchObject({
     ok: false,
     level: "down",
-    text: expect.stringMatching(/^it has ended/),
+    text: expect.stringMatching(/^expired: /),
   });
 });
 
@@ -81,7 +81,7 @@ test("what a server shows is looked at, and whether this machine trusts it", asy
   expect(await lookAt({ kind: "certificate", url })).toMatchObject({
     ok: false,
     level: "down",
-    text: expect.stringContaining("does not trust it (DEPTH_ZERO_SELF_SIGNED"),
+    text: expect.stringContaining("not trusted by this machine (DEPTH_ZERO_SELF_SIGNED"),
   });
   const own = { trusted: false };
   expect(await lookAt({ kind: "certificate", url, expect: own })).toMatchObject(
@@ -93,7 +93,7 @@ test("a file without one, and nobody there, are failures", async () => {
   const file = join(place.directory, "empty.pem");
   writeFileSync(file, "");
   expect((await lookAt({ kind: "certificate", file })).text).toBe(
-    "there is no certificate in the file",
+    "the file contains no certificate",
   );
   const url = "https://127.0.0.1:1";
   expect((await lookAt({ kind: "certificate", url })).ok).toBe(false);

@@ -22,13 +22,13 @@ export const certificateCheck = z
       .prefault({}),
   })
   .refine((check) => (check.url === undefined) !== (check.file === undefined), {
-    error: "a certificate needs either url or file",
+    error: "either url or file is required",
     path: ["kind"],
   });
 
 const DAY_MS = 86_400_000;
 
-/** How long a certificate still holds: the one that a server shows, or the one of a chain in a file that ends first. */
+/** The remaining validity of a certificate: of a server, or of the one that expires first in a file. */
 export async function lookAtCertificate(
   { url, file, expect }: z.output<typeof certificateCheck>,
   { signal, now }: Lookout,
@@ -42,17 +42,17 @@ export async function lookAtCertificate(
         };
   const ends = Date.parse(certificate.validTo);
   const days = Math.floor((ends - now) / DAY_MS);
-  const text = `${nameOf(certificate)} holds until ${new Date(ends).toISOString().slice(0, 10)}`;
+  const text = `${nameOf(certificate)} is valid until ${new Date(ends).toISOString().slice(0, 10)}`;
   const measures = { days_left: days };
   if (ends <= now) {
-    return failing(`it has ended: ${text}`, measures);
+    return failing(`expired: ${text}`, measures);
   }
   if (Date.parse(certificate.validFrom) > now) {
-    return failing(`it holds only from ${certificate.validFrom} on`, measures);
+    return failing(`not valid before ${certificate.validFrom}`, measures);
   }
   if (expect.trusted && distrust !== undefined) {
     return failing(
-      `this machine does not trust it (${distrust}): ${text}`,
+      `not trusted by this machine (${distrust}): ${text}`,
       measures,
     );
   }
@@ -71,7 +71,7 @@ function firstToEnd(pem: string): X509Certificate {
     .map((block) => new X509Certificate(block))
     .toSorted((a, b) => Date.parse(a.validTo) - Date.parse(b.validTo));
   if (first === undefined) {
-    throw new Error("there is no certificate in the file");
+    throw new Error("the file contains no certificate");
   }
   return first;
 }

@@ -74,13 +74,13 @@ test.each<[string, Partial<ServiceView>, string]>([
   ],
   ["ended", { state: "ended", reason: "exit code 1" }, "ended (exit code 1)"],
   [
-    "killed for want of memory",
+    "killed by Docker: out of memory",
     {
       state: "ended",
       reason: "exit code 137",
       container: { ...facts, oomKilled: true },
     },
-    "killed because its memory was not enough; ended (exit code 137)",
+    "killed: out of memory; ended (exit code 137)",
   ],
   ["gone", { state: "absent" }, "absent"],
 ])("one that is %s is down", async (_what, more, text) => {
@@ -96,7 +96,7 @@ test("full memory, and one that was started again since the last look, are warni
   const killed = { restarts: 2, container: { ...facts, oomKilled: true } };
   expect(await look(killed, undefined, { restarts: 1 })).toMatchObject({
     level: "warning",
-    text: expect.stringMatching(/^it was killed because its memory was not/),
+    text: expect.stringMatching(/^it ran out of memory and was/),
   });
   expect((await look(killed, undefined, { restarts: 2 })).ok).toBe(true);
 });

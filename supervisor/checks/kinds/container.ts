@@ -13,19 +13,19 @@ export const containerCheck = z.strictObject({
     .prefault({}),
 });
 
-/** What the runtime says of a service: whether it runs and is healthy, was started again or killed for want of memory. */
+/** The state of a service in its runtime: running, healthy, restarted, out of memory. */
 export async function lookAtContainer(
   { container, expect }: z.output<typeof containerCheck>,
   { runtime, before }: Lookout,
 ): Promise<Seen> {
   if (runtime === undefined) {
     return failing(
-      "this supervisor runs beside no containers: HEARTH_RUNTIME is none",
+      "this supervisor has no access to containers: HEARTH_RUNTIME is none",
     );
   }
   const view = await runtime.look(container);
   if (view === undefined) {
-    return failing("there is no such container here");
+    return failing("container not found");
   }
   const stats = runtime.stats(container);
   const memory = memoryOf(stats);
@@ -39,12 +39,12 @@ export async function lookAtContainer(
   const text = [
     describeState(view),
     ...(memory === undefined ? [] : [`${memory} % of its memory`]),
-    ...(view.restarts > 0 ? [`started again ${view.restarts} times`] : []),
+    ...(view.restarts > 0 ? [`restarted ${view.restarts} times`] : []),
   ].join(", ");
   if (view.state !== "running" || facts?.health === "unhealthy") {
     return failing(
       facts?.oomKilled === true && view.state !== "running"
-        ? `killed because its memory was not enough; ${text}`
+        ? `killed: out of memory; ${text}`
         : text,
       measures,
     );
@@ -57,8 +57,8 @@ export async function lookAtContainer(
         `over ${expect.memory_below_percent} % of its memory is in use`,
       view.restarts > earlier &&
         (facts?.oomKilled === true
-          ? "it was killed because its memory was not enough, and started again"
-          : "it ended and was started again"),
+          ? "it ran out of memory and was restarted"
+          : "it ended and was restarted"),
     ],
     text,
     measures,

@@ -21,24 +21,24 @@ interface Databases {
   readonly measures: Record<string, number>;
 }
 
-/** Of one database, as CouchDB tells it. */
+/** Sizes of one database. */
 const info = z.object({
   doc_count: z.number(),
   sizes: z.object({ file: z.number(), active: z.number() }),
 });
 
-/** Sizes are asked for this seldom: the server opens every database for them. */
+/** Sizes are requested rarely: the server opens every database for them. */
 const SIZES_EVERY_MS = 10 * 60_000;
 
 /**
- * When a server refused credentials, by their hash. They are not sent again for a while: five wrong ones within five minutes
- * lock this address out, and a right one may be refused for a moment after it was changed.
+ * When a server rejected credentials, by their hash. They are not sent again for a while: five failures within five minutes
+ * lock this address out, and a changed password may be rejected for a moment.
  */
 const refused = new Map<string, number>();
 const AGAIN_AFTER_MS = 10 * 60_000;
 const sizesOf = new Map<string, Databases & { readonly at: number }>();
 
-/** `/_up` without credentials; with them (when there are any), what it is busy with and how large its databases are. */
+/** `/_up` without credentials; with credentials, if configured, also active tasks and sizes of databases. */
 export async function lookAtCouchdb(
   check: CouchdbCheck,
   { signal, now }: Lookout,
@@ -83,7 +83,7 @@ export async function lookAtCouchdb(
 
 function refusal(user: string): Seen {
   return warning(
-    `up, but it refuses the password of ${user}: give the right one; this one is not tried again for ten minutes`,
+    `up, but the password of ${user} was rejected: correct it; the next attempt with this one is in ten minutes`,
   );
 }
 
@@ -95,7 +95,7 @@ async function askSizes(
   const answer = await askHttp(`${base}/_dbs_info`, { signal, headers });
   const rows = z.array(z.object({ info })).safeParse(parseJson(answer.body));
   if (answer.status !== 200 || !rows.success) {
-    return { text: "it tells no sizes", measures: {} };
+    return { text: "sizes not available", measures: {} };
   }
   const sum = (of: (each: z.output<typeof info>) => number) =>
     rows.data.reduce((total, row) => total + of(row.info), 0);
@@ -118,7 +118,7 @@ function describeTasks(body: string): string {
     .array(z.looseObject({ type: z.string(), progress: z.number().optional() }))
     .safeParse(parseJson(body));
   if (!tasks.success || tasks.data.length === 0) {
-    return "no task runs";
+    return "no active tasks";
   }
   return tasks.data
     .slice(0, 3)

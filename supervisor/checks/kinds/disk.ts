@@ -24,13 +24,13 @@ export const diskCheck = z.strictObject({
     .prefault({}),
 });
 
-/** Less than this is as good as nothing: databases stop. */
+/** With less, databases stop. */
 const FULL_BELOW_PERCENT = 1;
 const TREND_OVER_MS = 6 * 3_600_000;
-/** A trend needs a while, or a single large file looks like the end of the disk. */
+/** A trend needs time: one large file must not look like a full disk soon. */
 const TREND_FROM_MS = 3_600_000;
 
-/** How much is free (for users, not for root), and when nothing will be if it goes on like this. */
+/** Free space (for users, not for root), and when the disk will be full at this rate. */
 export async function lookAtDisk(
   { path, expect }: z.output<typeof diskCheck>,
   { measured, now }: Lookout,
@@ -38,7 +38,7 @@ export async function lookAtDisk(
   const disk = await statfs(path);
   const freeBytes = disk.bavail * disk.bsize;
   const percent = (100 * disk.bavail) / Math.max(1, disk.blocks);
-  // Some file systems (btrfs) count no files.
+  // Some file systems (btrfs) have no limit of files.
   const filesPercent = disk.files === 0 ? 100 : (100 * disk.ffree) / disk.files;
   const toFull = timeToFull([
     ...measured("free_bytes", now - TREND_OVER_MS),
@@ -48,7 +48,7 @@ export async function lookAtDisk(
     `${gib(freeBytes)} GiB free, ${shortPercent(percent)}`,
     ...(toFull === undefined
       ? []
-      : [`full in ${inWords(toFull)} if it goes on like this`]),
+      : [`full in ${inWords(toFull)} at this rate`]),
   ].join(", ");
   const measures = {
     free_bytes: freeBytes,
@@ -58,7 +58,7 @@ export async function lookAtDisk(
     return failing(
       percent < FULL_BELOW_PERCENT
         ? text
-        : `no more files can be made; ${text}`,
+        : `no more files can be created; ${text}`,
       measures,
     );
   }
@@ -67,7 +67,7 @@ export async function lookAtDisk(
       percent < expect.free_above_percent &&
         `less than ${expect.free_above_percent} % is free`,
       filesPercent < expect.free_above_percent &&
-        `only ${shortPercent(filesPercent)} of the files that it can hold are free`,
+        `only ${shortPercent(filesPercent)} of its inodes are free`,
       toFull !== undefined &&
         toFull < expect.full_not_within &&
         `it will be full within ${inWords(expect.full_not_within)}`,
@@ -78,8 +78,8 @@ export async function lookAtDisk(
 }
 
 /**
- * Milliseconds until nothing is left, by the straight line that fits best; undefined when there is no steady fall (it rises,
- * or the line explains less than half of what happened).
+ * Milliseconds until nothing is left, by linear regression; undefined without a steady decrease (it rises, or R² is below
+ * one half).
  */
 export function timeToFull(points: readonly Measured[]): number | undefined {
   const first = points[0];

@@ -18,7 +18,7 @@ interface Rhythm {
   readonly recover_after?: number;
 }
 
-/** What every kind of check has, with the kind's own rhythm where it is not the usual one. */
+/** Settings of every kind of check, with the default interval of the kind. */
 export function everyCheck({
   every = "30s",
   fail_after = 3,

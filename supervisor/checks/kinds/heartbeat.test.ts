@@ -24,10 +24,10 @@ const look = (
     },
   );
 
-test("it waits for the first ping, but not for ever", async () => {
+test("a heartbeat waits for the first ping, but not forever", async () => {
   expect(await look({}, 24)).toMatchObject({
     ok: true,
-    text: "waits for the first ping",
+    text: "waiting for the first ping",
   });
   expect(await look({}, 26)).toMatchObject({
     ok: false,
@@ -54,7 +54,7 @@ test("a failure stands until the next success, also while it runs again", async 
     }),
   ).toMatchObject({
     ok: false,
-    text: "it failed 1 h ago: exit code 3; last success 2 h ago",
+    text: "failed 1 h ago: exit code 3; last success 2 h ago",
   });
 });
 

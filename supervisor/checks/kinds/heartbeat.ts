@@ -16,7 +16,7 @@ export const heartbeatCheck = z.strictObject({
     .prefault({}),
 });
 
-/** Whether a job of somebody else's told that it ran, in time and well. */
+/** Whether an external job has reported success in time. */
 export async function lookAtHeartbeat(
   { expect }: z.output<typeof heartbeatCheck>,
   { pings, now, watchedSince }: Lookout,
@@ -28,7 +28,7 @@ export async function lookAtHeartbeat(
     latestSuccess === undefined ? "never" : `${inWords(silentFor)} ago`;
   if (outcome?.kind === "fail") {
     return failing(
-      `it failed ${inWords(now - outcome.at)} ago${outcome.text === null ? "" : `: ${outcome.text}`}; last success ${said}`,
+      `failed ${inWords(now - outcome.at)} ago${outcome.text === null ? "" : `: ${outcome.text}`}; last success ${said}`,
     );
   }
   const runsFor = runningSince === undefined ? undefined : now - runningSince;
@@ -38,7 +38,7 @@ export async function lookAtHeartbeat(
     runsFor > expect.done_within
   ) {
     return failing(
-      `it started ${inWords(runsFor)} ago and did not end within ${inWords(expect.done_within)}; last success ${said}`,
+      `started ${inWords(runsFor)} ago and not finished within ${inWords(expect.done_within)}; last success ${said}`,
     );
   }
   if (silentFor > due) {
@@ -46,9 +46,10 @@ export async function lookAtHeartbeat(
       `no success for ${inWords(silentFor)}, expected every ${inWords(expect.every)}`,
     );
   }
-  const running = runsFor === undefined ? "" : `, runs for ${inWords(runsFor)}`;
+  const running =
+    runsFor === undefined ? "" : `, running for ${inWords(runsFor)}`;
   return latestSuccess === undefined
-    ? { ok: true, text: `waits for the first ping${running}` }
+    ? { ok: true, text: `waiting for the first ping${running}` }
     : {
         ok: true,
         text: `last success ${said}${running}`,

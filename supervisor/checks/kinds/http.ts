@@ -20,7 +20,7 @@ export const httpCheck = z.strictObject({
     .prefault({}),
 });
 
-/** Asks, and compares status, time and fields of the answer with what is expected. */
+/** Sends a request and compares status, latency and fields of the answer with the expectations. */
 export async function lookAtHttp(
   { url, expect }: z.output<typeof httpCheck>,
   { signal }: Lookout,

@@ -1,16 +1,16 @@
 import type { Runtime } from "../../runtimes/runtime.ts";
 
-/** What one look saw. */
+/** The result of a probe. */
 export interface Seen {
   readonly ok: boolean;
   /** In one line, without secrets. */
   readonly text: string;
   /**
-   * Of what is not ok: down (the usual) does not work; a warning works still, so that nothing is restarted for it and nothing
-   * that depends on it is excused.
+   * If not ok: down (default); with a warning, the service still works: it is not restarted, and failures of checks that depend
+   * on it count.
    */
   readonly level?: "down" | "warning";
-  /** Figures for trends and reports, by name. */
+  /** Measurements for trends and reports, by name. */
   readonly measures?: Measures;
 }
 
@@ -22,11 +22,11 @@ export interface Measured {
   readonly value: number;
 }
 
-/** What a heartbeat heard from its job. Times in milliseconds since 1970. */
+/** Pings received by a heartbeat. Times in milliseconds since 1970. */
 export interface Pings {
-  /** When it last started, if it has not told its end yet. */
+  /** The last start, if no end was reported yet. */
   readonly runningSince: number | undefined;
-  /** How it ended last. */
+  /** The last end. */
   readonly outcome: Ping | undefined;
   readonly latestSuccess: number | undefined;
 }
@@ -38,18 +38,18 @@ export interface Ping {
   readonly text: string | null;
 }
 
-/** What a look may use beside its own eyes. */
+/** The context of a probe. */
 export interface Lookout {
   /** Aborts at the check's timeout. */
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Since when this check is known, also to supervisors before this one. */
+  /** When this check was first configured, by this or an earlier supervisor. */
   readonly watchedSince: number;
   readonly runtime: Runtime | undefined;
-  /** What the look before this one measured. */
+  /** Measurements of the previous probe. */
   readonly before: Measures | undefined;
-  /** One figure of this check since then, the oldest first. */
+  /** A measurement of this check since then, oldest first. */
   readonly measured: (name: string, since: number) => readonly Measured[];
   readonly pings: () => Pings;
 }
@@ -62,7 +62,7 @@ export function warning(text: string, measures: Measures = {}): Seen {
   return { ok: false, level: "warning", text, measures };
 }
 
-/** Well, unless one of these sentences about it is there: then a warning with all of them. */
+/** Ok without sentences, else a warning with all of them. */
 export function wellUnless(
   troubles: readonly (string | false | undefined)[],
   text: string,

@@ -30,8 +30,8 @@ const report = z.looseObject({
 const MOST_NAMED = 3;
 
 /**
- * Whether every model that is enabled (one that waits for its key or address is not) answered a call lately; the gateway asks
- * those that did not for as little as possible.
+ * Whether every enabled model (with a key or address) has answered a call recently; the gateway sends a minimal call to those
+ * that have not.
  */
 export async function lookAtModels(
   { url, key, expect }: z.output<typeof modelsCheck>,
@@ -44,7 +44,7 @@ export async function lookAtModels(
   );
   if (status !== 200) {
     return failing(
-      `the gateway answered ${status} when asked how its models are`,
+      `the gateway answered ${status} to the request for the health of its models`,
     );
   }
   const { healthy_endpoints, unhealthy_endpoints } = report.parse(

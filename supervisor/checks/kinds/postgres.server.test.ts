@@ -38,7 +38,7 @@ test("a transaction that stays open is a warning, though another role opened it"
       ok: false,
       level: "warning",
       text: expect.stringMatching(
-        /^a transaction is open for longer than 0.1 s; /,
+        /^a transaction has been open for more than 0.1 s; /,
       ),
     });
   } finally {

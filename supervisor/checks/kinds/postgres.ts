@@ -21,8 +21,8 @@ export const postgresCheck = z.strictObject({
 });
 
 /**
- * A standby tells how far it is behind what it has received; a primary tells its furthest standby. Of what it may not see
- * (without pg_monitor) the ages are null and count as 0.
+ * A standby reports its lag behind what it has received; a primary that of its slowest standby. Ages of other roles are null
+ * without pg_monitor and count as 0.
  */
 const QUESTION = `
   SELECT current_setting('max_connections')::int AS allowed,
@@ -41,12 +41,12 @@ interface Answer {
   readonly used: number;
   readonly oldest_seconds: number;
   readonly standby: boolean;
-  /** null: nothing is replicated. */
+  /** null: no replication. */
   readonly lag_seconds: number | null;
   readonly bytes: number;
 }
 
-/** Asks a question as the role in the address, over a connection of its own: that new ones are accepted is part of being well. */
+/** Runs a query on a new connection: accepting new connections is part of being healthy. */
 export async function lookAtPostgres(
   { url, timeout, expect }: z.output<typeof postgresCheck>,
   { signal }: Lookout,
@@ -66,7 +66,7 @@ export async function lookAtPostgres(
     const { rows } = await client.query<Answer>(QUESTION);
     const row = rows[0];
     return row === undefined
-      ? failing("no answer to the question")
+      ? failing("no answer to the query")
       : judge(row, expect);
   } finally {
     signal.removeEventListener("abort", hangUp);
@@ -95,7 +95,7 @@ function judge(
       percent > expect.connections_below_percent &&
         `over ${expect.connections_below_percent} % of its connections are in use`,
       oldestMs > expect.transactions_younger_than &&
-        `a transaction is open for longer than ${inWords(expect.transactions_younger_than)}`,
+        `a transaction has been open for more than ${inWords(expect.transactions_younger_than)}`,
       lagMs !== undefined &&
         lagMs > expect.replication_lag_below &&
         `replication is more than ${inWords(expect.replication_lag_below)} behind`,

@@ -25,7 +25,7 @@ describe.runIf(redisServerHere())("with a real server", () => {
     expect(await look()).toMatchObject({
       ok: true,
       text: expect.stringMatching(
-        /^\d+ MiB, 0 evicted in a minute, keeps nothing on disk$/,
+        /^\d+ MiB, 0 evicted in a minute, no append-only file$/,
       ),
     });
   });

@@ -22,7 +22,7 @@ export const redisCheck = z.strictObject({
     .prefault({}),
 });
 
-/** PING, and what INFO says of memory, evictions and the append-only file, over a connection of its own. */
+/** PING, and memory, evictions and the append-only file from INFO, on a new connection. */
 export async function lookAtRedis(
   { url, user, password, ca, timeout, expect }: z.output<typeof redisCheck>,
   { signal, before, now }: Lookout,
@@ -75,7 +75,7 @@ function judge(
   const evicted = figure("evicted_keys");
   const minutes = (now - (before?.["at"] ?? now)) / 60_000;
   const earlier = before?.["evicted_keys"] ?? evicted;
-  // After a restart the counter begins at 0.
+  // A restart resets the counter.
   const perMinute =
     minutes > 0 ? Math.max(0, Math.round((evicted - earlier) / minutes)) : 0;
   const measures = {
@@ -85,19 +85,19 @@ function judge(
     ...(percent === undefined ? {} : { memory_percent: percent }),
   };
   if (figure("loading") === 1) {
-    return failing("reads its data from disk and does not serve yet", measures);
+    return failing("loading its data from disk", measures);
   }
   const appends = figure("aof_enabled") === 1;
   if (appends && fields.get("aof_last_write_status") !== "ok") {
     return failing(
-      "cannot write its append-only file: it refuses writes until it can",
+      "cannot write its append-only file and rejects writes",
       measures,
     );
   }
   const text = [
-    `${mebibytes(used)} MiB${percent === undefined ? "" : `, ${percent} % of what it may use`}`,
+    `${mebibytes(used)} MiB${percent === undefined ? "" : `, ${percent} % of its limit`}`,
     `${perMinute} evicted in a minute`,
-    appends ? "append-only file written" : "keeps nothing on disk",
+    appends ? "append-only file written" : "no append-only file",
   ].join(", ");
   return wellUnless(
     [

@@ -105,7 +105,7 @@ test("reads both outputs in the order in which they were written", async () => {
 
 test("restarts when told, gives an operator's restart time to drain, and writes each down once", async () => {
   await runtime.begin();
-  await runtime.restart("gateway", "asked by the operator", "operator");
+  await runtime.restart("gateway", "requested by the operator", "operator");
   await runtime.restart("notes", "sick", "supervisor");
   expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
     "POST /containers/hearth-gateway/restart?t=150",
