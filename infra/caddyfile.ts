@@ -7,7 +7,7 @@ import { EDGE_PROBE_SECONDS } from "./config/config-schema.ts";
 import type { HearthConfig } from "./config/config.ts";
 import { bracketed, ports, type Host } from "./hosts.ts";
 
-/** Of one request to the gateway: what its configuration allows at most. */
+/** Largest request body that the gateway's configuration allows. */
 const MAX_BODY_MB = 1_000;
 /** HTTP/3 would need UDP ports. Caddy's own limits are 1 MB and none. */
 const SERVER_OPTIONS = `enable_full_duplex
@@ -25,13 +25,13 @@ const globalOptions = `# Nobody reconfigures a running Caddy: a changed one is r
 	servers {
 		${SERVER_OPTIONS}
 	}`;
-/** How the other host's TLS endpoint is asked: its certificate must be the authority's, and name its address. */
+/** Connects to the other host's TLS endpoint: its certificate must be issued by the authority for its address. */
 const tlsTransport = `versions 1.1
 			tls_trust_pool file ${authorityFile}`;
 
 /**
- * X-Forwarded-For decides whom the notes server locks out: it takes the last one. So it gets exactly one, the device's, which the
- * TLS endpoint of the notes' host believes from the other host alone.
+ * X-Forwarded-For decides which client the notes server locks out: it uses the last entry. It therefore gets exactly one, the
+ * device's, which the TLS endpoint of the notes' host believes from the other host alone.
  */
 const NOTES_OPTIONS = `lb_try_duration 5s
 		header_up X-Forwarded-For {client_ip}`;
@@ -40,7 +40,7 @@ const passNotesOn = `reverse_proxy notes:${ports.notes} {
 	}`;
 
 /**
- * How a gateway on this host is asked. A busy machine gets time: Caddy 2.10 cannot send a body again after a connection that
+ * Connects to the gateway on this host. A busy machine gets time: Caddy 2.10 cannot resend a body after a connection that
  * failed (https://github.com/caddyserver/caddy/issues/7546).
  */
 const GATEWAY_OPTIONS = `lb_try_duration 15s
@@ -52,29 +52,30 @@ const GATEWAY_OPTIONS = `lb_try_duration 15s
 /** Inside the edge: the other host's gateway as an upstream without TLS. */
 const relay = `127.0.0.1:${ports.gatewayTls}`;
 
-/** What an edge's configuration depends on. */
+/** Input of an edge's configuration. */
 export interface EdgeRoutes {
-  /** The other host: its gateway is the second choice. */
+  /** The other host, whose gateway is the second choice. */
   readonly peer: Pick<Host, "address" | "ports">;
-  /** Whether the notes store runs on this host; else it is the other one's. */
+  /** Whether the notes store runs on this host rather than the other. */
   readonly hasNotes: boolean;
-  /** Host names, and how they get their certificates. */
+  /** Host names and the source of their certificates. */
   readonly https: HearthConfig["edge"];
 }
 
-/** What a TLS endpoint's configuration depends on. */
+/** Input of a TLS endpoint's configuration. */
 export interface TlsEndpointRoutes {
-  /** The other host: it alone is believed about where a call comes from. */
+  /** The other host: the only one trusted to state a call's origin. */
   readonly peer: Pick<Host, "address">;
   /** Whether the notes store runs on this host. */
   readonly hasNotes: boolean;
 }
 
 /**
- * The edge's configuration. The local gateway comes first; both are probed every second, which is why a gateway that stops says
- * so for longer than two probes before it closes. What cannot be connected is tried again elsewhere: nothing was sent yet.
- * Answers of unknown length (streams, change feeds) are passed on as they come. Headers have limits of size and time; a body
- * has the largest `max_request_size_mb` at the gateway, which enforces its own setting, and none at the notes (attachments).
+ * The edge's configuration. The local gateway comes first; both are probed every second, which is why a stopping gateway
+ * reports it for longer than two probes before it closes. A failed connection is retried on the other one: nothing was sent
+ * yet. Responses of unknown length (streams, change feeds) are passed on immediately. Headers have limits of size and time; a
+ * body has the largest allowed `max_request_size_mb` at the gateway, which enforces its own setting, and none at the notes
+ * (attachments).
  */
 export function buildCaddyfile({
   peer,
@@ -140,8 +141,8 @@ ${hostname === undefined ? "" : `\n${site(`https://${hostname}`, gateways, certi
 }
 
 /**
- * The configuration of a host's TLS endpoint: each port leads to one service of this host. Only the other host is believed about
- * where a call comes from, and not about who uses the console.
+ * The configuration of a host's TLS endpoint: each port leads to one service of this host. Only the other host is trusted to
+ * state a call's origin, and not for the console.
  */
 export function buildTlsCaddyfile({
   peer: { address },

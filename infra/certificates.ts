@@ -1,4 +1,4 @@
-// Of the library below; it stands first.
+// Required by the library below, before it is loaded.
 import "reflect-metadata";
 import {
   createECDH,
@@ -29,7 +29,7 @@ interface IssuedCertificate extends ServerCertificate {
 }
 
 interface Authority {
-  /** What clients trust, and nothing else. */
+  /** The only certificate that clients trust. */
   readonly authority: string;
   readonly issue: (
     name: string,
@@ -37,27 +37,27 @@ interface Authority {
   ) => Promise<IssuedCertificate>;
 }
 
-/** Of the running stack. */
+/** The certificates of a running stack. */
 export interface Certificates<Certificate = ServerCertificate> {
-  /** PEM: what clients trust. */
+  /** PEM; trusted by clients. */
   readonly authority: Input<string>;
   readonly postgres: Certificate;
   readonly redis: Certificate;
-  /** Of each host's TLS endpoint. */
+  /** For each host's TLS endpoint. */
   readonly tls: Readonly<Record<HostName, Certificate>>;
 }
 
 const DAY_MS = 86_400_000;
-/** A certificate is renewed by the first `up` of a new period, and holds for this one and the next. */
+/** A certificate is renewed by the first `up` of a new period, and is valid for this period and the next. */
 const PERIOD_MS = 365 * DAY_MS;
-/** RSASSA-PKCS1-v1_5 signs the same text in the same way each time; ECDSA would not. */
+/** RSASSA-PKCS1-v1_5 is deterministic; ECDSA is not. */
 const SIGNATURE = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 const CURVE = { name: "ECDSA", namedCurve: "P-256" } as const;
 const ISSUER = "CN=Hearth";
 
 /**
- * The stack's own authority. All that it issues follows from its key, the names and the period, keys included: nothing has to
- * be kept, and each run of the program within a period comes to the same bytes, so that nothing is replaced in between.
+ * The stack's own authority. Everything it issues, keys included, is derived from its key, the names and the period: nothing
+ * has to be stored, and each run of the program within a period produces the same bytes, so nothing is replaced in between.
  */
 export async function openAuthority(
   caKey: string,
@@ -123,7 +123,7 @@ function buildServerExtensions(
   ];
 }
 
-/** The certificates of the servers, for the names by which their clients know them. */
+/** The servers' certificates, for the names that their clients use. */
 export async function issueCertificates({
   caKey,
   hosts,
@@ -142,7 +142,7 @@ export async function issueCertificates({
   };
 }
 
-/** The same as the program passes them on: of all that follows from the authority's key, only the servers' keys stay secret. */
+/** The same as outputs: of everything derived from the authority's key, only the servers' keys stay secret. */
 export function certificatesOf({
   caKey,
   hosts,
@@ -165,7 +165,7 @@ export function certificatesOf({
   };
 }
 
-/** The last two: the operator's end of a tunnel. */
+/** The last two are the local end of the operator's tunnel. */
 export function postgresNames({
   hosts,
   placement,
@@ -174,7 +174,7 @@ export function postgresNames({
   return ["postgres", address, "localhost", "127.0.0.1"];
 }
 
-/** Their PEM texts, for the check of their days. */
+/** Their PEM texts, for the expiry check. */
 export function allCertificates({
   postgres,
   redis,
@@ -185,11 +185,11 @@ export function allCertificates({
   ).apply((texts) => texts.join(""));
 }
 
-/** The container's alias, and what its files are called. */
+/** Alias of the container and name of its files. */
 export const TLS_ENDPOINT_NAME = "tls";
 
 const DIRECTORY = "/run/hearth";
-/** Where containers find what they trust. */
+/** Path of the trusted certificate in every container. */
 export const authorityFile = `${DIRECTORY}/ca.crt`;
 
 export function authorityUpload(authority: Input<string>): UploadedFile {
@@ -215,7 +215,7 @@ export function serverUploads(
   ];
 }
 
-/** A key on P-256 that nothing but the authority's own leads to. */
+/** A P-256 key that can only be derived with the authority's own. */
 function derivedKey(key: KeyObject, of: string): KeyObject {
   const secret = key.export({ type: "pkcs8", format: "der" });
   const d = Buffer.from(hkdfSync("sha256", secret, "hearth", of, 32));
@@ -234,7 +234,7 @@ function derivedKey(key: KeyObject, of: string): KeyObject {
   });
 }
 
-/** Of one authority no two certificates may have the same; a positive number of at most 20 bytes. */
+/** Unique per authority; a positive number of at most 20 bytes. */
 function serialOf(parts: readonly string[]): string {
   const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
   return `4${hash.slice(1, 32)}`;

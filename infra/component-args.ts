@@ -34,19 +34,19 @@ import {
 import type { ProgramConfig } from "./config/program-config.ts";
 import { readNamedFile } from "./project-files.ts";
 
-/** What the components of one stack are made from. */
+/** Arguments of the components of one stack. */
 export interface Blueprint {
   readonly config: ProgramConfig;
   readonly hosts: Hosts;
   readonly certificates: Certificates;
-  /** Of our programs. */
+  /** Image sources of Hearth's own programs. */
   readonly images: Readonly<Record<"gateway" | "supervisor", ImageSource>>;
 }
 
-/** Registers the hosts' providers and networks. Throws a sentence for a package that an image needs and that is not installed. */
+/** Registers the hosts' providers and networks. Throws one sentence if a package required by an image is not installed. */
 export function drawBlueprint(config: ProgramConfig): Blueprint {
   const base = imageReferenceOf(config, "nodeBase");
-  // Debian's packages that the supervisor runs.
+  // Debian packages whose programs the supervisor starts.
   const packages =
     config.offsiteTarget === undefined ? [] : ["ca-certificates", "rclone"];
   return {
@@ -232,7 +232,7 @@ export function supervisorArgs(
       placement.notes === name
         ? `http://notes:${ports.notes}`
         : tlsUrl(peer, "notesTls"),
-    // A certificate of the edge's own making is trusted by no program here, and renewed by itself.
+    // The edge's own internal certificate is trusted by no program here, and renewed automatically.
     edgeUrl:
       certified === undefined || edge.tls === "internal"
         ? undefined
@@ -248,7 +248,7 @@ export function supervisorArgs(
         ? undefined
         : readNamedFile("hearth:supervisorConfig", supervisorConfig),
     backups: config.backupDirectory,
-    // Only where the jobs run: another host has no use for the key of all backups.
+    // Only on the host that runs the jobs: the other does not need the key of all backups.
     offsite: hasJobs ? offsiteArgs(config) : undefined,
     publicUrls: {
       gateway: gatewayAddresses(config)[0] ?? "",
@@ -259,7 +259,7 @@ export function supervisorArgs(
   };
 }
 
-/** By the names that the supervisor calls them. */
+/** Named as in the supervisor. */
 function servicesOn(
   { placement }: Pick<ProgramConfig, "placement">,
   host: HostName,

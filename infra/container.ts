@@ -34,7 +34,7 @@ export interface HealthCheck {
   readonly retries: number;
 }
 
-/** What is particular about one container; what holds for all of them is added by `containerArgs`. */
+/** The properties of one container; `containerArgs` adds those common to all. */
 export interface ContainerSpec {
   readonly name: string;
   readonly command?: readonly string[];
@@ -42,7 +42,7 @@ export interface ContainerSpec {
   /** Never a secret: `docker inspect` shows it. */
   readonly environment: Readonly<Record<string, string>>;
   readonly files: readonly UploadedFile[];
-  /** What a file says apart from a rotated secret, where `ignoreChanges` hides the file: a change of it is a new container. */
+  /** Content of a file without its rotated secret, where `ignoreChanges` hides the file: a change replaces the container. */
   readonly contents?: Input<string>;
   readonly ports: readonly PublishedPort[];
   readonly volumes: readonly VolumeMount[];
@@ -62,13 +62,13 @@ export interface ContainerSpec {
   readonly graceSeconds: number;
 }
 
-/** How long `up` waits for a container to become healthy: a small host that is busy takes more than a minute to start one. */
+/** `up` waits this long for a container to become healthy: a small, busy host takes more than a minute to start one. */
 const HEALTHY_WITHIN_SECONDS = 150;
 
-/** Marks what this program made; the value is the container's configuration hash. */
+/** Marks the containers created by this program; the value is the configuration hash. */
 export const CONFIG_LABEL = "hearth.config";
 
-/** The inputs of one container: the rules that hold for every container are here and nowhere else. */
+/** The inputs of one container. Rules for all containers are defined here only. */
 export function containerArgs(
   spec: ContainerSpec,
   image: Input<string>,
@@ -98,7 +98,7 @@ export function containerArgs(
     restart: "unless-stopped",
     logDriver: "json-file",
     logOpts: { "max-size": "10m", "max-file": "3" },
-    // From the first deploy: the value in the *old* state counts, and without one a deletion is SIGKILL.
+    // Required from the first deployment: a deletion uses the value in the old state, and SIGKILL without one.
     destroyGraceSeconds: spec.graceSeconds,
     wait: true,
     waitTimeout: HEALTHY_WITHIN_SECONDS,
@@ -109,14 +109,14 @@ export function containerArgs(
   };
 }
 
-/** What the container sees: variables, files, ports, volumes, networks. */
+/** Variables, files, ports, volumes and networks. */
 function buildContents(spec: ContainerSpec) {
   return {
-    // Lists are sorted, so that no order of ours can become a difference.
+    // Sorted, so that a different order is not a change.
     envs: Object.entries(spec.environment)
       .map(([name, value]) => `${name}=${value}`)
       .toSorted(),
-    // Uploads are refused on a read-only root, and secrets come as uploads: hence no read-only roots.
+    // Docker rejects uploads to a read-only root, and secrets are uploads: hence no read-only roots.
     uploads: spec.files.map(({ path, content, permissions }) => ({
       file: path,
       content,
@@ -130,7 +130,7 @@ function buildContents(spec: ContainerSpec) {
         protocol: "tcp",
       }))
       .toSorted((x, y) => x.internal - y.internal || compare(x.ip, y.ip)),
-    // `volumes` replaces the container when changed; `mounts` is reported as updated and ignored.
+    // A change of `volumes` replaces the container; a change of `mounts` is reported as updated and ignored.
     volumes: spec.volumes.map(({ source, path, readOnly }) => ({
       ...(source.startsWith("/")
         ? { hostPath: source }
@@ -138,7 +138,7 @@ function buildContents(spec: ContainerSpec) {
       containerPath: path,
       readOnly: readOnly ?? false,
     })),
-    // `networksAdvanced`, not `networkMode`; the names are static: another resource's output would replace its dependents.
+    // `networksAdvanced`, not `networkMode`. The names are static: an output of another resource would replace its dependents.
     networksAdvanced: spec.networks.map(({ name, aliases }) => ({
       name,
       aliases: [...aliases],
@@ -148,7 +148,7 @@ function buildContents(spec: ContainerSpec) {
 
 function buildLimits(spec: ContainerSpec) {
   return {
-    // `memory` without `memorySwap` is a difference after each refresh; equal values mean no swap.
+    // `memory` without `memorySwap` differs after each refresh; equal values mean no swap.
     memory: spec.memoryMiB,
     memorySwap: spec.memoryMiB,
     ...(spec.reservationMiB === undefined
@@ -170,17 +170,17 @@ function labelOf(spec: ContainerSpec): Input<string> {
   if (contents === undefined) {
     return configHash(spec);
   }
-  // A hash over random secrets leads back to none of them.
+  // A hash of random secrets reveals none of them.
   return unsecret(
     output(contents).apply((text) => configHash({ ...spec, contents: text })),
   );
 }
 
 /**
- * A hash over what a container is. Edits of health check, mounts, tmpfs and init alone are reported as updated and ignored, and
- * most properties that are taken out are not noticed: as a changed label the hash makes each of them replace the container.
- * Left out: contents of files (they replace by themselves, and a label is no place for what could be guessed at), and what
- * really is changed in place or counts only in the state.
+ * A hash of a container's properties. Changes of only health check, mounts, tmpfs and init are reported as updated and ignored,
+ * and most removed properties are not detected: the hash, as a label, makes each of them replace the container. Excluded:
+ * contents of files (their changes replace the container anyway, and a label must not reveal guessable values) and properties
+ * that are changed in place or only kept in the state.
  */
 export function configHash(spec: ContainerSpec): string {
   const {
@@ -218,8 +218,8 @@ function compare(x: string, y: string): number {
 }
 
 /**
- * A health check by HTTP: healthy when the answer's first line says 200. With bash alone, which images on Debian have: few have curl,
- * and a Node process every ten seconds costs a small host more than all that it checks.
+ * An HTTP health check: healthy if the status line is 200. Uses only bash, which images based on Debian have: few have curl,
+ * and a Node process every ten seconds costs a small host more than the services it checks.
  */
 export function httpHealthTest(port: number, path: string): readonly string[] {
   return [

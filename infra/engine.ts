@@ -2,17 +2,17 @@ import type { Readable } from "node:stream";
 import { execute, type Execution } from "../core/execute.ts";
 import type { StackNames } from "./names.ts";
 
-/** How a host's engine is reached. */
+/** Address of a host's Docker engine. */
 export interface EngineAddress {
   /** ssh://USER@HOST[:PORT], unix://… or tcp://… */
   readonly endpoint: string;
   readonly sshOpts: readonly string[];
 }
 
-/** A host's engine, and what the stack calls its own there. */
+/** A host's engine and the names of the stack's resources there. */
 export interface StackEngine extends EngineAddress, StackNames {}
 
-/** Longer than the slowest of them: containers that get a minute to stop. */
+/** Longer than the slowest command: stopping containers takes up to a minute. */
 const COMMAND_WITHIN_MS = 180_000;
 
 /** A docker command that failed. */
@@ -43,7 +43,7 @@ export async function dockerAt(
   return (await runDocker(engine, args, input, withinMs)).stdout;
 }
 
-/** The last lines that a container wrote, to either output; a program's reason not to start is on the second. */
+/** The last lines of a container's stdout and stderr. */
 export async function containerLog(
   engine: EngineAddress,
   container: string,
@@ -72,7 +72,7 @@ async function runDocker(
   return execution;
 }
 
-/** The program of this machine, and its arguments, that runs one docker command for an engine. */
+/** Local program and arguments that run one docker command on an engine. */
 export function dockerCommand(
   engine: EngineAddress,
   args: readonly string[],
@@ -84,8 +84,8 @@ export function dockerCommand(
 }
 
 /**
- * How this machine's ssh reaches the host, without what it is to do there; null for an engine that is reached without ssh. ssh
- * takes the first of two options that differ: `firm` ones count before the operator's own, which count before ours.
+ * The ssh command line up to the remote command; null for an engine that is reached without ssh. ssh uses the first of
+ * conflicting options: `firm` ones take precedence over the operator's, which take precedence over the defaults.
  */
 export function sshCommand(
   { endpoint, sshOpts }: EngineAddress,
@@ -98,7 +98,7 @@ export function sshCommand(
         "ssh",
         ...firm,
         ...sshOpts,
-        // Asked for a password, it would wait on the terminal; an address where nobody is, for minutes.
+        // Otherwise it waits at a password prompt, or for minutes at an unreachable address.
         "-o",
         "BatchMode=yes",
         "-o",
@@ -108,7 +108,7 @@ export function sshCommand(
       ];
 }
 
-/** Before a command that a person is to run on the host; empty where ssh does not lead there. */
+/** Prefix of a command to be run on the host by the operator; empty without ssh. */
 export function loginPrefix({ endpoint, sshOpts }: EngineAddress): string {
   const ssh = sshLogin(endpoint);
   if (ssh === null) {
@@ -124,7 +124,7 @@ export function loginPrefix({ endpoint, sshOpts }: EngineAddress): string {
   return `ssh ${words.join(" ")} `;
 }
 
-/** A person's single command needs the operator's key, not the connection that many requests share. */
+/** A single command needs the operator's key, but not the shared connection. */
 function withoutSharing(sshOpts: readonly string[]): readonly string[] {
   return sshOpts.filter(
     (word, at) =>
@@ -133,7 +133,7 @@ function withoutSharing(sshOpts: readonly string[]): readonly string[] {
   );
 }
 
-/** A docker command as a person types it: over ssh it is the host's own docker, as this machine need not have one. */
+/** A docker command for the operator to type: over ssh it uses the host's own docker, since this machine may have none. */
 export function typedDocker(engine: EngineAddress, command: string): string {
   const login = loginPrefix(engine);
   if (login === "") {

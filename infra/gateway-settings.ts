@@ -6,15 +6,15 @@ import { inProject, readNamedFile } from "./project-files.ts";
 const SHIPPED_FILE = "config/gateway.yaml";
 const OPERATORS_FILE = "config/gateway.local.yaml";
 
-/** What the gateway reads: one file, and a layer over it. Both may hold keys. */
+/** The gateway's settings: one file and a layer over it. Both may contain keys. */
 export interface GatewaySettings {
   readonly file: string;
   readonly layer: string;
 }
 
 /**
- * The file that the operator names with the stack's decisions over it; or the shipped file, with the stack's decisions and,
- * counting more but for firm ones, the operator's own layer over it. Throws a sentence for a file that cannot be used.
+ * The file named by the operator with the stack's decisions over it; or the shipped file with the stack's decisions and,
+ * with precedence over all but firm ones, the operator's layer. Throws one sentence for an unusable file.
  */
 export function readGatewaySettings(
   { gatewayConfig }: Pick<HearthConfig, "gatewayConfig">,
@@ -28,7 +28,7 @@ export function readGatewaySettings(
   };
 }
 
-/** The text of a layer that need not be there; "" for none, and for one of nothing but white space. */
+/** The text of an optional layer; "" if it is missing or blank. */
 function readLayer(path: string): string {
   try {
     const text = readFileSync(inProject(path), "utf8");
@@ -45,10 +45,10 @@ function readLayer(path: string): string {
   }
 }
 
-/** Decisions that count more than the operator's layer: Docker kills the container after a time that follows from this one. */
+/** Decisions with precedence over the operator's layer: Docker's stop timeout is derived from this one. */
 const FIRM: readonly string[] = ["drain_timeout"];
 
-/** A layer's YAML with settings in `general_settings`: firm ones, and those that it does not have itself. */
+/** A layer's YAML with `general_settings` completed: firm settings replace its own, others fill gaps. */
 function addGeneralSettings(
   added: Readonly<Record<string, unknown>>,
   yaml: string,

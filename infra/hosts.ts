@@ -10,40 +10,40 @@ import type { HearthConfig, HostName } from "./config/config.ts";
 import type { PublishedPort } from "./container.ts";
 import type { StackEngine } from "./engine.ts";
 import {
-  refuseOthersVolumes,
+  rejectForeignVolumes,
   removeLeftover,
   removeLeftoverNetwork,
 } from "./leftover.ts";
 import { networkName, socketNetworkName } from "./names.ts";
 import { isPrivate } from "./private-addresses.ts";
 
-/** One host: its Docker provider and networks. Everything on it is made through `provider`. */
+/** One host: its Docker provider and networks. All of its resources are created through `provider`. */
 export interface Host {
   readonly name: HostName;
-  /** Where the other host and the operator reach it. */
+  /** Address for the other host and the operator. */
   readonly address: string;
-  /** Where people and devices reach it; at a public address, by https alone. */
+  /** Addresses for users and devices; public ones serve https only. */
   readonly publish: readonly string[];
   /** The engine's own socket on that host. */
   readonly socket: string;
-  /** How hooks reach its engine, and what the stack calls its own there. */
+  /** For hooks: its engine and the names of the stack's resources there. */
   readonly engine: StackEngine;
-  /** Where it listens. */
+  /** Published ports. */
   readonly ports: HearthConfig["ports"];
   readonly provider: docker.Provider;
-  /** All but volumes depends on them: their hook refuses a host on which a stack of another state runs. */
+  /** Everything except volumes depends on them: their hook rejects a host that runs a stack of another state. */
   readonly networks: readonly Resource[];
-  /** Of the network that our containers share, as Docker chose them. */
+  /** Subnets that Docker assigned to the shared network. */
   readonly subnets: Output<readonly string[]>;
-  /** On every container: an interrupted `up` leaves one behind, and "the name is already in use" would stop the next. */
+  /** For every container: removes a leftover of an interrupted `up`, whose name would stop the next one. */
   readonly beforeCreate: ResourceHook;
-  /** On every volume: what another stack left under this name is not taken over. */
+  /** For every volume: rejects one of this name that belongs to another stack. */
   readonly beforeVolume: ResourceHook;
 }
 
 export type Hosts = Readonly<Record<HostName, Host>>;
 
-/** Ports inside containers; where a host listens, its configuration says. */
+/** Ports inside containers. The configuration defines the published ones. */
 export const ports = {
   edge: 4000,
   edgeTls: 443,
@@ -81,7 +81,7 @@ function createHost(name: HostName, config: HostsConfig): Host {
     host: endpoint,
     ...(ssh ? { sshOpts: [...sshOpts] } : {}),
   });
-  // Without labels: a changed label of a network in use can neither be updated nor, in 30 s, replaced.
+  // No labels: a changed label of a network in use can neither be updated nor replaced within 30 s.
   const engine = {
     endpoint,
     sshOpts,
@@ -120,12 +120,12 @@ function createHost(name: HostName, config: HostsConfig): Host {
       removeLeftover(engine, container),
     ),
     beforeVolume: clearWay(`own-volume-${name}`, (volume) =>
-      refuseOthersVolumes(engine, [volume]),
+      rejectForeignVolumes(engine, [volume]),
     ),
   };
 }
 
-/** A hook that removes what an interrupted `up` or a lost state left behind under the name that is to be made. */
+/** A hook that removes a leftover of an interrupted `up` or a lost state with the name to be created. */
 export function clearWay(
   hook: string,
   remove: (name: string) => Promise<void>,
@@ -135,7 +135,7 @@ export function clearWay(
   );
 }
 
-/** Where containers on one host reach a service that is placed `at` one: by alias on the same host, else by address. */
+/** Address of a service on host `at` for containers on host `from`: its alias on the same host, else the host's address. */
 export function reach(
   from: Pick<Host, "name">,
   at: Pick<Host, "name" | "address" | "ports">,
@@ -146,7 +146,7 @@ export function reach(
     : { host: at.address, port: at.ports[service] };
 }
 
-/** All private addresses of a host that are published on, without repetition. */
+/** All private addresses on which a host publishes, without duplicates. */
 export function everyAddress({
   publish,
   address,
@@ -154,7 +154,7 @@ export function everyAddress({
   return [...new Set([...publish.filter(isPrivate), address])].toSorted();
 }
 
-/** As it stands in front of a port. */
+/** In the form used before a port. */
 export function bracketed(address: string): string {
   return address.includes(":") ? `[${address}]` : address;
 }
@@ -171,7 +171,7 @@ export function otherHost(name: HostName): HostName {
   return name === "a" ? "b" : "a";
 }
 
-/** A port of a container of this host, published at these addresses where its configuration says. */
+/** A container's port, published at these addresses on the configured port of the host. */
 export function publishedPorts(
   host: Pick<Host, "ports">,
   port: keyof Host["ports"],

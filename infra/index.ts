@@ -22,7 +22,7 @@ import type { HostName } from "./config/config.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
 import { readStackConfig } from "./config/program-config.ts";
 
-/** What a plain `pulumi` command runs: only `npm run deploy -- rotate` knows what a server must be told in a rotation. */
+/** Run by a plain `pulumi` command. Only `npm run deploy -- rotate` can complete a rotation. */
 export async function programOutsideRotations(): Promise<StackOutputs> {
   if (readStackConfig().rotation !== undefined) {
     throw new RunError(
@@ -32,7 +32,7 @@ export async function programOutsideRotations(): Promise<StackOutputs> {
   return program();
 }
 
-/** The whole stack on hosts A and B. Throws ConfigRefused, with every mistake, before anything is registered. */
+/** The whole stack on hosts A and B. Throws ConfigRefused with every mistake before anything is registered. */
 export async function program(): Promise<StackOutputs> {
   const plan = drawBlueprint(readStackConfig());
   const { placement } = plan.config;
@@ -68,7 +68,7 @@ export async function program(): Promise<StackOutputs> {
       edgeArgs(plan, host, upstreams),
       on(host),
     );
-    // Last. And a new master key: first those that accept it, then those that use it.
+    // Last: a new master key must be accepted before it is used.
     const watches = [socketProxy.container, edge.container, tls.container];
     new Supervisor(
       `supervisor-${host}`,

@@ -10,8 +10,8 @@ import {
 import { askPostgres } from "./postgres-socket.ts";
 
 /**
- * Stops and removes a container of this name that an interrupted `up` or a lost state left behind. One that does not carry our
- * label is somebody else's: that is an error, and it is left alone.
+ * Stops and removes a container of this name that an interrupted `up` or a lost state left behind. A container without Hearth's
+ * label is not touched and is an error.
  */
 export async function removeLeftover(
   engine: StackEngine,
@@ -31,9 +31,9 @@ export async function removeLeftover(
 }
 
 /**
- * Removes a network of this name that the state does not know: with a second network of one name Docker refuses to start any
- * container on it. Our containers on it are unknown to the state too. An interrupted `up` leaves none, as it records networks
- * first: a stack of another state runs, which only `adopt` may take over, and `destroy` remove.
+ * Removes a network of this name that is not in the state: with two networks of one name Docker does not start any container on
+ * it. Hearth's containers on it are not in the state either. An interrupted `up` leaves none, since it records networks first:
+ * they belong to a stack of another state, which only `adopt` may take over and `destroy` remove.
  */
 export async function removeLeftoverNetwork(
   engine: StackEngine,
@@ -53,10 +53,10 @@ export async function removeLeftoverNetwork(
   for (const id of ids) {
     const attached = await listContainers(engine, `network=${id}`);
     refuseOtherStack(engine, attached);
-    const strange = attached.find(({ ours }) => !ours);
-    if (strange !== undefined) {
+    const foreign = attached.find(({ ours }) => !ours);
+    if (foreign !== undefined) {
       throw new Error(
-        `${engine.endpoint} has a network named ${name} that Hearth did not create or that other containers use: disconnect the container ${strange.name} from it, then run up again.`,
+        `${engine.endpoint} has a network named ${name} that Hearth did not create or that other containers use: disconnect the container ${foreign.name} from it, then run up again.`,
       );
     }
     if (attached.length > 0 && !withContainers) {
@@ -70,14 +70,14 @@ export async function removeLeftoverNetwork(
   }
 }
 
-/** Of containers that run where the state has none; `where` names them by host. */
+/** The error for containers on the hosts while the state is empty; `where` lists them by host. */
 export function unknownStack(where: string): Error {
   return new Error(
     `the state is empty, but Hearth is running on the hosts (${where}); nothing was changed: set PULUMI_BACKEND_URL as for the \`up\`; or, if the state is lost, run \`npm run deploy -- adopt\` first.`,
   );
 }
 
-/** Drops a login role that the state does not know; it owns nothing, and what it owns all the same goes to the owner's role. */
+/** Drops a login role that is not in the state; anything it owns is reassigned to the owner's role. */
 export async function removeLeftoverRole(
   engine: StackEngine,
   name: string,
@@ -96,22 +96,22 @@ export async function removeLeftoverRole(
   );
 }
 
-/** Refuses a host on which another stack has containers or volumes by the names of this one. Throws a sentence. */
-export async function refuseOtherStacks(engine: StackEngine): Promise<void> {
+/** Throws one sentence if another stack has containers or volumes with this stack's names on the host. */
+export async function rejectOtherStacks(engine: StackEngine): Promise<void> {
   const names = CONTAINER_SERVICES.map((each) => containerName(engine, each));
   const containers = await listContainers(engine, `label=${STACK_LABEL}`);
   refuseOtherStack(
     engine,
     containers.filter(({ name }) => names.includes(name)),
   );
-  await refuseOthersVolumes(
+  await rejectForeignVolumes(
     engine,
     KEPT_DATA.map((data) => volumeName(engine, data)),
   );
 }
 
-/** Refuses volumes that another stack made; those of an older release have no label, and can only be this one's. */
-export async function refuseOthersVolumes(
+/** Throws for volumes of another stack. Volumes of older releases have no label and can only be this stack's. */
+export async function rejectForeignVolumes(
   engine: StackEngine,
   names: readonly string[],
 ): Promise<void> {
@@ -134,9 +134,9 @@ export async function refuseOthersVolumes(
 interface Found {
   readonly id: string;
   readonly name: string;
-  /** Made by Hearth. */
+  /** Created by Hearth. */
   readonly ours: boolean;
-  /** Whose it is; "" where an older release made it. */
+  /** The stack that owns it; "" if an older release created it. */
   readonly stack: string;
 }
 
@@ -185,7 +185,7 @@ async function listContainers(
     });
 }
 
-/** All at once: docker waits for them side by side. */
+/** In one command: docker waits for them in parallel. */
 async function stopAndRemove(
   engine: StackEngine,
   ids: readonly string[],

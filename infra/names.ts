@@ -1,12 +1,12 @@
-/** What a stack calls its own on a host. Two stacks share a host when their prefixes and ports differ. */
+/** Names of a stack's resources on a host. Two stacks can share a host if their prefixes and ports differ. */
 export interface StackNames {
-  /** Before the names of its containers and volumes, and the name of its network. */
+  /** Prefix of its containers and volumes, and name of its network. */
   readonly prefix: string;
-  /** PROJECT/STACK: in a label, so that one stack never takes another's containers or volumes for its own. */
+  /** PROJECT/STACK, as a label: a stack never touches another stack's containers or volumes. */
   readonly stack: string;
 }
 
-/** Services that have a container; the word is the end of its name. */
+/** Services with a container; also the suffix of its name. */
 export const CONTAINER_SERVICES = [
   "couchdb",
   "edge",
@@ -26,7 +26,7 @@ export function containerName(
   return `${prefix}-${service}`;
 }
 
-/** What volumes keep; the word is the end of the name. */
+/** Data kept in volumes; also the suffix of the volume's name. */
 export const KEPT_DATA = [
   "backups",
   "certificates",
@@ -45,17 +45,17 @@ export function volumeName(
   return `${prefix}-${data}`;
 }
 
-/** Where containers of one host talk to each other by alias. */
+/** Network on which the containers of one host reach each other by alias. */
 export function networkName({ prefix }: Pick<StackNames, "prefix">): string {
   return prefix;
 }
 
-/** Where the supervisor talks to the socket proxy: no way out of it. */
+/** Internal network of the supervisor and the socket proxy. */
 export function socketNetworkName({
   prefix,
 }: Pick<StackNames, "prefix">): string {
   return `${prefix}-socket`;
 }
 
-/** On containers and volumes: whose they are. */
+/** Label of containers and volumes: the stack that owns them. */
 export const STACK_LABEL = "hearth.stack";

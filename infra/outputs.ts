@@ -6,9 +6,9 @@ import { bracketed } from "./hosts.ts";
 import { containerName } from "./names.ts";
 import { isPrivate } from "./private-addresses.ts";
 
-/** What `pulumi stack output` shows; secrets only with --show-secrets. */
+/** The output of `pulumi stack output`; secrets only with --show-secrets. */
 export interface StackOutputs {
-  /** For anything that speaks OpenAI's API: the addresses of each host's edge. */
+  /** For clients of OpenAI's API: the addresses of each host's edge. */
   readonly gateway: readonly string[];
   /** For Obsidian's Self-hosted LiveSync. */
   readonly notes: readonly string[];
@@ -22,7 +22,7 @@ export interface StackOutputs {
 
 export function describeStack(config: ProgramConfig): StackOutputs {
   const [gateway = "", ...others] = gatewayAddresses(config);
-  // Jobs, vaults among them, are at the supervisor beside Postgres.
+  // The supervisor on Postgres' host runs the jobs and maintains the vaults.
   const { docker: endpoint, sshOpts } = config.hosts[config.placement.postgres];
   const hearth = (options: string, command: string) =>
     typedDocker(
@@ -50,7 +50,7 @@ export function describeStack(config: ProgramConfig): StackOutputs {
 
 type Addressed = Pick<HearthConfig, "hosts" | "edge" | "ports">;
 
-/** Where programs reach the gateway, the best first. */
+/** Addresses of the gateway for programs, best first. */
 export function gatewayAddresses(config: Addressed): readonly string[] {
   const { hostname } = config.edge;
   return [
@@ -59,7 +59,7 @@ export function gatewayAddresses(config: Addressed): readonly string[] {
   ];
 }
 
-/** Where devices reach the notes store, the best first. */
+/** Addresses of the notes store for devices, best first. */
 export function notesAddresses(config: Addressed): readonly string[] {
   const { notesHostname } = config.edge;
   return [
@@ -68,7 +68,7 @@ export function notesAddresses(config: Addressed): readonly string[] {
   ];
 }
 
-/** Where browsers reach the supervisor of a host, the best first. */
+/** Addresses of a host's supervisor for browsers, best first. */
 export function supervisorAddresses(
   config: Addressed,
   host: HostName,
@@ -76,7 +76,7 @@ export function supervisorAddresses(
   return urlsOn(config, host, "https", config.ports.console);
 }
 
-/** Of a name that the edges serve with a certificate. */
+/** For a name that the edges serve with a certificate. */
 export function httpsUrl(
   { ports: { edgeTls } }: Pick<HearthConfig, "ports">,
   name: string,

@@ -2,15 +2,15 @@ import { dockerAt, type StackEngine } from "./engine.ts";
 import { containerName } from "./names.ts";
 
 /**
- * Runs statements as superuser over the container's own socket, where no password is asked for: the way in while the password
- * is being changed or is not known. Gives what they say, columns separated by `|`. The statements go in by standard input.
+ * Runs statements as superuser over the container's own socket, which requires no password: usable while the password
+ * is being changed or unknown. Returns their output, columns separated by `|`. The statements are passed on standard input.
  */
 export async function askPostgres(
   engine: StackEngine,
   statements: string,
   withinMs?: number,
 ): Promise<string> {
-  const said = await dockerAt(
+  const output = await dockerAt(
     engine,
     [
       "exec",
@@ -30,5 +30,5 @@ export async function askPostgres(
     statements,
     withinMs,
   );
-  return said.trim();
+  return output.trim();
 }

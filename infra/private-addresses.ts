@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from "node:net";
 
-/** What no other network routes to: LAN, VPN (100.64.0.0/10 is Tailscale's), link-local, loopback. */
+/** Addresses not routed from other networks: LAN, VPN (100.64.0.0/10 is Tailscale's), link-local, loopback. */
 const privateNetworks = new BlockList();
 for (const [network, bits] of [
   ["10.0.0.0", 8],

@@ -6,12 +6,12 @@ export const projectRoot: string = fileURLToPath(
   new URL("..", import.meta.url),
 );
 
-/** A path as an operator writes it: absolute, or from the project's root. */
+/** An operator's path: absolute, or relative to the project's root. */
 export function inProject(path: string): string {
   return resolve(projectRoot, path);
 }
 
-/** Reads a file that a setting names. Throws one sentence with the command that mends it, also for an empty file. */
+/** Reads a file named by a setting. Throws one sentence with the command that fixes it, also for an empty file. */
 export function readNamedFile(setting: string, path: string): string {
   const unusable = (why: string) =>
     new Error(
@@ -23,7 +23,7 @@ export function readNamedFile(setting: string, path: string): string {
   } catch (error) {
     throw unusable(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
-  // The docker plugin refuses to upload nothing.
+  // The docker plugin rejects empty uploads.
   if (text.trim() === "") {
     throw unusable("is empty");
   }

@@ -6,14 +6,14 @@ import { containerName } from "./names.ts";
 
 const DIRECTORY = "/run/hearth";
 
-/** For the health check and for `redis-cli` within the container. */
+/** For the health check and `redis-cli` in the container. */
 export const redisPasswordFile = `${DIRECTORY}/REDIS_PASSWORD`;
-/** Within the container, with the password by which it is known there. */
+/** For use in the container, with its current password. */
 export const redisCli = `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli --tls --cacert ${authorityFile}`;
-/** Redis' own list of users; only hashes stand in it. */
+/** Redis' own list of users, with hashes only. */
 export const redisUsersFile = `${DIRECTORY}/redis.acl`;
 
-/** The passwords that Redis accepts: two while a rotation is under way. */
+/** The passwords that Redis accepts: two during a rotation. */
 export function redisPasswords(config: {
   readonly redisPassword: string;
   readonly redisPasswordPrevious?: HearthConfig["redisPasswordPrevious"];
@@ -36,41 +36,41 @@ function hashes(passwords: readonly string[]): string {
     .join(" ");
 }
 
-/** Whether the running Redis has a certificate: one that an earlier version of Hearth deployed has none. */
+/** Whether the running Redis has a certificate: earlier versions of Hearth deployed it without. */
 export async function redisSpeaksTls(engine: StackEngine): Promise<boolean> {
-  const said = await inRedis(
+  const output = await inRedis(
     engine,
     ["sh", "-c", `[ ! -e ${authorityFile} ] || echo yes`],
     "",
   );
-  return said.trim() === "yes";
+  return output.trim() === "yes";
 }
 
 /**
- * Makes a running Redis accept exactly these passwords from now on, and keeps them for its own restart; the first one is its
- * health check's. Connections that are open stay. Throws what Redis or Docker says.
+ * Makes a running Redis accept exactly these passwords, also after a restart; its health check uses the
+ * first one. Open connections are kept. Throws the error of Redis or Docker.
  */
 export async function acceptRedisPasswords(
   engine: StackEngine,
   passwords: readonly string[],
 ): Promise<void> {
   const users = buildRedisUsers(passwords);
-  // The old password opens `redis-cli` here; from the next line on both files are the new ones.
-  const said = await inRedis(
+  // `redis-cli` logs in with the old password here; the next line replaces both files.
+  const output = await inRedis(
     engine,
     ["sh", "-c", redisCli],
     `ACL SETUSER default resetpass ${hashes(passwords)}\n`,
   );
-  if (said.trim() !== "OK") {
+  if (output.trim() !== "OK") {
     throw new Error(
-      `Redis did not accept its new password (${said.trim()}): see \`${typedDocker(engine, "logs hearth-redis")}\`, then run the same command again.`,
+      `Redis did not accept its new password (${output.trim()}): see \`${typedDocker(engine, "logs hearth-redis")}\`, then run the same command again.`,
     );
   }
   await replaceFile(engine, redisUsersFile, users);
   await replaceFile(engine, redisPasswordFile, passwords[0] ?? "");
 }
 
-/** The files are root's, and a root without capabilities may still make others in its own directory. */
+/** The files belong to root, which can create new ones in its own directory even without capabilities. */
 function replaceFile(
   engine: StackEngine,
   path: string,

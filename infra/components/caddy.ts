@@ -2,7 +2,7 @@ import type { ContainerSpec } from "../container.ts";
 import { containerName, networkName, type StackNames } from "../names.ts";
 
 const CADDYFILE_PATH = "/etc/caddy/Caddyfile";
-/** Inside the container alone. */
+/** Inside the container only. */
 const HEALTH_PORT = 2020;
 
 const healthSite = `http://:${HEALTH_PORT} {
@@ -11,7 +11,7 @@ const healthSite = `http://:${HEALTH_PORT} {
 }
 `;
 
-/** A container that runs Caddy with this configuration. */
+/** A container running Caddy with this configuration. */
 export function caddySpec(
   {
     alias,
@@ -48,7 +48,7 @@ export function caddySpec(
     volumes,
     networks: [{ name: networkName(engine), aliases: [alias] }],
     memoryMiB: 128,
-    // The binary carries it as a file capability and does not start where it cannot have it.
+    // The binary has it as a file capability and does not start without it.
     capabilities: ["CAP_NET_BIND_SERVICE"],
     health: {
       test: [

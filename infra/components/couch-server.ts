@@ -9,17 +9,17 @@ import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 export interface CouchServerArgs {
   /** Where it runs. */
   readonly host: Host;
-  /** Reference of CouchDB's image, or of the one of `notes/`, which reads the same ini at the same path. */
+  /** Reference of CouchDB's image, or of the image of `notes/`, which reads the same ini at the same path. */
   readonly image: string;
-  /** 32 hexadecimal digits that never change: clients' checkpoints are made from it. */
+  /** 32 hexadecimal digits that never change: clients derive their checkpoints from them. */
   readonly uuid: string;
   /** Signs session cookies. */
   readonly cookieSecret: pulumi.Input<string>;
-  /** Of the user `admin`. Rotated in the running server; a new container carries the new one. */
+  /** Of the user `admin`. Rotated in the running server; a new container starts with the new one. */
   readonly adminPassword: pulumi.Input<string>;
   /** "volume", or a directory of the host that belongs to user 5984. */
   readonly data: string;
-  /** Limit of file descriptors. */
+  /** Maximum number of file descriptors. */
   readonly openFiles: number;
 }
 
@@ -46,8 +46,8 @@ export class CouchServer extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: volume,
-        // The admin's password is rotated over HTTP in the running server, which must not be replaced for it; a container made
-        // for another reason carries the new one. What else changes in the ini is told by `contents` below.
+        // The admin's password is rotated over HTTP in the running server, which must not be replaced for it; a container created
+        // for another reason starts with the new one. Other changes of the ini are detected by `contents` below.
         ignoreChanges: ["uploads[0].content"],
       },
     );
@@ -69,18 +69,18 @@ export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
   return {
     name: containerName(args.host.engine, "couchdb"),
     contents: ini(""),
-    // CouchDB's own user with root's group, so that it can read the upload; as root its entrypoint would make 0600 files 0644.
+    // CouchDB's own user with root's group, so that it can read the upload; as root, its entrypoint changes 0600 files to 0644.
     user: "5984:0",
     environment: {},
     files: [
       {
-        // Not the last of the chain: that one is written by the server.
+        // Not the last file of the chain: the server writes to that one.
         path: "/opt/couchdb/etc/local.d/10-hearth.ini",
         content: ini(args.adminPassword),
         permissions: "0440",
       },
     ],
-    // Nobody comes to it but by the edge, which says who is asking.
+    // Reachable only through the edge, which passes on the client's address.
     ports: [],
     volumes: [
       {
@@ -94,11 +94,12 @@ export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
     networks: [{ name: networkName(args.host.engine), aliases: ["notes"] }],
     memoryMiB: 1024,
     reservationMiB: 512,
-    // Erlang sizes its tables from it: unlimited, it takes 2.2 GB at boot and dies of its limit. A host may allow less.
+    // Erlang sizes its tables from it: unlimited, it allocates 2.2 GB at boot and exceeds the memory limit. A host may allow
+    // less.
     noFile: args.openFiles,
     capabilities: [],
     health: {
-      // There is no curl inside. Without credentials: a stale password would lock this address out.
+      // The image has no curl. No credentials: a stale password would lock this address out.
       test: httpHealthTest(ports.notes, "/_up"),
       interval: "30s",
       timeout: "10s",

@@ -11,20 +11,20 @@ import { caddySpec } from "./caddy.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
 export interface EdgeArgs extends EdgeRoutes {
-  /** Where it runs, and at whose addresses people and devices reach it. */
+  /** The host it runs on, with the addresses for users and devices. */
   readonly host: Host;
   /** Reference of Caddy's image. */
   readonly image: string;
   /** With tls "files": PEM. */
   readonly certificate?: pulumi.Input<string> | undefined;
   readonly key?: pulumi.Input<string> | undefined;
-  /** Of the other host's endpoint; PEM. */
+  /** Authority of the other host's endpoint; PEM. */
   readonly authority: pulumi.Input<string>;
-  /** What it passes calls on to: made first. */
+  /** The services behind it, created first. */
   readonly upstreams: readonly pulumi.Resource[];
 }
 
-/** What people and devices talk to: one address for both gateways and the notes, on each host. */
+/** The entry point for users and devices: one address per host for both gateways and the notes. */
 export class Edge extends pulumi.ComponentResource {
   readonly container: docker.Container;
 

@@ -22,7 +22,7 @@ export interface GatewayArgs {
   readonly memoryMiB: number;
   readonly database: DatabaseLogin;
   readonly redis: RedisConnection;
-  /** Of Postgres' and Redis' certificates; PEM. */
+  /** Authority of the certificates of Postgres and Redis; PEM. */
   readonly authority: pulumi.Input<string>;
   /** The administrator's key. */
   readonly masterKey: pulumi.Input<string>;
@@ -33,19 +33,19 @@ export interface GatewayArgs {
         readonly until: string | undefined;
       }
     | undefined;
-  /** Encrypts what the gateway keeps of providers' keys. */
+  /** Encrypts providers' keys in the database. */
   readonly saltKey: pulumi.Input<string>;
-  /** Providers' keys by the names of their variables. */
+  /** Providers' keys by variable name. */
   readonly providerKeys: Readonly<Record<string, pulumi.Input<string>>>;
-  /** URLs of local model runners by the names of their variables. */
+  /** URLs of local model runners by variable name. */
   readonly localRunners: Readonly<Record<string, string>>;
   /** Its configuration. */
   readonly settings: pulumi.Input<GatewaySettings>;
-  /** From the stop signal until the listener closes: longer than two of the edges' probes. */
+  /** From the stop signal until the listener closes: longer than two probes of the edges. */
   readonly drainNoticeSeconds: number;
-  /** From then on, how long running calls may take. */
+  /** Time for running calls to finish afterwards. */
   readonly drainSeconds: number;
-  /** The gateway that is replaced and healthy before this one is touched: never both are away. */
+  /** The gateway that must be replaced and healthy before this one is touched, so that one is always available. */
   readonly after?: Gateway;
 }
 
@@ -110,7 +110,7 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
       operatorsFile(CONFIG_FILE, settings.file),
       operatorsFile(LAYER_FILE, settings.layer),
     ],
-    // The edge reaches it inside the host, the other host through the TLS endpoint.
+    // Reached by the edge on the container network, and by the other host through the TLS endpoint.
     ports: [],
     volumes: [
       {
@@ -122,14 +122,14 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
     memoryMiB: args.memoryMiB,
     capabilities: [],
     health: {
-      // Not readiness: a gateway whose database is away lives, and restarting it would lose what it knows.
+      // Not readiness: a gateway without its database still serves, and a restart would lose its cached state.
       test: httpHealthTest(ports.gateway, "/health/liveliness"),
       interval: "10s",
       timeout: "5s",
       startPeriod: "10s",
       retries: 3,
     },
-    // Readiness says 503 for longer than two of the edge's probes before the listener closes; then calls finish.
+    // Readiness returns 503 for longer than two probes of the edge before the listener closes; then calls finish.
     graceSeconds: args.drainSeconds + args.drainNoticeSeconds + 10,
   };
 }

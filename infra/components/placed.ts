@@ -8,7 +8,7 @@ import {
 import type { Host } from "../hosts.ts";
 import { STACK_LABEL, volumeName, type KeptData } from "../names.ts";
 
-/** Puts a container on a host. `name` is the resource's; the container's own stands in the spec. */
+/** Creates a container on a host. `name` is the resource's name; the container's own is in the spec. */
 export function placeContainer(
   name: string,
   spec: ContainerSpec,
@@ -25,10 +25,10 @@ export function placeContainer(
     containerArgs(spec, image.imageId, host.engine),
     {
       parent: options.parent,
-      // Order without values: an input made from another container's output would replace this one too.
+      // Order without values: an input derived from another container's output would replace this one too.
       dependsOn: [...host.networks, ...(options.dependsOn ?? [])],
       hooks: { beforeCreate: [host.beforeCreate] },
-      // Envs hold no secret; marked all the same, so that one put there by mistake is not in the state in clear.
+      // `envs` contains no secrets; marked anyway, so that a secret added by mistake is encrypted in the state.
       additionalSecretOutputs: ["envs", "uploads"],
       ...(options.ignoreChanges === undefined
         ? {}
@@ -37,7 +37,7 @@ export function placeContainer(
   );
 }
 
-/** An image that the host pulls. `keepLocally`: an `up` never takes away what a roll back needs. */
+/** An image pulled by the host. `keepLocally`: an `up` never removes an image that a rollback needs. */
 export function pullImage(
   name: string,
   reference: string,
@@ -52,8 +52,8 @@ export function pullImage(
 }
 
 /**
- * A volume that outlives `destroy`. It depends on nothing, which would outlive it too. Its label is set once: a changed one would
- * replace the volume, and its data with it.
+ * A volume that `destroy` keeps. It depends on nothing, since dependencies would be kept too. Its label is set once: a change
+ * would replace the volume, and its data with it.
  */
 export function keepVolume(
   name: string,
@@ -77,10 +77,10 @@ export function keepVolume(
   );
 }
 
-/** A secret as a file; the name is the variable's that points to it. */
+/** Directory of secret files, each named after its variable. */
 export const SECRET_DIRECTORY = "/run/hearth";
 
-/** Environment and files for secrets: NAME becomes the file and NAME_FILE the variable. */
+/** Environment and files for secrets: file NAME and variable NAME_FILE. */
 export function secretFiles(
   secrets: Readonly<Record<string, pulumi.Input<string>>>,
   permissions: "0400" | "0440",
@@ -99,8 +99,8 @@ export function secretFiles(
 }
 
 /**
- * A file that an operator wrote, in which keys may stand. It comes from this machine's disk and not from the configuration: no
- * other text has to be marked as a secret here.
+ * A file written by the operator, which may contain keys. It comes from this machine's disk, not from the configuration: no
+ * other text needs to be marked as secret here.
  */
 export function operatorsFile(
   path: string,

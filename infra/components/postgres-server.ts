@@ -26,41 +26,41 @@ export interface PostgresServerArgs {
   readonly host: Host;
   /** Reference of the image. */
   readonly image: string;
-  /** Of that image, such as "18": what the provider may ask for depends on it. */
+  /** Major version of that image, such as "18": the provider's queries depend on it. */
   readonly version: string;
   readonly memoryMiB: number;
-  /** The superuser's. Acts at initdb; rotated in the running server. */
+  /** The superuser's. Only used by initdb; rotated in the running server. */
   readonly password: pulumi.Input<string>;
-  /** For the host's address, of the stack's authority. */
+  /** For the host's address, issued by the stack's authority. */
   readonly certificate: ServerCertificate;
   /** PEM. */
   readonly authority: pulumi.Input<string>;
-  /** How this machine reaches the server. */
+  /** Address of the server for this machine. */
   readonly reachedAt: {
     readonly host: string;
     readonly port: number;
-    /** Whether the certificate holds for that name; an operator's forwarding no certificate can know. */
+    /** Whether the certificate is valid for that name; false for an address forwarded by the operator. */
     readonly isNamed: boolean;
   };
   readonly logins: Readonly<Record<LoginKind, LoginArgs>>;
 }
 
-/** A login role: it owns nothing and is granted nothing of its own. */
+/** A login role: it owns nothing and has no grants of its own. */
 export interface LoginArgs {
   readonly name: string;
   readonly password: pulumi.Input<string>;
-  /** Whether it is there already, unknown to the state, and is taken over. */
+  /** Whether it exists without being in the state, and is imported. */
   readonly isImported: boolean;
 }
 
-/** Gateways own what is in the database, supervisors read reports, backups read everything. */
+/** Gateways own the database's objects, supervisors read reports, backups read everything. */
 export type LoginKind = "gateway" | "supervisor" | "backup";
 
-/** What a container needs to log in. */
+/** Login of a container. */
 export interface DatabaseLogin {
   /** `postgresql://…`, with the password. */
   readonly url: pulumi.Output<string>;
-  /** Made before who uses it. */
+  /** Created before its users. */
   readonly role: pulumi.Resource;
 }
 
@@ -81,8 +81,8 @@ export class PostgresServer extends pulumi.ComponentResource {
     const volume = keepVolume(`${name}-data`, "postgres", args.host, this);
     const image = pullImage(`${name}-image`, args.image, host, this);
     const spec = buildPostgresArgs(args);
-    // The password acts at initdb only. Its rotation is an ALTER ROLE over the container's socket and must not replace the
-    // server; a container made for another reason carries the new one.
+    // The password is only used by initdb. Its rotation is an ALTER ROLE over the container's socket and must not replace the
+    // server; a container created for another reason starts with the new one.
     const passwordAt = spec.files.findIndex(({ path }) =>
       path.endsWith("/POSTGRES_PASSWORD"),
     );
@@ -94,7 +94,7 @@ export class PostgresServer extends pulumi.ComponentResource {
     const provider = new postgresql.Provider(
       `${name}-login`,
       buildProviderArgs(args),
-      // It pings once and never again: the container's `wait` is what it waits for.
+      // It pings only once, so it relies on the container's `wait`.
       { parent: this, dependsOn: [this.container] },
     );
     const clearRole = clearWay("clear-role", (role) =>
@@ -102,8 +102,8 @@ export class PostgresServer extends pulumi.ComponentResource {
     );
     const makeRole = (kind: LoginKind) => {
       const login = args.logins[kind];
-      // Named like the role: with gateway_b in gateway_a's place the engine makes b, replaces both gateways, and drops a last.
-      // One resource for both would rename the role under the sessions that use it.
+      // Named after the role: when gateway_b replaces gateway_a, the engine creates b, replaces both gateways, and drops a last.
+      // One resource for both would rename the role while sessions use it.
       return new postgresql.Role(
         `${name}-${login.name}`,
         buildRoleArgs(kind, login),
@@ -113,7 +113,7 @@ export class PostgresServer extends pulumi.ComponentResource {
           dependsOn: [this.container],
           hooks: { beforeCreate: [clearRole] },
           additionalSecretOutputs: ["password"],
-          // Adopts roles of a server whose state was lost; harmless for those in state, refused for those that are not there.
+          // Imports roles after the state was lost; harmless for roles in the state, rejected for roles that do not exist.
           ...(login.isImported ? { import: login.name } : {}),
         },
       );
@@ -137,7 +137,7 @@ export class PostgresServer extends pulumi.ComponentResource {
   }
 }
 
-/** The role the gateways log in as. The letter is no host: the other one exists only while the password is rotated. */
+/** The gateways' login role. The letter is not a host: the other role exists only during a rotation. */
 export function gatewayRoleName({
   gatewayRole,
 }: Pick<HearthConfig, "gatewayRole">): string {
@@ -150,7 +150,7 @@ const ACCESS_FILE = "/run/hearth/pg_hba.conf";
 export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
   const secrets = secretFiles(
     { POSTGRES_PASSWORD: args.password },
-    // The official entrypoint reads it as root before it steps down.
+    // The official entrypoint reads it as root before it drops its privileges.
     "0400",
   );
   return {
@@ -169,7 +169,7 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
     networks: [{ name: networkName(args.host.engine), aliases: ["postgres"] }],
     memoryMiB: args.memoryMiB,
     sharedMemoryMiB: 256,
-    // For the root entrypoint, which gives the volume to postgres and becomes it.
+    // For the root entrypoint, which changes the owner of the volume and switches to user postgres.
     capabilities: [
       "CAP_CHOWN",
       "CAP_DAC_OVERRIDE",
@@ -178,7 +178,7 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
       "CAP_SETUID",
     ],
     health: {
-      // By TCP: during initdb only the socket listens, and a server for the scripts alone answers there.
+      // Over TCP: during initdb a temporary server listens on the socket only.
       test: ["CMD", "pg_isready", "-q", "-h", "127.0.0.1", "-U", "postgres"],
       interval: "10s",
       timeout: "5s",
@@ -195,8 +195,8 @@ function buildCommand({
   return [
     "bash",
     "-c",
-    // Beside the data of another major version a new, empty database is never the answer. And uploads are root's, while the
-    // server wants its key for itself.
+    // Never creates an empty database next to the data of another major version. Uploads belong to root, but the
+    // server must own its key.
     `if [ ! -s "$PGDATA/PG_VERSION" ] && compgen -G "/var/lib/postgresql/*/*/PG_VERSION"; then echo "the data is of another major version of Postgres: npm run deploy -- upgrade postgres"; exit 1; fi; install -m 0400 -o postgres ${serverFile("postgres", "key")} ${OWN_KEY} && exec docker-entrypoint.sh "$@"`,
     "bash",
     "postgres",
@@ -204,7 +204,7 @@ function buildCommand({
     `shared_buffers=${Math.floor(memoryMiB / 4)}MB`,
     "-c",
     "max_connections=100",
-    // A statement that fails is not written to the log: those about roles carry verifiers.
+    // Failed statements are not logged: those about roles contain verifiers.
     "-c",
     "log_min_error_statement=panic",
     "-c",
@@ -250,25 +250,25 @@ function buildProviderArgs({
   version,
 }: PostgresServerArgs): postgresql.ProviderArgs {
   return {
-    // Plain strings: an output of the container would make the provider, and the roles with it, depend on its replacement.
+    // Plain strings: with an output of the container, the provider and its roles would depend on its replacement.
     host,
     port,
     username: "postgres",
     password,
     sslmode: isNamed ? "verify-full" : "verify-ca",
-    // As a text, not a file of one operator's machine: the plugin reads it so only beside a client's certificate, for which
-    // the server does not ask.
+    // As text, not as a file of one operator's machine: the plugin accepts text only together with a client certificate, which
+    // the server does not require.
     sslrootcert: authority,
     clientcert: { cert, key, sslinline: true },
     expectedVersion: version,
-    // What a dropped role owned is reassigned in this database only.
+    // Objects of a dropped role are reassigned in this database only.
     database: "hearth",
     superuser: true,
   };
 }
 
 /**
- * What a login role may do comes from the groups that initdb made, so it can be dropped and made again. No Grant and no
+ * A login role gets its rights from the groups created by initdb, so it can be dropped and created again. No Grant and no
  * DefaultPrivileges resources: many at once fail with "tuple concurrently updated", and they keep `destroy` from dropping the
  * role (2BP01).
  */
@@ -279,7 +279,7 @@ function buildRoleArgs(
   const rights = {
     gateway: { roles: ["hearth_owner"], assumeRole: "hearth_owner" },
     supervisor: { roles: ["hearth_reports"] },
-    // Restore drills go into a database of their own.
+    // Restore drills use a database of their own.
     backup: { roles: ["hearth_reader"], createDatabase: true },
   };
   return {

@@ -5,13 +5,13 @@ import { buildImage, hasImage } from "../images/image-build.ts";
 import type { ImageContext } from "../images/image-context.ts";
 import { pullImage } from "./placed.ts";
 
-/** Where the image of one of our programs comes from: a registry, by reference, or this repository. */
+/** Source of the image of one of Hearth's programs: a registry, by reference, or this repository. */
 export type ImageSource = string | ImageContext;
 
 /**
- * An image of ours on a host: built there from a context assembled here, or taken from a registry. Its tag is the content's hash.
- * A hook builds it, not the plugin's own `build`: that one notices no changed file, keeps the path of this checkout in the state,
- * and wants Docker's containerd image store switched off, which a new Docker 29 has on.
+ * An image of Hearth on a host: built there from a context assembled here, or pulled from a registry. Its tag is the content's
+ * hash. A hook builds it, not the plugin's own `build`, which detects no changed files, stores the path of this checkout in the
+ * state, and requires Docker's containerd image store to be off, which is on by default since Docker 29.
  */
 export function programImage(
   name: string,
@@ -24,14 +24,14 @@ export function programImage(
   }
   const tag = `hearth/${source.image}:${source.hash}`;
   const build = new ResourceHook(`build-${name}`, async () => {
-    // The hash is of the whole content only where the base, which is in it by its name, is one image for ever.
+    // The hash covers the whole content only if the base, included by name, never changes.
     const { base } = source;
     if (base.includes("@sha256:") && (await hasImage(host.engine, tag))) {
       return;
     }
     await buildImage(host.engine, tag, source.assemble());
   });
-  // By then the image is there, and what is there is not pulled.
+  // By then the image exists, and existing images are not pulled.
   return new docker.RemoteImage(
     name,
     { name: tag, keepLocally: true },

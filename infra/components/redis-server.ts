@@ -23,24 +23,24 @@ export interface RedisServerArgs {
   readonly host: Host;
   /** Reference of the image of Redis or Valkey. */
   readonly image: string;
-  /** The container's limit; Redis keeps to a share of it. */
+  /** The container's limit; Redis uses a share of it. */
   readonly memoryMiB: number;
-  /** Rotated in the running server; a new container carries the new one. */
+  /** Rotated in the running server; a new container starts with the new one. */
   readonly password: pulumi.Input<string>;
-  /** Accepted as well, while a rotation is under way. */
+  /** Also accepted, during a rotation. */
   readonly previousPassword?: pulumi.Input<string> | undefined;
-  /** For the host's address, of the stack's authority. */
+  /** For the host's address, issued by the stack's authority. */
   readonly certificate: ServerCertificate;
   /** PEM. */
   readonly authority: pulumi.Input<string>;
 }
 
-/** What a container needs to talk to Redis. */
+/** Connection of a container to Redis. */
 export interface RedisConnection {
   readonly host: string;
   readonly port: number;
   readonly password: pulumi.Input<string>;
-  /** Made before who uses it. */
+  /** Created before its users. */
   readonly server: pulumi.Resource;
 }
 
@@ -62,8 +62,8 @@ export class RedisServer extends pulumi.ComponentResource {
     this.container = placeContainer(name, spec, image, args.host, {
       parent: this,
       dependsOn: [volume],
-      // Rotated in the running server (redis-login.ts), which must not be replaced for it; one that is made for another
-      // reason carries the new password.
+      // Rotated in the running server (redis-login.ts), which must not be replaced for it; a container created for another
+      // reason starts with the new password.
       ignoreChanges: spec.files.flatMap(({ path }, index) =>
         path === redisPasswordFile || path === redisUsersFile
           ? [`uploads[${index}].content`]
@@ -122,7 +122,7 @@ export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
     memoryMiB,
     capabilities: [],
     health: {
-      // From a file and by the environment: an argument would be seen by everybody on the host.
+      // From a file through the environment: arguments are visible to every user of the host.
       test: ["CMD-SHELL", `${redisCli} ping | grep -q PONG`],
       interval: "10s",
       timeout: "5s",

@@ -6,13 +6,13 @@ import { containerName, socketNetworkName, type StackNames } from "../names.ts";
 import { placeContainer, pullImage } from "./placed.ts";
 
 export interface SocketProxyArgs {
-  /** Where it runs, and whose Docker socket it stands before. */
+  /** The host whose Docker socket it guards. */
   readonly host: Host;
   /** Reference of HAProxy's image. */
   readonly image: string;
 }
 
-/** Stands between the supervisor and the host's Docker socket: whoever holds that socket is root on the host. */
+/** Guards the host's Docker socket: full access to it equals root on the host. */
 export class SocketProxy extends pulumi.ComponentResource {
   readonly container: docker.Container;
 
@@ -36,7 +36,7 @@ export class SocketProxy extends pulumi.ComponentResource {
 
 const CONFIG_FILE = "/usr/local/etc/haproxy/haproxy.cfg";
 
-/** The containers that the supervisor may look into and restart; all of ours but the proxy itself. */
+/** The containers that the supervisor may inspect and restart: all except the proxy itself. */
 const OURS = [
   "couchdb",
   "edge",
@@ -51,7 +51,7 @@ export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
   return {
     name: containerName(host.engine, "socket-proxy"),
     command: ["haproxy", "-W", "-db", "-f", CONFIG_FILE],
-    // The socket is root's; without any capability, root is only that file's owner.
+    // The socket belongs to root, who has no other privileges without capabilities.
     user: "0:0",
     environment: {},
     files: [
@@ -79,7 +79,7 @@ export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
   };
 }
 
-/** Exact paths, nothing else: archive and export read any file, exec and create run anything. */
+/** Exact paths only: archive and export read any file, exec and create run anything. */
 export function buildSocketProxyConfig(
   engine: Pick<StackNames, "prefix">,
 ): string {

@@ -26,9 +26,9 @@ export interface SupervisorArgs {
   readonly peer: Pick<Host, "address" | "ports">;
   readonly image: ImageSource;
   readonly memoryMiB: number;
-  /** Whether it runs the jobs: one of the two does. */
+  /** Whether it runs the jobs: exactly one of the two does. */
   readonly hasJobs: boolean;
-  /** What is to run on this host besides it, by the names of the status page: each is looked at, also one that is gone. */
+  /** The other services of this host, by their names on the status page: each is checked even if its container is gone. */
   readonly services: readonly string[];
   /** For reports. */
   readonly database: DatabaseLogin;
@@ -37,17 +37,17 @@ export interface SupervisorArgs {
   readonly redis: RedisConnection;
   /** Where it reaches the notes store. */
   readonly notesUrl: string;
-  /** An edge that is probed by name, for the days of its certificate; none where nobody trusts it. */
+  /** An edge probed by name for the expiry of its certificate; undefined for an untrusted one. */
   readonly edgeUrl?: string | undefined;
-  /** Of the stack's certificates; PEM. */
+  /** Authority of the stack's certificates; PEM. */
   readonly authority: pulumi.Input<string>;
-  /** The certificates of the servers, for the check of their days; PEM. */
+  /** The servers' certificates, for the expiry check; PEM. */
   readonly certificates: pulumi.Input<string>;
   readonly masterKey: pulumi.Input<string>;
   readonly notesAdminPassword: pulumi.Input<string>;
   /** Of the user `operator`. */
   readonly operatorPassword: pulumi.Input<string>;
-  /** What its configuration names as ${NAME}. */
+  /** Secrets referenced as ${NAME} in its configuration. */
   readonly alertSecrets: Readonly<Record<string, pulumi.Input<string>>>;
   /** The operator's configuration in place of the shipped one: YAML. */
   readonly config?: string | undefined;
@@ -55,26 +55,26 @@ export interface SupervisorArgs {
   readonly backups: string;
   /** Where encrypted backups go. */
   readonly offsite?: OffsiteArgs | undefined;
-  /** Where people reach each of these, as links and messages name it; "" for nowhere. */
+  /** Public address of each service, for links and messages; "" if there is none. */
   readonly publicUrls: {
     readonly gateway: string;
     readonly notes: string;
     readonly supervisor: string;
   };
-  /** What it watches: made first, as it would take what is not there yet for down. */
+  /** The services it watches, created first: it would report missing ones as down. */
   readonly watches: readonly pulumi.Resource[];
 }
 
 export interface OffsiteArgs {
   /** REMOTE:PATH, as rclone takes it. */
   readonly target: string;
-  /** The age identity that backups are encrypted for. */
+  /** The age identity for which backups are encrypted. */
   readonly identity: pulumi.Input<string>;
   /** Content of an rclone.conf with the remote. */
   readonly rcloneConfig: pulumi.Input<string>;
 }
 
-/** Watches its own host's containers, probes the other host; the one on the data host runs the jobs. */
+/** Watches its own host's containers and probes the other host; the one on the data host runs the jobs. */
 export class Supervisor extends pulumi.ComponentResource {
   readonly container: docker.Container;
 
@@ -133,7 +133,7 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
         permissions: "0444",
       },
     ],
-    // Only the TLS endpoint leads to it.
+    // Reachable only through the TLS endpoint.
     ports: [],
     volumes: [
       { source: volumeName(host.engine, "supervisor"), path: HOME },
@@ -191,18 +191,18 @@ function buildEnvironment(args: SupervisorArgs): ContainerSpec["environment"] {
   const { host, peer, offsite, redis } = args;
   return {
     DOCKER_HOST: `tcp://socket-proxy:${ports.socketProxy}`,
-    // What the snippets for key holders name.
+    // For the snippets for key holders.
     GATEWAY_PUBLIC_URL: args.publicUrls.gateway,
     GATEWAY_URL: `http://gateway:${ports.gateway}`,
     HEARTH_CONTAINER_PREFIX: host.engine.prefix,
     HEARTH_CONTAINERS: args.services.join(" "),
     HEARTH_CERTIFICATES: WATCHED_FILE,
     HEARTH_HOME: HOME,
-    // What messages are signed with; the container's own name is a random one.
+    // Signature of messages; the container's hostname is random.
     HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
     HEARTH_JOBS: args.hasJobs ? "on" : "off",
     HEARTH_PEER_URL: tlsUrl(peer, "console"),
-    // Requests come through the TLS endpoint; whose they are, it says.
+    // Requests come through the TLS endpoint, which states the client's address.
     HEARTH_PROXY_HOPS: "1",
     HEARTH_RUNTIME: "docker",
     HEARTH_SUPERVISOR_HOST: "0.0.0.0",
@@ -211,14 +211,14 @@ function buildEnvironment(args: SupervisorArgs): ContainerSpec["environment"] {
     HEARTH_URL: `http://127.0.0.1:${ports.supervisor}`,
     // For the other host's endpoint.
     NODE_EXTRA_CA_CERTS: authorityFile,
-    // What Setup URIs name, and what the doctor looks through.
+    // For Setup URIs and the doctor.
     NOTES_PUBLIC_URL: args.publicUrls.notes,
     NOTES_URL: args.notesUrl,
     PEER_GATEWAY_URL: tlsUrl(peer, "gatewayTls"),
     REDIS_CA_FILE: authorityFile,
     REDIS_HOST: redis.host,
     REDIS_PORT: String(redis.port),
-    // What the links of `hearth open` name.
+    // For the links of `hearth open`.
     SUPERVISOR_PUBLIC_URL: args.publicUrls.supervisor,
     ...(offsite === undefined ? {} : { OFFSITE_TARGET: offsite.target }),
     ...(args.edgeUrl === undefined ? {} : { EDGE_URL: args.edgeUrl }),

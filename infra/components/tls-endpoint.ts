@@ -21,8 +21,9 @@ export interface TlsEndpointArgs extends TlsEndpointRoutes {
 }
 
 /**
- * Where the other host reaches this one's gateway, notes and supervisor, and browsers the console: by TLS alone, with a
- * certificate of the stack's authority. Not a part of the edge, which a renewal would replace: callers of the edge would notice.
+ * Gives the other host access to this one's gateway, notes and supervisor, and browsers to the console: TLS only, with a
+ * certificate of the stack's authority. Separate from the edge, since a renewal replaces the container and would interrupt
+ * callers.
  */
 export class TlsEndpoint extends pulumi.ComponentResource {
   readonly container: docker.Container;

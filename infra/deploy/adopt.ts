@@ -4,23 +4,26 @@ import { dockerAt, type StackEngine } from "../engine.ts";
 import { removeLeftoverRole } from "../leftover.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import { containerName } from "../names.ts";
-import { bringUp, lookFirst } from "./bring-up.ts";
-import { refuseHalfRotation } from "./rotate.ts";
+import { bringUp, refreshFirst } from "./bring-up.ts";
+import { rejectUnfinishedRotation } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
 import { removeSettings, setSetting } from "./settings.ts";
 import { readState, ROLE_TYPE } from "./state.ts";
 
-/** With a state that knows login roles the rotation itself goes on; with a lost one it is for them that it needs `adopt`. */
-export async function refuseWhileRotating(session: Session): Promise<void> {
+/**
+ * Throws during a rotation whose login roles are in the state: the rotation must be completed. After a lost state, `adopt`
+ * imports them first.
+ */
+export async function rejectDuringRotation(session: Session): Promise<void> {
   const { rotation } = await readSettings(session);
   if (rotation !== undefined && (await rolesInState(session)).length > 0) {
-    await refuseHalfRotation(session);
+    await rejectUnfinishedRotation(session);
   }
 }
 
 /**
- * Takes over what runs on the hosts when the state was lost: volumes by their name, roles by `import`; containers cannot be
- * taken over, they are created again over their data. Ends as `up --refresh` does. Harmless when nothing was lost.
+ * Takes over what runs on the hosts after the state was lost: volumes by name, roles by `import`; containers cannot be
+ * imported and are created again on their existing data. Ends with `up --refresh`. Harmless if nothing was lost.
  */
 export async function adopt(session: Session): Promise<void> {
   const { engines, say } = session;
@@ -28,7 +31,7 @@ export async function adopt(session: Session): Promise<void> {
   const known = await rolesInState(session);
   const takeOver = (roles: string) =>
     setSetting(session, "importRoles", { value: roles, secret: false });
-  // From here on networks with containers of ours are taken over too.
+  // From here on, networks with Hearth's containers are taken over too.
   await takeOver("none");
   const engine = engines[config.placement.postgres];
   if (!(await postgresRuns(engine))) {
@@ -37,7 +40,7 @@ export async function adopt(session: Session): Promise<void> {
   }
   const wanted = [gatewayRoleName(config), "supervisor", "backup"];
   const there = await loginRoles(engine);
-  const strange = ["gateway_a", "gateway_b"].filter(
+  const unused = ["gateway_a", "gateway_b"].filter(
     (role) => there.includes(role) && !wanted.includes(role),
   );
   const imported = wanted.filter(
@@ -47,28 +50,28 @@ export async function adopt(session: Session): Promise<void> {
     say(`Adopted from Postgres: ${imported.join(", ")}.`);
     await takeOver(imported.join(","));
   }
-  await bringUp(session, lookFirst);
+  await bringUp(session, refreshFirst);
   await removeSettings(session, ["importRoles"]);
-  // The other role of a rotation that was under way: no gateway logs in as it any more.
+  // The other role of a rotation that had started: no gateway logs in with it any more.
   if (config.rotation === undefined) {
-    for (const role of strange) {
+    for (const role of unused) {
       await removeLeftoverRole(engine, role);
       say(`Dropped the unused role ${role}.`);
     }
   }
 }
 
-/** All but the superuser: ours, and an operator's own. */
+/** All login roles except the superuser: Hearth's and the operator's own. */
 export async function loginRoles(
   engine: StackEngine,
   withinMs?: number,
 ): Promise<readonly string[]> {
-  const said = await askPostgres(
+  const output = await askPostgres(
     engine,
     "SELECT rolname FROM pg_roles WHERE rolcanlogin AND rolname <> 'postgres' ORDER BY rolname;",
     withinMs,
   );
-  return said.split("\n").filter((name) => name !== "");
+  return output.split("\n").filter((name) => name !== "");
 }
 
 async function postgresRuns(engine: StackEngine): Promise<boolean> {
@@ -90,13 +93,13 @@ async function rolesInState({ stack }: Session): Promise<readonly string[]> {
     .map(({ id }) => id ?? "");
 }
 
-/** Only what its container needs: which roles are there can be asked before they are registered. */
+/** Creates only the resources of its container, so that existing roles can be listed before they are registered. */
 export async function startPostgres(
   session: Session,
   { placement: { postgres: host } }: Pick<HearthConfig, "placement">,
 ): Promise<void> {
   await bringUp(session, {
-    ...lookFirst,
+    ...refreshFirst,
     target: [
       "postgres",
       "postgres-data",

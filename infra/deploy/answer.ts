@@ -1,6 +1,6 @@
 import { isCancel } from "@clack/prompts";
 
-/** What was typed at a prompt. Throws after Ctrl-C. */
+/** The answer to a prompt. Throws after Ctrl-C. */
 export function given<T>(answer: T): Exclude<T, symbol> {
   if (isCancel(answer)) {
     throw new Error("canceled; nothing was changed.");

@@ -1,7 +1,7 @@
 /**
- * Where the state is kept, without sidecar files. The engine writes one (`.attrs`) beside each file of a state in files, and not
- * in one piece: a run that is killed meanwhile leaves it empty, and then no command reads the state ("failed to load checkpoint:
- * EOF"). Nothing here asks for what they hold. Source: gocloud.dev/blob/fileblob
+ * URL of the state without sidecar files. With a state in files, the engine writes a sidecar (`.attrs`) for each file, and not
+ * atomically: a run killed meanwhile leaves it empty, and then no command can read the state ("failed to load checkpoint:
+ * EOF"). Their content is not needed here. Source: gocloud.dev/blob/fileblob
  */
 export function withoutSidecars(backendUrl: string): string {
   if (!backendUrl.startsWith("file://") || /[?&]metadata=/.test(backendUrl)) {

@@ -12,14 +12,14 @@ import { askPostgres } from "../postgres-socket.ts";
 import { inProject } from "../project-files.ts";
 import { containerName, volumeName } from "../names.ts";
 import { hostFlag, type Flags } from "./flags.ts";
-import { ANSWERS_WITHIN_MS, lookAt } from "./host-view.ts";
-import { needSameMajor } from "./postgres-major.ts";
+import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
+import { requireSameMajor } from "./postgres-major.ts";
 import type { Session } from "./session.ts";
 
-/** A large database takes its time. */
+/** A large database takes long. */
 const BACKUP_WITHIN_MS = 2 * 3_600_000;
 
-/** Jobs of the data host's supervisor, which has the databases' passwords and knows when a backup is whole. */
+/** Jobs of the data host's supervisor, which has the databases' passwords and verifies backups. */
 const JOBS = ["postgres-backup", "notes-backup"] as const;
 
 /** Before each verb that may start another version of the gateway. */
@@ -28,28 +28,28 @@ export async function checkAndBackUp(
   flags: Flags,
 ): Promise<void> {
   const without = hostFlag(flags.without);
-  await needSameMajor(session, without);
+  await requireSameMajor(session, without);
   if (flags["no-backup"] !== true) {
     await backUpFirst(session, without);
   }
 }
 
 /**
- * Backs up Postgres and the notes when the gateways of this checkout would migrate the database. `without` is the host that is
- * left out. Throws one sentence when that fails; nothing was changed then.
+ * Backs up Postgres and the notes if the gateways of this checkout will migrate the database. `without` is the excluded
+ * host. Throws one sentence if that fails; nothing was changed then.
  */
 export async function backUpFirst(
   { hosts, engines, say }: Session,
   without: HostName | undefined,
 ): Promise<void> {
-  // Mistakes in the configuration are the program's to tell; without Postgres' host no gateway can migrate.
+  // Configuration mistakes are reported by the program. Without Postgres' host no gateway can migrate.
   if (hosts === null || hosts.placement.postgres === without) {
     return;
   }
   const host = hosts.placement.postgres;
   const engine = engines[host];
   const name = `host ${host.toUpperCase()}`;
-  const view = await lookAt(engine);
+  const view = await probeHost(engine);
   if (view === null) {
     throw new Error(
       `${name}: Docker does not respond, so it is unknown whether the database needs a backup first; nothing was changed: check that \`${typedDocker(engine, "ps")}\` works, or exclude the host with --without ${host}.`,
@@ -83,18 +83,18 @@ export async function backUp(engine: StackEngine): Promise<void> {
   }
 }
 
-/** For psql: the names of the migrations that a database has, none of one without tables. */
+/** For psql: the names of the applied migrations; none for a database without tables. */
 const APPLIED_NAMES = `SELECT to_regclass('public.migrations') IS NOT NULL AS known \\gset
 \\if :known
 SELECT name FROM public.migrations;
 \\endif
 `;
 
-/** Of this checkout, which the database does not have yet; none for a database without tables. */
+/** Migrations of this checkout that are not applied yet; none for a database without tables. */
 async function missingMigrations(
   engine: StackEngine,
 ): Promise<readonly string[]> {
-  const said = await askPostgres(
+  const output = await askPostgres(
     engine,
     APPLIED_NAMES,
     ANSWERS_WITHIN_MS,
@@ -103,7 +103,7 @@ async function missingMigrations(
       `the applied migrations cannot be read from Postgres (${lastLine(error)}); nothing was changed: check \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\`, or skip the backup with --no-backup.`,
     );
   });
-  const applied = new Set(said.split(/\s+/).filter((word) => word !== ""));
+  const applied = new Set(output.split(/\s+/).filter((word) => word !== ""));
   if (applied.size === 0) {
     return [];
   }

@@ -5,22 +5,22 @@ import type { Session } from "./session.ts";
 import { dropPendingCreates, readState } from "./state.ts";
 
 /**
- * What `--refresh` means: each resource is looked at when the program comes to it, through the program's own addresses. The
- * engine's usual way, all of them first, would ask Postgres for its roles before its container is back, and ask at the
- * addresses of the last `up`, where a host that was replaced is no more.
+ * Options of `--refresh`: each resource is read when the program reaches it, through the program's own addresses. The
+ * engine's default, reading all of them first, would query Postgres for its roles before its container is back, and use the
+ * addresses of the last `up`, at which a replaced host no longer exists.
  */
-export const lookFirst = { refresh: true, runProgram: true } as const;
+export const refreshFirst = { refresh: true, runProgram: true } as const;
 
-/** Brings the hosts to what program and configuration say, after what an interrupted run left in the state is cleared. */
+/** Applies program and configuration to the hosts, after removing the leftovers of an interrupted run from the state. */
 export async function bringUp(
   session: Session,
   options: Partial<UpOptions> = {},
 ): Promise<OpMap | undefined> {
-  // One reading for all three: what each changes, the others do not use.
+  // Read once for all three: none uses what the others change.
   const state = await readState(session.stack);
   await followPlacement(session, state);
   await dropPendingCreates(session, state);
-  // With a look at everything the engine finds them itself.
+  // With a refresh the engine finds them itself.
   if (options.refresh !== true) {
     await forgetRemoved(session, options.exclude, state);
   }

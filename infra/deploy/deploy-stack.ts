@@ -10,20 +10,20 @@ import { findEngine } from "./pulumi-engine.ts";
 
 export interface StackOptions {
   readonly stackName: string;
-  /** Holds Pulumi.yaml and Pulumi.<stack>.yaml; the project's root by default. */
+  /** Directory of Pulumi.yaml and Pulumi.<stack>.yaml; the project's root by default. */
   readonly workDir?: string;
-  /** Directory whose bin/ has the engine; else npm's, or the one on the PATH. */
+  /** Directory whose bin/ contains the engine; npm's by default, or the one on the PATH. */
   readonly pulumiRoot?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Of Pulumi.yaml. */
+/** As in Pulumi.yaml. */
 export const PROJECT_NAME = "hearth";
 
-/** At most so many operations at once: each over ssh is a connection. */
+/** Maximum number of parallel operations: over ssh each is a connection. */
 export const PARALLEL = 4;
 
-/** Opens the stack with the very program that `pulumi up` runs. */
+/** Opens the stack with the same program that `pulumi up` runs. */
 export async function openStack(options: StackOptions): Promise<Stack> {
   const root = options.pulumiRoot ?? (await findEngine());
   const pulumiCommand = await PulumiCommand.get(
@@ -54,14 +54,14 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   );
 }
 
-/** A resource that an operation failed on, found in the engine's events. */
+/** A resource whose operation failed, from the engine's events. */
 export interface FailedResource {
   readonly urn: string;
   readonly container: string | null;
   readonly host: "a" | "b" | null;
 }
 
-/** The failed container's name and host: the plugin's error has neither, and no log line. */
+/** Name and host of the failed container: the plugin's error contains neither, and no log lines. */
 export function failedResource(event: EngineEvent): FailedResource | null {
   const metadata = event.resOpFailedEvent?.metadata;
   if (metadata === undefined) {
@@ -79,7 +79,7 @@ export function failedResource(event: EngineEvent): FailedResource | null {
   };
 }
 
-/** The last lines that a container said, for the operator. Empty when it is gone or cannot be asked. */
+/** The last log lines of a container, for the operator. Empty if it does not exist or cannot be reached. */
 export async function lastLines(
   engine: EngineAddress,
   container: string,

@@ -8,12 +8,12 @@ import {
   purge,
   removalOf,
 } from "./destroy.ts";
-import { NotUnderstood, type Flags } from "./flags.ts";
+import { UsageError, type Flags } from "./flags.ts";
 import { namesByHost } from "./host-view.ts";
-import { refuseMoved } from "./placement.ts";
-import { refuseHalfRotation } from "./rotate.ts";
+import { rejectMovedServices } from "./placement.ts";
+import { rejectUnfinishedRotation } from "./rotate.ts";
 import type { Session } from "./session.ts";
-import { lookBeforeDestroy } from "./unknown-stack.ts";
+import { checkDestroy } from "./unknown-stack.ts";
 
 export async function destroyVerb(
   session: Session,
@@ -21,13 +21,13 @@ export async function destroyVerb(
 ): Promise<number> {
   const { stack, say } = session;
   if (flags.purge === true && !process.stdin.isTTY) {
-    throw new NotUnderstood(
+    throw new UsageError(
       "destroy --purge asks for the stack's name: run it in a terminal.",
     );
   }
-  await refuseHalfRotation(session);
-  await refuseMoved(session);
-  const unknown = await lookBeforeDestroy(session);
+  await rejectUnfinishedRotation(session);
+  await rejectMovedServices(session);
+  const unknown = await checkDestroy(session);
   await previewDestroy(session);
   if (unknown.length > 0) {
     say(`Not in the state, removed as well: ${namesByHost(unknown)}`);
@@ -45,7 +45,7 @@ export async function destroyVerb(
     }
   } else if (flags.yes !== true) {
     if (!process.stdin.isTTY) {
-      throw new NotUnderstood(
+      throw new UsageError(
         "destroy asks for confirmation: add --yes to run it without a terminal.",
       );
     }

@@ -12,14 +12,14 @@ import { dropPendingCreates, hostOf, readState, VOLUME_TYPE } from "./state.ts";
 import type { Session } from "./session.ts";
 import { pulumi } from "./settings.ts";
 
-/** One volume with data, as the state knows it. */
+/** A volume with data in the state. */
 export interface KeptVolume {
   readonly urn: string;
   readonly name: string;
   readonly host: "a" | "b";
 }
 
-/** Says what would go, and touches nothing. Protected volumes are excluded. */
+/** Shows what would be removed, and changes nothing. Protected volumes are excluded. */
 export async function previewDestroy({
   stack,
   options: { color, onOutput },
@@ -32,8 +32,8 @@ export async function previewDestroy({
 }
 
 /**
- * Removes everything but the volumes: roles are really dropped while their server still runs, the data stays. Containers that
- * the state does not know, which an interrupted run left, are removed too.
+ * Removes everything except the volumes: roles are dropped while their server is still running, the data stays. Containers that
+ * are not in the state, as left by an interrupted run, are removed too.
  */
 export async function destroy(
   session: Session,
@@ -42,7 +42,7 @@ export async function destroy(
   const { engines, stack, options } = session;
   await dropPendingCreates(session);
   await renewProviders(session);
-  // First: a network is not deleted while a container is on it.
+  // First: a network with containers cannot be deleted.
   for (const { host, name } of unknown) {
     await removeLeftover(engines[host], name);
   }
@@ -67,8 +67,8 @@ export async function keptVolumes({
 }
 
 /**
- * Removes the volumes themselves, after `destroy`. They are retained on deletion, so the engine only forgets them: the hosts
- * are told one by one. Throws where a volume is still in use.
+ * Removes the volumes, after `destroy`. They are retained on deletion, so the engine only drops them from the state; they are
+ * removed on the hosts one by one. Throws if a volume is still in use.
  */
 export async function purge(
   session: Session,
@@ -83,20 +83,20 @@ export async function purge(
   await stack.destroy(options);
 }
 
-/** Volumes of Hearth's that are on the hosts after a purge: the state did not know them, as after a service was moved. */
+/** Volumes of the stack left on the hosts after a purge: not in the state, for example after a service was moved. */
 export async function leftVolumes({
   engines,
 }: Session): Promise<readonly Pick<KeptVolume, "host" | "name">[]> {
   const list = async (host: "a" | "b") => {
     const ours = KEPT_DATA.map((data) => volumeName(engines[host], data));
-    const said = await dockerAt(engines[host], [
+    const output = await dockerAt(engines[host], [
       "volume",
       "ls",
       "--quiet",
       "--filter",
       `name=^${engines[host].prefix}-`,
     ]);
-    return said
+    return output
       .split("\n")
       .filter((name) => ours.includes(name))
       .map((name) => ({ host, name }));
@@ -104,7 +104,7 @@ export async function leftVolumes({
   return [...(await list("a")), ...(await list("b"))];
 }
 
-/** The command that removes such volumes, for each host that has some. */
+/** The command for each host that removes such volumes. */
 export function removalOf(
   { engines }: Session,
   volumes: readonly Pick<KeptVolume, "host" | "name">[],

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { withoutRefused } from "./doctor.ts";
+import { withoutRejectedCommands } from "./doctor.ts";
 
 const RUN = "npm run deploy -- ";
-const goOn = `${RUN}rotate master`;
+const resume = `${RUN}rotate master`;
 const FOUND = [
-  { what: "a rotation of master is not over", mend: goOn },
+  { what: "a rotation of master is not over", mend: resume },
   { what: "hearth-edge is on no host", mend: `${RUN}up --refresh` },
   { what: "the old key is refused", mend: `${RUN}rotate master --end` },
   { what: "hearth-redis is not in the state", mend: `${RUN}adopt` },
@@ -13,16 +13,14 @@ const FOUND = [
 const instead = `${RUN}rotate master, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`;
 
 test("in the midst of a rotation no command is named that is refused until it is over", () => {
-  expect(withoutRefused(FOUND, goOn, true).map(({ mend }) => mend)).toEqual([
-    goOn,
-    instead,
-    instead,
-    instead,
-    "`docker logs` says why",
-  ]);
+  expect(
+    withoutRejectedCommands(FOUND, resume, true).map(({ mend }) => mend),
+  ).toEqual([resume, instead, instead, instead, "`docker logs` says why"]);
 });
 
 test("with the state lost, adopt is not refused", () => {
-  const mends = withoutRefused(FOUND, goOn, false).map(({ mend }) => mend);
+  const mends = withoutRejectedCommands(FOUND, resume, false).map(
+    ({ mend }) => mend,
+  );
   expect(mends[3]).toBe(`${RUN}adopt`);
 });

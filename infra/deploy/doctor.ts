@@ -1,26 +1,31 @@
 import { loginRoles } from "./adopt.ts";
 import { findDisagreements, type Finding } from "./findings.ts";
-import { ANSWERS_WITHIN_MS, lookAt } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
 import { readLock } from "./lock.ts";
-import { leftOverPlugins } from "./processes.ts";
+import { findLeftoverPlugins } from "./processes.ts";
 import { rotateCommand, rotationIn } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
 import { readState, ROLE_TYPE } from "./state.ts";
 
 const RUN = "npm run deploy -- ";
 
-/** Looks at state, hosts, Postgres and this machine, changes nothing, and gives what does not fit with the command that mends it. */
+/**
+ * Compares state, hosts, Postgres and this machine without changes; returns each disagreement with the command that fixes it.
+ */
 export async function examine(session: Session): Promise<readonly Finding[]> {
   const { engines, stack } = session;
   const config = await readSettings(session);
-  const [a, b] = await Promise.all([lookAt(engines.a), lookAt(engines.b)]);
+  const [a, b] = await Promise.all([
+    probeHost(engines.a),
+    probeHost(engines.b),
+  ]);
   const roles = await loginRoles(
     engines[config.placement.postgres],
     ANSWERS_WITHIN_MS,
   ).catch(() => null);
   const state = await readState(stack);
   const found = [
-    ...ofSettings(config),
+    ...checkSettings(config),
     ...findDisagreements({
       state,
       hosts: { a, b },
@@ -31,10 +36,10 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   ];
   const rotation = rotationIn(config);
   return [
-    ...(await ofThisMachine(session)),
+    ...(await checkThisMachine(session)),
     ...(rotation === null
       ? found
-      : withoutRefused(
+      : withoutRejectedCommands(
           found,
           `${RUN}${rotateCommand(rotation)}`,
           state.resources.some(({ type }) => type === ROLE_TYPE),
@@ -43,12 +48,12 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
 }
 
 /**
- * What is found in the midst of a rotation, without commands that are refused until it is over: first comes the one that goes on
- * with it, then a look at what is left. `adopt` is refused where the state knows login roles.
+ * The findings during a rotation, without commands that are rejected until it is complete: first the command that completes
+ * it, then another check. `adopt` is rejected if the state contains login roles.
  */
-export function withoutRefused(
+export function withoutRejectedCommands(
   found: readonly Finding[],
-  goOn: string,
+  resume: string,
   rolesInState: boolean,
 ): readonly Finding[] {
   const refused = rolesInState
@@ -57,15 +62,15 @@ export function withoutRefused(
   return found.map(({ what, mend }) => ({
     what,
     mend:
-      mend !== goOn && refused.test(mend)
-        ? `${goOn}, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`
+      mend !== resume && refused.test(mend)
+        ? `${resume}, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`
         : mend,
   }));
 }
 
-async function ofThisMachine(session: Session): Promise<readonly Finding[]> {
+async function checkThisMachine(session: Session): Promise<readonly Finding[]> {
   const lock = await readLock(session);
-  const left = await leftOverPlugins();
+  const left = await findLeftoverPlugins();
   return [
     ...(lock === null
       ? []
@@ -84,7 +89,7 @@ async function ofThisMachine(session: Session): Promise<readonly Finding[]> {
   ];
 }
 
-function ofSettings(
+function checkSettings(
   config: Awaited<ReturnType<typeof readSettings>>,
 ): readonly Finding[] {
   const rotation = rotationIn(config);

@@ -5,7 +5,7 @@ import { namesByHost, type HostView } from "./host-view.ts";
 import {
   CONTAINER_TYPE,
   hostOf,
-  knowsNothing,
+  isEmptyState,
   nameOf,
   NETWORK_TYPE,
   ROLE_TYPE,
@@ -15,7 +15,7 @@ import {
 } from "./state.ts";
 import { containersOn } from "./unknown-stack.ts";
 
-/** Something that state, hosts and configuration disagree about, and the command that mends it. */
+/** A disagreement of state, hosts and configuration, and the command that fixes it. */
 export interface Finding {
   readonly what: string;
   readonly mend: string;
@@ -25,16 +25,16 @@ export interface Seen {
   readonly state: State;
   /** null for a host that does not respond. */
   readonly hosts: Readonly<Record<"a" | "b", HostView | null>>;
-  /** How the operator reaches them. */
+  /** The operator's connections to them. */
   readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
   readonly postgresOn: "a" | "b";
-  /** Login roles of the running Postgres; null when it cannot be asked. */
+  /** Login roles of the running Postgres; null if it cannot be reached. */
   readonly roles: readonly string[] | null;
 }
 
 const RUN = "npm run deploy -- ";
 
-/** Compares what the state says with what is there. */
+/** Compares the state with the hosts. */
 export function findDisagreements({
   state,
   hosts,
@@ -43,7 +43,7 @@ export function findDisagreements({
   postgresOn,
 }: Seen): Finding[] {
   const unknown = containersOn(hosts);
-  if (knowsNothing(state) && unknown.length > 0) {
+  if (isEmptyState(state) && unknown.length > 0) {
     return [
       {
         what: `the state is empty, but Hearth is running on the hosts (${namesByHost(unknown)})`,
@@ -65,7 +65,7 @@ export function findDisagreements({
         ? [away(host)]
         : [
             ...known(host, of(CONTAINER_TYPE).filter(on), view, engines[host]),
-            ...strange(host, live.filter(on), view),
+            ...findUnknownContainers(host, live.filter(on), view),
             ...volumes(host, of(VOLUME_TYPE).filter(on), view),
           ];
     }),
@@ -99,7 +99,7 @@ function known(
         },
       ];
     }
-    // What ends again and again, or runs and is sick, is as the state has it: an `up` changes nothing.
+    // A container that keeps restarting or is unhealthy matches the state: an `up` changes nothing.
     if (there.status.startsWith("Restarting")) {
       return [
         {
@@ -128,8 +128,8 @@ function known(
   });
 }
 
-/** What an interrupted run left is cleared by `up`, which refuses a host whose networks the state does not know. */
-function strange(
+/** Leftovers of an interrupted run are removed by `up`, which rejects a host whose networks are not in the state. */
+function findUnknownContainers(
   host: string,
   resources: readonly StateResource[],
   view: HostView,

@@ -34,12 +34,12 @@ export interface Flags {
 }
 
 /** A mistake in the command line, in one sentence. */
-export class NotUnderstood extends Error {}
+export class UsageError extends Error {}
 
-/** The host that --without names. Throws NotUnderstood. */
+/** The host given with --without. Throws UsageError. */
 export function hostFlag(without: string | undefined): HostName | undefined {
   if (without === undefined || without === "a" || without === "b") {
     return without;
   }
-  throw new NotUnderstood("--without must be a or b.");
+  throw new UsageError("--without must be a or b.");
 }

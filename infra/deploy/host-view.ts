@@ -2,13 +2,13 @@ import { CONFIG_LABEL } from "../container.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { STACK_LABEL } from "../names.ts";
 
-/** What one host's engine says. */
+/** The containers and volumes of one host. */
 export interface HostView {
-  /** Of the stack; those without a stack in their labels are of an older release, and can only be its own. */
+  /** Of the stack; containers without a stack label are from an older release and can only be its own. */
   readonly containers: readonly {
     readonly id: string;
     readonly name: string;
-    /** As `docker ps` says it: "Up 5 minutes (healthy)". */
+    /** As shown by `docker ps`: "Up 5 minutes (healthy)". */
     readonly status: string;
   }[];
   readonly volumes: readonly string[];
@@ -16,8 +16,8 @@ export interface HostView {
 
 export const ANSWERS_WITHIN_MS = 15_000;
 
-/** Asks one host's engine; null when it does not respond. */
-export async function lookAt(engine: StackEngine): Promise<HostView | null> {
+/** Queries one host's engine; null if it does not respond. */
+export async function probeHost(engine: StackEngine): Promise<HostView | null> {
   const ask = (...args: readonly string[]) =>
     dockerAt(engine, args, "", ANSWERS_WITHIN_MS);
   try {
@@ -43,7 +43,7 @@ export async function lookAt(engine: StackEngine): Promise<HostView | null> {
   }
 }
 
-/** "host A: hearth-redis; host B: hearth-edge", for people. `nothing` stands for a host without any, which is left out otherwise. */
+/** "host A: hearth-redis; host B: hearth-edge". A host without any is shown as `nothing`, or omitted without it. */
 export function namesByHost(
   things: readonly { readonly host: "a" | "b"; readonly name: string }[],
   nothing?: string,
@@ -54,8 +54,10 @@ export function namesByHost(
         .filter((each) => each.host === host)
         .map(({ name }) => name)
         .toSorted();
-      const said = names.length === 0 ? nothing : names.join(", ");
-      return said === undefined ? [] : [`host ${host.toUpperCase()}: ${said}`];
+      const shown = names.length === 0 ? nothing : names.join(", ");
+      return shown === undefined
+        ? []
+        : [`host ${host.toUpperCase()}: ${shown}`];
     })
     .join("; ");
 }

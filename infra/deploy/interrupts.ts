@@ -1,8 +1,8 @@
 const SAME_MS = 1_000;
 
 /**
- * Calls `first` at the first Ctrl-C and `second` at each later one. Those within a second of the last that counted are the same:
- * the terminal tells the whole process group, and npm and bin/run.js pass on what they got.
+ * Calls `first` on the first Ctrl-C and `second` on each later one. Repeated signals within one second are ignored:
+ * the terminal signals the whole process group, and npm and bin/run.js forward the signal as well.
  */
 export function onInterrupts(
   first: () => void,
@@ -16,8 +16,8 @@ export function onInterrupts(
     if (last !== undefined && at - last < SAME_MS) {
       return;
     }
-    const tell = last === undefined ? first : second;
+    const notify = last === undefined ? first : second;
     last = at;
-    tell();
+    notify();
   });
 }

@@ -3,16 +3,16 @@ import { homedir, hostname } from "node:os";
 import { join, resolve } from "node:path";
 import type { Session } from "./session.ts";
 
-/** Who holds the stack, where its state is kept in files. */
+/** The process that holds the lock of a stack with its state in files. */
 export interface Lock {
   readonly pid: number;
   readonly hostname: string;
   readonly timestamp: string;
-  /** The process is gone: nobody will ever lift this lock but `cancel`. */
+  /** The process has ended: only `cancel` releases this lock. */
   readonly dead: boolean;
 }
 
-/** The stack's lock; null when there is none, or when the state is kept where locks cannot be looked at. */
+/** The stack's lock; null if there is none, or if the backend's locks cannot be read. */
 export async function readLock({ stack }: Session): Promise<Lock | null> {
   const { url } = await stack.workspace.whoAmI();
   if (url?.startsWith("file://") !== true) {

@@ -7,7 +7,7 @@ import {
   openStack,
   type FailedResource,
 } from "./deploy-stack.ts";
-import { hostFlag, NotUnderstood, USAGE } from "./flags.ts";
+import { hostFlag, UsageError, USAGE } from "./flags.ts";
 import type { Tunnel } from "./tunnel.ts";
 import { onInterrupts } from "./interrupts.ts";
 import { reachPostgres } from "./reach-postgres.ts";
@@ -15,7 +15,7 @@ import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
 
-/** Runs one verb on the stack. Exit codes: 0 done, 1 failed, 2 not understood. */
+/** Runs one verb on the stack. Exit codes: 0 success, 1 failure, 2 usage error. */
 async function main(): Promise<number> {
   const { values, positionals } = readArguments();
   if (values.help === true) {
@@ -49,13 +49,13 @@ async function main(): Promise<number> {
     if (verb !== "doctor" && verb !== "cancel") {
       letEngineStop(say);
     }
-    // Neither needs Postgres, and both must work when nothing else does.
+    // Neither needs Postgres, and both must work if nothing else does.
     if (verb !== "cancel" && verb !== "doctor") {
       tunnel = await reachPostgres(session, hostFlag(values.without));
     }
     return await runVerb(session, positionals, values);
   } catch (error) {
-    if (error instanceof NotUnderstood) {
+    if (error instanceof UsageError) {
       process.stderr.write(`hearth: ${error.message}\n`);
       return 2;
     }
@@ -74,8 +74,8 @@ async function main(): Promise<number> {
 }
 
 /**
- * The terminal tells the engine of Ctrl-C as well: it finishes what is under way and ends, at once when told twice. Ending before
- * it would leave it without its program.
+ * The terminal also sends Ctrl-C to the engine: it finishes the running operations and ends, immediately on the second signal.
+ * Ending before the engine would leave it without its program.
  */
 function letEngineStop(say: (line: string) => void): void {
   onInterrupts(
@@ -111,7 +111,7 @@ function readArguments() {
   }
 }
 
-/** The engine cannot ask while it is driven by a program. */
+/** The engine cannot prompt while it is driven by a program. */
 async function askForPassphrase(): Promise<void> {
   const { PULUMI_CONFIG_PASSPHRASE, PULUMI_CONFIG_PASSPHRASE_FILE } =
     process.env;

@@ -1,7 +1,7 @@
 import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
 import { containerName } from "../names.ts";
 
-/** Runs in the supervisor's container, which reaches the notes server on every host; secrets come by standard input. */
+/** Runs in the supervisor's container, which reaches the notes server from every host; secrets are passed on standard input. */
 const PROGRAM = `
 let text = "";
 for await (const piece of process.stdin) text += piece;
@@ -23,15 +23,15 @@ console.log(status);
 `;
 
 /**
- * Gives the running notes server another admin password. `previous` opens it; after an interruption `wanted` may already be in
- * force. No other wrong password is ever tried: the server locks out who guesses. Throws one sentence.
+ * Changes the admin password of the running notes server. It logs in with `previous`; after an interruption `wanted` may
+ * already be in force. No other password is tried: failed logins lead to a lockout. Throws one sentence.
  */
 export async function setNotesAdminPassword(
   engine: StackEngine,
   previous: string,
   wanted: string,
 ): Promise<void> {
-  const said = await dockerAt(
+  const output = await dockerAt(
     engine,
     [
       "exec",
@@ -44,9 +44,9 @@ export async function setNotesAdminPassword(
     ],
     JSON.stringify({ passwords: [previous, wanted], wanted }),
   );
-  if (said.trim() !== "200") {
+  if (output.trim() !== "200") {
     throw new Error(
-      `the notes server rejected its new admin password (status ${said.trim()}): check \`${typedDocker(engine, `logs ${containerName(engine, "couchdb")}`)}\`, then run the same command again.`,
+      `the notes server rejected its new admin password (status ${output.trim()}): check \`${typedDocker(engine, `logs ${containerName(engine, "couchdb")}`)}\`, then run the same command again.`,
     );
   }
 }

@@ -16,16 +16,16 @@ const SERVICES = ["postgres", "redis", "notes"] as const;
 type OfSession = Pick<Session, "stack" | "hosts" | "say">;
 
 /**
- * Refuses a service that was placed on the other host while it runs on this one: a new one there would begin without its data,
- * and Postgres would be asked where it is not.
+ * Throws if a service was placed on the other host while it runs on this one: a new one there would start without its data,
+ * and Postgres would be queried on the wrong host.
  */
-export async function refuseMoved(session: OfSession): Promise<void> {
+export async function rejectMovedServices(session: OfSession): Promise<void> {
   await readMoved(session);
 }
 
 /**
- * Refuses as `refuseMoved` does. After a `destroy` only the service's volume is left in the state; the state lets go of it, and
- * the data stays where it lies.
+ * Throws like `rejectMovedServices`. After a `destroy` only the service's volume is left in the state; it is removed from the
+ * state, and the data stays on its host.
  */
 export async function followPlacement(
   session: OfSession,
@@ -47,12 +47,12 @@ export async function followPlacement(
   }));
 }
 
-/** The volumes of services that were moved. Throws a sentence where the service itself is still there. */
+/** The volumes of moved services. Throws one sentence if the service itself is still there. */
 async function readMoved(
   { stack, hosts }: OfSession,
   state?: State,
 ): Promise<readonly LeftBehind[]> {
-  // Mistakes in the configuration are the program's to tell.
+  // Configuration mistakes are reported by the program.
   if (hosts === null) {
     return [];
   }
@@ -73,7 +73,7 @@ interface LeftBehind {
   readonly host: "a" | "b";
 }
 
-/** What the state has of a service on another host than the one where it is placed. */
+/** Resources of a service in the state on another host than its configured one. */
 function leftBehind(
   { resources }: State,
   placement: HostSettings["placement"],

@@ -6,22 +6,22 @@ import { askPostgres } from "../postgres-socket.ts";
 import { ANSWERS_WITHIN_MS } from "./host-view.ts";
 import { DATA_ROOT } from "./postgres-major.ts";
 
-/** The server of the new cluster while it is filled: it listens on its own socket alone. */
+/** The server of the new cluster during the copy: it listens on its own socket only. */
 const nextName = (engine: StackEngine): string =>
   `${containerName(engine, "postgres")}-next`;
 const RELOADED_WITHIN_MS = 10_000;
 const STARTS_WITHIN_MS = 180_000;
-/** A large database takes its time. */
+/** A large database takes long. */
 const COPIED_WITHIN_MS = 6 * 3_600_000;
 const STOP_SECONDS = 600;
 
-/** What a copy has, by its own sums. */
-export interface Copied {
+/** Size of a copy. */
+export interface CopyTotals {
   readonly tables: number;
   readonly rows: number;
 }
 
-/** From now on every transaction only reads, which the gateways take for an outage. */
+/** Makes every transaction read-only, which the gateways treat as an outage. */
 export async function makeReadOnly(engine: StackEngine): Promise<void> {
   await askPostgres(
     engine,
@@ -34,7 +34,7 @@ SELECT pg_reload_conf();`,
       throw new Error("Postgres did not become read-only");
     }
   }
-  // Transactions that began before would still write.
+  // Transactions that started before could still write.
   await askPostgres(
     engine,
     "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid();",
@@ -50,24 +50,24 @@ SELECT pg_reload_conf();`,
 }
 
 export async function isReadOnly(engine: StackEngine): Promise<boolean> {
-  const said = await askPostgres(
+  const output = await askPostgres(
     engine,
     "SELECT current_setting('default_transaction_read_only');",
     ANSWERS_WITHIN_MS,
   );
-  return said === "on";
+  return output === "on";
 }
 
 /**
- * Copies all databases and roles of the running server, which must only read, into a new cluster of the image's version, and
- * compares every table's rows and sums. The new cluster then has its place in the volume, and no server on it. Throws, with an
- * unfinished cluster left in the volume, when anything fails.
+ * Copies all databases and roles of the running, read-only server into a new cluster of the image's version, and compares every
+ * table's row count and checksum. The new cluster is then in the volume, without a server on it. Throws on any failure, with an
+ * unfinished cluster left in the volume.
  */
 export async function copyCluster(
   engine: StackEngine,
   config: HearthConfig,
   { image, major }: { readonly image: string; readonly major: string },
-): Promise<Copied> {
+): Promise<CopyTotals> {
   await dockerAt(
     engine,
     buildNextArgs(engine, image, major, config.memory.postgres),
@@ -83,7 +83,7 @@ export async function copyCluster(
     );
   await inNext(UNTIL_STARTED, STARTS_WITHIN_MS);
   const sums = await inNext(COPY_SCRIPT, COPIED_WITHIN_MS);
-  // A clean shutdown writes everything that is in memory to the disk.
+  // A clean shutdown writes everything to disk.
   await dockerAt(
     engine,
     ["stop", "--time", String(STOP_SECONDS), nextName(engine)],
@@ -93,7 +93,7 @@ export async function copyCluster(
   await dockerAt(engine, ["rm", nextName(engine)]);
   await inPostgres(
     engine,
-    // One that is there already is of an earlier copy, which something was recorded after.
+    // An existing one is from an earlier copy, which is outdated by now.
     `cd ${DATA_ROOT} && { [ ! -e ${major} ] || mv ${major} ${major}.$(date +%s); } && mv ${making(major)} ${major} && sync .`,
   );
   const rows = sums
@@ -105,13 +105,13 @@ export async function copyCluster(
   };
 }
 
-/** Removes what a copy that ended halfway left. */
+/** Removes the leftovers of an unfinished copy. */
 export async function removeUnfinished(engine: StackEngine): Promise<void> {
   await dockerAt(engine, ["rm", "--force", nextName(engine)]);
   await inPostgres(engine, `rm -rf ${DATA_ROOT}/*.making`);
 }
 
-/** A shell script in the running server's container. */
+/** Runs a shell script in the running server's container. */
 export function inPostgres(
   engine: StackEngine,
   script: string,
@@ -166,7 +166,7 @@ function buildNextArgs(
     `${volumeName(engine, "postgres")}:${DATA_ROOT}`,
     "--env",
     `PGDATA=${DATA_ROOT}/${making(major)}/docker`,
-    // The image wants one. It ends with the copy, which brings the stack's own.
+    // Required by the image; the copy replaces it with the stack's own.
     "--env",
     `POSTGRES_PASSWORD=${randomBytes(24).toString("base64url")}`,
     image,
@@ -176,12 +176,12 @@ function buildNextArgs(
   ];
 }
 
-/** The image's entrypoint starts a server for initdb first; the one that stays is the container's first process. */
+/** The image's entrypoint first starts a temporary server for initdb; the final one is the container's process 1. */
 const UNTIL_STARTED = `until [ "$(cat /proc/1/comm)" = postgres ] && pg_isready --quiet; do sleep 0.2; done`;
 
 /**
- * In the container of the new cluster, whose programs know both versions: pg_dump reads servers of earlier ones. The old
- * server's password is on the first line of the input. Prints the sums, which are the same in both.
+ * Runs in the container of the new cluster, whose pg_dump reads servers of earlier versions. The old
+ * server's password is the first line of the input. Prints the checksums, which are equal in both.
  */
 const COPY_SCRIPT = `set -euo pipefail
 IFS= read -r PGPASSWORD

@@ -5,35 +5,35 @@ import {
 } from "../config/config.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { containerName, volumeName } from "../names.ts";
-import { ANSWERS_WITHIN_MS, lookAt, type HostView } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, probeHost, type HostView } from "./host-view.ts";
 import { readSettings, type Session } from "./session.ts";
 
-/** Where every image has the volume; the data of each major version is in a directory of that name below. */
+/** Path of the volume in every image; the data of each major version is in a subdirectory of that name. */
 export const DATA_ROOT = "/var/lib/postgresql";
-/** An image that is not on the host yet is pulled. */
+/** Includes the time to pull the image. */
 export const PULLED_WITHIN_MS = 600_000;
 
 /**
- * Throws one sentence when Postgres's image has another major version than the data: each version has a directory of its own in
- * the volume, so the new server would begin with an empty database. `without` is the host that is left out.
+ * Throws one sentence if Postgres's image has another major version than the data: each version has its own directory in
+ * the volume, so the new server would start with an empty database. `without` is the excluded host.
  */
-export async function needSameMajor(
+export async function requireSameMajor(
   session: Session,
   without: HostName | undefined,
 ): Promise<void> {
   const { hosts, engines } = session;
-  // Mistakes in the configuration are the program's to tell.
+  // Configuration mistakes are reported by the program.
   if (hosts === null || hosts.placement.postgres === without) {
     return;
   }
   const engine = engines[hosts.placement.postgres];
-  const view = await lookAt(engine);
+  const view = await probeHost(engine);
   if (view === null || !view.volumes.includes(volumeName(engine, "postgres"))) {
     return;
   }
   const image = imageReferenceOf(await readSettings(session), "postgres");
   const wanted = postgresMajorOf(image);
-  // An image of the operator's own, whose name does not say.
+  // An image of the operator's own, whose name does not contain the version.
   if (wanted === undefined) {
     return;
   }
@@ -58,22 +58,22 @@ export function postgresRuns(
   );
 }
 
-/** Of the server that runs: one name, or none where it does not say. */
+/** Major version of the running server: one, or none if unknown. */
 export async function runningMajor(
   engine: StackEngine,
 ): Promise<readonly string[]> {
-  const said = await dockerAt(
+  const output = await dockerAt(
     engine,
     ["exec", containerName(engine, "postgres"), "postgres", "--version"],
     "",
     ANSWERS_WITHIN_MS,
   );
-  return [...said.matchAll(/\(PostgreSQL\) (\d+)/g)].map(
+  return [...output.matchAll(/\(PostgreSQL\) (\d+)/g)].map(
     ([, major = ""]) => major,
   );
 }
 
-/** Those whose data is in the volume. */
+/** Major versions with data in the volume. */
 export async function majorsOf(
   engine: StackEngine,
   image: string,

@@ -4,7 +4,7 @@ import { volumeName } from "../names.ts";
 import { startPostgres } from "./adopt.ts";
 import { backUp, lastLine } from "./backup-first.ts";
 import { bringUp } from "./bring-up.ts";
-import { ANSWERS_WITHIN_MS, lookAt } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
 import {
   copyCluster,
   inPostgres,
@@ -23,7 +23,7 @@ import {
 import { readSettings, type Session } from "./session.ts";
 import { setSetting } from "./settings.ts";
 
-/** Clusters of a gibibyte are removed in a moment; this is for a slow disk. */
+/** Long enough for a slow disk. */
 const REMOVED_WITHIN_MS = 600_000;
 const COMMAND = "npm run deploy -- upgrade postgres";
 
@@ -37,9 +37,9 @@ interface Versions {
 }
 
 /**
- * Brings the stack to the major version of Postgres that the image has: backs up, copies everything into a new cluster beside
- * the one in use while the gateways serve known keys, compares, and switches. The earlier cluster is kept. A run that was killed
- * before the switch left the earlier cluster in use, one that was killed afterwards goes on; the same command does either.
+ * Upgrades the stack to the image's major version of Postgres: backs up, copies everything into a new cluster next to
+ * the one in use while the gateways serve known keys, compares, and switches. The earlier cluster is kept. A run killed
+ * before the switch leaves the earlier cluster in use; after the switch, the same command completes it.
  * Throws one sentence.
  */
 export async function upgradePostgres(
@@ -59,7 +59,7 @@ export async function upgradePostgres(
     await backUp(engine);
   }
   if (copies) {
-    await needRoom(engine);
+    await requireDiskSpace(engine);
   }
   const started = Date.now();
   if (copies) {
@@ -107,13 +107,13 @@ async function readVersions(session: Session): Promise<Versions> {
   const engine = session.engines[host];
   const image = imageReferenceOf(config, "postgres");
   const wanted = await majorOfImage(engine, image);
-  const view = await lookAt(engine);
+  const view = await probeHost(engine);
   const runs = view !== null && postgresRuns(engine, view);
   const current = runs ? (await runningMajor(engine))[0] : undefined;
-  // One that was ended while the container was replaced.
-  const goesOn =
+  // A run that was killed while the container was replaced.
+  const isResumed =
     isOf(config, wanted) && (await majorsOf(engine, image)).includes(wanted);
-  if (current === undefined && !goesOn) {
+  if (current === undefined && !isResumed) {
     throw new Error(
       `Postgres is not running on host ${host.toUpperCase()}, but the upgrade reads its data from the running server; nothing was changed: check out the version of Hearth that started it, run \`npm run deploy -- up --refresh\`, then this command again.`,
     );
@@ -126,12 +126,12 @@ async function readVersions(session: Session): Promise<Versions> {
   return { engine, config, image, current, wanted };
 }
 
-/** As its own program says; pulls an image that is not on the host yet. */
+/** Reported by the image's own program; pulls the image if necessary. */
 async function majorOfImage(
   engine: StackEngine,
   image: string,
 ): Promise<string> {
-  const said = await dockerAt(
+  const output = await dockerAt(
     engine,
     [
       "run",
@@ -148,7 +148,7 @@ async function majorOfImage(
     PULLED_WITHIN_MS,
   );
   const [, major = "", data] =
-    /\(PostgreSQL\) (\d+)[^\n]*\n(\S*)/.exec(said) ?? [];
+    /\(PostgreSQL\) (\d+)[^\n]*\n(\S*)/.exec(output) ?? [];
   if (data !== `${DATA_ROOT}/${major}/docker`) {
     throw new Error(
       `the image ${image.split("@")[0]} stores its data in ${data ?? "an unknown directory"}, not in ${DATA_ROOT}/VERSION/docker as official images do since 18; nothing was changed: choose another image with hearth:images.postgres.`,
@@ -157,7 +157,7 @@ async function majorOfImage(
   return major;
 }
 
-/** Whether a run was ended after the copy was complete and before its server was started. */
+/** Whether a run was killed after the copy was complete and before its server was started. */
 async function isCopied({
   engine,
   config,
@@ -183,7 +183,7 @@ async function useVersion(
   }
 }
 
-/** Ends what a run that was killed left: the server in use writes again. */
+/** Removes the leftovers of a killed run and makes the server in use writable again. */
 async function clear(engine: StackEngine): Promise<void> {
   await removeUnfinished(engine);
   if (await isReadOnly(engine)) {
@@ -217,15 +217,15 @@ async function copyOrClear(
   }
 }
 
-/** The copy is as large as the data, at most; Postgres's own log comes on top. */
-async function needRoom(engine: StackEngine): Promise<void> {
-  const said = await inPostgres(
+/** The copy is at most as large as the data, plus Postgres's write-ahead log. */
+async function requireDiskSpace(engine: StackEngine): Promise<void> {
+  const output = await inPostgres(
     engine,
     `du -sm "$PGDATA" && df -m --output=avail "$PGDATA"`,
     ANSWERS_WITHIN_MS,
   );
   const [, used = "0", available = "0"] =
-    /^(\d+)[^]*\s(\d+)\s*$/.exec(said) ?? [];
+    /^(\d+)[^]*\s(\d+)\s*$/.exec(output) ?? [];
   const needed = Math.ceil(Number(used) * 1.5) + 256;
   if (Number(available) < needed) {
     throw new Error(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findLeftOver } from "./processes.ts";
+import { selectLeftovers } from "./processes.ts";
 
 test("plugins without an engine above them are left over, those of a run are not", () => {
   const listing = `
@@ -13,7 +13,7 @@ test("plugins without an engine above them are left over, those of a run are not
   300     1 pulumi-resource-aws 127.0.0.1:4002
   400     1 vim notes/pulumi-resource-docker.md
 `;
-  expect(findLeftOver(listing)).toEqual([
+  expect(selectLeftovers(listing)).toEqual([
     {
       pid: 200,
       program: "pulumi-resource-docker",

@@ -1,21 +1,23 @@
 import { basename } from "node:path";
 import { executeOrThrow } from "../../core/execute.ts";
 
-export interface LeftOver {
+export interface LeftoverProcess {
   readonly pid: number;
   readonly program: string;
-  /** Where it lies, as it was started. */
+  /** Path of the program. */
   readonly path: string;
 }
 
-/** The engine's plugins and language hosts whose engine was killed: they wait for it for ever. */
-export async function leftOverPlugins(): Promise<readonly LeftOver[]> {
+/** Plugins and language hosts of a killed engine: they would wait for it indefinitely. */
+export async function findLeftoverPlugins(): Promise<
+  readonly LeftoverProcess[]
+> {
   const { stdout } = await executeOrThrow("ps", ["-axo", "pid=,ppid=,args="]);
-  return findLeftOver(stdout);
+  return selectLeftovers(stdout);
 }
 
-/** From lines of `pid ppid arguments`. A plugin with a living engine above it belongs to somebody's run. */
-export function findLeftOver(listing: string): readonly LeftOver[] {
+/** From lines of `pid ppid arguments`. A plugin whose parent is a live engine belongs to a current run. */
+export function selectLeftovers(listing: string): readonly LeftoverProcess[] {
   const processes = listing
     .split("\n")
     .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))
@@ -44,13 +46,13 @@ export function findLeftOver(listing: string): readonly LeftOver[] {
     .map(({ pid, program, path }) => ({ pid, program, path }));
 }
 
-/** Ends them by their ids. */
-export function end(processes: readonly LeftOver[]): void {
+/** Terminates them by id. */
+export function end(processes: readonly LeftoverProcess[]): void {
   for (const { pid } of processes) {
     try {
       process.kill(pid, "SIGTERM");
     } catch {
-      // It has ended by itself.
+      // It has already ended.
     }
   }
 }

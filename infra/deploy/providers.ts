@@ -4,8 +4,8 @@ import { readSettings, type Session } from "./session.ts";
 import { nameOf, readState } from "./state.ts";
 
 /**
- * `refresh` and `destroy` reach hosts and Postgres as the state remembers from the last `up`; where the configuration, or a
- * tunnel, says otherwise now, the state is told first. `without` is left out: a host that is away cannot be asked.
+ * `refresh` and `destroy` use the addresses of hosts and Postgres in the state, from the last `up`; if the configuration, or a
+ * tunnel, changed them, the state is updated first. `without` is excluded: a host that is down cannot be reached.
  */
 export async function renewProviders(
   session: Session,
@@ -23,7 +23,7 @@ export async function renewProviders(
   }
 }
 
-/** Providers by name, each with where it reaches what it looks after. */
+/** Providers by name, each with the address it connects to. */
 function addressesOf(
   { hosts, placement: { postgres }, ports, postgresAt }: HearthConfig,
   without: HostName | undefined,
@@ -47,7 +47,7 @@ function dockerAddress({
   return addressIn(host.startsWith("ssh://") ? { host, sshOpts } : { host });
 }
 
-/** Docker's providers have an endpoint as their host, and options of ssh, which the state has as JSON; Postgres' a port. */
+/** Docker's providers have an endpoint as host, and ssh options, which are JSON in the state; Postgres' provider has a port. */
 function addressIn({
   host,
   port,

@@ -8,7 +8,7 @@ const { version } = createRequire(import.meta.url)("pulumi/package.json") as {
   readonly version: string;
 };
 
-/** Where the npm package `pulumi` keeps the engine that it downloads: `bin/pulumi` below it. */
+/** Directory where the npm package `pulumi` stores the engine it downloads, as `bin/pulumi`. */
 export function engineDirectory(
   home = process.env["PULUMI_HOME"] ?? join(homedir(), ".pulumi"),
 ): string {
@@ -16,8 +16,8 @@ export function engineDirectory(
 }
 
 /**
- * The directory of the engine itself, downloaded if it was not yet; undefined when the `pulumi` on the PATH is another one than
- * npm's. npm's command is a small program around the engine that ends at the first Ctrl-C, and leaves the engine to itself.
+ * Directory of the engine, which is downloaded if necessary; undefined if the `pulumi` on the PATH is not
+ * npm's. npm's command is a wrapper that ends on the first Ctrl-C, without waiting for the engine.
  */
 export async function findEngine(): Promise<string | undefined> {
   const directory = engineDirectory();

@@ -4,15 +4,15 @@ import { isReached, openTunnel, tunnelPort, type Tunnel } from "./tunnel.ts";
 import { readOwnValues, type Session } from "./session.ts";
 
 /**
- * Opens an ssh tunnel to Postgres where this machine does not reach it, and tells this run of the program alone, by a variable:
- * in the stack's file it would outlive a run that is killed. null: none is needed (`without` leaves Postgres' own host out), or
- * there is no other way than the address. Throws a sentence when the tunnel cannot be opened.
+ * Opens an ssh tunnel to Postgres if this machine does not reach it, and passes its port to this run of the program in a
+ * variable: in the stack's file it would outlive a killed run. null: none is needed (`without` excludes Postgres' own host), or
+ * the host is not reached by ssh. Throws one sentence if the tunnel cannot be opened.
  */
 export async function reachPostgres(
   { stack, engines, hosts }: Session,
   without: HostName | undefined,
 ): Promise<Tunnel | null> {
-  // Mistakes in the configuration are the program's to tell.
+  // Configuration mistakes are reported by the program.
   if (hosts === null) {
     return null;
   }

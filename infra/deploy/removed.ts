@@ -1,11 +1,12 @@
-import { lookAt } from "./host-view.ts";
+import { probeHost } from "./host-view.ts";
 import { renewProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
 import { CONTAINER_TYPE, hostOf, readState, type State } from "./state.ts";
 
 /**
- * Lets the state forget containers that were removed by hand, so that the next \`up\` creates them: the engine compares the program
- * with its state alone, and takes a container that is gone for unchanged. What is left out of the run, by its URN, is not checked.
+ * Removes containers from the state that were removed manually, so that the next `up` creates them: the engine compares the
+ * program with its state only, and considers a missing container unchanged. Resources excluded from the run, by URN, are not
+ * checked.
  */
 export async function forgetRemoved(
   session: Session,
@@ -25,10 +26,10 @@ export async function forgetRemoved(
   });
   const on = (host: "a" | "b") => known.some((each) => each.host === host);
   const [a, b] = await Promise.all([
-    on("a") ? lookAt(engines.a) : null,
-    on("b") ? lookAt(engines.b) : null,
+    on("a") ? probeHost(engines.a) : null,
+    on("b") ? probeHost(engines.b) : null,
   ]);
-  // Of a host that does not respond the engine tells itself.
+  // The engine itself reports a host that does not respond.
   const there = { a, b };
   const gone = known.filter(
     ({ id, host }) =>

@@ -2,11 +2,16 @@ import { password } from "@clack/prompts";
 import { text } from "node:stream/consumers";
 import { given } from "./answer.ts";
 import { checkAndBackUp } from "./backup-first.ts";
-import { NotUnderstood, type Flags } from "./flags.ts";
-import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
+import { UsageError, type Flags } from "./flags.ts";
+import {
+  findStartedRotation,
+  endGrace,
+  rejectUnfinishedRotation,
+  rotate,
+} from "./rotate.ts";
 import { ROTATION_KINDS, type RotationKind } from "./rotations.ts";
 import { readSettings, type Session } from "./session.ts";
-import { refuseLostState } from "./unknown-stack.ts";
+import { rejectLostState } from "./unknown-stack.ts";
 
 export async function rotateVerb(
   session: Session,
@@ -14,23 +19,27 @@ export async function rotateVerb(
   flags: Flags,
 ): Promise<number> {
   if (!isKind(kind) || (name !== undefined && kind !== "provider")) {
-    throw new NotUnderstood(
+    throw new UsageError(
       `rotate requires one of ${ROTATION_KINDS.join(", ")}; provider also requires a name: npm run deploy -- rotate provider openai`,
     );
   }
   if (kind === "master" && flags.end === true) {
-    await refuseHalfRotation(session);
+    await rejectUnfinishedRotation(session);
     await endGrace(session);
     return 0;
   }
   const graceSeconds = secondsOf(flags.grace ?? "24h");
   const provider = name === undefined ? undefined : providerVariable(name);
-  const begun = begunAs(await readSettings(session), kind, provider);
-  await refuseLostState(session);
+  const started = findStartedRotation(
+    await readSettings(session),
+    kind,
+    provider,
+  );
+  await rejectLostState(session);
   await checkAndBackUp(session, flags);
   await rotate(session, kind, {
     graceSeconds,
-    ...(kind === "provider" && begun === null
+    ...(kind === "provider" && started === null
       ? { provider: await askForKey(provider) }
       : {}),
   });
@@ -44,9 +53,7 @@ function isKind(word: string): word is RotationKind {
 function secondsOf(text: string): number {
   const match = /^(\d+)([smhd])$/.exec(text);
   if (match === null) {
-    throw new NotUnderstood(
-      "--grace must be a duration such as 30m, 24h or 7d.",
-    );
+    throw new UsageError("--grace must be a duration such as 30m, 24h or 7d.");
   }
   const units = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
   return Number(match[1]) * units[match[2] as keyof typeof units];
@@ -59,12 +66,12 @@ function providerVariable(name: string): string {
     : `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
 }
 
-/** The key itself is never an argument: those are seen by everybody on the machine. */
+/** The key is never an argument: arguments are visible to every user of the machine. */
 async function askForKey(
   name: string | undefined,
 ): Promise<{ readonly name: string; readonly key: string }> {
   if (name === undefined) {
-    throw new NotUnderstood(
+    throw new UsageError(
       "rotate provider requires a name: npm run deploy -- rotate provider openai",
     );
   }
@@ -72,7 +79,7 @@ async function askForKey(
     ? given(await password({ message: `New ${name}` }))
     : (await text(process.stdin)).trim();
   if (key === "") {
-    throw new NotUnderstood(
+    throw new UsageError(
       `the key is required: type it at the prompt, or pipe it in (npm run deploy -- rotate provider ${name} < FILE).`,
     );
   }

@@ -7,7 +7,7 @@ import { expect, test, vi } from "vitest";
 import { readConfig, type HearthConfig } from "../config/config.ts";
 import { secretFields } from "../config/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
-import { begunAs, rotate } from "./rotate.ts";
+import { findStartedRotation, rotate } from "./rotate.ts";
 import type { Rotation } from "./rotations.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
@@ -41,8 +41,10 @@ const openai: Rotation = {
 
 test("the same rotation goes on, a provider's also without its name", () => {
   const config = withRotation(openai);
-  expect(begunAs(config, "provider", "OPENAI_API_KEY")).toEqual(openai);
-  expect(begunAs(config, "provider", undefined)).toEqual(openai);
+  expect(findStartedRotation(config, "provider", "OPENAI_API_KEY")).toEqual(
+    openai,
+  );
+  expect(findStartedRotation(config, "provider", undefined)).toEqual(openai);
 });
 
 test.each([
@@ -51,7 +53,9 @@ test.each([
 ] as const)(
   "another rotation is rejected until it is complete: %s %s",
   (kind, provider, then) => {
-    expect(() => begunAs(withRotation(openai), kind, provider)).toThrow(
+    expect(() =>
+      findStartedRotation(withRotation(openai), kind, provider),
+    ).toThrow(
       `a rotation of OPENAI_API_KEY is unfinished: run \`npm run deploy -- rotate provider OPENAI_API_KEY\` to complete it, then rotate ${then}.`,
     );
   },

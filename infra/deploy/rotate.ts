@@ -4,7 +4,7 @@ import {
   kinds,
   type Rotation,
   type RotationKind,
-  type RotationWish,
+  type RotationOptions,
 } from "./rotations.ts";
 import { bringUp } from "./bring-up.ts";
 import { readSettings, type Session } from "./session.ts";
@@ -12,13 +12,13 @@ import { removeSettings, setSetting } from "./settings.ts";
 
 /**
  * Replaces one secret on the servers and in the stack's configuration, without a failed call: B's gateway is replaced before
- * A's. What was decided is kept, encrypted, under `hearth:rotation` until all is done, so that the same command goes on after
- * an interruption. Throws one sentence.
+ * A's. The new values are stored, encrypted, under `hearth:rotation` until it is complete, so that the same command continues
+ * after an interruption. Throws one sentence.
  */
 export async function rotate(
   session: Session,
   kind: RotationKind,
-  wish: RotationWish,
+  options: RotationOptions,
 ): Promise<void> {
   const { say } = session;
   const config = await readSettings(session);
@@ -29,8 +29,8 @@ export async function rotate(
     say(`Continuing the unfinished rotation of ${kind}.`);
   }
   const rotation =
-    begunAs(config, kind, wish.provider?.name) ??
-    (await begin(session, config, kind, wish));
+    findStartedRotation(config, kind, options.provider?.name) ??
+    (await start(session, config, kind, options));
   await before?.(session, config, rotation);
   for (const [key, value] of Object.entries(rotation.settings)) {
     await changeSetting(session, config, key, value);
@@ -41,7 +41,7 @@ export async function rotate(
   say(next(rotation));
 }
 
-/** The old master key ends now instead of at its time. */
+/** Expires the old master key now. */
 export async function endGrace(session: Session): Promise<void> {
   const { masterKeyPrevious } = await readSettings(session);
   if (masterKeyPrevious === undefined) {
@@ -56,45 +56,45 @@ export async function endGrace(session: Session): Promise<void> {
   session.say("The old master key is no longer valid.");
 }
 
-/** The rotation that was begun, if any. */
+/** The unfinished rotation, if any. */
 export function rotationIn({ rotation }: HearthConfig): Rotation | null {
   return rotation === undefined ? null : (JSON.parse(rotation) as Rotation);
 }
 
-/** Throws a sentence in the midst of a rotation: servers, configuration and state have different secrets. */
-export async function refuseHalfRotation(
+/** Throws one sentence during a rotation: servers, configuration and state have different secrets. */
+export async function rejectUnfinishedRotation(
   session: Pick<Session, "stack">,
 ): Promise<void> {
-  const begun = rotationIn(await readSettings(session));
-  if (begun !== null) {
+  const started = rotationIn(await readSettings(session));
+  if (started !== null) {
     throw new Error(
-      `a rotation of ${begun.of} is unfinished: run \`npm run deploy -- ${rotateCommand(begun)}\` to complete it and bring the hosts up.`,
+      `a rotation of ${started.of} is unfinished: run \`npm run deploy -- ${rotateCommand(started)}\` to complete it and bring the hosts up.`,
     );
   }
 }
 
-/** The rotation of this kind, and of this provider, that was begun, if any. Throws a sentence when another one was. */
-export function begunAs(
+/** The unfinished rotation of this kind and provider, if any. Throws one sentence if another one is unfinished. */
+export function findStartedRotation(
   config: HearthConfig,
   kind: RotationKind,
   provider: string | undefined,
 ): Rotation | null {
-  const begun = rotationIn(config);
-  if (begun === null) {
+  const started = rotationIn(config);
+  if (started === null) {
     return null;
   }
   const same =
-    begun.of === kind &&
-    (provider === undefined || `providerKeys.${provider}` in begun.settings);
+    started.of === kind &&
+    (provider === undefined || `providerKeys.${provider}` in started.settings);
   if (!same) {
     throw new Error(
-      `a rotation of ${nameOf(begun)} is unfinished: run \`npm run deploy -- ${rotateCommand(begun)}\` to complete it, then rotate ${provider ?? kind}.`,
+      `a rotation of ${nameOf(started)} is unfinished: run \`npm run deploy -- ${rotateCommand(started)}\` to complete it, then rotate ${provider ?? kind}.`,
     );
   }
-  return begun;
+  return started;
 }
 
-/** The words that go on with a rotation. */
+/** Arguments of the command that completes a rotation. */
 export function rotateCommand(rotation: Rotation): string {
   return rotation.of === "provider"
     ? `rotate provider ${nameOf(rotation)}`
@@ -107,13 +107,16 @@ function nameOf({ of, settings }: Rotation): string {
   return of === "provider" ? path.replace("providerKeys.", "") : of;
 }
 
-async function begin(
+async function start(
   session: Session,
   config: HearthConfig,
   kind: RotationKind,
-  wish: RotationWish,
+  options: RotationOptions,
 ): Promise<Rotation> {
-  const rotation: Rotation = { of: kind, ...kinds[kind].begin(config, wish) };
+  const rotation: Rotation = {
+    of: kind,
+    ...kinds[kind].start(config, options),
+  };
   await setSetting(session, "rotation", {
     value: JSON.stringify(rotation),
     secret: true,
@@ -133,7 +136,7 @@ async function changeSetting(
     return setSetting(session, key, { value, secret });
   }
   const one = { value, secret, path: true };
-  // An object that was set as one JSON text has no paths.
+  // An object stored as one JSON text has no paths.
   return setSetting(session, key, one).catch(() =>
     setSetting(session, top, {
       value: JSON.stringify({ ...config.providerKeys, [name]: value }),

@@ -15,30 +15,30 @@ export const ROTATION_KINDS = [
 ] as const;
 export type RotationKind = (typeof ROTATION_KINDS)[number];
 
-/** What is asked of a rotation beyond its kind. */
-export interface RotationWish {
-  /** How long the old master key goes on working. */
+/** Options of a rotation. */
+export interface RotationOptions {
+  /** Validity of the old master key. */
   readonly graceSeconds: number;
-  /** The variable and the key that the provider gave; a provider's alone. */
+  /** Variable and new key; for a provider only. */
   readonly provider?: { readonly name: string; readonly key: string };
 }
 
-/** What was decided when a rotation began. Kept, encrypted, in the stack's configuration until it is over. */
+/** Decided at the start of a rotation. Stored, encrypted, in the stack's configuration until it is complete. */
 export interface Rotation {
   readonly of: RotationKind;
-  /** Settings by their new values; a provider's key by its path. */
+  /** New values of settings; a provider's key by its path. */
   readonly settings: Readonly<Record<string, string>>;
-  /** What the server accepts until then. */
+  /** The secret that the server accepts before the rotation. */
   readonly old: string;
 }
 
-/** One kind of secret: what becomes of the configuration, and what a running server has to be told before and after `up`. */
+/** One kind of secret: changes of the configuration, and of the running server before and after `up`. */
 interface Kind {
-  readonly begin: (
+  readonly start: (
     config: HearthConfig,
-    wish: RotationWish,
+    options: RotationOptions,
   ) => Omit<Rotation, "of">;
-  /** Throws one sentence where the running server cannot be told; nothing was changed then. */
+  /** Throws one sentence if the running server cannot be changed; nothing was changed then. */
   readonly need?: (session: Session, config: HearthConfig) => Promise<void>;
   readonly before?: (
     session: Session,
@@ -46,9 +46,9 @@ interface Kind {
     rotation: Rotation,
   ) => Promise<void>;
   readonly after?: Kind["before"];
-  /** Settings that end with the rotation. */
+  /** Settings that are removed at the end of the rotation. */
   readonly passing: readonly string[];
-  /** What the operator does next. */
+  /** Next step for the operator. */
   readonly next: (rotation: Rotation) => string;
 }
 
@@ -56,9 +56,9 @@ const newSecret = (): string => randomBytes(24).toString("base64url");
 
 export const kinds: Readonly<Record<RotationKind, Kind>> = {
   postgres: {
-    begin: (config) => ({
+    start: (config) => ({
       settings: {
-        // The other letter: both roles exist until both gateways log in as the new one.
+        // The other letter: both roles exist until both gateways log in with the new one.
         gatewayRole: config.gatewayRole === "a" ? "b" : "a",
         gatewayPassword: newSecret(),
         supervisorPassword: newSecret(),
@@ -67,7 +67,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       },
       old: "",
     }),
-    // The provider logs in with it: first the server, over its own socket, then the configuration.
+    // The provider logs in with it: the server is changed first, over its own socket, then the configuration.
     before: async ({ engines }, config, { settings }) => {
       const verifier = scramVerifier(
         "postgres",
@@ -83,7 +83,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       "All four Postgres passwords are replaced; the old ones are no longer valid.",
   },
   redis: {
-    begin: (config) => ({
+    start: (config) => ({
       settings: {
         redisPassword: newSecret(),
         redisPasswordPrevious: config.redisPassword,
@@ -111,7 +111,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       "The Redis password is replaced; the old one is no longer valid.",
   },
   master: {
-    begin: (config, { graceSeconds }) => ({
+    start: (config, { graceSeconds }) => ({
       settings: {
         masterKey: `sk-${newSecret()}`,
         masterKeyPrevious: config.masterKey,
@@ -126,7 +126,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       `The master key is replaced: \`npx pulumi stack output --show-secrets masterKey\` shows it. The old one is valid until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` expires it now.`,
   },
   notes: {
-    begin: (config) => ({
+    start: (config) => ({
       settings: { notesAdminPassword: newSecret() },
       old: config.notesAdminPassword,
     }),
@@ -141,7 +141,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       "The notes server's admin password is replaced: `npx pulumi stack output --show-secrets notesAdminPassword` shows it. Devices are not affected: they log in as their own users.",
   },
   provider: {
-    begin: (_config, { provider }) => {
+    start: (_config, { provider }) => {
       if (provider === undefined) {
         throw new Error("which provider?");
       }

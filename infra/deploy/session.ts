@@ -10,16 +10,16 @@ import {
 import type { StackEngine } from "../engine.ts";
 import { PARALLEL, PROJECT_NAME } from "./deploy-stack.ts";
 
-/** What every verb of `npm run deploy` works with. */
+/** Context of every verb of `npm run deploy`. */
 export interface Session {
   readonly stack: Stack;
-  /** null where the configuration of the hosts has a mistake. */
+  /** null if the configuration of the hosts has a mistake. */
   readonly hosts: HostSettings | null;
-  /** An empty address where the configuration of the hosts has a mistake: `cancel` works all the same. */
+  /** With an empty address if the configuration of the hosts has a mistake: `cancel` works nevertheless. */
   readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
-  /** One line for the operator. */
+  /** Prints one line for the operator. */
   readonly say: (line: string) => void;
-  /** The engine's options: how much at once, who hears of events and output. */
+  /** The engine's options: parallelism and receivers of events and output. */
   readonly options: Pick<
     UpOptions,
     "parallel" | "showSecrets" | "onEvent" | "onOutput" | "color"
@@ -28,7 +28,7 @@ export interface Session {
 
 const NAMESPACE = "hearth:";
 
-/** A session on an open stack. */
+/** Opens a session on a stack. */
 export async function openSession(
   stack: Stack,
   say: Session["say"],
@@ -42,7 +42,7 @@ export async function openSession(
     hosts,
     engines: { a: engineOf(stack, hosts, "a"), b: engineOf(stack, hosts, "b") },
     say,
-    // Afterwards the SDK reads the summary, whose secrets are not used: decrypting them takes half a second.
+    // Otherwise the SDK decrypts the secrets of the summary, which takes half a second; they are not used.
     options: { parallel: PARALLEL, showSecrets: false, ...options },
   };
 }
@@ -62,7 +62,7 @@ export async function readSettings({
   return read.config;
 }
 
-/** Our own settings by their keys without namespace, secrets in clear; objects and lists as JSON. */
+/** Hearth's settings by key without namespace, secrets decrypted; objects and lists as JSON. */
 export async function readOwnValues(
   stack: Stack,
 ): Promise<Readonly<Record<string, string>>> {
@@ -72,7 +72,7 @@ export async function readOwnValues(
 /** Decrypting them takes a second of processor time. */
 const known = new WeakMap<Stack, Promise<ConfigMap>>();
 
-/** The settings have changed: they are read again when they are next asked for. */
+/** Clears the cache after a change of settings. */
 export function forgetSettings(stack: Stack): void {
   known.delete(stack);
 }
@@ -104,7 +104,7 @@ function engineOf(
     endpoint: hosts?.hosts[name].docker ?? "",
     sshOpts: hosts?.hosts[name].sshOpts ?? [],
     prefix: hosts?.prefix ?? "hearth",
-    // As the program knows it: without the organization, where a name has one.
+    // As in the program: without the organization, if the name has one.
     stack: `${PROJECT_NAME}/${stackName.split("/").at(-1)}`,
   };
 }

@@ -9,7 +9,7 @@ export interface Setting {
   readonly path?: boolean;
 }
 
-/** Sets one setting of the stack. The value goes in by standard input: arguments are seen by everybody on the machine. */
+/** Sets one setting of the stack. The value is passed on standard input: arguments are visible to every user of the machine. */
 export async function setSetting(
   session: Pick<Session, "stack">,
   key: string,
@@ -29,7 +29,7 @@ export async function setSetting(
   forgetSettings(session.stack);
 }
 
-/** Removes settings; those that are not there are no error. */
+/** Removes settings; missing ones are not an error. */
 export async function removeSettings(
   { stack }: Pick<Session, "stack">,
   keys: readonly string[],
@@ -41,8 +41,8 @@ export async function removeSettings(
 }
 
 /**
- * Brings the stack's settings from what is known to what is wanted, changed ones alone: objects and lists as `pulumi config set
- * --path` writes them, so that each part can be changed with it, and without what they had before and have no more.
+ * Changes the stack's settings from `known` to `wanted`; unchanged ones are not written. Objects and lists are written like
+ * `pulumi config set --path` does, so that each part can be changed with it, and without the parts that were removed.
  */
 export async function writeSettings(
   session: Pick<Session, "stack">,
@@ -82,7 +82,7 @@ export async function writeSettings(
   forgetSettings(session.stack);
 }
 
-/** The paths and values of a setting; objects and lists come as JSON. */
+/** Paths and values of the leaves of a setting; objects and lists are given as JSON. */
 function leavesOf(path: string, text: string): readonly [string, string][] {
   if (!isStructured(text)) {
     return [[path, text]];
@@ -100,7 +100,7 @@ function isStructured(text: string): boolean {
   return /^[[{]/.test(text);
 }
 
-/** One command of the engine on the stack; throws what it says when it fails. */
+/** Runs one command of the engine on the stack; throws its error output. */
 export async function pulumi(
   { stack }: Pick<Session, "stack">,
   args: readonly string[],

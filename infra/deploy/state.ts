@@ -5,14 +5,14 @@ export const NETWORK_TYPE = "docker:index/network:Network";
 export const VOLUME_TYPE = "docker:index/volume:Volume";
 export const ROLE_TYPE = "postgresql:index/role:Role";
 
-/** A resource as the state file has it; what is secret is encrypted there. */
+/** A resource in the state file, where secrets are encrypted. */
 export interface StateResource {
   readonly urn: string;
   readonly type: string;
   readonly id?: string;
   readonly provider?: string;
   readonly protect?: boolean;
-  /** Being replaced: the old one, still to be deleted. */
+  /** The old one of a replacement, still to be deleted. */
   readonly delete?: boolean;
   readonly inputs?: Readonly<Record<string, unknown>>;
 }
@@ -25,7 +25,7 @@ export interface State {
   }[];
 }
 
-/** What the engine remembers. An empty state where nothing was ever deployed. */
+/** The engine's state; empty if nothing was ever deployed. */
 export async function readState(stack: Stack): Promise<State> {
   const { deployment } = (await stack.exportStack()) as {
     readonly deployment?: Partial<State>;
@@ -37,10 +37,10 @@ export async function readState(stack: Stack): Promise<State> {
 }
 
 /**
- * True of a stack that was never deployed, and of one whose state is lost or elsewhere. Volumes are no sign of one: `destroy` keeps
- * them, and a run that is refused may have taken them in by their name.
+ * True for a stack that was never deployed, or whose state is lost or in another backend. Volumes are ignored: `destroy` keeps
+ * them, and a rejected run may have imported them by name.
  */
-export function knowsNothing({
+export function isEmptyState({
   resources,
   pending_operations: pending,
 }: State): boolean {
@@ -53,8 +53,8 @@ export function knowsNothing({
 }
 
 /**
- * Removes the "creating" entries of an interrupted run from the state: the engine itself keeps them and warns of them at each run.
- * What was really created is found by its name: volumes are adopted, the rest is removed by the program's hooks.
+ * Removes the "creating" entries of an interrupted run from the state: the engine keeps them and warns about them in each run.
+ * Resources that were created nevertheless are found by name: volumes are adopted, the rest is removed by the program's hooks.
  */
 export async function dropPendingCreates(
   {
@@ -81,7 +81,7 @@ export async function dropPendingCreates(
   }));
 }
 
-/** Writes the parts of the state that `change` gives; all else stays as it is. */
+/** Writes the parts of the state returned by `change`; the rest is unchanged. */
 export async function changeState(
   stack: Stack,
   change: (state: Partial<State>) => Partial<State>,
@@ -99,7 +99,7 @@ export function nameOf(urn: string): string {
   return urn.split("::").at(-1) ?? urn;
 }
 
-/** "a" or "b" for what lives on a host, from the URN of its docker provider. */
+/** "a" or "b" for resources of a host, from the URN of the docker provider. */
 export function hostOf({ urn, provider }: StateResource): "a" | "b" | null {
   const host = /::host-([ab])(::|$)/.exec(provider ?? urn)?.[1];
   return host === "a" || host === "b" ? host : null;

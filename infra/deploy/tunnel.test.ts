@@ -78,7 +78,7 @@ function readAll(port: number): Promise<string> {
   });
 }
 
-const wish = (port: number, localPort: number) => ({
+const optionsFor = (port: number, localPort: number) => ({
   engine: {
     endpoint: "ssh://root@10.8.0.1",
     sshOpts: ["-o", "ControlPath=~/.ssh/hearth-%C"],
@@ -92,7 +92,7 @@ const wish = (port: number, localPort: number) => ({
 test("what goes in on this machine comes out on the host, until it is closed", async () => {
   installSsh(forwarder);
   const localPort = await freePort();
-  const tunnel = await openTunnel(wish(await listen(), localPort));
+  const tunnel = await openTunnel(optionsFor(await listen(), localPort));
   expect(await readAll(localPort)).toBe("hello");
   const args = readFileSync(join(directory, "args"), "utf8").split("\n");
   // ssh takes the first of two: the shared connection of the operator's options would outlive the run.
@@ -110,7 +110,7 @@ test("a run that is killed takes its tunnel with it", async () => {
   writeFileSync(
     program,
     `import { openTunnel } from ${JSON.stringify(inProject("infra/deploy/tunnel.ts"))};
-await openTunnel(${JSON.stringify(wish(await listen(), localPort))});
+await openTunnel(${JSON.stringify(optionsFor(await listen(), localPort))});
 process.stdout.write("open");
 setInterval(() => {}, 1000);`,
   );
@@ -131,15 +131,15 @@ setInterval(() => {}, 1000);`,
 test("a machine without ssh, an ssh that fails, and a port that is taken are each one sentence", async () => {
   const localPort = await freePort();
   installSsh("#!/bin/sh\nexit 255\n");
-  await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
+  await expect(openTunnel(optionsFor(5432, localPort))).rejects.toThrow(
     "no ssh tunnel to Postgres on host A: check the output of ssh above, or set hearth:postgresAt to an address at which this machine reaches Postgres.",
   );
   vi.stubEnv("PATH", join(directory, "empty"));
-  await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
+  await expect(openTunnel(optionsFor(5432, localPort))).rejects.toThrow(
     "no ssh tunnel to Postgres on host A: ssh is not installed on this machine; fix that, or set hearth:postgresAt to an address at which this machine reaches Postgres.",
   );
   await listen(localPort);
-  await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
+  await expect(openTunnel(optionsFor(5432, localPort))).rejects.toThrow(
     `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is used by another program: stop it, or set hearth:postgresAt to an address at which this machine reaches Postgres.`,
   );
 });

@@ -1,36 +1,36 @@
 import { dockerAt, typedDocker } from "../engine.ts";
-import { refuseOtherStacks, unknownStack } from "../leftover.ts";
+import { rejectOtherStacks, unknownStack } from "../leftover.ts";
 import { listenersOn } from "../hosts/needs.ts";
 import { portsInUse } from "../hosts/ports-in-use.ts";
 import { loginRoles } from "./adopt.ts";
 import {
   ANSWERS_WITHIN_MS,
-  lookAt,
+  probeHost,
   namesByHost,
   type HostView,
 } from "./host-view.ts";
 import { readSettings, type Session } from "./session.ts";
-import { knowsNothing, readState, ROLE_TYPE } from "./state.ts";
+import { isEmptyState, readState, ROLE_TYPE } from "./state.ts";
 
-/** A container of ours on a host that the state does not know. */
+/** A container of Hearth on a host that is not in the state. */
 export interface UnknownContainer {
   readonly host: "a" | "b";
   readonly name: string;
 }
 
 /**
- * Looks at state, hosts and Postgres, and refuses a destroy that could not finish, or that would take away a stack whose state is
- * elsewhere. Gives what it would remove beside what the engine's preview shows. Changes nothing. Throws a sentence.
+ * Checks state, hosts and Postgres; throws if a destroy could not complete, or would remove a stack whose state is
+ * in another backend. Returns the containers it would remove in addition to the engine's preview. Changes nothing.
  */
-export async function lookBeforeDestroy(
+export async function checkDestroy(
   session: Session,
 ): Promise<readonly UnknownContainer[]> {
   const state = await readState(session.stack);
-  const hosts = await lookAtHosts(session);
+  const hosts = await probeHosts(session);
   const known = new Set(state.resources.map(({ id }) => id));
   const unknown = containersOn(hosts).filter(({ id }) => !known.has(id));
-  if (knowsNothing(state)) {
-    refuseUnknown(unknown);
+  if (isEmptyState(state)) {
+    rejectUnknown(unknown);
   }
   if (state.resources.some(({ type }) => type === ROLE_TYPE)) {
     await askForRoles(session);
@@ -39,47 +39,50 @@ export async function lookBeforeDestroy(
 }
 
 /**
- * Refuses to deploy from an empty state over a stack that runs, where what the state does not know would be removed and created again;
- * or beside something that has the same names or ports. A host that does not respond is left to the engine, which cannot touch it either. Throws a sentence.
+ * Throws if the state is empty but a stack is running on the hosts, whose containers would be removed and created again, or if
+ * names or ports are used by something else. A host that does not respond is left to the engine, which cannot reach it either.
  */
-export async function refuseLostState(session: Session): Promise<void> {
-  if (!knowsNothing(await readState(session.stack))) {
+export async function rejectLostState(session: Session): Promise<void> {
+  if (!isEmptyState(await readState(session.stack))) {
     return;
   }
   const { engines } = session;
-  const [a, b] = await Promise.all([lookAt(engines.a), lookAt(engines.b)]);
-  refuseUnknown(containersOn({ a, b }));
+  const [a, b] = await Promise.all([
+    probeHost(engines.a),
+    probeHost(engines.b),
+  ]);
+  rejectUnknown(containersOn({ a, b }));
   if (a !== null) {
-    await refuseCollisions(session, "a");
+    await rejectCollisions(session, "a");
   }
   if (b !== null) {
-    await refuseCollisions(session, "b");
+    await rejectCollisions(session, "b");
   }
 }
 
-/** Names and ports that something else on a host has: nothing of the stack is there yet. */
-async function refuseCollisions(
+/** Throws for names and ports used by something else on a host without this stack. */
+async function rejectCollisions(
   { engines, hosts }: Session,
   host: "a" | "b",
 ): Promise<void> {
-  await refuseOtherStacks(engines[host]);
-  // Mistakes in the configuration are the program's to tell.
+  await rejectOtherStacks(engines[host]);
+  // Configuration mistakes are reported by the program.
   if (hosts === null) {
     return;
   }
   const docker = (...args: string[]) => dockerAt(engines[host], args);
   const inUse = await portsInUse({ docker }, hosts);
   for (const listener of listenersOn(host, hosts)) {
-    const stranger = inUse.strangerAt(listener);
-    if (stranger !== undefined) {
+    const foreign = inUse.foreignContainerAt(listener);
+    if (foreign !== undefined) {
       throw new Error(
-        `host ${host.toUpperCase()}: ${listener.address}:${listener.port}, needed by ${listener.service}, is used by the container ${stranger}; nothing was changed: stop that container, or choose another port (hearth:ports).`,
+        `host ${host.toUpperCase()}: ${listener.address}:${listener.port}, needed by ${listener.service}, is used by the container ${foreign}; nothing was changed: stop that container, or choose another port (hearth:ports).`,
       );
     }
   }
 }
 
-/** What runs on the hosts that answer. */
+/** Containers on the hosts that respond. */
 export function containersOn(
   hosts: Readonly<Record<"a" | "b", HostView | null>>,
 ): readonly (UnknownContainer & { readonly id: string })[] {
@@ -89,17 +92,17 @@ export function containersOn(
   );
 }
 
-function refuseUnknown(unknown: readonly UnknownContainer[]): void {
+function rejectUnknown(unknown: readonly UnknownContainer[]): void {
   if (unknown.length > 0) {
     throw unknownStack(namesByHost(unknown));
   }
 }
 
-async function lookAtHosts({
+async function probeHosts({
   engines,
 }: Session): Promise<Readonly<Record<"a" | "b", HostView>>> {
   const look = async (host: "a" | "b") => {
-    const view = await lookAt(engines[host]);
+    const view = await probeHost(engines[host]);
     if (view === null) {
       throw new Error(
         `host ${host.toUpperCase()}: Docker does not respond; nothing was changed: start the host and check that \`${typedDocker(engines[host], "ps")}\` works, or replace it (docs/deploy.md, "Replace a host"); then run destroy again.`,
@@ -111,7 +114,7 @@ async function lookAtHosts({
   return { a, b };
 }
 
-/** Roles are dropped in the running server. */
+/** Throws unless Postgres is running: roles are dropped in the running server. */
 async function askForRoles(session: Session): Promise<void> {
   const { placement } = await readSettings(session);
   try {

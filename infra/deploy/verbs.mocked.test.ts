@@ -44,7 +44,10 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Stands for both hosts: `docker ps` gives the file "a" or "b", and a host without one is away. Postgres runs with the file "roles". */
+/**
+ * Stands for both hosts: `docker ps` gives the file "a" or "b", and a host without one is away. Postgres runs with the file
+ * "roles".
+ */
 const HOSTS = `#!/bin/sh
 here=$(dirname "$0")
 host=b; case "$*" in *192.168.1.10*) host=a; esac

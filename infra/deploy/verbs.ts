@@ -1,19 +1,19 @@
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
-import { adopt, refuseWhileRotating } from "./adopt.ts";
+import { adopt, rejectDuringRotation } from "./adopt.ts";
 import { checkAndBackUp } from "./backup-first.ts";
-import { bringUp, lookFirst } from "./bring-up.ts";
+import { bringUp, refreshFirst } from "./bring-up.ts";
 import { destroyVerb } from "./destroy-verb.ts";
 import { examine } from "./doctor.ts";
-import { hostFlag, NotUnderstood, USAGE, type Flags } from "./flags.ts";
-import { end, leftOverPlugins } from "./processes.ts";
-import { followPlacement, refuseMoved } from "./placement.ts";
+import { hostFlag, UsageError, USAGE, type Flags } from "./flags.ts";
+import { end, findLeftoverPlugins } from "./processes.ts";
+import { followPlacement, rejectMovedServices } from "./placement.ts";
 import { forgetOldPostgres, upgradePostgres } from "./postgres-upgrade.ts";
 import { renewProviders } from "./providers.ts";
-import { refuseHalfRotation } from "./rotate.ts";
+import { rejectUnfinishedRotation } from "./rotate.ts";
 import { rotateVerb } from "./rotate-verb.ts";
 import { readSettings, type Session } from "./session.ts";
 import { dropPendingCreates } from "./state.ts";
-import { refuseLostState } from "./unknown-stack.ts";
+import { rejectLostState } from "./unknown-stack.ts";
 import { onHost } from "./without-host.ts";
 
 const MAX_WORDS: Readonly<Record<string, number>> = {
@@ -21,7 +21,7 @@ const MAX_WORDS: Readonly<Record<string, number>> = {
   upgrade: 2,
 };
 
-/** Runs one verb; the exit code. Throws NotUnderstood, or what failed. */
+/** Runs one verb and returns the exit code. Throws UsageError, or the failure. */
 export async function runVerb(
   session: Session,
   words: readonly string[],
@@ -29,7 +29,7 @@ export async function runVerb(
 ): Promise<number> {
   const [verb = "", ...rest] = words;
   if (words.length > (MAX_WORDS[verb] ?? 1)) {
-    throw new NotUnderstood(
+    throw new UsageError(
       `${verb}: unexpected argument "${rest.at(-1)}".\n${USAGE}`,
     );
   }
@@ -53,52 +53,52 @@ export async function runVerb(
     case "cancel":
       return cancelVerb(session);
     default:
-      throw new NotUnderstood(`unknown verb "${verb}".\n${USAGE}`);
+      throw new UsageError(`unknown verb "${verb}".\n${USAGE}`);
   }
 }
 
 async function upVerb(session: Session, flags: Flags): Promise<number> {
-  await refuseHalfRotation(session);
-  await refuseLostState(session);
+  await rejectUnfinishedRotation(session);
+  await rejectLostState(session);
   await checkAndBackUp(session, flags);
-  return summed(
+  return reportChanges(
     session,
     await bringUp(session, {
-      ...(flags.refresh === true ? lookFirst : {}),
+      ...(flags.refresh === true ? refreshFirst : {}),
       ...(await withoutHost(session, flags)),
     }),
   );
 }
 
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
-  // The engine's report would bury them.
+  // Reports mistakes before the engine's long output.
   await readSettings(session);
-  await refuseLostState(session);
-  // It may write the state: the engine previews no move of a protected volume, nor leaves one out whose host changed. To let
-  // go of it changes nothing on the hosts, and `up` takes a volume by its name.
+  await rejectLostState(session);
+  // This may write the state: the engine can neither preview the move of a protected volume nor exclude one whose host changed.
+  // Removing it from the state changes nothing on the hosts, and `up` imports a volume by name.
   await followPlacement(session);
   const { changeSummary } = await session.stack.preview({
     ...session.options,
-    ...(flags.refresh === true ? lookFirst : {}),
+    ...(flags.refresh === true ? refreshFirst : {}),
     ...(await withoutHost(session, flags)),
   });
-  return summed(session, changeSummary);
+  return reportChanges(session, changeSummary);
 }
 
 async function refreshVerb(session: Session, flags: Flags): Promise<number> {
-  await refuseHalfRotation(session);
-  await refuseMoved(session);
+  await rejectUnfinishedRotation(session);
+  await rejectMovedServices(session);
   await renewProviders(session, hostFlag(flags.without));
   const { summary } = await session.stack.refresh({
     ...session.options,
     clearPendingCreates: true,
     ...(await withoutHost(session, flags)),
   });
-  return summed(session, summary.resourceChanges);
+  return reportChanges(session, summary.resourceChanges);
 }
 
 async function adoptVerb(session: Session, flags: Flags): Promise<number> {
-  await refuseWhileRotating(session);
+  await rejectDuringRotation(session);
   await checkAndBackUp(session, flags);
   await adopt(session);
   return 0;
@@ -118,12 +118,12 @@ async function upgradeVerb(
   flags: Flags,
 ): Promise<number> {
   if (what !== "postgres") {
-    throw new NotUnderstood(
+    throw new UsageError(
       "upgrade requires postgres: npm run deploy -- upgrade postgres. Everything else is upgraded by npm run deploy -- up.",
     );
   }
-  await refuseHalfRotation(session);
-  await refuseLostState(session);
+  await rejectUnfinishedRotation(session);
+  await rejectLostState(session);
   if (flags["forget-old"] === true) {
     await forgetOldPostgres(session);
   } else {
@@ -146,7 +146,7 @@ async function doctorVerb(session: Session): Promise<number> {
 
 async function cancelVerb(session: Session): Promise<number> {
   await session.stack.cancel();
-  const left = await leftOverPlugins();
+  const left = await findLeftoverPlugins();
   end(left);
   await dropPendingCreates(session);
   session.say(
@@ -155,7 +155,7 @@ async function cancelVerb(session: Session): Promise<number> {
   return 0;
 }
 
-function summed(session: Session, changes: OpMap | undefined): number {
+function reportChanges(session: Session, changes: OpMap | undefined): number {
   const parts = Object.entries(changes ?? {}).map(
     ([operation, count]) => `${count} ${operation}`,
   );

@@ -3,9 +3,9 @@ import type { Session } from "./session.ts";
 import { hostOf, readState, type StateResource } from "./state.ts";
 
 /**
- * The URNs of everything on one host, its provider included, for an operation while that host is away; with Postgres on it the
- * login roles too, which live in Postgres. What is excluded stays as it is, in the state too: the first `up` with the host back
- * finds nothing to mend. Taking the host out of the program instead would try to delete there.
+ * URNs of everything on one host, including its provider, for an operation while that host is down; with Postgres on it also the
+ * login roles, which are in Postgres. Excluded resources are unchanged, also in the state: the first `up` after the host is back
+ * has nothing to fix. Removing the host from the program would try to delete its resources.
  */
 export async function onHost(
   { stack, hosts }: Pick<Session, "stack" | "hosts">,
@@ -25,7 +25,7 @@ export async function onHost(
   return found.map(({ urn }) => urn);
 }
 
-/** The provider that logs in to Postgres, and the roles it makes there. */
+/** The provider that logs in to Postgres, and its roles. */
 function isOfPostgres({ type, provider = "" }: StateResource): boolean {
   const providerType = "pulumi:providers:postgresql";
   return type === providerType || provider.includes(`${providerType}::`);

@@ -42,9 +42,9 @@ interface Listeners {
 }
 
 /**
- * Looks at both hosts as `up` and the running stack will find them, all at once: ssh, Docker, its version, the base image, disk,
- * clock, addresses, ports; then whether containers of each reach the other and the local runners. Runs small containers and
- * removes them; changes nothing else. Never throws for what is wrong with a host.
+ * Checks both hosts in parallel, from the point of view of `up` and the running stack: ssh, Docker, its version, the base
+ * image, disk, clock, addresses, ports; then whether containers on each host reach the other host and the local runners. Runs
+ * small containers and removes them; changes nothing else. Never throws for a problem of a host.
  */
 export async function checkHosts(
   settings: HostSettings,
@@ -53,23 +53,23 @@ export async function checkHosts(
     examine(new CheckedHost("a", settings), settings),
     examine(new CheckedHost("b", settings), settings),
   ]);
-  const able = [a, b].filter(({ listeners }) => listeners !== undefined);
+  const usable = [a, b].filter(({ listeners }) => listeners !== undefined);
   try {
     const published = await Promise.all(
-      able.map((each) => publish(each, settings)),
+      usable.map((each) => publish(each, settings)),
     );
-    const met = await Promise.all(
-      able.map((each) => meet(each, each === a ? b : a, settings)),
+    const reached = await Promise.all(
+      usable.map((each) => checkReach(each, each === a ? b : a, settings)),
     );
     return [
       ...a.findings,
       ...b.findings,
       ...published.flat(),
-      ...met.flat(),
+      ...reached.flat(),
     ].toSorted((x, y) => x.host.localeCompare(y.host));
   } finally {
     await Promise.all(
-      able.map(({ host }) => host.removeProbes().catch(() => {})),
+      usable.map(({ host }) => host.removeProbes().catch(() => {})),
     );
   }
 }
@@ -205,14 +205,14 @@ async function checkListeners(
   }
 }
 
-/** Publishes what the other host must reach and nobody holds yet; a finding when Docker refuses. */
+/** Publishes the free ports that the other host must reach; a finding if Docker fails. */
 async function publish(
   { host, listeners }: Examined,
   settings: HostSettings,
 ): Promise<readonly Finding[]> {
   const asked = reachedFrom(otherHost(host.name), settings);
   try {
-    await host.listen(among(asked, listeners?.free ?? []));
+    await host.listen(intersect(asked, listeners?.free ?? []));
     return [];
   } catch (error) {
     return [
@@ -226,10 +226,10 @@ async function publish(
 }
 
 /**
- * Whether containers of this host reach both local runners and, of the other host, what listens there now, at the addresses
- * of the settings and at no other.
+ * Whether containers on this host reach both local runners and the listeners of the other host, at the addresses
+ * of the settings and at no others.
  */
-async function meet(
+async function checkReach(
   { host, listeners }: Examined,
   other: Examined,
   settings: HostSettings,
@@ -237,10 +237,13 @@ async function meet(
   const { free = [], ours = [], addresses = [] } = other.listeners ?? {};
   const closed = elsewhere(
     ours,
-    // Networks of Docker have the same addresses on both.
+    // Docker's own networks have the same addresses on both hosts.
     addresses.filter((each) => listeners?.addresses.includes(each) !== true),
   );
-  const connect = among(reachedFrom(host.name, settings), [...free, ...ours]);
+  const connect = intersect(reachedFrom(host.name, settings), [
+    ...free,
+    ...ours,
+  ]);
   const runners = runnersOf(settings);
   if (connect.length + closed.length + runners.length === 0) {
     return [];
@@ -261,7 +264,7 @@ async function meet(
   }
 }
 
-function among(
+function intersect(
   asked: readonly Listener[],
   there: readonly Listener[],
 ): readonly Listener[] {

@@ -21,7 +21,7 @@ example: hearth doctor --hosts --json
 `;
 
 /** A mistake in the command line or in the stack's configuration. */
-class NotUnderstood extends Error {}
+class UsageError extends Error {}
 
 async function main(): Promise<number> {
   const flags = readArguments();
@@ -31,7 +31,7 @@ async function main(): Promise<number> {
   }
   const read = readHostSettings(readSettings(flags));
   if (!read.ok) {
-    throw new NotUnderstood(read.errors.join("\n"));
+    throw new UsageError(read.errors.join("\n"));
   }
   const findings = await checkHosts(read.config);
   const ok = findings.every((finding) => finding.ok);
@@ -61,13 +61,13 @@ function readArguments(): Flags {
       },
     }).values;
   } catch (error) {
-    throw new NotUnderstood(
+    throw new UsageError(
       `${(error as Error).message.split("\n")[0]} (run \`hearth doctor --hosts --help\` for the options)`,
     );
   }
 }
 
-/** The settings of the stack's file with the answers of the command line over them. */
+/** The settings of the stack's file, overridden by the options of the command line. */
 function readSettings(flags: Flags): Readonly<Record<string, string>> {
   const answers: Record<string, string> = {};
   for (const { flag } of QUESTIONS) {
@@ -87,7 +87,7 @@ function fileOf(flags: Flags): string {
     : stackFile(String(flags["stack"]));
 }
 
-/** Pulumi's file for a stack; what is encrypted is not needed here. */
+/** Pulumi's file for a stack; encrypted values are not needed here. */
 function readStackFile(
   file: string,
   mayBeMissing: boolean,
@@ -96,7 +96,7 @@ function readStackFile(
     if (mayBeMissing) {
       return {};
     }
-    throw new NotUnderstood(
+    throw new UsageError(
       `${file} not found: create it with \`npm run init\`, or name the hosts with options (--help)`,
     );
   }
@@ -114,7 +114,7 @@ function readStackFile(
     if (!(error instanceof YAMLParseError)) {
       throw error;
     }
-    throw new NotUnderstood(`${file} cannot be read: ${error.message}`);
+    throw new UsageError(`${file} cannot be read: ${error.message}`);
   }
 }
 
@@ -141,6 +141,6 @@ main().then(
     for (const line of message.split("\n")) {
       process.stderr.write(`hearth: ${line}\n`);
     }
-    process.exit(error instanceof NotUnderstood ? 2 : 1);
+    process.exit(error instanceof UsageError ? 2 : 1);
   },
 );

@@ -1,6 +1,6 @@
 import type { HostName } from "../config/config.ts";
 
-/** One thing that was looked at on one host. */
+/** Result of one check on one host. */
 export interface Finding {
   readonly host: HostName;
   readonly check:
@@ -17,23 +17,23 @@ export interface Finding {
     | "reach"
     | "runner";
   readonly ok: boolean;
-  /** What was seen, one sentence without its full stop. */
+  /** The result, one sentence without its full stop. */
   readonly text: string;
-  /** What mends it; null when nothing is to be done. */
+  /** The command that fixes it; null if nothing needs to be done. */
   readonly mend: string | null;
 }
 
-type Told = Pick<Finding, "host" | "check">;
+type Subject = Pick<Finding, "host" | "check">;
 
-export function fine(told: Told, text: string): Finding {
-  return { ...told, ok: true, text, mend: null };
+export function fine(subject: Subject, text: string): Finding {
+  return { ...subject, ok: true, text, mend: null };
 }
 
-export function wrong(told: Told, text: string, mend: string): Finding {
-  return { ...told, ok: false, text, mend };
+export function wrong(subject: Subject, text: string, mend: string): Finding {
+  return { ...subject, ok: false, text, mend };
 }
 
-/** As people read it. */
+/** For people. */
 export function sentenceOf({ host, text, mend }: Finding): string {
   return `host ${host.toUpperCase()}: ${text}${mend === null ? "" : `: ${mend}`}`;
 }

@@ -13,7 +13,7 @@ const COMMAND_WITHIN_MS = 30_000;
 const PULL_WITHIN_MS = 600_000;
 
 export interface ProbeTask {
-  /** host: the host's own network; container: as our containers see the world. */
+  /** host: the host's own network; container: the network of the containers. */
   readonly from: "host" | "container";
   readonly bind?: readonly Listener[];
   readonly connect?: readonly Listener[];
@@ -21,14 +21,14 @@ export interface ProbeTask {
 }
 
 const probeAnswer = z.object({
-  /** Of the network that the probe runs in, without loopback and link-local ones. */
+  /** Addresses of the probe's network, without loopback and link-local ones. */
   addresses: z.array(z.string()),
   freeBytes: z.number(),
   bind: z.array(z.string()),
   connect: z.array(z.string()),
   fetch: z.array(z.string()),
 });
-/** For each wish "ok" or the code of the error, in the order of asking. */
+/** For each task "ok" or the error code, in the same order. */
 export type ProbeAnswer = Readonly<z.output<typeof probeAnswer>>;
 
 const PROBE_LABEL = "hearth.probe";
@@ -43,7 +43,7 @@ const PROBE_PROGRAM = readFileSync(
 export class CheckedHost {
   readonly name: HostName;
   readonly engine: EngineAddress;
-  /** Probes run in the base image of ours, which `up` needs anyway. */
+  /** Probes run in the base image, which `up` needs anyway. */
   readonly image: string;
 
   constructor(name: HostName, settings: HostSettings) {

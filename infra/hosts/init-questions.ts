@@ -3,14 +3,14 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 export interface Question {
   readonly flag: string;
   readonly ask: string;
-  /** What is offered, from the answers so far. */
+  /** Default, derived from the answers so far. */
   readonly initial: (answers: Readonly<Record<string, string>>) => string;
 }
 
 const hostPart = (endpoint: string | undefined): string =>
   /^(?:ssh|tcp):\/\/(?:[^@/]+@)?([^:/]+)/.exec(endpoint ?? "")?.[1] ?? "";
 
-/** Everything that has no good default, in the order of asking. */
+/** Settings without a good default, in the order of the prompts. */
 export const QUESTIONS: readonly Question[] = [
   {
     flag: "docker-a",
@@ -54,7 +54,7 @@ export const QUESTIONS: readonly Question[] = [
   },
 ];
 
-/** The answers that known settings stand for: what `settingsOf` made them from. */
+/** The answers from which `settingsOf` derived these settings. */
 export function answersOf(
   settings: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
@@ -76,7 +76,7 @@ export function answersOf(
   );
 }
 
-/** What is offered for a question: what is known, unless it only followed from another answer, which may be a new one now. */
+/** The default for a question: the known answer, unless it was derived from another answer, which may have changed. */
 export function offerFor(
   { flag, initial }: Question,
   answers: Readonly<Record<string, string>>,
@@ -88,7 +88,7 @@ export function offerFor(
     : before;
 }
 
-/** The settings that the answers stand for, as Pulumi keeps them: objects as JSON. Empty answers are left out. */
+/** The settings for these answers, as Pulumi stores them: objects as JSON. Empty answers are omitted. */
 export function settingsOf(
   answers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
@@ -111,7 +111,7 @@ export function settingsOf(
   };
 }
 
-/** Settings as Pulumi keeps them, with those that were answered in place of their own; an empty runner is taken away. */
+/** Settings as Pulumi stores them, with the answered ones replaced; an empty runner is removed. */
 export function withAnswers(
   settings: Readonly<Record<string, string>>,
   answers: Readonly<Record<string, string>>,
@@ -159,7 +159,7 @@ function newAuthorityKey(): string {
   return String(privateKey.export({ type: "pkcs8", format: "pem" }));
 }
 
-/** Every secret of the stack, new: keys, and 192 bits each in characters that may stand in an address. */
+/** New values for every secret of the stack: keys, and 192 random bits each in URL-safe characters. */
 export function makeSecrets(): Readonly<Record<string, string>> {
   const random = () => randomBytes(24).toString("base64url");
   return {

@@ -38,7 +38,7 @@ example: npm run init -- --docker-a ssh://root@192.168.1.10 --docker-b ssh://roo
            --address-a 192.168.1.10 --address-b 192.168.1.11 --yes
 `;
 
-/** Of the data that a new stack will make; one that exists keeps its own until `deploy -- upgrade postgres`. */
+/** Major version for a new stack; an existing stack keeps its own until `deploy -- upgrade postgres`. */
 const postgresVersion = postgresMajorOf(pinnedImages.postgres) ?? "";
 
 async function main(): Promise<number> {
@@ -71,7 +71,7 @@ async function main(): Promise<number> {
   const wrong =
     flags["skip-checks"] === true
       ? []
-      : (await lookAtHosts(read.config)).filter(({ ok }) => !ok);
+      : (await runHostChecks(read.config)).filter(({ ok }) => !ok);
   for (const finding of wrong) {
     process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
   }
@@ -101,7 +101,7 @@ async function askForSettings(
   return {
     ...makeSecrets(),
     ...(Object.keys(known).length === 0 ? { postgresVersion } : {}),
-    // A second run keeps what is there: new secrets would lock the stack out of its own data.
+    // A second run keeps existing values: new secrets would lock the stack out of its own data.
     ...withAnswers(known, answers),
     ...withProviderKeys(known, await askProviderKeys(flags, known, asking)),
   };
@@ -135,7 +135,7 @@ function describeEnd(stackName: string, isFine: boolean): string {
   return `Pulumi.${stackName}.yaml is saved with encrypted secrets. Next: ${next}`;
 }
 
-function lookAtHosts(config: HearthConfig): ReturnType<typeof checkHosts> {
+function runHostChecks(config: HearthConfig): ReturnType<typeof checkHosts> {
   process.stderr.write(
     "checking both hosts; the first check pulls the base image …\n",
   );

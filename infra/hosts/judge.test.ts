@@ -96,10 +96,10 @@ test("a foreign address is told once, a taken port with who has it, and both nam
         ? "EADDRINUSE"
         : "ok",
   );
-  const strangerAt = ({ port }: { port: number }) =>
+  const foreignContainerAt = ({ port }: { port: number }) =>
     port === 5984 ? "old-couch" : undefined;
   expect(
-    judgeBinds(hostB, settings, wanted, answers, { strangerAt }).map(
+    judgeBinds(hostB, settings, wanted, answers, { foreignContainerAt }).map(
       sentenceOf,
     ),
   ).toEqual([
@@ -116,7 +116,7 @@ test("when all can be had, one finding says so", () => {
     settings,
     wanted,
     wanted.map(() => "ok"),
-    { strangerAt: () => undefined },
+    { foreignContainerAt: () => undefined },
   );
   expect(found).toMatchObject([{ ok: true, check: "port" }]);
 });

@@ -8,7 +8,7 @@ import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
 
 const OLDEST_DOCKER = [20, 10] as const;
 const GIBIBYTES_NEEDED = 4;
-/** Certificates, leases and signed requests bear less than people think. */
+/** Certificates, leases and signed requests tolerate little clock skew. */
 const LARGEST_SKEW_MS = 5_000;
 
 export function judgeVersion(host: HostName, version: string): Finding {
@@ -25,7 +25,7 @@ export function judgeVersion(host: HostName, version: string): Finding {
       );
 }
 
-/** `theirs` was read between `asked` and `answered` of this machine's clock; all in milliseconds since 1970. */
+/** `theirs` was read between `asked` and `answered` on this machine's clock; all in milliseconds since 1970. */
 export function judgeClock(
   host: HostName,
   theirs: number,
@@ -55,7 +55,7 @@ export function judgeDisk(host: HostName, freeBytes: number): Finding {
       );
 }
 
-/** `found` is the number of the user whom it belongs to; null when there is no such directory. */
+/** `found` is the owner's user number; null if the directory does not exist. */
 export function judgeDirectory(
   host: { readonly name: HostName; readonly engine: EngineAddress },
   { setting, path, owner }: Directory,
@@ -72,13 +72,13 @@ export function judgeDirectory(
   );
 }
 
-/** One finding for each address and each port that cannot be had, and one for all that can. */
+/** One finding for each unusable address and port, and one for all usable ones. */
 export function judgeBinds(
   host: { readonly name: HostName; readonly engine: EngineAddress },
   settings: HostSettings,
   wanted: readonly Listener[],
   answers: readonly string[],
-  inUse: Pick<PortsInUse, "strangerAt">,
+  inUse: Pick<PortsInUse, "foreignContainerAt">,
 ): readonly Finding[] {
   const { name } = host;
   const foreign = new Set(
@@ -116,7 +116,7 @@ function takenPort(
   host: { readonly name: HostName; readonly engine: EngineAddress },
   listener: Listener,
   answer: string,
-  inUse: Pick<PortsInUse, "strangerAt">,
+  inUse: Pick<PortsInUse, "foreignContainerAt">,
 ): Finding {
   const told = { host: host.name, check: "port" } as const;
   const where = `${listener.address}:${listener.port}, needed by ${listener.service},`;
@@ -127,12 +127,12 @@ function takenPort(
       `check what blocks it on that host`,
     );
   }
-  const stranger = inUse.strangerAt(listener);
-  if (stranger !== undefined) {
+  const foreign = inUse.foreignContainerAt(listener);
+  if (foreign !== undefined) {
     return wrong(
       told,
-      `${where} is used by the container ${stranger}`,
-      typedDocker(host.engine, `stop ${stranger}`),
+      `${where} is used by the container ${foreign}`,
+      typedDocker(host.engine, `stop ${foreign}`),
     );
   }
   return wrong(
@@ -142,7 +142,7 @@ function takenPort(
   );
 }
 
-/** The setting that names this address of the host. */
+/** The setting that contains this address of the host. */
 function settingOf(
   host: HostName,
   settings: HostSettings,
@@ -154,7 +154,7 @@ function settingOf(
     : ["hosts", host, "publish", String(publish.indexOf(address))];
 }
 
-/** What containers of the stack publish at an address that the settings do not name. */
+/** Ports that containers of the stack publish at addresses not in the settings. */
 export function judgePublished(
   host: HostName,
   besides: readonly PublishedPort[],
@@ -168,7 +168,7 @@ export function judgePublished(
   );
 }
 
-/** What should answer on `host` at the addresses of its settings alone, and answers the other host elsewhere. */
+/** Ports that the other host reaches on `host` at addresses not in the settings. */
 export function judgeExposed(
   { name, engine }: { readonly name: HostName; readonly engine: EngineAddress },
   asked: readonly Listener[],
@@ -191,7 +191,7 @@ function inBrackets(address: string): string {
   return address.includes(":") ? `[${address}]` : address;
 }
 
-/** Whether containers on `host` reach what they must on the other. */
+/** Whether containers on `host` reach the required ports on the other host. */
 export function judgeReach(
   host: HostName,
   settings: HostSettings,

@@ -13,7 +13,7 @@ export interface Listener {
   readonly port: number;
 }
 
-/** Everything that the stack publishes on a host. */
+/** Every port that the stack publishes on a host. */
 export function listenersOn(
   host: HostName,
   settings: HostSettings,
@@ -40,7 +40,7 @@ export function listenersOn(
   ];
 }
 
-/** What containers on `host` must reach on the other one. */
+/** Listeners on the other host that containers on `host` must reach. */
 export function reachedFrom(
   host: HostName,
   settings: HostSettings,
@@ -48,7 +48,7 @@ export function reachedFrom(
   const other = otherHost(host);
   const { address } = settings.hosts[other];
   const { edge, notes, edgeTls } = settings.ports;
-  // Of the edge; no container asks for them.
+  // Ports of the edge, which no container uses.
   const forPeople = [edge, notes, edgeTls];
   return listenersOn(other, settings).filter(
     (listener) =>
@@ -56,7 +56,7 @@ export function reachedFrom(
   );
 }
 
-/** The ports of these listeners at a host's other addresses, where none of them should answer. */
+/** The ports of these listeners at a host's other addresses, where none of them should be reachable. */
 export function elsewhere(
   listeners: readonly Listener[],
   addresses: readonly string[],
@@ -70,15 +70,15 @@ export function elsewhere(
     );
 }
 
-/** A directory of the host that a container works in. Docker would make one that is missing, and give it to root. */
+/** A host directory used by a container. Docker would create a missing one as root. */
 export interface Directory {
   readonly setting: string;
   readonly path: string;
-  /** The user, by number, that the container runs as. */
+  /** Number of the container's user. */
   readonly owner: number;
 }
 
-/** The directories that the stack's settings name on a host. */
+/** The directories on a host that are named in the settings. */
 export function directoriesOn(
   host: HostName,
   { placement, notesData, backupDirectory }: HostSettings,

@@ -14,13 +14,13 @@ export interface PublishedPort {
   readonly port: number;
 }
 
-/** What containers of a host publish already. */
+/** Ports published by containers of a host. */
 export interface PortsInUse {
-  /** Held by a container of the stack: `up` replaces or keeps it. */
+  /** Used by a container of the stack, which `up` replaces or keeps. */
   readonly isOurs: (listener: Listener) => boolean;
-  /** The container of somebody else that holds it. */
-  readonly strangerAt: (listener: Listener) => string | undefined;
-  /** What containers of the stack publish where none of these listens. */
+  /** Name of a container outside the stack that uses it. */
+  readonly foreignContainerAt: (listener: Listener) => string | undefined;
+  /** Ports that containers of the stack publish in addition to these listeners. */
   readonly besides: (
     listeners: readonly Listener[],
   ) => readonly PublishedPort[];
@@ -71,7 +71,7 @@ export async function portsInUse(
     );
   return {
     isOurs: (listener) => at(listener)?.ours === true,
-    strangerAt: (listener) => {
+    foreignContainerAt: (listener) => {
       const found = at(listener);
       return found?.ours === false ? found.container : undefined;
     },

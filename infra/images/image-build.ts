@@ -2,24 +2,24 @@ import { startProcess } from "../../core/execute.ts";
 import { textOf } from "../../core/failure.ts";
 import { dockerAt, DockerError, type EngineAddress } from "../engine.ts";
 
-/** A slow line has to carry the context to the host and the base image into it. */
+/** A slow connection has to transfer the context to the host and the base image from the registry. */
 const BUILD_WITHIN_MS = 20 * 60_000;
 
 /**
- * Builds an image on a host from a directory of this machine, which travels by standard input: over ssh it is the host's own
- * docker that builds. Needs neither buildx nor any registry but the base image's. Throws a sentence with Docker's reason.
+ * Builds an image on a host from a local directory, which is passed on standard input: over ssh, the host's own
+ * docker builds it. Requires neither buildx nor a registry except the base image's. Throws one sentence with Docker's reason.
  */
 export async function buildImage(
   engine: EngineAddress,
   tag: string,
   directory: string,
 ): Promise<void> {
-  // Compressing costs more than it saves where no network is between.
+  // Without a network in between, compression costs more than it saves.
   const options = engine.endpoint.startsWith("ssh://") ? "-czf" : "-cf";
-  // Without a file named, macOS' tar writes to a tape drive.
+  // Without `-f -`, tar on macOS writes to a tape drive.
   const tar = startProcess("tar", ["-C", directory, options, "-", "."], {
     stdout: "pipe",
-    // macOS' tar would add files of its own.
+    // tar on macOS would add metadata files.
     env: { ...process.env, COPYFILE_DISABLE: "1" },
   });
   const packed = tar.ended.then(({ ok, reason }) => {
@@ -48,7 +48,7 @@ export async function buildImage(
   }
 }
 
-/** Whether a host has an image of this tag; false too when it cannot be asked. */
+/** Whether a host has an image with this tag; false also if the host cannot be reached. */
 export async function hasImage(
   engine: EngineAddress,
   tag: string,

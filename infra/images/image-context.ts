@@ -19,18 +19,18 @@ import { inProject, projectRoot } from "../project-files.ts";
 
 export interface ImageContext {
   readonly image: BuiltImage;
-  /** Reference of the image below ours. */
+  /** Reference of the base image. */
   readonly base: string;
-  /** Of the whole content: 16 hex digits. */
+  /** Hash of the whole content: 16 hex digits. */
   readonly hash: string;
-  /** Gives a directory that holds the Dockerfile and everything it copies; written unless it is there already. */
+  /** Returns a directory with the Dockerfile and everything it copies, which is written unless it exists. */
   readonly assemble: () => string;
 }
 
 interface Recipe {
-  /** Files and folders of this repository that go under /app. */
+  /** Files and folders of this repository to be copied to /app. */
   readonly sources: readonly string[];
-  /** Empty folders that volumes are put over: a new volume takes their owner. */
+  /** Empty mount points: a new volume inherits their owner. */
   readonly folders: readonly string[];
   readonly user: string;
   readonly owner: string;
@@ -44,7 +44,7 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
     folders: ["var/lib/hearth/journal"],
     user: "1000:0",
     owner: "1000:0",
-    // Few bytes of garbage rather than few collections: a gateway shares its host.
+    // Prefers a small heap to few collections: a gateway shares its host.
     command: ["node", "--max-semi-space-size=16", "gateway/main.ts"],
     environment: {},
   },
@@ -56,13 +56,13 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
       "embedded",
       "cli",
       "config/supervisor.yaml",
-      // A restore migrates an empty database first.
+      // A restore first migrates an empty database.
       "gateway/database/migrations",
     ],
     folders: ["var/lib/hearth", "var/lib/hearth/backups"],
     user: "1000:0",
     owner: "1000:0",
-    // It mostly waits: a small heap rather than quick code (supervisor/small-memory.ts says what each option does).
+    // Mostly idle: a small heap is preferred to fast code (each option is explained in supervisor/small-memory.ts).
     command: [
       "node",
       "--max-semi-space-size=1",
@@ -70,12 +70,12 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
       "--v8-pool-size=1",
       "supervisor/main.ts",
     ],
-    // On its volume: from the second start on nothing is compiled and no compiler loaded, which takes 20 MB.
+    // On its volume: after the first start nothing is compiled, which saves the compiler's 20 MB.
     environment: { NODE_COMPILE_CACHE: "/var/lib/hearth/cache" },
   },
   notes: {
     sources: ["core", "notes"],
-    // CouchDB's places and user: the image stands in for CouchDB's unchanged.
+    // CouchDB's paths and user: the image is a drop-in replacement for CouchDB's.
     folders: ["opt/couchdb/data", "opt/couchdb/etc/local.d"],
     user: "5984:0",
     owner: "5984:0",
@@ -89,9 +89,9 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
   },
 };
 
-/** A file or, with neither source nor text, a folder of a build context. */
+/** A file of a build context or, with neither source nor text, a folder. */
 interface ContextEntry {
-  /** Below the context's directory. */
+  /** Relative to the context's directory. */
   readonly path: string;
   readonly source?: string;
   readonly text?: string;
@@ -99,9 +99,9 @@ interface ContextEntry {
 }
 
 /**
- * A build context: sources, the production packages they need, a Dockerfile that only copies. So a host needs no package registry
- * and no BuildKit, and what runs is what is installed here. Nothing is written before `assemble`; then it lies under
- * `.hearth/images/` by the name of its content.
+ * A build context: sources, their production packages and a Dockerfile that only copies. A host therefore needs no package
+ * registry and no BuildKit, and runs exactly what is installed here. Nothing is written before `assemble`, which writes to
+ * `.hearth/images/` under the content's hash.
  */
 export function imageContext(
   image: BuiltImage,
@@ -132,7 +132,7 @@ export function imageContext(
 
 const KEPT_MS = 60 * 60 * 1000;
 
-/** But not the one in use, and none of another image: a build may be reading it, however old it is. */
+/** Keeps the one in use, which a build may be reading however old it is, and those of other images. */
 function removeOldContexts(
   parent: string,
   image: BuiltImage,
@@ -152,7 +152,7 @@ function removeOldContexts(
   }
 }
 
-/** Everything in the context, in the order of its paths. */
+/** Everything in the context, sorted by path. */
 function listEntries(
   image: BuiltImage,
   dockerfile: string,
@@ -185,11 +185,11 @@ function listEntries(
 
 const NOT_SOURCE = /(\.test\.ts|\.md|[/\\](node_modules|fixtures))$/;
 
-/** What a package carries for people and compilers only, and the packages in it, which are listed for themselves. */
+/** Files of a package for people and compilers only, and nested packages, which are listed separately. */
 const NEEDLESS =
   /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|^(test|tests|docs|example|examples|\.github)$|(^|[/\\])node_modules$/i;
 
-/** Of every room in an image. */
+/** The production packages of every room in an image. */
 function productionPackagesOf(sources: readonly string[]): readonly string[] {
   const rooms = sources
     .map(inProject)
@@ -208,7 +208,7 @@ function toApp(source: string): ContextEntry {
   return { path: join("app", relative(projectRoot, source)), source };
 }
 
-/** A file itself, or the files of a folder whose paths the filter takes; links are followed. */
+/** A file itself, or the files of a folder that pass the filter; links are followed. */
 function filesBelow(
   path: string,
   takes: (path: string) => boolean,
@@ -256,7 +256,7 @@ function writeContext(
       chmodSync(to, executable === true ? 0o755 : 0o644);
     }
     openFolders(fresh);
-    // Another run may have put the same content there, and a build may be reading it.
+    // Another run may have written the same content, and a build may be reading it.
     if (!existsSync(directory)) {
       renameSync(fresh, directory);
     }
@@ -265,7 +265,7 @@ function writeContext(
   }
 }
 
-/** The operator's umask must not be part of the image. */
+/** The operator's umask must not affect the image. */
 function openFolders(directory: string): void {
   chmodSync(directory, 0o755);
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
@@ -276,8 +276,8 @@ function openFolders(directory: string): void {
 }
 
 /**
- * COPY and nothing that runs: a host builds it without any network. Where Debian packages are asked for, it needs Debian's
- * mirrors; their layer comes first, so that a change of ours does not fetch them again.
+ * COPY only, no RUN: a host builds it without network access. With Debian packages it needs Debian's
+ * mirrors; their layer comes first, so that a change of the sources does not download them again.
  */
 export function buildDockerfile(
   recipe: Recipe,
@@ -301,7 +301,7 @@ export function buildDockerfile(
     "COPY app/ /app/",
     "WORKDIR /app",
     `USER ${recipe.user}`,
-    // Node as process 1 gets no default signal handling: our programs handle SIGTERM themselves.
+    // As process 1, Node has no default signal handling: the programs handle SIGTERM themselves.
     "STOPSIGNAL SIGTERM",
     `CMD ${JSON.stringify(recipe.command)}`,
     "",

@@ -1,12 +1,12 @@
-/** What runs in a container of its own and comes from a registry. */
+/** Third-party images pulled from a registry. */
 export type PulledImage =
   "postgres" | "redis" | "couchdb" | "caddy" | "haproxy" | "nodeBase";
-/** What is built from this repository, on the base `nodeBase`. */
+/** Images built from this repository, based on `nodeBase`. */
 export type BuiltImage = "gateway" | "supervisor" | "notes";
 
 /**
- * Tag for people, digest for Docker: of the multi-architecture index, so that the same line serves amd64 and arm64.
- * Raised by a reviewed change of this file. Without a digest an `up` on another day would run something else.
+ * Tag for people, digest for Docker: the digest of the multi-architecture index, valid for amd64 and arm64.
+ * Updated by a reviewed change of this file. Without a digest, a later `up` could run a different image.
  */
 export const pinnedImages: Readonly<Record<PulledImage, string>> = {
   postgres:

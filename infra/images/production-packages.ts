@@ -8,8 +8,8 @@ interface Manifest {
 }
 
 /**
- * The installed folders of every package that the one in `folder` needs at run time, found as Node would find them. Optional ones
- * that are not installed are left out. Throws one sentence when one that is needed is missing.
+ * The installed folders of every package that the one in `folder` needs at run time, resolved like Node does. Optional ones
+ * that are not installed are omitted. Throws one sentence if a required one is missing.
  */
 export function findProductionPackages(folder: string): readonly string[] {
   const found = new Set<string>();
@@ -45,7 +45,7 @@ function readManifest(folder: string): Manifest {
   ) as Manifest;
 }
 
-/** The nearest node_modules upwards that has it, within the project. */
+/** The package in the nearest parent's node_modules, within the project. */
 function locate(name: string, from: string): string | undefined {
   const root = realpathSync(projectRoot);
   for (let at = realpathSync(from); at.startsWith(root); at = dirname(at)) {

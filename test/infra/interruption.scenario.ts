@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { leftOverPlugins } from "../../infra/deploy/processes.ts";
+import { findLeftoverPlugins } from "../../infra/deploy/processes.ts";
 import { nameOf, readState } from "../../infra/deploy/state.ts";
 import { allHealthy, containers } from "./containers.ts";
 import { deploy, nothingDisagrees, say, timed } from "./day-two.ts";
@@ -63,7 +63,7 @@ describe("interruption", () => {
       killed += 1;
       const { code, said } = await deploy(stand, ["cancel"]);
       expect(code, said).toBe(0);
-      expect(await leftOverPlugins()).toEqual([]);
+      expect(await findLeftoverPlugins()).toEqual([]);
       const { pending_operations: pending } = await readState(stand.stack);
       expect(pending.filter(({ type }) => type === "creating")).toEqual([]);
     }
