@@ -107,11 +107,11 @@ class HttpStackClient implements StackClient {
   #send(
     path: string,
     timeoutMs: number,
-    request: Omit<HttpAsk, "signal" | "longestBody">,
+    request: Omit<HttpAsk, "signal" | "maxBody">,
   ): Promise<HttpAnswer> {
     return askHttp(`${this.address}${path}`, {
       ...request,
-      longestBody: MAX_TEXT_BYTES,
+      maxBody: MAX_TEXT_BYTES,
       headers: { ...this.#headers, ...request.headers },
       signal: AbortSignal.any([
         AbortSignal.timeout(timeoutMs),

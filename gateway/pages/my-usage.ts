@@ -14,7 +14,6 @@ import {
   limits,
   refusals,
 } from "./usage-tables.ts";
-import { money } from "../../core/words.ts";
 import { moment } from "./words.ts";
 
 /** The contents of the page: nothing yet, the usage of a key, or an error. */

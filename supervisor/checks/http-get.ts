@@ -15,11 +15,11 @@ export interface HttpAsk {
   readonly signal: AbortSignal;
 }
 
-const USUAL_LONGEST_BODY = 4 * 1024 * 1024;
+const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /** One request on its own connection, so that a stopping server never waits for it. Rejects on network errors. */
 export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
-  const maxBody = ask.maxBody ?? USUAL_LONGEST_BODY;
+  const maxBody = ask.maxBody ?? DEFAULT_MAX_BODY_BYTES;
   const send = url.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const call = send(

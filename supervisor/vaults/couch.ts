@@ -237,7 +237,7 @@ async function send(
         ...(isJson ? { "content-type": "application/json" } : {}),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      longestBody: Infinity,
+      maxBody: Infinity,
       signal:
         signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
     });
