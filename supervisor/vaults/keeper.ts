@@ -151,7 +151,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
         alarms.clear(fingerprint);
       }
     }
-    found.forEach(alarms.raise);
+    found.forEach((alarm) => alarms.raise(alarm));
     if (happened.length > 0) {
       state.stand([
         ...state.standing().filter(({ alarm }) => !isAmong(alarm, happened)),
@@ -211,7 +211,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
     const own = allFingerprints(vault);
     goneBefore.delete(vault);
     failed.delete(vault);
-    own.forEach(alarms.clear);
+    own.forEach((fingerprint) => alarms.clear(fingerprint));
     state.stand(
       state.standing().filter(({ alarm }) => !own.includes(alarm.fingerprint)),
     );
