@@ -15,7 +15,7 @@ import { registerNotesRoutes } from "./http/notes-routes.ts";
 import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
-import { NotesLook } from "./pages/notes/notes-look.ts";
+import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
@@ -26,7 +26,7 @@ import { registerStatusPage } from "./pages/status/status-page.ts";
 export interface ConsoleOptions {
   readonly host: string;
   readonly port: number;
-  /** Somebody asked over the API to stop everything; undefined when this supervisor started nothing. */
+  /** Called when the API requests a stop of everything; undefined when this supervisor started nothing. */
   readonly onStopAsked: ((reason: string) => void) | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface Console {
   readonly close: () => Promise<void>;
 }
 
-/** Listens at once. Throws a Failure when another program has the port. */
+/** Opens the port. Throws a Failure when another program uses it. */
 export async function openConsole(
   supervision: Supervision,
   { host, port, onStopAsked }: ConsoleOptions,
@@ -110,7 +110,7 @@ function registerNotes(
   registerNotesRoutes(api, { acts, backups });
   registerNotesPage(api, {
     acts,
-    look: new NotesLook({
+    reader: new NotesReader({
       acts: promptActs,
       escrow,
       files,
@@ -154,18 +154,18 @@ function registerJobs(
   });
 }
 
-/** How many proxies in front of this supervisor name those whom they speak for: wrong passwords are counted by address. */
+/** Number of trusted proxies in front of this supervisor; failed sign-in attempts are counted by client address. */
 function readProxyHops(env: Environment): number {
   const hops = readVariable("HEARTH_PROXY_HOPS", env) ?? "0";
   if (!/^\d$/.test(hops)) {
     throw new Failure(
-      `HEARTH_PROXY_HOPS is "${hops}": it must be a number from 0 to 9.`,
+      `HEARTH_PROXY_HOPS must be a number from 0 to 9, not "${hops}".`,
     );
   }
   return Number(hops);
 }
 
-/** Where browsers reach this supervisor, if the operator says so. */
+/** Where browsers reach this supervisor, if configured. */
 function readPublicUrl(env: Environment): string | undefined {
   const url = readVariable("SUPERVISOR_PUBLIC_URL", env);
   if (url === undefined) {
@@ -173,7 +173,7 @@ function readPublicUrl(env: Environment): string | undefined {
   }
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new Failure(
-      `SUPERVISOR_PUBLIC_URL is "${url}": it must be an address such as https://console.example.org.`,
+      `SUPERVISOR_PUBLIC_URL must be an address such as https://console.example.org, not "${url}".`,
     );
   }
   return new URL(url).origin;

@@ -172,7 +172,7 @@ test.each([
 });
 
 describe("a link", () => {
-  test("signs one browser in, and leads on from a page of ours", async () => {
+  test("signs one browser in, and continues from a page of the console", async () => {
     const path = await newLink();
     const opened = await ask({ url: path, headers: page });
     expect(opened.statusCode).toBe(200);
@@ -182,7 +182,7 @@ describe("a link", () => {
     const again = await ask({ url: path, headers: page });
     expect(again.statusCode).toBe(401);
     expect(again.headers["set-cookie"]).toBeUndefined();
-    expect(again.body).toContain("was used already or is older than 10");
+    expect(again.body).toContain("was already used or is older than 10");
     // In the browser that it signed in, the link leads on.
     const back = await ask({ url: path, headers: cookieOf(opened) });
     expect([back.statusCode, back.headers.location]).toEqual([303, "/"]);
@@ -289,7 +289,7 @@ test("after five wrong passwords even the right one has to wait, by form and by 
   const refused = await signIn(password);
   expect(refused.statusCode).toBe(429);
   expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
-  expect(refused.body).toContain("Too many wrong passwords: try again in");
+  expect(refused.body).toContain("Too many failed attempts. Try again in");
   const program = { url: "/api/history", headers: asOperator };
   expect((await ask(program)).statusCode).toBe(429);
   const other = await ask({ ...program, remoteAddress: "192.168.1.10" });

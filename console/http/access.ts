@@ -27,31 +27,31 @@ export type Access =
 export type SignIn =
   | { readonly kind: "open"; readonly token: string }
   | { readonly kind: "wrong" }
-  /** Too many wrong passwords: this one was not compared. */
+  /** Too many failed attempts: the password was not compared. */
   | { readonly kind: "wait"; readonly ms: number };
 
-export interface DoorParts {
+export interface AuthenticatorOptions {
   readonly credentials: () => Credentials;
-  /** Sessions are kept in the history file. */
+  /** Sessions are stored in the history file. */
   readonly db: DatabaseSync;
-  /** Where browsers reach the supervisor, if not at an address or a local name. */
+  /** Where browsers reach the supervisor, if not by address or local name. */
   readonly publicUrl: string | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * Authenticates requests. Their network address proves nothing: other users, containers and proxies reach a loopback address,
- * too. A web page of another origin may change nothing, even in the operator's browser.
+ * Authenticates requests. The network address proves nothing: other users, containers and proxies reach a loopback address,
+ * too. Pages of other origins cannot change anything, even in the operator's browser.
  */
-export class Door {
+export class Authenticator {
   readonly #credentials: () => Credentials;
   readonly #publicUrl: string | undefined;
   readonly #sessions: Sessions;
   readonly #links: SignInLinks;
   readonly #attempts: Attempts;
 
-  constructor({ credentials, db, publicUrl, now }: DoorParts) {
+  constructor({ credentials, db, publicUrl, now }: AuthenticatorOptions) {
     const key = () => credentials().operatorPassword;
     this.#credentials = credentials;
     this.#publicUrl = publicUrl;
@@ -72,7 +72,7 @@ export class Door {
     if (own && (audience === "sign-in" || this.isSignedIn(request))) {
       return { kind: "allowed" };
     }
-    // Programs send it only to the address that they were given, so any Host is accepted.
+    // Programs send credentials only to their configured address, so any Host is accepted.
     if (authorization !== undefined && audience !== "sign-in") {
       return this.#judgeAuthorization(request, authorization, audience);
     }
@@ -95,7 +95,7 @@ export class Door {
     return this.#links.make();
   }
 
-  /** A session's token; undefined when the link was used, is too old, or never was one. */
+  /** A session's token; undefined when the link is used, expired or unknown. */
   signInByLink(linkToken: string): string | undefined {
     return this.#links.use(linkToken) ? this.#sessions.begin() : undefined;
   }
@@ -107,13 +107,13 @@ export class Door {
     }
   }
 
-  /** Ends every session and every link that was not used; how many sessions there were. */
+  /** Ends every session and unused link; returns the number of sessions. */
   signOutAll(): number {
     this.#links.endAll();
     return this.#sessions.endAll();
   }
 
-  /** Whether this request came in by a cookie, so that there is something to sign out of. */
+  /** Whether the request has a session's cookie. */
   isSignedIn(request: FastifyRequest): boolean {
     const token = sessionTokenOf(request);
     return token !== undefined && this.#sessions.isOpen(token);
@@ -146,7 +146,7 @@ export class Door {
     const [, scheme = "", value = ""] =
       /^(\S+)\s*(.*)$/.exec(authorization) ?? [];
     if (scheme.toLowerCase() === "bearer") {
-      // Tokens are too long to be guessed, so wrong ones cost no wait: an outdated one must not lock the operator out.
+      // Tokens are too long to guess, so wrong ones cause no wait: an outdated token must not lock the operator out.
       const known =
         isSameText(value, cliToken) ||
         (audience === "metrics" && isSameText(value, metricsToken));
@@ -168,8 +168,8 @@ export class Door {
 }
 
 /**
- * The name of the session's cookie. Browsers keep one jar for all ports of a name, so that two supervisors behind one name (of
- * two homes, or through two ssh tunnels) would take each other's cookie away.
+ * The name of the session's cookie. Browsers share cookies among all ports of a host, so two supervisors behind one name (of
+ * two homes, or through two ssh tunnels) would overwrite each other's cookie.
  */
 export function cookieNameOf(request: FastifyRequest): string {
   const port = /:(\d+)$/.exec(request.headers.host ?? "")?.[1];
@@ -193,7 +193,7 @@ function isForeignChange(request: FastifyRequest): boolean {
   );
 }
 
-/** Browsers name the page that sends a request; tools do not. */
+/** Browsers send the origin of the page; tools do not. */
 function isForeignPage(request: FastifyRequest): boolean {
   const site = request.headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none") {
@@ -206,7 +206,7 @@ function isForeignPage(request: FastifyRequest): boolean {
   return !URL.canParse(origin) || new URL(origin).host !== request.headers.host;
 }
 
-/** Hashed first, so that neither content nor length shows in the time it takes. */
+/** Compares hashes, so that timing reveals neither content nor length. */
 function isSameText(a: string, b: string): boolean {
   const [left, right] = [a, b].map((text) =>
     createHash("sha256").update(text).digest(),

@@ -85,7 +85,7 @@ test("a silence is made, listed, seen with its alarm, and ended", async () => {
   });
   expect(again.statusCode).toBe(404);
   expect(again.body).toContain(
-    `there is no silence \\"${id}\\", nor any other.`,
+    `silence \\"${id}\\" not found; there are no silences.`,
   );
 });
 
@@ -95,7 +95,7 @@ test.each<[unknown, string]>([
     "for: must be a duration such as 500ms, 30s, 2m, 1h or 7d.",
   ],
   [{ ...silence, for: "365d" }, "for: must be at most 90d."],
-  [{ ...silence, why: " " }, "why: must say why, in three characters or more."],
+  [{ ...silence, why: " " }, "why: must be at least 3 characters."],
   [{ for: "2h", why: "new memory" }, "pattern: must be the name of an alarm."],
   [{ ...silence, loud: true }, 'body: Unrecognized key: "loud".'],
 ])("%j is refused in one sentence", async (payload, message) => {

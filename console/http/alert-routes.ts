@@ -2,9 +2,9 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import type { Alerting } from "../../supervisor/alerts/alerting.ts";
 import { duration } from "../../supervisor/config/fields.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 
-const LONGEST_SILENCE_MS = 90 * 86_400_000;
+const MAX_SILENCE_MS = 90 * 86_400_000;
 
 const silenceBody = z.strictObject({
   pattern: z
@@ -12,11 +12,11 @@ const silenceBody = z.strictObject({
     .trim()
     .min(1, "must be the name of an alarm")
     .max(200, "must be at most 200 characters"),
-  for: duration.refine((ms) => ms <= LONGEST_SILENCE_MS, "must be at most 90d"),
+  for: duration.refine((ms) => ms <= MAX_SILENCE_MS, "must be at most 90d"),
   why: z
-    .string("must say why")
+    .string("is required")
     .trim()
-    .min(3, "must say why, in three characters or more")
+    .min(3, "must be at least 3 characters")
     .max(500, "must be at most 500 characters"),
 });
 
@@ -37,7 +37,7 @@ export function registerAlertRoutes(
   server.post("/api/silences", (request, reply) => {
     const parsed = silenceBody.safeParse(request.body);
     if (!parsed.success) {
-      return refuse(
+      return sendError(
         reply,
         400,
         parsed.error.issues
@@ -59,12 +59,12 @@ export function registerAlertRoutes(
         return reply.send({ ended });
       }
       const known = alerting.silences().map(({ pattern }) => pattern);
-      return refuse(
+      return sendError(
         reply,
         404,
         known.length === 0
-          ? `there is no silence "${id}", nor any other.`
-          : `there is no silence "${id}"; there are ${known.join(", ")}.`,
+          ? `silence "${id}" not found; there are no silences.`
+          : `silence "${id}" not found; available: ${known.join(", ")}.`,
       );
     },
   );

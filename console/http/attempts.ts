@@ -1,10 +1,10 @@
-const FREE_TRIES = 5;
+const FREE_ATTEMPTS = 5;
 const FIRST_WAIT_MS = 2000;
-const LONGEST_WAIT_MS = 300_000;
+const MAX_WAIT_MS = 300_000;
 const FORGET_AFTER_MS = 3_600_000;
-const MOST_ADDRESSES = 10_000;
+const MAX_ADDRESSES = 10_000;
 
-/** Wrong passwords cost time: after five in a row from one address each further one doubles the wait. Counts in memory. */
+/** Limits password attempts: after five failures in a row from one address, each further one doubles the wait. Counts in memory. */
 export class Attempts {
   readonly #now: () => number;
   readonly #byAddress = new Map<
@@ -17,15 +17,15 @@ export class Attempts {
     this.#now = now;
   }
 
-  /** Milliseconds until this address may try again; 0 when it may now. */
+  /** Milliseconds until this address may try again; 0 for now. */
   waitOf(address: string): number {
     const entry = this.#known(address);
-    if (entry === undefined || entry.count < FREE_TRIES) {
+    if (entry === undefined || entry.count < FREE_ATTEMPTS) {
       return 0;
     }
     const wait = Math.min(
-      LONGEST_WAIT_MS,
-      FIRST_WAIT_MS * 2 ** (entry.count - FREE_TRIES),
+      MAX_WAIT_MS,
+      FIRST_WAIT_MS * 2 ** (entry.count - FREE_ATTEMPTS),
     );
     return Math.max(0, entry.at + wait - this.#now());
   }
@@ -35,7 +35,7 @@ export class Attempts {
     this.#byAddress.delete(address);
     this.#byAddress.set(address, { count, at: this.#now() });
     const [oldest] = this.#byAddress.keys();
-    if (this.#byAddress.size > MOST_ADDRESSES && oldest !== undefined) {
+    if (this.#byAddress.size > MAX_ADDRESSES && oldest !== undefined) {
       this.#byAddress.delete(oldest);
     }
   }

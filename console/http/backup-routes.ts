@@ -9,7 +9,7 @@ import {
 import type { Peer } from "../../supervisor/backup/peer.ts";
 import { listPeerCopies } from "../../supervisor/backup/send-copy.ts";
 import { sentencesOf, textOf } from "../../core/failure.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 
 /** One line of `hearth backup list`. Times in milliseconds since 1970. */
 export interface BackupView {
@@ -17,14 +17,14 @@ export interface BackupView {
   readonly name: string;
   readonly takenAt: number;
   readonly bytes: number;
-  /** Null when the manifest is as it was written; the files are read by `hearth backup verify`. */
+  /** Null when the manifest is valid; `hearth backup verify` reads the files. */
   readonly problem: string | null;
 }
 
 const KINDS = ["postgres", "notes"];
 const PEER_WITHIN_MS = 10_000;
 
-/** GET /api/backups: what lies in `directory`, newest first; GET /api/peer-copies: what the other host keeps of it. */
+/** GET /api/backups: the backups in `directory`, newest first; GET /api/peer-copies: their copies on the other host. */
 export function registerBackupRoutes(
   server: FastifyInstance,
   directory: string,
@@ -32,17 +32,17 @@ export function registerBackupRoutes(
 ): void {
   server.get("/api/peer-copies", async (_request, reply) => {
     if (peer === undefined) {
-      return refuse(
+      return sendError(
         reply,
         409,
-        "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
+        "no other host is configured; set HEARTH_PEER_URL to the address of its supervisor.",
       );
     }
     try {
       const signal = AbortSignal.timeout(PEER_WITHIN_MS);
       return reply.send({ copies: await listPeerCopies(peer, signal) });
     } catch (error) {
-      return refuse(reply, 502, sentencesOf(error).join(" "));
+      return sendError(reply, 502, sentencesOf(error).join(" "));
     }
   });
   server.get("/api/backups", () => ({

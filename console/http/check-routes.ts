@@ -10,21 +10,21 @@ import type { PingKind } from "../../supervisor/checks/kinds/look.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { duration, name } from "../../supervisor/config/fields.ts";
-import { noSuch, refuse } from "./refuse.ts";
+import { notFound, sendError } from "./send-error.ts";
 
-const LONGEST_MAINTENANCE_MS = 30 * 86_400_000;
+const MAX_MAINTENANCE_MS = 30 * 86_400_000;
 const DAY_MS = 86_400_000;
-const LONGEST_PING_TEXT = 300;
+const MAX_PING_TEXT_LENGTH = 300;
 
 const why = z
-  .string("must say why")
+  .string("is required")
   .trim()
-  .min(3, "must say why, in three characters or more")
+  .min(3, "must be at least 3 characters")
   .max(500, "must be at most 500 characters");
 const maintenanceBody = z.strictObject({
-  /** Left out: all. */
-  checks: z.array(name).min(1, "must name a check").optional(),
-  for: duration.refine((ms) => ms <= LONGEST_MAINTENANCE_MS, {
+  /** Default: all. */
+  checks: z.array(name).min(1, "must name at least one check").optional(),
+  for: duration.refine((ms) => ms <= MAX_MAINTENANCE_MS, {
     error: "must be at most 30d",
   }),
   why,
@@ -61,7 +61,7 @@ export function registerCheckRoutes(
   server.post<Named>("/api/pause/:name", (request, reply) => {
     const parsed = pauseBody.safeParse(request.body ?? undefined);
     if (!parsed.success) {
-      return refuse(reply, 400, sentencesIn(parsed.error.issues));
+      return sendError(reply, 400, sentencesIn(parsed.error.issues));
     }
     const reason = parsed.data?.why ?? "paused by the operator";
     return withCheck(reply, watching(), request.params.name, (view, watch) =>
@@ -87,17 +87,17 @@ function registerMaintenance(
   server.post("/api/maintenance", (request, reply) => {
     const watch = watching();
     if (watch === undefined) {
-      return notYet(reply);
+      return answerStarting(reply);
     }
     const parsed = maintenanceBody.safeParse(request.body);
     if (!parsed.success) {
-      return refuse(reply, 400, sentencesIn(parsed.error.issues));
+      return sendError(reply, 400, sentencesIn(parsed.error.issues));
     }
     const { checks, for: forMs, why } = parsed.data;
     const known = watch.list().map((check) => check.name);
-    const stranger = checks?.find((each) => !known.includes(each));
-    if (stranger !== undefined) {
-      return refuse(reply, 404, noSuch("check", stranger, known));
+    const unknown = checks?.find((each) => !known.includes(each));
+    if (unknown !== undefined) {
+      return sendError(reply, 404, notFound("check", unknown, known));
     }
     return reply
       .code(201)
@@ -108,15 +108,15 @@ function registerMaintenance(
     (request, reply) => {
       const watch = watching();
       if (watch === undefined) {
-        return notYet(reply);
+        return answerStarting(reply);
       }
       const { id } = request.params;
       const ended = watch.maintenance.end(id, Date.now());
       return ended === undefined
-        ? refuse(
+        ? sendError(
             reply,
             404,
-            `no maintenance "${id}" was opened by hand: \`hearth maintenance --list\` shows what is open, what config/supervisor.yaml plans is ended there.`,
+            `maintenance "${id}" not found. Run \`hearth maintenance --list\` to list windows; planned ones are set in config/supervisor.yaml.`,
           )
         : reply.send(ended);
     },
@@ -127,7 +127,7 @@ function registerPings(
   server: FastifyInstance,
   watching: () => Watch | undefined,
 ): void {
-  // curl sends what a job printed without saying of which type it is.
+  // curl sends the output of a job with an arbitrary content type.
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(
@@ -144,32 +144,32 @@ function registerPings(
         config: { audience: "public" },
         handler: async (request, reply) => {
           const { name, how } = request.params;
-          const meant = pingMeant(how);
-          if (meant === undefined) {
-            return refuse(
+          const ping = parsePing(how);
+          if (ping === undefined) {
+            return sendError(
               reply,
               400,
-              `"${how ?? ""}" is no ping: use /ping/${name}, /ping/${name}/start, /ping/${name}/fail or /ping/${name}/<exit code>.`,
+              `invalid ping "${how ?? ""}": use /ping/${name}, /ping/${name}/start, /ping/${name}/fail or /ping/${name}/<exit code>.`,
             );
           }
           const watch = watching();
           if (watch === undefined) {
-            return notYet(reply);
+            return answerStarting(reply);
           }
-          const said = [meant.text, textIn(request.body)]
+          const said = [ping.text, textIn(request.body)]
             .filter((text) => text !== "")
             .join(": ");
           const view = await watch.ping(
             name,
-            meant.kind,
+            ping.kind,
             said === "" ? null : said,
           );
-          // This route is public, so the names that exist are not listed.
+          // This route is public, so existing names are not listed.
           return view === undefined
-            ? refuse(
+            ? sendError(
                 reply,
                 404,
-                `there is no heartbeat "${name}": config/supervisor.yaml names them.`,
+                `heartbeat "${name}" not found in config/supervisor.yaml.`,
               )
             : { name, state: view.state };
         },
@@ -178,8 +178,8 @@ function registerPings(
   });
 }
 
-/** What the last part of a ping's address says: nothing, start, fail, or the exit code of the job. */
-function pingMeant(
+/** The last part of a ping's address: nothing, start, fail, or the exit code of the job. */
+function parsePing(
   how: string | undefined,
 ): { readonly kind: PingKind; readonly text: string } | undefined {
   if (how === undefined || how === "" || how === "0") {
@@ -196,10 +196,10 @@ function pingMeant(
     : undefined;
 }
 
-/** The end of what a job printed: its last words say most. */
+/** The end of a job's output, which says most. */
 function textIn(body: unknown): string {
   return typeof body === "string"
-    ? body.replace(/\s+/g, " ").trim().slice(-LONGEST_PING_TEXT)
+    ? body.replace(/\s+/g, " ").trim().slice(-MAX_PING_TEXT_LENGTH)
     : "";
 }
 
@@ -216,15 +216,15 @@ function withCheck(
   answer: (view: CheckView, watch: Watch) => unknown,
 ): FastifyReply {
   if (watch === undefined) {
-    return notYet(reply);
+    return answerStarting(reply);
   }
   const views = watch.list();
   const view = views.find((check) => check.name === name);
   return view === undefined
-    ? refuse(
+    ? sendError(
         reply,
         404,
-        noSuch(
+        notFound(
           "check",
           name,
           views.map((check) => check.name),
@@ -233,8 +233,8 @@ function withCheck(
     : reply.send(answer(view, watch));
 }
 
-function notYet(reply: FastifyReply): FastifyReply {
-  return refuse(reply, 503, "the supervisor is still starting: try again.");
+function answerStarting(reply: FastifyReply): FastifyReply {
+  return sendError(reply, 503, "the supervisor is still starting; try again.");
 }
 
 function sentencesIn(

@@ -11,7 +11,7 @@ import {
 } from "../../supervisor/backup/copies.ts";
 import { momentOf } from "../../supervisor/backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 
 const place = z.object({
   kind: z.enum(["postgres", "notes"]),
@@ -20,14 +20,14 @@ const place = z.object({
 const file = place.extend({
   file: copyFileName,
 });
-/** How much will come: a refusal is heard before it is sent. */
+/** The size to be sent, so that a copy is rejected before it is sent. */
 const bytes = z.object({
   bytes: z.coerce.number().int().nonnegative().catch(0),
 });
 const keyId = z.object({ key: z.string().regex(/^[0-9a-f]{8}$/) });
 
 /**
- * Where the other host's supervisor leaves copies of its backups and gets them back. GET /api/copies; GET (what arrived), PUT a
+ * Stores copies of the other host's backups. GET /api/copies; GET (what arrived), PUT a
  * file and POST (complete) below /api/copies/:kind/:name; GET a file of a complete one. No request
  * changes or deletes a complete copy (409).
  */
@@ -43,7 +43,7 @@ export function registerCopyRoutes(
   server.get("/api/copies/:kind/:name", (request, reply) => {
     const where = placeOf(request);
     return where === undefined
-      ? refuse(reply, 400, "that is no copy's name.")
+      ? sendError(reply, 400, "invalid copy name.")
       : answering(reply, 200, async () => {
           copies.needRoom(bytes.parse(request.query).bytes);
           return { arrived: await copies.arrived(where) };
@@ -56,7 +56,7 @@ export function registerCopyRoutes(
       const where = placeOf(request);
       const named = file.safeParse(request.params);
       if (where === undefined || !named.success) {
-        return refuse(reply, 400, "that is no copy's name.");
+        return sendError(reply, 400, "invalid copy name.");
       }
       return answering(reply, 201, () =>
         copies.store(where, named.data.file, request.body as Readable),
@@ -67,7 +67,7 @@ export function registerCopyRoutes(
     const where = placeOf(request);
     const copy = copySchema.safeParse(request.body);
     if (where === undefined || !copy.success) {
-      return refuse(reply, 400, "that is no copy.");
+      return sendError(reply, 400, "invalid copy manifest.");
     }
     return answering(reply, 201, async () => {
       await copies.complete(where, copy.data);
@@ -80,7 +80,7 @@ export function registerCopyRoutes(
       ? copies.file(named.data.kind, named.data.name, named.data.file)
       : undefined;
     return path === undefined
-      ? refuse(reply, 404, "there is no such file of any copy.")
+      ? sendError(reply, 404, "file not found in any copy.")
       : reply.type("application/octet-stream").send(createReadStream(path));
   });
 }
@@ -108,6 +108,6 @@ async function answering(
       throw error;
     }
     const status = error instanceof CopyIsComplete ? 409 : 507;
-    return refuse(reply, status, error.sentences.join(" "));
+    return sendError(reply, status, error.sentences.join(" "));
   }
 }

@@ -2,26 +2,26 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 
-/** The longest form: a list of some hundred names. */
-const LONGEST_FORM = 65_536;
+/** In bytes: enough for a list of some hundred names. */
+const MAX_FORM = 65_536;
 
-/** What a form's fields were: a text each; those that came several times a list. */
+/** The fields of a form: a text each, a list for repeated fields. */
 export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
 export type ReadForm<T> =
   | { readonly kind: "read"; readonly value: T }
   | {
       readonly kind: "mistakes";
-      /** One sentence beside each field's name. */
+      /** One sentence per field. */
       readonly mistakes: Readonly<Record<string, string>>;
-      /** As they were typed, to be shown again. */
+      /** As typed, to be shown again. */
       readonly fields: Fields;
     };
 
 export function acceptForms(server: FastifyInstance): void {
   server.addContentTypeParser(
     "application/x-www-form-urlencoded",
-    { parseAs: "string", bodyLimit: LONGEST_FORM },
+    { parseAs: "string", bodyLimit: MAX_FORM },
     (_request, body, done) => done(null, fieldsOf(String(body))),
   );
 }
@@ -36,7 +36,7 @@ function fieldsOf(text: string): Fields {
   );
 }
 
-/** What was typed into a form, or what is wrong with it, field by field. Fields left empty count as not there. */
+/** The values of a form, or its mistakes by field. Empty fields count as missing. */
 export function readForm<T extends z.ZodType>(
   request: FastifyRequest,
   schema: T,
@@ -44,7 +44,7 @@ export function readForm<T extends z.ZodType>(
   return readFields(request.body, schema);
 }
 
-/** The same of fields that came in another way, such as a query. */
+/** Reads fields from another source, such as a query. */
 export function readFields<T extends z.ZodType>(
   sent: unknown,
   schema: T,
@@ -80,7 +80,7 @@ export function needForm<T extends z.ZodType>(
   );
 }
 
-/** How many rows the pages before have, as an address says it; 0 for anything else. */
-export function placeIn(from: string | undefined): number {
+/** Offset of a page in an address; 0 for anything else. */
+export function offsetIn(from: string | undefined): number {
   return /^\d{1,6}$/.test(from ?? "") ? Number(from) : 0;
 }

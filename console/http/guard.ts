@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inWords } from "../../core/duration.ts";
-import type { Access, Audience, Door } from "./access.ts";
-import { refuse } from "./refuse.ts";
+import type { Access, Audience, Authenticator } from "./access.ts";
+import { sendError } from "./send-error.ts";
 import { showFailure } from "./show-page.ts";
-import { askToSignIn, wantsPage } from "./sign-in-routes.ts";
+import { showSignIn, wantsPage } from "./sign-in-routes.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -11,37 +11,40 @@ declare module "fastify" {
     audience?: Audience;
   }
   interface FastifyRequest {
-    /** Came in by a session's cookie. */
+    /** Authenticated by the cookie of a session. */
     signedIn: boolean;
   }
 }
 
 const FOREIGN_HOST =
-  "Browsers reach this supervisor under an IP address, a local name, or the name in SUPERVISOR_PUBLIC_URL, and no other.";
+  "Open this supervisor by IP address, local name, or the name set in SUPERVISOR_PUBLIC_URL.";
 
-/** Answers every request that a route's audience does not allow, and sends the headers that protect all answers. */
-export function guardRoutes(server: FastifyInstance, door: Door): void {
+/** Denies requests that the audience of a route does not allow, and adds the security headers of all answers. */
+export function guardRoutes(
+  server: FastifyInstance,
+  authenticator: Authenticator,
+): void {
   server.decorateRequest("signedIn", false);
   server.addHook("onRequest", async (request, reply) => {
     const { audience = "operator" } = request.routeOptions.config;
-    const access = door.judge(request, audience);
+    const access = authenticator.judge(request, audience);
     if (access.kind !== "allowed") {
-      return turnAway(request, reply, access, audience);
+      return deny(request, reply, access, audience);
     }
-    request.signedIn = door.isSignedIn(request);
+    request.signedIn = authenticator.isSignedIn(request);
   });
   server.addHook("onSend", async (_request, reply) => {
     reply.headers({
       "x-content-type-options": "nosniff",
       "x-frame-options": "DENY",
-      // Without it browsers hide the origin of our own forms too.
+      // Without it browsers also hide the origin of the console's own forms.
       "referrer-policy": "same-origin",
       "cache-control": "no-store",
     });
   });
 }
 
-function turnAway(
+function deny(
   request: FastifyRequest,
   reply: FastifyReply,
   access: Exclude<Access, { readonly kind: "allowed" }>,
@@ -49,27 +52,27 @@ function turnAway(
 ): FastifyReply | Promise<FastifyReply> {
   switch (access.kind) {
     case "foreign-page":
-      return refuse(reply, 403, "a page of another origin may not do this.");
+      return sendError(reply, 403, "cross-origin request denied.");
     case "foreign-host":
       return wantsPage(request)
         ? showFailure(request, reply, 403, [FOREIGN_HOST], "/")
-        : refuse(reply, 403, FOREIGN_HOST);
+        : sendError(reply, 403, FOREIGN_HOST);
     case "wait":
-      return refuse(
+      return sendError(
         reply.header("retry-after", Math.ceil(access.ms / 1000)),
         429,
-        `too many wrong passwords: try again in ${inWords(access.ms)}.`,
+        `too many failed sign-in attempts; try again in ${inWords(access.ms)}.`,
       );
     case "unauthenticated":
       if (wantsPage(request)) {
-        return askToSignIn(request, reply, { status: 401, to: request.url });
+        return showSignIn(request, reply, { status: 401, to: request.url });
       }
-      return refuse(
+      return sendError(
         reply.header("www-authenticate", 'Basic realm="Hearth"'),
         401,
         audience === "metrics"
-          ? "this needs the token that `hearth operator metrics-token` shows, as a bearer token."
-          : "sign in as the user operator with the operator password: `hearth operator password` shows it.",
+          ? "bearer token required; run `hearth operator metrics-token` to show it."
+          : "sign in as user operator with the operator password; run `hearth operator password` to show it.",
       );
   }
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
 import { answering, withBody } from "./vault-answers.ts";
 
-const LONGEST_BODY = 64 * 1024 * 1024;
+const MAX_BODY = 64 * 1024 * 1024;
 const chunksBody = z.strictObject({ ids: z.array(z.string()).max(20) });
 const writeBody = z.strictObject({
   documents: z.array(z.looseObject({ _id: z.string() })).max(200),
@@ -16,7 +16,7 @@ interface VaultRequest {
 }
 
 /**
- * A vault's past as it is stored; what is encrypted is decrypted by the one who asks. Under /api/notes/:vault/history: GET, GET
+ * A vault's history as it is stored; clients decrypt what is encrypted. Under /api/notes/:vault/history: GET, GET
  * /space, GET /notes?at=&start=, GET /held?start=, GET /versions?document=, GET /changes?since=, POST /chunks {ids}, POST /write {documents, chunks}.
  */
 export function registerHistoryRoutes(
@@ -60,7 +60,7 @@ export function registerHistoryRoutes(
   );
   server.post<VaultRequest>(
     `${base}/write`,
-    { bodyLimit: LONGEST_BODY },
+    { bodyLimit: MAX_BODY },
     (request, reply) =>
       withBody(request, reply, writeBody, async ({ documents, chunks }) => {
         await acts.restoreNotes(request.params.vault, documents, chunks);

@@ -134,18 +134,18 @@ test.each([
     404,
     'job "swep" not found; the jobs are sweep-all.',
   ],
-  ["GET", "/api/job-runs/99", 404, "there is no run 99 of any job."],
+  ["GET", "/api/job-runs/99", 404, "run 99 not found."],
   [
     "GET",
     "/api/peer-copies",
     409,
-    "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
+    "no other host is configured; set HEARTH_PEER_URL to the address of its supervisor.",
   ],
   [
     "GET",
     "/api/reports/wealth",
     404,
-    "there are the reports spend and health.",
+    "report not found; available: spend, health.",
   ],
   [
     "GET",
@@ -163,7 +163,7 @@ test.each([
   },
 );
 
-test("a report is made over the days that are asked for, in the form that is asked for", async () => {
+test("a report is made over the days that are on demand, in the form that is on demand", async () => {
   const csv = await ask("GET", "/api/reports/spend?format=csv&since=30d");
   expect(csv.headers["content-type"]).toBe("text/csv; charset=utf-8");
   expect(csv.text).toContain("provider,anthropic,anthropic");

@@ -6,12 +6,12 @@ import {
   NoSuchJob,
   type JobRunner,
 } from "../../supervisor/jobs/runner.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 
 const runBody = z
   .strictObject({ options: z.record(z.string(), z.unknown()).optional() })
   .nullish();
-const MOST_RUNS = 200;
+const MAX_RUNS = 200;
 
 /** GET /api/jobs, /api/jobs/:name/runs, /api/job-runs/:id; POST /api/jobs/:name/run, /api/jobs/:name/stop. */
 export function registerJobRoutes(
@@ -23,7 +23,7 @@ export function registerJobRoutes(
     "/api/jobs/:name/runs",
     (request, reply) =>
       answering(reply, () => ({
-        runs: jobs.runsOf(request.params.name, MOST_RUNS),
+        runs: jobs.runsOf(request.params.name, MAX_RUNS),
       })),
   );
   server.get<{ Params: { id: string } }>(
@@ -31,7 +31,7 @@ export function registerJobRoutes(
     (request, reply) => {
       const run = jobs.view(Number(request.params.id));
       return run === undefined
-        ? refuse(reply, 404, `there is no run ${request.params.id} of any job.`)
+        ? sendError(reply, 404, `run ${request.params.id} not found.`)
         : reply.send(run);
     },
   );
@@ -40,7 +40,7 @@ export function registerJobRoutes(
     (request, reply) => {
       const body = runBody.safeParse(request.body);
       if (!body.success) {
-        return refuse(reply, 400, 'the body must be {"options": {…}}.');
+        return sendError(reply, 400, 'the body must be {"options": {…}}.');
       }
       return answering(reply.code(202), () =>
         jobs.run(request.params.name, body.data?.options),
@@ -61,11 +61,15 @@ function answering(reply: FastifyReply, act: () => unknown): FastifyReply {
     if (!(error instanceof Failure)) {
       throw error;
     }
-    return refuse(reply, statusOfJobFailure(error), error.sentences.join(" "));
+    return sendError(
+      reply,
+      statusOfJobFailure(error),
+      error.sentences.join(" "),
+    );
   }
 }
 
-/** The HTTP status of what a runner refuses. */
+/** The HTTP status of a runner's Failure. */
 export function statusOfJobFailure(error: Failure): number {
   if (error instanceof NoSuchJob) {
     return 404;

@@ -7,7 +7,7 @@ import {
 } from "../../supervisor/vaults/plugin-settings.ts";
 import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
 import { registerHistoryRoutes } from "./history-routes.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 import { answering, withBody } from "./vault-answers.ts";
 
 export interface NotesRouteParts {
@@ -40,10 +40,10 @@ const collectBody = z.strictObject({
   notesSeq: z.number(),
   unused: z.array(z.string()),
   free: z.boolean(),
-  /** Devices and checkpoints that are no more. */
+  /** Devices and checkpoints that no longer exist. */
   forget: z.array(text).default([]),
 });
-const LONGEST_CHUNK_LIST = 64 * 1024 * 1024;
+const MAX_CHUNK_LIST = 64 * 1024 * 1024;
 const nothing = z.strictObject({});
 
 interface VaultRequest {
@@ -52,7 +52,7 @@ interface VaultRequest {
 
 /**
  * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices|growth; POST
- * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve|collect. Where `parts` is a text, it is why there is nothing here.
+ * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve|collect. A text in place of `parts` explains why notes are not managed here.
  */
 export function registerNotesRoutes(
   server: FastifyInstance,
@@ -60,7 +60,7 @@ export function registerNotesRoutes(
 ): void {
   if (typeof parts === "string") {
     for (const url of ["/api/notes", "/api/notes/*"]) {
-      server.all(url, (_request, reply) => refuse(reply, 409, parts));
+      server.all(url, (_request, reply) => sendError(reply, 409, parts));
     }
     return;
   }
@@ -85,7 +85,7 @@ export function registerNotesRoutes(
   registerHistoryRoutes(server, acts);
 }
 
-/** Who gets into a vault, and whether there is one. */
+/** Access to a vault, and its removal. */
 function registerAccessRoutes(server: FastifyInstance, acts: VaultActs): void {
   server.post<VaultRequest>("/api/notes/:vault/setup-uri", (request, reply) =>
     withBody(request, reply, setupBody, (body) =>
@@ -109,7 +109,7 @@ function registerAccessRoutes(server: FastifyInstance, acts: VaultActs): void {
   );
 }
 
-/** What is in a vault, and which devices sync it. */
+/** Conflicts, size and devices of a vault. */
 function registerContentRoutes(server: FastifyInstance, acts: VaultActs): void {
   server.get<VaultRequest>("/api/notes/:vault/conflicts", (request, reply) =>
     answering(reply, () => acts.conflicts(request.params.vault)),
@@ -125,7 +125,7 @@ function registerContentRoutes(server: FastifyInstance, acts: VaultActs): void {
   );
   server.post<VaultRequest>(
     "/api/notes/:vault/collect",
-    { bodyLimit: LONGEST_CHUNK_LIST },
+    { bodyLimit: MAX_CHUNK_LIST },
     (request, reply) =>
       withBody(request, reply, collectBody, (body) =>
         acts.collect(request.params.vault, body),

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 
-/** Endings that no public name server answers for. */
+/** Suffixes that public name servers do not resolve. */
 const LOCAL_ENDINGS = [
   ".localhost",
   ".local",
@@ -12,7 +12,7 @@ const LOCAL_ENDINGS = [
 
 /**
  * Whether a Host header names this supervisor: an address, a name of this machine or of a local network, or the name that
- * SUPERVISOR_PUBLIC_URL says. Any other name can be pointed here by an attacker, whose page would then share the supervisor's origin.
+ * in SUPERVISOR_PUBLIC_URL. An attacker can point any other name here, and a page under it would share the supervisor's origin.
  */
 export function isOwnHost(
   host: string | undefined,

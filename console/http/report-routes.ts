@@ -10,13 +10,13 @@ import {
   type ReportKind,
 } from "../../supervisor/reports/report.ts";
 import type { MakeReport } from "../../supervisor/reports/reporting.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 
 export interface ReportParts {
   readonly makeReport: MakeReport;
 }
 
-/** A report is a page without script; its style stands in it. */
+/** A report is a page without script and with inline style. */
 export const REPORT_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -33,7 +33,7 @@ const asked = z.strictObject({
 const kinds = z.enum(["spend", "health"]);
 const WITHIN_MS = 120_000;
 
-/** GET /api/reports/:kind makes one now. */
+/** GET /api/reports/:kind creates a report. */
 export function registerReportRoutes(
   server: FastifyInstance,
   parts: ReportParts,
@@ -44,10 +44,14 @@ export function registerReportRoutes(
       const kind = kinds.safeParse(request.params.kind);
       const query = asked.safeParse(request.query);
       if (!kind.success) {
-        return refuse(reply, 404, "there are the reports spend and health.");
+        return sendError(
+          reply,
+          404,
+          "report not found; available: spend, health.",
+        );
       }
       if (!query.success) {
-        return refuse(
+        return sendError(
           reply,
           400,
           query.error.issues.map(({ message }) => `${message}.`).join(" "),
@@ -66,13 +70,13 @@ export function registerReportRoutes(
         if (!(error instanceof Failure)) {
           throw error;
         }
-        return refuse(reply, 502, error.sentences.join(" "));
+        return sendError(reply, 502, error.sentences.join(" "));
       }
     },
   );
 }
 
-/** Makes a report and answers with it. Throws a Failure as `makeReport` does. */
+/** Creates a report and sends it. Throws a Failure as `makeReport` does. */
 export async function sendReport(
   reply: FastifyReply,
   { makeReport }: ReportParts,

@@ -220,20 +220,20 @@ test.each<[InjectOptions, number, string]>([
   [
     { url: "/api/logs/gatway" },
     404,
-    'there is no service "gatway"; there are gateway.',
+    'service "gatway" not found; available: gateway.',
   ],
   [{ url: "/api/logs/gateway?lines=x" }, 400, "lines must be from 1 to 5000."],
   [
     { method: "POST", url: "/api/checks/nope" },
     404,
-    'there is no check "nope"; there are gateway.',
+    'check "nope" not found; available: gateway.',
   ],
   [
     { method: "POST", url: "/api/restart/nope" },
     404,
-    'there is no service "nope"; there are gateway.',
+    'service "nope" not found; available: gateway.',
   ],
-  [{ url: "/api/nothing" }, 404, "there is no GET /api/nothing."],
+  [{ url: "/api/nothing" }, 404, "GET /api/nothing not found."],
 ])("%j is refused in one sentence", async (options, statusCode, message) => {
   const answer = await ask(options);
   expect(answer.statusCode).toBe(statusCode);

@@ -1,63 +1,65 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 import { portTaken } from "../../supervisor/runtimes/process/ports.ts";
-import { Door, type DoorParts } from "./access.ts";
+import { Authenticator, type AuthenticatorOptions } from "./access.ts";
 import { acceptForms } from "./forms.ts";
 import { guardRoutes } from "./guard.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 import { registerServiceRoutes, type ServiceParts } from "./service-routes.ts";
 import { showFailure } from "./show-page.ts";
 import { registerSignInRoutes, wantsPage } from "./sign-in-routes.ts";
 
 export interface ApiParts
-  extends ServiceParts, Pick<DoorParts, "credentials" | "publicUrl"> {
-  /** Proxies in front that say in X-Forwarded-For whom they speak for; without any, the header is ignored. */
+  extends
+    ServiceParts,
+    Pick<AuthenticatorOptions, "credentials" | "publicUrl"> {
+  /** Number of proxies in front that set X-Forwarded-For; 0 ignores the header. */
   readonly proxyHops?: number;
 }
 
-const LONGEST_NAME = 1000;
+const MAX_NAME_LENGTH = 1000;
 
-/** The supervisor's HTTP face: /healthz, /readyz, /sign-in, /api/…; rooms add theirs. Errors are {error: {message}}. */
+/** The supervisor's HTTP server: /healthz, /readyz, /sign-in, /api/…; other modules register theirs. Errors are {error: {message}}. */
 export function buildApi(parts: ApiParts): FastifyInstance {
   const server = Fastify({
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < (parts.proxyHops ?? 0),
-    // Names in paths may be long; without this they would be as good as unknown.
-    routerOptions: { maxParamLength: LONGEST_NAME },
+    // Long names in paths would not match the default limit.
+    routerOptions: { maxParamLength: MAX_NAME_LENGTH },
   });
   const { credentials, publicUrl } = parts;
-  const door = new Door({
+  const authenticator = new Authenticator({
     credentials,
     publicUrl,
     db: parts.history.db,
     now: () => Date.now(),
   });
-  guardRoutes(server, door);
+  guardRoutes(server, authenticator);
   answerErrors(server);
   acceptForms(server);
-  registerSignInRoutes(server, door, publicUrl);
+  registerSignInRoutes(server, authenticator, publicUrl);
   registerServiceRoutes(server, parts);
   return server;
 }
 
-/** What is not found and what fails, as a page or as JSON. */
+/** Answers unknown paths and errors, as a page or as JSON. */
 function answerErrors(server: FastifyInstance): void {
   server.setNotFoundHandler((request, reply) => {
     const [path = ""] = request.url.split("?");
-    const sentence = `there is no ${request.method} ${path}.`;
+    const sentence = `${request.method} ${path} not found.`;
     return wantsPage(request)
-      ? showFailure(request, reply, 404, [`Nothing is at ${path}.`], "/")
-      : refuse(reply, 404, sentence);
+      ? showFailure(request, reply, 404, [`${path} not found.`], "/")
+      : sendError(reply, 404, sentence);
   });
   server.setErrorHandler((error, request, reply) => {
     const sentences = sentencesOf(error);
     return wantsPage(request)
       ? showFailure(request, reply, statusOf(error), sentences, "/")
-      : refuse(reply, statusOf(error), sentences.join(" "));
+      : sendError(reply, statusOf(error), sentences.join(" "));
   });
 }
 
-/** Fastify names what is wrong with a request (no JSON, too long); all else is our own mistake. */
+/** Fastify sets a status for invalid requests (no JSON, too long); any other error is a bug. */
 function statusOf(error: unknown): number {
   const status: unknown =
     typeof error === "object" && error !== null
@@ -68,7 +70,7 @@ function statusOf(error: unknown): number {
     : 500;
 }
 
-/** Listens, or says which program has the port. */
+/** Listens. Throws a Failure that names the program on the port. */
 export async function listen(
   server: FastifyInstance,
   host: string,

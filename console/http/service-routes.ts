@@ -5,14 +5,14 @@ import { restartAsked } from "../../supervisor/healing/restart.ts";
 import type { History } from "../../supervisor/history/history.ts";
 import type { Runtime } from "../../supervisor/runtimes/runtime.ts";
 import type { Status } from "../../supervisor/status.ts";
-import { noSuch, refuse } from "./refuse.ts";
+import { notFound, sendError } from "./send-error.ts";
 
 export interface ServiceParts {
   readonly status: () => Status;
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
   readonly history: History;
-  /** Begins to stop everything; absent when this supervisor started nothing. */
+  /** Stops everything; undefined when this supervisor started nothing. */
   readonly stop: ((reason: string) => void) | undefined;
 }
 
@@ -20,8 +20,8 @@ interface Named {
   readonly Params: { readonly name: string };
 }
 
-const MOST_LOG_LINES = 5000;
-const MOST_ENTRIES = 10_000;
+const MAX_LOG_LINES = 5000;
+const MAX_ENTRIES = 10_000;
 
 /** GET /healthz, /readyz, /api/status, /api/history, /api/logs/:name; POST /api/checks/:name, /api/restart/:name, /api/stop. */
 export function registerServiceRoutes(
@@ -41,10 +41,10 @@ export function registerServiceRoutes(
   );
   server.get("/api/status", () => parts.status());
   registerRecords(server, parts);
-  registerActs(server, parts);
+  registerActions(server, parts);
 }
 
-/** What happened, and what a service wrote. */
+/** History and logs. */
 function registerRecords(
   server: FastifyInstance,
   { history, runtime }: ServiceParts,
@@ -53,8 +53,8 @@ function registerRecords(
     "/api/history",
     (request, reply) => {
       const limit = Number(request.query.limit ?? 200);
-      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ENTRIES) {
-        return refuse(reply, 400, `limit must be from 1 to ${MOST_ENTRIES}.`);
+      if (!Number.isInteger(limit) || limit < 1 || limit > MAX_ENTRIES) {
+        return sendError(reply, 400, `limit must be from 1 to ${MAX_ENTRIES}.`);
       }
       return reply.send({
         entries: history.latest(limit, request.query.name),
@@ -67,11 +67,11 @@ function registerRecords(
       withService(reply, runtime(), request.params.name, async (runtime) => {
         const { name } = request.params;
         const lines = Number(request.query.lines ?? 200);
-        if (!Number.isInteger(lines) || lines < 1 || lines > MOST_LOG_LINES) {
-          return refuse(
+        if (!Number.isInteger(lines) || lines < 1 || lines > MAX_LOG_LINES) {
+          return sendError(
             reply,
             400,
-            `lines must be from 1 to ${MOST_LOG_LINES}.`,
+            `lines must be from 1 to ${MAX_LOG_LINES}.`,
           );
         }
         return reply.send({ name, lines: await runtime.logs(name, lines) });
@@ -79,7 +79,7 @@ function registerRecords(
   );
 }
 
-function registerActs(server: FastifyInstance, parts: ServiceParts): void {
+function registerActions(server: FastifyInstance, parts: ServiceParts): void {
   server.post<Named>("/api/checks/:name", async (request, reply) => {
     const { name } = request.params;
     const watch = parts.watch();
@@ -88,7 +88,7 @@ function registerActs(server: FastifyInstance, parts: ServiceParts): void {
       return view;
     }
     const known = watch?.list().map((check) => check.name) ?? [];
-    return refuse(reply, 404, noSuch("check", name, known));
+    return sendError(reply, 404, notFound("check", name, known));
   });
   server.post<Named>("/api/restart/:name", (request, reply) =>
     withService(
@@ -100,7 +100,7 @@ function registerActs(server: FastifyInstance, parts: ServiceParts): void {
         try {
           await restartAsked(runtime, parts.watch(), name);
         } catch (error) {
-          return refuse(reply, 502, sentencesOf(error).join(" "));
+          return sendError(reply, 502, sentencesOf(error).join(" "));
         }
         return reply.send(runtime.inspect(name));
       },
@@ -108,10 +108,10 @@ function registerActs(server: FastifyInstance, parts: ServiceParts): void {
   );
   server.post("/api/stop", (_request, reply) => {
     if (parts.stop === undefined) {
-      return refuse(
+      return sendError(
         reply,
         409,
-        "this supervisor started nothing that it could stop.",
+        "this supervisor has not started any services.",
       );
     }
     parts.stop("asked by the operator");
@@ -127,7 +127,7 @@ async function withService(
 ): Promise<FastifyReply> {
   if (runtime?.inspect(name) === undefined) {
     const known = runtime?.list().map((service) => service.name) ?? [];
-    return refuse(reply, 404, noSuch("service", name, known));
+    return sendError(reply, 404, notFound("service", name, known));
   }
   return act(runtime);
 }

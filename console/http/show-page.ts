@@ -4,26 +4,26 @@ import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import type { Look } from "../../core/shapes.ts";
 
 export interface Page {
-  /** The verdict: tab title and heading. */
+  /** Tab title and heading. */
   readonly title: string;
   readonly look: Look;
-  /** Path in the navigation that stands for it; null when it stands outside. */
+  /** Path of the page in the navigation; null outside of it. */
   readonly current: string | null;
-  /** 200 when left out. */
+  /** Default: 200. */
   readonly status?: number;
-  /** Whether it shows anew what changes, and how soon: `soon` where somebody waits for it. Not when left out. */
+  /** Whether the page refreshes, and how soon: `soon` while something is in progress. Default: false. */
   readonly refreshes?: boolean | "soon";
-  /** Where a program gets the same. */
+  /** Path of the same data as JSON. */
   readonly json?: string;
 }
 
-const USUAL_SECONDS = 15;
+const REFRESH_SECONDS = 15;
 const SOON_SECONDS = 3;
-/** Characters; in any script that is less than the 4 kB that browsers keep of a cookie. */
-const LONGEST_SAID = 400;
-const SAID_COOKIE = "hearth_said";
+/** In characters; in any script less than the 4 kB limit of a cookie. */
+const MAX_MESSAGE_LENGTH = 400;
+const MESSAGE_COOKIE = "hearth_said";
 
-/** Answers with a page of the console: a template of pages/templates/ and what it shows. */
+/** Answers with a page: a template of pages/templates/ and its data. */
 export async function showPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -31,8 +31,8 @@ export async function showPage(
   template: string,
   view: object,
 ): Promise<FastifyReply> {
-  const said = saidIn(request.headers.cookie);
-  const seconds = refreshes === "soon" ? SOON_SECONDS : USUAL_SECONDS;
+  const said = messageIn(request.headers.cookie);
+  const seconds = refreshes === "soon" ? SOON_SECONDS : REFRESH_SECONDS;
   const html = await renderPage(
     {
       title,
@@ -47,7 +47,7 @@ export async function showPage(
     view,
   );
   if (said !== null) {
-    reply.header("set-cookie", `${SAID_COOKIE}=; Path=/; Max-Age=0`);
+    reply.header("set-cookie", `${MESSAGE_COOKIE}=; Path=/; Max-Age=0`);
   }
   return reply
     .code(status)
@@ -56,22 +56,24 @@ export async function showPage(
     .send(html);
 }
 
-/** The answer to a form that could be carried out: the browser goes to `path`, where `said` stands above the page once. */
-export function afterwards(
+/** Redirects after a successful form; `message` appears once above the page at `path`. */
+export function redirectWithMessage(
   reply: FastifyReply,
   path: string,
   said: string,
 ): FastifyReply {
-  const value = encodeURIComponent(said.slice(0, LONGEST_SAID).toWellFormed());
+  const value = encodeURIComponent(
+    said.slice(0, MAX_MESSAGE_LENGTH).toWellFormed(),
+  );
   return reply
     .header(
       "set-cookie",
-      `${SAID_COOKIE}=${value}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict`,
+      `${MESSAGE_COOKIE}=${value}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict`,
     )
     .redirect(path, 303);
 }
 
-/** The answer to a form, or for a page, that cannot be: why, and the way back. */
+/** Answers with an error page and a link back. */
 export function showFailure(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -83,7 +85,7 @@ export function showFailure(
     request,
     reply,
     {
-      title: status === 404 ? "There is no such page." : "That did not work.",
+      title: status === 404 ? "Not found." : "Request failed.",
       look: "warn",
       current: null,
       status,
@@ -93,8 +95,8 @@ export function showFailure(
   );
 }
 
-/** Does what a page asks for; a Failure is a page with its sentences and the way back. */
-export async function attempting(
+/** Runs `act`; a Failure becomes an error page with a link back. */
+export async function showingFailures(
   request: FastifyRequest,
   reply: FastifyReply,
   {
@@ -116,11 +118,11 @@ export async function attempting(
   }
 }
 
-function saidIn(cookies: string | undefined): string | null {
+function messageIn(cookies: string | undefined): string | null {
   const value = cookies
     ?.split(/;\s*/)
-    .find((each) => each.startsWith(`${SAID_COOKIE}=`))
-    ?.slice(SAID_COOKIE.length + 1);
+    .find((each) => each.startsWith(`${MESSAGE_COOKIE}=`))
+    ?.slice(MESSAGE_COOKIE.length + 1);
   if (value === undefined || value === "") {
     return null;
   }

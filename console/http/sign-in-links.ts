@@ -7,11 +7,11 @@ export interface SignInLink {
 }
 
 export const LINK_MINUTES = 10;
-const MOST_LINKS = 100;
+const MAX_LINKS = 100;
 
 /**
- * Links that sign a browser in once, within ten minutes, so that no password has to be typed. Keeps hashes only, in memory, keyed
- * as those of sessions are.
+ * Links that sign in a browser once, within ten minutes, without a password. Stores hashes only, in memory, keyed
+ * like those of sessions.
  */
 export class SignInLinks {
   readonly #key: () => string;
@@ -27,7 +27,7 @@ export class SignInLinks {
   make(): SignInLink {
     const ends = this.#ends;
     for (const [known, end] of ends) {
-      if (end <= this.#now() || ends.size >= MOST_LINKS) {
+      if (end <= this.#now() || ends.size >= MAX_LINKS) {
         ends.delete(known);
       }
     }
@@ -37,7 +37,7 @@ export class SignInLinks {
     return { path: `/sign-in/${token}`, expiresAt };
   }
 
-  /** True once for each link that is not too old. */
+  /** True once for each link that has not expired. */
   use(token: string): boolean {
     const hash = keyedHash(this.#key(), token);
     const end = this.#ends.get(hash) ?? 0;

@@ -1,20 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inWords } from "../../core/duration.ts";
-import { cookieNameOf, type Door, type SignIn } from "./access.ts";
+import { cookieNameOf, type Authenticator, type SignIn } from "./access.ts";
 import { SESSION_SECONDS } from "../../supervisor/history/sessions.ts";
 import { showPage } from "./show-page.ts";
 import { LINK_MINUTES } from "./sign-in-links.ts";
 
-/** What `hearth open` prints as an address. */
+/** The link that `hearth open` prints. */
 export interface SignInLinkView {
   readonly path: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** Where browsers reach this supervisor; null when it is not known. */
+  /** Where browsers reach this supervisor; null if unknown. */
   readonly publicUrl: string | null;
 }
 
-const AT_THE_DOOR = { config: { audience: "sign-in" } } as const;
+const SIGN_IN_ROUTE = { config: { audience: "sign-in" } } as const;
 
 interface LinkRequest {
   readonly Params: { readonly token: string };
@@ -26,52 +26,54 @@ interface LinkRequest {
  */
 export function registerSignInRoutes(
   server: FastifyInstance,
-  door: Door,
+  authenticator: Authenticator,
   publicUrl: string | undefined,
 ): void {
-  server.post("/sign-in", AT_THE_DOOR, (request, reply) =>
-    signInByPassword(request, reply, door),
+  server.post("/sign-in", SIGN_IN_ROUTE, (request, reply) =>
+    signInByPassword(request, reply, authenticator),
   );
   server.get<LinkRequest>(
     "/sign-in/:token",
-    { ...AT_THE_DOOR, exposeHeadRoute: false },
-    (request, reply) => signInByLink(request, reply, door),
+    { ...SIGN_IN_ROUTE, exposeHeadRoute: false },
+    (request, reply) => signInByLink(request, reply, authenticator),
   );
   server.post("/sign-out", (request, reply) => {
-    door.signOut(request);
+    authenticator.signOut(request);
     return reply
       .header("set-cookie", cookie(request, "", 0))
       .redirect("/", 303);
   });
   server.post("/api/sign-in-links", (_request, reply): FastifyReply =>
     reply.code(201).send({
-      ...door.makeLink(),
+      ...authenticator.makeLink(),
       publicUrl: publicUrl ?? null,
     } satisfies SignInLinkView),
   );
-  server.post("/api/sign-out-all", () => ({ ended: door.signOutAll() }));
+  server.post("/api/sign-out-all", () => ({
+    ended: authenticator.signOutAll(),
+  }));
 }
 
 async function signInByPassword(
   request: FastifyRequest,
   reply: FastifyReply,
-  door: Door,
+  authenticator: Authenticator,
 ): Promise<FastifyReply> {
-  const to = placeOf(fieldOf(request, "to"));
-  const result = door.signIn(request, fieldOf(request, "password"));
+  const to = redirectTarget(fieldOf(request, "to"));
+  const result = authenticator.signIn(request, fieldOf(request, "password"));
   switch (result.kind) {
     case "open":
       return reply
         .header("set-cookie", cookie(request, result.token, SESSION_SECONDS))
         .redirect(to, 303);
     case "wrong":
-      return askToSignIn(request, reply, {
+      return showSignIn(request, reply, {
         status: 401,
         to,
         mistake: mistakeOf(result),
       });
     case "wait":
-      return askToSignIn(
+      return showSignIn(
         request,
         reply.header("retry-after", Math.ceil(result.ms / 1000)),
         { status: 429, to, mistake: mistakeOf(result) },
@@ -82,30 +84,30 @@ async function signInByPassword(
 async function signInByLink(
   request: FastifyRequest<LinkRequest>,
   reply: FastifyReply,
-  door: Door,
+  authenticator: Authenticator,
 ): Promise<FastifyReply> {
   if (isPreview(request)) {
     return reply.code(204).send();
   }
-  const token = door.signInByLink(request.params.token);
+  const token = authenticator.signInByLink(request.params.token);
   if (token !== undefined) {
-    return greet(request, reply, token);
+    return showSignedIn(request, reply, token);
   }
-  if (door.isSignedIn(request)) {
+  if (authenticator.isSignedIn(request)) {
     return reply.redirect("/", 303);
   }
-  return askToSignIn(request, reply, {
+  return showSignIn(request, reply, {
     status: 401,
     to: "/",
-    note: `This link was used already or is older than ${LINK_MINUTES} minutes. \`hearth open\` prints a new one.`,
+    note: `This link was already used or is older than ${LINK_MINUTES} minutes. Run \`hearth open\` for a new one.`,
   });
 }
 
 /**
- * Signs the browser in and leads it on from a page of ours: where the link stood in a mail or a chat, a redirect would still
- * count as coming from there, and the browser would keep the cookie back.
+ * Signs in the browser and continues from a page of the console: after a link in a mail or a chat, a redirect would still
+ * count as cross-site, and the browser would not send the cookie.
  */
-async function greet(
+async function showSignedIn(
   request: FastifyRequest,
   reply: FastifyReply,
   token: string,
@@ -121,8 +123,8 @@ async function greet(
   );
 }
 
-/** The form instead of what was asked for. */
-export async function askToSignIn(
+/** The sign-in form in place of the requested page. */
+export async function showSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
   {
@@ -133,7 +135,7 @@ export async function askToSignIn(
   }: {
     readonly status: number;
     readonly to: string;
-    /** What is wrong with the password. */
+    /** Why the password was rejected. */
     readonly mistake?: string | null;
     readonly note?: string | null;
   },
@@ -147,14 +149,14 @@ export async function askToSignIn(
   );
 }
 
-/** Why a password was not accepted. */
+/** Why the password was rejected. */
 function mistakeOf(result: Exclude<SignIn, { readonly kind: "open" }>): string {
   return result.kind === "wrong"
-    ? "That is not the password."
-    : `Too many wrong passwords: try again in ${inWords(result.ms)}.`;
+    ? "Incorrect password."
+    : `Too many failed attempts. Try again in ${inWords(result.ms)}.`;
 }
 
-/** Whether a person with a browser asks for a page, and not a program for data. */
+/** Whether a browser requests a page, rather than a program data. */
 export function wantsPage(request: FastifyRequest): boolean {
   return (
     request.method === "GET" &&
@@ -163,15 +165,15 @@ export function wantsPage(request: FastifyRequest): boolean {
   );
 }
 
-/** A link must not be used up by a browser or program that fetches it in advance. */
+/** A prefetch must not use up a link. */
 function isPreview({ headers }: FastifyRequest): boolean {
   return [headers["sec-purpose"], headers["purpose"], headers["x-moz"]].some(
     (purpose) => String(purpose).startsWith("prefetch"),
   );
 }
 
-/** Only places of our own: no other host, no scheme. A link to sign in leads nowhere a second time. */
-function placeOf(text: string): string {
+/** Only paths of the console: no other host, no scheme, no sign-in link. */
+function redirectTarget(text: string): string {
   return /^\/(?![/\\]|sign-in\/)[\x21-\x7e]*$/.test(text) ? text : "/";
 }
 
@@ -192,7 +194,7 @@ function cookie(
   return `${cookieNameOf(request)}=${token}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isHttps(request) ? "; Secure" : ""}`;
 }
 
-/** According to the proxy in front, or to the browser itself. A forged header only makes the sender's own cookie stricter. */
+/** According to the proxy or the browser. A forged header only makes the sender's own cookie stricter. */
 function isHttps({ headers }: FastifyRequest): boolean {
   const [forwarded = ""] = String(headers["x-forwarded-proto"]).split(",");
   return (

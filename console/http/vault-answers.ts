@@ -3,9 +3,9 @@ import type { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, NoAnswer } from "../../supervisor/vaults/couch.ts";
 import { NoSuchVault } from "../../supervisor/vaults/vault-names.ts";
-import { refuse } from "./refuse.ts";
+import { sendError } from "./send-error.ts";
 
-/** Acts on a body of the expected shape; anything else is a 400. */
+/** Acts on a valid body; answers 400 to any other. */
 export async function withBody<T extends z.ZodType>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -16,7 +16,7 @@ export async function withBody<T extends z.ZodType>(
   if (parsed.success) {
     return answering(reply, () => act(parsed.data));
   }
-  return refuse(
+  return sendError(
     reply,
     400,
     parsed.error.issues
@@ -28,7 +28,7 @@ export async function withBody<T extends z.ZodType>(
   );
 }
 
-/** Answers what the act returns, or its Failure in words. */
+/** Answers with the result of `act`, or with the message of its Failure. */
 export async function answering(
   reply: FastifyReply,
   act: () => Promise<unknown>,
@@ -39,7 +39,7 @@ export async function answering(
     if (!(error instanceof Failure)) {
       throw error;
     }
-    return refuse(
+    return sendError(
       reply,
       statusOfNotesFailure(error),
       error.sentences.join(" "),
@@ -47,7 +47,7 @@ export async function answering(
   }
 }
 
-/** The HTTP status of what the vaults' acts refuse. */
+/** The HTTP status of a Failure of the vaults. */
 export function statusOfNotesFailure(error: Failure): number {
   if (error instanceof NoSuchVault) {
     return 404;

@@ -1,4 +1,4 @@
-/** Shows the copy buttons, which do nothing without script: each copies the text of the element that data-copy names by its id. */
+/** Shows the copy buttons, which need script: each copies the text of the element whose id is in data-copy. */
 export const COPY_SCRIPT: string = `
 (() => {
   const show = () => document.querySelectorAll("button[data-copy]").forEach((button) => { button.hidden = !navigator.clipboard; });

@@ -1,5 +1,5 @@
 /**
- * Shows what differs in an encrypted vault: the passphrase and what it decrypts stay in the browser. The form is hidden without
+ * Shows the changes of an encrypted vault: the passphrase and what it decrypts stay in the browser. The form is hidden without
  * script, and where the browser has no cryptography (an address without HTTPS). LiveSync's second encryption: PBKDF2 of the
  * passphrase, then for each text its first 12 bytes are the vector, the next 32 the salt of its key (HKDF), the rest AES-GCM.
  */
@@ -15,7 +15,7 @@ export const DECRYPT_SCRIPT: string = `
   const ask = async (url, body) => {
     const answer = await fetch(history + url, body === undefined ? {} :
       { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-    if (!answer.ok) throw new Error("the supervisor answered " + answer.status);
+    if (!answer.ok) throw new Error("the supervisor responded with status " + answer.status);
     return answer.json();
   };
   const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
@@ -25,12 +25,12 @@ export const DECRYPT_SCRIPT: string = `
     return crypto.subtle.importKey("raw", bits, "HKDF", false, ["deriveKey"]);
   };
   const decrypt = async (master, text) => {
-    if (!text.startsWith("%=")) throw new Error("it holds notes of an encryption older than version 2");
+    if (!text.startsWith("%=")) throw new Error("it contains notes encrypted with a version older than 2");
     const sealed = bytesOf(text.slice(2));
     const derivation = { name: "HKDF", hash: "SHA-256", salt: sealed.slice(12, 44), info: new Uint8Array() };
     const key = await crypto.subtle.deriveKey(derivation, master, { name: "AES-GCM", length: 256 }, false, ["decrypt"]);
     const open = crypto.subtle.decrypt({ name: "AES-GCM", iv: sealed.slice(0, 12) }, key, sealed.slice(44));
-    return new TextDecoder().decode(await open.catch(() => { throw new Error("this is not its passphrase"); }));
+    return new TextDecoder().decode(await open.catch(() => { throw new Error("incorrect passphrase"); }));
   };
 
   const notesAt = async (master, time) => {
@@ -94,7 +94,7 @@ export const DECRYPT_SCRIPT: string = `
         for (const text of [left[line], left[line]]) add(row, "td", text);
       }
     };
-    const gap = (lines) => { if (lines > 0) add(add(body, "tr", "", "gap"), "td", "… " + lines + " lines are the same").colSpan = 2; };
+    const gap = (lines) => { if (lines > 0) add(add(body, "tr", "", "gap"), "td", "… " + lines + " unchanged lines").colSpan = 2; };
     const above = first > around + 1 ? first - around : 0;
     gap(above);
     same(above, first);
@@ -110,28 +110,28 @@ export const DECRYPT_SCRIPT: string = `
   };
   const showNote = async (master, [then, now], time) => {
     shown.replaceChildren();
-    said.textContent = (now ?? then).path + " differs.";
-    add(shown, "h2", "Different now");
-    if ([then, now].some((note) => note?.type === "newnote")) return add(shown, "p", "It is no text.");
+    said.textContent = (now ?? then).path + " changed.";
+    add(shown, "h2", "Changes since then");
+    if ([then, now].some((note) => note?.type === "newnote")) return add(shown, "p", "Not a text file.");
     showTexts(await textOf(master, then), await textOf(master, now), time);
   };
 
   const show = async (passphrase) => {
     const { salt, now: present } = await ask("");
-    if (salt === null) throw new Error("it has lost its security seed");
+    if (salt === null) throw new Error("its security seed is missing");
     const master = await masterKey(passphrase, bytesOf(salt));
     // The store's own clock may be ahead of this one.
     const { notes: now } = await notesAt(master, Math.max(present, Date.now()));
     // Earlier than asked where the history is thinned.
     const { notes: then, at: time } = await notesAt(master, at);
     const ids = [...new Set([...then.keys(), ...now.keys()])].filter((id) => !(then.has(id) && isSame(then.get(id), now.get(id))));
-    said.textContent = ids.length === 0 ? "Nothing differs." : ids.length + (ids.length === 1 ? " file differs." : " files differ.");
+    said.textContent = ids.length === 0 ? "No changes." : ids.length + (ids.length === 1 ? " file changed." : " files changed.");
     const rows = ids.map((id) => [then.get(id), now.get(id)]);
     const [only] = rows;
     if (rows.length === 1 && (only[0] ?? only[1]).path === path) return showNote(master, only, time);
     if (rows.length === 0) return;
-    add(shown, "h2", "Different now");
-    const body = tableOf("", ["File", "Since then"]);
+    add(shown, "h2", "Changes since then");
+    const body = tableOf("", ["File", "Change"]);
     for (const [past, current] of rows.sort((a, b) => ((a[0] ?? a[1]).path < (b[0] ?? b[1]).path ? -1 : 1))) {
       const row = add(body, "tr");
       const name = add(row, "th");

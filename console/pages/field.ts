@@ -1,28 +1,28 @@
-/** One field of a form, as templates/field.eta draws it: label above, what is known or wrong below. */
+/** One field of a form, as templates/field.eta shows it: label above, note and mistake below. */
 export type Field = {
   readonly name: string;
   readonly label: string;
   readonly note?: string;
   readonly needed?: boolean;
-  /** What is wrong with what was typed. */
+  /** The problem with the typed value. */
   readonly mistake?: string | undefined;
-  /** What stands in it; "true" is a tick. Never shown again in a secret. */
+  /** The current value; "true" checks a checkbox. Never shown again in a secret. */
   readonly value?: string | undefined;
 } & (
   | { readonly kind: "lines" | "day" | "tick" | "secret" }
   | {
       readonly kind: "text";
-      /** What is proposed; other words may be typed. */
+      /** Suggested values; others may be typed. */
       readonly among?: readonly string[];
     }
   | {
       readonly kind: "choice";
-      /** What is sent, and what is read. */
+      /** Pairs of value and label. */
       readonly values: readonly (readonly [string, string])[];
     }
 );
 
-/** The fields with what was typed into them, and what is wrong with it. */
+/** The fields with typed values and mistakes. */
 export function withTyped(
   fields: readonly Field[],
   typed: Readonly<Record<string, string | readonly string[]>>,

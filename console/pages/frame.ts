@@ -8,7 +8,7 @@ import { DECRYPT_SCRIPT } from "./decrypt.ts";
 import { REFRESH_SCRIPT } from "./refresh.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 
-/** A page of the console; those that are there stand in the navigation. */
+/** A page in the navigation. */
 export interface PageLink {
   readonly path: string;
   readonly name: string;
@@ -24,18 +24,18 @@ export const PAGE_LINKS: readonly PageLink[] = [
 ];
 
 export interface Frame {
-  /** The verdict: tab title and heading. */
+  /** Tab title and heading. */
   readonly title: string;
   readonly look: Look;
-  /** Path of the page that is shown; none of them when it stands outside the navigation. */
+  /** Path of the current page in the navigation; null outside of it. */
   readonly current: string | null;
-  /** Somebody who came in by the form can go again. */
+  /** Whether the browser has a session to sign out of. */
   readonly signedIn: boolean;
-  /** Seconds after which the page shows anew what changes; null when it does not. */
+  /** Seconds between refreshes; null for none. */
   readonly refreshes: number | null;
-  /** Where a program gets the same. */
+  /** Path of the same data as JSON. */
   readonly json: string | null;
-  /** What the act that led here has to say. */
+  /** Message of the action that led to this page. */
   readonly said: string | null;
 }
 
@@ -47,7 +47,7 @@ interface Fixed {
 
 let fixed: Promise<Fixed> | undefined;
 
-/** What every page needs, loaded when the first one is asked for. */
+/** Parts of every page, loaded with the first one. */
 async function load(): Promise<Fixed> {
   const { Eta } = await import("eta");
   const stylesheet = readFileSync(
@@ -64,7 +64,7 @@ async function load(): Promise<Fixed> {
   return { eta, stylesheet, version };
 }
 
-/** One self-contained page: the frame around a template of `templates/`, everything in it escaped by default. */
+/** One self-contained page: the frame around a template of `templates/`, escaped by default. */
 export async function renderPage(
   frame: Frame,
   template: string,
@@ -83,12 +83,12 @@ export async function renderPage(
     links: PAGE_LINKS,
     scripts:
       frame.refreshes === null ? [COPY_SCRIPT] : [REFRESH_SCRIPT, COPY_SCRIPT],
-    // Without script the whole page is loaded again, under the reader's eyes: not as often.
+    // Without script the whole page reloads visibly, so less often.
     reloads: frame.refreshes === null ? null : frame.refreshes * 2,
   });
 }
 
-/** What a page may load and do: its own style and script by their hashes, nothing from elsewhere. */
+/** Allows the style and scripts of the pages by their hashes, and nothing from other origins. */
 export async function contentSecurityPolicy(): Promise<string> {
   fixed ??= load();
   const { stylesheet } = await fixed;

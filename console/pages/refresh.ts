@@ -1,7 +1,7 @@
 /**
- * The one script of the pages: fetches the page again after the seconds that <main data-every> names and puts its parts in
- * place, unless nobody looks, somebody types or is being asked, or text is selected. What was folded open stays open. Without
- * script a page asks to be loaded again.
+ * Refreshes a page: fetches it again after the seconds in <main data-every> and replaces its parts, unless the tab is hidden,
+ * a control is focused, a question is open or text is selected. Open details stay open. Without
+ * script the page reloads as a whole.
  */
 export const REFRESH_SCRIPT: string = `
 (() => {

@@ -4,7 +4,7 @@ import type { ServiceState } from "../../supervisor/runtimes/runtime.ts";
 import type { ServiceStatus } from "../../supervisor/status.ts";
 import type { Look } from "../../core/shapes.ts";
 
-/** How a check is told, with the service of its own name where something runs it. */
+/** The state of a check, or of the service of the same name. */
 export function stateOf(
   check: CheckView,
   service: ServiceStatus | undefined,
@@ -17,7 +17,7 @@ export function stateOf(
     };
   }
   if (check.inhibitedBy !== null && check.state !== "up") {
-    return { look: "rest", word: `waits for ${check.inhibitedBy}` };
+    return { look: "rest", word: `waiting for ${check.inhibitedBy}` };
   }
   switch (check.state) {
     case "up":
@@ -29,9 +29,9 @@ export function stateOf(
             : "up",
       };
     case "new":
-      return { look: "none", word: "not looked at yet" };
+      return { look: "none", word: "not checked yet" };
     case "pending":
-      return { look: "warn", word: "in doubt, looking again" };
+      return { look: "warn", word: "unconfirmed, checking again" };
     case "down":
       return { look: "bad", word: `down for ${inWords(at - check.since)}` };
     case "maintenance":
@@ -70,6 +70,6 @@ export function wordOfService(service: ServiceStatus, at: number): string {
     return `up for ${inWords(at - since)}`;
   }
   return state === "backing-off"
-    ? "ended, is started again"
+    ? "ended, restarting"
     : state.replace("-", " ");
 }

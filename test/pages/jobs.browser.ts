@@ -107,7 +107,7 @@ test("forty runs lie on two pages, each with its output", async () => {
   await page.goto(`${stand.address}/jobs/steady`);
   await takePicture(page, "job-usual");
   expect(await page.locator("tbody tr").count()).toBe(30);
-  await page.getByRole("link", { name: "older runs" }).click();
+  await page.getByRole("link", { name: "Older runs" }).click();
   expect(await page.locator("tbody tr").count()).toBe(10);
   await page.locator("tbody a").last().click();
   expect(await page.locator("main").innerText()).toContain('"night": 40');
@@ -131,8 +131,8 @@ test("a job is begun with its options by keyboard alone, watched, and its end sh
   expect(await findBarriers(page, { reload: false })).toEqual([]);
   await takePicture(page, "job-ask");
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "slow-sweep is at work." }).waitFor();
-  await page.getByText("slow-sweep has begun.").waitFor();
+  await page.getByRole("heading", { name: "slow-sweep is running." }).waitFor();
+  await page.getByText('Job "slow-sweep" started.').waitFor();
   const run = await stand.slowRun();
   expect(run.options).toEqual({ room: "attic", wet: true, broom: "besom" });
   run.progress("in the attic", 0.42);
@@ -141,9 +141,7 @@ test("a job is begun with its options by keyboard alone, watched, and its end sh
   expect(await findBarriers(page)).toEqual([]);
   await takePicture(page, "job-run-at-work");
   run.end();
-  await page
-    .getByRole("heading", { name: "slow-sweep did its work." })
-    .waitFor();
+  await page.getByRole("heading", { name: "slow-sweep succeeded." }).waitFor();
   expect(await page.locator("pre").innerText()).toContain('"dust": 12');
   expect(complaints).toEqual([]);
   await page.context().close();
@@ -156,14 +154,14 @@ test("without script a run is begun, seen to go on, and stopped", async () => {
   const job = page.locator("#job-slow-sweep");
   await job.locator("summary").click();
   await job.getByRole("button", { name: "Run now" }).click();
-  await page.getByRole("heading", { name: "slow-sweep is at work." }).waitFor();
+  await page.getByRole("heading", { name: "slow-sweep is running." }).waitFor();
   await stand.slowRun();
   expect(await page.content()).toContain('http-equiv="refresh" content="6"');
   await page.goto(`${stand.address}/jobs`);
-  expect(await page.textContent("h1")).toBe("slow-sweep is at work.");
+  expect(await page.textContent("h1")).toBe("slow-sweep is running.");
   await job.locator("summary").click();
   await job.getByRole("button", { name: "Stop" }).click();
-  await page.getByText("slow-sweep is told to stop.").waitFor();
+  await page.getByText('Stopping job "slow-sweep".').waitFor();
   await page.goto(`${stand.address}/jobs/slow-sweep`);
   await page
     .getByRole("heading", { name: "slow-sweep was stopped." })
@@ -179,7 +177,7 @@ test("what cannot be done is a page with the reason and the way back", async () 
       "/jobs/nothing",
       'job "nothing" not found; the jobs are slow-sweep, steady.',
     ],
-    ["/jobs/steady/77", 'There is no run 77 of a job "steady".'],
+    ["/jobs/steady/77", 'Run 77 of job "steady" not found.'],
   ] as const) {
     const answer = await page.goto(`${stand.address}${path}`);
     expect(answer?.status()).toBe(404);

@@ -38,7 +38,7 @@ afterAll(() => stand?.stop());
 
 test("where there is no key yet the page teaches how to make one", async () => {
   const { page } = await open("/keys");
-  expect(await page.textContent("h1")).toBe("There is no key yet.");
+  expect(await page.textContent("h1")).toBe("No keys yet.");
   expect(await main(page)).toContain("hearth keys new --user anna");
   expect(await findBarriers(page)).toEqual([]);
   await page.context().close();
@@ -82,41 +82,41 @@ async function fillHousehold(): Promise<string> {
 test("each state of a key has a shape and a word, each budget a meter", async () => {
   const token = await fillHousehold();
   const { page } = await open("/keys?sort=key_alias&order=asc");
-  expect(await page.textContent("h1")).toBe(
-    "1 of 6 keys has used up its budget.",
-  );
+  expect(await page.textContent("h1")).toBe("1 of 6 keys is over budget.");
   const states = await page.locator("tbody .state").allInnerTexts();
   expect(states.map((each) => each.trim().replace(/ \d.*/, ""))).toEqual([
-    "works",
-    "works",
-    "works until",
+    "active",
+    "active",
+    "active until",
     "blocked",
-    "budget used up",
+    "over budget",
     "expired",
   ]);
   expect(await page.locator("tbody .state svg").count()).toBe(6);
   expect(await page.locator("tbody .meter").count()).toBe(4);
   await takePicture(page, "keys-usual");
   await page.goto(`${stand.address}/keys/${token}`);
-  expect(await main(page)).toContain("The same as numbers");
+  expect(await main(page)).toContain("Show table");
   await takePicture(page, "key-usual");
   await page.context().close();
 });
 
 test("made, used, refused at its budget, raised, blocked, renewed and deleted", async () => {
   const { page, complaints } = await open("/keys");
-  await page.getByRole("link", { name: "Make a key" }).click();
+  await page.getByRole("link", { name: "Create key" }).click();
   await page.getByLabel("Name").fill("anna-laptop");
   await page.getByLabel("User").fill("anna");
-  await page.getByLabel("Budget, in dollars").fill("0.00001");
-  await page.getByLabel("The budget begins anew").selectOption("1mo");
-  await page.getByLabel("Only these").check();
+  await page.getByLabel("Budget (USD)").fill("0.00001");
+  await page.getByLabel("Budget resets").selectOption("1mo");
+  await page.getByLabel("Selected models").check();
   await page.getByLabel("mock").check();
   await page.getByLabel("waiting").check();
-  await page.getByLabel("Requests a minute").fill("600");
+  await page.getByLabel("Requests per minute").fill("600");
   await takePicture(page, "key-form");
-  await page.getByRole("button", { name: "Make the key" }).click();
-  await page.getByRole("heading", { name: "anna-laptop is made." }).waitFor();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page
+    .getByRole("heading", { name: 'Key "anna-laptop" created.' })
+    .waitFor();
   const key = (await page.textContent("#the-key")) ?? "";
   expect(key).toMatch(/^sk-[\w-]{22}$/);
   const call = (await page.textContent("#the-call")) ?? "";
@@ -145,7 +145,7 @@ test("made, used, refused at its budget, raised, blocked, renewed and deleted", 
       await one.reload();
       return one.textContent("h1");
     }, PATIENT)
-    .toMatch(/^anna-laptop has used up its budget until 1 /);
+    .toMatch(/^anna-laptop is over budget until 1 /);
   await expect
     .poll(async () => {
       await one.reload();
@@ -156,12 +156,15 @@ test("made, used, refused at its budget, raised, blocked, renewed and deleted", 
   await takePicture(one, "key-spent");
   expect(await findBarriers(one)).toEqual([]);
 
-  await one.getByRole("link", { name: "Change" }).click();
+  await one.getByRole("link", { name: "Edit" }).click();
   expect(await one.getByLabel("Name").inputValue()).toBe("anna-laptop");
   expect(await one.getByLabel("mock").isChecked()).toBe(true);
-  await one.getByLabel("Budget, in dollars").fill("2");
-  await one.getByRole("button", { name: "Save" }).click();
-  await one.getByRole("status").getByText("anna-laptop is changed").waitFor();
+  await one.getByLabel("Budget (USD)").fill("2");
+  await one.getByRole("button", { name: "Save changes" }).click();
+  await one
+    .getByRole("status")
+    .getByText('Key "anna-laptop" updated')
+    .waitFor();
   expect(await one.textContent("h1")).toContain("of $ 2.00 left");
   await expect
     .poll(async () => (await fixture.chat(key, "more")).status, PATIENT)
@@ -182,9 +185,9 @@ test("made, used, refused at its budget, raised, blocked, renewed and deleted", 
   await confirm(one, "Unblock");
   await one.getByRole("heading", { name: "left." }).waitFor();
 
-  await one.locator("summary", { hasText: "New secret…" }).click();
-  await one.getByLabel("The old secret works on for").selectOption("");
-  await one.getByRole("button", { name: "New secret" }).click();
+  await one.locator("summary", { hasText: "Rotate secret…" }).click();
+  await one.getByLabel("Old secret stays valid").selectOption("");
+  await one.getByRole("button", { name: "Rotate secret" }).click();
   await one.getByRole("heading", { name: "has a new secret" }).waitFor();
   const renewed = (await one.textContent("#the-key")) ?? "";
   await expect
@@ -194,12 +197,15 @@ test("made, used, refused at its budget, raised, blocked, renewed and deleted", 
     .poll(async () => (await fixture.chat(key, "old")).status, PATIENT)
     .toBe(401);
 
-  await one.getByRole("link", { name: "The key's page" }).click();
+  await one.getByRole("link", { name: "Key details" }).click();
   await confirm(one, "Delete", "anna-desk");
   await one.getByText("Nothing was deleted").waitFor();
   await one.goto(`${stand.address}/keys/${hashKey(renewed)}`);
   await confirm(one, "Delete", "anna-laptop");
-  await one.getByRole("status").getByText("anna-laptop is deleted").waitFor();
+  await one
+    .getByRole("status")
+    .getByText('Key "anna-laptop" deleted')
+    .waitFor();
   expect((await one.goto(`${stand.address}${at}`))?.status()).toBe(404);
   await one.context().close();
 });
@@ -208,16 +214,16 @@ test("what the gateway refuses stands beside the field, and what was typed is ke
   await fixture.makeKey({ key_alias: "taken" });
   const { page } = await open("/keys/new", { javaScript: false });
   const field = (label: string) => page.getByLabel(label, { exact: true });
-  const send = () => page.getByRole("button", { name: "Make the key" }).click();
+  const send = () => page.getByRole("button", { name: "Create key" }).click();
   await field("Name").fill("taken");
-  await field("Budget, in dollars").fill("lots");
+  await field("Budget (USD)").fill("lots");
   await send();
-  expect(await main(page)).toContain("It must be a number, such as 5 or 0.5.");
-  await field("Budget, in dollars").fill("-5");
+  expect(await main(page)).toContain("Must be a number, for example 5 or 0.5.");
+  await field("Budget (USD)").fill("-5");
   await send();
   expect(await main(page)).toContain("must be at least 0 dollars");
   expect(await field("Name").inputValue()).toBe("taken");
-  const budget = field("Budget, in dollars");
+  const budget = field("Budget (USD)");
   expect(await budget.getAttribute("aria-invalid")).toBe("true");
   await budget.fill("");
   await send();
@@ -226,10 +232,10 @@ test("what the gateway refuses stands beside the field, and what was typed is ke
   );
   await field("Name").fill("no-team");
   await field("Team").fill("nobodies");
-  await field("Only these").check();
+  await field("Selected models").check();
   await send();
   expect(await page.locator("#f-models-mistake").innerText()).toContain(
-    "Choose at least one model",
+    "Select at least one model",
   );
   await field("mock").check();
   await send();
@@ -244,7 +250,7 @@ test("by the keyboard alone", async () => {
   await page.getByLabel("Name").focus();
   await page.keyboard.type("typed");
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "typed is made." }).waitFor();
+  await page.getByRole("heading", { name: 'Key "typed" created.' }).waitFor();
   await page.context().close();
 });
 
@@ -275,7 +281,7 @@ test("hostile names run nothing and fit every screen", async () => {
   expect(await page.getByLabel("Name").inputValue()).toBe(hostile);
   await page.goto(`${stand.address}/keys/${hashKey(key)}`);
   await confirm(page, "Delete", hostile);
-  await page.getByRole("status").getByText("is deleted").waitFor();
+  await page.getByRole("status").getByText("deleted").waitFor();
   await page.context().close();
 });
 
@@ -319,14 +325,14 @@ describe("ten thousand keys", () => {
         await page.reload();
         return page.textContent("h1");
       }, PATIENT)
-      .toMatch(/^\d+ of 10,\d{3} keys have used up their budgets\.$/);
+      .toMatch(/^\d+ of 10,\d{3} keys are over budget\.$/);
     expect(await page.locator("tbody tr").count()).toBe(25);
     const names = () => page.locator("tbody th a").allInnerTexts();
     const first = await names();
-    await page.getByRole("link", { name: "the next page" }).click();
+    await page.getByRole("link", { name: "Next page" }).click();
     await page.getByText("26 to 50 of 10,").waitFor();
     expect((await names()).filter((name) => first.includes(name))).toEqual([]);
-    await page.getByRole("link", { name: "the page before" }).click();
+    await page.getByRole("link", { name: "Previous page" }).click();
     await page.getByRole("link", { name: "Spent", exact: true }).click();
     await page.locator("th[aria-sort=descending]").waitFor();
     expect(await page.locator("tbody tr").first().innerText()).toContain(
@@ -339,7 +345,7 @@ describe("ten thousand keys", () => {
     await page.keyboard.press("Enter");
     await page.getByText("1 to 1 of 1", { exact: true }).waitFor();
     await page.goto(`${stand.address}/keys?page=99999`);
-    expect(await main(page)).toContain("None here.");
+    expect(await main(page)).toContain("Nothing here.");
     expect(complaints).toEqual([]);
     await page.context().close();
   });
@@ -349,7 +355,7 @@ describe("ten thousand keys", () => {
     const list = "keys?sort=key_alias";
     await lookOnEveryScreen(browser, `${stand.address}/${list}`, {
       name: "keys-many",
-      heading: /used up/,
+      heading: /over budget/,
     });
     const answer = await fetch(`${stand.address}/keys`, {
       headers: asOperator,
@@ -370,7 +376,7 @@ test("without a master key, or a gateway, one sentence says what to do", async (
   try {
     const { page } = await openPage(browser, desk);
     await page.goto(`${without.address}/keys`);
-    expect(await page.textContent("h1")).toBe("Keys cannot be shown now.");
+    expect(await page.textContent("h1")).toBe("Keys are unavailable.");
     expect(await main(page)).toContain("set PROXY_MASTER_KEY_FILE");
     expect(await findBarriers(page)).toEqual([]);
     await page.goto(`${away.address}/keys/new`);

@@ -66,12 +66,12 @@ test("a note, then the whole vault, becomes what it was; the devices follow", as
     "Its growth is known after two days",
   );
   await page.getByLabel("Show the vault as it was").fill("in a week");
-  await page.getByRole("button", { name: "Show what differs" }).click();
+  await page.getByRole("button", { name: "Show changes" }).click();
   await page.getByText('"in a week" is not a time').waitFor();
   await page.goBack();
   await page.getByLabel("Show the vault as it was").fill(at);
-  await page.getByRole("button", { name: "Show what differs" }).click();
-  const rows = page.locator("[aria-label='Files that differ'] tbody tr");
+  await page.getByRole("button", { name: "Show changes" }).click();
+  const rows = page.locator("[aria-label='Changed files'] tbody tr");
   expect(await rows.allInnerTexts()).toEqual([
     expect.stringMatching(/^<b>New<\/b>\.md\s+added/),
     expect.stringMatching(/^Trips\/Plan\.md\s+changed/),
@@ -82,13 +82,13 @@ test("a note, then the whole vault, becomes what it was; the devices follow", as
     "hills",
   ]);
   expect(
-    await page.locator("[aria-label='Versions kept'] tbody tr").count(),
+    await page.locator("[aria-label='Stored versions'] tbody tr").count(),
   ).toBe(2);
   await takePicture(page, "history-note");
   await page.getByText("Restore…").click();
   await page.getByRole("button", { name: "Restore" }).click();
   await page
-    .getByText("Trips/Plan.md is restored: 1 written, 0 deleted.")
+    .getByText("Trips/Plan.md restored: 1 written, 0 deleted.")
     .waitFor();
   await device.sync(server);
   expect(await device.files(server)).toEqual({
@@ -99,11 +99,11 @@ test("a note, then the whole vault, becomes what it was; the devices follow", as
 
   for (const [typed, sentence] of [
     ["other", "nothing was restored"],
-    ["past", "past is restored: 0 written, 1 deleted."],
+    ["past", "past restored: 0 written, 1 deleted."],
   ] as const) {
     await page.goto(`${stand.address}${differs}`);
     await page.getByText("Restore…").click();
-    await page.getByLabel("Type past to go on").fill(typed);
+    await page.getByLabel("Type past to confirm").fill(typed);
     await page.getByRole("button", { name: "Restore" }).click();
     await page.getByText(sentence).waitFor();
   }
@@ -113,7 +113,7 @@ test("a note, then the whole vault, becomes what it was; the devices follow", as
     "Trips/Plan.md",
   ]);
   await page.goto(`${stand.address}${differs}`);
-  expect(await page.textContent("h1")).toMatch(/^past is as it was at /);
+  expect(await page.textContent("h1")).toMatch(/^past is unchanged since /);
   await page.context().close();
 });
 
@@ -123,7 +123,7 @@ test("of an encrypted vault the page names the commands, and its past cannot be 
   await lookOnEveryScreen(
     browser,
     `${stand.address}/notes/sealed/history?path=${encodeURIComponent("It's.md")}`,
-    { name: "history-encrypted", heading: /^sealed can be read as it was/ },
+    { name: "history-encrypted", heading: /^History of sealed since/ },
   );
   const { page } = await openAt("/notes/sealed/history?path=It%27s.md");
   const options = "sealed 'It'\\''s.md' --at 'yesterday 18:00'";
@@ -175,16 +175,16 @@ test("an encrypted vault's difference is shown once the passphrase is entered, w
   const compare = page.getByRole("button", { name: "Decrypt and compare" });
   await passphraseField.fill("another");
   await compare.click();
-  await page.getByText("this is not its passphrase.").waitFor();
+  await page.getByText("incorrect passphrase.").waitFor();
   await passphraseField.fill(passphrase);
   await compare.click();
-  await page.getByText("2 files differ.").waitFor();
+  await page.getByText("2 files changed.").waitFor();
   expect(await page.locator("#decrypted tbody tr").allInnerTexts()).toEqual([
     expect.stringMatching(/^<b>New<\/b>\.md\s+added/),
     expect.stringMatching(/^Trips\/Plan\.md\s+changed/),
   ]);
   await page.getByRole("link", { name: "Trips/Plan.md" }).click();
-  await page.getByText("Trips/Plan.md differs.").waitFor();
+  await page.getByText("Trips/Plan.md changed.").waitFor();
   await page.locator("#decrypted .compare").waitFor();
   expect(await page.locator("#decrypted mark").allInnerTexts()).toEqual([
     "to the sea",
@@ -194,7 +194,7 @@ test("an encrypted vault's difference is shown once the passphrase is entered, w
   await page.goto(`${stand.address}${path}&path=Trips%2FPlan.md`);
   await passphraseField.fill(passphrase);
   await passphraseField.press("Enter");
-  await page.getByText("Trips/Plan.md differs.").waitFor();
+  await page.getByText("Trips/Plan.md changed.").waitFor();
   await page.locator("#decrypted .compare").waitFor();
   expect(await page.locator("#decrypted mark").count()).toBe(2);
   expect(sent.length).toBeGreaterThan(0);

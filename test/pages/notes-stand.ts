@@ -22,7 +22,7 @@ export type NotesConsole = ConsoleStand & {
   ) => Promise<SetupAnswer>;
 };
 
-/** A real notes store, and a supervisor with its pages that looks after it. */
+/** A real notes store, and a supervisor with its pages, connected to it. */
 export async function startNotesConsole(
   options: Partial<StandOptions> = {},
 ): Promise<NotesConsole> {

@@ -74,9 +74,9 @@ async function settingsOn(page: Page) {
 
 test("where there is no vault, the page makes the first one and shows its Setup URI once", async () => {
   const { page, complaints } = await openAt("/notes");
-  expect(await page.textContent("h1")).toBe("There is no vault yet.");
+  expect(await page.textContent("h1")).toBe("No vaults yet.");
   await page.getByLabel("Name", { exact: true }).fill("Work");
-  await page.getByLabel("Leave out").fill("(");
+  await page.getByLabel("Exclude").fill("(");
   await page.getByLabel("Encrypt the notes").uncheck();
   await page.keyboard.press("Enter");
   const mistake = page.locator("#add-vault-mistake");
@@ -88,10 +88,10 @@ test("where there is no vault, the page makes the first one and shows its Setup 
   await takePicture(page, "notes-mistakes");
   await page.getByLabel("Name", { exact: true }).fill("work");
   expect(await page.getByLabel("Encrypt the notes").isChecked()).toBe(false);
-  await page.getByLabel("Leave out").fill("^drafts/");
+  await page.getByLabel("Exclude").fill("^drafts/");
   await page.getByLabel("Name", { exact: true }).focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Vault work is made." }).waitFor();
+  await page.getByRole("heading", { name: 'Vault "work" created.' }).waitFor();
   expect(await settingsOn(page)).toMatchObject({
     couchDB_DBNAME: "work",
     couchDB_URI: stand.store.url,
@@ -101,8 +101,8 @@ test("where there is no vault, the page makes the first one and shows its Setup 
   expect(await page.getByAltText("QR code of the Setup URI").count()).toBe(1);
   await takePicture(page, "notes-setup");
   expect(await findBarriers(page, { reload: false })).toEqual([]);
-  await page.getByRole("link", { name: "Done: back to work" }).click();
-  await page.getByRole("heading", { name: "work is well." }).waitFor();
+  await page.getByRole("link", { name: "Back to work" }).click();
+  await page.getByRole("heading", { name: "Vault work is healthy." }).waitFor();
   expect(await page.content()).not.toContain("obsidian://");
   expect(complaints.filter((each) => !/40[01]/.test(each))).toEqual([]);
   await page.context().close();
@@ -120,7 +120,7 @@ test("a conflict of two devices stands side by side, and the choice reaches both
   ] as const) {
     await lookOnEveryScreen(browser, `${stand.address}${path}`, {
       name,
-      heading: "2 conflicts wait for you in family.",
+      heading: "2 unresolved conflicts in family.",
     });
   }
 
@@ -133,12 +133,10 @@ test("a conflict of two devices stands side by side, and the choice reaches both
   expect(marked.join(" ")).toContain("two");
   expect(marked.join(" ")).toContain("three");
   expect(await conflict.locator(".absent").count()).toBe(1);
-  await conflict.getByText("Keep the newer…").click();
-  await conflict.getByRole("button", { name: "Keep the newer" }).click();
-  await page.getByText("devices hear of it with their next sync").waitFor();
-  expect(await page.textContent("h1")).toBe(
-    "1 conflict waits for you in family.",
-  );
+  await conflict.getByText("Keep newest…").click();
+  await conflict.getByRole("button", { name: "Keep newest" }).click();
+  await page.getByText("Devices update on their next sync").waitFor();
+  expect(await page.textContent("h1")).toBe("1 unresolved conflict in family.");
   for (const device of pair) {
     await device.sync(server);
     const files = await device.files(server);
@@ -156,7 +154,9 @@ test("by keyboard alone and without script, the other version is chosen", async 
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "family is well." }).waitFor();
+  await page
+    .getByRole("heading", { name: "Vault family is healthy." })
+    .waitFor();
   const kept = await fetch(`${stand.address}/api/history?name=notes&limit=1`, {
     headers: asOperator,
   });
@@ -172,14 +172,14 @@ test("an encrypted conflict says that it cannot be read, and is chosen by what i
   await encryptedConflict(stand, "secret");
   const { page } = await openAt("/notes/secret");
   await page.getByText("encrypted and cannot be read here").waitFor();
-  expect(
-    await page.getByText("inside the encryption", { exact: true }).count(),
-  ).toBe(2);
-  expect(await page.getByText("Keep the newer…").count()).toBe(0);
+  expect(await page.getByText("encrypted", { exact: true }).count()).toBe(2);
+  expect(await page.getByText("Keep newest…").count()).toBe(0);
   await takePicture(page, "vault-encrypted");
   await page.getByText("Keep A…").click();
   await page.getByRole("button", { name: "Keep A" }).click();
-  await page.getByRole("heading", { name: "secret is well." }).waitFor();
+  await page
+    .getByRole("heading", { name: "Vault secret is healthy." })
+    .waitFor();
   await page.context().close();
 });
 
@@ -208,7 +208,7 @@ test("hostile names of vault, device and note stay words", async () => {
   await page.getByRole("link", { name, exact: true }).click();
   await page.getByText("Keep B…").click();
   await page.getByRole("button", { name: "Keep B" }).click();
-  await page.getByText("devices hear of it").waitFor();
+  await page.getByText("Devices update on").waitFor();
   await page.context().close();
 });
 
@@ -223,7 +223,7 @@ test("the operator signs in on the way to a vault, and sees a Setup URI without 
   await page.locator("#connect-url").fill("https://Notes.example.org/");
   await page.locator("#connect-mode").selectOption("on-save");
   const answer = page.waitForResponse(/setup-uri$/);
-  await page.getByRole("button", { name: "Show the Setup URI" }).click();
+  await page.getByRole("button", { name: "Show Setup URI" }).click();
   expect((await answer).headers()["cache-control"]).toBe("no-store");
   expect(await settingsOn(page)).toMatchObject({
     couchDB_URI: "https://notes.example.org",
@@ -235,10 +235,10 @@ test("the operator signs in on the way to a vault, and sees a Setup URI without 
 test("after a device was lost its vault gets a new password, and the old one opens nothing", async () => {
   const before = (await stand.makeVault("lost", { e2ee: false })).password;
   const { page } = await openAt("/notes/lost");
-  await page.getByText("Change the vault's password").click();
-  await page.getByRole("button", { name: "Make a new password" }).click();
+  await page.getByText("Change vault password").click();
+  await page.getByRole("button", { name: "Create new password" }).click();
   await page
-    .getByRole("heading", { name: "lost has a new password." })
+    .getByRole("heading", { name: 'Vault "lost" has a new password.' })
     .waitFor();
   const { couchDB_PASSWORD } = await settingsOn(page);
   expect(couchDB_PASSWORD).not.toBe(before);
@@ -257,7 +257,7 @@ test("a backup is taken, watched to its end, and tells its age; a vault is compa
   await page.getByRole("button", { name: "Back up now" }).click();
   await page.waitForURL(/\/jobs\/notes-backup\/\d+$/);
   await page
-    .getByRole("heading", { name: "notes-backup did its work." })
+    .getByRole("heading", { name: "notes-backup succeeded." })
     .waitFor();
   await page.goto(`${stand.address}/notes`);
   expect(await page.locator(".figures").innerText()).toMatch(
@@ -266,9 +266,7 @@ test("a backup is taken, watched to its end, and tells its age; a vault is compa
   await page.goto(`${stand.address}/notes/work`);
   await page.getByText("Compact now…").click();
   await page.getByRole("button", { name: "Compact now" }).click();
-  await page
-    .getByRole("heading", { name: "compaction did its work." })
-    .waitFor();
+  await page.getByRole("heading", { name: "compaction succeeded." }).waitFor();
   expect(await page.locator("main").innerText()).toContain("Vault work went");
   await page.goto(`${stand.address}/jobs`);
   await takePicture(page, "jobs");
@@ -280,10 +278,10 @@ test("a vault is removed only by its name", async () => {
   const { page } = await openAt("/notes/old");
   for (const [typed, sentence] of [
     ["work", "nothing was removed"],
-    ["old", "Vault old with 0 documents is removed."],
+    ["old", "Vault old with 0 documents removed."],
   ] as const) {
-    await page.getByText("Remove the vault…").click();
-    await page.getByLabel("Type old to go on").fill(typed);
+    await page.getByText("Remove vault…").click();
+    await page.getByLabel("Type old to confirm").fill(typed);
     await page.keyboard.press("Enter");
     await page.getByText(sentence).waitFor();
     if (typed === "work") {
@@ -305,7 +303,7 @@ test("another site's form removes nothing", async () => {
   await page.getByRole("button").click();
   await page.waitForLoadState();
   await page.goto(`${stand.address}/notes/work`);
-  expect(await page.textContent("h1")).toBe("work is well.");
+  expect(await page.textContent("h1")).toBe("Vault work is healthy.");
   await page.context().close();
 });
 
@@ -329,7 +327,7 @@ test("a host without notes says who has them, and a store that is away is said",
   const link = page.getByRole("link", { name: "The notes page" });
   expect(await link.getAttribute("href")).toBe("http://10.0.0.1:4080/notes");
   await page.goto(`${away.address}/notes`);
-  expect(await page.textContent("h1")).toBe("The notes store cannot be asked.");
+  expect(await page.textContent("h1")).toBe("The notes store is unavailable.");
   await page.getByText("does not answer (ECONNREFUSED)").waitFor();
   const answer = await page.goto(`${away.address}/notes/work`);
   expect(answer?.status()).toBe(502);

@@ -56,7 +56,7 @@ export async function confirm(
   await page.locator("summary", { hasText: `${verb}…` }).click();
   const form = page.locator("details[open] form");
   if (typed !== undefined) {
-    await form.getByLabel("to go on").fill(typed);
+    await form.getByLabel("to confirm").fill(typed);
   }
   await form.getByRole("button", { name: verb }).click();
 }

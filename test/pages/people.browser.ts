@@ -30,53 +30,53 @@ const said = (page: Page, words: string) =>
 
 test("where there is nobody yet the pages teach", async () => {
   const { page } = await open("/users");
-  expect(await page.textContent("h1")).toBe("There is no user yet.");
-  expect(await main(page)).toContain("whose spend is counted together");
+  expect(await page.textContent("h1")).toBe("No users yet.");
+  expect(await main(page)).toContain("combines the spend of several keys");
   await page.getByRole("link", { name: "Teams" }).click();
-  expect(await page.textContent("h1")).toBe("There is no team yet.");
+  expect(await page.textContent("h1")).toBe("No teams yet.");
   expect(await findBarriers(page)).toEqual([]);
   await page.context().close();
 });
 
 test("a user is made, spends over all keys, is changed and deleted", async () => {
   const { page, complaints } = await open("/users", { javaScript: false });
-  await page.getByRole("link", { name: "Make a user" }).click();
+  await page.getByRole("link", { name: "Create user" }).click();
   await page.getByLabel("Name", { exact: true }).fill("anna");
-  await page.getByLabel("E-mail address").fill("not an address");
-  await page.getByLabel("Budget, in dollars").fill("2");
-  await page.getByRole("button", { name: "Make the user" }).click();
+  await page.getByLabel("Email address").fill("not an address");
+  await page.getByLabel("Budget (USD)").fill("2");
+  await page.getByRole("button", { name: "Create user" }).click();
   expect(await page.locator("#f-user_email-mistake").innerText()).toContain(
     "must be an e-mail address",
   );
-  await page.getByLabel("E-mail address").fill("anna@example.org");
-  await page.getByRole("button", { name: "Make the user" }).click();
-  await said(page, "anna is made.");
+  await page.getByLabel("Email address").fill("anna@example.org");
+  await page.getByRole("button", { name: "Create user" }).click();
+  await said(page, 'User "anna" created.');
   expect(complaints.filter((each) => !each.includes("400"))).toEqual([]);
-  await page.getByRole("link", { name: "Make one" }).click();
+  await page.getByRole("link", { name: "Create key" }).click();
   expect(await page.getByLabel("User").inputValue()).toBe("anna");
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const key = (await page.textContent("#the-key")) ?? "";
   await fixture.spend({ api_key: hashKey(key), user_id: "anna", spend: 1.5 });
   await page.goto(`${stand.address}/users/user?id=anna`);
   expect(await page.textContent("h1")).toBe("anna has spent $ 1.50 of $ 2.00.");
   expect(await main(page)).toContain(key.slice(-4));
-  await page.getByRole("link", { name: "Change" }).click();
-  await page.getByLabel("Budget, in dollars").fill("1");
-  await page.getByRole("button", { name: "Save" }).click();
-  await said(page, "anna is changed");
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Budget (USD)").fill("1");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await said(page, 'User "anna" updated');
   await expect
     .poll(async () => (await fixture.chat(key, "no")).status, PATIENT)
     .toBe(400);
   await page.goto(`${stand.address}/users?search=EXAMPLE.org`);
   expect(await page.locator("tbody").innerText()).toMatch(
-    /anna[^]*budget used up[^]*150 %[^]*calls models/,
+    /anna[^]*over budget[^]*150 %[^]*call models/,
   );
   await page.getByRole("link", { name: "anna", exact: true }).click();
   await confirm(page, "Delete", "Anna");
   expect(await main(page)).toContain("Nothing was deleted");
   await page.getByRole("link", { name: "Go back" }).click();
   await confirm(page, "Delete", "anna");
-  await said(page, "anna is deleted");
+  await said(page, 'User "anna" and its keys deleted');
   expect((await fixture.chat(key, "gone")).status).toBe(401);
   await page.context().close();
 });
@@ -84,30 +84,30 @@ test("a user is made, spends over all keys, is changed and deleted", async () =>
 test("a team pays for its members, each with a share", async () => {
   const { page } = await open("/teams/new");
   await page.getByLabel("Name", { exact: true }).fill("Kitchen");
-  await page.getByLabel("Id").fill("kitchen");
-  await page.getByLabel("Budget, in dollars", { exact: true }).fill("5");
-  await page.getByLabel("Budget of each member").fill("1");
-  await page.getByRole("button", { name: "Make the team" }).click();
-  await said(page, "Kitchen is made.");
-  await page.locator("summary", { hasText: "Add a member…" }).click();
+  await page.getByLabel("ID").fill("kitchen");
+  await page.getByLabel("Budget (USD)", { exact: true }).fill("5");
+  await page.getByLabel("Budget per member").fill("1");
+  await page.getByRole("button", { name: "Create team" }).click();
+  await said(page, 'Team "Kitchen" created.');
+  await page.locator("summary", { hasText: "Add member…" }).click();
   await page.getByLabel("User").fill("bob");
-  await page.getByLabel("Part").selectOption("admin");
-  await page.getByRole("button", { name: "Add a member" }).click();
-  await said(page, "bob is a member now.");
+  await page.getByLabel("Role").selectOption("admin");
+  await page.getByRole("button", { name: "Add member" }).click();
+  await said(page, 'Member "bob" added.');
   await confirmAdd(page, "bob");
   expect(await main(page)).toContain("is already in team kitchen");
   await page.goto(`${stand.address}/teams/team?id=kitchen`);
-  expect(await main(page)).toMatch(/bob[^]*within its budget[^]*of \$ 1\.00/);
+  expect(await main(page)).toMatch(/bob[^]*within budget[^]*of \$ 1\.00/);
   await page.getByRole("link", { name: "bob" }).click();
   await page.getByLabel("Budget in the team").fill("-1");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   expect(await page.locator("#f-max_budget-mistake").innerText()).toContain(
     "must be at least 0 dollars",
   );
   expect(await findBarriers(page, { reload: false })).toEqual([]);
   await page.getByLabel("Budget in the team").fill("0.5");
-  await page.getByRole("button", { name: "Save" }).click();
-  await said(page, "bob is changed.");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await said(page, 'Member "bob" updated.');
   const key = await fixture.makeKey({ team_id: "kitchen", user_id: "bob" });
   await fixture.spend({
     api_key: hashKey(key),
@@ -119,23 +119,23 @@ test("a team pays for its members, each with a share", async () => {
   expect(await page.textContent("h1")).toBe(
     "Kitchen has spent $ 0.50 of $ 5.00.",
   );
-  expect(await main(page)).toContain("budget used up");
-  await page.getByRole("link", { name: "Change" }).click();
-  await page.getByLabel("Budget, in dollars", { exact: true }).fill("9");
-  await page.getByRole("button", { name: "Save" }).click();
-  await said(page, "Kitchen is changed");
+  expect(await main(page)).toContain("over budget");
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Budget (USD)", { exact: true }).fill("9");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await said(page, 'Team "Kitchen" updated');
   await confirm(page, "Block");
   await page.getByRole("heading", { name: "Kitchen is blocked." }).waitFor();
   expect(await fixture.get("/team/info?team_id=kitchen")).toMatchObject({
     team_info: { blocked: true, max_budget: 9, team_member_budget: 1 },
   });
   await confirm(page, "Unblock");
-  await said(page, "works again");
+  await said(page, 'Team "Kitchen" unblocked.');
   await page.getByRole("link", { name: "bob" }).click();
-  await confirm(page, "Remove");
-  await said(page, "bob is no member any more");
+  await confirm(page, "Remove member");
+  await said(page, 'Member "bob" removed.');
   await confirm(page, "Delete", "Kitchen");
-  await said(page, "Kitchen is deleted");
+  await said(page, 'Team "Kitchen" and its keys deleted');
   expect(
     await fixture.refused("GET", "/team/info?team_id=kitchen"),
   ).toMatchObject({ status: 404 });
@@ -143,9 +143,9 @@ test("a team pays for its members, each with a share", async () => {
 });
 
 async function confirmAdd(page: Page, user: string): Promise<void> {
-  await page.locator("summary", { hasText: "Add a member…" }).click();
+  await page.locator("summary", { hasText: "Add member…" }).click();
   await page.getByLabel("User").fill(user);
-  await page.getByRole("button", { name: "Add a member" }).click();
+  await page.getByRole("button", { name: "Add member" }).click();
 }
 
 test("hostile names run nothing, fit every screen and can be reached", async () => {
@@ -179,13 +179,13 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
   expect(await findBarriers(page)).toEqual([]);
   await page.goto(`${stand.address}/users?search=onerror`);
   await page.locator("tbody a").click();
-  await page.getByRole("link", { name: "Change" }).click();
+  await page.getByRole("link", { name: "Edit" }).click();
   expect(await page.getByLabel("Full name").inputValue()).toBe(hostile);
   expect(await page.getByLabel(`${hostile}-model`).isChecked()).toBe(true);
-  await page.getByRole("button", { name: "Save" }).click();
-  await said(page, "is changed");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await said(page, "updated");
   await confirm(page, "Delete", `u ${hostile}`);
-  await said(page, "is deleted");
+  await said(page, "deleted");
   await page.context().close();
 });
 

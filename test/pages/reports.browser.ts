@@ -21,14 +21,14 @@ afterAll(async () => {
 test("a report is made by its job, kept, opened and loaded down", async () => {
   const { page, complaints } = await openPage(browser, desk);
   await page.goto(`${stand.address}/reports/`);
-  expect(await page.textContent("h1")).toBe("No report is kept yet.");
+  expect(await page.textContent("h1")).toBe("No reports yet.");
   await page.getByRole("link", { name: "health-report" }).click();
   await page.getByText("Run now…").click();
   await page.getByRole("button", { name: "Run now" }).click();
-  await page.getByRole("heading", { name: "did its work" }).waitFor();
+  await page.getByRole("heading", { name: "succeeded" }).waitFor();
   expect(await page.getByText("Open the report").count()).toBe(1);
   await page.goto(`${stand.address}/reports/`);
-  expect(await page.textContent("h1")).toBe("One report is kept.");
+  expect(await page.textContent("h1")).toBe("1 report.");
   const loaded = page.waitForEvent("download");
   await page.getByRole("link", { name: "csv" }).click();
   expect((await loaded).suggestedFilename()).toMatch(/^health-.*\.csv$/);
@@ -56,21 +56,21 @@ test("without script a report of chosen days is made now, and what cannot be mad
   const { page } = await openPage(browser, desk, { javaScript: false });
   await page.goto(`${stand.address}/reports/`);
   await page.getByLabel("Report", { exact: true }).selectOption("health");
-  await page.getByLabel("Of", { exact: true }).selectOption("since");
-  await page.getByRole("button", { name: "Make it" }).click();
-  await page.getByText("say since which day").waitFor();
+  await page.getByLabel("Period", { exact: true }).selectOption("since");
+  await page.getByRole("button", { name: "Create report" }).click();
+  await page.getByText("date is required").waitFor();
   await page.getByLabel("Since", { exact: true }).fill("2026-11-01");
-  await page.getByLabel("Of", { exact: true }).selectOption("last-week");
-  await page.getByRole("button", { name: "Make it" }).click();
+  await page.getByLabel("Period", { exact: true }).selectOption("last-week");
+  await page.getByRole("button", { name: "Create report" }).click();
   expect(await page.title()).toContain("the week from");
   await page.goto(`${stand.address}/reports/`);
-  await page.getByRole("button", { name: "Make it" }).click();
+  await page.getByRole("button", { name: "Create report" }).click();
   await page.getByText("cannot read what was spent").waitFor();
   await page.getByRole("link", { name: "Go back" }).click();
   const answer = await page.goto(
     `${stand.address}/reports/spend-2020-01-01.html`,
   );
   expect(answer?.status()).toBe(404);
-  await page.getByText('No report "spend-2020-01-01.html"').waitFor();
+  await page.getByText('Report "spend-2020-01-01.html" not found.').waitFor();
   await page.context().close();
 });

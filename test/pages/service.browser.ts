@@ -118,7 +118,7 @@ test("a restarted service is seen coming back", async () => {
   await page.getByRole("link", { name: "gateway" }).first().click();
   await page.getByText("Restart…").click();
   await page.getByRole("button", { name: "Restart" }).click();
-  await page.getByText("gateway is being restarted").waitFor();
+  await page.getByText('Restarting "gateway"').waitFor();
   await waitFor("another process", () => {
     const now = pid();
     return now !== null && now !== before;
@@ -137,25 +137,25 @@ test("without script: look, pause and resume, silence and tell again, each asked
   const { page } = await openPage(browser, desk, { javaScript: false });
   await page.goto(`${stand.address}/services/notes`);
   const check = () => stand?.status().checks[0];
-  await page.getByRole("button", { name: "Look now" }).click();
-  await page.getByText("Looked just now: answered 500").waitFor();
+  await page.getByRole("button", { name: "Check now" }).click();
+  await page.getByText("Checked: answered 500").waitFor();
   await page.getByText("Silence…").click();
-  await page.getByLabel("For how long").selectOption("8h");
+  await page.getByLabel("Duration").selectOption("8h");
   await page.getByRole("button", { name: "Silence" }).click();
-  await page.getByText("Nobody is told of it until").waitFor();
+  await page.getByText("Silenced until").waitFor();
   await waitFor("the alarm to be silenced", () =>
     stand?.status().attention.some(({ silenced }) => silenced !== null),
   );
-  await page.getByText("Tell again…").click();
-  await page.getByRole("button", { name: "Tell again" }).click();
-  await page.getByText("People are told of notes again.").waitFor();
+  await page.getByText("End silence…").click();
+  await page.getByRole("button", { name: "End silence" }).click();
+  await page.getByText('Alerts for "notes" resumed.').waitFor();
   await page.getByText("Pause…").click();
   await page.getByRole("button", { name: "Pause" }).click();
   await page.getByRole("heading", { name: /^Notes is paused/ }).waitFor();
   expect(check()?.state).toBe("paused");
   await page.getByText("Resume…").click();
   await page.getByRole("button", { name: "Resume" }).click();
-  await page.getByText("notes is looked at again.").waitFor();
+  await page.getByText('Check "notes" resumed.').waitFor();
   await waitFor("another look", () => check()?.state === "down");
   await page.goto(`${stand.address}/services/notes`);
   for (const words of ["resumed", "paused by the operator", "for 8 h"]) {
@@ -171,7 +171,7 @@ test("a name that nobody knows, and a form of another site, change nothing", asy
     headers: { ...asOperator, accept: "text/html" },
   });
   expect(unknown.status).toBe(404);
-  expect(await unknown.text()).toContain("there are notes");
+  expect(await unknown.text()).toContain("available: notes");
   const foreign = await fetch(`${address}/services/notes/pause`, {
     method: "POST",
     headers: { ...asOperator, origin: "http://elsewhere.example" },

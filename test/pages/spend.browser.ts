@@ -113,7 +113,7 @@ describe("the spend page", () => {
     expect(await csv.text()).toContain("Postgres cannot be reached");
     await lookOnEveryScreen(browser, `${stand.address}/spend`, {
       name: "spend-away",
-      heading: "What was spent cannot be read now.",
+      heading: "Spend is unavailable.",
     });
   });
 });
@@ -187,14 +187,14 @@ test("by the keyboard alone: days are chosen, rows sorted and found, several key
   await page
     .locator('th[aria-sort="ascending"]', { hasText: "Calls" })
     .waitFor();
-  await page.getByLabel("Draw editor").press("Space");
-  await page.getByLabel("Draw office").press("Space");
-  await page.getByRole("button", { name: "Draw the ticked" }).press("Enter");
-  await page.getByText("of what you picked").first().waitFor();
+  await page.getByLabel("Compare editor").press("Space");
+  await page.getByLabel("Compare office").press("Space");
+  await page.getByRole("button", { name: "Compare selected" }).press("Enter");
+  await page.getByText("selected rows").first().waitFor();
   expect(await page.locator("figure").first().locator("polyline").count()).toBe(
     2,
   );
-  await page.getByLabel("Key whose name holds").fill("edit");
+  await page.getByLabel("Filter keys").fill("edit");
   await page.keyboard.press("Enter");
   await page.getByText("1 to 1 of 1").waitFor();
   expect(

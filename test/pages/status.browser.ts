@@ -258,7 +258,7 @@ describe("signing in", () => {
     await takePicture(page, "sign-in");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
-    await page.getByText("That is not the password.").waitFor();
+    await page.getByText("Incorrect password.").waitFor();
     await page.keyboard.type(stand.operatorPassword);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "All is well." }).waitFor();
@@ -294,7 +294,7 @@ describe("signing in", () => {
       const other = await openUnknown(link);
       expect(await other.page.textContent("h1")).toBe("Sign in");
       expect(await other.page.textContent("main")).toContain(
-        "This link was used already",
+        "This link was already used",
       );
       expect(await findBarriers(other.page, { reload: false })).toEqual([]);
       await other.page

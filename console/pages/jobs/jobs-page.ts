@@ -1,16 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { needForm, placeIn } from "../../http/forms.ts";
+import { needForm, offsetIn } from "../../http/forms.ts";
 import { statusOfJobFailure } from "../../http/job-routes.ts";
 import {
-  afterwards,
-  attempting,
+  redirectWithMessage,
+  showingFailures,
   showFailure,
   showPage,
 } from "../../http/show-page.ts";
 import type { JobOption } from "../../../supervisor/jobs/job.ts";
 import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
-import { judgeJobs, viewJobPage, viewJobs, viewRunPage } from "./jobs-view.ts";
+import {
+  jobsHeading,
+  viewJobPage,
+  viewJobs,
+  viewRunPage,
+} from "./jobs-view.ts";
 
 const PATH = "/jobs";
 const RUNS_ON_PAGE = 30;
@@ -33,24 +38,28 @@ export function registerJobsPage(
 ): void {
   server.get(PATH, (request, reply) => showJobs(request, reply, jobs));
   server.get<JobPageRequest>(`${PATH}/:name`, (request, reply) =>
-    attempting(request, reply, failing, () => showJob(request, reply, jobs)),
+    showingFailures(request, reply, failing, () =>
+      showJob(request, reply, jobs),
+    ),
   );
   server.get<RunRequest>(`${PATH}/:name/:run`, (request, reply) =>
     showRun(request, reply, jobs),
   );
   server.post<JobRequest>(`${PATH}/:name/run`, (request, reply) =>
-    attempting(request, reply, failing, () => startRun(request, reply, jobs)),
+    showingFailures(request, reply, failing, () =>
+      startRun(request, reply, jobs),
+    ),
   );
   server.post<JobRequest>(`${PATH}/:name/stop`, (request, reply) =>
-    attempting(request, reply, failing, () => {
+    showingFailures(request, reply, failing, () => {
       const { name } = request.params;
       const stopped = jobs.stopRun(name);
-      return afterwards(
+      return redirectWithMessage(
         reply,
         `${PATH}/${name}`,
         stopped
-          ? `${name} is told to stop.`
-          : `${name} was over before it could be stopped.`,
+          ? `Stopping job "${name}".`
+          : `Job "${name}" had already finished.`,
       );
     }),
   );
@@ -66,7 +75,7 @@ function showJobs(
     request,
     reply,
     {
-      ...judgeJobs(all),
+      ...jobsHeading(all),
       current: PATH,
       json: "/api/jobs",
       refreshes: all.some(({ running }) => running !== null) ? "soon" : true,
@@ -82,7 +91,7 @@ function showJob(
   jobs: JobRunner,
 ): FastifyReply | Promise<FastifyReply> {
   const { name } = request.params;
-  const from = placeIn(request.query.from);
+  const from = offsetIn(request.query.from);
   const runs = jobs.runsOf(name, from + RUNS_ON_PAGE + 1).slice(from);
   const job = jobs.list().find((each) => each.name === name);
   if (job === undefined) {
@@ -123,7 +132,7 @@ function showRun(
       request,
       reply,
       404,
-      [`There is no run ${id} of a job "${name}".`],
+      [`Run ${id} of job "${name}" not found.`],
       PATH,
     );
   }
@@ -153,7 +162,11 @@ function startRun(
   const { name } = request.params;
   const fields = needForm(request, formOf(jobs.optionsOf(name)));
   const { job, id } = jobs.run(name, fields);
-  return afterwards(reply, `${PATH}/${job}/${id}`, `${job} has begun.`);
+  return redirectWithMessage(
+    reply,
+    `${PATH}/${job}/${id}`,
+    `Job "${job}" started.`,
+  );
 }
 
 /** What a job's form sends, as `context.options` takes it. */
@@ -167,7 +180,7 @@ function formOf(options: readonly JobOption[]) {
               .literal("true")
               .transform(() => true)
               .optional()
-          : z.string().max(2000, "must not be that long").optional(),
+          : z.string().max(2000, "must be at most 2000 characters").optional(),
       ]),
     ),
   );

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { JobView, RunView } from "../../../supervisor/jobs/runner.ts";
-import { judgeJobs, viewJobPage, viewJobs, viewRunPage } from "./jobs-view.ts";
+import {
+  jobsHeading,
+  viewJobPage,
+  viewJobs,
+  viewRunPage,
+} from "./jobs-view.ts";
 import { scheduleInWords } from "./schedule-words.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 2);
@@ -45,16 +50,16 @@ const failed = run({ status: "failed", text: "the broom broke.", attempts: 3 });
 
 describe("the heading above all jobs", () => {
   test.each([
-    ["All jobs did their work.", [job()]],
+    ["All jobs succeeded.", [job()]],
     ["No job has run yet.", [job({ last: null })]],
     ["No job failed.", [job({ last: run({ status: "interrupted" }) })]],
-    ["sweep is at work.", [job({ running })]],
+    ["sweep is running.", [job({ running })]],
     ["sweep failed.", [job({ last: failed }), job({ running })]],
     ["2 jobs failed.", [job({ last: failed }), job({ last: failed })]],
     // At it again: nobody needs to do anything now.
-    ["sweep is at work.", [job({ last: failed, running })]],
+    ["sweep is running.", [job({ last: failed, running })]],
   ])("%s", (title, jobs) => {
-    expect(judgeJobs(jobs).title).toBe(title);
+    expect(jobsHeading(jobs).title).toBe(title);
   });
 });
 
@@ -86,7 +91,7 @@ test("those that failed come first, then those at work, then by what comes next"
       command: "hearth jobs run broken",
     },
   ]);
-  expect(jobs.at(-1)).toMatchObject({ next: "when asked", schedule: null });
+  expect(jobs.at(-1)).toMatchObject({ next: "on demand", schedule: null });
 });
 
 test("a run at work says how far it is and what is left", () => {
@@ -95,7 +100,7 @@ test("a run at work says how far it is and what is left", () => {
     id: 7,
     text: "the hall",
     share: 25,
-    words: "25 %, for 5 min, about 15 min left",
+    words: "25 %, running for 5 min, about 15 min left",
   });
 });
 
@@ -112,7 +117,7 @@ test("a failed try says when the next one comes", () => {
   });
   const { jobs } = viewJobs([job({ running: waiting })], () => [], now);
   expect(jobs[0]?.progress?.words).toBe(
-    "for 5 min, try 2 failed, the next one in 4 min",
+    "running for 5 min, attempt 2 failed, retrying in 4 min",
   );
 });
 
@@ -145,7 +150,7 @@ test("options are fields: a choice begins with what happens when nothing is chos
   ]);
 });
 
-test("the page of a job leads to newer and to older runs", () => {
+test("the page of a job leads to newer and to Older runs", () => {
   const view = viewJobPage({
     job: job(),
     options: [],
@@ -155,12 +160,12 @@ test("the page of a job leads to newer and to older runs", () => {
     now,
   });
   expect(view).toMatchObject({
-    title: "sweep did its work.",
+    title: "sweep succeeded.",
     newer: 0,
     older: 4,
     schedule: "Every day at 03:00",
     nextAt: "22 Nov, 03:02",
-    runs: [{ cause: "as scheduled", took: "1 min" }, { cause: "asked for" }],
+    runs: [{ cause: "scheduled", took: "1 min" }, { cause: "on demand" }],
   });
 });
 

@@ -5,9 +5,9 @@ import type { Look } from "../../../core/shapes.ts";
 import { ago, ahead, moment } from "../../../core/words.ts";
 import {
   causeOf,
-  fateOf,
+  outcomeOf,
   lookOfRun,
-  tookOf,
+  durationOf,
   viewProgress,
 } from "./run-words.ts";
 import { scheduleInWords } from "./schedule-words.ts";
@@ -18,7 +18,7 @@ export interface Verdict {
 }
 
 /** The heading above all jobs. */
-export function judgeJobs(jobs: readonly JobView[]): Verdict {
+export function jobsHeading(jobs: readonly JobView[]): Verdict {
   const failed = jobs.filter(hasFailed);
   const running = jobs.filter(({ running }) => running !== null);
   const ran = jobs.filter(({ last }) => last !== null);
@@ -38,8 +38,8 @@ export function judgeJobs(jobs: readonly JobView[]): Verdict {
       look: "rest",
       title:
         running.length === 1
-          ? `${busy.name} is at work.`
-          : `${running.length} jobs are at work.`,
+          ? `${busy.name} is running.`
+          : `${running.length} jobs are running.`,
     };
   }
   if (ran.length === 0) {
@@ -48,16 +48,16 @@ export function judgeJobs(jobs: readonly JobView[]): Verdict {
   const cutOff = ran.some(({ last }) => lookOfRun(last) === "warn");
   return {
     look: "ok",
-    title: cutOff ? "No job failed." : "All jobs did their work.",
+    title: cutOff ? "No job failed." : "All jobs succeeded.",
   };
 }
 
-/** Failed, and not at it again. */
+/** Failed, and not running again. */
 function hasFailed({ last, running }: JobView): boolean {
   return running === null && last?.status === "failed";
 }
 
-/** All jobs: those that failed first, then those at work, then by what comes next. */
+/** All jobs: failed ones first, then running ones, then by their next run. */
 export function viewJobs(
   jobs: readonly JobView[],
   optionsOf: (name: string) => readonly JobOption[],
@@ -84,23 +84,23 @@ export function viewJobs(
       ...viewJob(job, optionsOf(job.name), now),
       idle: job.running === null && job.last === null && job.nextAt === null,
     })),
-    nothingByItself: jobs.every(({ cron }) => cron === null),
+    noSchedules: jobs.every(({ cron }) => cron === null),
   };
 }
 
 function viewJob(job: JobView, options: readonly JobOption[], now: number) {
   const { name, description, cron, last, running, nextAt } = job;
-  const took = last === null ? null : tookOf(last);
+  const took = last === null ? null : durationOf(last);
   return {
     name,
     description,
     look: lookOfRun(running ?? last),
     last:
       last === null
-        ? "never yet"
+        ? "never"
         : `${last.status} ${ago(last.endedAt ?? last.startedAt, now)}${took === null ? "" : `, took ${took}`}`,
     text: last?.text ?? "",
-    next: nextAt === null ? "when asked" : ahead(nextAt, now),
+    next: nextAt === null ? "on demand" : ahead(nextAt, now),
     cron,
     schedule: cron === null ? null : scheduleInWords(cron),
     progress: running === null ? null : viewProgress(running, now),
@@ -128,21 +128,21 @@ export interface JobPageFacts {
   readonly options: readonly JobOption[];
   /** Newest first. */
   readonly runs: readonly RunView[];
-  /** How many newer ones there are. */
+  /** Number of newer runs. */
   readonly from: number;
-  /** There are older ones. */
+  /** Whether there are older runs. */
   readonly more: boolean;
   readonly now: number;
 }
 
-/** One job and its runs so far. */
+/** One job and its runs. */
 export function viewJobPage(facts: JobPageFacts) {
   const { job, options, runs, from, more, now } = facts;
   const { timeZone, nextAt } = job;
   const run = job.running ?? job.last;
   return {
     ...viewJob(job, options, now),
-    title: `${job.name} ${fateOf(run)}.`,
+    title: `${job.name} ${outcomeOf(run)}.`,
     nextAt: nextAt === null ? null : moment(nextAt, timeZone),
     timeZone,
     runs: runs.map((each) => ({
@@ -151,8 +151,8 @@ export function viewJobPage(facts: JobPageFacts) {
       status: each.status,
       began: moment(each.startedAt, timeZone),
       cause: causeOf(each, timeZone),
-      took: tookOf(each) ?? "–",
-      tries: each.attempts > 1 ? `${each.attempts} tries` : "",
+      took: durationOf(each) ?? "–",
+      tries: each.attempts > 1 ? `${each.attempts} attempts` : "",
       text: each.text,
     })),
     newer: from === 0 ? null : Math.max(0, from - runs.length),
@@ -160,14 +160,14 @@ export function viewJobPage(facts: JobPageFacts) {
   };
 }
 
-const MOST_OUTPUT = 60_000;
+const MAX_OUTPUT = 60_000;
 
-/** One run with all that it left. */
+/** One run with its output. */
 export function viewRunPage(run: RunView, timeZone: string, now: number) {
   const output =
     run.details === null ? null : JSON.stringify(run.details, null, 2);
   return {
-    title: `${run.job} ${fateOf(run)}.`,
+    title: `${run.job} ${outcomeOf(run)}.`,
     look: lookOfRun(run),
     name: run.job,
     id: run.id,
@@ -175,34 +175,32 @@ export function viewRunPage(run: RunView, timeZone: string, now: number) {
     progress: run.status === "running" ? viewProgress(run, now) : null,
     figures: [
       {
-        name: "Began",
+        name: "Started",
         value: moment(run.startedAt, timeZone),
         note: causeOf(run, timeZone),
       },
       {
-        name: "Took",
-        value: tookOf(run) ?? "–",
+        name: "Duration",
+        value: durationOf(run) ?? "–",
         note:
           run.endedAt === null
-            ? "not over yet"
-            : `until ${moment(run.endedAt, timeZone)}`,
+            ? "still running"
+            : `ended ${moment(run.endedAt, timeZone)}`,
       },
       {
-        name: "Tries",
+        name: "Attempts",
         value: run.attempts === 0 ? "–" : String(run.attempts),
         note:
-          run.attempts > 1
-            ? "a failed try is followed by another, after a wait"
-            : "",
+          run.attempts > 1 ? "failed attempts are retried after a delay" : "",
       },
     ],
     report: reportOf(run),
-    output: output?.slice(0, MOST_OUTPUT) ?? null,
-    cut: (output?.length ?? 0) > MOST_OUTPUT,
+    output: output?.slice(0, MAX_OUTPUT) ?? null,
+    cut: (output?.length ?? 0) > MAX_OUTPUT,
   };
 }
 
-/** Where the report lies that the run made. */
+/** The address of the report that the run created. */
 function reportOf({ details }: RunView): string | null {
   const path = details?.["report"];
   return typeof path === "string" && /^\/reports\/[\w.-]+$/.test(path)

@@ -20,15 +20,15 @@ export function lookOfRun(run: Pick<RunView, "status"> | null): Look {
   }
 }
 
-/** What became of a job by a run: completes a sentence that begins with its name. */
-export function fateOf(run: Pick<RunView, "status"> | null): string {
+/** The outcome of a run; completes a sentence that starts with the job's name. */
+export function outcomeOf(run: Pick<RunView, "status"> | null): string {
   switch (run?.status) {
     case undefined:
       return "has not run yet";
     case "done":
-      return "did its work";
+      return "succeeded";
     case "running":
-      return "is at work";
+      return "is running";
     case "skipped":
       return "had nothing to do";
     case "stopped":
@@ -40,21 +40,21 @@ export function fateOf(run: Pick<RunView, "status"> | null): string {
   }
 }
 
-/** Why a run began, and when it was due. */
+/** Why a run started, and when it was due. */
 export function causeOf(run: RunView, timeZone: string): string {
   if (run.due === null) {
-    return "asked for";
+    return "on demand";
   }
   const due = moment(run.due, timeZone);
-  return run.caughtUp ? `missed at ${due}, caught up` : "as scheduled";
+  return run.caughtUp ? `caught up (due ${due})` : "scheduled";
 }
 
-/** Null while it goes on. */
-export function tookOf({ startedAt, endedAt }: RunView): string | null {
+/** Null while it runs. */
+export function durationOf({ startedAt, endedAt }: RunView): string | null {
   return endedAt === null ? null : inWords(endedAt - startedAt);
 }
 
-/** How far a run is, for its bar and the words beside it. */
+/** The progress of a run, for its bar and the words next to it. */
 export function viewProgress(run: RunView, now: number) {
   const { progress, startedAt } = run;
   const passed = now - startedAt;
@@ -68,15 +68,15 @@ export function viewProgress(run: RunView, now: number) {
     progress?.nextTryAt == null
       ? []
       : [
-          `try ${progress.attempt} failed, the next one in ${inWords(progress.nextTryAt - now)}`,
+          `attempt ${progress.attempt} failed, retrying in ${inWords(progress.nextTryAt - now)}`,
         ];
   return {
     id: run.id,
-    text: progress?.text ?? "beginning",
+    text: progress?.text ?? "starting",
     share: share === null ? null : Math.floor(share * 100),
     words: [
       ...(share === null ? [] : [percent(Math.floor(share * 100) / 100)]),
-      `for ${inWords(passed)}`,
+      `running for ${inWords(passed)}`,
       ...left,
       ...again,
     ].join(", "),

@@ -28,7 +28,7 @@ export type Comparison =
 
 const AROUND = 3;
 const MOST_ROWS = 60;
-const LONGEST_LINE = 300;
+const MAX_LINE_LENGTH = 300;
 /** Lines, and words of a line: the work grows with their square. */
 const MOST_EDITS = 500;
 const MOST_WORD_EDITS = 200;
@@ -91,7 +91,7 @@ function pairs(
       };
     }
     const words =
-      Math.max(one.length, other.length) > LONGEST_LINE
+      Math.max(one.length, other.length) > MAX_LINE_LENGTH
         ? undefined
         : diffWordsWithSpace(one, other, { maxEditLength: MOST_WORD_EDITS });
     const side = (gone: "added" | "removed") =>
@@ -131,6 +131,6 @@ function shorten(
 }
 
 function whole(line: string, marked: boolean): readonly Piece[] {
-  const cut = line.length > LONGEST_LINE;
-  return [{ text: cut ? `${line.slice(0, LONGEST_LINE)} …` : line, marked }];
+  const cut = line.length > MAX_LINE_LENGTH;
+  return [{ text: cut ? `${line.slice(0, MAX_LINE_LENGTH)} …` : line, marked }];
 }

@@ -2,7 +2,7 @@ import type { Roster } from "../../../supervisor/vaults/roster.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ago, grouped } from "../../../core/words.ts";
 
-/** A vault's devices as tables show them, the one seen last first. */
+/** A vault's devices as tables show them, the most recently seen first. */
 export function deviceRows({ vault, locked, devices }: Roster, now: number) {
   return devices.map((device) => ({
     vault,
@@ -11,7 +11,7 @@ export function deviceRows({ vault, locked, devices }: Roster, now: number) {
     behind: device.behind,
     behindWords:
       device.behind === 0
-        ? "nothing"
+        ? "none"
         : `${grouped(device.behind)} ${device.behind === 1 ? "change" : "changes"}`,
     look: (locked && !device.accepted
       ? "bad"
@@ -23,7 +23,7 @@ export function deviceRows({ vault, locked, devices }: Roster, now: number) {
     app: device.appVersion || "unknown",
     differs: Object.entries(device.differs).map(
       ([name, { here, preferred }]) =>
-        `${name} is ${JSON.stringify(here)}, the vault's is ${JSON.stringify(preferred)}`,
+        `${name}: ${JSON.stringify(here)}, vault: ${JSON.stringify(preferred)}`,
     ),
     waits: locked && !device.accepted,
   }));

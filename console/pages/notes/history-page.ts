@@ -2,16 +2,24 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { needForm } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
-import { afterwards, attempting, showPage } from "../../http/show-page.ts";
+import {
+  redirectWithMessage,
+  showingFailures,
+  showPage,
+} from "../../http/show-page.ts";
 import { parseMoment } from "../../../supervisor/vaults/moment.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
 import { restoreVault } from "../../../supervisor/vaults/vault-past.ts";
-import { readHistory, sealedCipher, type HistoryWish } from "./history-look.ts";
+import {
+  readHistory,
+  sealedCipher,
+  type HistoryQuery,
+} from "./history-reader.ts";
 import { viewHistory } from "./history-view.ts";
 import { atVault, needName } from "./vault-changes.ts";
 
 const restoreForm = z.object({
-  at: z.coerce.number("name the time").positive(),
+  at: z.coerce.number("time is required").positive(),
   path: z.string().max(10_000).optional(),
   confirm: z.string().default(""),
 });
@@ -34,7 +42,7 @@ export function registerHistoryPage(
 ): void {
   server.get<HistoryRequest>("/notes/:vault/history", (request, reply) => {
     const back = `/notes/${encodeURIComponent(request.params.vault)}`;
-    return attempting(
+    return showingFailures(
       request,
       reply,
       { statusOf: statusOfNotesFailure, back },
@@ -52,12 +60,12 @@ async function showHistory(
   { acts, timeZone, now }: HistoryPageParts,
 ): Promise<FastifyReply> {
   const { vault } = request.params;
-  const wish = wishOf(request.query, now());
+  const query = queryOf(request.query, now());
   const source = await acts.history(vault);
   const view = viewHistory({
-    ...(await readHistory(source, vault, wish, now())),
+    ...(await readHistory(source, vault, query, now())),
     vault,
-    wish,
+    query,
     timeZone,
   });
   return showPage(
@@ -93,17 +101,17 @@ async function restore(
     sealedCipher(vault, await source.summary()),
     { at, path, now: now() },
   );
-  return afterwards(
+  return redirectWithMessage(
     reply,
     `/notes/${encodeURIComponent(vault)}/history`,
-    `${path ?? vault} is restored: ${written.length} written, ${deleted.length} deleted. The devices follow with their next sync.`,
+    `${path ?? vault} restored: ${written.length} written, ${deleted.length} deleted. Devices update on their next sync.`,
   );
 }
 
-function wishOf(
+function queryOf(
   { at = "", path = "" }: HistoryRequest["Querystring"],
   now: number,
-): HistoryWish {
+): HistoryQuery {
   return {
     at: at.trim() === "" ? undefined : parseMoment(at, now),
     path: path.trim() === "" ? undefined : path.trim(),

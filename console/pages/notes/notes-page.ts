@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { placeIn, readForm, type Fields } from "../../http/forms.ts";
+import { offsetIn, readForm, type Fields } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
-import { attempting, showPage } from "../../http/show-page.ts";
+import { showingFailures, showPage } from "../../http/show-page.ts";
 import type { SetupAnswer } from "../../../supervisor/vaults/provisioning.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
 import { withTyped, type Field } from "../field.ts";
@@ -16,19 +16,19 @@ import {
   setupForm,
 } from "./vault-forms.ts";
 import { registerHistoryPage } from "./history-page.ts";
-import type { NotesLook } from "./notes-look.ts";
+import type { NotesReader } from "./notes-reader.ts";
 import { atVault, registerVaultChanges } from "./vault-changes.ts";
 import { viewVault } from "./vault-view.ts";
 
 export interface NotesPageParts {
   readonly acts: VaultActs;
-  /** What the pages show, read within a few seconds. */
-  readonly look: NotesLook;
+  /** Reads the data of the pages within a few seconds. */
+  readonly reader: NotesReader;
   readonly timeZone: string;
   readonly now: () => number;
 }
 
-/** Why there are no notes here, and the supervisor that has them where it is known. */
+/** Why notes are not managed here, and the supervisor that manages them, if known. */
 export interface NoNotes {
   readonly why: string;
   readonly peer: string | undefined;
@@ -37,14 +37,14 @@ export interface NoNotes {
 const PATH = "/notes";
 const failing = { statusOf: statusOfNotesFailure, back: PATH };
 
-/** A form that is shown again, with what is wrong. */
+/** A form that is shown again, with its mistakes. */
 interface Again {
   readonly form: "add" | "setup-uri" | "rotate";
   readonly typed: Fields;
   readonly mistakes: Readonly<Record<string, string>>;
 }
 
-/** GET /notes and /notes/:vault; POST /notes makes a vault, /notes/:vault/setup-uri|rotate|resolve|restore-seed|remove. */
+/** GET /notes and /notes/:vault; POST /notes creates a vault, /notes/:vault/setup-uri|rotate|resolve|restore-seed|remove. */
 export function registerNotesPage(
   server: FastifyInstance,
   parts: NotesPageParts | NoNotes,
@@ -57,12 +57,14 @@ export function registerNotesPage(
   }
   server.get(PATH, (request, reply) => showNotes(request, reply, parts));
   server.post(PATH, (request, reply) =>
-    attempting(request, reply, failing, () => addVault(request, reply, parts)),
+    showingFailures(request, reply, failing, () =>
+      addVault(request, reply, parts),
+    ),
   );
   server.get<VaultPageRequest>(`${PATH}/:vault`, (request, reply) =>
-    attempting(request, reply, failing, () =>
+    showingFailures(request, reply, failing, () =>
       showVault(request, reply, parts, request.params.vault, {
-        from: placeIn(request.query.from),
+        from: offsetIn(request.query.from),
       }),
     ),
   );
@@ -84,11 +86,11 @@ interface VaultPageRequest {
 async function showNotes(
   request: FastifyRequest,
   reply: FastifyReply,
-  { look }: NotesPageParts,
+  { reader }: NotesPageParts,
   again?: Again,
 ): Promise<FastifyReply> {
   const view = viewNotes({
-    ...(await look.atAll()),
+    ...(await reader.readAll()),
     adding: again !== undefined,
     addFields: filledIn(addFields(), "add", again),
   });
@@ -110,7 +112,7 @@ async function showNotes(
 async function showVault(
   request: FastifyRequest,
   reply: FastifyReply,
-  { look }: NotesPageParts,
+  { reader }: NotesPageParts,
   vault: string,
   {
     from = 0,
@@ -120,9 +122,9 @@ async function showVault(
     readonly again?: Again;
   },
 ): Promise<FastifyReply> {
-  const also = { passphrase: look.asksForPassphrase(vault) };
+  const also = { passphrase: reader.asksForPassphrase(vault) };
   const view = viewVault({
-    ...(await look.at(vault, from)),
+    ...(await reader.readVault(vault, from)),
     setupFields: filledIn(setupFields(also), "setup-uri", again),
     rotateFields: filledIn(rotateFields(also), "rotate", again),
     formOpen: again === undefined || again.form === "add" ? null : again.form,
@@ -157,7 +159,7 @@ async function addVault(
   reply: FastifyReply,
   parts: NotesPageParts,
 ): Promise<FastifyReply> {
-  const { acts, look } = parts;
+  const { acts, reader } = parts;
   const form = readForm(request, addForm);
   if (form.kind === "mistakes") {
     const { fields: typed, mistakes } = form;
@@ -168,9 +170,9 @@ async function addVault(
     vault,
     url,
     forgetPassphrase,
-    choices: { ...look.usualChoices, ...choices },
+    choices: { ...reader.usualChoices, ...choices },
   });
-  return showSetup(request, reply, `Vault ${vault} is made.`, answer);
+  return showSetup(request, reply, `Vault "${vault}" created.`, answer);
 }
 
 async function connectDevice(
@@ -210,7 +212,12 @@ async function rotatePassword(
   }
   const { vaultPassphrase } = form.value;
   const answer = await parts.acts.rotate({ vault, vaultPassphrase });
-  return showSetup(request, reply, `${vault} has a new password.`, answer);
+  return showSetup(
+    request,
+    reply,
+    `Vault "${vault}" has a new password.`,
+    answer,
+  );
 }
 
 async function showSetup(
@@ -236,7 +243,11 @@ function showNoNotes(
   return showPage(
     request,
     reply,
-    { title: "No notes are looked after here.", look: "none", current: PATH },
+    {
+      title: "Notes are not managed on this host.",
+      look: "none",
+      current: PATH,
+    },
     "no-notes",
     { why, peer: peer ?? null },
   );

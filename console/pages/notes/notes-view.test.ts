@@ -103,21 +103,21 @@ function notes(facts: Partial<NotesFacts> = {}) {
 
 describe("the heading above all vaults", () => {
   test.each<readonly [string, string, Partial<NotesFacts>]>([
-    ["All notes are well.", "ok", {}],
-    ["There is no vault yet.", "none", { vaults: [] }],
-    ["The notes store cannot be asked.", "bad", { away: "it is away." }],
+    ["All vaults are healthy.", "ok", {}],
+    ["No vaults yet.", "none", { vaults: [] }],
+    ["The notes store is unavailable.", "bad", { away: "it is away." }],
     [
-      "2 conflicts wait for you in work.",
+      "2 unresolved conflicts in work.",
       "warn",
       { vaults: [vault({ conflicts: 2 })] },
     ],
     [
-      "1 conflict waits for you in work.",
+      "1 unresolved conflict in work.",
       "warn",
       { vaults: [vault({ conflicts: 1 })] },
     ],
     [
-      "100 conflicts or more wait for you in work.",
+      "100 or more unresolved conflicts in work.",
       "warn",
       { vaults: [vault({ conflicts: 100 })] },
     ],
@@ -127,7 +127,7 @@ describe("the heading above all vaults", () => {
       { vaults: [vault({ state: "closed" }, { closedSince: now - HOUR_MS })] },
     ],
     [
-      "The database of vault work is gone.",
+      "The database of vault work is missing.",
       "bad",
       { vaults: [vault({ state: "gone" }, { roster: null })] },
     ],
@@ -137,7 +137,7 @@ describe("the heading above all vaults", () => {
       { backupJob: job("notes-backup", "failed") },
     ],
     [
-      "2 things need you in your notes.",
+      "2 issues need attention.",
       "bad",
       { vaults: [vault({ conflicts: 2 }), vault({ state: "closed" })] },
     ],
@@ -151,7 +151,7 @@ test("a locked vault is reported with the way out, and the devices that it keeps
   const locked = { ...roster, locked: true, remarks };
   const view = notes({ vaults: [vault({}, { roster: locked })] });
   expect(view).toMatchObject({ title: remarks[0], look: "warn" });
-  expect(view.troubles).toMatchObject([
+  expect(view.problems).toMatchObject([
     { command: "hearth notes devices work" },
   ]);
   expect(view.remarks).toEqual([]);
@@ -162,10 +162,10 @@ test("a locked vault is reported with the way out, and the devices that it keeps
 });
 
 test("the worst stands first, with the command that helps", () => {
-  const { troubles } = notes({
+  const { problems } = notes({
     vaults: [vault({ conflicts: 2 }), vault({ vault: "b", state: "closed" })],
   });
-  expect(troubles.map(({ command }) => command)).toEqual([
+  expect(problems.map(({ command }) => command)).toEqual([
     "hearth notes restore-seed b",
     "hearth notes conflicts work",
   ]);
@@ -177,17 +177,17 @@ test("backup and drill say when they were, and when they come again", () => {
     {
       name: "Last backup",
       value: "6 h 32 min ago",
-      note: "2 kept, the next in 17 h",
+      note: "2 kept, next in 17 h",
     },
     {
       name: "Last restore drill",
       value: "2 h ago",
-      note: "the next in 17 h",
+      note: "next in 17 h",
     },
-    { name: "Conflicts", value: "0", note: "nothing waits for a decision" },
+    { name: "Conflicts", value: "0", note: "no decisions pending" },
     { name: "Devices", value: "2", note: "1 not up to date" },
   ]);
-  expect(subline).toBe("One vault · next backup 22 Nov, 03:02");
+  expect(subline).toBe("1 vault · next backup 22 Nov, 03:02");
   const first = notes({ backups: [], backupJob: undefined });
   expect(first.figures[0]).toMatchObject({ value: "none yet", note: "" });
 });
@@ -200,18 +200,18 @@ test("a vault says its sizes, and a device what it has not seen", () => {
       documents: "1,204",
       size: "34.0 MB",
       reclaimable: "4.0 MB",
-      seed: "kept in two places",
+      seed: "stored in two places",
     },
   ]);
   expect(devices).toMatchObject([
-    { name: "Laptop", seen: "1 h ago", behindWords: "nothing", look: "ok" },
+    { name: "Laptop", seen: "1 h ago", behindWords: "none", look: "ok" },
     {
       name: "Phone",
       seen: "never",
       behindWords: "1,204 changes",
       look: "warn",
       plugin: "unknown",
-      differs: ["customChunkSize is 0, the vault's is 60"],
+      differs: ["customChunkSize: 0, vault: 60"],
     },
   ]);
 });

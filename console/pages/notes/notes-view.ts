@@ -10,17 +10,17 @@ import { deviceRows } from "./device-rows.ts";
 
 export interface VaultFacts {
   readonly view: VaultView;
-  /** Null where its database is gone. */
+  /** Null where its database is missing. */
   readonly roster: Roster | null;
-  /** Since when its access is taken away, milliseconds since 1970. */
+  /** When its access was closed, milliseconds since 1970. */
   readonly closedSince: number | null;
-  /** Null where its credentials are not kept here. */
+  /** Null where its credentials are not stored here. */
   readonly encrypted: boolean | null;
 }
 
 export interface NotesFacts {
   readonly vaults: readonly VaultFacts[];
-  /** Why the store could not be asked. */
+  /** Why the store is unavailable. */
   readonly away: string | null;
   /** Names of the backups, newest first. */
   readonly backups: readonly string[];
@@ -28,30 +28,30 @@ export interface NotesFacts {
   readonly backupJob: JobView | undefined;
   readonly drillJob: JobView | undefined;
   readonly addFields: readonly Field[];
-  /** The form is shown again, with what is wrong. */
+  /** The form is shown again, with its mistakes. */
   readonly adding: boolean;
   readonly timeZone: string;
   readonly now: number;
 }
 
-/** Something that a person should see to. */
-export interface Trouble {
+/** A problem that needs a person. */
+export interface Problem {
   readonly look: "bad" | "warn";
   /** A sentence. */
   readonly text: string;
-  /** Null when it is about no vault. */
+  /** Null when it concerns no vault. */
   readonly vault: string | null;
   readonly since: string;
   readonly command: string;
 }
 
-export const MOST_COUNTED_CONFLICTS = 100;
+export const MAX_COUNTED_CONFLICTS = 100;
 
-/** What is wrong with a vault, worst first. */
-export function troublesOf(
+/** The problems of a vault, worst first. */
+export function problemsOf(
   { view, roster, closedSince }: VaultFacts,
   now: number,
-): readonly Trouble[] {
+): readonly Problem[] {
   const { vault, conflicts } = view;
   const since = closedSince === null ? "" : ago(closedSince, now);
   return [
@@ -61,7 +61,7 @@ export function troublesOf(
             look: "bad" as const,
             vault,
             since: "",
-            text: `The database of vault ${vault} is gone.`,
+            text: `The database of vault ${vault} is missing.`,
             command: `hearth notes restore --vault ${vault}`,
           },
         ]
@@ -94,7 +94,7 @@ export function troublesOf(
             look: "warn" as const,
             vault,
             since: "",
-            text: `${conflictWords(conflicts)} for you in ${vault}.`,
+            text: `${conflictWords(conflicts)} in ${vault}.`,
             command: `hearth notes conflicts ${vault}`,
           },
         ]
@@ -104,42 +104,42 @@ export function troublesOf(
 
 function conflictWords(count: number): string {
   if (count === 1) {
-    return "1 conflict waits";
+    return "1 unresolved conflict";
   }
-  return count >= MOST_COUNTED_CONFLICTS
-    ? `${MOST_COUNTED_CONFLICTS} conflicts or more wait`
-    : `${count} conflicts wait`;
+  return count >= MAX_COUNTED_CONFLICTS
+    ? `${MAX_COUNTED_CONFLICTS} or more unresolved conflicts`
+    : `${count} unresolved conflicts`;
 }
 
 /** The heading of several vaults. */
 function judge(
   { away, vaults }: NotesFacts,
-  troubles: readonly Trouble[],
+  problems: readonly Problem[],
 ): { readonly title: string; readonly look: Look } {
   if (away !== null) {
-    return { title: "The notes store cannot be asked.", look: "bad" };
+    return { title: "The notes store is unavailable.", look: "bad" };
   }
-  const [first] = troubles;
+  const [first] = problems;
   if (first === undefined) {
     return vaults.length === 0
-      ? { title: "There is no vault yet.", look: "none" }
-      : { title: "All notes are well.", look: "ok" };
+      ? { title: "No vaults yet.", look: "none" }
+      : { title: "All vaults are healthy.", look: "ok" };
   }
   return {
     title:
-      troubles.length === 1
+      problems.length === 1
         ? first.text
-        : `${troubles.length} things need you in your notes.`,
-    look: troubles.some(({ look }) => look === "bad") ? "bad" : "warn",
+        : `${problems.length} issues need attention.`,
+    look: problems.some(({ look }) => look === "bad") ? "bad" : "warn",
   };
 }
 
-/** All vaults, with what needs a person first. */
+/** All vaults, problems first. */
 export function viewNotes(facts: NotesFacts) {
   const { vaults, now } = facts;
-  const troubles = [
+  const problems = [
     ...vaults
-      .flatMap((vault) => troublesOf(vault, now))
+      .flatMap((vault) => problemsOf(vault, now))
       .toSorted((a, b) => Number(b.look === "bad") - Number(a.look === "bad")),
     ...failedJobs(facts),
   ];
@@ -147,9 +147,9 @@ export function viewNotes(facts: NotesFacts) {
     roster === null ? [] : deviceRows(roster, now),
   );
   return {
-    ...judge(facts, troubles),
+    ...judge(facts, problems),
     away: facts.away,
-    troubles,
+    problems,
     figures: figuresOf(
       facts,
       devices.length,
@@ -170,7 +170,7 @@ function failedJobs({
   backupJob,
   drillJob,
   now,
-}: NotesFacts): readonly Trouble[] {
+}: NotesFacts): readonly Problem[] {
   return [backupJob, drillJob].flatMap((job) =>
     job?.last?.status === "failed" && job.running === null
       ? [
@@ -195,8 +195,7 @@ function figuresOf(facts: NotesFacts, devices: number, behind: number) {
     {
       name: "Conflicts",
       value: away === null ? grouped(conflicts) : "–",
-      note:
-        conflicts === 0 ? "nothing waits for a decision" : "open them below",
+      note: conflicts === 0 ? "no decisions pending" : "see the vaults below",
     },
     {
       name: "Devices",
@@ -210,7 +209,7 @@ function sublineOf({ vaults, backupJob, timeZone }: NotesFacts): string {
   return [
     ...(vaults.length === 0
       ? []
-      : [vaults.length === 1 ? "One vault" : `${vaults.length} vaults`]),
+      : [vaults.length === 1 ? "1 vault" : `${vaults.length} vaults`]),
     ...(backupJob?.nextAt == null
       ? []
       : [`next backup ${moment(backupJob.nextAt, timeZone)}`]),
@@ -226,7 +225,7 @@ function backupFigure({ backups, backupJob, now }: NotesFacts) {
     value: at === undefined ? "none yet" : ago(at, now),
     note: [
       ...(at === undefined ? [] : [`${backups.length} kept`]),
-      ...(nextAt === null ? [] : [`the next ${ahead(nextAt, now)}`]),
+      ...(nextAt === null ? [] : [`next ${ahead(nextAt, now)}`]),
     ].join(", "),
   };
 }
@@ -240,7 +239,7 @@ function jobFigure(job: JobView | undefined, now: number) {
         : last.status === "done"
           ? ago(last.startedAt, now)
           : `${last.status} ${ago(last.startedAt, now)}`,
-    note: nextAt === null ? "" : `the next ${ahead(nextAt, now)}`,
+    note: nextAt === null ? "" : `next ${ahead(nextAt, now)}`,
   };
 }
 
@@ -271,9 +270,9 @@ export function stateWords({ state, conflicts }: VaultView): {
     case "closed":
       return { look: "bad", state: "closed" };
     case "gone":
-      return { look: "bad", state: "gone" };
+      return { look: "bad", state: "missing" };
     case "foreign":
-      return { look: "none", state: "not made by Hearth" };
+      return { look: "none", state: "not managed by Hearth" };
   }
 }
 
@@ -289,7 +288,7 @@ export function seedWords({ view, encrypted }: VaultFacts): string {
     return "changed";
   }
   if (view.seeds > 0) {
-    return "kept in two places";
+    return "stored in two places";
   }
-  return encrypted === false ? "none needed" : "none yet";
+  return encrypted === false ? "not needed" : "none yet";
 }

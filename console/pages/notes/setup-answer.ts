@@ -1,12 +1,12 @@
 import type { SetupAnswer } from "../../../supervisor/vaults/provisioning.ts";
 
-/** What a device needs, with the QR code as a picture in the page itself. */
+/** The Setup URI and its QR code, embedded in the page. */
 export async function viewSetup(answer: SetupAnswer, title: string) {
   const { default: qrcode } = await import("qrcode");
   return {
     ...answer,
     title,
-    // The page has a field for it.
+    // The page has a field for the address.
     advice: answer.advice.map((each) => each.replace(" with --url", "")),
     path: `/notes/${encodeURIComponent(answer.vault)}`,
     qr: await qrcode.toDataURL(answer.setupUri, {

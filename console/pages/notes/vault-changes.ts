@@ -3,19 +3,19 @@ import { z } from "zod";
 import { Failure } from "../../../core/failure.ts";
 import { needForm } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
-import { afterwards, attempting } from "../../http/show-page.ts";
+import { redirectWithMessage, showingFailures } from "../../http/show-page.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
 
 const PATH = "/notes";
 const confirmForm = z.object({ confirm: z.string().default("") });
 const seedForm = confirmForm.extend({ accept: z.literal("true").optional() });
 const resolveForm = z.object({
-  document: z.string("say which note").max(10_000),
+  document: z.string("note is required").max(10_000),
   keep: z.union([z.literal("newer"), z.string().regex(/^\d+-[0-9a-f]+$/)], {
-    error: "say which version stays",
+    error: "version is required",
   }),
 });
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 /** POST /notes/:vault/resolve|restore-seed|remove. */
 export function registerVaultChanges(
@@ -29,34 +29,34 @@ export function registerVaultChanges(
       document,
       keep === "newer" ? "newer" : { rev: keep },
     );
-    return afterwards(
+    return redirectWithMessage(
       reply,
       `${PATH}/${encodeURIComponent(vault)}`,
-      `Version ${kept.slice(0, 8)} of ${document.slice(0, LONGEST_NAME)} stays; devices hear of it with their next sync.`,
+      `Version ${kept.slice(0, 8)} of ${document.slice(0, MAX_NAME_LENGTH)} kept. Devices update on their next sync.`,
     );
   });
   atVault(server, "restore-seed", async (request, reply, vault) => {
     const { accept, confirm } = needForm(request, seedForm);
     if (accept === "true") {
-      needName(vault, confirm, "the seed stays as it is");
+      needName(vault, confirm, "the seed was not changed");
     }
     const { did } = await acts.restoreSeed(vault, accept === "true");
-    return afterwards(
+    return redirectWithMessage(
       reply,
       `${PATH}/${encodeURIComponent(vault)}`,
       did === "restored"
-        ? `The old seed of ${vault} is back, and its devices may in again.`
-        : `The new seed of ${vault} counts from now on, and its devices may in again.`,
+        ? `Old seed of ${vault} restored. Its devices have access again.`
+        : `New seed of ${vault} accepted. Its devices have access again.`,
     );
   });
   atVault(server, "remove", async (request, reply, vault) => {
     const { confirm } = needForm(request, confirmForm);
     needName(vault, confirm, "nothing was removed");
     const { documents, stays } = await acts.remove(vault);
-    return afterwards(
+    return redirectWithMessage(
       reply,
       PATH,
-      [`Vault ${vault} with ${documents} documents is removed.`, ...stays].join(
+      [`Vault ${vault} with ${documents} documents removed.`, ...stays].join(
         " ",
       ),
     );
@@ -65,7 +65,7 @@ export function registerVaultChanges(
 
 type VaultRequest = FastifyRequest<{ Params: { vault: string } }>;
 
-/** POST /notes/:vault/`act`; what cannot be done is a page with the way back to the vault. */
+/** POST /notes/:vault/`act`; a failure is a page that links back to the vault. */
 export function atVault(
   server: FastifyInstance,
   act: string,
@@ -80,7 +80,7 @@ export function atVault(
     (request, reply) => {
       const { vault } = request.params;
       const back = `${PATH}/${encodeURIComponent(vault)}`;
-      return attempting(
+      return showingFailures(
         request,
         reply,
         { statusOf: statusOfNotesFailure, back },
@@ -97,6 +97,8 @@ export function needName(
   otherwise: string,
 ): void {
   if (typed.trim() !== vault) {
-    throw new Failure(`That is not its name (${vault}): ${otherwise}.`);
+    throw new Failure(
+      `The typed name does not match "${vault}": ${otherwise}.`,
+    );
   }
 }

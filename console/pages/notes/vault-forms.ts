@@ -7,19 +7,21 @@ import {
 import { checkVaultName } from "../../../supervisor/vaults/vault-names.ts";
 import type { Field } from "../field.ts";
 
-/** What the forms about a vault must ask for besides. */
+/** Additional questions of the forms of a vault. */
 export interface AlsoAsked {
-  /** The vault's, where it is not kept here. */
+  /** The vault passphrase, where it is not stored here. */
   readonly passphrase: boolean;
 }
 
-const LONGEST = 2000;
+const MAX_LENGTH = 2000;
 const tick = z
   .literal("true")
   .optional()
   .transform((value) => value === "true");
-const text = z.string().max(LONGEST, `must not be longer than ${LONGEST}`);
-/** As `check` gives it; its own sentence where it throws. */
+const text = z
+  .string()
+  .max(MAX_LENGTH, `must be at most ${MAX_LENGTH} characters`);
+/** The value that `check` returns; the message of its Failure where it throws. */
 const checked = (check: (text: string) => string) =>
   text.transform((value, context) => {
     try {
@@ -36,7 +38,7 @@ const vaultPassphrase = text.optional();
 const url = checked(publicAddress).optional();
 
 export const addForm = z.object({
-  vault: z.string("give it a name").pipe(checked(checkVaultName)),
+  vault: z.string("name is required").pipe(checked(checkVaultName)),
   url,
   e2ee: tick,
   mode: vaultChoices.shape.mode,
@@ -69,10 +71,10 @@ const passphraseField: Field = {
   label: "Vault passphrase",
 
   needed: true,
-  note: "It was shown when the vault was made, and is not kept here.",
+  note: "Shown when the vault was created; not stored here.",
 };
 const ADDRESS_NOTE =
-  "Where devices reach the notes store, such as a VPN or host name. Phones need https.";
+  "Where devices reach the notes store, such as a VPN or host name. Phones require https.";
 
 export function addFields(): readonly Field[] {
   return [
@@ -81,20 +83,20 @@ export function addFields(): readonly Field[] {
       kind: "text",
       label: "Name",
       needed: true,
-      note: "Lower-case letters, digits and _ $ ( ) + -, a letter first, at most 100.",
+      note: "Up to 100 lower-case letters, digits and _ $ ( ) + -, starting with a letter.",
     },
     {
       name: "url",
       kind: "text",
       label: "Address for devices",
-      note: `${ADDRESS_NOTE} The usual one when left empty.`,
+      note: `${ADDRESS_NOTE} Leave empty for the default.`,
     },
     {
       name: "e2ee",
       kind: "tick",
       value: "true",
       label: "Encrypt the notes on the devices",
-      note: "Without it they are readable on the server.",
+      note: "Otherwise notes are readable on the server.",
     },
     {
       name: "mode",
@@ -108,24 +110,24 @@ export function addFields(): readonly Field[] {
     {
       name: "configFolder",
       kind: "tick",
-      label: "Sync Obsidian's settings and plugins, too",
+      label: "Also sync Obsidian settings and plugins",
     },
     {
       name: "newerFile",
       kind: "tick",
-      label: "Let the newer file win every conflict",
+      label: "Resolve conflicts with the newer file",
     },
     {
       name: "exclude",
       kind: "lines",
-      label: "Leave out",
-      note: "Paths that are not synced: a regular expression on each line.",
+      label: "Exclude",
+      note: "Paths to exclude from sync, one regular expression per line.",
     },
     {
       name: "forgetPassphrase",
       kind: "tick",
-      label: "Keep the vault's passphrase nowhere",
-      note: "It is shown once; every further Setup URI asks for it.",
+      label: "Do not store the vault passphrase",
+      note: "Shown once; each new Setup URI asks for it.",
     },
   ];
 }
@@ -136,19 +138,19 @@ export function setupFields({ passphrase }: AlsoAsked): readonly Field[] {
       name: "url",
       kind: "text",
       label: "Address for devices",
-      note: `${ADDRESS_NOTE} The vault's own when left empty.`,
+      note: `${ADDRESS_NOTE} Leave empty for the vault's own.`,
     },
     {
       name: "keep",
       kind: "tick",
-      label: "Make that address the vault's own",
+      label: "Use this address for the vault from now on",
     },
     {
       name: "mode",
       kind: "choice",
       label: "Sync",
       values: [
-        ["", "as the vault's other devices"],
+        ["", "same as the other devices"],
         ["live", "as you type"],
         ["on-save", "when a note is saved or opened"],
       ],

@@ -82,15 +82,18 @@ function noteOf(
 }
 
 test("a vault without conflicts is well", () => {
-  expect(vault()).toMatchObject({ title: "work is well.", look: "ok" });
+  expect(vault()).toMatchObject({
+    title: "Vault work is healthy.",
+    look: "ok",
+  });
 });
 
-test("two versions are called A and B, with the newer marked and what differs side by side", () => {
+test("two versions are called A and B, with newest marked and what differs side by side", () => {
   const view = vault({
     conflicts: [conflict([text("to the sea"), text("to the hills")])],
   });
   expect(view).toMatchObject({
-    title: "1 conflict waits for you in work.",
+    title: "1 unresolved conflict in work.",
     conflicts: [
       {
         place: 1,
@@ -115,10 +118,10 @@ test("two versions are called A and B, with the newer marked and what differs si
 
 describe("what cannot be compared says why", () => {
   test.each<readonly [string, NoteText, NoteText]>([
-    ["is encrypted and cannot be read here", text("a"), { kind: "encrypted" }],
-    ["has not arrived whole yet", { kind: "incomplete" }, text("a")],
-    ["too long to be compared", { kind: "large" }, text("a")],
-    ["no text, such as a picture", { kind: "binary" }, { kind: "binary" }],
+    ["are encrypted and cannot be read here", text("a"), { kind: "encrypted" }],
+    ["is incomplete", { kind: "incomplete" }, text("a")],
+    ["too long to compare", { kind: "large" }, text("a")],
+    ["are not text", { kind: "binary" }, { kind: "binary" }],
     ["Version B deletes the note.", text("a"), { kind: "deleted" }],
     ["They say the same; only their times differ.", text("a"), text("a")],
   ])("%s", (note, left, right) => {
@@ -126,7 +129,7 @@ describe("what cannot be compared says why", () => {
   });
 });
 
-test("without times, or with the same ones, nothing is called the newer", () => {
+test("without times, or with the same ones, nothing is called newest", () => {
   for (const mtime of [null, version().mtime]) {
     const [shown] = vault({
       conflicts: [

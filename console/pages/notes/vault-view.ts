@@ -16,27 +16,27 @@ import {
   encryptionWords,
   seedWords,
   stateWords,
-  troublesOf,
+  problemsOf,
   type VaultFacts,
 } from "./notes-view.ts";
 
 export type ConflictFacts = Conflict & {
-  /** Empty where nothing can be read. */
+  /** Empty where no text can be read. */
   readonly texts: readonly TextOfVersion[];
 };
 
 export type VaultPageFacts = VaultFacts & {
-  /** Those of this page. */
+  /** The conflicts of this page. */
   readonly conflicts: readonly ConflictFacts[];
-  /** How many stand on earlier pages. */
+  /** Number of conflicts on previous pages. */
   readonly from: number;
-  /** All that are open; a text is why they are not known. */
+  /** Number of open conflicts; a text explains why it is unknown. */
   readonly open: number | string;
-  /** Null where its database is gone. */
+  /** Null where its database is missing. */
   readonly growth: VaultGrowth | null;
   readonly setupFields: readonly Field[];
   readonly rotateFields: readonly Field[];
-  /** The form that is shown again, with what is wrong. */
+  /** The form that is shown again, with its mistakes. */
   readonly formOpen: "setup-uri" | "rotate" | null;
   readonly timeZone: string;
   readonly now: number;
@@ -44,19 +44,19 @@ export type VaultPageFacts = VaultFacts & {
 
 export const CONFLICTS_ON_PAGE = 5;
 
-/** One vault: what needs a person, its conflicts, its devices, and all that can be done. */
+/** One vault: problems, conflicts, devices and actions. */
 export function viewVault(facts: VaultPageFacts) {
   const { view, roster, now, timeZone } = facts;
   const { vault } = view;
-  const troubles = troublesOf(facts, now);
-  const [first] = troubles;
+  const problems = problemsOf(facts, now);
+  const [first] = problems;
   const untroubled: Look = view.state === "foreign" ? "none" : "ok";
   return {
-    title: first?.text ?? `${vault} is well.`,
+    title: first?.text ?? `Vault ${vault} is healthy.`,
     look: first?.look ?? untroubled,
     vault,
     path: `/notes/${encodeURIComponent(vault)}`,
-    troubles: troubles.slice(1),
+    problems: problems.slice(1),
     state: stateWords(view).state,
     isHere: view.state !== "gone",
     isOurs: view.state !== "foreign",
@@ -91,17 +91,17 @@ function figuresOf(facts: VaultPageFacts) {
     {
       name: "Compacted",
       value: view.compactedAt === null ? "never" : ago(view.compactedAt, now),
-      note: "by the job compaction",
+      note: "by the compaction job",
     },
     {
       name: "Security seed",
       value: seedWords(facts),
-      note: view.seeds > 1 ? `${view.seeds} were seen so far` : "",
+      note: view.seeds > 1 ? `${view.seeds} seen so far` : "",
     },
   ];
 }
 
-/** The conflicts of this page, and the way to the others. */
+/** The conflicts of this page, and links to the others. */
 function viewConflicts(facts: VaultPageFacts) {
   const { conflicts, from, open, timeZone, now } = facts;
   return {
@@ -135,7 +135,7 @@ function viewSpace({ growth, space }: VaultGrowth, timeZone: string) {
   };
 }
 
-/** Versions are called A, B, C …: A is what devices show now. */
+/** Versions are called A, B, C …: devices show A. */
 function viewConflict(
   conflict: ConflictFacts,
   place: number,
@@ -163,9 +163,7 @@ function viewConflict(
       edit: Number.parseInt(version.rev, 10),
       mark: version.rev.split("-")[1]?.slice(0, 6) ?? "",
       written:
-        version.mtime === null
-          ? "inside the encryption"
-          : moment(version.mtime, timeZone),
+        version.mtime === null ? "encrypted" : moment(version.mtime, timeZone),
       isNewest: version.rev === newest?.rev,
       size: version.bytes === null ? "–" : sizeWords(version.bytes),
       wins: version.wins,
@@ -181,7 +179,7 @@ function viewConflict(
   };
 }
 
-/** The version that was written last, where that can be told. */
+/** The newest version, where the times are known and differ. */
 function newestOf(
   versions: readonly ConflictVersion[],
 ): ConflictVersion | undefined {
@@ -203,21 +201,21 @@ function compared(
   const none = (note: string) => ({ note, comparison: null });
   if (kinds.includes(undefined) || kinds.includes("encrypted")) {
     return none(
-      "What they say is encrypted and cannot be read here: open the note on a device, or choose by what is known of the versions.",
+      "The versions are encrypted and cannot be read here. Open the note on a device, or decide by size and edit.",
     );
   }
   if (kinds.includes("incomplete")) {
     return none(
-      "One of them has not arrived whole yet: let the device that wrote it sync, then look again.",
+      "A version is incomplete. Sync the device that wrote it, then reload this page.",
     );
   }
   if (kinds.includes("large")) {
     return none(
-      "They are too long to be compared here: open them on a device.",
+      "The versions are too long to compare here. Open them on a device.",
     );
   }
   if (kinds.includes("binary")) {
-    return none("They are no text, such as a picture: open them on a device.");
+    return none("The versions are not text. Open them on a device.");
   }
   const texts = sides.map((side) => (side?.kind === "text" ? side.text : ""));
   const comparison = compareTexts(texts[0] ?? "", texts[1] ?? "");
@@ -229,11 +227,11 @@ function compared(
       : []),
     ...(comparison.kind === "all-different"
       ? [
-          "So little of them is alike that they are not compared here: open them on a device.",
+          "The versions have too little in common to compare here. Open them on a device.",
         ]
       : []),
     ...(comparison.kind === "rows" && comparison.cut
-      ? ["There is more; this is the beginning."]
+      ? ["Truncated: there are more differences."]
       : []),
   ];
   return { note: notes.join(" "), comparison };

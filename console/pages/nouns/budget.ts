@@ -1,11 +1,11 @@
 import type { Look } from "../../../core/shapes.ts";
 import { money, moment, percent } from "../../../core/words.ts";
 
-/** What was spent of a budget, as a meter shows it. */
+/** Spend against a budget, as a meter shows it. */
 export interface BudgetView {
   /** "$ 4.10" */
   readonly spent: string;
-  /** "of $ 5.00, until 1 Dec, 00:00" */
+  /** "of $ 5.00 (resets 1 Dec, 00:00)" */
   readonly against: string;
   readonly share: string | null;
   /** 0 to 100; null without a budget. */
@@ -20,19 +20,19 @@ export interface Budgeted {
   readonly budget_reset_at: string | null;
 }
 
-/** From here on somebody may want to know. */
+/** From this share on the meter warns. */
 const NEARLY_USED = 0.9;
 
 export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
   const { spend, budget_in_force: budget } = row;
-  const until =
+  const reset =
     row.budget_reset_at === null
       ? ""
-      : `until ${moment(Date.parse(row.budget_reset_at), timeZone)}`;
+      : ` (resets ${moment(Date.parse(row.budget_reset_at), timeZone)})`;
   if (budget === null) {
     return {
       spent: money(spend),
-      against: ["no budget", ...(until === "" ? [] : [until])].join(", "),
+      against: `no budget${reset}`,
       share: null,
       meter: null,
       look: "none",
@@ -41,9 +41,7 @@ export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
   const share = budget === 0 ? 1 : spend / budget;
   return {
     spent: money(spend),
-    against: [`of ${money(budget)}`, ...(until === "" ? [] : [until])].join(
-      ", ",
-    ),
+    against: `of ${money(budget)}${reset}`,
     share: percent(share),
     meter: Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10,
     look: lookOf(share),
@@ -57,7 +55,7 @@ function lookOf(share: number): Look {
   return share >= NEARLY_USED ? "warn" : "ok";
 }
 
-/** A user or a team as its list and its page tell it. */
+/** The state of a user or a team. */
 export function stateOfBudget({
   spend,
   budget_in_force: budget,
@@ -73,8 +71,8 @@ export function stateOfBudget({
     return { look: "ok", word: "no budget" };
   }
   return spend >= budget
-    ? { look: "warn", word: "budget used up" }
-    : { look: "ok", word: "within its budget" };
+    ? { look: "warn", word: "over budget" }
+    : { look: "ok", word: "within budget" };
 }
 
 export function spendHeading(

@@ -52,22 +52,22 @@ function view(query: object, keys: readonly UsedKeyRow[], total = keys.length) {
 }
 
 test.each([
-  [none, "There is no key yet.", "none"],
-  [{ ...none, active: 1 }, "One key, within its budget.", "ok"],
+  [none, "No keys yet.", "none"],
+  [{ ...none, active: 1 }, "1 key, within budget.", "ok"],
   [
     { ...none, active: 1234, blocked: 3 },
-    "1,237 keys, none over its budget.",
+    "1,237 keys, none over budget.",
     "ok",
   ],
-  [{ ...none, over_budget: 1 }, "The one key has used up its budget.", "warn"],
+  [{ ...none, over_budget: 1 }, "The only key is over budget.", "warn"],
   [
     { ...none, active: 4, over_budget: 1 },
-    "1 of 5 keys has used up its budget.",
+    "1 of 5 keys is over budget.",
     "warn",
   ],
   [
     { ...none, active: 4, over_budget: 2 },
-    "2 of 6 keys have used up their budgets.",
+    "2 of 6 keys are over budget.",
     "warn",
   ],
 ])("the heading of %j is %j", (counts, title, look) => {
@@ -83,13 +83,13 @@ test("a row tells what was spent against what, until when, whose it is and when 
         text: "anna-laptop",
         note: "sk-...abcd",
       },
-      { kind: "state", look: "ok", word: "works" },
+      { kind: "state", look: "ok", word: "active" },
       { kind: "number", text: "$ 4.75" },
       {
         kind: "budget",
         budget: {
           spent: "$ 4.75",
-          against: "of $ 5.00, until 1 Dec, 00:00",
+          against: "of $ 5.00 (resets 1 Dec, 00:00)",
           share: "95 %",
           meter: 95,
           look: "warn",
@@ -112,10 +112,10 @@ test("a row tells what was spent against what, until when, whose it is and when 
   ]).list.rows;
   expect(bare).toMatchObject([
     { text: "sk-...abcd", note: "" },
-    { word: "works until 24 Dec, 18:00" },
+    { word: "active until 24 Dec, 18:00" },
     {},
     { budget: { against: "no budget", meter: null } },
-    { text: "nobody" },
+    { text: "none" },
     { text: "never" },
   ]);
 });
@@ -129,7 +129,7 @@ test("a budget of nothing is used up, and a meter never reaches over its end", (
   expect(over?.[3]).toMatchObject({ budget: { share: "1000 %", meter: 100 } });
 });
 
-test("what is asked for stays in the addresses of the pages, and nonsense is the first page", () => {
+test("what is on demand stays in the addresses of the pages, and nonsense is the first page", () => {
   const { list, states } = view(
     { search: "a&b", sort: "spend", order: "asc", page: "2" },
     [key],

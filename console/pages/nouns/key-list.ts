@@ -42,20 +42,19 @@ export const KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] = [
   textColumn("Last used", (key, { now }) => lastUseOf(key, now)),
 ];
 
-/** On the page of their owner. */
+/** The columns on the page of an owner. */
 export const OWNED_KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] =
   KEY_COLUMNS.filter((column) => column !== OWNER_COLUMN);
 
-/** The list of one console, which counts its keys. */
+/** The list of keys; `counter` counts them by state. */
 export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
   return {
     label: "Keys",
-    createLabel: "Make a key",
-    searchLabel: "Name, owner, team or last letters",
-    subline:
-      "Who may call the gateway, what it has spent of its budget and when it was last used.",
+    createLabel: "Create key",
+    searchLabel: "Search by name, owner, team or last characters",
+    subline: "Access, spend and last use of each key.",
     lesson: {
-      text: "A key lets a program call the models: give each person or program one of its own, with a budget. On a terminal:",
+      text: "A key lets a program call models. Create one for each person or program, with a budget. On the command line:",
       command: "hearth keys new --user anna --budget 5 --per 1mo",
     },
     columns: KEY_COLUMNS,
@@ -83,7 +82,7 @@ async function readKeys({ api }: NounContext, query: ListQuery) {
   return keyPage.parse(await api.ask("GET", `/key/list?${asked.toString()}`));
 }
 
-/** Counting all keys by state reads what each has spent: as long as this, many open tabs cost no more than one. */
+/** Counting keys by state reads the spend of every key, so the counts are cached: many open tabs cost no more than one. */
 const KEEP_MS = 5000;
 
 /** How many keys there are of each state, read again after a few seconds and after each change. */
@@ -115,7 +114,7 @@ export class KeyCounter {
     ]);
     const active = Math.max(0, all - over_budget - blocked - expired);
     const counts = { active, over_budget, blocked, expired };
-    // The first key is waited for.
+    // A page without keys waits for the first one, so its counts are not cached.
     const until = all > 0 ? Date.now() + KEEP_MS : 0;
     this.#counted = { counts, until, changes };
     return counts;
@@ -137,23 +136,23 @@ export function keysHeading(counts: KeyCounts): {
 } {
   const total = sum(counts);
   if (total === 0) {
-    return { title: "There is no key yet.", look: "none" };
+    return { title: "No keys yet.", look: "none" };
   }
   const spent = counts.over_budget;
   if (spent > 0) {
     return {
       title:
         total === 1
-          ? "The one key has used up its budget."
-          : `${grouped(spent)} of ${grouped(total)} keys ${spent === 1 ? "has" : "have"} used up ${spent === 1 ? "its budget" : "their budgets"}.`,
+          ? "The only key is over budget."
+          : `${grouped(spent)} of ${grouped(total)} keys ${spent === 1 ? "is" : "are"} over budget.`,
       look: "warn",
     };
   }
   return {
     title:
       total === 1
-        ? "One key, within its budget."
-        : `${grouped(total)} keys, none over its budget.`,
+        ? "1 key, within budget."
+        : `${grouped(total)} keys, none over budget.`,
     look: "ok",
   };
 }
@@ -188,7 +187,7 @@ export function ownerOf(key: Pick<UsedKeyRow, "user_id" | "team_id">): string {
     ...(key.user_id === null ? [] : [readable(key.user_id)]),
     ...(key.team_id === null ? [] : [`team ${readable(key.team_id)}`]),
   ];
-  return owners.length === 0 ? "nobody" : owners.join(", ");
+  return owners.length === 0 ? "none" : owners.join(", ");
 }
 
 export function lastUseOf(key: UsedKeyRow, now: number): string {
@@ -197,7 +196,7 @@ export function lastUseOf(key: UsedKeyRow, now: number): string {
     : ago(Date.parse(key.last_used_at), now);
 }
 
-/** A key that works, but not for ever, says until when. */
+/** An active key that expires shows when. */
 export function keyState(
   key: UsedKeyRow,
   timeZone: string,

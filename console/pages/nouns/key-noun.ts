@@ -25,39 +25,39 @@ interface Key extends NounItem {
   readonly row: UsedKeyRow;
 }
 
-const LIVES: readonly Choice[] = [
-  ["1d", "one day"],
-  ["1w", "one week"],
-  ["30d", "30 days"],
-  ["90d", "90 days"],
-  ["365d", "one year"],
+const LIFETIMES: readonly Choice[] = [
+  ["1d", "in one day"],
+  ["1w", "in one week"],
+  ["30d", "in 30 days"],
+  ["90d", "in 90 days"],
+  ["365d", "in one year"],
 ];
 
 export const KEY_FIELDS: readonly NounField[] = [
   {
     name: "key_alias",
     label: "Name",
-    note: "Whose or what it is for, such as anna-laptop. No two keys have the same.",
+    note: "Unique, for example anna-laptop.",
   },
   {
     name: "user_id",
     label: "User",
-    note: "Whose spend and budget count, too; made if new. Empty: nobody.",
+    note: "Owner (optional). Created if it does not exist.",
     preset: "user",
     suggestions: suggestUsers,
   },
   {
     name: "team_id",
     label: "Team",
-    note: "The team that pays; empty: none.",
+    note: "Team that pays (optional).",
     preset: "team",
     suggestions: suggestTeams,
   },
   {
     name: "duration",
-    label: "It works for",
+    label: "Expires",
     type: "choice",
-    choices: livesOf,
+    choices: lifetimesOf,
     body: (duration) => (duration === "never" ? null : duration),
   },
   ...LIMIT_FIELDS,
@@ -67,28 +67,28 @@ const ACTIONS: readonly NounAction<Key>[] = [
   {
     verb: "block",
     label: "Block",
-    question: ({ title }) => `Refuse the calls of ${title} from now on?`,
+    question: ({ title }) => `Deny all calls of ${title} from now on?`,
     applies: ({ row }) => !row.blocked,
     destroys: true,
     path: "/key/block",
     body: ({ id }) => ({ key: id }),
     finish: ({ title }) =>
-      `${title} is blocked: its calls are refused within a second.`,
+      `Key "${title}" blocked. Its calls are denied within a second.`,
   },
   {
     verb: "unblock",
     label: "Unblock",
-    question: ({ title }) => `Let ${title} call again?`,
+    question: ({ title }) => `Allow calls of ${title} again?`,
     applies: ({ row }) => row.blocked,
     path: "/key/unblock",
     body: ({ id }) => ({ key: id }),
-    finish: ({ title }) => `${title} works again.`,
+    finish: ({ title }) => `Key "${title}" unblocked.`,
   },
   {
     verb: "rotate",
-    label: "New secret",
+    label: "Rotate secret",
     question: () =>
-      "Its limits, budget and history go on under the new secret, which is shown once.",
+      "The key keeps its limits, budget and history. The new secret is shown once.",
     fields: [graceField],
     path: "/key/regenerate",
     body: ({ id }, { grace = "" }) => ({
@@ -112,27 +112,27 @@ const ACTIONS: readonly NounAction<Key>[] = [
     verb: "delete",
     label: "Delete",
     question: () =>
-      "Its calls are refused from now on, for ever. What it spent stays in the ledger.",
+      "All its calls are denied from now on. This cannot be undone. Its spend stays in the ledger.",
     deletes: true,
     path: "/key/delete",
     body: ({ id }) => ({ keys: [id] }),
     finish: ({ title }) =>
-      `${title} is deleted; what it spent stays in the ledger.`,
+      `Key "${title}" deleted. Its spend stays in the ledger.`,
   },
 ];
 
-/** A console's pages of keys; their id is the key's hash. */
+/** The pages of keys. The id of a key is its hash. */
 export function keyNoun(context: NounContext): Noun<UsedKeyRow, Key> {
   return {
-    name: "key",
+    name: "Key",
     address: addressInPath(KEYS_PATH, "token"),
     list: keyList(new KeyCounter(context)),
     form: {
       fields: KEY_FIELDS,
       create: {
-        title: "Make a key",
-        button: "Make the key",
-        intro: "It is shown once, on the next page.",
+        title: "Create a key",
+        button: "Create key",
+        intro: "The key is shown once, on the next page.",
         path: "/key/generate",
         finish: (request, reply, context, answer) =>
           showSecret(request, reply, context, answer, null),
@@ -155,16 +155,12 @@ async function findKey({ api }: NounContext, id: string): Promise<Key> {
   return { id, title: keyTitle(row), row };
 }
 
-/** Never a key itself: addresses end up in histories. */
+/** Accepts hashes only: addresses, and keys in them, end up in browser histories. */
 function tokenOf(text: string): string {
   if (/^[0-9a-f]{64}$/.test(text)) {
     return text;
   }
-  throw new Refusal(
-    "There is no such key: the list has all of them.",
-    404,
-    null,
-  );
+  throw new Refusal("Key not found.", 404, null);
 }
 
 const SHOWN_CALLS = 10;
@@ -189,34 +185,36 @@ async function readKeyView(
   });
 }
 
-/** So many users and teams are proposed as owners. */
-const PROPOSED = 100;
+/** Number of users and teams suggested as owners. */
+const MAX_SUGGESTIONS = 100;
 
 async function suggestUsers({ api }: NounContext): Promise<readonly string[]> {
-  const answer = await api.ask("GET", `/user/list?page_size=${PROPOSED}`);
+  const answer = await api.ask(
+    "GET",
+    `/user/list?page_size=${MAX_SUGGESTIONS}`,
+  );
   return userPage.parse(answer).users.map((user) => user.user_id);
 }
 
 async function suggestTeams({ api }: NounContext): Promise<readonly string[]> {
-  const answer = await api.ask("GET", `/v2/team/list?page_size=${PROPOSED}`);
+  const answer = await api.ask(
+    "GET",
+    `/v2/team/list?page_size=${MAX_SUGGESTIONS}`,
+  );
   return teamPage.parse(answer).teams.map((team) => team.team_id);
 }
 
-/** How long it works from now on: a duration, `never`, or nothing, which leaves it as it is. */
-function livesOf({ row, timeZone }: FieldContext): readonly Choice[] {
-  const fresh = LIVES.map(([value, words]): Choice => [
-    value,
-    `${words} from now`,
-  ]);
+/** When the key expires: a duration from now, `never`, or nothing for no change. */
+function lifetimesOf({ row, timeZone }: FieldContext): readonly Choice[] {
   if (row === null) {
-    return [["", "ever"], ...fresh];
+    return [["", "never"], ...LIFETIMES];
   }
   const { expires } = row;
   return typeof expires !== "string"
-    ? [["", "ever, as now"], ...fresh]
+    ? [["", "never (unchanged)"], ...LIFETIMES]
     : [
-        ["", `until ${moment(Date.parse(expires), timeZone)}, as now`],
-        ...fresh,
-        ["never", "ever"],
+        ["", `${moment(Date.parse(expires), timeZone)} (unchanged)`],
+        ...LIFETIMES,
+        ["never", "never"],
       ];
 }

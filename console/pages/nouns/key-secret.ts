@@ -10,7 +10,7 @@ import type { Field } from "../field.ts";
 import { keyTitle } from "./key-list.ts";
 import { KEYS_PATH, type NounContext } from "./noun-context.ts";
 
-/** The one page on which a key itself is shown: the answer to the form that made it. `grace` is how long the former secret works on; null for a new key. */
+/** The only page that shows a key itself: the answer to the form that created it. `grace` is how long the old secret stays valid; null for a new key. */
 export async function showSecret(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -20,14 +20,17 @@ export async function showSecret(
 ): Promise<FastifyReply> {
   const made = newKeyRow.parse(answer);
   const name = keyTitle(made);
-  // The key is made: where its models cannot be asked for, the page goes without.
+  // The key exists by now: the page omits the models where they cannot be listed.
   const models = await listModels(api.as(made.key)).catch(() => []);
   const model = modelToTry(models);
   return showPage(
     request,
     reply,
     {
-      title: grace === null ? `${name} is made.` : `${name} has a new secret.`,
+      title:
+        grace === null
+          ? `Key "${name}" created.`
+          : `Key "${name}" has a new secret.`,
       look: "ok",
       current: KEYS_PATH,
     },
@@ -39,8 +42,8 @@ export async function showSecret(
         grace === null
           ? null
           : grace === ""
-            ? "The former secret is refused from now on."
-            : `The former secret works for ${graceWords(grace)} more: one budget, whichever is used.`,
+            ? "The old secret is no longer valid."
+            : `The old secret stays valid for ${graceWords(grace)} and shares the key's budget.`,
       call:
         model === undefined
           ? null
@@ -50,17 +53,17 @@ export async function showSecret(
   );
 }
 
-/** What is asked when a key is to get a new secret. */
+/** The field of the rotation. */
 export const graceField: Field & { readonly kind: "choice" } = {
   kind: "choice",
   name: "grace",
-  label: "The old secret works on for",
+  label: "Old secret stays valid",
   value: "1d",
   values: [
-    ["", "no time: it is refused at once"],
-    ["1h", "one hour"],
-    ["1d", "one day"],
-    ["1w", "one week"],
+    ["", "no longer (denied immediately)"],
+    ["1h", "for one hour"],
+    ["1d", "for one day"],
+    ["1w", "for one week"],
   ],
 };
 

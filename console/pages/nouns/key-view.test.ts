@@ -106,25 +106,24 @@ test("a key's page tells what is left, what limits it, and why it was refused", 
     title: "anna has $ 1.00 of $ 5.00 left.",
     look: "ok",
     budgets: [{ of: "member", name: "anna", left: "$ 1.00" }],
-    limits: [{ what: "requests a minute", allowed: "60", left: "12" }],
+    limits: [{ what: "requests per minute", allowed: "60", left: "12" }],
     everyModel: false,
     models: [{ id: "mock", pending: true }],
     days: [{ day: "2026-11-20", spend: "$ 4.00" }],
     byModel: [{ model: "unknown", calls: "1,200", failed: "" }],
-    refused:
-      "31 calls were refused in the last 24 hours; the last 1 are shown.",
+    refused: "31 rejected calls in the last 24 hours; showing the latest 1.",
     refusals: [{ at: "10:02", why: "rate limit exceeded", model: "" }],
     calls: [
       { model: "mock", word: "answered from the cache" },
-      { model: "set by hand, or carried over" },
+      { model: "manual correction or import" },
     ],
   });
   expect(view.facts).toEqual([
     "sk-...abcd",
-    "of anna, team kitchen",
-    "made 1 Nov, 09:00 by operator",
+    "owner: anna, team kitchen",
+    "created 1 Nov, 09:00 by operator",
     "never used",
-    "$ 9.00 in its whole life",
+    "$ 9.00 in total",
   ]);
   expect(view.chart).toContain('role="img"');
 });
@@ -136,12 +135,8 @@ test.each([
     "anna expired 3 d ago.",
     "bad",
   ],
-  [
-    { state: "over_budget" },
-    "anna has used up its budget until 1 Dec, 00:00.",
-    "warn",
-  ],
-  [{ budget_in_force: null }, "anna works, without a budget.", "ok"],
+  [{ state: "over_budget" }, "anna is over budget until 1 Dec, 00:00.", "warn"],
+  [{ budget_in_force: null }, "anna is active, without a budget.", "ok"],
 ] as const)("with %j the heading is %j", (changed, title, look) => {
   expect(viewKey({ ...facts, key: { ...key, ...changed } })).toMatchObject({
     title,

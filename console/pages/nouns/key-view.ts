@@ -71,14 +71,14 @@ function verdictOf({ key, timeZone, now }: KeyFacts): {
       };
     case "over_budget":
       return {
-        title: `${name} has used up its budget${until === null ? "" : ` until ${moment(Date.parse(until), timeZone)}`}.`,
+        title: `${name} is over budget${until === null ? "" : ` until ${moment(Date.parse(until), timeZone)}`}.`,
         look: "warn",
       };
     case "active":
       return {
         title:
           budget === null
-            ? `${name} works, without a budget.`
+            ? `${name} is active, without a budget.`
             : `${name} has ${money(budget - spend)} of ${money(budget)} left.`,
         look: "ok",
       };
@@ -88,15 +88,15 @@ function verdictOf({ key, timeZone, now }: KeyFacts): {
 function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
   return [
     ...(key.key_alias === null ? [] : [key.key_name]),
-    `of ${ownerOf(key)}`,
-    `made ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
+    `owner: ${ownerOf(key)}`,
+    `created ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
     ...(key.state === "active" && key.expires !== null
       ? [keyState(key, timeZone).word]
       : []),
     key.last_used_at === null
       ? "never used"
       : `last used ${lastUseOf(key, now)}`,
-    `${money(usage.total_spend)} in its whole life`,
+    `${money(usage.total_spend)} in total`,
   ];
 }
 
@@ -143,11 +143,11 @@ function viewSpend(usage: KeyUsage) {
 
 function refusalsSentence({ refusals, total }: Refusals): string {
   if (total === 0) {
-    return "No call was refused in the last 24 hours.";
+    return "No rejected calls in the last 24 hours.";
   }
   const shown =
-    total > refusals.length ? `; the last ${refusals.length} are shown` : "";
-  return `${grouped(total)} ${total === 1 ? "call was" : "calls were"} refused in the last 24 hours${shown}.`;
+    total > refusals.length ? `; showing the latest ${refusals.length}` : "";
+  return `${grouped(total)} rejected ${total === 1 ? "call" : "calls"} in the last 24 hours${shown}.`;
 }
 
 function viewCall(call: Call, timeZone: string) {
@@ -156,7 +156,7 @@ function viewCall(call: Call, timeZone: string) {
     model:
       call.payer === null
         ? (call.model_group ?? "unknown")
-        : "set by hand, or carried over",
+        : "manual correction or import",
     tokens: grouped(call.total_tokens),
     spend: money(call.spend),
     ...callWords(call),
@@ -171,13 +171,13 @@ const payerWords: Readonly<Record<string, string>> = {
   member: "member",
   organization: "organization",
   tag: "tag",
-  proxy: "everybody",
+  proxy: "gateway",
 };
 
 const limitWords = {
-  requests: "requests a minute",
-  tokens: "tokens a minute",
-  parallel: "calls at the same time",
+  requests: "requests per minute",
+  tokens: "tokens per minute",
+  parallel: "parallel requests",
 } as const;
 
 function callWords({ status, cache_hit: hit }: Call): {
@@ -193,13 +193,13 @@ function callWords({ status, cache_hit: hit }: Call): {
     case "failure":
       return { look: "bad", word: "failed" };
     case "interrupted":
-      return { look: "warn", word: "broken off" };
+      return { look: "warn", word: "interrupted" };
   }
 }
 
 const DAY_MS = 86_400_000;
 
-/** Dollars of each day, also of those without a call; null where nothing was spent. */
+/** Dollars per day, days without calls included; null where nothing was spent. */
 function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
   const spends = new Map(by_day.map(({ date, spend }) => [date, spend]));
   if ([...spends.values()].every((spend) => spend <= 0)) {
@@ -223,6 +223,6 @@ function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
       label: (dollars) =>
         dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
     },
-    `dollars a day, the last ${inWords(days.length * DAY_MS).replace(" d", " days")}`,
+    `dollars per day, last ${inWords(days.length * DAY_MS).replace(" d", " days")}`,
   );
 }

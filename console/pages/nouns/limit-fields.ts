@@ -2,24 +2,24 @@ import { grouped, readable } from "../../../core/words.ts";
 import type { Model } from "../../../supervisor/gateway/first-call.ts";
 import type { Choice, Filled, NounField } from "./noun-fields.ts";
 
-/** When a budget begins anew: as the gateway writes it, and in words. */
+/** When a budget resets: as the gateway writes it, and in words. */
 const WINDOWS: readonly Choice[] = [
-  ["", "never: it is for the whole life"],
-  ["1d", "each day"],
-  ["1w", "each week, on Monday"],
-  ["1mo", "each month, on the first"],
+  ["", "never"],
+  ["1d", "daily"],
+  ["1w", "weekly, on Monday"],
+  ["1mo", "monthly, on the 1st"],
 ];
 
 export const BUDGET_FIELD: NounField = {
   name: "max_budget",
-  label: "Budget, in dollars",
-  note: "What it may spend; empty: as much as it likes.",
+  label: "Budget (USD)",
+  note: "Leave empty for unlimited.",
   type: "number",
 };
 
 export const WINDOW_FIELD: NounField = {
   name: "budget_duration",
-  label: "The budget begins anew",
+  label: "Budget resets",
   type: "choice",
   choices: ({ typed }) => {
     const window = String(typed["budget_duration"] ?? "");
@@ -29,12 +29,12 @@ export const WINDOW_FIELD: NounField = {
 };
 
 const RATE_FIELDS: readonly NounField[] = [
-  { name: "rpm_limit", label: "Requests a minute" },
-  { name: "tpm_limit", label: "Tokens a minute" },
-  { name: "max_parallel_requests", label: "Calls at the same time" },
+  { name: "rpm_limit", label: "Requests per minute" },
+  { name: "tpm_limit", label: "Tokens per minute" },
+  { name: "max_parallel_requests", label: "Parallel requests" },
 ].map((field) => ({
   ...field,
-  note: "Empty: no limit.",
+  note: "Leave empty for unlimited.",
   type: "number",
   part: "Limits",
 }));
@@ -58,7 +58,7 @@ export function limitFigures(row: Readonly<Record<string, unknown>>): readonly {
       const limit = row[name];
       return {
         name: label,
-        value: typeof limit === "number" ? grouped(limit) : "no limit",
+        value: typeof limit === "number" ? grouped(limit) : "unlimited",
       };
     }),
     {
@@ -68,7 +68,7 @@ export function limitFigures(row: Readonly<Record<string, unknown>>): readonly {
   ];
 }
 
-/** Choosing models: all, or the ticked ones. */
+/** The choice of models: all, or the selected ones. */
 export interface ModelsView {
   readonly all: boolean;
   readonly models: readonly {
@@ -92,9 +92,13 @@ export function viewModels(
       ...known.map(({ id, pending }) => ({
         id,
         ticked: ticked.has(id),
-        note: pending ? "waits for its key or address" : "",
+        note: pending ? "needs an API key or address" : "",
       })),
-      ...others.map((id) => ({ id, ticked: true, note: "no alias of now" })),
+      ...others.map((id) => ({
+        id,
+        ticked: true,
+        note: "no longer configured",
+      })),
     ],
     mistake: mistakes["models"],
   };

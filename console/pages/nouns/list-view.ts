@@ -7,7 +7,7 @@ import {
   type NounColumn,
 } from "./noun-columns.ts";
 
-/** What part of a list is shown; wrong words in an address mean the first page. */
+/** The part of a list that is shown; an invalid address means the first page. */
 export interface ListQuery {
   readonly search: string;
   readonly state: string;
@@ -36,7 +36,7 @@ export interface ListView {
 const PAGE_SIZE = 25;
 const LAST_PAGE = 1_000_000;
 
-/** Reads the query of a list; the first of `sorts` is how it is sorted unless told. */
+/** Reads the query of a list; the first of `sorts` is the default. */
 export function readList(
   query: unknown,
   sorts: readonly string[],
@@ -54,7 +54,7 @@ export function readList(
     .parse(query);
 }
 
-/** The same as the query of a list of the gateway, whose pages are called `size` or `page_size`. */
+/** The corresponding query of the gateway, which calls the page size `size` or `page_size`. */
 export function gatewayQuery(
   query: ListQuery,
   sizeName: "size" | "page_size",
@@ -69,7 +69,7 @@ export function gatewayQuery(
   });
 }
 
-/** The address of the same list with something else. */
+/** The address of the list with some parameters changed. */
 export function listHref(
   path: string,
   query: ListQuery,
@@ -105,7 +105,7 @@ export function viewList<Row>(list: {
     rows: cellsOf(list.columns, rows, list.at),
     range:
       rows.length === 0
-        ? `none of ${grouped(total)}`
+        ? `0 of ${grouped(total)}`
         : `${grouped(first)} to ${grouped(first + rows.length - 1)} of ${grouped(total)}`,
     previous:
       query.page > 1 ? hrefOf(Math.min(query.page - 1, pages || 1)) : null,
@@ -113,7 +113,7 @@ export function viewList<Row>(list: {
   };
 }
 
-/** A table without pages is not sorted. */
+/** Heads of a table that is not sortable. */
 export function plainHeads(
   columns: readonly NounColumn<never>[],
 ): readonly ListHead[] {

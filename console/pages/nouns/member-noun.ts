@@ -15,29 +15,29 @@ import {
 import { emptyFields, type NounField } from "./noun-fields.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
 
-/** What adds a member to a team, or changes it. */
+/** The fields of a member of a team. */
 export const MEMBER_FIELDS: readonly NounField[] = [
   {
     name: "user_id",
     label: "User",
-    note: "Made if new.",
+    note: "Created if it does not exist.",
     required: true,
     newOnly: true,
   },
   {
     name: "role",
-    label: "Part",
+    label: "Role",
     type: "choice",
     choices: () => [
       ["user", "member"],
-      ["admin", "looks after it: members, keys and models"],
+      ["admin", "team admin: manages members, keys and models"],
     ],
     body: (role) => (role === "admin" ? "admin" : "user"),
   },
   {
     ...BUDGET_FIELD,
-    label: "Budget in the team, in dollars",
-    note: "Empty: the team's budget for members, if it has one.",
+    label: "Budget in the team (USD)",
+    note: "Leave empty for the team's default.",
   },
   WINDOW_FIELD,
 ];
@@ -58,8 +58,8 @@ const COLUMNS: readonly NounColumn<MemberRow>[] = [
   ),
   stateColumn(stateOfBudget),
   ...budgetColumns("Spent in the team"),
-  textColumn("Part", ({ role }) =>
-    role === "admin" ? "looks after it" : "member",
+  textColumn("Role", ({ role }) =>
+    role === "admin" ? "team admin" : "member",
   ),
 ];
 
@@ -71,7 +71,7 @@ export function memberHref(
   return withQuery(TEAM_ADDRESS.route(verb), { id: team, user });
 }
 
-/** So many members are on one page. */
+/** Members per page. */
 const SHOWN_MEMBERS = 50;
 
 /** The members on the page of their team, from one place on. */
@@ -107,9 +107,9 @@ export function viewMembers(
         : null,
     add: {
       id: "ask-add",
-      verb: "Add a member",
+      verb: "Add member",
       action: TEAM_ADDRESS.href(id, "add-member"),
-      question: "Its spend counts for the team with keys of the team only.",
+      question: "Only calls with keys of the team count towards its budget.",
       fields: emptyFields(MEMBER_FIELDS, timeZone),
     },
   };

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
-import { afterwards } from "../../http/show-page.ts";
+import { redirectWithMessage } from "../../http/show-page.ts";
 import { viewBudget } from "./budget.ts";
 import { MEMBER_FIELDS, memberHref } from "./member-noun.ts";
 import { textIn } from "./noun-address.ts";
-import { attempting, type NounContext } from "./noun-context.ts";
+import { showingFailures, type NounContext } from "./noun-context.ts";
 import { bodyOf, fieldsFor, typedOf } from "./noun-fields.ts";
 import { showForm, submitForm, type FormPage } from "./noun-form.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
@@ -17,24 +17,26 @@ export function registerMemberPages(
 ): void {
   const { list, route } = TEAM_ADDRESS;
   server.get(route("member"), (request, reply) =>
-    attempting(request, reply, list, async () => {
+    showingFailures(request, reply, list, async () => {
       const { page, member } = await readMember(request, context);
       const filled = { typed: typedOf(member), mistakes: {} };
       return showForm(request, reply, context, page, filled);
     }),
   );
   server.post(route("member"), (request, reply) =>
-    attempting(request, reply, list, () =>
+    showingFailures(request, reply, list, () =>
       updateMember(request, reply, context),
     ),
   );
   server.post(route("remove-member"), (request, reply) =>
-    attempting(request, reply, list, () =>
+    showingFailures(request, reply, list, () =>
       removeMember(request, reply, context),
     ),
   );
   server.post(route("add-member"), (request, reply) =>
-    attempting(request, reply, list, () => addMember(request, reply, context)),
+    showingFailures(request, reply, list, () =>
+      addMember(request, reply, context),
+    ),
   );
 }
 
@@ -50,7 +52,11 @@ async function updateMember(
       team_id: id,
       user_id: user,
     });
-    return afterwards(reply, TEAM_ADDRESS.href(id), `${user} is changed.`);
+    return redirectWithMessage(
+      reply,
+      TEAM_ADDRESS.href(id),
+      `Member "${user}" updated.`,
+    );
   });
 }
 
@@ -62,10 +68,10 @@ async function removeMember(
   const id = TEAM_ADDRESS.idIn(request);
   const user = textIn(request.query, "user");
   await api.ask("POST", "/team/member_delete", { team_id: id, user_id: user });
-  return afterwards(
+  return redirectWithMessage(
     reply,
     TEAM_ADDRESS.href(id),
-    `${user} is no member any more; its keys of the team are deleted.`,
+    `Member "${user}" removed. Their keys of the team are deleted.`,
   );
 }
 
@@ -79,7 +85,7 @@ async function addMember(
     title: `Add a member to ${team.title}`,
     intro: "",
     action: TEAM_ADDRESS.href(team.id, "add-member"),
-    button: "Add",
+    button: "Add member",
     back: TEAM_ADDRESS.href(team.id),
     fields: fieldsFor(MEMBER_FIELDS, true),
     row: null,
@@ -91,10 +97,10 @@ async function addMember(
       member: { user_id, role },
       ...budget,
     });
-    return afterwards(
+    return redirectWithMessage(
       reply,
       TEAM_ADDRESS.href(team.id),
-      `${String(user_id)} is a member now.`,
+      `Member "${String(user_id)}" added.`,
     );
   });
 }
@@ -105,13 +111,17 @@ async function readMember(request: FastifyRequest, context: NounContext) {
   const user = textIn(request.query, "user");
   const member = team.members.find(({ user_id }) => user_id === user);
   if (member === undefined) {
-    throw new Refusal(`${user} is no member of ${team.title}.`, 404, "user_id");
+    throw new Refusal(
+      `User "${user}" is not a member of team "${team.title}".`,
+      404,
+      "user_id",
+    );
   }
   const budget = viewBudget(member, context.timeZone);
   const page = memberPage(
     team,
     user,
-    `has spent ${budget.spent} in the team, ${budget.against}`,
+    `Spent in the team: ${budget.spent}, ${budget.against}`,
   );
   return { id: team.id, user, member, page };
 }
@@ -125,16 +135,16 @@ function memberPage(
     title: `${user} in ${title}`,
     intro,
     action: memberHref("member", id, user),
-    button: "Save",
+    button: "Save changes",
     back: TEAM_ADDRESS.href(id),
     fields: fieldsFor(MEMBER_FIELDS, false),
     row: null,
     actions: [
       {
         id: "ask-remove",
-        verb: "Remove",
+        verb: "Remove member",
         action: memberHref("remove-member", id, user),
-        question: `${user} leaves the team, and its keys of the team are deleted.`,
+        question: `Removes ${user} from the team and deletes their keys of the team.`,
         destroys: true,
       },
     ],

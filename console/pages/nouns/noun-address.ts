@@ -10,7 +10,7 @@ export interface NounAddress {
   readonly idIn: (request: FastifyRequest) => string;
 }
 
-/** `/keys/:token` and `/keys/:token/edit`: for ids that have no letters with a meaning in addresses. */
+/** `/keys/:token` and `/keys/:token/edit`: for ids without characters that have a meaning in addresses. */
 export function addressInPath(list: string, param: string): NounAddress {
   const below = (id: string, verb?: string) =>
     verb === undefined ? `${list}/${id}` : `${list}/${id}/${verb}`;
@@ -22,7 +22,7 @@ export function addressInPath(list: string, param: string): NounAddress {
   };
 }
 
-/** `/users/user?id=…` and `/users/edit?id=…`: ids may have any letter, also those that end a path. */
+/** `/users/user?id=…` and `/users/edit?id=…`: ids may contain any character. */
 export function addressInQuery(list: string, page: string): NounAddress {
   const route = (verb = page) => `${list}/${verb}`;
   return {

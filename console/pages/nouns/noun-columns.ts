@@ -3,7 +3,7 @@ import { viewBudget, type Budgeted, type BudgetView } from "./budget.ts";
 
 export interface NounColumn<Row> {
   readonly title: string;
-  /** What the gateway calls it where it can sort by it. */
+  /** The gateway's sort key, if it can sort by this column. */
   readonly sort?: string;
   /** Sorts from A to Z first; amounts and times from the largest. */
   readonly ascending?: boolean;
@@ -58,7 +58,7 @@ export function stateColumn<Row>(
   };
 }
 
-/** What was spent, and how much of the budget that is. */
+/** Spend, and its share of the budget. */
 export function budgetColumns(
   spentTitle: string = "Spent",
 ): readonly [NounColumn<Budgeted>, NounColumn<Budgeted>] {

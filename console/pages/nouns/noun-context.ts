@@ -10,23 +10,23 @@ import {
 import { showFailure, showPage } from "../../http/show-page.ts";
 import { readable } from "../../../core/words.ts";
 
-/** What the pages of keys, users and teams work with. */
+/** The gateway as the pages of keys, users and teams use it. */
 export interface NounContext {
   readonly api: AdminApi;
   /** Where key holders reach the gateway. */
   readonly address: string;
   /** IANA name. */
   readonly timeZone: string;
-  /** Grows with everything that is changed here. */
+  /** Counts the changes made through these pages. */
   readonly changes: () => number;
 }
 
 export const KEYS_PATH = "/keys";
 
-/** Long enough for a new secret, which waits for the ledger; a page that waits longer says who does not answer. */
+/** Long enough for a new secret, which waits for the ledger. */
 const TIMEOUT_MS = 5000;
 
-/** The gateway of GATEWAY_URL with the key of PROXY_MASTER_KEY, which is read anew for each request: a rotation changes its file. */
+/** The gateway of GATEWAY_URL with the key of PROXY_MASTER_KEY, read for each request because a rotation changes its file. */
 export function openNounContext(
   env: Environment,
   timeZone: string,
@@ -39,12 +39,12 @@ export function openNounContext(
       const key = readVariable("PROXY_MASTER_KEY", env);
       if (address === undefined) {
         throw new Failure(
-          "This supervisor knows no gateway: set GATEWAY_URL where it starts, such as http://127.0.0.1:4000, and start it again.",
+          "No gateway is configured: set GATEWAY_URL, for example http://127.0.0.1:4000, and restart the supervisor.",
         );
       }
       if (key === undefined) {
         throw new Failure(
-          "This supervisor does not have the gateway's master key: set PROXY_MASTER_KEY_FILE where it starts, to a file with the key, and start it again.",
+          "The gateway's master key is missing: set PROXY_MASTER_KEY_FILE to a file that contains it, and restart the supervisor.",
         );
       }
       return key;
@@ -70,8 +70,8 @@ export function openNounContext(
   };
 }
 
-/** Answers with what `act` shows; where the gateway refuses or is away, with a page that says so and leads back. */
-export async function attempting(
+/** Answers with the page of `act`, or with an error page where the gateway rejects the request or is unavailable. */
+export async function showingFailures(
   request: FastifyRequest,
   reply: FastifyReply,
   back: string,
@@ -96,7 +96,7 @@ export async function attempting(
       request,
       reply,
       {
-        title: "Keys cannot be shown now.",
+        title: "Keys are unavailable.",
         look: "warn",
         current: KEYS_PATH,
         status: 502,
@@ -107,12 +107,12 @@ export async function attempting(
   }
 }
 
-/** Throws a refusal unless the name that a form asks for, as it is shown, was typed. */
+/** Throws a refusal unless the displayed name was typed to confirm. */
 export function needConfirmation(request: FastifyRequest, name: string): void {
   const body = (request.body ?? {}) as { readonly confirm?: unknown };
   if (typeof body.confirm !== "string" || readable(body.confirm) !== name) {
     throw new Refusal(
-      `Nothing was deleted: the name that was typed is not "${name}".`,
+      `Nothing was deleted: the typed name does not match "${name}".`,
       400,
       "confirm",
     );

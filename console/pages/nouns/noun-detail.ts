@@ -1,16 +1,16 @@
 import type { FastifyInstance } from "fastify";
 import type { Fields } from "../../http/forms.ts";
-import { afterwards, showPage } from "../../http/show-page.ts";
+import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import type { Noun, NounAction, NounItem } from "./noun.ts";
 import type { NounAddress } from "./noun-address.ts";
 import {
-  attempting,
+  showingFailures,
   KEYS_PATH,
   needConfirmation,
   type NounContext,
 } from "./noun-context.ts";
 
-/** GET the page of one object; POST each of its actions. */
+/** GET the page of one object; POST its actions. */
 export function registerNounDetail<Row, Item extends NounItem>(
   server: FastifyInstance,
   context: NounContext,
@@ -18,7 +18,7 @@ export function registerNounDetail<Row, Item extends NounItem>(
 ): void {
   const { address, detail } = noun;
   server.get(address.route(), (request, reply) =>
-    attempting(request, reply, address.list, async () => {
+    showingFailures(request, reply, address.list, async () => {
       const item = await noun.find(context, address.idIn(request));
       const { title, look, ...view } = await detail.view(
         context,
@@ -53,7 +53,7 @@ function registerAction<Row, Item extends NounItem>(
   const { verb, path, body, finish, deletes = false } = action;
   server.post(address.route(verb), (request, reply) => {
     const id = address.idIn(request);
-    return attempting(request, reply, address.href(id), async () => {
+    return showingFailures(request, reply, address.href(id), async () => {
       const item = await find(context, id);
       if (deletes) {
         needConfirmation(request, item.title);
@@ -61,7 +61,7 @@ function registerAction<Row, Item extends NounItem>(
       const sent = (request.body ?? {}) as Fields;
       const answer = await context.api.ask("POST", path, body(item, sent));
       return typeof finish === "function"
-        ? afterwards(
+        ? redirectWithMessage(
             reply,
             deletes ? address.list : address.href(id),
             finish(item),

@@ -14,24 +14,24 @@ export interface NounField {
   readonly type?: "text" | "number" | "choice" | "models";
   /** The heading that it is under; none when left out. */
   readonly part?: "Budget" | "Models" | "Limits";
-  /** It can be set only when the object is created. */
+  /** Set only when the object is created. */
   readonly newOnly?: boolean;
   /** It must be given when the object is created. */
   readonly required?: boolean;
   /** The query parameter of the form's address that fills it in. */
   readonly preset?: string;
-  /** What is proposed; other words may be typed. */
+  /** Suggested values; others may be typed. */
   readonly suggestions?: (context: NounContext) => Promise<readonly string[]>;
   /** The values of a choice, each with its words. */
   readonly choices?: (shown: FieldContext) => readonly Choice[];
-  /** What the gateway gets; undefined leaves it as it is. Left out: what was typed, and null for nothing, which sets it back. */
+  /** The value for the gateway; undefined leaves the field unchanged. Default: the typed value, or null, which resets the field. */
   readonly body?: (typed: string | undefined) => unknown;
 }
 
 export type Choice = readonly [value: string, words: string];
 
 export interface FieldContext {
-  /** What is changed; null when something is created. */
+  /** The object to change; null for a new one. */
   readonly row: Readonly<Record<string, unknown>> | null;
   readonly typed: Fields;
   readonly timeZone: string;
@@ -39,7 +39,7 @@ export interface FieldContext {
 
 type Mistakes = Readonly<Record<string, string>>;
 
-/** What a form shows again: what was typed, and what is wrong with it. */
+/** A submitted form: the typed values and the mistakes in them. */
 export interface Filled {
   readonly typed: Fields;
   readonly mistakes: Mistakes;
@@ -55,13 +55,13 @@ const amount = z
     }
     context.addIssue({
       code: "custom",
-      message: "It must be a number, such as 5 or 0.5.",
+      message: "Must be a number, for example 5 or 0.5.",
     });
     return z.NEVER;
   })
   .optional();
 
-/** The radio buttons send `every_model`, the ticked boxes `models`. */
+/** The radio buttons send `every_model`, the checkboxes `models`. */
 const modelChoice = {
   every_model: z.enum(["all", "some"]).default("some"),
   models: z
@@ -72,7 +72,7 @@ const modelChoice = {
 
 export type FieldValues = Readonly<Record<string, unknown>>;
 
-/** The fields that a form has: of a new object, or of one that is there. */
+/** The fields of the form for a new or an existing object. */
 export function fieldsFor(
   fields: readonly NounField[],
   isNew: boolean,
@@ -104,7 +104,7 @@ function schemaOfField({ type, required, label }: NounField): z.ZodType {
     : z.string().optional();
 }
 
-/** What the gateway is told. Throws a refusal when no model is chosen. */
+/** The body for the gateway. Throws a refusal when no model is selected. */
 export function bodyOf(
   fields: readonly NounField[],
   values: FieldValues,
@@ -126,7 +126,7 @@ function valueOf(field: NounField, values: FieldValues): unknown {
     : field.body(typeof value === "string" ? value : undefined);
 }
 
-/** No models are all. */
+/** An empty list allows all models. */
 function modelsIn({ every_model: every, models }: FieldValues): unknown {
   if (every === "all") {
     return [];
@@ -134,10 +134,10 @@ function modelsIn({ every_model: every, models }: FieldValues): unknown {
   if (Array.isArray(models) && models.length > 0) {
     return models;
   }
-  throw new Refusal("Choose at least one model, or all.", 400, "models");
+  throw new Refusal("Select at least one model, or all models.", 400, "models");
 }
 
-/** What the gateway refused, beside the field that it names, else above the form; throws on what is no refusal. */
+/** The gateway's rejection, at the field that it names or else above the form. Rethrows any other error. */
 export function mistakeOf(
   error: unknown,
   fields: readonly NounField[],
@@ -150,7 +150,7 @@ export function mistakeOf(
   return { [known ? param : "form"]: error.message };
 }
 
-/** The fields as a form shows them, filled in, each with what is wrong with it; the choice of models is shown by itself. */
+/** The fields as a form shows them, with values and mistakes; the choice of models is shown separately. */
 export async function viewFields(
   fields: readonly NounField[],
   context: NounContext,
@@ -170,7 +170,7 @@ export async function viewFields(
   }));
 }
 
-/** The same of an empty form without suggestions. */
+/** The fields of an empty form, without suggestions. */
 export function emptyFields(
   fields: readonly NounField[],
   timeZone: string,
@@ -202,7 +202,7 @@ function viewField(
     : { ...common, kind: "text", among: suggestions };
 }
 
-/** What an object has now, as if it had been typed. */
+/** The current values of an object, as a form sends them. */
 export function typedOf(row: Readonly<Record<string, unknown>>): Fields {
   const models = Array.isArray(row["models"]) ? row["models"].map(String) : [];
   return {

@@ -34,7 +34,7 @@ test("fields left empty are set back, and all models are an empty list", () => {
     bodyOf(LIMIT_FIELDS, form.parse({ models: ["a", "b"] })),
   ).toMatchObject({ models: ["a", "b"] });
   expect(() => bodyOf(LIMIT_FIELDS, form.parse({}))).toThrow(
-    "Choose at least one model, or all.",
+    "Select at least one model, or all models.",
   );
 });
 
@@ -78,8 +78,8 @@ test("what a payer has now fills its form, also what nobody offers any more", ()
   ).toEqual({
     all: false,
     models: [
-      { id: "new", ticked: false, note: "waits for its key or address" },
-      { id: "old", ticked: true, note: "no alias of now" },
+      { id: "new", ticked: false, note: "needs an API key or address" },
+      { id: "old", ticked: true, note: "no longer configured" },
     ],
     mistake: undefined,
   });

@@ -1,11 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { listModels } from "../../../supervisor/gateway/first-call.ts";
 import { readForm } from "../../http/forms.ts";
-import { afterwards, showPage } from "../../http/show-page.ts";
+import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import { viewModels } from "./limit-fields.ts";
 import type { Noun, NounItem } from "./noun.ts";
 import { textIn } from "./noun-address.ts";
-import { attempting, KEYS_PATH, type NounContext } from "./noun-context.ts";
+import {
+  showingFailures,
+  KEYS_PATH,
+  type NounContext,
+} from "./noun-context.ts";
 import {
   bodyOf,
   fieldsFor,
@@ -24,12 +28,12 @@ export interface FormPage {
   readonly intro: string;
   readonly action: string;
   readonly button: string;
-  /** Where nothing is done. */
+  /** The target of Cancel. */
   readonly back: string;
   readonly fields: readonly NounField[];
-  /** What is changed; null when something is created. */
+  /** The object to change; null for a new one. */
   readonly row: FieldContext["row"];
-  /** Asked below the form, as templates/ask.eta shows them. */
+  /** Actions below the form, as templates/ask.eta shows them. */
   readonly actions?: readonly object[];
 }
 
@@ -42,7 +46,7 @@ export function registerNounForms<Row, Item extends NounItem>(
   const { address } = noun;
   const page = createPage(noun);
   server.get(page.action, (request, reply) =>
-    attempting(request, reply, address.list, () =>
+    showingFailures(request, reply, address.list, () =>
       showForm(request, reply, context, page, {
         typed: presetsIn(request, page.fields),
         mistakes: {},
@@ -50,14 +54,14 @@ export function registerNounForms<Row, Item extends NounItem>(
     ),
   );
   server.post(page.action, (request, reply) =>
-    attempting(request, reply, address.list, () =>
+    showingFailures(request, reply, address.list, () =>
       submitForm(request, reply, context, page, (values) =>
         create(request, reply, context, noun, values),
       ),
     ),
   );
   server.get(address.route("edit"), (request, reply) =>
-    attempting(request, reply, address.list, async () => {
+    showingFailures(request, reply, address.list, async () => {
       const item = await noun.find(context, address.idIn(request));
       return showForm(request, reply, context, editPage(noun, item), {
         typed: typedOf(item.row),
@@ -66,7 +70,7 @@ export function registerNounForms<Row, Item extends NounItem>(
     }),
   );
   server.post(address.route("edit"), (request, reply) =>
-    attempting(request, reply, address.list, async () => {
+    showingFailures(request, reply, address.list, async () => {
       const item = await noun.find(context, address.idIn(request));
       const page = editPage(noun, item);
       return submitForm(request, reply, context, page, (values) =>
@@ -94,9 +98,9 @@ function editPage<Row, Item extends NounItem>(
   { id, title, row }: Item,
 ): FormPage {
   return {
-    title: `Change ${title}`,
-    button: "Save",
-    intro: "What is changed holds for calls within a second.",
+    title: `Edit ${title}`,
+    button: "Save changes",
+    intro: "Changes take effect within a second.",
     action: address.href(id, "edit"),
     back: address.href(id),
     fields: fieldsFor(form.fields, false),
@@ -123,7 +127,7 @@ async function create<Row, Item extends NounItem>(
 async function update<Row, Item extends NounItem>(
   reply: FastifyReply,
   context: NounContext,
-  { address, form }: Noun<Row, Item>,
+  { name, address, form }: Noun<Row, Item>,
   item: Item,
   values: FieldValues,
 ): Promise<FastifyReply> {
@@ -132,14 +136,14 @@ async function update<Row, Item extends NounItem>(
     ...bodyOf(fieldsFor(form.fields, false), values),
     [idName]: item.id,
   });
-  return afterwards(
+  return redirectWithMessage(
     reply,
     address.href(item.id),
-    `${titleAfter(item, values)} is changed; it holds within a second.`,
+    `${name} "${titleAfter(item, values)}" updated. Changes take effect within a second.`,
   );
 }
 
-/** What the form's address fills in: /keys/new?user=anna. */
+/** Values from the address of the form: /keys/new?user=anna. */
 function presetsIn(
   { query }: FastifyRequest,
   fields: readonly NounField[],
@@ -150,7 +154,7 @@ function presetsIn(
   return { every_model: "all", ...Object.fromEntries(presets) };
 }
 
-/** The form with what was typed into it, and beside each field what is wrong with it. */
+/** The form with typed values and mistakes. */
 export async function showForm(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -184,7 +188,7 @@ export async function showForm(
   );
 }
 
-/** Does what a form asks for; where it cannot be read, or the gateway refuses, shows it again. */
+/** Submits a form; shows it again where it is invalid or the gateway rejects it. */
 export async function submitForm(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -4,9 +4,13 @@ import type { Look } from "../../../core/shapes.ts";
 import { grouped } from "../../../core/words.ts";
 import { readList, viewList } from "./list-view.ts";
 import type { Noun, NounList, NounItem, NounPage } from "./noun.ts";
-import { attempting, KEYS_PATH, type NounContext } from "./noun-context.ts";
+import {
+  showingFailures,
+  KEYS_PATH,
+  type NounContext,
+} from "./noun-context.ts";
 
-/** GET the list: all of them, searched, sorted and paged by the gateway. */
+/** GET the list. The gateway searches, sorts and pages it. */
 export function registerNounList<Row, Item extends NounItem>(
   server: FastifyInstance,
   context: NounContext,
@@ -15,7 +19,7 @@ export function registerNounList<Row, Item extends NounItem>(
   const { read, columns, states, ...words } = list;
   const path = address.list;
   server.get(path, (request, reply) =>
-    attempting(request, reply, KEYS_PATH, async () => {
+    showingFailures(request, reply, KEYS_PATH, async () => {
       const query = readList(request.query, sortsOf(list), states);
       const page = await read(context, query);
       const { title, look, rows, total, pages, filters, empty } = page;
@@ -37,7 +41,7 @@ export function registerNounList<Row, Item extends NounItem>(
   );
 }
 
-/** What a list can be sorted by; the newest come first unless told. */
+/** Sortable columns; newest first is the default. */
 export function sortsOf({
   columns,
 }: Pick<NounList<never>, "columns">): readonly string[] {
@@ -47,7 +51,7 @@ export function sortsOf({
   ];
 }
 
-/** A page whose heading is how many there are. */
+/** A page whose heading is the number of rows. */
 export function countedPage<Row>(
   noun: string,
   page: {
@@ -71,7 +75,7 @@ function countHeading(
   isSearched: boolean,
 ): { readonly title: string; readonly look: Look } {
   if (total === 0 && !isSearched) {
-    return { title: `There is no ${noun} yet.`, look: "none" };
+    return { title: `No ${noun}s yet.`, look: "none" };
   }
   return {
     title: `${grouped(total)} ${noun}${total === 1 ? "" : "s"}${isSearched ? " found" : ""}.`,

@@ -9,16 +9,16 @@ import type { NounContext } from "./noun-context.ts";
 import type { FieldValues, NounField } from "./noun-fields.ts";
 
 /**
- * What the pages of keys, users and teams differ in. The pages themselves are in noun-list.ts, noun-form.ts and noun-detail.ts:
- * a new field, column or action is one more row in a noun's table.
+ * Describes the pages of a noun: keys, users or teams. noun-list.ts, noun-form.ts and noun-detail.ts read it, so
+ * a new field, column or action is one more row in its table.
  */
 export interface Noun<Row, Item extends NounItem> {
-  /** "key" */
+  /** "Key" */
   readonly name: string;
   readonly address: NounAddress;
   readonly list: NounList<Row>;
   readonly form: NounForm<Item>;
-  /** Reads one by its id; throws a refusal. */
+  /** Reads an object by its id; throws a refusal. */
   readonly find: (context: NounContext, id: string) => Promise<Item>;
   readonly detail: NounDetail<Item>;
 }
@@ -36,13 +36,13 @@ export interface NounList<Row> {
   /** "Keys" */
   readonly label: string;
   readonly createLabel: string;
-  /** What the search looks into. */
+  /** Label of the search field. */
   readonly searchLabel: string;
   readonly subline: string;
-  /** Explains the noun where there is none yet. */
+  /** Explains the noun in an empty list. */
   readonly lesson: { readonly text: string; readonly command?: string };
   readonly columns: readonly NounColumn<Row>[];
-  /** Names of filters; none where they are left out. */
+  /** Names of filters; none when left out. */
   readonly states?: readonly string[];
   readonly read: (
     context: NounContext,
@@ -58,7 +58,7 @@ export interface NounPage<Row> {
   readonly total: number;
   readonly pages: number;
   readonly filters: readonly NounFilter[];
-  /** There is none at all yet. */
+  /** No object exists yet. */
   readonly empty: boolean;
 }
 
@@ -76,10 +76,10 @@ export interface NounForm<Item> {
     readonly title: string;
     readonly button: string;
     readonly intro: string;
-    /** The gateway's route, and what its body has besides the fields. */
+    /** The gateway's route, and constants of its body. */
     readonly path: string;
     readonly body?: Readonly<Record<string, unknown>>;
-    /** Answers with the page after it. */
+    /** Answers after success. */
     readonly finish: (
       request: FastifyRequest,
       reply: FastifyReply,
@@ -90,15 +90,15 @@ export interface NounForm<Item> {
   };
   readonly edit: {
     readonly path: string;
-    /** What the gateway's route calls the id. */
+    /** Name of the id in the gateway's body. */
     readonly idName: string;
-    /** What it is called after the change. */
+    /** The name after the change. */
     readonly titleAfter: (item: Item, values: FieldValues) => string;
   };
 }
 
 export interface NounDetail<Item> {
-  /** A template of templates/, and what it shows besides the heading and the actions. */
+  /** Name of a template. */
   readonly template: string;
   readonly view: (
     context: NounContext,
@@ -114,13 +114,13 @@ export interface NounDetailView {
   readonly look: Look;
 }
 
-/** A button that asks before it acts. */
+/** A button with a confirmation. */
 export interface NounAction<Item> {
   /** The last part of its address. */
   readonly verb: string;
   readonly label: string;
   readonly question: (item: Item) => string;
-  /** Always when left out. */
+  /** Default: always. */
   readonly applies?: (item: Item) => boolean;
   readonly destroys?: boolean;
   /** Deletes the item: its name has to be typed, and the list is shown afterwards. */
@@ -131,7 +131,7 @@ export interface NounAction<Item> {
     item: Item,
     sent: Fields,
   ) => Readonly<Record<string, unknown>>;
-  /** Shown above the next page, or the next page itself. */
+  /** The message above the next page, or the next page itself. */
   readonly finish:
     | ((item: Item) => string)
     | {

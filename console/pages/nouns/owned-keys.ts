@@ -5,15 +5,15 @@ import { withQuery } from "./noun-address.ts";
 import { cellsOf, type Cell } from "./noun-columns.ts";
 import { KEYS_PATH, type NounContext } from "./noun-context.ts";
 
-/** On the page of a user or a team; the list has them all. */
+/** Shown on the page of a user or a team. */
 const SHOWN_KEYS = 10;
 
-/** The keys of a user or a team that spent most, and how many there are; as templates/keys-of.eta shows them. */
+/** The keys of a user or a team with the highest spend, as templates/keys-of.eta shows them. */
 export interface OwnedKeys {
   readonly columns: readonly ListHead[];
   readonly rows: readonly (readonly Cell[])[];
   readonly total: number;
-  /** Where a key of this owner is created, and where all of them are. */
+  /** Links to create a key of this owner, and to all of them. */
   readonly create: string;
   readonly all: string;
 }

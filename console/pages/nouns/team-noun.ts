@@ -5,7 +5,7 @@ import {
   type Member,
   type TeamRow,
 } from "../../../supervisor/gateway/rows.ts";
-import { afterwards } from "../../http/show-page.ts";
+import { redirectWithMessage } from "../../http/show-page.ts";
 import { grouped } from "../../../core/words.ts";
 import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
 import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
@@ -50,14 +50,14 @@ const FIELDS: readonly NounField[] = [
   { name: "team_alias", label: "Name", required: true },
   {
     name: "team_id",
-    label: "Id",
-    note: "What programs call it; empty: made up.",
+    label: "ID",
+    note: "Used by the API. Leave empty to generate one.",
     newOnly: true,
   },
   {
     name: "team_member_budget",
-    label: "Budget of each member in it, in dollars",
-    note: "For members without one of their own; empty: none.",
+    label: "Budget per member (USD)",
+    note: "Default for members without their own budget. Leave empty for unlimited.",
     type: "number",
   },
   ...LIMIT_FIELDS,
@@ -68,46 +68,46 @@ const ACTIONS: readonly NounAction<Team>[] = [
     verb: "block",
     label: "Block",
     question: ({ title }) =>
-      `Refuse the calls of all keys of ${title} from now on?`,
+      `Deny all calls of the keys of ${title} from now on?`,
     applies: ({ row }) => !row.blocked,
     destroys: true,
     path: "/team/block",
     body: ({ id }) => ({ team_id: id }),
     finish: ({ title }) =>
-      `${title} is blocked: the calls of all its keys are refused.`,
+      `Team "${title}" blocked. All calls of its keys are denied.`,
   },
   {
     verb: "unblock",
     label: "Unblock",
-    question: ({ title }) => `Let all keys of ${title} call again?`,
+    question: ({ title }) => `Allow calls of the keys of ${title} again?`,
     applies: ({ row }) => row.blocked,
     path: "/team/unblock",
     body: ({ id }) => ({ team_id: id }),
-    finish: ({ title }) => `${title} works again.`,
+    finish: ({ title }) => `Team "${title}" unblocked.`,
   },
   {
     verb: "delete",
     label: "Delete",
     question: () =>
-      "The team is deleted with all of its keys, whose calls are refused from now on. What was spent stays in the ledger.",
+      "Deletes the team and all of its keys; their calls are denied from now on. The spend stays in the ledger.",
     deletes: true,
     path: "/team/delete",
     body: ({ id }) => ({ team_ids: [id] }),
     finish: ({ title }) =>
-      `${title} is deleted, and its keys; what was spent stays in the ledger.`,
+      `Team "${title}" and its keys deleted. The spend stays in the ledger.`,
   },
 ];
 
 export const TEAM_NOUN: Noun<TeamRow, Team> = {
-  name: "team",
+  name: "Team",
   address: TEAM_ADDRESS,
   list: {
     label: "Teams",
-    createLabel: "Make a team",
-    searchLabel: "Name",
-    subline: "Users who pay from one budget, each with a share of it.",
+    createLabel: "Create team",
+    searchLabel: "Search by name",
+    subline: "Users who share a budget.",
     lesson: {
-      text: "A team pays for keys of several users from one budget; each member can have a budget in it.",
+      text: "A team pays for the keys of several users from one budget. Each member can have a budget within it.",
     },
     columns: COLUMNS,
     read: async ({ api }, query) => {
@@ -122,18 +122,18 @@ export const TEAM_NOUN: Noun<TeamRow, Team> = {
   form: {
     fields: FIELDS,
     create: {
-      title: "Make a team",
-      button: "Make the team",
-      intro: "Members are added on the next page.",
+      title: "Create a team",
+      button: "Create team",
+      intro: "Add members on the next page.",
       path: "/team/new",
       finish: (_request, reply, _context, answer, values) => {
         const { team_id: id } = z
           .looseObject({ team_id: z.string() })
           .parse(answer);
-        return afterwards(
+        return redirectWithMessage(
           reply,
           TEAM_ADDRESS.href(id),
-          `${String(values["team_alias"])} is made.`,
+          `Team "${String(values["team_alias"])}" created.`,
         );
       },
     },

@@ -4,7 +4,7 @@ import {
   userPage,
   type ListedUser,
 } from "../../../supervisor/gateway/rows.ts";
-import { afterwards } from "../../http/show-page.ts";
+import { redirectWithMessage } from "../../http/show-page.ts";
 import { grouped, readable } from "../../../core/words.ts";
 import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
 import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
@@ -33,10 +33,10 @@ const ADDRESS = addressInQuery("/users", "user");
 
 /** The roles as the gateway calls them, and in words. */
 const ROLES: readonly Choice[] = [
-  ["internal_user", "calls models, sees its own keys and spend"],
-  ["internal_user_viewer", "sees its own keys and spend"],
-  ["proxy_admin_viewer", "sees everything, changes nothing"],
-  ["proxy_admin", "may do everything"],
+  ["internal_user", "call models; see own keys and spend"],
+  ["internal_user_viewer", "see own keys and spend"],
+  ["proxy_admin_viewer", "view everything"],
+  ["proxy_admin", "full access"],
 ];
 
 const COLUMNS: readonly NounColumn<ListedUser>[] = [
@@ -59,19 +59,19 @@ const FIELDS: readonly NounField[] = [
   {
     name: "user_id",
     label: "Name",
-    note: "Short, such as anna: keys, reports and budgets name it so. It stays.",
+    note: "Short and permanent, for example anna. Shown with keys, reports and budgets.",
     required: true,
     newOnly: true,
   },
   { name: "user_alias", label: "Full name" },
   {
     name: "user_email",
-    label: "E-mail address",
-    note: "Nobody is written to; it finds the user.",
+    label: "Email address",
+    note: "Used for search only; no email is sent.",
   },
   {
     name: "user_role",
-    label: "Its keys may",
+    label: "Role",
     type: "choice",
     choices: () => ROLES,
   },
@@ -79,15 +79,15 @@ const FIELDS: readonly NounField[] = [
 ];
 
 export const USER_NOUN: Noun<ListedUser, User> = {
-  name: "user",
+  name: "User",
   address: ADDRESS,
   list: {
     label: "Users",
-    createLabel: "Make a user",
-    searchLabel: "Name or address",
-    subline: "People, or programs, with budgets over all of their keys.",
+    createLabel: "Create user",
+    searchLabel: "Search by name or email address",
+    subline: "People or programs with a budget across all of their keys.",
     lesson: {
-      text: "A user is somebody whose spend is counted together, over all of its keys. One is made by itself when a key names it.",
+      text: "A user combines the spend of several keys under one budget. Naming a new user in a key creates it.",
     },
     columns: COLUMNS,
     read: async ({ api }, query) => {
@@ -100,14 +100,18 @@ export const USER_NOUN: Noun<ListedUser, User> = {
   form: {
     fields: FIELDS,
     create: {
-      title: "Make a user",
-      button: "Make the user",
-      intro: "Its budget and limits hold over all of its keys.",
+      title: "Create a user",
+      button: "Create user",
+      intro: "Budget and limits apply across all of the user's keys.",
       path: "/user/new",
       body: { auto_create_key: false },
       finish: (_request, reply, _context, _answer, values) => {
         const id = String(values["user_id"]);
-        return afterwards(reply, ADDRESS.href(id), `${id} is made.`);
+        return redirectWithMessage(
+          reply,
+          ADDRESS.href(id),
+          `User "${id}" created.`,
+        );
       },
     },
     edit: {
@@ -125,12 +129,12 @@ export const USER_NOUN: Noun<ListedUser, User> = {
         verb: "delete",
         label: "Delete",
         question: () =>
-          "The user is deleted with all of its keys, whose calls are refused from now on. What was spent stays in the ledger.",
+          "Deletes the user and all of its keys; their calls are denied from now on. The spend stays in the ledger.",
         deletes: true,
         path: "/user/delete",
         body: ({ id }) => ({ user_ids: [id] }),
         finish: ({ title }) =>
-          `${title} is deleted, and its keys; what was spent stays in the ledger.`,
+          `User "${title}" and its keys deleted. The spend stays in the ledger.`,
       },
     ],
   },

@@ -64,7 +64,7 @@ async function get(url: string, accept = "text/html") {
 
 test("where none is kept, the page says what makes one", async () => {
   const { text } = await get("/reports/");
-  expect(text).toContain("No report is kept yet.");
+  expect(text).toContain("No reports yet.");
   expect(text).toContain("hearth jobs run spend-report");
 });
 
@@ -79,7 +79,7 @@ test("kept reports are listed, the newest first, and shown without any script", 
     writeFileSync(join(directory, name), "<p>kept</p>");
   }
   const { text } = await get("/reports/");
-  expect(text).toContain("2 reports are kept.");
+  expect(text).toContain("2 reports.");
   expect(text.indexOf("health-2026")).toBeLessThan(text.indexOf("spend-2026"));
   expect(text).toContain("9 Nov 2026 to 15 Nov 2026, 7 days");
   expect(text).toContain("October 2026");
@@ -111,12 +111,12 @@ test.each(["..%2Fsecrets.json", "spend-2026-10-01.html", "%3Cimg%3E"])(
   async (file) => {
     const page = await get(`/reports/${file}`);
     expect(page.status).toBe(404);
-    expect(page.text).toContain("is kept here.");
+    expect(page.text).toContain("not found.");
     expect(page.text).not.toContain("<img>");
     const answer = await get(`/reports/${file}`, "*/*");
     expect(answer.status).toBe(404);
     expect(JSON.parse(answer.text)).toMatchObject({
-      error: { message: "there is no such report." },
+      error: { message: "report not found." },
     });
   },
 );
@@ -142,7 +142,7 @@ test("a mistake stands beside its field, with what was typed", async () => {
     "/reports/now?kind=spend&period=since&format=csv",
   );
   expect(status).toBe(400);
-  expect(text).toContain("say since which day");
+  expect(text).toContain("date is required");
   expect(text).toContain('<option value="csv" selected>');
   const wrong = await get("/reports/now?kind=wealth&period=month");
   expect(wrong.text).toContain("must be spend or health");

@@ -1,14 +1,18 @@
 import { createReadStream } from "node:fs";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { placeIn, readFields } from "../../http/forms.ts";
-import { refuse } from "../../http/refuse.ts";
+import { offsetIn, readFields } from "../../http/forms.ts";
+import { sendError } from "../../http/send-error.ts";
 import {
   REPORT_POLICY,
   sendReport,
   type ReportParts,
 } from "../../http/report-routes.ts";
-import { attempting, showFailure, showPage } from "../../http/show-page.ts";
+import {
+  showingFailures,
+  showFailure,
+  showPage,
+} from "../../http/show-page.ts";
 import { wantsPage } from "../../http/sign-in-routes.ts";
 import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
 import {
@@ -25,19 +29,21 @@ import { REPORT_FORM, REPORT_JOB_NAMES, viewReports } from "./reports-view.ts";
 
 const PATH = "/reports/";
 
-const wish = z
+const reportQuery = z
   .object({
     kind: z.enum(["spend", "health"], "must be spend or health"),
     period: z.enum(
       ["month", "last-month", "week", "last-week", "day", "last-day", "since"],
-      "choose one of them",
+      "must be one of the choices",
     ),
-    since: z.iso.date("must be a day such as 2026-11-01").optional(),
-    format: z.enum(REPORT_FORMATS, "choose one of them").default("html"),
+    since: z.iso.date("must be a date such as 2026-11-01").optional(),
+    format: z
+      .enum(REPORT_FORMATS, "must be one of the choices")
+      .default("html"),
   })
   .refine(({ period, since }) => period !== "since" || since !== undefined, {
     path: ["since"],
-    message: "say since which day",
+    message: "date is required",
   });
 
 export interface ReportsPageParts extends ReportParts {
@@ -46,18 +52,20 @@ export interface ReportsPageParts extends ReportParts {
   readonly jobs: JobRunner;
 }
 
-/** GET /reports/ lists those that are kept, /reports/:file gives one, /reports/now makes one. */
+/** GET /reports/ lists the reports, /reports/:file sends one, /reports/now creates one. */
 export function registerReportsPage(
   server: FastifyInstance,
   parts: ReportsPageParts,
 ): void {
   server.get("/reports", (_request, reply) => reply.redirect(PATH));
   server.get<{ Querystring: { from?: string } }>(PATH, (request, reply) =>
-    showReports(request, reply, parts, { from: placeIn(request.query.from) }),
+    showReports(request, reply, parts, { from: offsetIn(request.query.from) }),
   );
-  server.get(`${PATH}now`, (request, reply) => makeNow(request, reply, parts));
+  server.get(`${PATH}now`, (request, reply) =>
+    createNow(request, reply, parts),
+  );
   server.get<FileRequest>(`${PATH}:file`, (request, reply) =>
-    sendKept(request, reply, parts.directory),
+    sendStored(request, reply, parts.directory),
   );
 }
 
@@ -98,12 +106,12 @@ function showReports(
   );
 }
 
-async function makeNow(
+async function createNow(
   request: FastifyRequest,
   reply: FastifyReply,
   parts: ReportsPageParts,
 ): Promise<FastifyReply> {
-  const form = readFields(request.query, wish);
+  const form = readFields(request.query, reportQuery);
   if (form.kind === "mistakes") {
     return showReports(request, reply, parts, {
       fields: withTyped(REPORT_FORM, form.fields, form.mistakes),
@@ -111,12 +119,15 @@ async function makeNow(
     });
   }
   const { kind, format } = form.value;
-  return attempting(request, reply, { statusOf: () => 502, back: PATH }, () =>
-    sendReport(reply, parts, kind, choiceOf(form.value), format),
+  return showingFailures(
+    request,
+    reply,
+    { statusOf: () => 502, back: PATH },
+    () => sendReport(reply, parts, kind, choiceOf(form.value), format),
   );
 }
 
-function sendKept(
+function sendStored(
   request: FastifyRequest<FileRequest>,
   reply: FastifyReply,
   directory: string,
@@ -130,17 +141,14 @@ function sendKept(
       .send(createReadStream(found.path));
   }
   return wantsPage(request)
-    ? showFailure(
-        request,
-        reply,
-        404,
-        [`No report "${file}" is kept here.`],
-        PATH,
-      )
-    : refuse(reply, 404, "there is no such report.");
+    ? showFailure(request, reply, 404, [`Report "${file}" not found.`], PATH)
+    : sendError(reply, 404, "report not found.");
 }
 
-function choiceOf({ period, since }: z.output<typeof wish>): PeriodChoice {
+function choiceOf({
+  period,
+  since,
+}: z.output<typeof reportQuery>): PeriodChoice {
   switch (period) {
     case "month":
     case "week":

@@ -16,7 +16,7 @@ import { lookOfRun } from "../jobs/run-words.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ahead, moment } from "../../../core/words.ts";
 
-/** The jobs that write reports by themselves. */
+/** The jobs that write scheduled reports. */
 export const REPORT_JOB_NAMES = ["spend-report", "health-report"] as const;
 
 const kindNames: Readonly<Record<ReportKind, string>> = {
@@ -24,21 +24,21 @@ const kindNames: Readonly<Record<ReportKind, string>> = {
   health: "Health",
 };
 
-/** What can be made now, as the form asks for it. */
+/** The fields of the form that creates a report. */
 export const REPORT_FORM: readonly Field[] = [
   {
     name: "kind",
     kind: "choice",
     label: "Report",
     values: [
-      ["spend", "what was spent, by whom and on what"],
-      ["health", "how everything did, and what needs attention"],
+      ["spend", "Spend"],
+      ["health", "Health"],
     ],
   },
   {
     name: "period",
     kind: "choice",
-    label: "Of",
+    label: "Period",
     values: [
       ["month", "this month so far"],
       ["last-month", "last month"],
@@ -46,21 +46,21 @@ export const REPORT_FORM: readonly Field[] = [
       ["last-week", "last week"],
       ["day", "today so far"],
       ["last-day", "yesterday"],
-      ["since", "all days since the one below"],
+      ["since", "since the date below"],
     ],
   },
   {
     name: "since",
     kind: "day",
     label: "Since",
-    note: "Only for the last choice above.",
+    note: "Only for the period “since the date below”.",
   },
   {
     name: "format",
     kind: "choice",
-    label: "As",
+    label: "Format",
     values: [
-      ["html", "a page"],
+      ["html", "web page"],
       ["text", "text"],
       ["csv", "CSV, for spreadsheets"],
       ["json", "JSON, for programs"],
@@ -71,7 +71,7 @@ export const REPORT_FORM: readonly Field[] = [
 export interface ReportsFacts {
   /** Newest first. */
   readonly reports: readonly KeptReport[];
-  /** How many newer ones stand on other pages. */
+  /** Number of newer reports on other pages. */
   readonly from: number;
   readonly jobs: readonly JobView[];
   readonly fields: readonly Field[];
@@ -92,11 +92,9 @@ export function viewReports(facts: ReportsFacts) {
     makers: jobs.map(({ name, last, nextAt }) => ({
       name,
       look: lookOfRun(last),
-      text: last?.text ?? "It has not run yet.",
+      text: last?.text ?? "Has not run yet.",
       next:
-        nextAt === null
-          ? "It is made when asked."
-          : `The next one comes ${ahead(nextAt, now)}.`,
+        nextAt === null ? "On demand." : `Next report ${ahead(nextAt, now)}.`,
     })),
     fields: facts.fields,
     reports: shown.map((report) => ({
@@ -121,9 +119,9 @@ function titleOf(count: number, failed: JobView | undefined): string {
     return `${failed.name} failed.`;
   }
   if (count === 0) {
-    return "No report is kept yet.";
+    return "No reports yet.";
   }
-  return count === 1 ? "One report is kept." : `${count} reports are kept.`;
+  return `${count} ${count === 1 ? "report" : "reports"}.`;
 }
 
 /** "October 2026", "16 Nov 2026", "16 Nov 2026 to 22 Nov 2026". */

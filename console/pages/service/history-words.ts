@@ -6,22 +6,22 @@ const acts: Readonly<
   Record<Act, { readonly look: Look; readonly text: string }>
 > = {
   start: { look: "none", text: "started" },
-  adopt: { look: "none", text: "found running, and kept" },
+  adopt: { look: "none", text: "found running and adopted" },
   stop: { look: "rest", text: "stopped" },
-  restart: { look: "warn", text: "started again, since it had ended" },
-  asked: { look: "none", text: "done by the operator" },
+  restart: { look: "warn", text: "restarted after it ended" },
+  asked: { look: "none", text: "operator action" },
   "restart-asked": { look: "none", text: "restarted by the operator" },
-  heal: { look: "warn", text: "restarted by its heal rule" },
+  heal: { look: "warn", text: "restarted by a heal rule" },
   alarm: { look: "bad", text: "alarm" },
-  "alarm-over": { look: "ok", text: "alarm over" },
-  "supervisor-start": { look: "none", text: "the supervisor began" },
-  "supervisor-stop": { look: "rest", text: "the supervisor stopped" },
+  "alarm-over": { look: "ok", text: "alarm cleared" },
+  "supervisor-start": { look: "none", text: "supervisor started" },
+  "supervisor-stop": { look: "rest", text: "supervisor stopped" },
 };
 
-/** One line of the history: a change with its cause, or an act with its reason. */
-export function tellEntry(entry: HistoryEntry, timeZone: string) {
+/** One line of the history: a state change with its cause, or an action with its reason. */
+export function describeEntry(entry: HistoryEntry, timeZone: string) {
   const { kind, name, from, to, reason, at } = entry;
-  const told =
+  const event =
     kind === "act" && to in acts
       ? acts[to as Act]
       : {
@@ -29,7 +29,7 @@ export function tellEntry(entry: HistoryEntry, timeZone: string) {
           text: `${from === null ? "" : `${from.replace("-", " ")} → `}${to.replace("-", " ")}`,
         };
   return {
-    ...told,
+    ...event,
     kind,
     name,
     reason: reason ?? "",

@@ -4,15 +4,15 @@ import { drawHours } from "../status/hour-bars.ts";
 import { clock, moment, percent } from "../../../core/words.ts";
 import type { Span } from "./spans.ts";
 
-/** How fast a check's service answered and when it was up, drawn and as the table of the same numbers. */
+/** Response times and uptime of a check, as a chart and as a table. */
 export function drawLatencies(
   steps: readonly CheckStep[],
   { label, hours }: Span,
   timeZone: string,
 ) {
-  const tell = (at: number) =>
+  const format = (at: number) =>
     hours === 1 ? clock(at, timeZone) : moment(at, timeZone);
-  const short = (at: number) => tell(at).replace(/, .*$/, "");
+  const short = (at: number) => format(at).replace(/, .*$/, "");
   const series = [
     {
       name: "p50",
@@ -26,10 +26,10 @@ export function drawLatencies(
     },
   ];
   return {
-    title: `Milliseconds to answer, last ${label}`,
+    title: `Response time in ms, last ${label}`,
     bars: drawHours(
       steps.map((step) => ({ ...step, hour: step.from })),
-      { title: `last ${label}`, tell },
+      { title: `last ${label}`, format },
     ),
     svg: steps.some(({ p95 }) => p95 !== null)
       ? drawLines(
@@ -38,12 +38,12 @@ export function drawLatencies(
             series,
             label: (ms) => (ms === 0 ? "0" : `${ms} ms`),
           },
-          `milliseconds to answer in the last ${label}, half of all looks and 95 of 100; the numbers are in the table below`,
+          `response time in milliseconds in the last ${label}, median and 95th percentile; the numbers are in the table below`,
         )
       : null,
     series: series.map(({ name, colour }) => ({ name, colour })),
     rows: steps.map((step) => ({
-      from: tell(step.from),
+      from: format(step.from),
       up: step.availability === null ? "–" : percent(step.availability / 100),
       p50: step.p50 ?? "–",
       p95: step.p95 ?? "–",

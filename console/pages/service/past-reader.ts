@@ -7,14 +7,14 @@ import type { Known, Past } from "./service-view.ts";
 import { spans, type Span, type SpanName } from "./spans.ts";
 
 const HOUR_MS = 3_600_000;
-/** What is read from the history file is kept so long: many open tabs cost no more than one. */
-const KEEP_MS = 10_000;
+/** Results from the history file are cached: many open tabs cost no more than one. */
+const CACHE_MS = 10_000;
 const SHOWN_ENTRIES = 40;
 
-/** Reads how services did, and keeps it for some seconds. */
+/** Reads uptime, latency and history of services, cached for some seconds. */
 export class PastReader {
   readonly #history: History;
-  readonly #kept = new Map<
+  readonly #cached = new Map<
     string,
     { readonly at: number; readonly past: Past }
   >();
@@ -26,20 +26,20 @@ export class PastReader {
   read(name: string, known: Known, span: SpanName): Past {
     const now = Date.now();
     const key = `${name} ${span}`;
-    const kept = this.#kept.get(key);
-    if (kept !== undefined && now - kept.at < KEEP_MS) {
-      return kept.past;
+    const cached = this.#cached.get(key);
+    if (cached !== undefined && now - cached.at < CACHE_MS) {
+      return cached.past;
     }
     const past = this.#readNow(name, known, span, now);
-    this.#kept.set(key, { at: now, past });
+    this.#cached.set(key, { at: now, past });
     return past;
   }
 
-  /** What was just done to it is read anew. */
+  /** Drops the cached results of a service after an action. */
   forget(name: string): void {
-    for (const key of this.#kept.keys()) {
+    for (const key of this.#cached.keys()) {
       if (key.startsWith(`${name} `)) {
-        this.#kept.delete(key);
+        this.#cached.delete(key);
       }
     }
   }

@@ -4,10 +4,10 @@ import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
 import type { Known, Output } from "./service-view.ts";
 
 const SHOWN_LINES = 100;
-const LONGEST_LINE = 1000;
+const MAX_LINE_LENGTH = 1000;
 const LOGS_WITHIN_MS = 2000;
 
-/** The last lines of the process; a runtime that does not answer must not hold up the page. */
+/** The latest lines of the process; a runtime that does not respond must not delay the page. */
 export async function readOutput(
   runtime: Runtime | undefined,
   { service }: Known,
@@ -15,7 +15,7 @@ export async function readOutput(
   if (runtime === undefined || service === undefined) {
     return {
       kind: "none",
-      why: "Nothing on this machine runs it for the supervisor, so its output is not here.",
+      why: "Logs are unavailable: this supervisor does not run the service.",
     };
   }
   try {
@@ -26,19 +26,21 @@ export async function readOutput(
     if (lines === null) {
       return {
         kind: "none",
-        why: `Its output could not be read within ${LOGS_WITHIN_MS / 1000} s: hearth logs ${service.name} may wait longer.`,
+        why: `Logs could not be read within ${LOGS_WITHIN_MS / 1000} s. Run \`hearth logs ${service.name}\` to wait longer.`,
       };
     }
     return {
       kind: "lines",
       lines: lines.map((line) =>
-        line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)}…`,
+        line.length <= MAX_LINE_LENGTH
+          ? line
+          : `${line.slice(0, MAX_LINE_LENGTH)}…`,
       ),
     };
   } catch (error) {
     return {
       kind: "none",
-      why: `Its output cannot be read: ${sentencesOf(error).join(" ")}`,
+      why: `Logs are unavailable: ${sentencesOf(error).join(" ")}`,
     };
   }
 }

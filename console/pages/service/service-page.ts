@@ -3,16 +3,20 @@ import { z } from "zod";
 import type { Check } from "../../../supervisor/checks/config.ts";
 import { sentencesOf } from "../../../core/failure.ts";
 import { moment } from "../../../core/words.ts";
-import { noSuch } from "../../http/refuse.ts";
-import { afterwards, showFailure, showPage } from "../../http/show-page.ts";
+import { notFound } from "../../http/send-error.ts";
+import {
+  redirectWithMessage,
+  showFailure,
+  showPage,
+} from "../../http/show-page.ts";
 import type { Status } from "../../../supervisor/status.ts";
 import { PastReader } from "./past-reader.ts";
 import {
-  ServiceActs,
+  ServiceActions,
   tomorrowMorning,
   type Asked,
-  type ServiceActParts,
-} from "./service-acts.ts";
+  type ServiceActionOptions,
+} from "./service-actions.ts";
 import { readOutput } from "./service-output.ts";
 import {
   findKnown,
@@ -21,7 +25,7 @@ import {
   viewService,
 } from "./service-view.ts";
 
-export interface ServicePageOptions extends ServiceActParts {
+export interface ServicePageOptions extends ServiceActionOptions {
   readonly status: () => Status;
   readonly checks: readonly Check[];
 }
@@ -38,7 +42,7 @@ export function registerServicePage(
   options: ServicePageOptions,
 ): void {
   const { status } = options;
-  const acts = new ServiceActs(options);
+  const acts = new ServiceActions(options);
   const pasts = new PastReader(options.history);
   server.get<Named>("/services/:name", (request, reply) =>
     showService(request, reply, options, acts, pasts),
@@ -51,7 +55,7 @@ export function registerServicePage(
     resume: (asked) => acts.resume(asked),
     restart: (asked) => acts.restart(asked),
     silence: (asked) => acts.silence(asked),
-    "tell-again": (asked) => acts.tellAgain(asked),
+    "tell-again": (asked) => acts.endSilence(asked),
   };
   for (const [verb, act] of Object.entries(buttons)) {
     server.post<Named>(`/services/:name/${verb}`, (request, reply) =>
@@ -64,7 +68,7 @@ async function showService(
   request: FastifyRequest<Named>,
   reply: FastifyReply,
   options: ServicePageOptions,
-  acts: ServiceActs,
+  acts: ServiceActions,
   pasts: PastReader,
 ): Promise<FastifyReply> {
   const { checks, timeZone, alerting } = options;
@@ -85,7 +89,7 @@ async function showService(
       past: pasts.read(name, known, span),
       silences: alerting.silences().filter(({ pattern }) => pattern === name),
       output: await readOutput(options.runtime(), known),
-      trouble: acts.troubleOf(known.service?.name),
+      trouble: acts.errorOf(known.service?.name),
       tomorrow: moment(tomorrowMorning(timeZone), timeZone),
     },
     known,
@@ -103,7 +107,7 @@ async function showService(
   );
 }
 
-/** Does what a button asks for, and goes back to the page, which shows what came of it. */
+/** Performs the action of a button and returns to the page. */
 async function press(
   request: FastifyRequest<Named>,
   reply: FastifyReply,
@@ -120,7 +124,7 @@ async function press(
   try {
     const said = await act({ name, known, fields: request.body });
     pasts.forget(name);
-    return afterwards(reply, back, said);
+    return redirectWithMessage(reply, back, said);
   } catch (error) {
     return showFailure(request, reply, 409, sentencesOf(error), back);
   }
@@ -136,7 +140,7 @@ function showUnknown(
     request,
     reply,
     404,
-    [noSuch("service or check", request.params.name, [...names])],
+    [notFound("service or check", request.params.name, [...names])],
     "/",
   );
 }

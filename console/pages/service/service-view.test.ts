@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
-import { tellEntry } from "./history-words.ts";
+import { describeEntry } from "./history-words.ts";
 import { findKnown, isInMotion, verdictOf } from "./service-view.ts";
 
 const AT = 1_800_000_000_000;
@@ -55,7 +55,7 @@ test.each([
   [
     check("notes", { state: "down", inhibitedBy: "postgres" }),
     undefined,
-    "Notes waits for postgres.",
+    "Notes is waiting for postgres.",
     "rest",
   ],
   [
@@ -73,7 +73,7 @@ test.each([
   [
     undefined,
     service("notes", { state: "backing-off" }),
-    "Notes ended, is started again.",
+    "Notes ended, restarting.",
     "bad",
   ],
   [undefined, service("notes"), "Notes is up for 2 min.", "ok"],
@@ -114,12 +114,13 @@ test("the history tells changes with their cause and acts in words", () => {
     to: "down",
     reason: "answered 500",
   } as const;
-  expect(tellEntry(entry, "UTC")).toMatchObject({
+  expect(describeEntry(entry, "UTC")).toMatchObject({
     look: "bad",
     text: "up → down",
     reason: "answered 500",
   });
   expect(
-    tellEntry({ ...entry, kind: "act", from: null, to: "heal" }, "UTC").text,
-  ).toBe("restarted by its heal rule");
+    describeEntry({ ...entry, kind: "act", from: null, to: "heal" }, "UTC")
+      .text,
+  ).toBe("restarted by a heal rule");
 });

@@ -11,16 +11,16 @@ import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { lookOfService, stateOf, wordOfService } from "../states.ts";
 import { ago, moment, percent } from "../../../core/words.ts";
-import { tellEntry } from "./history-words.ts";
+import { describeEntry } from "./history-words.ts";
 import { drawLatencies } from "./latency-chart.ts";
 import { spans, type SpanName } from "./spans.ts";
 
-/** The last output of a process, or why there is none. */
+/** The latest log lines of a process, or why they are unavailable. */
 export type Output =
   | { readonly kind: "lines"; readonly lines: readonly string[] }
   | { readonly kind: "none"; readonly why: string };
 
-/** How it did, and what happened to it. */
+/** Uptime, latency and history. */
 export interface Past {
   readonly records: Readonly<Record<SpanName, CheckRecord>>;
   readonly steps: readonly CheckStep[];
@@ -28,7 +28,7 @@ export interface Past {
   readonly entries: readonly HistoryEntry[];
 }
 
-/** All that the page of one service shows, as it was read. */
+/** The data of the page of one service. */
 export interface ServiceFacts {
   readonly name: string;
   readonly status: Status;
@@ -36,24 +36,24 @@ export interface ServiceFacts {
   readonly past: Past;
   /** As configured. */
   readonly checks: readonly Check[];
-  /** Those that name it. */
+  /** Silences of this name. */
   readonly silences: readonly Silence[];
   readonly output: Output;
-  /** How the last restart that was asked for here failed; null when it did not. */
+  /** Error of the last requested restart; null when it succeeded. */
   readonly trouble: string | null;
   /** When "until tomorrow" ends, in words. */
   readonly tomorrow: string;
   readonly timeZone: string;
 }
 
-/** What is known by a name: a check, a service that runs here, or both. */
+/** A check, a service that runs here, or both, by name. */
 export interface Known {
   readonly check: CheckView | undefined;
-  /** The service of that name, or the one that the check speaks about. */
+  /** The service of that name, or the one that the check monitors. */
   readonly service: ServiceStatus | undefined;
 }
 
-/** Undefined where nothing has that name. */
+/** Undefined when not found. */
 export function findKnown(status: Status, name: string): Known | undefined {
   const check = status.checks.find((each) => each.name === name);
   const service = status.services.find(
@@ -72,11 +72,11 @@ export function verdictOf(
 ): { readonly title: string; readonly look: Look } {
   const { look, word } = stateIn({ check, service }, name, at);
   const subject = name.charAt(0).toUpperCase() + name.slice(1);
-  const verb = /^(waits|ended|gave)/.test(word) ? "" : "is ";
+  const verb = /^(ended|gave)/.test(word) ? "" : "is ";
   return { look, title: `${subject} ${verb}${word}.` };
 }
 
-/** Somebody who asked for something wants to see it soon. */
+/** Whether the state changes soon, so that the page refreshes quickly. */
 export function isInMotion({ check, service }: Known): boolean {
   return (
     check?.state === "pending" ||
@@ -88,7 +88,7 @@ export function isInMotion({ check, service }: Known): boolean {
   );
 }
 
-/** The same in words and markup, for the template. */
+/** The data in words and markup, for the template. */
 export function viewService(facts: ServiceFacts, known: Known) {
   const { name, status, past, timeZone } = facts;
   const { check, service } = known;
@@ -131,12 +131,12 @@ export function viewService(facts: ServiceFacts, known: Known) {
         ? null
         : drawLatencies(past.steps, spans[facts.span], timeZone),
     relations: relationsOf(facts, known),
-    entries: past.entries.map((entry) => tellEntry(entry, timeZone)),
+    entries: past.entries.map((entry) => describeEntry(entry, timeZone)),
     output: facts.output,
     silenceField: {
       kind: "choice",
       name: "for",
-      label: "For how long",
+      label: "Duration",
       values: [
         ["1h", "1 hour"],
         ["8h", "8 hours"],
@@ -165,8 +165,8 @@ function sublineOf(
   timeZone: string,
 ): string {
   return [
-    check === undefined ? "no check looks at it" : `${check.kind} check`,
-    ...(check?.latest ? [`looked at ${ago(check.latest.at, at)}`] : []),
+    check === undefined ? "no check" : `${check.kind} check`,
+    ...(check?.latest ? [`checked ${ago(check.latest.at, at)}`] : []),
     ...(service === undefined ? [] : [service.address]),
     moment(at, timeZone),
   ].join(" · ");
@@ -176,12 +176,12 @@ function figuresOfCheck(records: Past["records"]) {
   return Object.entries(spans).map(([key, { label }]) => {
     const record = records[key as SpanName];
     return {
-      name: `Up, ${label}`,
+      name: `Uptime, ${label}`,
       value:
         record.availability === null ? "–" : percent(record.availability / 100),
       note: [
         record.availability === null
-          ? "not watched"
+          ? "not monitored"
           : record.downMs === 0
             ? "never down"
             : `down ${inWords(record.downMs)}`,
@@ -204,8 +204,8 @@ function figuresOfService(
       note: [
         ...(service.pid === null ? [] : [`pid ${service.pid}`]),
         service.restarts === 0
-          ? "never restarted by itself"
-          : `${service.restarts} ${service.restarts === 1 ? "restart" : "restarts"} by itself`,
+          ? "no automatic restarts"
+          : `${service.restarts} automatic ${service.restarts === 1 ? "restart" : "restarts"}`,
       ].join(" · "),
     },
     ...(stats === null
@@ -223,7 +223,7 @@ function figuresOfService(
   ];
 }
 
-/** What it depends on, what depends on it, and who else looks at it; each with its state. */
+/** Dependencies, dependents and other checks of the same service, each with its state. */
 function relationsOf(
   { name, checks, status }: ServiceFacts,
   { check, service }: Known,
@@ -235,9 +235,9 @@ function relationsOf(
     .map((each) => each.name);
   const groups: readonly (readonly [string, readonly string[]])[] = [
     ["Depends on", before],
-    ["Depend on it", after],
+    ["Required by", after],
     [
-      "Look at the same service",
+      "Other checks of this service",
       status.checks
         .filter(
           (each) => service !== undefined && each.service === service.name,
@@ -246,7 +246,7 @@ function relationsOf(
         .filter((other) => ![name, ...before, ...after].includes(other)),
     ],
     [
-      "Speaks about",
+      "Checks the service",
       check !== undefined && service !== undefined && service.name !== name
         ? [service.name]
         : [],
@@ -265,7 +265,7 @@ function relationsOf(
               ? null
               : `/services/${encodeURIComponent(other)}`,
           ...(known === undefined
-            ? { look: "none" as const, word: "not known here" }
+            ? { look: "none" as const, word: "unknown" }
             : stateIn(known, other, status.at)),
         };
       }),

@@ -19,28 +19,28 @@ export type Dimension = (typeof DIMENSIONS)[number];
 
 export const PERIODS = ["today", "7d", "month", "last-month"] as const;
 
-/** What is to be shown, as the address says it; whatever is not understood is left at its usual value. */
+/** The view that an address describes; invalid parameters take their defaults. */
 export interface SpendChoice {
   readonly period: (typeof PERIODS)[number];
-  /** Two days win over the period. */
+  /** Two days take precedence over the period. */
   readonly from: string;
   readonly until: string;
   readonly by: Dimension;
   readonly sort: ColumnKey;
   readonly order: "up" | "down";
-  /** Only names that hold this. */
+  /** Filter on names. */
   readonly find: string;
-  /** Ids of the rows that are drawn beside each other. */
+  /** Ids of the selected rows. */
   readonly pick: readonly string[];
   /** From 1. */
   readonly page: number;
 }
 
-/** More lines than that nobody tells apart. */
-export const MOST_PICKS = 6;
-const LONGEST_TEXT = 300;
+/** More lines than that cannot be told apart. */
+export const MAX_PICKS = 6;
+const MAX_TEXT_LENGTH = 300;
 
-const text = z.string().max(LONGEST_TEXT).catch("");
+const text = z.string().max(MAX_TEXT_LENGTH).catch("");
 const asked = z.object({
   period: z.enum(PERIODS).catch("month"),
   from: text,
@@ -52,21 +52,21 @@ const asked = z.object({
   pick: z
     .union([z.string().transform((id) => [id]), z.array(z.string())])
     .catch([])
-    .transform((ids) => [...new Set(ids)].slice(0, MOST_PICKS)),
+    .transform((ids) => [...new Set(ids)].slice(0, MAX_PICKS)),
   page: z.coerce.number().int().min(1).max(1_000_000).catch(1),
 });
 
 export function readChoice(query: unknown): SpendChoice {
   const choice = asked.parse(query);
-  return { ...choice, sort: choice.sort ?? usualSort(choice.by) };
+  return { ...choice, sort: choice.sort ?? defaultSort(choice.by) };
 }
 
-/** The dearest first; days as they follow each other. */
-export function usualSort(by: Dimension): ColumnKey {
+/** The most expensive first; days in their order. */
+export function defaultSort(by: Dimension): ColumnKey {
   return by === "day" ? "name" : "spend";
 }
 
-/** The days that are asked for, seen from `today`. Throws a Failure for two days that are none. */
+/** The selected period as of `today`. Throws a Failure for invalid days. */
 export function periodOf(
   { period, from, until }: SpendChoice,
   today: string,
@@ -86,7 +86,7 @@ export function periodOf(
   }
 }
 
-/** What stands in an address or a form for a choice; what is as usual is left out. */
+/** The parameters of a choice for an address or a form; defaults are left out. */
 export function fieldsOf(
   choice: SpendChoice,
 ): readonly (readonly [string, string])[] {
@@ -96,7 +96,7 @@ export function fieldsOf(
     ["from", from, ""],
     ["until", until, ""],
     ["by", by, "model"],
-    ["sort", sort, usualSort(by)],
+    ["sort", sort, defaultSort(by)],
     ["order", order, "down"],
     ["find", find, ""],
     ...pick.map((id) => ["pick", id, "\0"] as const),

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readVariable, type Environment } from "../../../core/environment.ts";
 import { Failure } from "../../../core/failure.ts";
-import { refuse } from "../../http/refuse.ts";
+import { sendError } from "../../http/send-error.ts";
 import { showPage, type Page } from "../../http/show-page.ts";
 import { csvOf } from "../../../supervisor/reports/csv.ts";
 import {
@@ -20,7 +20,7 @@ import {
 } from "../../../supervisor/reports/spend-book.ts";
 import { STROKES } from "../../../core/charts.ts";
 import { periodOf, readChoice, type SpendChoice } from "./spend-choice.ts";
-import { arrange, csvRows } from "./spend-table.ts";
+import { filterAndSort, csvRows } from "./spend-table.ts";
 import {
   columnsFor,
   verdictOf,
@@ -41,7 +41,7 @@ interface SpendReader {
   readonly timeZone: string;
 }
 
-/** GET /spend — what was spent in some days, by whom and for what; GET /spend.csv — the table of that page. */
+/** GET /spend — spend of a period by model, payer or day; GET /spend.csv — the table of that page. */
 export function registerSpendPage(
   server: FastifyInstance,
   { env, timeZone }: SpendPageOptions,
@@ -63,7 +63,7 @@ async function showSpend(
   const choice = readChoice(request.query);
   const today = dayIn(reader.timeZone, Date.now());
   const controls = viewControls(choice, today);
-  const period = understand(choice, today);
+  const period = readPeriod(choice, today);
   const show = (page: Omit<Page, "current">, view: object) =>
     showPage(request, reply, { ...page, current: "/spend" }, "spend", {
       ...controls,
@@ -75,7 +75,7 @@ async function showSpend(
     });
   if (period instanceof Failure) {
     return show(
-      { status: 400, look: "warn", title: "These are no days to look at." },
+      { status: 400, look: "warn", title: "Invalid period." },
       { mistake: capital(period.message) },
     );
   }
@@ -94,15 +94,15 @@ function viewAway(
   return failure instanceof StillReading
     ? {
         look: "rest",
-        title: "The ledger is being added up.",
+        title: "Calculating spend.",
         refreshes: "soon",
-        away: "These days have many calls: this page shows them by itself in a moment.",
+        away: "This period has many calls. The page updates when the figures are ready.",
       }
     : {
         look: "warn",
-        title: "What was spent cannot be read now.",
+        title: "Spend is unavailable.",
         refreshes: true,
-        away: `${capital(failure.message)} Nothing is lost: calls are counted all the same.`,
+        away: `${capital(failure.message)} No data is lost: calls are still recorded.`,
       };
 }
 
@@ -113,14 +113,14 @@ async function sendCsv(
 ): Promise<FastifyReply> {
   const choice = readChoice(request.query);
   const today = dayIn(reader.timeZone, Date.now());
-  const period = understand(choice, today);
+  const period = readPeriod(choice, today);
   if (period instanceof Failure) {
-    return refuse(reply, 400, capital(period.message));
+    return sendError(reply, 400, capital(period.message));
   }
   const read = readFacts(reader, choice, period, today);
   const facts = await read.catch(asFailure);
   if (facts instanceof Failure) {
-    return refuse(reply, 503, capital(facts.message));
+    return sendError(reply, 503, capital(facts.message));
   }
   const { rows, totals } = facts;
   const name = `spend-by-${choice.by}-${period.from}-to-${period.until}.csv`;
@@ -129,12 +129,16 @@ async function sendCsv(
     .header("content-disposition", `attachment; filename="${name}"`)
     .send(
       csvOf(
-        csvRows(arrange(rows, choice), columnsFor(choice.by), totals.spend),
+        csvRows(
+          filterAndSort(rows, choice),
+          columnsFor(choice.by),
+          totals.spend,
+        ),
       ),
     );
 }
 
-function understand(choice: SpendChoice, today: string): Period | Failure {
+function readPeriod(choice: SpendChoice, today: string): Period | Failure {
   try {
     return periodOf(choice, today);
   } catch (error) {
@@ -142,7 +146,7 @@ function understand(choice: SpendChoice, today: string): Period | Failure {
   }
 }
 
-/** What a reader is told; anything else is our own mistake. */
+/** Rethrows what is not a Failure. */
 function asFailure(error: unknown): Failure {
   if (error instanceof Failure) {
     return error;
@@ -150,7 +154,7 @@ function asFailure(error: unknown): Failure {
   throw error;
 }
 
-/** Reads all that the page shows; what is asked for at once is read at once. */
+/** Reads the data of the page in parallel; concurrent readers share the queries. */
 async function readFacts(
   { book, timeZone }: SpendReader,
   choice: SpendChoice,
@@ -200,7 +204,7 @@ async function readFacts(
   };
 }
 
-/** Keys, users or teams, and the days of those that were picked; nothing where the table is of something else. */
+/** Keys, users or teams, and the days of the selected ones; nothing for other tables. */
 async function readPayers(
   book: SpendBook,
   { by, pick }: SpendChoice,

@@ -37,8 +37,8 @@ export const FIGURE_COLUMNS: readonly Column[] = [
   { key: "completionTokens", label: "Tokens out", write: grouped },
 ];
 
-/** Ranked rows whose names hold some text, in an order. The ids of days are their order, their names are not. */
-export function arrange(
+/** Filters ranked rows by name and sorts them; days are sorted by id. */
+export function filterAndSort(
   rows: readonly Payer[],
   {
     by,
@@ -52,15 +52,15 @@ export function arrange(
     readonly find: string;
   },
 ): readonly Payer[] {
-  const wanted = find.toLowerCase();
+  const needle = find.toLowerCase();
   const found =
-    wanted === ""
+    needle === ""
       ? rows
       : rows.filter(
           ({ id, name }) =>
-            name.toLowerCase().includes(wanted) || id.startsWith(wanted),
+            name.toLowerCase().includes(needle) || id.startsWith(needle),
         );
-  // Ten thousand rows come ranked: what is usual need not be sorted again.
+  // Rows come ranked: the default order of ten thousand rows needs no sort.
   if (sort === "spend" && order === "down" && by !== "day") {
     return found;
   }
@@ -76,7 +76,7 @@ export function arrange(
   });
 }
 
-/** What all rows add up to, beside what all calls of the period cost. */
+/** The sum of all rows, and its share of the cost of all calls of the period. */
 export function totalOf(
   rows: readonly Payer[],
   all: number,
@@ -89,7 +89,7 @@ export function totalOf(
   };
 }
 
-/** The whole table for a spreadsheet: numbers as they are. */
+/** The whole table for a spreadsheet, with unformatted numbers. */
 export function csvRows(
   rows: readonly Payer[],
   columns: readonly Column[],

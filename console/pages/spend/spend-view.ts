@@ -34,20 +34,20 @@ import {
   DIMENSIONS,
   fieldsOf,
   linkTo,
-  MOST_PICKS,
+  MAX_PICKS,
   PERIODS,
-  usualSort,
+  defaultSort,
   type Dimension,
   type SpendChoice,
 } from "./spend-choice.ts";
 import {
-  arrange,
+  filterAndSort,
   FIGURE_COLUMNS,
   totalOf,
   type Column,
 } from "./spend-table.ts";
 
-/** What was read for the choice; money is dollars. */
+/** The data of the page; money in dollars. */
 export interface SpendFacts {
   readonly choice: SpendChoice;
   readonly period: Period;
@@ -56,12 +56,12 @@ export interface SpendFacts {
   readonly forecast: Forecast | null;
   readonly calls: readonly CallSums[];
   readonly models: readonly Payer[];
-  /** Of the dimension that is shown. */
+  /** Rows of the selected dimension. */
   readonly rows: readonly Payer[];
-  /** Day by day, of the rows that were picked. */
+  /** Spend per day of the selected rows. */
   readonly picked: readonly DaySpend[];
   readonly corrections: readonly Correction[];
-  /** Why what is shown is not of now, and of when it is; null when it is. */
+  /** Why the figures are outdated, and since when; null when they are current. */
   readonly stale: { readonly trouble: string; readonly at: number } | null;
   readonly timeZone: string;
 }
@@ -84,14 +84,14 @@ export const dimensionNames: Readonly<Record<Dimension, string>> = {
   day: "Day",
 };
 
-/** Days have nothing before them to be compared with. */
+/** Days have no previous period to compare with. */
 export function columnsFor(by: Dimension): readonly Column[] {
   return by === "day"
     ? FIGURE_COLUMNS.filter(({ key }) => key !== "previous")
     : FIGURE_COLUMNS;
 }
 
-/** What stands above the figures, and is there when they are not. */
+/** The controls above the figures, shown even without figures. */
 export function viewControls(choice: SpendChoice, today: string) {
   const anyDates = choice.from !== "" || choice.until !== "";
   const elsewhere = { page: 1, from: "", until: "" };
@@ -123,18 +123,18 @@ export function verdictOf(facts: SpendFacts): {
   };
 }
 
-/** The same in words and markup, for the template. */
+/** The data in words and markup, for the template. */
 export function viewSpend(facts: SpendFacts) {
   const { choice, period, totals, previous, forecast, timeZone, stale } = facts;
   const change = changeFrom(previous.spend, totals.spend);
   const series = seriesOf(facts.calls, period);
   const empty = totals.requests === 0;
   return {
-    subline: `${inFull(period.from)} to ${inFull(period.until)} · days of ${timeZone}`,
+    subline: `${inFull(period.from)} to ${inFull(period.until)} · time zone ${timeZone}`,
     stale:
       stale === null
         ? null
-        : `${stale.trouble} These figures are of ${moment(stale.at, timeZone)}.`,
+        : `${stale.trouble} Figures from ${moment(stale.at, timeZone)}.`,
     findings: callFindings(facts),
     empty,
     figures: figuresOf({ totals, previous, forecast, change, period }),
@@ -146,7 +146,7 @@ export function viewSpend(facts: SpendFacts) {
             : drawPicked(facts),
           growthOf({ series, forecast, period }, drawLines),
         ],
-    unpick: choice.pick.length === 0 ? null : linkTo(choice, { pick: [] }),
+    showAll: choice.pick.length === 0 ? null : linkTo(choice, { pick: [] }),
     table: viewTable(facts),
     corrections: facts.corrections.map(({ at, name, spend }) => ({
       name: shortName(name),
@@ -156,7 +156,7 @@ export function viewSpend(facts: SpendFacts) {
   };
 }
 
-/** A line for each row that was picked. */
+/** A line for each selected row. */
 function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
   const { unit, firsts, placeOf } = stepsOf(period);
   const series = choice.pick.map((id, index) => ({
@@ -172,7 +172,7 @@ function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
     }
   }
   return chartOf(
-    `Dollars a ${unit}, of what you picked`,
+    `Dollars per ${unit}, selected rows`,
     stepNames[unit],
     drawLines,
     {
@@ -187,7 +187,7 @@ function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
 function viewTable({ choice, rows, totals }: SpendFacts) {
   const { by, sort, order, pick } = choice;
   const columns = columnsFor(by);
-  const found = arrange(rows, choice);
+  const found = filterAndSort(rows, choice);
   const pages = Math.max(1, Math.ceil(found.length / ROWS_ON_PAGE));
   const page = Math.min(choice.page, pages);
   const first = (page - 1) * ROWS_ON_PAGE;
@@ -210,11 +210,11 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
     by: dimensionNames[by],
     tabs: DIMENSIONS.map((dimension) => ({
       name: dimensionNames[dimension],
-      href: linkTo(readAnew(choice, dimension)),
+      href: linkTo(switchTo(choice, dimension)),
       current: dimension === by,
     })),
     pickable: by !== "day",
-    mostPicks: MOST_PICKS,
+    maxPicks: MAX_PICKS,
     heads: [
       head("name", dimensionNames[by]),
       ...columns.map(({ key, label }) => head(key, label)),
@@ -229,14 +229,14 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
     total: columns.map(({ key, write }) => write(total[key])),
     range:
       found.length === 0
-        ? "none"
+        ? "0 of 0"
         : `${grouped(first + 1)} to ${grouped(first + shown.length)} of ${grouped(found.length)}`,
     before: page > 1 ? linkTo(choice, { page: page - 1 }) : null,
     after: page < pages ? linkTo(choice, { page: page + 1 }) : null,
     csv: linkTo(choice, { page: 1, pick: [] }, "/spend.csv"),
     find: choice.find,
     findHidden: fieldsOf({ ...choice, find: "", page: 1 }),
-    // Ticks on other pages of the table stay.
+    // Selections on other pages of the table stay.
     pickHidden: fieldsOf({
       ...choice,
       pick: pick.filter((id) => !onPage.has(id)),
@@ -244,12 +244,12 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
   };
 }
 
-/** Another dimension has other rows: nothing of them is found, sorted or picked yet. */
-function readAnew(choice: SpendChoice, by: Dimension): SpendChoice {
+/** Another dimension has other rows: filter, order and selection are reset. */
+function switchTo(choice: SpendChoice, by: Dimension): SpendChoice {
   return {
     ...choice,
     by,
-    sort: usualSort(by),
+    sort: defaultSort(by),
     order: "down",
     find: "",
     pick: [],
@@ -257,7 +257,7 @@ function readAnew(choice: SpendChoice, by: Dimension): SpendChoice {
   };
 }
 
-/** Where the console says more of a row. */
+/** The page with details of a row. */
 function hrefOf(by: Dimension, id: string): string | null {
   return by === "key" && id !== "" ? `/keys/${encodeURIComponent(id)}` : null;
 }

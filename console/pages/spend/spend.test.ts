@@ -2,7 +2,12 @@ import { describe, expect, test } from "vitest";
 import type { Payer } from "../../../supervisor/reports/payers.ts";
 import { noSums } from "../../../supervisor/reports/sums.ts";
 import { fieldsOf, linkTo, periodOf, readChoice } from "./spend-choice.ts";
-import { arrange, csvRows, FIGURE_COLUMNS, totalOf } from "./spend-table.ts";
+import {
+  filterAndSort,
+  csvRows,
+  FIGURE_COLUMNS,
+  totalOf,
+} from "./spend-table.ts";
 
 const TODAY = "2026-11-21";
 
@@ -103,12 +108,12 @@ describe("the table", () => {
   const names = (all: readonly Payer[]) => all.map(({ name }) => name);
 
   test("is sorted by any column, both ways, and equal rows keep one order", () => {
-    expect(names(arrange(rows, usual))).toEqual(["Ada", "Bert", "bob"]);
+    expect(names(filterAndSort(rows, usual))).toEqual(["Ada", "Bert", "bob"]);
     expect(
-      names(arrange(rows, { ...usual, sort: "requests", order: "up" })),
+      names(filterAndSort(rows, { ...usual, sort: "requests", order: "up" })),
     ).toEqual(["Bert", "bob", "Ada"]);
     expect(
-      names(arrange(rows, { ...usual, sort: "name", order: "up" })),
+      names(filterAndSort(rows, { ...usual, sort: "name", order: "up" })),
     ).toEqual(["Ada", "Bert", "bob"]);
   });
 
@@ -117,13 +122,13 @@ describe("the table", () => {
       payer("9 Nov 2026", { id: "2026-11-09" }),
       payer("10 Nov 2026", { id: "2026-11-10" }),
     ];
-    expect(names(arrange(days, { ...usual, by: "day", sort: "name" }))).toEqual(
-      ["10 Nov 2026", "9 Nov 2026"],
-    );
+    expect(
+      names(filterAndSort(days, { ...usual, by: "day", sort: "name" })),
+    ).toEqual(["10 Nov 2026", "9 Nov 2026"]);
   });
 
   test("shows what was found alone, and its total", () => {
-    const found = arrange(rows, { ...usual, find: "B" });
+    const found = filterAndSort(rows, { ...usual, find: "B" });
     expect(names(found)).toEqual(["Bert", "bob"]);
     expect(totalOf(found, 1.3)).toMatchObject({ spend: 0.3, requests: 6 });
   });

@@ -4,7 +4,7 @@ import { money } from "../../../core/words.ts";
 import type { MonthSpend } from "./month-spend.ts";
 
 export interface DayChart {
-  /** Markup of numbers and our own words only. */
+  /** Markup of numbers and fixed words only. */
   readonly svg: string;
   readonly series: readonly {
     readonly name: string;
@@ -16,10 +16,10 @@ export interface DayChart {
 
 const COLOURS: readonly Colour[] = ["one", "two", "three", "four"];
 
-/** Dollars a day of this month as stacked columns by alias, the dearest apart; null when nothing was spent. */
+/** Dollars per day of this month as columns stacked by alias, the most expensive ones separately; null when nothing was spent. */
 export function drawDays(days: MonthSpend["days"]): DayChart | null {
   const last = Math.max(0, ...days.map(({ day }) => day));
-  const names = dearestFirst(days);
+  const names = mostExpensiveFirst(days);
   const shown = names.length > 4 ? names.slice(0, 3) : names;
   const groups = [...shown, ...(names.length > shown.length ? ["others"] : [])];
   const groupOf = (model: string) =>
@@ -44,7 +44,7 @@ export function drawDays(days: MonthSpend["days"]): DayChart | null {
         label: (dollars) =>
           dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
       },
-      "dollars a day by alias",
+      "dollars per day by alias",
     ),
     series: series.map(({ name, colour, values }) => ({
       name,
@@ -54,7 +54,7 @@ export function drawDays(days: MonthSpend["days"]): DayChart | null {
   };
 }
 
-function dearestFirst(days: MonthSpend["days"]): readonly string[] {
+function mostExpensiveFirst(days: MonthSpend["days"]): readonly string[] {
   const sums = new Map<string, number>();
   for (const { model, spend } of days) {
     sums.set(model, (sums.get(model) ?? 0) + spend);

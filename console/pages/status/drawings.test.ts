@@ -18,7 +18,7 @@ function hour(index: number, change: Partial<HourBar>): HourBar {
   };
 }
 
-test("each hour tells its state by colour, height and words", () => {
+test("the state of an hour has a colour, a height and words", () => {
   const svg = drawHours(
     [
       hour(0, {}),
@@ -28,7 +28,7 @@ test("each hour tells its state by colour, height and words", () => {
       hour(4, { looks: 0, upMs: 0 }),
       hour(5, { upMs: 0, looks: 1, failures: 1, downMs: 5000 }),
     ],
-    { title: "last 24 hours", tell: (at) => clock(at, "UTC") },
+    { title: "last 24 hours", format: (at) => clock(at, "UTC") },
   );
   const bars = [
     ...svg.matchAll(
@@ -37,18 +37,18 @@ test("each hour tells its state by colour, height and words", () => {
   ];
   expect(bars.map(([, ...parts]) => parts.join(" "))).toEqual([
     "26 calm 00:00 up",
-    "18 warn 01:00 1 failed look",
+    "18 warn 01:00 1 failed check",
     "10 bad 02:00 down 5 min",
-    "26 rest 03:00 apart 1 h (maintenance, or nobody watched)",
-    "26 none 04:00 not watched",
+    "26 rest 03:00 maintenance or not monitored for 1 h",
+    "26 none 04:00 not monitored",
     "10 bad 05:00 down 5.0 s",
   ]);
   expect(svg).toContain(
-    'aria-label="last 24 hours: 01:00 1 failed look, 02:00 down 5 min, 05:00 down 5.0 s"',
+    'aria-label="last 24 hours: 01:00 1 failed check, 02:00 down 5 min, 05:00 down 5.0 s"',
   );
 });
 
-test("a month is drawn with its dearest aliases, the rest together", () => {
+test("the most expensive aliases of a month are drawn, the others together", () => {
   const chart = drawDays(
     ["a", "b", "c", "d", "e"].flatMap((model, index) => [
       { day: 1, model, spend: 5 - index },

@@ -10,7 +10,7 @@ const COLOURS: Readonly<Record<Look, Colour>> = {
   rest: "rest",
   none: "none",
 };
-/** Faults differ in height too, so that colour is never alone. */
+/** Faults differ in height, too: colour is never the only difference. */
 const heights: Readonly<Record<Look, number>> = {
   ok: 26,
   warn: 18,
@@ -18,33 +18,33 @@ const heights: Readonly<Record<Look, number>> = {
   rest: 26,
   none: 26,
 };
-/** Of an hour: below it some looks failed, from it on it was down. */
+/** A shorter downtime within an hour counts as failed checks. */
 const DOWN_AFTER_MS = 60_000;
 
 /**
- * A column for each hour (or longer step), drawn; hover and the text alternative tell time and cause. Markup of numbers and our
- * own words only.
+ * Draws a bar for each hour or longer step, titled with time and cause. The markup has numbers and fixed words only.
+ 
  */
 export function drawHours(
   bars: readonly HourBar[],
   {
     title,
-    tell,
-  }: { readonly title: string; readonly tell: (at: number) => string },
+    format,
+  }: { readonly title: string; readonly format: (at: number) => string },
 ): string {
   const faults = bars
     .filter((bar) => ["bad", "warn"].includes(lookOfHour(bar)))
-    .map((bar) => `${tell(bar.hour)} ${wordsOf(bar, lookOfHour(bar))}`);
+    .map((bar) => `${format(bar.hour)} ${wordsOf(bar, lookOfHour(bar))}`);
   return drawStrip(
     bars.map((bar) => {
       const look = lookOfHour(bar);
       return {
         height: heights[look],
         colour: COLOURS[look],
-        title: `${tell(bar.hour)} ${wordsOf(bar, look)}`,
+        title: `${format(bar.hour)} ${wordsOf(bar, look)}`,
       };
     }),
-    `${title}: ${faults.length === 0 ? "no fault" : faults.join(", ")}`,
+    `${title}: ${faults.length === 0 ? "no incidents" : faults.join(", ")}`,
   );
 }
 
@@ -66,12 +66,12 @@ function wordsOf({ downMs, failures, apartMs }: HourBar, look: Look): string {
     case "ok":
       return "up";
     case "warn":
-      return `${failures} failed ${failures === 1 ? "look" : "looks"}`;
+      return `${failures} failed ${failures === 1 ? "check" : "checks"}`;
     case "bad":
       return `down ${inWords(downMs)}`;
     case "rest":
-      return `apart ${inWords(apartMs)} (maintenance, or nobody watched)`;
+      return `maintenance or not monitored for ${inWords(apartMs)}`;
     case "none":
-      return "not watched";
+      return "not monitored";
   }
 }

@@ -20,7 +20,7 @@ export interface MonthSpend {
     readonly model: string;
     readonly spend: number;
   }[];
-  /** The dearest pairs of alias and key. */
+  /** The most expensive pairs of alias and key. */
   readonly payers: readonly {
     readonly model: string;
     readonly key: string;
@@ -30,7 +30,7 @@ export interface MonthSpend {
   }[];
 }
 
-/** unknown: no database was named; reading: it takes its time; away: it does not answer, and `last` is what it said before. */
+/** unknown: no database is configured; reading: the first query is still running; away: the database is unavailable, `last` is the previous result. */
 export type SpendView =
   | { readonly kind: "unknown" }
   | { readonly kind: "reading" }
@@ -43,11 +43,11 @@ interface Known {
   readonly spend: MonthSpend;
 }
 
-/** The page opens often: it shows what is known, and has it read anew behind it at most twice a minute. */
+/** The page is opened often: it shows the cached sums, refreshed in the background at most twice a minute. */
 const limits = { freshMs: 30_000, keepMs: 900_000 };
 const READ_WITHIN_MS = 60_000;
 
-/** Reads this month's spend from the views of the gateway's database; `databaseUrl` is asked each time, since logins change. */
+/** Reads this month's spend from the views of the gateway's database; `databaseUrl` is called each time because logins change. */
 export function readMonthSpend(
   databaseUrl: () => string | undefined,
   timeZone: string,
@@ -121,7 +121,7 @@ async function query(client: Client, today: string): Promise<MonthSpend> {
   ]);
   const [first] = sums.rows;
   if (first === undefined) {
-    throw new Error("no answer to the question");
+    throw new Error("the query returned no row");
   }
   return { ...first, days: days.rows, payers: payers.rows };
 }

@@ -10,7 +10,7 @@ export function viewSpend(view: SpendView, now: number, timeZone: string) {
     case "reading":
       return {
         kind: view.kind,
-        note: "The ledger is being added up: what was spent is shown in a moment.",
+        note: "Calculating spend from the ledger; the figures appear shortly.",
         month: null,
       };
     case "away":
@@ -18,8 +18,8 @@ export function viewSpend(view: SpendView, now: number, timeZone: string) {
         kind: view.kind,
         note:
           view.last === null
-            ? `${view.why} What was spent is shown when that is mended. Nothing is lost.`
-            : `${view.why} This is from ${moment(view.last.at, timeZone)}.`,
+            ? `${view.why} Spend is shown once this is fixed. No data is lost.`
+            : `${view.why} Figures from ${moment(view.last.at, timeZone)}.`,
         month:
           view.last === null
             ? null
@@ -58,7 +58,7 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
       {
         name: "Forecast",
         value: money((month.spend / day) * days),
-        note: `at this pace after ${days} days`,
+        note: `at the current rate, for ${days} days`,
       },
       {
         name: "Calls",
@@ -85,13 +85,13 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
 
 function comparison({ spend, before }: MonthSpend, month: string): string {
   if (before === 0) {
-    return `nothing in ${month} to this day`;
+    return `nothing in ${month} up to this day`;
   }
   const change = (spend - before) / before;
   if (Math.abs(change) < 0.005) {
-    return `as in ${month} at this day`;
+    return `same as ${month} up to this day`;
   }
-  return `${percent(Math.abs(change))} ${change < 0 ? "under" : "over"} ${month} at this day`;
+  return `${percent(Math.abs(change))} ${change < 0 ? "below" : "above"} ${month} up to this day`;
 }
 
 function share(part: number, whole: number): number {

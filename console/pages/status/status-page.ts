@@ -20,15 +20,15 @@ export interface StatusPageOptions {
   readonly env: Environment;
   /** IANA name. */
   readonly timeZone: string;
-  /** Undefined where no notes room runs. */
+  /** Undefined where notes are not managed. */
   readonly devices: () => readonly VaultDevice[] | undefined;
 }
 
 const DAY_MS = 86_400_000;
-/** What is read from the history file is kept so long: many open tabs cost no more than one. */
-const KEEP_MS = 10_000;
+/** Results from the history file are cached: many open tabs cost no more than one. */
+const CACHE_MS = 10_000;
 
-/** GET / — the state of everything in one page. It renders whatever is away. */
+/** GET / — the state of everything on one page, which also renders while services are unavailable. */
 export function registerStatusPage(
   server: FastifyInstance,
   options: StatusPageOptions,
@@ -43,7 +43,7 @@ export function registerStatusPage(
   let readAt = 0;
 
   function readPast(now: number) {
-    if (past !== undefined && now - readAt < KEEP_MS) {
+    if (past !== undefined && now - readAt < CACHE_MS) {
       return past;
     }
     readAt = now;

@@ -23,7 +23,7 @@ import { drawHours } from "./hour-bars.ts";
 import type { SpendView } from "./month-spend.ts";
 import { viewSpend } from "./spend-words.ts";
 
-/** All that the page shows, as it was read. */
+/** The data of the page. */
 export interface StatusFacts {
   readonly status: Status;
   readonly bars: ReadonlyMap<string, readonly HourBar[]>;
@@ -31,7 +31,7 @@ export interface StatusFacts {
   readonly incidents: readonly Incident[];
   readonly jobs: readonly JobView[];
   readonly spend: SpendView;
-  /** Undefined where no notes room runs. */
+  /** Undefined where notes are not managed. */
   readonly devices: readonly VaultDevice[] | undefined;
   readonly timeZone: string;
 }
@@ -43,7 +43,7 @@ export function lookOfStatus({ ok, attention }: Status): Look {
   return ok && attention.length === 0 ? "ok" : "warn";
 }
 
-/** The same in words and markup, for the template. */
+/** The data in words and markup, for the template. */
 export function viewStatus(facts: StatusFacts) {
   const { status, timeZone } = facts;
   const { at } = status;
@@ -52,7 +52,7 @@ export function viewStatus(facts: StatusFacts) {
     verdict: status.verdict,
     subline: [
       `${status.services.length === 0 ? `${status.checks.length} checks` : `${status.services.length} services`} on this machine`,
-      `looked at ${ago(latestLook(status.checks) ?? at, at)}`,
+      `checked ${ago(latestLook(status.checks) ?? at, at)}`,
       moment(at, timeZone),
     ].join(" · "),
     gateway: gatewayOf(status),
@@ -64,7 +64,7 @@ export function viewStatus(facts: StatusFacts) {
       silenced:
         each.silenced === null
           ? null
-          : `nobody is told until ${moment(each.silenced.until, timeZone)}: ${each.silenced.why}`,
+          : `silenced until ${moment(each.silenced.until, timeZone)}: ${each.silenced.why}`,
     })),
     rows: viewRows(facts),
     processes: status.services.map((service) => ({
@@ -83,7 +83,7 @@ export function viewStatus(facts: StatusFacts) {
       from: moment(incident.from, timeZone),
       lasted:
         incident.until === null
-          ? `${inWords(incident.durationMs)}, and goes on`
+          ? `${inWords(incident.durationMs)}, ongoing`
           : inWords(incident.durationMs),
       lasts: incident.until === null,
       reason: incident.reason ?? "",
@@ -102,12 +102,12 @@ export function viewStatus(facts: StatusFacts) {
   };
 }
 
-/** A row for each check, and for each service that no check of its name looks at. */
+/** A row for each check, and for each service without a check of its name. */
 function viewRows({ status, bars, records, timeZone }: StatusFacts) {
   const checked = new Set(status.checks.map(({ name }) => name));
   const lastDay = {
     title: "last 24 hours",
-    tell: (at: number) => clock(at, timeZone),
+    format: (at: number) => clock(at, timeZone),
   };
   const ofChecks = status.checks.map((check) => {
     const service = status.services.find(
@@ -152,14 +152,14 @@ function latestLook(checks: readonly CheckView[]): number | undefined {
   return looks.length === 0 ? undefined : Math.max(...looks);
 }
 
-/** What only a person starts, and nobody has, says nothing yet. */
+/** Jobs that run on demand are shown once they have run. */
 function isOfInterest({ nextAt, last, running }: JobView): boolean {
   return nextAt !== null || last !== null || running !== null;
 }
 
 function viewJob(job: JobView, now: number) {
   const { last, running, nextAt } = job;
-  const next = nextAt === null ? "when asked" : ahead(nextAt, now);
+  const next = nextAt === null ? "on demand" : ahead(nextAt, now);
   if (running !== null) {
     const done = running.progress?.done ?? null;
     return {
@@ -176,9 +176,7 @@ function viewJob(job: JobView, now: number) {
     description: job.description,
     look: lookOfRun(last),
     last:
-      last === null
-        ? "never yet"
-        : `${last.status} ${ago(last.startedAt, now)}`,
+      last === null ? "never" : `${last.status} ${ago(last.startedAt, now)}`,
     text: last?.text ?? job.description,
     next,
   };

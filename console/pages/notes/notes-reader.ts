@@ -22,8 +22,8 @@ import {
   type VaultPageFacts,
 } from "./vault-view.ts";
 
-export interface NotesLookParts {
-  /** On a store that is not waited for long. */
+export interface NotesReaderOptions {
+  /** With a short timeout of the store. */
   readonly acts: VaultActs;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
@@ -33,17 +33,17 @@ export interface NotesLookParts {
   readonly now: () => number;
 }
 
-/** Reads what the pages show. */
-export class NotesLook {
+/** Reads the data of the pages of notes. */
+export class NotesReader {
   readonly usualChoices: VaultChoices = vaultChoices.parse({});
-  readonly #parts: NotesLookParts;
+  readonly #parts: NotesReaderOptions;
 
-  constructor(parts: NotesLookParts) {
+  constructor(parts: NotesReaderOptions) {
     this.#parts = parts;
   }
 
-  /** All vaults. Never throws: what is away is said. */
-  async atAll(): Promise<Omit<NotesFacts, "addFields" | "adding">> {
+  /** All vaults. Never throws: an unavailable store is part of the result. */
+  async readAll(): Promise<Omit<NotesFacts, "addFields" | "adding">> {
     const { backups, now, timeZone } = this.#parts;
     const jobs = this.#parts.jobs.list();
     return {
@@ -56,8 +56,8 @@ export class NotesLook {
     };
   }
 
-  /** One vault, with conflicts from one place on. Throws a Failure when there is no such vault, or the store is away. */
-  async at(
+  /** One vault, with conflicts from an offset. Throws a Failure when the vault does not exist or the store is unavailable. */
+  async readVault(
     vault: string,
     from: number,
   ): Promise<
@@ -79,7 +79,7 @@ export class NotesLook {
     };
   }
 
-  /** Its own is not kept here, so that a new Setup URI needs it typed. */
+  /** Whether the passphrase is not stored, so that a new Setup URI needs it. */
   asksForPassphrase(vault: string): boolean {
     const file = this.#fileOf(vault);
     return file?.choices.e2ee === true && file.vaultPassphrase === null;
@@ -111,7 +111,7 @@ export class NotesLook {
     };
   }
 
-  /** Undefined when there is none, or it is broken: then rotating makes a new one. */
+  /** Undefined when it is missing or broken: rotation creates a new one. */
   #fileOf(vault: string): VaultFile | undefined {
     try {
       return this.#parts.files.read(vault);
@@ -124,7 +124,7 @@ export class NotesLook {
   }
 }
 
-/** With their texts where they can be read; a text is why they are not known. */
+/** Conflicts with their texts, where readable; a text in `open` explains why they are unknown. */
 async function readConflicts(
   acts: VaultActs,
   vault: string,
@@ -139,7 +139,7 @@ async function readConflicts(
     }
     return {
       conflicts: [],
-      open: `They could not be listed in time: \`hearth notes conflicts ${vault}\` waits longer.`,
+      open: `Conflicts could not be listed in time. Run \`hearth notes conflicts ${vault}\` to wait longer.`,
     };
   }
   const database = await acts.database(vault);

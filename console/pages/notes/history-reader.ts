@@ -16,8 +16,8 @@ import {
   textsOf,
 } from "../../../supervisor/vaults/note-difference.ts";
 
-/** What a person asked for; a time in milliseconds since 1970. */
-export interface HistoryWish {
+/** The requested time in milliseconds since 1970, and path. */
+export interface HistoryQuery {
   readonly at: number | undefined;
   readonly path: string | undefined;
 }
@@ -36,18 +36,18 @@ export interface HistoryFacts {
     | {
         readonly kind: "difference";
         readonly difference: Difference;
-        /** Of a single note, where both are texts. */
+        /** For a single note, where both versions are text. */
         readonly texts: readonly [string, string] | null;
-        /** Of a single note, the newest first. */
+        /** For a single note, newest first. */
         readonly versions: readonly NoteVersion[];
       };
 }
 
-/** Reads what the page of a vault's history shows; an encrypted vault is only named as such. */
+/** Reads the data of a vault's history page; of an encrypted vault only that it is encrypted. */
 export async function readHistory(
   source: HistorySource,
   vault: string,
-  { at, path }: HistoryWish,
+  { at, path }: HistoryQuery,
   now: number,
 ): Promise<HistoryFacts> {
   const summary = await source.summary();
@@ -84,7 +84,7 @@ export async function readHistory(
 
 class SealedVault extends Failure {}
 
-/** Reads what is not encrypted: the server never has the passphrase. */
+/** Reads unencrypted notes only: the server never has the passphrase. */
 export function sealedCipher(
   vault: string,
   { salt }: HistorySummary,
@@ -92,7 +92,7 @@ export function sealedCipher(
   return openCipher(vault, salt, () =>
     Promise.reject(
       new SealedVault(
-        `vault ${vault} is encrypted: only \`hearth notes restore ${vault}\` can restore it, with its passphrase.`,
+        `vault ${vault} is encrypted; run \`hearth notes restore ${vault}\` to restore it with its passphrase.`,
       ),
     ),
   );

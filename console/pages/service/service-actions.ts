@@ -13,7 +13,7 @@ import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
 import { readFields } from "../../http/forms.ts";
 import type { Known } from "./service-view.ts";
 
-export interface ServiceActParts {
+export interface ServiceActionOptions {
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
   readonly alerting: Pick<Alerting, "silence" | "silences" | "endSilences">;
@@ -22,7 +22,7 @@ export interface ServiceActParts {
   readonly timeZone: string;
 }
 
-/** What a button asks for: a service or check, as it is known, and the fields of the form. */
+/** A pressed button: the service or check, and the fields of the form. */
 export interface Asked {
   readonly name: string;
   readonly known: Known;
@@ -30,67 +30,67 @@ export interface Asked {
 }
 
 const HOUR_MS = 3_600_000;
-/** Until then a restart that cannot be has said so. */
+/** Long enough for a restart to fail at once. */
 const REFUSED_WITHIN_MS = 300;
 const MORNING = 8 * HOUR_MS;
 
 const silenceForm = z.object({
-  for: z.enum(["1h", "8h", "tomorrow"], "choose for how long"),
+  for: z.enum(["1h", "8h", "tomorrow"], "duration is required"),
 });
 
-/** The acts of the buttons of a service's page. Each returns what it has to say, or throws a Failure. */
-export class ServiceActs {
-  readonly #parts: ServiceActParts;
-  /** How the last restart of each service failed. */
-  readonly #troubles = new Map<string, string>();
+/** The actions of the page of a service. Each returns its message, or throws a Failure. */
+export class ServiceActions {
+  readonly #parts: ServiceActionOptions;
+  /** Error of the last restart, by service. */
+  readonly #errors = new Map<string, string>();
 
-  constructor(parts: ServiceActParts) {
+  constructor(parts: ServiceActionOptions) {
     this.#parts = parts;
   }
 
-  troubleOf(service: string | undefined): string | null {
-    return this.#troubles.get(service ?? "") ?? null;
+  errorOf(service: string | undefined): string | null {
+    return this.#errors.get(service ?? "") ?? null;
   }
 
   async look({ known }: Asked): Promise<string> {
     const { name } = checkIn(known);
     const view = await this.#watchNow().lookNow(name);
-    return `Looked just now: ${view?.latest?.text ?? "nothing was seen"}.`;
+    return `Checked: ${view?.latest?.text ?? "no result"}.`;
   }
 
   pause({ known }: Asked): string {
     const { name } = checkIn(known);
     this.#watchNow().pause(name, "paused by the operator");
-    return `Nobody looks at ${name} until the check is resumed.`;
+    return `Check "${name}" paused.`;
   }
 
   resume({ known }: Asked): string {
     const { name } = checkIn(known);
     this.#watchNow().resume(name);
-    return `${name} is looked at again.`;
+    return `Check "${name}" resumed.`;
   }
 
   async restart({ known: { service } }: Asked): Promise<string> {
     const runtime = this.#parts.runtime();
     if (runtime === undefined || service === undefined) {
       throw new Failure(
-        "nothing here runs it, so it cannot be restarted here.",
+        "this supervisor does not run the service, so it cannot restart it.",
       );
     }
     const { name } = service;
-    this.#troubles.delete(name);
+    this.#errors.delete(name);
     const restart = restartAsked(runtime, this.#parts.watch(), name).catch(
       (error: unknown) => {
-        this.#troubles.set(name, sentencesOf(error).join(" "));
+        this.#errors.set(name, sentencesOf(error).join(" "));
       },
     );
-    // The page shows it coming back; only a refusal is worth waiting for.
+    // The page shows the service coming back; only immediate errors are worth waiting for.
     await Promise.race([restart, wait(REFUSED_WITHIN_MS)]);
-    const trouble = this.#troubles.get(name);
+    const trouble = this.#errors.get(name);
     if (trouble !== undefined) {
       throw new Failure(trouble);
     }
-    return `${name} is being restarted; this page shows when it is back.`;
+    return `Restarting "${name}". This page shows when it is back.`;
   }
 
   silence({ name, fields }: Asked): string {
@@ -106,19 +106,19 @@ export class ServiceActs {
     }[form.value.for];
     const { until } = alerting.silence(name, forMs, "silenced by the operator");
     history.act(name, "asked", `silenced for ${inWords(forMs)}`);
-    return `Nobody is told of ${name} until ${moment(until, timeZone)}; this page goes on showing it.`;
+    return `Alerts for "${name}" silenced until ${moment(until, timeZone)}.`;
   }
 
-  tellAgain({ name }: Asked): string {
+  endSilence({ name }: Asked): string {
     this.#parts.alerting.endSilences(name);
     this.#parts.history.act(name, "asked", "silence ended");
-    return `People are told of ${name} again.`;
+    return `Alerts for "${name}" resumed.`;
   }
 
   #watchNow(): Watch {
     const watch = this.#parts.watch();
     if (watch === undefined) {
-      throw new Failure("the supervisor is still starting: try again.");
+      throw new Failure("the supervisor is still starting; try again.");
     }
     return watch;
   }
@@ -127,13 +127,13 @@ export class ServiceActs {
 function checkIn({ check, service }: Known): NonNullable<Known["check"]> {
   if (check === undefined) {
     throw new Failure(
-      `no check looks at ${service?.name ?? "it"}: add one to config/supervisor.local.yaml.`,
+      `"${service?.name ?? "this service"}" has no check; add one to config/supervisor.local.yaml.`,
     );
   }
   return check;
 }
 
-/** Eight o'clock of the next day, where the operator is. */
+/** Eight o'clock of the next day in the operator's time zone. */
 export function tomorrowMorning(timeZone: string): number {
   const tomorrow = addDays(dayIn(timeZone, Date.now()), 1);
   return beginningOf(tomorrow, timeZone) + MORNING;

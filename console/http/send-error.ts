@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 
 /** Answers an error in the shape of all errors: {error: {message, code}}. */
-export function refuse(
+export function sendError(
   reply: FastifyReply,
   status: number,
   message: string,
@@ -9,13 +9,13 @@ export function refuse(
   return reply.code(status).send({ error: { message, code: String(status) } });
 }
 
-/** "there is no check "gatway"; there are gateway, postgres." */
-export function noSuch(
+/** "check "gatway" not found; available: gateway, postgres." */
+export function notFound(
   what: string,
   name: string,
   known: readonly string[],
 ): string {
   return known.length === 0
-    ? `there is no ${what} "${name}", nor any other.`
-    : `there is no ${what} "${name}"; there are ${known.join(", ")}.`;
+    ? `${what} "${name}" not found.`
+    : `${what} "${name}" not found; available: ${known.join(", ")}.`;
 }
