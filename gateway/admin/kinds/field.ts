@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { out } from "./out.ts";
 
-/** One field of a noun: what requests set, what answers show, and how Postgres stores it. */
+/**
+ * One field of a noun: what requests set, what answers show, and how Postgres stores it. A new field is one row in the
+ * table of its noun and a migration that adds its column; `kinds.server.test.ts` compares the two.
+ */
 export interface Field {
   /** What a request may send; null resets the field. Absent: only the gateway sets it. */
   readonly input?: z.ZodType;

@@ -11,30 +11,113 @@ import {
 } from "../../../test/servers/redis.ts";
 import type { OpenApiDocument, Operation } from "./document.ts";
 
-/** A gateway whose every answer is held against its own document. */
-export interface DocumentFixture {
+type Question = readonly [
+  method: string,
+  path: string,
+  body?: unknown,
+  key?: string,
+];
+
+/** A gateway that validates each of its answers against its own document. */
+export class DocumentFixture {
   readonly gateway: AdminFixture;
   readonly document: OpenApiDocument;
   readonly redis: TestRedis | null;
   /** Operations that answered 200 here, such as `GET /key/info`. */
-  readonly answered: ReadonlySet<string>;
+  readonly answered = new Set<string>();
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false });
+
+  constructor(
+    gateway: AdminFixture,
+    document: OpenApiDocument,
+    redis: TestRedis | null,
+  ) {
+    this.gateway = gateway;
+    this.document = document;
+    this.redis = redis;
+    this.#ajv.addSchema(withoutFurtherFields(document) as object, "document");
+  }
+
   /** A request that is answered with 200, as documented. */
-  ask(
+  async ask(...question: Question): Promise<Json> {
+    const { status, json, text } = await this.#send(question);
+    if (status !== 200) {
+      throw new Error(
+        `${question[0]} ${question[1]} answered ${status}: ${text}`,
+      );
+    }
+    return json;
+  }
+
+  get(path: string, key?: string): Promise<Json> {
+    return this.ask("GET", path, undefined, key);
+  }
+
+  post(path: string, body: unknown, key?: string): Promise<Json> {
+    return this.ask("POST", path, body, key);
+  }
+
+  /** A request that is rejected, as documented; returns the status. */
+  async refused(...question: Question): Promise<number> {
+    const { status, text } = await this.#send(question);
+    if (status < 400) {
+      throw new Error(
+        `${question[0]} ${question[1]} answered ${status}: ${text}`,
+      );
+    }
+    return status;
+  }
+
+  async stop(): Promise<void> {
+    await this.gateway.stop();
+    await this.redis?.remove();
+  }
+
+  async #send([method, path, body, key]: Question) {
+    const { status, headers, json, text } = await this.gateway.request(
+      method,
+      path,
+      body,
+      key,
+    );
+    const [contentType = ""] = (headers.get("content-type") ?? "").split(";");
+    const [template] = operationOf(this.document, method, path);
+    const validate = this.#validatorOf(
+      method,
+      template,
+      status === 200 ? "200" : "default",
+      contentType,
+    );
+    const answer: unknown =
+      contentType === "application/json" ? JSON.parse(text) : text;
+    if (!validate(answer)) {
+      throw new Error(
+        `${method} ${path} answered ${text.slice(0, 2_000)}, which is not as documented: ${this.#ajv.errorsText(validate.errors)}`,
+      );
+    }
+    if (status === 500) {
+      throw new Error(`${method} ${path} failed: ${text.slice(0, 2_000)}`);
+    }
+    if (status === 200) {
+      this.answered.add(`${method} ${template}`);
+    }
+    return { status, json, text };
+  }
+
+  #validatorOf(
     method: string,
-    path: string,
-    body?: unknown,
-    key?: string,
-  ): Promise<Json>;
-  get(path: string, key?: string): Promise<Json>;
-  post(path: string, body: unknown, key?: string): Promise<Json>;
-  /** A request that is refused, as documented; answers the status. */
-  refused(
-    method: string,
-    path: string,
-    body?: unknown,
-    key?: string,
-  ): Promise<number>;
-  stop(): Promise<void>;
+    template: string,
+    status: string,
+    contentType: string,
+  ): ValidateFunction {
+    const escaped = template.replaceAll("~", "~0").replaceAll("/", "~1");
+    const pointer = `document#/paths/${encodeURIComponent(escaped)}/${method.toLowerCase()}/responses/${status}/content/${contentType.replaceAll("/", "~1")}/schema`;
+    const found = this.#ajv.getSchema(pointer);
+    if (found === undefined) {
+      throw new Error(`no schema at ${pointer}`);
+    }
+    return found;
+  }
 }
 
 export async function startDocumentFixture(): Promise<DocumentFixture> {
@@ -45,96 +128,15 @@ export async function startDocumentFixture(): Promise<DocumentFixture> {
       ? {}
       : { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
   );
-  const document = (await gateway.get(
-    "/openapi.json",
-    "",
-  )) as unknown as OpenApiDocument;
-  const ajv = new Ajv2020({ strict: false, validateFormats: false });
-  ajv.addSchema(withoutFurtherFields(document) as object, "document");
-  const answered = new Set<string>();
-
-  function validatorOf(
-    method: string,
-    template: string,
-    status: string,
-    contentType: string,
-  ): ValidateFunction {
-    const escaped = template.replaceAll("~", "~0").replaceAll("/", "~1");
-    const pointer = `document#/paths/${encodeURIComponent(escaped)}/${method.toLowerCase()}/responses/${status}/content/${contentType.replaceAll("/", "~1")}/schema`;
-    const found = ajv.getSchema(pointer);
-    if (found === undefined) {
-      throw new Error(`no schema at ${pointer}`);
-    }
-    return found;
-  }
-
-  async function tried(
-    method: string,
-    path: string,
-    body?: unknown,
-    key?: string,
-  ) {
-    const { status, headers, json, text } = await gateway.request(
-      method,
-      path,
-      body,
-      key,
-    );
-    const [contentType = ""] = (headers.get("content-type") ?? "").split(";");
-    const [template] = operationOf(document, method, path);
-    const validate = validatorOf(
-      method,
-      template,
-      status === 200 ? "200" : "default",
-      contentType,
-    );
-    const answer: unknown =
-      contentType === "application/json" ? JSON.parse(text) : text;
-    if (!validate(answer)) {
-      throw new Error(
-        `${method} ${path} answered ${text.slice(0, 2_000)}, which is not as documented: ${ajv.errorsText(validate.errors)}`,
-      );
-    }
-    if (status === 500) {
-      throw new Error(`${method} ${path} failed: ${text.slice(0, 2_000)}`);
-    }
-    if (status === 200) {
-      answered.add(`${method} ${template}`);
-    }
-    return { status, json, text };
-  }
-
-  async function ask(...asked: Parameters<typeof tried>): Promise<Json> {
-    const { status, json, text } = await tried(...asked);
-    if (status !== 200) {
-      throw new Error(`${asked[0]} ${asked[1]} answered ${status}: ${text}`);
-    }
-    return json;
-  }
-
-  return {
+  const document = await gateway.get("/openapi.json", "");
+  return new DocumentFixture(
     gateway,
-    document,
+    document as unknown as OpenApiDocument,
     redis,
-    answered,
-    ask,
-    get: (path, key) => ask("GET", path, undefined, key),
-    post: (path, body, key) => ask("POST", path, body, key),
-    async refused(...asked) {
-      const { status, text } = await tried(...asked);
-      if (status < 400) {
-        throw new Error(`${asked[0]} ${asked[1]} answered ${status}: ${text}`);
-      }
-      return status;
-    },
-    async stop() {
-      await gateway.stop();
-      await redis?.remove();
-    },
-  };
+  );
 }
 
-/** The document lets answers have further fields; here each must be documented. */
+/** The document allows answers further fields; here each must be documented. */
 function withoutFurtherFields(part: unknown): unknown {
   if (Array.isArray(part)) {
     return part.map(withoutFurtherFields);

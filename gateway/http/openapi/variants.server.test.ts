@@ -6,39 +6,48 @@ import {
   type DocumentFixture,
 } from "./document-fixture.ts";
 
-/** Every parameter of every question, and every field that may be null: each asked at least once. */
+/** Every query parameter and every nullable field is sent at least once. */
 let stand: DocumentFixture;
-/** What there is to be asked for, by the name of the parameter or field. */
+/** Existing values by the name of the parameter or field. */
 let there: Readonly<Record<string, unknown>>;
 
 beforeAll(async () => {
   stand = await startDocumentFixture();
-  const { post } = stand;
-  await post("/organization/new", { organization_id: "o1" });
-  await post("/team/new", { team_id: "t1", organization_id: "o1" });
-  await post("/user/new", {
+  await createGroups();
+  there = await createCalls();
+});
+
+/** An organization, a team, users and tiers. */
+async function createGroups(): Promise<void> {
+  await stand.post("/organization/new", { organization_id: "o1" });
+  await stand.post("/team/new", { team_id: "t1", organization_id: "o1" });
+  await stand.post("/user/new", {
     user_id: "anna",
     user_email: "anna@example.org",
     teams: ["t1"],
     auto_create_key: false,
   });
-  await post("/organization/member_add", {
+  await stand.post("/organization/member_add", {
     organization_id: "o1",
     member: { user_id: "anna", role: "internal_user" },
   });
-  await post("/customer/new", { user_id: "anna" });
-  await post("/tag/new", { name: "red" });
-  await post("/budget/new", { budget_id: "tier", max_budget: 9 });
-  const made = await post("/key/generate", {
+  await stand.post("/customer/new", { user_id: "anna" });
+  await stand.post("/tag/new", { name: "red" });
+  await stand.post("/budget/new", { budget_id: "tier", max_budget: 9 });
+}
+
+/** Keys, a model and calls; returns existing values by the name of the parameter or field. */
+async function createCalls(): Promise<typeof there> {
+  const made = await stand.post("/key/generate", {
     user_id: "anna",
     team_id: "t1",
     key_alias: "annas",
     soft_budget: 0.0000001,
     tags: ["red"],
   });
-  const gone = await post("/key/generate", { user_id: "anna" });
-  await post("/key/delete", { keys: [gone["key"]] });
-  const model = await post("/model/new", {
+  const gone = await stand.post("/key/generate", { user_id: "anna" });
+  await stand.post("/key/delete", { keys: [gone["key"]] });
+  const model = await stand.post("/model/new", {
     model_name: "stored",
     provider_params: {
       model: "openai/m",
@@ -54,7 +63,7 @@ beforeAll(async () => {
   await stand.gateway.running.gateway.ledger.flush();
   await stand.gateway.running.gateway.refusals.flush();
   const today = new Date().toISOString().slice(0, "2026-11-21".length);
-  there = {
+  return {
     api_key: made["token"],
     budget_id: "tier",
     customer_id: "anna",
@@ -92,11 +101,11 @@ beforeAll(async () => {
     user_id: "anna",
     user_ids: "anna",
   };
-});
+}
 
 afterAll(() => stand?.stop());
 
-/** Each value of a choice, both of a flag, the ends of a number, and one of what there is. */
+/** All values of a choice and a flag, the bounds of a number, or an existing value. */
 function valuesOf({ name, schema }: Parameter): readonly unknown[] {
   if (Array.isArray(schema["enum"])) {
     return schema["enum"];
@@ -162,7 +171,7 @@ function mayBeNull(schema: Schema): boolean {
   );
 }
 
-/** What names the object of a change. */
+/** The fields that name the object of an update. */
 const NAMED_BY: Readonly<Record<string, readonly string[]>> = {
   "/key/update": ["key"],
   "/user/update": ["user_id"],
