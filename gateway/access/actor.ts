@@ -68,7 +68,7 @@ export async function actorFor(
   ) {
     throw new CallError(
       "permission_denied",
-      `This key may not use ${route}: its key_type or allowed_routes leave it out.`,
+      `This key may not use ${route}: its key_type or allowed_routes do not include it.`,
     );
   }
   const actor = await keyActor(pool, caller);

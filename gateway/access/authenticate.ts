@@ -33,7 +33,7 @@ export async function authenticate(
   if (caller === null) {
     throw new CallError(
       "unknown_key",
-      `The API key ending in ${credential.slice(-4)} is not known here. Ask whoever runs this gateway for a new one.`,
+      `The API key ending in ${credential.slice(-4)} is unknown. Ask the gateway's administrator for a new one.`,
     );
   }
   refuseUnusable(caller, credential);
@@ -128,13 +128,13 @@ function refuseUnusable(caller: KeyCaller, secret: string): void {
   if (caller.blocked) {
     throw new CallError(
       "blocked",
-      `Key is blocked: ${caller.keyName}. Ask whoever runs this gateway to unblock it.`,
+      `Key is blocked: ${caller.keyName}. Ask the gateway's administrator to unblock it.`,
     );
   }
   if (caller.team?.blocked === true) {
     throw new CallError(
       "blocked",
-      `Team=${caller.team.id} is blocked. Ask whoever runs this gateway to unblock it.`,
+      `Team=${caller.team.id} is blocked. Ask the gateway's administrator to unblock it.`,
     );
   }
 }

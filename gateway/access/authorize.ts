@@ -22,7 +22,7 @@ export function authorizeRoute(caller: Caller, route: RouteName): void {
   if (!keyAllowsRoute(caller, rule, path)) {
     throw new CallError(
       "permission_denied",
-      `This key may not use ${route}: its key_type or allowed_routes leave it out.`,
+      `This key may not use ${route}: its key_type or allowed_routes do not include it.`,
     );
   }
   const role = roleOf(caller);

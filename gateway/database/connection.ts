@@ -199,7 +199,7 @@ class DatabaseWatch implements DatabaseState {
     if (!this.#ready && Date.now() - this.#refusedSince > LOCK_PATIENCE_MS) {
       this.#options.onRefused();
     }
-    throw new Error("another gateway has this database for itself");
+    throw new Error("another gateway uses this database exclusively");
   }
 
   #keepTrying(): void {
@@ -210,7 +210,7 @@ class DatabaseWatch implements DatabaseState {
       this.#setAllSilent(isOverdue(error));
       this.#log.warn(
         { error: error instanceof Error ? error.message : String(error) },
-        "no connection to the database; trying again",
+        "database unavailable; retrying",
       );
       this.#timer = setTimeout(() => this.#keepTrying(), this.#retryMs);
       this.#retryMs = Math.min(this.#retryMs * 1.5, MOST_RETRY_MS);

@@ -49,7 +49,7 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
     if (ran.length > 0) {
       log.info(
         { migrations: ran.map((migration) => migration.name) },
-        "the database schema was migrated",
+        "database schema migrated",
       );
     }
   } finally {

@@ -57,7 +57,7 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
         notes.changed(
           "keys",
           name,
-          "its alias is taken already: it has none now",
+          "its alias is already taken: imported without an alias",
         );
         row = { ...row, key_alias: null };
       }
@@ -82,10 +82,10 @@ function goneOwner(
   const team = textOf(row["team_id"]);
   const organization = textOf(row["organization_id"]);
   if (team !== null && !teams.has(team)) {
-    return "its team is gone";
+    return "its team no longer exists";
   }
   if (organization !== null && !organizations.has(organization)) {
-    return "its organization is gone";
+    return "its organization no longer exists";
   }
   return null;
 }
@@ -104,7 +104,7 @@ export async function bringReplacedKeys(
       notes.left(
         "replaced keys",
         `sk-... until ${until.toISOString()}`,
-        "their time is over, or their successor is gone",
+        "expired, or the new key no longer exists",
       );
       continue;
     }

@@ -18,7 +18,7 @@ export interface ModelKeeping {
 type Placing = Omit<Bringing, "before" | "spends">;
 
 const ENCRYPTED =
-  "it is encrypted: run this again with LiteLLM's own LITELLM_SALT_KEY in the environment (its LITELLM_MASTER_KEY where it had no salt key), or type it and its provider key anew with POST /model/new";
+  "encrypted: run the import again with LiteLLM's LITELLM_SALT_KEY in the environment (its LITELLM_MASTER_KEY if it had no salt key), or add the model and its provider key with POST /model/new";
 
 /** Brings the models of LiteLLM's database, their provider keys encrypted with our own key. */
 export async function bringModels(
@@ -61,11 +61,11 @@ function readModel(
     };
   }
   if (config.models.some((model) => model.id === id)) {
-    return { why: "the configuration file has a model of the same id" };
+    return { why: "the configuration file has a model with the same id" };
   }
   if (info["team_id"] != null) {
     return {
-      why: "it was one team's own, and every key could call it here: add it with POST /model/new, and name it in `models` of that team",
+      why: "it belonged to one team, but every key could call it here: add it with POST /model/new and list it in `models` of that team",
     };
   }
   const own = unsealAll(given["litellm_params"] as Row, litellmKeys);
@@ -126,7 +126,7 @@ async function putModel(
     notes.changed(
       "models",
       row.model_name,
-      `without ${dropped.join(", ")}: there is no such parameter here`,
+      `without ${dropped.join(", ")}: unsupported here`,
     );
   }
   await auditModel(client, ACTOR, "created", null, row);

@@ -55,7 +55,7 @@ export async function bringUsers(bringing: Bringing): Promise<void> {
       bringing.notes.left(
         "users",
         PROXY_BUDGET_USER,
-        "it stands for the whole proxy, whose spend begins anew",
+        "it stands for the whole proxy, whose spend starts at 0",
       );
       continue;
     }
@@ -79,14 +79,14 @@ export async function bringOrganizationMembers(
     const user = String(row["user_id"]);
     const name = `${organization}/${user}`;
     if (!organizations.has(organization)) {
-      notes.left("organization members", name, "the organization is gone");
+      notes.left("organization members", name, "the organization no longer exists");
       continue;
     }
     if (textOf(row["budget_id"]) !== null) {
       notes.changed(
         "organization members",
         name,
-        "a member of an organization has no budget of its own here",
+        "budgets of organization members are not supported",
       );
     }
     if (!(await ensureUser(bringing, user, "organization members", name))) {

@@ -29,12 +29,12 @@ export async function bringTeams(bringing: Bringing): Promise<void> {
       notes.left(
         "teams",
         name,
-        "its id has a slash, which is not allowed here",
+        "its id contains a slash, which is not allowed",
       );
       continue;
     }
     if (organization !== null && !organizations.has(organization)) {
-      notes.left("teams", name, "its organization is gone");
+      notes.left("teams", name, "its organization no longer exists");
       continue;
     }
     const memberTier = tiers.get(
@@ -71,7 +71,7 @@ async function bringMembers(
       notes.left(
         "team members",
         `${teamId}/${String(member["user_email"])}`,
-        "named by an e-mail address that no user has",
+        "no user has this e-mail address",
       );
     } else {
       roles.set(user, member["role"] === "admin" ? "admin" : "user");

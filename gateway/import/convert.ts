@@ -12,22 +12,22 @@ const MOST_BUDGET = 9_000_000;
 
 /** What LiteLLM's row restricts or protects by means that do not exist here. */
 const NOT_HERE: readonly (readonly [string, string])[] = [
-  ["allowed_cache_controls", "`allowed_cache_controls` do not hold here"],
-  ["allowed_model_region", "`allowed_model_region` does not hold here"],
-  ["allowed_models", "`allowed_models` of a tier do not hold here"],
-  ["access_group_ids", "model access groups do not hold here: list the models"],
-  ["budget_limits", "`budget_limits` do not hold here: use `model_max_budget`"],
+  ["allowed_cache_controls", "`allowed_cache_controls` is not supported"],
+  ["allowed_model_region", "`allowed_model_region` is not supported"],
+  ["allowed_models", "`allowed_models` of a tier is not supported"],
+  ["access_group_ids", "model access groups are not supported: list the models"],
+  ["budget_limits", "`budget_limits` is not supported: use `model_max_budget`"],
   [
     "object_permission_id",
-    "permissions on MCP servers and vector stores do not exist here",
+    "permissions on MCP servers and vector stores are not supported",
   ],
-  ["policies", "policies do not exist here"],
+  ["policies", "policies are not supported"],
 ];
 
 /** Of those, what stands in `metadata`. */
 const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
-  ["guardrails", "guardrails do not exist here"],
-  ["enforced_params", "`enforced_params` do not hold here"],
+  ["guardrails", "guardrails are not supported"],
+  ["enforced_params", "`enforced_params` is not supported"],
 ];
 
 function tellMissing(kind: string, name: string, row: Row, notes: Notes): void {
@@ -96,7 +96,7 @@ function dollarsOf(kind: string, name: string, value: unknown, notes: Notes) {
   if (dollars <= MOST_BUDGET) {
     return Math.max(0, dollars);
   }
-  notes.changed(kind, name, `budgets above $ ${MOST_BUDGET} become that much`);
+  notes.changed(kind, name, `budgets above $ ${MOST_BUDGET} are reduced to that`);
   return MOST_BUDGET;
 }
 
@@ -114,7 +114,7 @@ function limitsOf(kind: string, name: string, row: Row, notes: Notes): Row {
     notes.changed(
       kind,
       name,
-      `the budget_duration "${duration}" is not known here: the budget never resets`,
+      `unknown budget_duration "${duration}": the budget never resets`,
     );
   }
   return {
@@ -148,7 +148,7 @@ function modelBudgetsOf(
   notes.changed(
     kind,
     name,
-    "`model_max_budget` is not understood and was left out",
+    "`model_max_budget` is invalid and was left out",
   );
   return {};
 }
@@ -206,7 +206,7 @@ export function userOf(row: Row, notes: Notes): Row {
     notes.changed(
       "users",
       name,
-      "a user's `model_max_budget` does not hold here: set it on its keys",
+      "`model_max_budget` of a user is not supported: set it on its keys",
     );
   }
   return {
@@ -234,7 +234,7 @@ export function teamOf(
       notes.changed(
         "teams",
         name,
-        `a team's \`${field}\` does not hold here: set it on its keys`,
+        `\`${field}\` of a team is not supported: set it on its keys`,
       );
     }
   }
@@ -266,11 +266,11 @@ export function keyOf(
   const token = stored.startsWith("sk-") ? hashKey(stored) : stored;
   if (!isKeyHash(token)) {
     return {
-      why: "not stored as a SHA-256, so nothing that is sent could be it",
+      why: "not stored as SHA-256, so no key can match it",
     };
   }
   if (row["team_id"] === "litellm-dashboard") {
-    return { why: "a sign-in of LiteLLM's own pages, no key" };
+    return { why: "a sign-in to LiteLLM's own pages, not a key" };
   }
   const shownName = textOf(row["key_name"]);
   const named = stored.startsWith("sk-")
@@ -328,7 +328,7 @@ export function endUserOf(row: Row, notes: Notes): Row {
 export function tagOf(row: Row, notes: Notes): Row {
   const name = String(row["tag_name"]);
   if (!isEmpty(row["models"])) {
-    notes.changed("tags", name, "a tag's list of models does not hold here");
+    notes.changed("tags", name, "`models` of a tag is not supported");
   }
   return {
     name,

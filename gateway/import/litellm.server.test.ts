@@ -301,7 +301,7 @@ test("what LiteLLM counts between two runs comes with the second, once, beside w
   expect(await fixture.differences()).toEqual([]);
 });
 
-test("of a payer whose count an earlier import did not keep it is told that what came since is not brought", async () => {
+test("reports that spend since an earlier import without recorded counts is not imported", async () => {
   const told = async () =>
     (await bring()).remarks.filter(({ text }) => text.includes("kept LiteLLM"));
   await query(
@@ -317,7 +317,7 @@ test("of a payer whose count an earlier import did not keep it is told that what
   expect(await told()).toEqual([]);
 });
 
-test("what cannot be brought is told with the reason, the rest comes", async () => {
+test("reports what cannot be imported with the reason, and imports the rest", async () => {
   const hash = (name: string) => litellmHash(name);
   await litellm.run(
     `INSERT INTO "LiteLLM_TeamTable" (team_id, team_alias, models) VALUES ('with/slash', 'Slash', '{}')`,
@@ -345,12 +345,12 @@ test("what cannot be brought is told with the reason, the rest comes", async () 
   expect(kinds["replaced keys"]).toMatchObject({ brought: 1, left: 1 });
   const told = remarks.map(({ text }) => text);
   for (const text of [
-    "teams: its id has a slash, which is not allowed here",
-    "keys: its team is gone",
-    "keys: a sign-in of LiteLLM's own pages, no key",
-    "keys: its alias is taken already: it has none now",
-    "keys: guardrails do not exist here",
-    'keys: the budget_duration "monthly" is not known here: the budget never resets',
+    "teams: its id contains a slash, which is not allowed",
+    "keys: its team no longer exists",
+    "keys: a sign-in to LiteLLM's own pages, not a key",
+    "keys: its alias is already taken: imported without an alias",
+    "keys: guardrails are not supported",
+    'keys: unknown budget_duration "monthly": the budget never resets',
     "users: the role customer becomes internal_user",
   ]) {
     expect(told).toContain(text);
@@ -391,9 +391,9 @@ test("the program prints a table, or JSON", async () => {
     LITELLM_DATABASE_URL: litellm.url,
   });
   expect(code).toBe(0);
-  expect(out).toMatch(/there +brought +here already +not brought/);
+  expect(out).toMatch(/found +imported +already present +not imported/);
   expect(out).toMatch(/keys +1,004 +0 +1,001 +3/);
-  expect(out).toContain("A dry run: nothing was written.");
+  expect(out).toContain("Dry run: nothing was written.");
   expect(out).not.toContain(new URL(litellm.url).password);
   const json = await run(["--dry-run", "--json"], {
     LITELLM_DATABASE_URL: litellm.url,
@@ -401,7 +401,7 @@ test("the program prints a table, or JSON", async () => {
   expect(JSON.parse(json.out)).toMatchObject({ dryRun: true });
 });
 
-test("wrong input gets one sentence, and no password is told", async () => {
+test("rejects wrong input with one sentence and without a password", async () => {
   const empty = await throwAwayDatabase();
   const away = new URL(litellm.url);
   away.port = "1";
@@ -418,7 +418,7 @@ test("wrong input gets one sentence, and no password is told", async () => {
       1,
       "hearth: LITELLM_DATABASE_URL is not set: give the address of LiteLLM's database, or a file with it in LITELLM_DATABASE_URL_FILE.",
     ]);
-    expect((await told("not an address"))[1]).toContain("is no address");
+    expect((await told("not an address"))[1]).toContain("is not an address");
     expect((await told("mysql://u:p@h/d"))[1]).toContain("postgresql://");
     expect((await told(away.href))[1]).toContain("cannot be reached");
     expect((await told(empty.url))[1]).toContain(
@@ -433,7 +433,7 @@ test("wrong input gets one sentence, and no password is told", async () => {
   }
 });
 
-test("what was deleted here does not come back", async () => {
+test("does not import again what was deleted in Hearth", async () => {
   const made = "sk-litellm-key-21";
   await fixture.post("/key/delete", { keys: [made] });
   await fixture.post("/team/delete", { team_ids: ["team-30"] });
@@ -448,7 +448,7 @@ test("what was deleted here does not come back", async () => {
     expect(remarks).toContainEqual(
       expect.objectContaining({
         kind: "left",
-        text: `${kind}: it came before, and was deleted here since`,
+        text: `${kind}: imported earlier and deleted since`,
         examples: expect.arrayContaining([example]),
       }),
     );

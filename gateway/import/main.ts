@@ -99,7 +99,7 @@ try {
   }
   if (isUnavailable(error)) {
     fail(
-      "Hearth's own database cannot be reached: start it (`hearth up`) or check DATABASE_URL, then run this again; nothing is brought twice.",
+      "Hearth's own database cannot be reached: start it (`hearth up`) or check DATABASE_URL, then run this again; nothing is imported twice.",
     );
   }
   throw error;

@@ -125,7 +125,7 @@ test("with it they come over with their provider keys, answer, and a second run 
   const { tally, told } = await bring(SALT);
   expect(tally).toMatchObject({ there: 5, brought: 2, left: 3 });
   expect(told).toEqual([
-    ["models: without guardrails: there is no such parameter here", ["shared"]],
+    ["models: without guardrails: unsupported here", ["shared"]],
     [
       expect.stringContaining(
         "bedrock is a provider that Hearth does not speak to",
@@ -133,7 +133,7 @@ test("with it they come over with their provider keys, answer, and a second run 
       ["foreign"],
     ],
     [expect.stringContaining("refers to a variable"), ["by-variable"]],
-    [expect.stringContaining("it was one team's own"), ["of-a-team"]],
+    [expect.stringContaining("it belonged to one team"), ["of-a-team"]],
   ]);
   for (const model of ["shared", "by-credential"]) {
     await expect

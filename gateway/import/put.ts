@@ -32,7 +32,7 @@ export async function put(
   const name = of.id.map((column) => String(row[column])).join("/");
   const shownName = textOf(row["key_name"]) ?? name;
   if (await wasDeleted(bringing, of, row)) {
-    notes.left(plural, shownName, "it came before, and was deleted here since");
+    notes.left(plural, shownName, "imported earlier and deleted since");
     return false;
   }
   const fields = Object.fromEntries(
@@ -51,7 +51,7 @@ export async function put(
     notes.changed(
       plural,
       shownName,
-      "it came before imports kept LiteLLM's counts: what LiteLLM counted since is not brought, what it counts from this run on is",
+      "imported before imports recorded LiteLLM's spend: spend since then is not imported, spend from this run on is",
     );
   }
   if (of.entity !== null) {
@@ -129,6 +129,6 @@ export function withKnownTier(
   if (tier === null || tiers.has(tier)) {
     return row;
   }
-  notes.changed(plural, name, "its tier is not there any more");
+  notes.changed(plural, name, "its tier no longer exists");
   return { ...row, budget_id: null };
 }

@@ -9,7 +9,7 @@ export interface Brought {
 
 /** What was brought and what was not, as a table for the terminal. */
 export function report(notes: Notes, brought: Brought): string {
-  const head = ["", "there", "brought", "here already", "not brought"];
+  const head = ["", "found", "imported", "already present", "not imported"];
   const rows = notes
     .tallies()
     .map(({ kind, there, brought, known, left }) => [
@@ -21,18 +21,18 @@ export function report(notes: Notes, brought: Brought): string {
   const remarks = notes.remarks();
   return [
     brought.dryRun
-      ? "A dry run: nothing was written. This is what would be brought."
-      : "Brought from LiteLLM.",
+      ? "Dry run: nothing was written. This would be imported:"
+      : "Imported from LiteLLM.",
     "",
     ...aligned([head, ...rows]),
     "",
     `Spend of ${brought.payers.toLocaleString("en-US")} payers; keys: $ ${brought.dollars.toFixed(2)}.`,
-    ...listed("Not brought:", remarks, "left"),
-    ...listed("Brought with a difference:", remarks, "changed"),
+    ...listed("Not imported:", remarks, "left"),
+    ...listed("Imported with differences:", remarks, "changed"),
     "",
     brought.dryRun
-      ? "Run it without --dry-run to bring them."
-      : "Old keys work at this gateway from now on. docs/litellm.md says what differs.",
+      ? "Run it without --dry-run to import."
+      : "Existing keys now work at this gateway. Differences from LiteLLM: docs/litellm.md.",
   ].join("\n");
 }
 

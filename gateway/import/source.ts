@@ -76,7 +76,7 @@ export async function openSource(url: string): Promise<Source> {
   if (!there.has(TABLES.keys)) {
     await client.end();
     throw new SourceRefused(
-      `the database of LITELLM_DATABASE_URL has no table "${TABLES.keys}": name the one that a LiteLLM proxy uses.`,
+      `the database of LITELLM_DATABASE_URL has no table "${TABLES.keys}": use the database of a LiteLLM proxy.`,
     );
   }
   const read = async (table: SourceTable, what: string, rest = "") =>
@@ -114,7 +114,7 @@ export async function openSource(url: string): Promise<Source> {
 function withoutPrismaParameters(text: string): string {
   if (!URL.canParse(text)) {
     throw new SourceRefused(
-      "LITELLM_DATABASE_URL is no address: write postgresql://user:password@host:5432/database.",
+      "LITELLM_DATABASE_URL is not an address: use postgresql://user:password@host:5432/database.",
     );
   }
   const url = new URL(text);

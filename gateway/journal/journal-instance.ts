@@ -14,7 +14,7 @@ export async function instanceOf(directory: string): Promise<string> {
       return known;
     }
     throw new Error(
-      `${file} does not hold an instance id: put back what it held, or delete it to get a new one.`,
+      `${file} is not a valid instance id: restore the file, or delete it to create a new one.`,
     );
   }
   const instance = randomUUID();

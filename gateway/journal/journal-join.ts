@@ -142,7 +142,7 @@ export class JournalJoin<Intent extends Started, Outcome extends Recorded> {
     } else if (intentSegment >= this.#oldest) {
       this.#log.error(
         { id: outcome.id, segment: intentSegment },
-        "The journal holds the outcome of a call whose intent was damaged: this call is not in the ledger.",
+        "The intent of a call in the journal is damaged: the call is missing from the ledger.",
       );
     }
     // Else the intent was deleted with a segment that was entirely in the ledger.

@@ -20,7 +20,7 @@ export function lockJournal(directory: string): { release(): void } {
       throw error;
     }
     throw new Error(
-      `The journal ${directory} is in use by ${describeOwner(ownerFile)}: stop that gateway, or give this one a directory of its own in HEARTH_JOURNAL_DIR.`,
+      `The journal ${directory} is in use by ${describeOwner(ownerFile)}: stop that gateway, or set HEARTH_JOURNAL_DIR to another directory.`,
       { cause: error },
     );
   }

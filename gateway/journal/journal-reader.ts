@@ -195,7 +195,7 @@ export class JournalReader<Intent extends Started, Outcome extends Recorded> {
         offset: from,
         bytes: to - from,
       },
-      "A line of the journal is damaged: the call in it is not in the ledger.",
+      "A journal line is damaged: its call is missing from the ledger.",
     );
   }
 }

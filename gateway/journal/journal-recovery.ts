@@ -62,7 +62,7 @@ function report(
     if (last) {
       log.warn(
         { segment: segment.number, ...scan.torn },
-        "The journal's last line was torn when the gateway died, and is cut: its call counts as not begun, or as interrupted.",
+        "The last journal line was incomplete after a crash and was removed: its call counts as not started or as interrupted.",
       );
     } else {
       damaged.push(scan.torn);
@@ -78,6 +78,6 @@ function report(
       // Enough to look at; a whole damaged segment is not listed.
       at: damaged.slice(0, 10),
     },
-    "The journal holds damaged lines, which are skipped: check its disk. The calls in them are not in the ledger.",
+    "Damaged journal lines were skipped: check the disk. Their calls are missing from the ledger.",
   );
 }

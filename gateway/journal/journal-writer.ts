@@ -61,7 +61,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       throw new JournalFull(this.#problem);
     }
     if (this.#open.has(record.id)) {
-      throw new Error(`Call ${record.id} has an open intent already.`);
+      throw new Error(`Call ${record.id} already has an open intent.`);
     }
     const written = jsonWithin(record, this.#freeText, this.#intentBytes);
     if (written === null) {
@@ -184,7 +184,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       this.#append(bytes, line);
     } catch (error) {
       throw new JournalFull(
-        `The journal cannot be written (${messageOf(error)}): free its disk or mend it.`,
+        `The journal cannot be written (${messageOf(error)}): free or repair its disk.`,
         { cause: error },
       );
     }
@@ -208,7 +208,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
 
   #noRoom(): JournalFull {
     const message =
-      "The journal has no room for another call: bring the database back so that it drains, free its disk, or raise its limit.";
+      "The journal is full: reconnect the database so that it drains, free disk space, or raise its limit.";
     if (!this.#refusing) {
       this.#log.error(this.#situation(), message);
     }
@@ -242,7 +242,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       if (this.#refused.size === 0) {
         this.#log.error(
           { error: messageOf(error) },
-          "The journal's disk refuses outcomes: they are kept in memory and tried again.",
+          "Outcomes cannot be written to the journal: they are kept in memory and retried.",
         );
       }
       return false;

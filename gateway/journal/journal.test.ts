@@ -236,7 +236,7 @@ test("the instance id stays", async () => {
 });
 
 test("a second journal on the directory is refused, in this process and in another", async () => {
-  const sentence = `The journal ${directory} is in use by process ${process.pid}: stop that gateway, or give this one a directory of its own in HEARTH_JOURNAL_DIR.`;
+  const sentence = `The journal ${directory} is in use by process ${process.pid}: stop that gateway, or set HEARTH_JOURNAL_DIR to another directory.`;
   await expect(openTestJournal(directory)).rejects.toThrow(sentence);
   const other = spawn(
     process.execPath,
@@ -275,7 +275,7 @@ test("sync always: the promise resolves, many writes share a flush", async () =>
 test("an id that is open already, and an outcome without intent, are refused", async () => {
   journal.intent({ id: "a", startedAt: 1 });
   expect(() => journal.intent({ id: "a", startedAt: 1 })).toThrow(
-    "Call a has an open intent already.",
+    "Call a already has an open intent.",
   );
   journal.outcome({ id: "unknown", cost: 1 });
   journal.outcome({ id: "a", cost: 1 });
@@ -289,6 +289,6 @@ test("an id that is open already, and an outcome without intent, are refused", a
 test("a directory that cannot be used is one sentence", async () => {
   const file = path.join(directory, "instance");
   await expect(openTestJournal(path.join(file, "below"))).rejects.toThrow(
-    /^The journal .*below cannot be used \(ENOTDIR: .*\): mend that, or name another directory in HEARTH_JOURNAL_DIR\.$/,
+    /^The journal .*below cannot be used \(ENOTDIR: .*\): fix that, or set HEARTH_JOURNAL_DIR to another directory\.$/,
   );
 });

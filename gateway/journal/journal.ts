@@ -46,7 +46,7 @@ export async function openJournal<
       throw error;
     }
     throw new Error(
-      `The journal ${options.dir} cannot be used (${error.message}): mend that, or name another directory in HEARTH_JOURNAL_DIR.`,
+      `The journal ${options.dir} cannot be used (${error.message}): fix that, or set HEARTH_JOURNAL_DIR to another directory.`,
       { cause: error },
     );
   }
@@ -72,7 +72,7 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
       allocationFailed: (error) =>
         log.error(
           { error: messageOf(error) },
-          "The journal's disk has no room for another segment: free some of it.",
+          "No room for another journal segment: free space on its disk.",
         ),
     },
     recovered.segments,

@@ -118,7 +118,7 @@ export class SegmentedJournal<
     if (!this.#writer.retry()) {
       this.#parts.options.log.error(
         {},
-        "Outcomes that the journal's disk refused are lost: their calls come back as interrupted.",
+        "Outcomes that could not be written to the journal are lost: their calls are billed as interrupted.",
       );
     }
     await this.#reader.close();
@@ -163,7 +163,7 @@ export class SegmentedJournal<
     await this.#flushed();
     if (!written && !this.#writer.retry()) {
       throw new JournalFull(
-        "The journal's disk refuses the outcome of a call.",
+        "The outcome of a call could not be written to the journal.",
       );
     }
   }
@@ -201,7 +201,7 @@ export class SegmentedJournal<
     } catch (error) {
       this.#parts.options.log.error(
         { error: messageOf(error), segments: dropped.map((s) => s.number) },
-        "Segments of the journal, all of them in the ledger, could not be deleted.",
+        "Journal segments that are in the ledger could not be deleted.",
       );
     }
   }

@@ -222,7 +222,7 @@ export class Segments {
     while (this.#active.size - this.#active.end < length) {
       const next = this.#spares.shift();
       if (next === undefined) {
-        throw new Error("The journal counted its room wrongly.");
+        throw new Error("The journal's room accounting is inconsistent.");
       }
       this.#activate(next);
     }

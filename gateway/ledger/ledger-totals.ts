@@ -155,7 +155,7 @@ export class LedgerTotals {
   async #assignLastKnown(counters: readonly Counter[]): Promise<void> {
     if (this.#unconfirmed.size === 0) {
       this.#log.warn(
-        "the ledger cannot be read; budgets use the last known totals",
+        "ledger unavailable; budgets use the last known totals",
       );
     }
     for (const counter of counters) {

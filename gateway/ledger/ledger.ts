@@ -151,7 +151,7 @@ class JournalLedger implements Ledger {
     this.#uncertain = false;
     this.#drained += recorded.inserted.size;
     for (const notice of recorded.softBudgets) {
-      this.#log.warn(notice, "a soft budget was reached");
+      this.#log.warn(notice, "soft budget reached");
       this.#options.onSoftBudget(kindOf(notice.entity));
     }
     await this.totals.assign(recorded.totals);
@@ -208,7 +208,7 @@ class JournalLedger implements Ledger {
       .then(
         () => {
           if (this.#away) {
-            this.#log.info("the database is back; the journal is drained");
+            this.#log.info("database available again; journal drained");
           }
           this.#away = false;
         },
@@ -219,7 +219,7 @@ class JournalLedger implements Ledger {
                 error: error instanceof Error ? error.message : String(error),
                 journal: this.#journal.state(),
               },
-              "the ledger cannot be written now; the journal keeps what is waiting",
+              "ledger unavailable; calls are kept in the journal",
             );
           }
           this.#away = true;

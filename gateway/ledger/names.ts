@@ -9,7 +9,7 @@ export const LONGEST_NAME_BYTES = 256;
 /** What is wrong with a name, as the rest of a sentence about it; null: the ledger can hold it. */
 export function faultOfName(name: string): string | null {
   if (!name.isWellFormed() || name.includes("\0")) {
-    return "has characters that cannot be stored (NUL or half a character): leave them out";
+    return "contains characters that cannot be stored (NUL or an unpaired surrogate): remove them";
   }
   if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
     return `is too long: send at most ${LONGEST_NAME_BYTES} bytes of UTF-8`;

@@ -32,7 +32,7 @@ export async function recordAll(
   for (const { row, error } of leftOut) {
     log.error(
       { error, row },
-      "the database refuses a call's row however plain: it is left out of the ledger, and stands whole in this line",
+      "the database rejected a call's row even in its simplified form: it is missing from the ledger and logged here in full",
     );
   }
   return recorded;
@@ -74,7 +74,7 @@ async function recordPlain(
     const recorded = await record([plain]);
     log.error(
       { error: refusal, call: row.request_id },
-      "the database refused a call's row; it is recorded with its long names cut and without its free text",
+      "the database rejected a call's row; recorded with shortened names and without free text",
     );
     return recorded;
   } catch (error) {
@@ -152,7 +152,7 @@ function plainRow(row: SpendRow): SpendRow {
     saved: Number.isFinite(row.saved) ? row.saved : 0,
     session_id: null,
     metadata: {
-      note: "the database refused this row as it was: long names are cut, free text is left out",
+      note: "the database rejected the original row: long names are shortened, free text is removed",
     },
   };
 }

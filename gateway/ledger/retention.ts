@@ -39,13 +39,13 @@ export function createRetention(options: {
       await dropOldPrompts(pool, spendLogDays, now);
       const months = await dropOldSpend(pool, spendLogDays, now);
       if (months.length > 0) {
-        log.info({ months }, "old ledger rows were dropped; their sums stay");
+        log.info({ months }, "old ledger rows deleted; their totals are kept");
       }
     }
     if (auditLogDays !== null) {
       const entries = await dropOldAudit(pool, auditLogDays, now);
       if (entries > 0) {
-        log.info({ entries }, "old audit entries were dropped");
+        log.info({ entries }, "old audit entries deleted");
       }
     }
   }
@@ -55,7 +55,7 @@ export function createRetention(options: {
       .then(
         () => DAY_MS,
         (error: unknown) => {
-          log.warn({ error }, "old rows were not dropped; retrying in an hour");
+          log.warn({ error }, "deleting old rows failed; retrying in an hour");
           return RETRY_AFTER_MS;
         },
       )

@@ -66,7 +66,7 @@ function zoneOf(timeZone: string): Zone {
     zone = Info.normalizeZone(timeZone);
     if (!zone.isValid) {
       throw new Error(
-        `"${timeZone}" is no time zone: write an IANA name such as Europe/Berlin, or UTC.`,
+        `"${timeZone}" is not a time zone: use an IANA name such as Europe/Berlin, or UTC.`,
       );
     }
     zones.set(timeZone, zone);

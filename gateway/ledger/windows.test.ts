@@ -61,9 +61,9 @@ describe("durations", () => {
     expect(parseDuration(text)).toEqual({
       ok: false,
       error:
-        "a duration is a whole number of at least 1 with s, m, h, d, w or mo, such as 30s, 15m, 24h, 30d, 1w or 1mo; -1 means never",
+        "must be a whole number of at least 1 with s, m, h, d, w or mo, such as 30s, 15m, 24h, 30d, 1w or 1mo; -1 means never",
     });
-    expect(() => windowAt(text, 0, "UTC")).toThrow(`"${text}" is no duration`);
+    expect(() => windowAt(text, 0, "UTC")).toThrow(`"${text}" is not a duration`);
   });
 
   test("more than a century is refused", () => {
@@ -220,7 +220,7 @@ describe("windows", () => {
 
   test("need a time zone that exists", () => {
     expect(() => windowAt("1d", 0, "Europe/Atlantis")).toThrow(
-      '"Europe/Atlantis" is no time zone: write an IANA name such as Europe/Berlin, or UTC.',
+      '"Europe/Atlantis" is not a time zone: use an IANA name such as Europe/Berlin, or UTC.',
     );
   });
 

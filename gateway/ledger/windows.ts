@@ -59,7 +59,7 @@ export function parseDuration(
     return {
       ok: false,
       error:
-        "a duration is a whole number of at least 1 with s, m, h, d, w or mo, such as 30s, 15m, 24h, 30d, 1w or 1mo; -1 means never",
+        "must be a whole number of at least 1 with s, m, h, d, w or mo, such as 30s, 15m, 24h, 30d, 1w or 1mo; -1 means never",
     };
   }
   const duration = {
@@ -70,7 +70,7 @@ export function parseDuration(
   if (duration.count * UNIT_MS[duration.unit] > LONGEST) {
     return {
       ok: false,
-      error: "a duration is at most 100 years; -1 means never",
+      error: "must be at most 100 years; -1 means never",
     };
   }
   return { ok: true, duration };
@@ -150,7 +150,7 @@ export function expiresAt(duration: string, from: number): number | null {
 function requireDuration(text: string): Duration {
   const parsed = parseDuration(text);
   if (!parsed.ok) {
-    throw new Error(`"${text}" is no duration: ${parsed.error}.`);
+    throw new Error(`"${text}" is not a duration: ${parsed.error}.`);
   }
   return parsed.duration;
 }

@@ -224,7 +224,7 @@ function refusal(answer: Reply, call: AdmitCall): Admission {
       };
     }
     default:
-      throw new Error(`a limits script answered the unknown code ${code}`);
+      throw new Error(`unknown code from a limits script: ${code}`);
   }
 }
 

@@ -71,18 +71,18 @@ export class Instances {
   async forget(gone: string): Promise<void> {
     if (gone === this.#instance) {
       throw new InstanceRunning(
-        `"${gone}" is this instance; only one that is gone for good can be forgotten.`,
+        `"${gone}" is this instance; only an instance that was removed can be forgotten.`,
       );
     }
     const known = (await this.list()).find((one) => one.instance === gone);
     if (known === undefined) {
       throw new InstanceUnknown(
-        `No instance "${gone}": GET /instances lists them.`,
+        `Instance "${gone}" not found: GET /instances lists them.`,
       );
     }
     if (known.running) {
       throw new InstanceRunning(
-        `"${gone}" is running; only an instance that is gone for good can be forgotten.`,
+        `"${gone}" is running; only an instance that was removed can be forgotten.`,
       );
     }
     for await (const keys of entityKeys(this.#redis, this.#prefix)) {
@@ -99,7 +99,7 @@ export class Instances {
     }
     const reply = await this.#link.run(script, args);
     if (reply[0] === STALE) {
-      throw new RedisAway("Redis lost its data just now");
+      throw new RedisAway("Redis has lost its data");
     }
     return reply;
   }

@@ -38,7 +38,7 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
     }),
     async forgetInstance(gone) {
       throw new InstanceUnknown(
-        `No instance "${gone}": without Redis a gateway knows no other one.`,
+        `Instance "${gone}" not found: without Redis there is only this one.`,
       );
     },
     instances: async () => [],

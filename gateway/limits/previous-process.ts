@@ -66,7 +66,7 @@ export class PreviousProcess {
   async #drop(keys: readonly string[]): Promise<void> {
     const [code, ...names] = await this.#link.run("own", keys);
     if (code === STALE) {
-      throw new RedisAway("another generation has begun");
+      throw new RedisAway("another generation has started");
     }
     // From here to the sending nothing can come between: a sum that has grown meanwhile is sent after this one.
     const over = [];
@@ -82,7 +82,7 @@ export class PreviousProcess {
       ),
     );
     if (replies.some(([answer]) => answer === STALE)) {
-      throw new RedisAway("another generation has begun");
+      throw new RedisAway("another generation has started");
     }
   }
 }

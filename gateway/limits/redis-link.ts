@@ -121,7 +121,7 @@ export class Link {
   /** Refused (STALE) calls have changed nothing; the link is then arriving again. Throws {@link RedisAway}. */
   async run(name: ScriptName, args: readonly string[]): Promise<Reply> {
     if (!this.#open) {
-      throw new RedisAway("limits are not set in Redis now");
+      throw new RedisAway("limits are not available in Redis");
     }
     const reply = await this.#session.send(name, args);
     if (reply[0] === STALE && this.#state === "ready") {
@@ -209,7 +209,7 @@ export class Link {
         }
         if (attempt === 4) {
           throw new RedisAway(
-            "the limits in Redis were flushed again and again",
+            "limits in Redis were flushed repeatedly",
           );
         }
       }

@@ -73,7 +73,7 @@ function ofCalls(metrics: CallMetrics): readonly Family[] {
   return [
     counter(
       "hearth_calls_total",
-      "Calls that have ended, cached ones too.",
+      "Completed calls, including cached ones.",
       each(({ calls }) => calls),
     ),
     counter("hearth_tokens_total", "Tokens of calls, by kind.", () =>
@@ -84,22 +84,22 @@ function ofCalls(metrics: CallMetrics): readonly Family[] {
     ),
     counter(
       "hearth_cost_dollars_total",
-      "What calls cost.",
+      "Cost of calls.",
       each(({ cost }) => cost),
     ),
     counter(
       "hearth_saved_dollars_total",
-      "What cached answers would have cost.",
+      "Cost saved by cached answers.",
       each(({ saved }) => saved),
     ),
     counter(
       "hearth_unpriced_calls_total",
-      "Calls billed 0 because nobody knows what they cost.",
+      "Calls billed 0 because their price is unknown.",
       each(({ unpriced }) => unpriced),
     ),
     histogram(
       "hearth_call_duration_seconds",
-      "From a call's arrival to its recorded end.",
+      "Time from a call's arrival to its recorded end.",
       () =>
         [...metrics.latencies].map(({ labels, duration }) => [
           labels,
@@ -108,7 +108,7 @@ function ofCalls(metrics: CallMetrics): readonly Family[] {
     ),
     histogram(
       "hearth_first_token_seconds",
-      "From a streamed call's arrival to its first text.",
+      "Time from a streamed call's arrival to its first text.",
       () =>
         [...metrics.latencies].map(({ labels, firstToken }) => [
           labels,
@@ -117,7 +117,7 @@ function ofCalls(metrics: CallMetrics): readonly Family[] {
     ),
     histogram(
       "hearth_added_latency_seconds",
-      "Of a call's time what the gateway itself took.",
+      "Time that the gateway itself adds to a call.",
       () => [[{}, metrics.added]],
     ),
   ];
@@ -143,7 +143,7 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_cooldowns_total",
-      "Cooldowns of deployments that began on this instance.",
+      "Cooldowns of deployments started on this instance.",
       counted(metrics.cooldowns, "model_id"),
     ),
     gauge(
@@ -165,7 +165,7 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_refusals_total",
-      "Calls refused before a provider was asked.",
+      "Calls rejected before a provider was asked.",
       counted(metrics.refusals, "type"),
     ),
     counter(
@@ -184,7 +184,7 @@ function ofGateway(gateway: Gateway): readonly Family[] {
     ]),
     gauge(
       "hearth_calls_in_flight",
-      "Calls that hold limits now.",
+      "Calls in flight that hold limits.",
       one(() => gateway.underWay.count()),
     ),
     counter(
@@ -215,22 +215,22 @@ function ofLedger(gateway: Gateway): readonly Family[] {
     ),
     gauge(
       "hearth_journal_bytes",
-      "Bytes that the journal takes.",
+      "Size of the journal.",
       one(() => journal.state().bytes),
     ),
     gauge(
       "hearth_journal_limit_bytes",
-      "Bytes at which calls are refused.",
+      "Size of the journal at which calls are rejected.",
       one(() => journal.state().limitBytes),
     ),
     gauge(
       "hearth_journal_full",
-      "1 while calls are refused because the journal is full.",
+      "1 while calls are rejected because the journal is full.",
       one(() => Number(journal.state().full)),
     ),
     counter(
       "hearth_ledger_rows_total",
-      "Rows brought into the ledger.",
+      "Rows written to the ledger.",
       one(() => ledger.drained()),
     ),
     gauge(
@@ -248,7 +248,7 @@ function ofLedger(gateway: Gateway): readonly Family[] {
 
 function ofLimits({ limits }: Gateway): readonly Family[] {
   return [
-    gauge("hearth_limits_mode", "1 for how limits are kept now.", () =>
+    gauge("hearth_limits_mode", "1 for the active mode of the limits.", () =>
       (["memory", "redis", "redis_away"] as const).map((mode) => [
         { mode },
         Number(limits.mode() === mode),
@@ -256,12 +256,12 @@ function ofLimits({ limits }: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_redis_outages_total",
-      "Times that Redis went away: limits in process, no cache.",
+      "Outages of Redis: limits are kept in process, the cache is off.",
       one(() => limits.counts().outages),
     ),
     counter(
       "hearth_limits_away_calls_total",
-      "Calls while Redis was away.",
+      "Calls during outages of Redis.",
       () => [
         [{ outcome: "served" }, limits.counts().servedAway],
         [{ outcome: "refused" }, limits.counts().refusedAway],
@@ -269,7 +269,7 @@ function ofLimits({ limits }: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_limits_reaped_leases_total",
-      "Leases that ran out because nobody renewed them.",
+      "Leases that expired without renewal.",
       one(() => limits.counts().reapedLeases),
     ),
   ];

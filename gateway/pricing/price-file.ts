@@ -84,7 +84,7 @@ function readEntries(file: string, report: Report): Entry {
       error instanceof Error && "code" in error
         ? String(error.code)
         : String(error);
-    report("", `cannot be read (${code}); mend prices_file or its permissions`);
+    report("", `cannot be read (${code}); fix prices_file or its permissions`);
     return {};
   }
   try {
@@ -215,7 +215,7 @@ function amount(entry: Entry, key: string, report: Report): number | null {
   }
   report(
     key,
-    `must be dollars, a number from 0; it is ${JSON.stringify(value)}`,
+    `must be dollars, a number of at least 0; it is ${JSON.stringify(value)}`,
   );
   return null;
 }

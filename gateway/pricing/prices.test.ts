@@ -387,9 +387,9 @@ test("mistakes in the prices file are named with their keys, all at once", () =>
       ? []
       : read.problems.map(({ path, message }) => `${path}: ${message}`),
   ).toEqual([
-    'a.input_cost_per_token: must be dollars, a number from 0; it is "1e-6"',
+    'a.input_cost_per_token: must be dollars, a number of at least 0; it is "1e-6"',
     'b: must be an object such as {"input_cost_per_token": 0.000001}',
-    "c.output_cost_per_token: must be dollars, a number from 0; it is -1",
+    "c.output_cost_per_token: must be dollars, a number of at least 0; it is -1",
   ]);
   writeFileSync(file, "{");
   const broken = readPricesFile(file);
@@ -398,7 +398,7 @@ test("mistakes in the prices file are named with their keys, all at once", () =>
   );
   const missing = readPricesFile(join(directory, "none.json"));
   expect(missing.ok ? "" : missing.problems[0]?.message).toBe(
-    "cannot be read (ENOENT); mend prices_file or its permissions",
+    "cannot be read (ENOENT); fix prices_file or its permissions",
   );
 });
 

@@ -15,7 +15,7 @@ export interface Vocabulary {
 /** Tokens read before other work has its turn. */
 const AT_ONCE = 10_000;
 /** Bytes of a token; the longest are runs of spaces. */
-const LONGEST = 256;
+const MAX_TOKEN_BYTES = 256;
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const ZERO = 0x30;
@@ -34,72 +34,110 @@ export async function readVocabulary(encoding: string): Promise<Vocabulary> {
       import.meta.resolve(`gpt-tokenizer/data/${encoding}.tiktoken`),
     ),
   );
-  let tokens = 0;
-  for (const byte of file) {
-    if (byte === NEWLINE) {
-      tokens++;
-    }
-  }
-  if (file.at(-1) !== NEWLINE) {
-    tokens++;
-  }
-
-  /** Pairs of a second hash and a rank + 1; the next free pair where another token has it. At most half full. */
-  const slots = new Int32Array(2 * 2 ** Math.ceil(Math.log2(tokens * 2)));
-  const token = new Uint8Array(LONGEST);
-  let at = 0;
+  const tokens = countLines(file);
+  const ranks = new HashedRanks(tokens);
+  const line = new TokenLine(file);
   for (let rank = 0; rank < tokens; rank++) {
     if (rank % AT_ONCE === 0) {
       await nextTurn();
     }
+    line.next();
+    if (line.rank !== rank || line.length > MAX_TOKEN_BYTES) {
+      throw new Error(`The vocabulary ${encoding} is damaged at ${rank}.`);
+    }
+    if (!ranks.add(line.bytes, line.length, rank)) {
+      throw new Error(`Two tokens of ${encoding} have the same hashes.`);
+    }
+  }
+  return ranks;
+}
+
+function countLines(file: Uint8Array): number {
+  let lines = 0;
+  for (const byte of file) {
+    if (byte === NEWLINE) {
+      lines++;
+    }
+  }
+  return file.at(-1) === NEWLINE ? lines : lines + 1;
+}
+
+/** Reads a vocabulary line by line into one buffer. */
+class TokenLine {
+  readonly bytes = new Uint8Array(MAX_TOKEN_BYTES);
+  length = 0;
+  rank = 0;
+  readonly #file: Uint8Array;
+  #at = 0;
+
+  constructor(file: Uint8Array) {
+    this.#file = file;
+  }
+
+  next(): void {
+    const file = this.#file;
+    let at = this.#at;
     let bits = 0;
-    let held = 0;
+    let pendingBits = 0;
     let length = 0;
-    for (; file[at] !== SPACE; at++) {
+    for (; at < file.length && file[at] !== SPACE; at++) {
       const character = file[at] ?? PADDING;
       if (character === PADDING) {
         continue;
       }
       bits = (bits << 6) | (SIX_BITS[character] ?? 0);
-      held += 6;
-      if (held < 8) {
+      pendingBits += 6;
+      if (pendingBits < 8) {
         continue;
       }
-      held -= 8;
-      token[length++] = bits >> held;
+      pendingBits -= 8;
+      this.bytes[length++] = bits >> pendingBits;
     }
-    let written = 0;
+    let rank = 0;
     for (at++; at < file.length && file[at] !== NEWLINE; at++) {
-      written = written * 10 + (file[at] ?? ZERO) - ZERO;
+      rank = rank * 10 + (file[at] ?? ZERO) - ZERO;
     }
-    at++;
-    if (written !== rank || length > LONGEST) {
-      throw new Error(`The vocabulary ${encoding} is damaged at ${rank}.`);
-    }
-    const second = secondHash(token, 0, length);
-    let slot = slotOf(token, 0, length, slots.length);
+    this.#at = at + 1;
+    this.length = length;
+    this.rank = rank;
+  }
+}
+
+class HashedRanks implements Vocabulary {
+  /** Pairs of a second hash and a rank + 1; the next free pair where another token has it. At most half full. */
+  readonly #slots: Int32Array;
+
+  constructor(tokens: number) {
+    this.#slots = new Int32Array(2 * 2 ** Math.ceil(Math.log2(tokens * 2)));
+  }
+
+  /** False when another token has the same hashes. */
+  add(bytes: Uint8Array, length: number, rank: number): boolean {
+    const slots = this.#slots;
+    const second = secondHash(bytes, 0, length);
+    let slot = slotOf(bytes, 0, length, slots.length);
     for (; slots[slot + 1] !== 0; slot = (slot + 2) % slots.length) {
       if (slots[slot] === second) {
-        throw new Error(`Two tokens of ${encoding} have the same hashes.`);
+        return false;
       }
     }
     slots[slot] = second;
     slots[slot + 1] = rank + 1;
+    return true;
   }
 
-  return {
-    rankOf(bytes, start, end) {
-      const second = secondHash(bytes, start, end);
-      let slot = slotOf(bytes, start, end, slots.length);
-      for (;;) {
-        const rank = (slots[slot + 1] ?? 0) - 1;
-        if (rank < 0 || slots[slot] === second) {
-          return rank;
-        }
-        slot = (slot + 2) % slots.length;
+  rankOf(bytes: Uint8Array, start: number, end: number): number {
+    const slots = this.#slots;
+    const second = secondHash(bytes, start, end);
+    let slot = slotOf(bytes, start, end, slots.length);
+    for (;;) {
+      const rank = (slots[slot + 1] ?? 0) - 1;
+      if (rank < 0 || slots[slot] === second) {
+        return rank;
       }
-    },
-  };
+      slot = (slot + 2) % slots.length;
+    }
+  }
 }
 
 /** Where a pair begins, by FNV-1a; `slots` is a power of two. */

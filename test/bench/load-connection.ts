@@ -1,4 +1,4 @@
-import { createConnection } from "node:net";
+import { createConnection, type Socket } from "node:net";
 
 /** One answer, as far as a load generator needs it. Times in ms of `performance.now()`. */
 export interface Answer {
@@ -37,139 +37,150 @@ const KEPT_TEXT = 500;
  * measures, so it reads no more of an answer than where it ends.
  */
 export function connect(port: number, events: ConnectionEvents): Connection {
-  const socket = createConnection({ host: "127.0.0.1", port, noDelay: true });
-  let due = false;
-  let since = 0;
-  let place: Place = "head";
-  let head = "";
-  let left = 0;
-  let line = "";
-  let status = 0;
-  let cacheHit = false;
-  let firstByteAt = 0;
-  let text = "";
+  return new LoadConnection(port, events);
+}
 
-  function readHead(bytes: Buffer, from: number): number {
-    const before = head.length;
-    head += bytes.toString("latin1", from);
-    const end = head.indexOf(HEAD_END);
+class LoadConnection implements Connection {
+  readonly #events: ConnectionEvents;
+  readonly #socket: Socket;
+  #due = false;
+  #since = 0;
+  #place: Place = "head";
+  #head = "";
+  #left = 0;
+  #line = "";
+  #status = 0;
+  #cacheHit = false;
+  #firstByteAt = 0;
+  #text = "";
+  #reason = "the connection was closed before the answer ended";
+
+  constructor(port: number, events: ConnectionEvents) {
+    this.#events = events;
+    this.#socket = createConnection({ host: "127.0.0.1", port, noDelay: true });
+
+    this.#socket.on("data", (bytes: Buffer) => {
+      for (let at = 0; at < bytes.length;) {
+        if (this.#place === "head") {
+          at = this.#readHead(bytes, at);
+        } else if (this.#place === "counted body" || this.#place === "chunk") {
+          at = this.#readBody(bytes, at);
+        } else {
+          at = this.#readFraming(bytes, at);
+        }
+      }
+    });
+
+    this.#socket.on("error", (error) => {
+      this.#reason = error.message;
+    });
+
+    this.#socket.on("close", () => {
+      if (this.#due) {
+        this.#events.onBroken(this.#reason);
+      } else {
+        this.#events.onIdleEnd();
+      }
+    });
+  }
+
+  send(request: Buffer, at: number): void {
+    this.#due = true;
+    this.#since = at;
+    this.#socket.write(request);
+  }
+
+  close(): void {
+    this.#due = false;
+    this.#socket.destroy();
+  }
+
+  #readHead(bytes: Buffer, from: number): number {
+    const before = this.#head.length;
+    this.#head += bytes.toString("latin1", from);
+    const end = this.#head.indexOf(HEAD_END);
     if (end < 0) {
       return bytes.length;
     }
     const next = from + end + HEAD_END.length - before;
-    head = head.slice(0, end + 2).toLowerCase();
-    status = Number(head.slice(9, 12));
-    cacheHit = head.includes("\r\nx-hearth-cache: hit\r\n");
-    const length = /\r\ncontent-length: *(\d+)/.exec(head)?.[1];
-    head = "";
-    firstByteAt = 0;
-    text = "";
+    this.#head = this.#head.slice(0, end + 2).toLowerCase();
+    this.#status = Number(this.#head.slice(9, 12));
+    this.#cacheHit = this.#head.includes("\r\nx-hearth-cache: hit\r\n");
+    const length = /\r\ncontent-length: *(\d+)/.exec(this.#head)?.[1];
+    this.#head = "";
+    this.#firstByteAt = 0;
+    this.#text = "";
     if (length === undefined) {
-      place = "chunk size";
+      this.#place = "chunk size";
       return next;
     }
-    left = Number(length);
-    place = "counted body";
-    if (left === 0) {
-      ended();
+    this.#left = Number(length);
+    this.#place = "counted body";
+    if (this.#left === 0) {
+      this.#ended();
     }
     return next;
   }
 
-  function readBody(bytes: Buffer, from: number): number {
-    const until = Math.min(bytes.length, from + left);
-    if (firstByteAt === 0) {
-      firstByteAt = performance.now();
+  #readBody(bytes: Buffer, from: number): number {
+    const until = Math.min(bytes.length, from + this.#left);
+    if (this.#firstByteAt === 0) {
+      this.#firstByteAt = performance.now();
     }
-    if (status !== 200 && text.length < KEPT_TEXT) {
-      text += bytes.toString("latin1", from, until);
+    if (this.#status !== 200 && this.#text.length < KEPT_TEXT) {
+      this.#text += bytes.toString("latin1", from, until);
     }
-    left -= until - from;
-    if (left > 0) {
+    this.#left -= until - from;
+    if (this.#left > 0) {
       return until;
     }
-    if (place === "counted body") {
-      ended();
+    if (this.#place === "counted body") {
+      this.#ended();
     } else {
-      place = "end of chunk";
+      this.#place = "end of chunk";
     }
     return until;
   }
 
   /** Reads up to the end of a line; null until it is all there. */
-  function readLine(bytes: Buffer, from: number): [string | null, number] {
+  #readLine(bytes: Buffer, from: number): [string | null, number] {
     const end = bytes.indexOf(NEWLINE, from);
-    line += bytes.toString("latin1", from, end < 0 ? bytes.length : end);
+    this.#line += bytes.toString("latin1", from, end < 0 ? bytes.length : end);
     if (end < 0) {
       return [null, bytes.length];
     }
-    const whole = line.trimEnd();
-    line = "";
+    const whole = this.#line.trimEnd();
+    this.#line = "";
     return [whole, end + 1];
   }
 
-  function readFraming(bytes: Buffer, from: number): number {
-    const [whole, next] = readLine(bytes, from);
+  #readFraming(bytes: Buffer, from: number): number {
+    const [whole, next] = this.#readLine(bytes, from);
     if (whole === null) {
       return next;
     }
-    if (place === "chunk size") {
-      left = parseInt(whole, 16);
-      place = left === 0 ? "trailer" : "chunk";
-    } else if (place === "end of chunk") {
-      place = "chunk size";
+    if (this.#place === "chunk size") {
+      this.#left = parseInt(whole, 16);
+      this.#place = this.#left === 0 ? "trailer" : "chunk";
+    } else if (this.#place === "end of chunk") {
+      this.#place = "chunk size";
     } else if (whole === "") {
-      ended();
+      this.#ended();
     }
     return next;
   }
 
-  function ended(): void {
-    place = "head";
-    due = false;
+  #ended(): void {
+    this.#place = "head";
+    this.#due = false;
     const endedAt = performance.now();
-    events.onAnswer({
-      status,
-      cacheHit,
-      since,
-      firstByteAt: firstByteAt === 0 ? endedAt : firstByteAt,
+    this.#events.onAnswer({
+      status: this.#status,
+      cacheHit: this.#cacheHit,
+      since: this.#since,
+      firstByteAt: this.#firstByteAt === 0 ? endedAt : this.#firstByteAt,
       endedAt,
-      text,
+      text: this.#text,
     });
   }
-
-  socket.on("data", (bytes: Buffer) => {
-    for (let at = 0; at < bytes.length;) {
-      if (place === "head") {
-        at = readHead(bytes, at);
-      } else if (place === "counted body" || place === "chunk") {
-        at = readBody(bytes, at);
-      } else {
-        at = readFraming(bytes, at);
-      }
-    }
-  });
-  let reason = "the connection was closed before the answer ended";
-  socket.on("error", (error) => {
-    reason = error.message;
-  });
-  socket.on("close", () => {
-    if (due) {
-      events.onBroken(reason);
-    } else {
-      events.onIdleEnd();
-    }
-  });
-
-  return {
-    send(request, at) {
-      due = true;
-      since = at;
-      socket.write(request);
-    },
-    close() {
-      due = false;
-      socket.destroy();
-    },
-  };
 }
