@@ -1,5 +1,5 @@
-// Counts vitest's JSON reports; a file in a later report replaces its first try. Prints "<passed> <failed>", then the failed files a
-// line each; with --names the failed tests alone. A skipped test, or a file without tests, counts as failed.
+// Counts vitest's JSON reports; a file in a later report replaces its earlier run. Prints "<passed> <failed>", then one line per
+// failed file; with --names only the failed tests. A skipped test, or a file without tests, counts as failed.
 import { readFileSync } from "node:fs";
 
 const files = new Map();

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The CLI under the packaged Node 24, whatever Node runs this file. `up` and `upgrade` install this checkout as a release of
-// its own; every other command runs from the release that runs, and installs nothing.
+// Runs the CLI under the packaged Node 24, whichever Node runs this file. `up` and `upgrade` install this checkout as a new
+// release; every other command uses the running release and installs nothing.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ function installs() {
   return (
     verb === "up" ||
     verb === "upgrade" ||
-    // These start Hearth, too: where nothing was started yet there is no release to start. For root the service's user installs it.
+    // These also start Hearth, but before the first start there is no release. For root, the service's user installs it.
     (((verb === "service" &&
       rest[0] === "install" &&
       process.getuid?.() !== 0) ||
@@ -33,10 +33,10 @@ function installs() {
   );
 }
 
-/** The release of this checkout, installed beside the one that runs. */
+/** Installs the release of this checkout next to the running one. */
 function install() {
   setUp();
-  const made = spawnSync(
+  const created = spawnSync(
     packagedNodeOf(checkout),
     [join(checkout, "scripts", "release.ts")],
     {
@@ -45,19 +45,19 @@ function install() {
       env: { ...process.env, HEARTH_HOME: home },
     },
   );
-  if (made.status !== 0) {
+  if (created.status !== 0) {
     process.exit(1);
   }
-  return made.stdout.trim();
+  return created.stdout.trim();
 }
 
-/** The release that runs, or was started last; undefined before the first start. */
+/** The running release, or the last one; undefined before the first start. */
 function currentRelease() {
   const link = join(home, "releases", "current");
   return existsSync(packagedNodeOf(link)) ? realpathSync(link) : undefined;
 }
 
-/** For a checkout where nothing was installed yet. */
+/** Output of a checkout without installed packages. */
 function introduce() {
   const { version } = JSON.parse(
     readFileSync(join(checkout, "package.json"), "utf8"),
@@ -76,7 +76,7 @@ function introduce() {
   }
 }
 
-// Packages that root's own checkout needs before another user can make a release of it.
+// A checkout of root needs its packages before another user can create a release of it.
 if (
   words[0] === "service" &&
   words[1] === "install" &&
@@ -86,7 +86,7 @@ if (
   setUp();
 }
 
-// Deployments belong to the checkout, with its settings of Pulumi.
+// Deployments belong to the checkout, which contains the Pulumi settings.
 const ofCheckout = words[0] === "doctor" && words.includes("--hosts");
 const base = installs()
   ? install()
@@ -94,7 +94,7 @@ const base = installs()
 if (existsSync(packagedNodeOf(base))) {
   runWithPackagedNode(
     [
-      // A supervisor in the foreground is this program: see supervisor/small-memory.ts.
+      // This program becomes the supervisor in the foreground: see supervisor/small-memory.ts.
       "--max-semi-space-size=1",
       "--optimize-for-size",
       "--v8-pool-size=1",

@@ -1,5 +1,5 @@
-// Runs a program of the project under the packaged Node 24: a path of ours, or the name of an installed command. Options
-// before it are Node's.
+// Runs a program of the project under the packaged Node 24: a path in the project, or the name of an installed command. Options
+// before it are passed to Node.
 import { existsSync } from "node:fs";
 import { inProject, runWithPackagedNode, setUp } from "./setup.js";
 

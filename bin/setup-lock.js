@@ -1,4 +1,4 @@
-// Plain JavaScript that any Node can read: it runs before anything is installed.
+// Plain JavaScript for any Node: it runs before anything is installed.
 import { spawnSync } from "node:child_process";
 import {
   readFileSync,
@@ -12,9 +12,9 @@ const POLL_MS = 200;
 const ANNOUNCE_AFTER_MS = 1000;
 
 /**
- * Does `work` while no other process does it under the same lock: two set-ups at once would delete each other's files.
- * The lock is a symbolic link whose text names its holder: it is created whole or not at all, so one that does not name a
- * living process is stale, and is taken over. Throws when a living holder keeps it for longer than `waitMs`.
+ * Does `work` under an exclusive lock: concurrent set-ups would delete each other's files.
+ * The lock is a symbolic link whose target names its holder: it is created atomically, so one that does not name a
+ * live process is stale and is taken over. Throws if a live holder keeps it for longer than `waitMs`.
  */
 export function withSetupLock(lock, work, { say = () => {}, waitMs }) {
   const begun = performance.now();
@@ -62,7 +62,7 @@ function tryCreate(lock) {
   }
 }
 
-/** The text of the lock; undefined when there is none, or when it is a file, as earlier versions made it. */
+/** Target of the lock; undefined if there is none, or if it is a file, as created by earlier versions. */
 function readHolder(lock) {
   try {
     return readlinkSync(lock);
@@ -71,7 +71,7 @@ function readHolder(lock) {
   }
 }
 
-/** Ids are reused, after a reboot above all: an id with its start time is not. */
+/** Ids are reused, especially after a reboot; an id with its start time is unique. */
 function livingHolder(text) {
   const [pid, ...started] = (text ?? "").split(" ");
   return /^\d+$/.test(pid) && startTimeOf(Number(pid)) === started.join(" ")
@@ -79,7 +79,7 @@ function livingHolder(text) {
     : undefined;
 }
 
-/** Only what was read: by now another process may have taken the lock over. */
+/** Removes only the lock that was read: another process may have taken it over meanwhile. */
 function removeStale(lock, text) {
   const aside = `${lock}.${process.pid}`;
   try {
@@ -104,7 +104,7 @@ function removeStale(lock, text) {
   }
 }
 
-/** When a process started, as a text that is equal only for the same process; undefined when there is none. */
+/** Start time of a process, as text that is equal only for the same process; undefined if there is none. */
 function startTimeOf(pid) {
   if (process.platform !== "linux") {
     const { stdout } = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], {
@@ -115,9 +115,9 @@ function startTimeOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8");
-    // The name in parentheses may contain spaces; the start is field 22 of the whole, in ticks since boot.
+    // The name in parentheses may contain spaces; the start time is field 22, in ticks since boot.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // A zombie waits only to be reaped.
+    // A zombie has ended.
     return fields[0] === "Z" ? undefined : `${boot.trim()}/${fields[19]}`;
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-// Plain JavaScript that any Node can read: it runs before anything is installed.
+// Plain JavaScript for any Node: it runs before anything is installed.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,14 +8,14 @@ import { fileURLToPath } from "node:url";
 import { withSetupLock } from "./setup-lock.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-/** The directory that this command was started from, without a slash at its end. */
+/** Directory of the checkout this command belongs to, without a trailing slash. */
 export const checkout = root.replace(/[/\\]$/, "");
 const stamp = join(root, "node_modules", ".hearth-setup");
 const packagedNode = packagedNodeOf(root);
-/** npm gives up on a silent registry sooner. */
+/** Longer than npm waits for a registry that does not respond. */
 const MAX_WAIT_MS = 15 * 60_000;
 
-/** One sentence on standard error, exit code 1. */
+/** Prints one sentence to stderr and exits with code 1. */
 function fail(sentence) {
   process.stderr.write(`hearth: ${sentence}\n`);
   process.exit(1);
@@ -31,7 +31,10 @@ function isSetUp() {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
 }
 
-/** Whether an `npm ci` by hand installed this very lock file, by what npm itself noted down at its end; with its scripts, too. */
+/**
+ * Whether a manual `npm ci` installed exactly this lock file, scripts included, according to the record that npm writes at its
+ * end.
+ */
 function isInstalled() {
   const noted = join(root, "node_modules", ".package-lock.json");
   if (!existsSync(packagedNode) || !existsSync(noted)) {
@@ -53,7 +56,7 @@ function packagesIn(lockFile) {
   return JSON.parse(readFileSync(lockFile, "utf8")).packages ?? {};
 }
 
-/** Runs `npm ci` unless it succeeded before for this very lock file. */
+/** Runs `npm ci` unless it already succeeded for exactly this lock file. */
 export function setUp() {
   if (Number(process.versions.node.split(".")[0]) < 20) {
     fail(
@@ -74,7 +77,7 @@ export function setUp() {
 }
 
 function install() {
-  // Another one may have done it while this one waited.
+  // Another process may have done it in the meantime.
   if (isSetUp()) {
     return;
   }
@@ -109,14 +112,14 @@ function runNpmCi() {
   }
 }
 
-/** The packaged Node of a checkout or a release. */
+/** Path of the packaged Node in a checkout or release. */
 export function packagedNodeOf(base) {
   return join(base, "node_modules", "node", "bin", "node");
 }
 
 /**
- * Runs a program of ours under the packaged Node 24 of `base` and ends as it ends.
- * SIGINT and SIGTERM are passed on; who gets the same one twice within a second counts it once.
+ * Runs a program under the packaged Node 24 of `base` and exits with its exit code or signal.
+ * SIGINT and SIGTERM are forwarded; receivers ignore repeated signals within one second.
  */
 export function runWithPackagedNode(args, base = root, more = {}) {
   const child = spawn(packagedNodeOf(base), args, {
@@ -124,7 +127,7 @@ export function runWithPackagedNode(args, base = root, more = {}) {
     env: {
       ...process.env,
       ...more,
-      // Compiled once: every program of ours starts sooner.
+      // Compiled once: every program starts faster.
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE ??
         join(base, "node_modules", ".cache", "hearth"),

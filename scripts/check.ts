@@ -1,5 +1,5 @@
-// Checks format, lint rules, types and imports in parallel (npm run check). With --changed (npm run test:changed): only files that
-// differ from the main branch, and the tests without servers that import any of them.
+// Checks format, lint rules, types and imports in parallel (npm run check). With --changed (npm run test:changed): only files
+// that differ from the main branch, and the tests without servers that import any of them.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

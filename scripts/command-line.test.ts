@@ -27,7 +27,7 @@ function run(file: string, ...args: readonly string[]) {
   return { status, stdout, stderr };
 }
 
-test("all benchmarks and campaigns are looked at", () => {
+test("all benchmarks and campaigns are covered", () => {
   expect(programs.map(([name]) => name)).toEqual([
     "test:faults",
     "test:watching",
@@ -42,7 +42,7 @@ test("all benchmarks and campaigns are looked at", () => {
 });
 
 test.each(programs)(
-  "npm run %s lists its options with --help, and below a sentence about any other",
+  "npm run %s lists its options with --help, and below the error for an unknown one",
   (name, file) => {
     const helped = run(file, "--help");
     expect([helped.status, helped.stderr]).toEqual([0, ""]);
@@ -70,7 +70,7 @@ test.each([
   ["test:watching", "--every", "often", "is not a time such as 30s"],
   ["test:watching", "--only", "gateway", "is not one of postgres killed"],
 ] as const)(
-  "npm run %s refuses %s %s",
+  "npm run %s rejects %s %s",
   (name, option, value, sentence) => {
     const file = programs.find(([known]) => known === name)?.[1] ?? "";
     const { status, stderr } = run(file, `${option}=${value}`);

@@ -5,8 +5,8 @@ type Values<T extends ParseArgsOptionsConfig> = ReturnType<
 >["values"];
 
 /**
- * Makes what a program needs of its options. `--help` prints the usage and ends; so does a mistake, also one that `read`
- * throws, with a sentence above it and exit code 2.
+ * Reads a program's options. `--help` prints the usage and exits. A mistake, including an error thrown by `read`, prints one
+ * sentence and the usage, and exits with code 2.
  */
 export function readCommandLine<T extends ParseArgsOptionsConfig, Read>(
   usage: string,
@@ -26,13 +26,13 @@ export function readCommandLine<T extends ParseArgsOptionsConfig, Read>(
   }
 }
 
-/** Node explains some mistakes in further lines, and ends without a full stop. */
+/** The first line of Node's explanation, with a full stop. */
 function sentenceOf({ message }: Error): string {
   const [first = ""] = message.split("\n");
   return first.endsWith(".") ? first : `${first}.`;
 }
 
-/** The number above 0 that an option holds; throws one sentence. */
+/** Value of an option as a number above 0; throws one sentence. */
 export function numberOf(option: string, text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) {
@@ -41,11 +41,11 @@ export function numberOf(option: string, text: string): number {
   throw new Error(`--${option}: ${text} is not a number above 0.`);
 }
 
-/** The whole number that an option holds; throws one sentence. */
-export function wholeNumberOf(option: string, text: string, least = 1): number {
+/** Value of an option as a whole number; throws one sentence. */
+export function wholeNumberOf(option: string, text: string, min = 1): number {
   const value = text.trim() === "" ? NaN : Number(text);
-  if (Number.isInteger(value) && value >= least) {
+  if (Number.isInteger(value) && value >= min) {
     return value;
   }
-  throw new Error(`--${option}: ${text} is not a whole number from ${least}.`);
+  throw new Error(`--${option}: ${text} is not a whole number from ${min}.`);
 }

@@ -1,4 +1,5 @@
-// Puts the release that this checkout is now into the home, and prints its id: `hearth up` and `hearth upgrade` begin with it.
+// Copies the current checkout into the home as a release and prints its directory: the first step of `hearth up` and `hearth
+// upgrade`.
 import { join } from "node:path";
 import { locateHome, makeHome, projectRoot } from "../supervisor/home/home.ts";
 import { sentencesOf } from "../core/failure.ts";

@@ -1,4 +1,4 @@
-/** The folders with source, those below first: see .dependency-cruiser.mjs. */
+/** The folders with source, lowest first: see .dependency-cruiser.mjs. */
 export const ROOMS = [
   "core",
   "gateway",

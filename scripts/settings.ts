@@ -5,7 +5,7 @@ import { projectConfig } from "../infra/config/project-config.ts";
 import { inProject } from "../infra/project-files.ts";
 import { annotatedStackFile } from "../infra/config/stack-file.ts";
 
-// Writes what is derived from the settings' schema: the annotated stack file, and the `config` of Pulumi.yaml.
+// Writes the files derived from the settings' schema: the annotated stack file and the `config` of Pulumi.yaml.
 writeFileSync(annotatedStackFile, annotatedStack());
 
 const projectFile = inProject("Pulumi.yaml");

@@ -24,7 +24,7 @@ let checkout: string;
 let lock: string;
 const started: Program[] = [];
 
-/** A checkout of bin/ alone, whose `npm ci` notes that it ran and installs a link to this Node. */
+/** A checkout with bin/ only, whose `npm ci` records that it ran and installs a link to this Node. */
 beforeEach(() => {
   checkout = mkdtempSync(join(tmpdir(), "hearth-setup-"));
   lock = join(checkout, ".setup-lock");
@@ -123,7 +123,7 @@ test("commands that start together over a stale lock install once", async () => 
   expect(installs()).toBe(1);
 });
 
-test("a command that waits for a living holder names it, and gives up with a sentence", async () => {
+test("a command that waits for a live holder names it, and fails with one sentence after its timeout", async () => {
   const holder = await hold();
   const waiting = run(`
     const { withSetupLock } = await import("./bin/setup-lock.js");
@@ -141,7 +141,7 @@ test("a command that waits for a living holder names it, and gives up with a sen
   expect(said).not.toContain("worked");
 });
 
-/** A checkout after an `npm ci` of the user's own, with what npm noted down of it. */
+/** A checkout after a manual `npm ci`, with the record written by npm. */
 function installedByHand(packages: Readonly<Record<string, object>>): void {
   const all = {
     "": { name: "hearth" },
@@ -161,7 +161,7 @@ function installedByHand(packages: Readonly<Record<string, object>>): void {
   );
 }
 
-test("what npm ci installed by hand is not installed again", async () => {
+test("packages installed by a manual npm ci are not installed again", async () => {
   installedByHand({ "node_modules/one": { version: "1.0.0" } });
   expect(await setUp()).toEqual({ code: 0, errors: "" });
   expect(installs()).toBe(0);

