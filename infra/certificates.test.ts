@@ -25,7 +25,7 @@ async function issue(now: number, key = caKey) {
   };
 }
 
-test("a certificate names the server, belongs to its key, and is the authority's", async () => {
+test("a certificate names the server, matches its key, and is issued by the authority", async () => {
   const { authority, key, x509 } = await issue(Date.now());
   expect(x509.checkHost("postgres")).toBe("postgres");
   expect(x509.checkHost("redis")).toBeUndefined();
@@ -39,7 +39,7 @@ test("a certificate names the server, belongs to its key, and is the authority's
   expect(x509.verify(createPublicKey(other.authority))).toBe(false);
 });
 
-test("nothing changes within a period; the first run of the next one renews, a year before the old one ends", async () => {
+test("certificates are unchanged within a period; the first run of the next one renews them, a year before they expire", async () => {
   const begin = Math.ceil(Date.now() / YEAR_MS) * YEAR_MS;
   const last = await issue(begin - 1);
   const same = await issue(begin - YEAR_MS);

@@ -41,7 +41,7 @@ function compared({ inputs, options }: Registered): unknown {
   };
 }
 
-test("a rotation changes logins and files, and leaves the servers that are told while they run", async () => {
+test("a rotation changes logins and files, and keeps the servers that are changed while running", async () => {
   const { resources: rotated } = await registerProgram({
     ...config,
     gatewayRole: "b",
@@ -87,7 +87,7 @@ test("a rotation changes logins and files, and leaves the servers that are told 
   }
 });
 
-test("what else changes in the notes server's settings is a new container", async () => {
+test("any other change of the notes server's settings replaces the container", async () => {
   const { resources: changed } = await registerProgram({
     ...config,
     notesUuid: "ffeeddccbbaa99887766554433221100",

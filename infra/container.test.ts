@@ -40,14 +40,14 @@ test.each<[string, Partial<ContainerSpec>]>([
   ["the reservation", { reservationMiB: 64 }],
   ["the time to stop, which counts in the state", { graceSeconds: 20 }],
   [
-    "a file's content, which a label is no place for",
+    "a file's content, which a label must not reveal",
     { files: [{ path: "/run/hearth/KEY", content: "x", permissions: "0440" }] },
   ],
-])("the hash leaves out %s", (_what, change) => {
+])("the hash excludes %s", (_what, change) => {
   expect(configHash({ ...spec, ...change })).toBe(configHash(spec));
 });
 
-test("the order of an object's fields is no difference", () => {
+test("the order of an object's fields is not a change", () => {
   const turned = Object.fromEntries(Object.entries(spec).toReversed());
   expect(configHash(turned as unknown as ContainerSpec)).toBe(configHash(spec));
 });

@@ -40,7 +40,7 @@ const names = {
   notesHostname: "notes.example.org",
 };
 
-test("at a public address, nothing but https is published, and nothing else is named to people", async () => {
+test("at a public address, only https is published and shown to users", async () => {
   const config = withEdge(
     { tls: "acme", ...names, email: "you@example.org" },
     {
@@ -73,7 +73,7 @@ test("at a public address, nothing but https is published, and nothing else is n
   ]);
 });
 
-test("a host name of the notes alone is published on 443, looked at before an up, and its certificate watched", async () => {
+test("a host name for the notes only is published on 443, checked before an up, and its certificate watched", async () => {
   const config = withEdge({
     tls: "acme",
     notesHostname: "notes.example.org",
@@ -94,7 +94,7 @@ test("a host name of the notes alone is published on 443, looked at before an up
   });
 });
 
-test("the operator's own certificate is two files, the key readable by nobody but the edge", async () => {
+test("the operator's own certificate is two files, with the key readable only by the edge", async () => {
   const config = withEdge({ tls: "files", ...names }, certificate);
   const { files, inputs } =
     (await registerContainers(config))["edge-a"] ?? none;

@@ -23,7 +23,7 @@ function fakeSsh(script: string): void {
 
 const engine = { endpoint: "ssh://root@10.8.0.1:2222", sshOpts: ["-i", "key"] };
 
-test("ssh never asks and never waits long; firm options come first, the operator's before ours", () => {
+test("ssh neither prompts nor waits long; firm options come first, then the operator's, then the defaults", () => {
   expect(sshCommand(engine, ["-o", "ControlPath=none"])).toEqual([
     "ssh",
     "-o",
@@ -43,21 +43,21 @@ test("ssh never asks and never waits long; firm options come first, the operator
   ).toBeNull();
 });
 
-test("a docker command gets its input and gives what it says", async () => {
+test("a docker command gets its input and returns its output", async () => {
   fakeSsh('for last; do :; done; printf "%s: " "$last"; cat');
   expect(await dockerAt(engine, ["exec", "a b"], "secret")).toBe(
     "'docker' 'exec' 'a b': secret",
   );
 });
 
-test("a docker command that does not end is ended, with a sentence", async () => {
+test("a docker command that does not end is terminated, with one sentence", async () => {
   fakeSsh("exec sleep 600");
   await expect(dockerAt(engine, ["ps"], "", 100)).rejects.toThrow(
     "Docker at ssh://root@10.8.0.1:2222: timed out after 0.1 s: check that `ssh -i key -p 2222 root@10.8.0.1 docker ps` works, then run the same command again.",
   );
 });
 
-test("what a person is to type has the operator's own ssh options, a terminal where one is needed, and no shared connection", () => {
+test("a typed command has the operator's own ssh options, a terminal if needed, and no shared connection", () => {
   const shared = {
     endpoint: "ssh://root@10.8.0.1",
     sshOpts: ["-o", "ControlMaster=auto", "-o", "ControlPath=~/.ssh/%C"],

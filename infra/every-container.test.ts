@@ -45,20 +45,20 @@ describe("every container", () => {
       }
     }));
 
-  test("has a limit of memory, and memorySwap with it", () =>
+  test("has a memory limit and an equal memorySwap", () =>
     each(({ memory, memorySwap }, name) => {
       expect(memory, name).toBeGreaterThan(0);
       expect(memorySwap, name).toBe(memory);
     }));
 
-  test("has time to stop from the first deploy, and is waited for", () =>
+  test("has a stop timeout from the first deployment, and is waited for", () =>
     each(({ destroyGraceSeconds, wait, waitTimeout }, name) => {
       expect(destroyGraceSeconds, name).toBeGreaterThanOrEqual(10);
       expect(wait, name).toBe(true);
       expect(waitTimeout, name).toBeGreaterThanOrEqual(60);
     }));
 
-  test("has a health check with canonical durations, and nothing that old engines refuse", () =>
+  test("has a health check with canonical durations, and nothing that old engines reject", () =>
     each(({ healthcheck }, name) => {
       const check = healthcheck as Record<string, unknown>;
       for (const field of ["interval", "timeout", "startPeriod"]) {
@@ -67,7 +67,7 @@ describe("every container", () => {
       expect(check, name).not.toHaveProperty("startInterval");
     }));
 
-  test("is published on addresses that were named, never on all", () =>
+  test("is published on named addresses only, never on all", () =>
     each(({ ports }, name) => {
       for (const port of listOf(ports)) {
         expect(
@@ -77,7 +77,7 @@ describe("every container", () => {
       }
     }));
 
-  test("runs the image by its id, on the host's own provider, on a network of ours", () =>
+  test("runs the image by its id, on the host's own provider, on the stack's network", () =>
     each((inputs, name) => {
       expect(inputs.image, name).toMatch(/^sha256:of-/);
       const { provider } = containers.find((one) => one.name === name) ?? {};
@@ -87,7 +87,7 @@ describe("every container", () => {
       }
     }));
 
-  test("says in labels whose it is, and its configuration's hash", () => {
+  test("has labels with its stack and its configuration's hash", () => {
     each(({ labels }, name) =>
       expect(labels, name).toEqual([
         {
@@ -99,7 +99,7 @@ describe("every container", () => {
     );
   });
 
-  test("has no secret in environment, arguments or labels, and gets those it has as files that only its user reads", () => {
+  test("has no secret in environment, arguments or labels, but in files that only its user can read", () => {
     each(({ uploads, user, ...shown }, name) => {
       const secrets = secretsOf(rightConfig);
       for (const secret of secrets) {
@@ -127,7 +127,7 @@ describe("every container", () => {
     });
   });
 
-  test("clears away what an interrupted up left under its name, and keeps what it was given secret", () => {
+  test("removes the leftover of an interrupted up with its name, and keeps secret inputs secret", () => {
     for (const { name, provider, options } of containers) {
       const host = /::host-([ab])::/.exec(provider)?.[1];
       expect(options.beforeCreate, name).toEqual([`clear-way-${host}`]);
@@ -138,7 +138,7 @@ describe("every container", () => {
     }
   });
 
-  test("takes nothing from another resource but its image's id, and a gateway its network's subnets: a replaced one would replace it too", () => {
+  test("depends on no output of another resource except its image's id, and a gateway on its network's subnets: a replacement would replace it too", () => {
     for (const { name, options } of containers) {
       expect(options.madeFrom, name).toEqual({
         image: [`${name}-image`],
@@ -150,7 +150,7 @@ describe("every container", () => {
     }
   });
 
-  test("sorts its lists, so that no order of ours is a difference", () =>
+  test("sorts its lists, so that a different order is not a change", () =>
     each(({ envs, ports, capabilities }, name) => {
       const lines = envs as readonly string[];
       expect(lines, name).toEqual(lines.toSorted());
@@ -162,7 +162,7 @@ describe("every container", () => {
       expect(adds, name).toEqual(adds.toSorted());
     }));
 
-  test("is replaced by every change of an input but a password that is rotated in the running server", () => {
+  test("is replaced by every change of an input except a password that is rotated in the running server", () => {
     const ignored = Object.fromEntries(
       containers
         .filter(({ options }) => options.ignoreChanges.length > 0)

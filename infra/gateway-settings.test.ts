@@ -22,13 +22,13 @@ const decisions = { drain_timeout: 120, trusted_proxies: ["10.8.0.2"] };
 const shipped = readNamedFile("it", inProject("config/gateway.yaml"));
 const MISSING = "config/none.local.yaml";
 
-test("the shipped file, with what the stack decides over it", () => {
+test("the shipped file, with the stack's decisions over it", () => {
   const { file: text, layer } = readGatewaySettings({}, decisions, MISSING);
   expect(text).toBe(shipped);
   expect(parse(layer)).toEqual({ general_settings: decisions });
 });
 
-test("the operator's layer counts more than the stack, but for the drain time, and is else as it was", () => {
+test("the operator's layer takes precedence over the stack except for the drain time, and is otherwise unchanged", () => {
   const own = file(
     "own.yaml",
     "# mine\nmodel_list:\n  - model_name: big\ngeneral_settings:\n  drain_timeout: 5\n  trusted_proxies: [10.1.0.9]\n",
@@ -42,7 +42,7 @@ test("the operator's layer counts more than the stack, but for the drain time, a
   });
 });
 
-test("a file that is named is read without the operator's layer", () => {
+test("a named file is read without the operator's layer", () => {
   const named = file("named.yaml", "model_list: []\n");
   const own = file("other.yaml", "model_list: [1]\n");
   const { file: text, layer } = readGatewaySettings(

@@ -4,7 +4,7 @@ import { rightConfig } from "../test/infra/stack-config.ts";
 import { secretFields } from "./config/config-schema.ts";
 import { programOutsideRotations } from "./index.ts";
 
-test("a plain pulumi command is refused in the midst of a rotation", async () => {
+test("a plain pulumi command is rejected during a rotation", async () => {
   const config = {
     ...rightConfig,
     rotation: JSON.stringify({ of: "redis", settings: {}, old: "" }),

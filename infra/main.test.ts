@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { expect, test } from "vitest";
 import { inProject } from "./project-files.ts";
 
-test("under an old Node the entry says which one is needed, and where it is", async () => {
+test("under an old Node the entry point names the required version and the command that uses it", async () => {
   const asOldNode = `
     Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.17.1" } });
     Object.defineProperty(process, "version", { value: "v22.17.1" });

@@ -4,7 +4,7 @@ import { rightConfig } from "../test/infra/stack-config.ts";
 
 const identity = `AGE-SECRET-KEY-1${"Q".repeat(58)}`;
 
-test("the data host's supervisor alone gets the target, and the identity and rclone's configuration as files", async () => {
+test("only the data host's supervisor gets the target, and the identity and rclone's configuration as files", async () => {
   const containers = await registerContainers({
     ...rightConfig,
     offsiteTarget: "nas:hearth",

@@ -22,7 +22,7 @@ function read(more: Readonly<Record<string, string>> = {}) {
   return readStackConfig().postgresAt;
 }
 
-test("one run may reach Postgres elsewhere than the stack's file says", () => {
+test("one run may reach Postgres at another address than in the stack's file", () => {
   expect(read()).toBeUndefined();
   vi.stubEnv(POSTGRES_AT_VARIABLE, "127.0.0.1:20007");
   expect(read()).toEqual({ host: "127.0.0.1", port: 20_007 });
@@ -32,7 +32,7 @@ test("one run may reach Postgres elsewhere than the stack's file says", () => {
   expect(read(written)).toEqual({ host: "10.8.0.9", port: 5432 });
 });
 
-test("a place that is none is refused like any other setting", () => {
+test("an invalid address is rejected like any other setting", () => {
   vi.stubEnv(POSTGRES_AT_VARIABLE, "somewhere");
   expect(() => read()).toThrow("hearth:postgresAt.host must be a host");
 });

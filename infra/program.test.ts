@@ -31,7 +31,7 @@ const container = (name: string): Record<string, unknown> => {
   return found.inputs;
 };
 
-test("hosts A and B get what is placed on them", () => {
+test("hosts A and B get the services placed on them", () => {
   const on = (host: string) =>
     containers
       .filter(({ provider }) => provider.includes(`::host-${host}::`))
@@ -56,14 +56,14 @@ test("hosts A and B get what is placed on them", () => {
   ]);
 });
 
-test("no resource has delete hooks, for which destroy would want the program, or goes without a deletion of its own", () => {
+test("no resource has delete hooks, for which destroy would need the program, and each is deleted by itself", () => {
   for (const { name, options } of resources) {
     expect(options.deleteHooks, name).toEqual([]);
     expect(options.deletedWith, name).toBe("");
   }
 });
 
-test("networks and roles that the state does not know are cleared away before they are made", () => {
+test("networks and roles that are not in the state are removed before they are created", () => {
   const hooks = Object.fromEntries(
     resources
       .filter(({ type }) => /:(Network|Role)$/.test(type))
@@ -80,7 +80,7 @@ test("networks and roles that the state does not know are cleared away before th
   });
 });
 
-test("the engine is told to do four things at once: each is a connection over ssh", async () => {
+test("the engine runs four operations in parallel: each is a connection over ssh", async () => {
   // Of a session, the options that every verb passes on.
   const stack = {
     name: "home",
@@ -90,7 +90,7 @@ test("the engine is told to do four things at once: each is a connection over ss
   expect(options.parallel).toBe(4);
 });
 
-test("every docker and postgresql resource has a provider of its own choosing", () => {
+test("every docker and postgresql resource has an explicit provider", () => {
   for (const { type, name, provider } of resources) {
     if (/^(docker|postgresql):/.test(type)) {
       expect(provider, name).not.toBe("");
@@ -98,7 +98,7 @@ test("every docker and postgresql resource has a provider of its own choosing", 
   }
 });
 
-test("images are pinned by digest or built before they are looked for, and stay for a roll back", () => {
+test("images are pinned by digest or built before they are looked up, and kept for a rollback", () => {
   const images = resources.filter(
     ({ type }) => type === "docker:index/remoteImage:RemoteImage",
   );
@@ -119,7 +119,7 @@ test("images are pinned by digest or built before they are looked for, and stay 
   expect(images).toHaveLength(containers.length);
 });
 
-test("volumes outlive a destroy, twice over", () => {
+test("volumes are kept by destroy in two ways", () => {
   const volumes = resources.filter(
     ({ type }) => type === "docker:index/volume:Volume",
   );
@@ -132,7 +132,7 @@ test("volumes outlive a destroy, twice over", () => {
   }
 });
 
-test("gateways are replaced one after the other, and the supervisor comes when there is something to watch", () => {
+test("gateways are replaced one after the other, and the supervisor is created after the services it watches", () => {
   const dependsOn = (name: string) =>
     containers.find((each) => each.name === name)?.options.dependsOn ?? [];
   expect(dependsOn("gateway-a")).toContain("gateway-b");
@@ -154,7 +154,7 @@ test("gateways are replaced one after the other, and the supervisor comes when t
   }
 });
 
-test("ssh is dialled once for all requests to a host", () => {
+test("all requests to a host share one ssh connection", () => {
   for (const { type, inputs, name } of resources) {
     if (type === "pulumi:providers:docker") {
       expect(inputs.sshOpts, name).toContain("ControlMaster=auto");
@@ -162,7 +162,7 @@ test("ssh is dialled once for all requests to a host", () => {
   }
 });
 
-test("networks carry no labels, and volumes one that never changes: a changed label would replace them", () => {
+test("networks have no labels, and volumes one that never changes: a changed label would replace them", () => {
   for (const { inputs, name, options, type } of resources) {
     if (type.endsWith(":Network")) {
       expect(inputs, name).not.toHaveProperty("labels");
@@ -176,7 +176,7 @@ test("networks carry no labels, and volumes one that never changes: a changed la
   }
 });
 
-test("with a prefix and ports of its own, a stack shares no name and no port of a host with another", async () => {
+test("with its own prefix and ports, a stack shares no name and no port of a host with another", async () => {
   const other = await registerProgram({
     ...rightConfig,
     prefix: "trial",
@@ -216,7 +216,7 @@ test("with a prefix and ports of its own, a stack shares no name and no port of 
   expect(JSON.stringify(other.outputs)).toContain("http://192.168.1.10:14000");
 });
 
-test("the host checks know every port that is published", () => {
+test("the host checks cover every published port", () => {
   const read = readHostSettings(rightConfig);
   if (!read.ok) {
     throw new Error(read.errors.join());
@@ -270,7 +270,7 @@ test("login roles get verifiers, own nothing, and are members of the groups that
   ).toEqual([]);
 });
 
-test("the postgresql provider says where, how and to which database, in plain strings", async () => {
+test("the postgresql provider has address, options and database as plain strings", async () => {
   const certificates = await expectedCertificates();
   const provider = resources.find(
     ({ type }) => type === "pulumi:providers:postgresql",
@@ -299,7 +299,7 @@ test("the postgresql provider says where, how and to which database, in plain st
   expect(provider?.options.madeFrom).toEqual({});
 });
 
-test("the raw Docker socket is the proxy's alone, on a network without a way out", () => {
+test("only the proxy has the Docker socket, on an internal network", () => {
   for (const { inputs, name } of containers) {
     const holdsSocket = listOf(inputs.volumes).some(
       ({ hostPath }) => hostPath === "/var/run/docker.sock",
@@ -312,7 +312,7 @@ test("the raw Docker socket is the proxy's alone, on a network without a way out
   expect(container("socket-proxy-a").ports).toEqual([]);
 });
 
-test("outputs tell addresses and next commands", () => {
+test("outputs contain addresses and next commands", () => {
   expect(outputs.gateway).toEqual([
     "http://192.168.1.10:4000/v1",
     "http://10.8.0.1:4000/v1",
@@ -335,7 +335,7 @@ test("outputs tell addresses and next commands", () => {
   ]);
 });
 
-test("no input holds a secret of the configuration, or what follows from one, in clear", async () => {
+test("no input contains a secret of the configuration, or a value derived from one, in clear", async () => {
   const certificates = await expectedCertificates();
   const secrets = [
     ...secretsOf(rightConfig),

@@ -5,13 +5,13 @@ import { buildRedisUsers, redisPasswords } from "./redis-login.ts";
 const hash = (password: string) =>
   createHash("sha256").update(password).digest("hex");
 
-test("one user with all rights, and hashes alone", () => {
+test("one user with all rights, with hashes only", () => {
   expect(buildRedisUsers(["secret"])).toBe(
     `user default on #${hash("secret")} ~* &* +@all\n`,
   );
 });
 
-test("while a rotation is under way both passwords are right, the new one first", () => {
+test("during a rotation both passwords are valid, the new one first", () => {
   expect(redisPasswords({ redisPassword: "new" })).toEqual(["new"]);
   const both = redisPasswords({
     redisPassword: "new",

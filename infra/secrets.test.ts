@@ -15,7 +15,7 @@ test("the verifier differs by role and password, and is the same for the same pa
   );
 });
 
-test("the notes server reads the ini as it is meant", () => {
+test("the notes server reads the ini correctly", () => {
   const directory = mkdtempSync(join(tmpdir(), "hearth-ini-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const file = join(directory, "10-hearth.ini");

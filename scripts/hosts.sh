@@ -10,10 +10,10 @@
 #
 # usage: scripts/hosts.sh up | off [b] | status | env
 #   up      idempotent
-#   off     pulls the plug of both hosts, or of B; `up` switches them on again, and their containers start by themselves
+#   off     simulates a power failure of both hosts, or of B; `up` starts them again, and their containers restart automatically
 #   env     prints the variables that clients need, for `eval "$(scripts/hosts.sh env)"`
 #
-# Needs root. HEARTH_TEST_HOSTS names the directory of all state (default: below the user's cache).
+# Requires root. HEARTH_TEST_HOSTS is the directory of all state (default: below the user's cache).
 set -euo pipefail
 
 DIR=${HEARTH_TEST_HOSTS:-${XDG_CACHE_HOME:-$HOME/.cache}/hearth/hosts}
@@ -46,8 +46,8 @@ net_up() {
   ip -n "$NETNS" link set lo up
 }
 
-# nsenter and not `ip netns exec`: the latter mounts a fresh /sys, which hides the cgroup hierarchies, and dockerd then
-# refuses to start containers.
+# nsenter, not `ip netns exec`: the latter mounts a new /sys, which hides the cgroup hierarchies, and dockerd then fails to
+# start containers.
 in_b() { nsenter --net=/var/run/netns/$NETNS "$@"; }
 
 engine_up() { # name bridge-address address-pool, then the command
@@ -57,12 +57,12 @@ engine_up() { # name bridge-address address-pool, then the command
     return
   fi
   mkdir -p "$dir"
-  # As a reboot clears /run: an engine whose plug was pulled would take other processes for its own by their ids.
+  # Like a reboot clears /run: after a simulated power failure, the engine would mistake other processes for its own by id.
   awk -v exec="$dir/exec/" 'index($2, exec) == 1 {print $2}' /proc/mounts | xargs --no-run-if-empty umount --lazy
   rm -rf "$dir/docker.pid" "$dir/docker.sock" "$dir/exec"
-  # What the engine's containers use is then found, and removed, by the machine's name.
+  # The cgroups of the engine's containers are then found, and removed, by the machine's name.
   [[ -z ${HEARTH_MACHINE:-} ]] || set -- "$@" --cgroup-parent "/hearth-$(basename "$HEARTH_MACHINE")"
-  # Distinct subnets, so that a route to the wrong engine fails instead of reaching a container of the other one.
+  # Distinct subnets, so that a wrong route fails instead of reaching a container of the other engine.
   setsid "$@" -H "unix://$dir/docker.sock" --data-root "$dir/data" --exec-root "$dir/exec" \
     --pidfile "$dir/docker.pid" --bip "$bip" --default-address-pool "base=$pool,size=24" \
     </dev/null >"$dir/dockerd.log" 2>&1 &
@@ -78,8 +78,8 @@ wait_for() { # what, then a command that must come to succeed
   die "$what did not come up; see the logs below $DIR"
 }
 
-# Real hosts are reached over ssh, so B has an sshd with a key made for the run. SetEnv stands in for the
-# /var/run/docker.sock that a real host would have.
+# Real hosts are reached over ssh, so B has an sshd with a key generated for the run. SetEnv replaces the
+# /var/run/docker.sock of a real host.
 sshd_up() {
   local dir=$DIR/ssh
   live_pid "$dir/sshd.pid" sshd >/dev/null && return
@@ -110,7 +110,7 @@ up() {
   [[ $EUID -eq 0 ]] || die "needs root: two Docker engines and a network namespace are started"
   net_up
   engine_up a 172.28.1.1/24 172.28.16.0/20 dockerd
-  # --tls=false, said aloud, spares the delay dockerd adds to a plain tcp socket.
+  # An explicit --tls=false avoids the delay that dockerd adds to a plain tcp socket.
   engine_up b 172.28.2.1/24 172.28.32.0/20 \
     nsenter --net=/var/run/netns/$NETNS dockerd -H "tcp://$B_IP:2375" --tls=false
   wait_for "engine A" docker_a version
@@ -119,7 +119,7 @@ up() {
   status
 }
 
-# What a pulled plug does to a host: its containers and its engine end without notice.
+# Simulates a power failure of a host: its containers and its engine end without notice.
 kill_host() { # name
   local shim
   kill -9 $(pgrep -f "$DIR/$1/exec/containerd/containerd.toml" || true) "$(live_pid "$DIR/$1/docker.pid" dockerd)" 2>/dev/null || true
@@ -129,7 +129,7 @@ kill_host() { # name
 }
 
 off() {
-  # Nor does its address answer.
+  # Its address does not respond either.
   ip link set hearth-a down
   kill_host b
   kill -9 "$(live_pid "$DIR/ssh/sshd.pid" sshd)" 2>/dev/null || true

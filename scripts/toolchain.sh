@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds from their published Go modules what test machines cannot download, and prints the directory whose bin/ holds it: the
-# pulumi command, and the Caddy that infra/images/images.ts names, for the edge's stand-in image. Idempotent; kept outside the clone.
-# From nothing about twelve and three minutes on two cores.
+# Builds programs that test machines cannot download from their published Go modules, and prints the directory whose bin/ contains
+# them: the pulumi command, and the Caddy named in infra/images/images.ts, for the edge's stand-in image. Idempotent; the output is
+# outside the clone. The first build takes about twelve and three minutes on two cores.
 #
-# Of pulumi only the engine: neither the Node language host nor the docker and postgresql plugins are to be had as Go modules, so
-# tests use doubles of them (test/infra/doubles).
+# Only pulumi's engine: the Node language host and the docker and postgresql plugins are not available as Go modules, so tests use
+# doubles of them (test/infra/doubles).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,7 +13,7 @@ export CGO_ENABLED=0 GOFLAGS=-mod=readonly
 
 log() { printf 'toolchain: %s\n' "$*" >&2; }
 
-# Runs a function that builds bin/$1, unless that was built from the same.
+# Runs a function that builds bin/$1, unless it is up to date.
 once() { # program source function
   local want started=$SECONDS
   want=$( (go version && echo "$2") | sha256sum | cut -d' ' -f1)
@@ -40,7 +40,7 @@ build_caddy() {
   GOBIN=$out/bin nice go install -p 2 -trimpath -ldflags "-s -w" "github.com/caddyserver/caddy/v2/cmd/caddy@v$caddy"
 }
 
-command -v go >/dev/null || { log "needs Go 1.26 to build the pulumi command: install Go, or the official pulumi command"; exit 1; }
+command -v go >/dev/null || { log "Go 1.26 is required to build the pulumi command: install Go, or the official pulumi command"; exit 1; }
 mkdir -p "$out/bin"
 once pulumi "$(cat "$here"/toolchain/{go.mod,go.sum,tools.go})" build_pulumi
 once caddy "$caddy" build_caddy

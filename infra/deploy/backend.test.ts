@@ -9,6 +9,6 @@ test.each([
   ],
   ["file://~?metadata=skip", "file://~?metadata=skip"],
   ["s3://bucket?region=eu", "s3://bucket?region=eu"],
-])("a state at %s is kept at %s", (given, kept) => {
+])("a state at %s is opened at %s", (given, kept) => {
   expect(withoutSidecars(given)).toBe(kept);
 });

@@ -121,7 +121,7 @@ test("without new migrations nothing is backed up", async () => {
   expect([said, ran()]).toEqual([[], []]);
 });
 
-test("before a migration Postgres and the notes are backed up, then up goes on", async () => {
+test("before a migration Postgres and the notes are backed up, then up continues", async () => {
   write("migrations", migrations.filter((name) => name !== last).join("\n"));
   const { ended, said } = await up();
   expect(said).toEqual([
@@ -132,7 +132,7 @@ test("before a migration Postgres and the notes are backed up, then up goes on",
 });
 
 test.each(["postgres-backup", "notes-backup"])(
-  "when %s fails, nothing is changed and the message says what to do",
+  "when %s fails, nothing is changed and the message names the next step",
   async (job) => {
     write("migrations", "0001_payers");
     write("failing", job);
@@ -148,7 +148,7 @@ test.each(["postgres-backup", "notes-backup"])(
   },
 );
 
-test("rotate and adopt bring the checkout's version, too", async () => {
+test("rotate and adopt deploy the checkout's version, too", async () => {
   write("migrations", "0001_payers");
   write("failing", "postgres-backup");
   for (const words of [["adopt"], ["rotate", "redis"]]) {
@@ -159,7 +159,7 @@ test("rotate and adopt bring the checkout's version, too", async () => {
   }
 });
 
-test("a host without Postgres, and a database without tables, have nothing to back up", async () => {
+test("without Postgres on the host, or without tables, nothing is backed up", async () => {
   write("migrations", "");
   const { session: opened, said } = await session();
   await backUpFirst(opened, undefined);
@@ -177,7 +177,7 @@ test("a host without Postgres, and a database without tables, have nothing to ba
   );
 });
 
-test("a data host that does not respond ends the command, unless it is left out", async () => {
+test("a data host that does not respond ends the command, unless it is excluded", async () => {
   rmSync(join(directory, "containers"));
   const { ended, changed } = await up();
   expect(ended).toMatch(

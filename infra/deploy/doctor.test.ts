@@ -12,7 +12,7 @@ const FOUND = [
 ];
 const instead = `${RUN}rotate master, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`;
 
-test("in the midst of a rotation no command is named that is refused until it is over", () => {
+test("during a rotation no command is shown that is rejected until it is complete", () => {
   expect(
     withoutRejectedCommands(FOUND, resume, true).map(({ mend }) => mend),
   ).toEqual([resume, instead, instead, instead, "`docker logs` says why"]);

@@ -101,13 +101,13 @@ test.each<[string, Seen, string, string]>([
     "`ssh root@10.8.0.2 docker logs --tail 50 hearth-gateway` shows why; fix that and run npm run deploy -- up, or roll back",
   ],
   [
-    "one that the state does not know, as after an interrupted run",
+    "one that is not in the state, as after an interrupted run",
     onB({ containers: [running("g1", "gateway"), running("e9", "edge")] }),
     "host B: hearth-edge is on the host but not in the state",
     "npm run deploy -- up",
   ],
   [
-    "one on a host whose networks the state does not know",
+    "one on a host whose networks are not in the state",
     {
       ...well,
       state: {
@@ -121,7 +121,7 @@ test.each<[string, Seen, string, string]>([
     "npm run deploy -- adopt",
   ],
   [
-    "a running stack that is not the state's",
+    "a running stack that is not in the state",
     { ...well, state: empty },
     "the state is empty, but Hearth is running on the hosts (host A: hearth-postgres; host B: hearth-gateway)",
     "set PULUMI_BACKEND_URL as for the `up`; or, if the state is lost: npm run deploy -- adopt",
@@ -183,13 +183,13 @@ test.each<[string, Seen, string, string]>([
   },
 );
 
-test("a role of the operator's own is nobody's business", () => {
+test("a role of the operator's own is not reported", () => {
   expect(
     findDisagreements({ ...well, roles: ["gateway_a", "grafana"] }),
   ).toEqual([]);
 });
 
-test("of a Postgres that was never deployed nothing is said", () => {
+test("a Postgres that was never deployed is not reported", () => {
   expect(
     findDisagreements({
       ...well,

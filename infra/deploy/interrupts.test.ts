@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { onInterrupts } from "./interrupts.ts";
 
-test("one Ctrl-C that comes by several ways counts once, another one later is the second", () => {
+test("repeated signals of one Ctrl-C count once, a later Ctrl-C is the second", () => {
   const source = new EventEmitter();
   const told: string[] = [];
   let now = 0;

@@ -69,7 +69,7 @@ test.each([
   );
 });
 
-test("of the engine's report the line that says what failed is told", () => {
+test("the line of the engine's report that names the failure is printed", () => {
   expect(
     reasonOf(
       new Error(
@@ -82,7 +82,7 @@ test("of the engine's report the line that says what failed is told", () => {
   );
 });
 
-test("hosts that cannot be read leave the addresses empty, so that cancel works all the same", async () => {
+test("with an unreadable configuration of hosts the addresses are empty, so that cancel works nevertheless", async () => {
   const session = await openSession(
     stackWith({ hosts: "{not json" }),
     () => undefined,
@@ -91,7 +91,7 @@ test("hosts that cannot be read leave the addresses empty, so that cancel works 
   expect(session.engines.a).toMatchObject({ endpoint: "", sshOpts: [] });
 });
 
-test("hosts come with the options of ssh that the program uses", async () => {
+test("hosts have the same ssh options as in the program", async () => {
   const { engines } = await openSession(
     stackWith(rightConfig),
     () => undefined,

@@ -42,7 +42,7 @@ async function follow(
   return { said, left };
 }
 
-test("a service that runs on the other host is refused, with the way on", async () => {
+test("a service that runs on the other host is rejected with the next steps", async () => {
   await expect(
     follow({ redis: "b" }, [container("a", "redis"), volume("a", "redis")]),
   ).rejects.toThrow(
@@ -50,7 +50,7 @@ test("a service that runs on the other host is refused, with the way on", async 
   );
 });
 
-test("after a destroy the state lets go of the volume that stays behind, and of nothing else", async () => {
+test("after a destroy only the volume that stays behind is removed from the state", async () => {
   const kept = [volume("a", "postgres"), volume("a", "journal-a")];
   const { said, left } = await follow({ redis: "b" }, [
     ...kept,
@@ -62,7 +62,7 @@ test("after a destroy the state lets go of the volume that stays behind, and of 
   ]);
 });
 
-test("where everything is in its place nothing is said or changed", async () => {
+test("without a moved service nothing is printed or changed", async () => {
   const resources = [container("a", "redis"), container("b", "gateway-b")];
   const { said, left } = await follow({}, resources);
   expect(left).toBe(resources);

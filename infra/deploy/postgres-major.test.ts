@@ -93,7 +93,7 @@ test("an image of another major version than the running server's is rejected be
   );
 });
 
-test("without a container the volume says which version its data is of", async () => {
+test("without a container the volume shows the version of its data", async () => {
   write("containers", "");
   expect(await up(of("18.7"))).toBe("up goes on");
   expect(await up(of("19.0"))).toContain("the data is from Postgres 18");
@@ -106,7 +106,7 @@ test("without a container the volume says which version its data is of", async (
 
 const upgrade = (image: string) => deploy(image, ["upgrade", "postgres"]);
 
-test("an upgrade that cannot be done says why, and changes nothing", async () => {
+test("an impossible upgrade prints the reason and changes nothing", async () => {
   write("image", "postgres (PostgreSQL) 17.2\n/var/lib/postgresql/17/docker\n");
   expect(await upgrade(of("17.2"))).toMatch(
     /^the data is from Postgres 18, but the image \S+ has the older Postgres 17; nothing was changed: /,

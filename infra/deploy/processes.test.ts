@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { selectLeftovers } from "./processes.ts";
 
-test("plugins without an engine above them are left over, those of a run are not", () => {
+test("plugins without a parent engine are leftovers, those of a current run are not", () => {
   const listing = `
     1     0 /sbin/init
   100     1 pulumi up --stack home

@@ -53,12 +53,12 @@ afterEach(() => {
   delete process.env[POSTGRES_AT_VARIABLE];
 });
 
-test("nothing is done where the state reaches all as the configuration says", async () => {
+test("nothing is done if the addresses in the state match the configuration", async () => {
   expect(await renewed(asConfigured)).toEqual([]);
   expect(await renewed({})).toEqual([]);
 });
 
-test("what was reached through a tunnel is reached directly, and the other way round", async () => {
+test("an address changes from tunnel to direct, and back", async () => {
   const tunnelled = provider("postgres-login", {
     host: "127.0.0.1",
     port: "20007",
@@ -71,7 +71,7 @@ test("what was reached through a tunnel is reached directly, and the other way r
   expect(await renewed(asConfigured)).toEqual(["postgres-login"]);
 });
 
-test("a host at another address is told, unless it is left out", async () => {
+test("a host at another address is updated, unless it is excluded", async () => {
   const moved = provider("host-b", {
     host: "ssh://root@192.168.1.99",
     sshOpts,
@@ -80,7 +80,7 @@ test("a host at another address is told, unless it is left out", async () => {
   expect(await renewed({ ...asConfigured, b: moved }, "b")).toEqual([]);
 });
 
-test("a host that is reached with other options of ssh is told", async () => {
+test("a host with other ssh options is updated", async () => {
   const before = provider("host-b", {
     host: "ssh://root@192.168.1.11",
     sshOpts: JSON.stringify(["-i", "old-key"]),

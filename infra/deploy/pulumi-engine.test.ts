@@ -26,7 +26,7 @@ function installCommand(script: string): void {
   chmodSync(join(directory, "pulumi"), 0o755);
 }
 
-test("the engine that npm's command downloaded is found, and the command not asked again", async () => {
+test("the engine downloaded by npm's command is found without running the command again", async () => {
   const bin = join(engineDirectory(), "bin");
   installCommand(`mkdir -p ${bin} && touch ${bin}/pulumi`);
   expect(await findEngine()).toBe(engineDirectory());
@@ -34,7 +34,7 @@ test("the engine that npm's command downloaded is found, and the command not ask
   expect(await findEngine()).toBe(engineDirectory());
 });
 
-test("another pulumi on the PATH is used as it is", async () => {
+test("another pulumi on the PATH is used unchanged", async () => {
   mkdirSync(join(directory, "home"));
   installCommand("exit 0");
   expect(await findEngine()).toBeUndefined();

@@ -46,7 +46,7 @@ function sessionWith(more: Readonly<Record<string, string>> = {}) {
   return openSession(stack as unknown as Stack, () => undefined);
 }
 
-test("this run alone is told where the tunnel begins", async () => {
+test("only this run gets the tunnel's address", async () => {
   const tunnel = await reachPostgres(await sessionWith(), undefined);
   try {
     expect(process.env[POSTGRES_AT_VARIABLE]).toBe(
@@ -58,7 +58,7 @@ test("this run alone is told where the tunnel begins", async () => {
   expect(process.env[POSTGRES_AT_VARIABLE]).toBeUndefined();
 });
 
-test("no tunnel where Postgres' host is left out, or the operator says where Postgres is", async () => {
+test("no tunnel if Postgres' host is excluded or the operator set its address", async () => {
   expect(await reachPostgres(await sessionWith(), "a")).toBeNull();
   const postgresAt = JSON.stringify({ host: "127.0.0.1", port: 5432 });
   expect(

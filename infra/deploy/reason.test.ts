@@ -21,6 +21,6 @@ test.each([
     "the engine stopped; see the failed operation above.",
   ],
   [new Error("port 5 is taken: end it.\n at …"), "port 5 is taken: end it."],
-])("of %o the operator reads one sentence", (error, sentence) => {
+])("%o is reduced to one sentence for the operator", (error, sentence) => {
   expect(reasonOf(error)).toBe(sentence);
 });

@@ -85,7 +85,7 @@ async function forgotten(leftOut: readonly string[] = []) {
   return { refreshed, said };
 }
 
-test("a container that is gone from its host is looked at again, and told", async () => {
+test("a container removed from its host is read again and reported", async () => {
   hostsWith({ "192.168.1.10": ["id-of-redis"], "192.168.1.11": ["another"] });
   expect(await forgotten()).toEqual({
     refreshed: [[edge.urn]],
@@ -93,7 +93,7 @@ test("a container that is gone from its host is looked at again, and told", asyn
   });
 });
 
-test("with all of them there nothing is done", async () => {
+test("if all exist nothing is done", async () => {
   hostsWith({
     "192.168.1.10": ["id-of-redis"],
     "192.168.1.11": ["id-of-edge"],
@@ -101,7 +101,7 @@ test("with all of them there nothing is done", async () => {
   expect(await forgotten()).toEqual({ refreshed: [], said: [] });
 });
 
-test("a host that is left out, or does not respond, has lost nothing", async () => {
+test("an excluded host, or one that does not respond, is not checked", async () => {
   hostsWith({ "192.168.1.10": [], "192.168.1.11": [] });
   expect((await forgotten([edge.urn])).refreshed).toEqual([[redis.urn]]);
   hostsWith({ "192.168.1.10": ["id-of-redis"] });

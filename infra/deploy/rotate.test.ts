@@ -39,7 +39,7 @@ const openai: Rotation = {
   old: "",
 };
 
-test("the same rotation goes on, a provider's also without its name", () => {
+test("the same rotation is continued, a provider's also without its name", () => {
   const config = withRotation(openai);
   expect(findStartedRotation(config, "provider", "OPENAI_API_KEY")).toEqual(
     openai,
@@ -84,7 +84,7 @@ test.each([
   },
 );
 
-test("a Redis without TLS keeps its password until an up, which the sentence names", async () => {
+test("a Redis without TLS keeps its password until an up, which the error names", async () => {
   const directory = mkdtempSync(join(tmpdir(), "hearth-rotate-"));
   // Stands for the host of a Redis without certificates.
   writeFileSync(join(directory, "ssh"), "#!/bin/sh\n");

@@ -89,7 +89,7 @@ const optionsFor = (port: number, localPort: number) => ({
   localPort,
 });
 
-test("what goes in on this machine comes out on the host, until it is closed", async () => {
+test("connections on this machine reach the host until the tunnel is closed", async () => {
   installSsh(forwarder);
   const localPort = await freePort();
   const tunnel = await openTunnel(optionsFor(await listen(), localPort));
@@ -103,7 +103,7 @@ test("what goes in on this machine comes out on the host, until it is closed", a
   await expect(readAll(localPort)).rejects.toThrow("ECONNREFUSED");
 });
 
-test("a run that is killed takes its tunnel with it", async () => {
+test("the tunnel of a killed run ends with it", async () => {
   installSsh(forwarder);
   const localPort = await freePort();
   const program = join(directory, "run.ts");
@@ -128,7 +128,7 @@ setInterval(() => {}, 1000);`,
     .toMatch("ECONNREFUSED");
 });
 
-test("a machine without ssh, an ssh that fails, and a port that is taken are each one sentence", async () => {
+test("a missing ssh, a failing ssh, and a used port are one sentence each", async () => {
   const localPort = await freePort();
   installSsh("#!/bin/sh\nexit 255\n");
   await expect(openTunnel(optionsFor(5432, localPort))).rejects.toThrow(
@@ -144,12 +144,12 @@ test("a machine without ssh, an ssh that fails, and a port that is taken are eac
   );
 });
 
-test("an accepted and a refused connection both show a way", async () => {
+test("an accepted and a refused connection both count as reachable", async () => {
   expect(await isReached("127.0.0.1", await listen())).toBe(true);
   expect(await isReached("127.0.0.1", await freePort())).toBe(true);
 });
 
-test("a stack's tunnel always begins at the same port", () => {
+test("a stack's tunnel always uses the same local port", () => {
   expect(tunnelPort("home")).toBe(tunnelPort("home"));
   expect(tunnelPort("home")).not.toBe(tunnelPort("test"));
 });

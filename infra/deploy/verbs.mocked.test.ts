@@ -124,7 +124,7 @@ async function runOn(
   return { asked, ended, said };
 }
 
-test("purge wants the stack's name after it said what would go, and another word touches nothing", async () => {
+test("purge requires the stack's name after the preview, and changes nothing for any other answer", async () => {
   vi.mocked(text).mockResolvedValue("yes");
   expect(await destroy({ purge: true })).toMatchObject({
     asked: ["preview"],
@@ -135,13 +135,13 @@ test("purge wants the stack's name after it said what would go, and another word
   );
 });
 
-test("--yes does not respond for purge", async () => {
+test("--yes does not confirm purge", async () => {
   vi.mocked(text).mockResolvedValue("");
   const { asked } = await destroy({ purge: true, yes: true });
   expect(asked).toEqual(["preview"]);
 });
 
-test("Ctrl-C and No touch nothing", async () => {
+test("Ctrl-C and No change nothing", async () => {
   vi.mocked(text).mockResolvedValue(cancelled as never);
   expect(await destroy({ purge: true })).toMatchObject({
     asked: ["preview"],
@@ -154,7 +154,7 @@ test("Ctrl-C and No touch nothing", async () => {
   });
 });
 
-test("where nobody can answer nothing is touched", async () => {
+test("without a terminal nothing is changed", async () => {
   process.stdin.isTTY = false;
   expect((await destroy({ purge: true })).asked).toEqual([]);
   expect(await destroy({})).toMatchObject({
@@ -164,7 +164,7 @@ test("where nobody can answer nothing is touched", async () => {
   });
 });
 
-test("in the midst of a rotation the command that ends it is named", async () => {
+test("during a rotation the command that completes it is shown", async () => {
   const rotation = JSON.stringify({ of: "redis", settings: {}, old: "" });
   expect(await destroy({ yes: true }, { rotation })).toMatchObject({
     asked: [],
@@ -173,7 +173,7 @@ test("in the midst of a rotation the command that ends it is named", async () =>
   });
 });
 
-test("what the state does not know is told before anybody is asked, and removed", async () => {
+test("containers that are not in the state are listed before the confirmation, and removed", async () => {
   onHost("a", ["hearth-redis"]);
   onHost("b", ["hearth-edge"]);
   vi.mocked(confirm).mockResolvedValue(false);
@@ -190,7 +190,7 @@ test("what the state does not know is told before anybody is asked, and removed"
 });
 
 test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
-  "%s with a state that is empty, and a stack that runs, touches nothing",
+  "%s with an empty state and a running stack changes nothing",
   async (words) => {
     onHost("a", ["hearth-redis", "hearth-edge"]);
     onHost("b", ["hearth-edge"]);
@@ -204,7 +204,7 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
   },
 );
 
-test("a host that is away is named before anything is touched", async () => {
+test("a host that is down is reported before anything is changed", async () => {
   rmSync(join(directory, "b"));
   expect(await destroy({ yes: true }, {}, KNOWN)).toMatchObject({
     asked: [],
@@ -213,7 +213,7 @@ test("a host that is away is named before anything is touched", async () => {
   });
 });
 
-test("roles are dropped in Postgres: where it does not run nothing is touched", async () => {
+test("roles are dropped in Postgres: nothing is changed unless it is running", async () => {
   onHost("a", ["hearth-redis"]);
   expect(await destroy({ yes: true }, {}, [...KNOWN, role])).toMatchObject({
     asked: [],
@@ -225,7 +225,7 @@ test("roles are dropped in Postgres: where it does not run nothing is touched", 
   expect(ended).toBe(0);
 });
 
-test("a service that is placed elsewhere than it runs is refused before anything is touched", async () => {
+test("a service placed on another host than it runs on is rejected before anything is changed", async () => {
   onHost("a", ["hearth-redis"]);
   const placement = JSON.stringify({ redis: "b" });
   const { asked, ended } = await destroy({ yes: true }, { placement }, KNOWN);
@@ -235,7 +235,7 @@ test("a service that is placed elsewhere than it runs is refused before anything
   );
 });
 
-test("purge says that nothing is left only where nothing is", async () => {
+test("purge reports that nothing is left only if that is true", async () => {
   vi.mocked(text).mockResolvedValue("home");
   const first = await destroy({ purge: true });
   expect(first.said.at(-1)).toMatch(

@@ -42,11 +42,11 @@ const hosts = read.ok ? read.config : null;
 const namesWithout = async (host: "a" | "b") =>
   (await onHost({ stack, hosts }, host)).map((each) => each.split("::").at(-1));
 
-test("a host that is away is left out with its provider", async () => {
+test("a host that is down is excluded with its provider", async () => {
   expect(await namesWithout("b")).toEqual(["host-b", "gateway-b"]);
 });
 
-test("with the host of Postgres the login roles and their provider are left out too", async () => {
+test("with the host of Postgres the login roles and their provider are excluded too", async () => {
   expect(await namesWithout("a")).toEqual([
     "host-a",
     "postgres",

@@ -9,7 +9,7 @@ import {
 
 const hosts = (text: string | undefined): unknown => JSON.parse(text ?? "");
 
-test("answers become settings; lists are split, what is empty is left out", () => {
+test("answers become settings; lists are split, empty answers are omitted", () => {
   const { hosts: made, ...rest } = settingsOf({
     "docker-a": "ssh://root@192.168.1.10",
     "address-a": "10.8.0.1",
@@ -35,7 +35,7 @@ test("answers become settings; lists are split, what is empty is left out", () =
   expect(rest).toEqual({ localRunnerA: "http://192.168.1.10:11434" });
 });
 
-test("what was answered counts, what was not stays; a new host is published at its address", () => {
+test("answers replace settings, others are kept; a new host is published at its address", () => {
   const settings = withAnswers(
     {
       hosts: JSON.stringify({
@@ -70,12 +70,12 @@ const answered = {
   "runner-a": "http://192.168.1.10:11434",
 };
 
-test("settings give back the answers that they were made from", () => {
+test("answers can be derived from their settings", () => {
   expect(answersOf(settingsOf(answered))).toEqual(answered);
   expect(answersOf({})).toEqual({});
 });
 
-test("what is known is offered again; what followed from another answer follows the new one", () => {
+test("known answers are the defaults; those derived from another answer follow the new one", () => {
   const answers: Record<string, string> = {};
   for (const question of QUESTIONS) {
     answers[question.flag] =
@@ -92,7 +92,7 @@ test("what is known is offered again; what followed from another answer follows 
   });
 });
 
-test("an answer that was emptied takes its setting away", () => {
+test("an emptied answer removes its setting", () => {
   expect(
     withAnswers(settingsOf(answered), { "runner-a": "" }),
   ).not.toHaveProperty("localRunnerA");

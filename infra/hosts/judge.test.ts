@@ -46,7 +46,7 @@ test.each([
   expect(judgeVersion("a", version).ok).toBe(ok);
 });
 
-test("a clock is wrong by what the answer's own time cannot explain", () => {
+test("a clock is wrong only by more than the response time", () => {
   expect(judgeClock("a", 10_000, 9_000, 12_000).ok).toBe(true);
   expect(judgeClock("a", 4_500, 9_000, 12_000).ok).toBe(true);
   expect(sentenceOf(judgeClock("b", 1_000, 50_000, 51_000))).toBe(
@@ -57,14 +57,14 @@ test("a clock is wrong by what the answer's own time cannot explain", () => {
   );
 });
 
-test("too little disk is told with how much is needed", () => {
+test("too little disk is reported with the required size", () => {
   expect(judgeDisk("a", 5 * 2 ** 30)).toMatchObject({ ok: true });
   expect(sentenceOf(judgeDisk("a", 2 ** 31))).toBe(
     "host A: 2.0 GiB are free in Docker's data directory; at least 4 are required: docker system prune, or use a larger disk",
   );
 });
 
-test("directories that the settings name are there and belong to those who work in them, or a command makes them so", () => {
+test("directories in the settings must exist with the right owner; otherwise the command that creates them is shown", () => {
   expect(directoriesOn("a", settings)).toEqual([]);
   const named = readSettings({
     notesData: "/srv/notes",
@@ -87,7 +87,7 @@ test("directories that the settings name are there and belong to those who work 
   );
 });
 
-test("a foreign address is told once, a taken port with who has it, and both name what mends them", () => {
+test("a foreign address is reported once, a used port with its user, and both with a fix", () => {
   const wanted = listenersOn("b", settings);
   const answers = wanted.map(({ address, port }) =>
     address === "10.8.0.2"
@@ -109,7 +109,7 @@ test("a foreign address is told once, a taken port with who has it, and both nam
   ]);
 });
 
-test("when all can be had, one finding says so", () => {
+test("if everything is available, one finding reports it", () => {
   const wanted = listenersOn("b", settings);
   const found = judgeBinds(
     hostB,
@@ -121,7 +121,7 @@ test("when all can be had, one finding says so", () => {
   expect(found).toMatchObject([{ ok: true, check: "port" }]);
 });
 
-test("what is not reached is told with the firewall rule that lets it through", () => {
+test("an unreachable port is reported with the firewall rule that allows it", () => {
   const asked = reachedFrom("b", settings);
   expect(asked.map(({ port }) => port)).toEqual([4444, 6984, 4443, 5432, 6379]);
   const found = judgeReach(
@@ -138,7 +138,7 @@ test("what is not reached is told with the firewall rule that lets it through", 
   ]);
 });
 
-test("what answers at an address that the settings do not name is reported, with what names the program", () => {
+test("a port reachable at an address not in the settings is reported, with the commands that show the program", () => {
   const ours = listenersOn("b", settings).filter(({ port }) => port === 4443);
   const asked = elsewhere(ours, ["192.168.1.11", "203.0.113.5"]);
   expect(asked).toEqual([
@@ -157,7 +157,7 @@ test("what answers at an address that the settings do not name is reported, with
   ]);
 });
 
-test("a runner that is not reached is told with both ways out", () => {
+test("an unreachable runner is reported with both fixes", () => {
   const found = judgeRunners("a", runnersOf(settings), ["ok", "ECONNREFUSED"]);
   expect(found.map(({ ok }) => ok)).toEqual([true, false]);
   expect(found.map(sentenceOf)[1]).toBe(

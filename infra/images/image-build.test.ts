@@ -37,7 +37,7 @@ function context(): string {
   return made;
 }
 
-test("the context travels by standard input to the host's own docker", async () => {
+test("the context is passed on standard input to the host's own docker", async () => {
   const seen = join(directory, "seen");
   fakeSsh(`for last; do :; done; { echo "$last"; tar -tz | sort; } > ${seen}`);
   await buildImage(engine, "hearth/gateway:0123", context());
@@ -50,7 +50,7 @@ test("the context travels by standard input to the host's own docker", async () 
   ]);
 });
 
-test("a build that fails is told with Docker's reason", async () => {
+test("a failed build is reported with Docker's reason", async () => {
   fakeSsh(
     'cat > /dev/null; echo "Step 1/7" >&2; echo "pull access denied for base." >&2; exit 1',
   );
@@ -61,14 +61,14 @@ test("a build that fails is told with Docker's reason", async () => {
   );
 });
 
-test("a host that hangs up is no crash", async () => {
+test("a host that closes the connection is an error, not a crash", async () => {
   fakeSsh("echo 'Connection closed by 10.8.0.2' >&2; exit 255");
   await expect(
     buildImage(engine, "hearth/gateway:0123", context()),
   ).rejects.toThrow("(Connection closed by 10.8.0.2)");
 });
 
-test("an image that is there is told from one that is not, or whose host is away", async () => {
+test("an existing image is distinguished from a missing one and from a host that is down", async () => {
   fakeSsh(
     `case "$*" in *"'image' 'inspect'"*"'hearth/gateway:0123'") echo sha256:1 ;; *) exit 1 ;; esac`,
   );

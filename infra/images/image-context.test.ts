@@ -25,7 +25,7 @@ const megabytes = (directory: string): number =>
 const IMAGES: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
 
 test.each(IMAGES)(
-  "%s: sources and production packages, in at most 80 MB, copied and nothing run",
+  "%s: sources and production packages, at most 80 MB, with COPY only",
   (image) => {
     const { assemble, hash } = imageContext(image, "base:1");
     const directory = assemble();
@@ -62,7 +62,7 @@ test.each(IMAGES)(
   },
 );
 
-test("the same content has the same hash and place; another base has not", () => {
+test("the same content has the same hash and directory; another base has not", () => {
   const first = imageContext("notes", "base:1");
   const again = imageContext("notes", "base:1");
   expect(again.hash).toBe(first.hash);
@@ -70,7 +70,7 @@ test("the same content has the same hash and place; another base has not", () =>
   expect(imageContext("notes", "base:2").hash).not.toBe(first.hash);
 });
 
-test("old contexts of the same image are removed, and none that another image's build may be reading", () => {
+test("old contexts of the same image are removed, but none that another image's build may be reading", () => {
   const parent = inProject(".hearth/images");
   const old = (image: BuiltImage) => {
     const directory = join(parent, `${image}-old`);
@@ -88,12 +88,12 @@ test("old contexts of the same image are removed, and none that another image's 
   }
 });
 
-test("a preview, which only asks for the hash, writes nothing", () => {
+test("a preview, which only needs the hash, writes nothing", () => {
   const { hash } = imageContext("notes", `preview:${String(Date.now())}`);
   expect(existsSync(inProject(`.hearth/images/notes-${hash}`))).toBe(false);
 });
 
-test("Debian's packages are installed where they are asked for, before our files and as root only there", () => {
+test("Debian packages are installed if requested, before Hearth's files and as root only there", () => {
   const { assemble, hash } = imageContext("supervisor", "base:1", ["rclone"]);
   expect(hash).not.toBe(imageContext("supervisor", "base:1").hash);
   const lines = readFileSync(join(assemble(), "Dockerfile"), "utf8").split(

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 
 /** One alarm of a webhook's message, as the supervisors send it. */
 export interface ReceivedAlarm {
-  /** The machine that told it. */
+  /** The machine that sent it. */
   readonly host: string;
   readonly event: "raised" | "reminder" | "resolved";
   readonly subject: string;
@@ -17,7 +17,7 @@ export interface AlertReceiver {
   close(): void;
 }
 
-/** What an operator's webhook is to the supervisors of both hosts. */
+/** The operator's webhook for the supervisors of both hosts. */
 export async function startAlertReceiver(
   address: string,
   port: number,

@@ -19,7 +19,7 @@ const load = (url: string) =>
     perSecond: 50,
   });
 
-test("calls go on while this process stands still, and their longest waits are reported", async () => {
+test("calls continue while this process is blocked, and their longest waits are reported", async () => {
   const callers = load(provider.url);
   await expect
     .poll(() => provider.asked.size, { timeout: 10_000 })
@@ -36,7 +36,7 @@ test("calls go on while this process stands still, and their longest waits are r
   expectNoFailedCall(report, () => undefined);
 });
 
-test("answers that failed are reported with their status", async () => {
+test("failed responses are reported with their status", async () => {
   const sick = await startMockProvider({ alwaysStatus: 500 });
   try {
     const callers = load(sick.url);

@@ -18,7 +18,7 @@ beforeAll(() => {
   since = Date.now();
 });
 
-/** What an `up` changes on a running stack, and what it leaves alone. */
+/** Changes of an `up` on a running stack. */
 describe("changes", () => {
   test("2: a second preview is empty, and a refresh finds no drift", async () => {
     const { stand } = running();
@@ -49,7 +49,7 @@ describe("changes", () => {
   test("3: one setting changed by the plain pulumi command replaces exactly one container; data and keys stay", async () => {
     const { stand, key } = running();
     const before = await containerIds(stand);
-    // What the automation API made, the plain command finds unchanged.
+    // For the plain command, resources created through the automation API are unchanged.
     await timed("pulumi preview", () =>
       stand.pulumi("preview", "--expect-no-changes"),
     );
@@ -69,7 +69,7 @@ describe("changes", () => {
     await chat(EDGES[1], key, "still there?");
   });
 
-  test("ten mistakes at once are ten sentences, and nothing is touched", async () => {
+  test("ten mistakes are ten sentences, and nothing is changed", async () => {
     const { stand } = running();
     const before = await containerIds(stand);
     const right = await stand.stack.getAllConfig();
@@ -153,7 +153,7 @@ describe("changes", () => {
     const images = JSON.parse(
       (await stand.stack.getConfig("hearth:images")).value,
     ) as Record<string, string>;
-    // An image that runs and answers nothing.
+    // An image that runs but does not respond.
     for (const host of ["a", "b"] as const) {
       await stand.docker(
         host,

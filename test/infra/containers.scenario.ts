@@ -57,7 +57,7 @@ afterAll(async () => {
   }
 });
 
-/** A container of ours that runs one line of JavaScript. */
+/** A container with Hearth's label that runs one line of JavaScript. */
 async function runOurs(
   service: string,
   script: string,
@@ -142,10 +142,10 @@ const acts = () =>
     .map(({ name, to, reason }) => `${name} ${to}: ${reason}`);
 const stateOf = (name: string) => runtime.inspect(name)?.state;
 
-test("a container that was killed from outside has ended, and restart brings it back", async () => {
+test("a container killed from outside has ended, and restart starts it again", async () => {
   await runOurs("gateway", greet("gateway"));
   await runtime.begin();
-  // Docker takes a kill of its own for a wish: the restart policy does not act.
+  // Docker treats its own kill as intended: the restart policy does not apply.
   await engines.docker("a", "kill", "hearth-gateway");
   await waitFor("the end", () => stateOf("gateway") === "ended");
   expect(runtime.inspect("gateway")?.reason).toBe("ended with exit code 137");
@@ -159,7 +159,7 @@ test("a container that was killed from outside has ended, and restart brings it 
   await removeOurs("gateway");
 });
 
-test("a container that outgrows its memory is seen as such", async () => {
+test("a container that exceeds its memory is reported as such", async () => {
   await runOurs(
     "redis",
     "const all = []; setTimeout(() => { for (;;) all.push(Buffer.alloc(1e6, 1)) }, 1500)",
@@ -181,7 +181,7 @@ test("a container that outgrows its memory is seen as such", async () => {
   await removeOurs("redis");
 });
 
-test("an unhealthy container runs, with the words of its health check", async () => {
+test("an unhealthy container is running, with the output of its health check", async () => {
   await runOurs(
     "edge",
     greet("edge"),
@@ -204,7 +204,7 @@ test("an unhealthy container runs, with the words of its health check", async ()
   await removeOurs("edge");
 });
 
-test("strangers are neither shown nor restarted, and without the gate everything is unknown", async () => {
+test("other containers are neither shown nor restarted, and without the proxy every status is unknown", async () => {
   await runOurs("gateway", greet("gateway"));
   await engines.docker(
     "a",

@@ -16,7 +16,7 @@ export const containers = {
   b: ["edge", "gateway", "socket-proxy", "supervisor", "tls"],
 } as const;
 
-/** What these tests look at of `docker inspect`. */
+/** The fields of `docker inspect` used by these tests. */
 export interface Inspected {
   readonly HostConfig: Readonly<Record<string, unknown>>;
   readonly Config: { readonly Healthcheck: { readonly Interval: number } };
@@ -94,7 +94,7 @@ export async function changedSince(
   return Object.keys(after).filter((name) => after[name] !== before[name]);
 }
 
-/** Asks from where the supervisor sits; the status of the answer. */
+/** Sends a request from the supervisor's container; returns the status. */
 export async function throughSocketProxy(
   stand: Stand,
   method: string,
@@ -106,7 +106,7 @@ export async function throughSocketProxy(
   );
 }
 
-/** What every container wrote last, for a scenario that failed. */
+/** The last log lines of every container, for a failed scenario. */
 export async function showContainers(stand: Stand): Promise<void> {
   for (const host of ["a", "b"] as const) {
     for (const name of containers[host]) {

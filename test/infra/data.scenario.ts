@@ -35,7 +35,7 @@ const newestMigration =
     ?.replace(/\.sql$/, "") ?? "";
 const notes = `http://${addresses.b}:5984`;
 
-/** 7: what outlives a destroy and a lost state. */
+/** 7: data after a destroy and after a lost state. */
 describe("data", () => {
   test("7: before gateways migrate, up backs up Postgres and the notes; when that fails, nothing is changed", async () => {
     const { stand } = running();
@@ -47,7 +47,7 @@ describe("data", () => {
       );
     await writeNote(stand, "kept in a backup");
     const before = await containerIds(stand);
-    // To the deployment this is a database of the version before.
+    // For the deployment this is a database of the previous version.
     await rename(newestMigration, "0000_renamed");
     try {
       await stand.docker("a", "stop", "hearth-supervisor");
@@ -142,7 +142,7 @@ describe("data", () => {
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
-  test("7: with host A on an empty machine at another address, up --refresh makes everything of it anew, and leaves B alone", async () => {
+  test("7: with host A on an empty machine at another address, up --refresh recreates everything on it, and leaves B alone", async () => {
     const { stand } = running();
     const before = await containerIds(stand);
     await wipeHostA(stand);
@@ -155,7 +155,7 @@ describe("data", () => {
     await nothingDisagrees(stand);
   });
 
-  test("7: purge removes the data too, and leaves nothing", async () => {
+  test("7: purge removes the data as well, and leaves nothing", async () => {
     const { stand } = running();
     const asked = await deploy(stand, ["destroy", "--purge"]);
     expect(asked.code).toBe(2);
@@ -177,7 +177,7 @@ describe("data", () => {
   });
 });
 
-/** All that a new machine does not have. */
+/** Removes everything that a new machine does not have. */
 async function wipeHostA({ docker }: Stand): Promise<void> {
   const list = async (...args: readonly string[]) =>
     (await docker("a", ...args)).split("\n").filter((each) => each !== "");
@@ -193,7 +193,7 @@ async function wipeHostA({ docker }: Stand): Promise<void> {
   await docker("a", "rmi", "--force", ...images);
 }
 
-/** Lets the state have host A at this address, where nobody is. */
+/** Sets host A's address in the state to one without a host. */
 async function rememberHostA({ stack }: Stand, host: string): Promise<void> {
   await changeState(stack, ({ resources = [] }) => ({
     resources: resources.map((resource) =>

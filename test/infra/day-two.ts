@@ -62,7 +62,7 @@ export function deploy(
     child.on("error", reject);
     child.on("exit", (code) => {
       const ended = (): void => resolve({ code, said });
-      // What it said last may still be on its way; plugins that a kill left behind keep the pipe open.
+      // Its last output may still arrive; plugins left behind by a kill keep the pipe open.
       child.on("close", ended);
       setTimeout(ended, 2_000);
     });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { inProject, projectRoot } from "../../infra/project-files.ts";
 import { openFiles } from "./open-files.ts";
 
-/** Everything that a first `up` deploys or is configured by. */
+/** Everything that a first `up` deploys or is configured with. */
 const INPUTS = [
   "cli",
   "config",

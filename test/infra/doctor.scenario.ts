@@ -109,7 +109,7 @@ async function nothingIsLeft(): Promise<void> {
   }
 }
 
-test("two hosts that are ready: nothing is wrong, over a socket and over ssh", async () => {
+test("two hosts that are ready: no problem is found, over a socket and over ssh", async () => {
   await serveOnA(11_434);
   const { endpoint, sshOpts } = engines.sshToB;
   const { code, findings } = await examine(
@@ -139,7 +139,7 @@ test("two hosts that are ready: nothing is wrong, over a socket and over ssh", a
   await nothingIsLeft();
 });
 
-test("everything that is wrong is told at once, each with who has to do what", async () => {
+test("every problem is reported at once, each with its fix", async () => {
   await serveOnA(4000);
   await engines.docker(
     ...(["b", "run", "--detach", "--name", "squatter"] as const),
@@ -174,7 +174,7 @@ test("everything that is wrong is told at once, each with who has to do what", a
   await nothingIsLeft();
 });
 
-test("a host that is away is told; the other one is examined all the same", async () => {
+test("a host that is down is reported; the other one is checked nevertheless", async () => {
   const { code, findings } = await examine({
     b: { docker: `tcp://${addresses.b}:9` },
   });
@@ -189,7 +189,7 @@ test("a host that is away is told; the other one is examined all the same", asyn
   expect(findings.filter(({ host }) => host === "a").length).toBe(5);
 });
 
-test("an ssh that does not let us in, and an image that cannot be had, are told as such", async () => {
+test("a failing ssh login and an unavailable image are reported", async () => {
   const { endpoint, sshOpts } = engines.sshToB;
   const { findings } = await examine({
     a: { docker: "tcp://127.0.0.1:9" },
@@ -214,7 +214,7 @@ test("an ssh that does not let us in, and an image that cannot be had, are told 
   ]);
 });
 
-test("a container of the stack that answers at other addresses than the settings' is reported, as what is published and as what is reached", async () => {
+test("a container of the stack reachable at addresses not in the settings is reported, as published and as reachable", async () => {
   const { stdout } = await promisify(execFile)("ip", [
     "-json",
     "address",
@@ -253,7 +253,7 @@ test("a container of the stack that answers at other addresses than the settings
   }
 });
 
-test("a port of the stack itself is in nobody's way", async () => {
+test("a port used by the stack itself is not a problem", async () => {
   await engines.docker(
     ...(["a", "run", "--detach", "--name", "hearth-gateway"] as const),
     "--label",

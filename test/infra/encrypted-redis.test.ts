@@ -89,7 +89,7 @@ describe.runIf(redisServerHere())("a Redis that speaks TLS", () => {
     });
   });
 
-  test("what forgets the limits, and the doctor", async () => {
+  test("the command that resets limits, and the doctor", async () => {
     const forget = async (ca: string): Promise<void> => {
       const place = redisPlace(environment(ca));
       if (place === undefined) {

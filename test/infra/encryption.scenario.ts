@@ -17,7 +17,7 @@ const running = deployedStack();
 const YEAR_MS = 365 * 86_400_000;
 afterEach(() => vi.restoreAllMocks());
 
-/** Traffic between the hosts: what each side refuses, and how certificates are renewed. */
+/** Traffic between the hosts: what each side rejects, and how certificates are renewed. */
 describe("encryption", () => {
   async function authorities(): Promise<{
     readonly own: string;
@@ -32,7 +32,7 @@ describe("encryption", () => {
     };
   }
 
-  test("Postgres refuses plain text, and who trusts another authority refuses Postgres", async () => {
+  test("Postgres rejects plain text, and clients of another authority reject Postgres", async () => {
     const { stand } = running();
     const { own, foreign } = await authorities();
     const password = await settingOf(stand, "supervisorPassword");
@@ -61,7 +61,7 @@ describe("encryption", () => {
     ).toBe("t");
   });
 
-  test("Redis refuses plain text, and who trusts another authority refuses Redis", async () => {
+  test("Redis rejects plain text, and clients of another authority reject Redis", async () => {
     const { own, foreign } = await authorities();
     const password = await settingOf(running().stand, "redisPassword");
     const ping = async (ca: string | null): Promise<string> => {
@@ -112,7 +112,7 @@ describe("encryption", () => {
     },
   );
 
-  test("the ports behind it are published nowhere", async () => {
+  test("the ports behind it are not published", async () => {
     for (const address of Object.values(addresses)) {
       for (const port of [4001, 4080]) {
         await expect(
@@ -123,7 +123,7 @@ describe("encryption", () => {
     }
   });
 
-  test("a supervisor refuses an endpoint whose certificate names another host", async () => {
+  test("a supervisor rejects an endpoint whose certificate names another host", async () => {
     const { stand } = running();
     const asked = (name: string) =>
       stand.docker(
@@ -135,7 +135,7 @@ describe("encryption", () => {
     expect(await asked("tls")).toBe("ERR_TLS_CERT_ALTNAME_INVALID\n");
   });
 
-  test("a host whose gateway is stopped is served by the other one's", async () => {
+  test("a host whose gateway is stopped is served by the other host's gateway", async () => {
     const { stand, key } = running();
     await stand.docker("a", "stop", "--time", "150", "hearth-gateway");
     try {
@@ -146,7 +146,7 @@ describe("encryption", () => {
     await allHealthy(stand);
   });
 
-  test("certificates that are due are renewed under load, and what does not use them stays", async () => {
+  test("due certificates are renewed under load, and containers without them are kept", async () => {
     const { stand, key } = running();
     const up = () => stand.stack.up({ parallel: PARALLEL, onOutput: quiet });
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 50 });

@@ -90,7 +90,7 @@ export const NOTES_THERE = `reverse_proxy 10.8.0.1:6984 {
 		}
 	}`;
 
-/** Of a host's TLS endpoint. Only the other host is believed about where a call comes from. */
+/** Of a host's TLS endpoint. Only the other host is trusted to state a call's origin. */
 export const tlsCaddyfile = (of: {
   readonly other: string;
   readonly hasNotes: boolean;

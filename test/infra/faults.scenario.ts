@@ -19,8 +19,8 @@ const stand = (): Stand => running().stand;
 
 /** Faults of containers on the running stack: when the supervisors notice them, what they do, whom they notify. */
 describe("faults", () => {
-  test("4: killed, hung and out of memory: each comes back, within the budget, and somebody is told why", async () => {
-    // It takes two minutes until a container that is gone is no deployment's any more.
+  test("4: killed, hung and out of memory: each recovers within the restart budget, and an alert gives the reason", async () => {
+    // After two minutes a missing container is no longer attributed to a deployment.
     await stand().docker("b", "rm", "-f", "hearth-edge");
 
     const killed = Date.now();
@@ -50,7 +50,7 @@ describe("faults", () => {
     say(`out of memory: noticed after ${seconds(line.at - starved)}`);
   });
 
-  test("4: a container that was removed is told, left alone, and restored by up --refresh", async () => {
+  test("4: a removed container is reported, left alone, and restored by up --refresh", async () => {
     const before = await containerIds(stand());
     expect(before["b hearth-edge"]).toBeUndefined();
     const told = (event: string) => () =>
@@ -106,7 +106,7 @@ async function healed(
     heal.at,
     ({ kind, name, to }) => kind === "check" && name === service && to === "up",
   );
-  // The next fault is to meet a container that Docker, too, takes for well.
+  // The next fault must happen to a container that Docker also considers healthy.
   await expect
     .poll(() => serviceState(host, service), { timeout: 60_000 })
     .toBe("running");

@@ -114,14 +114,14 @@ const HOSTS = [
   "10.8.0.2",
 ];
 
-test("a first init that is refused writes nothing", async () => {
+test("a rejected first init writes nothing", async () => {
   const { code, stderr } = await init("--docker-b", "192.168.1.11");
   expect(code).toBe(1);
   expect(stderr).toContain("hearth:hosts.b.docker must be ssh://USER@HOST");
   expect(existsSync(stackFile)).toBe(false);
 });
 
-test("init without a question makes every secret and writes it encrypted", async () => {
+test("init without prompts generates every secret and writes it encrypted", async () => {
   const watch = watchArguments("pulumi");
   const { code, stdout, stderr } = await init(
     ...HOSTS,
@@ -171,7 +171,7 @@ test("init without a question makes every secret and writes it encrypted", async
   }
 });
 
-test("a second init keeps the secrets, changes what was answered anew, and tells what is wrong with the hosts", async () => {
+test("a second init keeps the secrets, applies changed answers, and reports problems of the hosts", async () => {
   appendFileSync(stackFile, "# a note of the operator's own\n");
   const before = readStack();
   const { code, stdout, stderr } = await init(
@@ -210,7 +210,7 @@ test("a shorter list takes the place of a longer one", async () => {
   });
 });
 
-test("an answer that cannot be right is rejected with the command that fixes it, and nothing is written", async () => {
+test("an invalid answer is rejected with the command that fixes it, and nothing is written", async () => {
   const before = readFileSync(stackFile, "utf8");
   const { code, stderr } = await init(...HOSTS, "--address-a", "example");
   expect(code).toBe(1);
@@ -220,7 +220,7 @@ test("an answer that cannot be right is rejected with the command that fixes it,
   expect(readFileSync(stackFile, "utf8")).toBe(before);
 });
 
-test("a resource without a provider of its own is refused in every stack of the project", async () => {
+test("a resource without an explicit provider is rejected in every stack of the project", async () => {
   const workDir = join(directory, "project");
   mkdirSync(workDir);
   copyFileSync(inProject("Pulumi.yaml"), join(workDir, "Pulumi.yaml"));

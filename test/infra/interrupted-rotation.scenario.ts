@@ -5,7 +5,7 @@ import { expectNowhere, keyAnswer, logsIn } from "./secrets.ts";
 
 const running = deployedStack();
 
-/** 6: a rotation that was killed half way. */
+/** 6: a rotation that was killed before its end. */
 describe("interrupted rotation", () => {
   const secrets: string[] = [];
   const heard: string[] = [];
@@ -14,7 +14,7 @@ describe("interrupted rotation", () => {
     ["master", "masterKey"],
     ["postgres", "gatewayPassword"],
   ])(
-    "6: an interrupted rotation of %s goes on with the same command, and whatever else before is refused",
+    "6: an interrupted rotation of %s is continued by the same command, and any other command before it is rejected",
     async (kind, setting) => {
       const { stand } = running();
       const killed = await deploy(stand, ["rotate", kind], (said, signal) => {

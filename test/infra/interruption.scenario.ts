@@ -33,17 +33,17 @@ const ALL = [
 const points =
   process.env["HEARTH_INTERRUPTED_AT"] === "all" ? ALL : OF_EACH_KIND;
 
-/** 9: one deployment from nothing, killed at each point and begun again after `cancel`. */
+/** 9: one deployment from nothing, killed at each point and restarted after `cancel`. */
 describe("interruption", () => {
-  test("9: up killed while each kind of resource is made: cancel and up complete it, and nothing is doubled", async () => {
+  test("9: up killed while creating each kind of resource: cancel and up complete it, and nothing is duplicated", async () => {
     const stand = running();
     let killed = 0;
     for (const [index, point] of points.entries()) {
-      // What an ended run had made already is not made again.
+      // Resources created by an earlier run are not created again.
       if (await isMade(stand, point)) {
         continue;
       }
-      // Every third is a person at the keyboard who does not wait: twice Ctrl-C.
+      // Every third run simulates an impatient operator: Ctrl-C twice.
       const impatient = index % 3 === 2;
       let sent = false;
       const run = await timed(`killed at ${point}`, () =>
@@ -67,9 +67,9 @@ describe("interruption", () => {
       const { pending_operations: pending } = await readState(stand.stack);
       expect(pending.filter(({ type }) => type === "creating")).toEqual([]);
     }
-    say(`${killed} runs were ended half way`);
+    say(`${killed} runs were interrupted`);
     expect(killed).toBeGreaterThanOrEqual((points.length * 2) / 3);
-    // Plain pulumi goes on without a word of it.
+    // Plain pulumi continues without mentioning it.
     const said = await timed("pulumi up", () =>
       stand.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
     );

@@ -17,12 +17,12 @@ import { runScript } from "./two-engines.ts";
 
 const running = deployedStack();
 
-/** Host B stays away for so long; the assertions are the same however long it is. */
+/** How long host B is off; the assertions do not depend on it. */
 const awaySeconds = Number(process.env["HEARTH_HOST_AWAY_SECONDS"] ?? "20");
 
 /** 4: containers that die or are removed; 8: a whole host that is switched off. */
 describe("loss", () => {
-  test("4: Docker brings back a gateway whose process is killed; doctor names a container that is gone, and up --refresh makes it", async () => {
+  test("4: Docker brings back a gateway whose process is killed; doctor reports a removed container, and up --refresh creates it", async () => {
     const { stand } = running();
     const look = async (field: string) =>
       Number(
@@ -56,7 +56,7 @@ describe("loss", () => {
     ["removed", ["rm", "--force"]],
     ["stopped", ["stop"]],
   ])(
-    "4: a Postgres that was %s by hand comes back with its data by up --refresh",
+    "4: up --refresh restores a Postgres that was %s manually, with its data",
     async (_how, words) => {
       const { stand, key } = running();
       const before = await containerIds(stand);
@@ -70,7 +70,7 @@ describe("loss", () => {
     },
   );
 
-  test("4: of the containers that were removed by hand, plain pulumi up creates the one that it changes, and deploy up the other one", async () => {
+  test("4: of manually removed containers, plain pulumi up creates the one that it changes, and deploy up the other one", async () => {
     const { stand } = running();
     const before = await containerIds(stand);
     await stand.docker("a", "rm", "--force", "hearth-redis");
@@ -99,7 +99,7 @@ describe("loss", () => {
     ]);
   });
 
-  test("8: host B switched off: A serves, up on A works, B comes back by itself, and the next preview is empty", async () => {
+  test("8: host B switched off: A serves, up on A works, B recovers automatically, and the next preview is empty", async () => {
     const { stand, key } = running();
     const load = callSteadily({
       baseUrls: [EDGES[0]],
@@ -135,7 +135,7 @@ describe("loss", () => {
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
-  test("7: plain destroy touches nothing; with --skip-preview it takes containers before it fails at a volume, and up finds the data", async () => {
+  test("7: plain destroy changes nothing; with --skip-preview it removes containers before it fails at a volume, and up uses the data again", async () => {
     const { stand, key } = running();
     const before = await containerIds(stand);
     const volumes = () =>

@@ -31,7 +31,7 @@ function reportOf(scenario: string, passed: number, failed: number) {
   return { scenario, report };
 }
 
-/** What .ci/run reads of reports: "<passed> <failed>", then the files that failed. */
+/** What .ci/run reads from reports: "<passed> <failed>", then the failed files. */
 function count(...reports: readonly string[]): readonly string[] {
   return execFileSync(
     process.execPath,
@@ -59,7 +59,7 @@ test("a run without a report is one failure", () => {
   expect(count(runs)).toEqual(["3 1", "data"]);
 });
 
-test("of a file that ran again the second run counts", () => {
+test("the second run of a file counts", () => {
   const first = merged(reportOf("up", 3, 0), reportOf("loss", 2, 1));
   expect(count(first, reportOf("loss", 3, 0).report)).toEqual(["6 0"]);
   expect(count(first, reportOf("loss", 1, 2).report)).toEqual(["4 2", "loss"]);

@@ -9,7 +9,7 @@ const edge = `http://${addresses.a}:14000`;
 
 /** Two stacks of the project on the same two hosts. */
 describe("neighbours", () => {
-  test("a second stack by the same names is refused before anything is touched; with names and ports of its own it lives and goes beside the first", async () => {
+  test("a second stack with the same names is rejected before anything is changed; with its own names and ports it is deployed and destroyed independently", async () => {
     const { stand, key } = running();
     const before = await containerIds(stand);
     const volumes = () => stand.docker("a", "volume", "ls", "--quiet");

@@ -5,7 +5,7 @@ import type { Stand } from "./stand.ts";
 
 const through = { A: EDGES[0], B: EDGES[1] } as const;
 
-/** Less than any call costs: the first one is let through, and crosses it. */
+/** Less than any call costs: the first call is allowed and exceeds it. */
 const TINY_BUDGET = 0.000001;
 
 /** 1: both gateways count against one budget, whichever of them the money was spent through. */
@@ -14,7 +14,7 @@ export function budgetScenarios(running: () => Stand): void {
     ["A", "B"],
     ["B", "A"],
   ] as const)(
-    "1: a budget that was spent through %s is refused through %s",
+    "1: a budget spent through %s is exceeded through %s",
     async (spender, other) => {
       const { masterKey } = running();
       const made = await ask(through[spender], "/key/generate", masterKey, {

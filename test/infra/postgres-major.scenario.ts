@@ -20,7 +20,7 @@ let key: string;
 describe("postgres-major", () => {
   beforeEach(({ skip }) => skip(earlier === null));
 
-  test("an image of another major version is rejected by every way up, before anything is changed", async () => {
+  test("an image of another major version is rejected by every deploying command, before anything is changed", async () => {
     const stand = running();
     await buildEarlier(stand, earlier ?? "");
     await useImage(stand, "17");
@@ -44,7 +44,7 @@ describe("postgres-major", () => {
     expect(await containerIds(stand)).toEqual(before);
   });
 
-  test("a copy that is killed leaves the earlier version in use, and every call is recorded", async () => {
+  test("a killed copy leaves the earlier version in use, and every call is recorded", async () => {
     const stand = running();
     await underLoad(stand, async () => {
       await killAt(stand, /copying into a new cluster/, () =>

@@ -21,7 +21,9 @@ import { watchArguments } from "./watch-arguments.ts";
 const running = deployedStack();
 const GRACE_SECONDS = 3_600;
 
-/** 6: each secret rotated under 50 calls a second, a fifth of them streams, through both edges; no server with data is replaced. */
+/**
+ * 6: each secret rotated under 50 calls a second, a fifth of them streams, through both edges; no server with data is replaced.
+ */
 describe("rotation", () => {
   const secrets: string[] = [];
   const heard: string[] = [];
@@ -62,7 +64,7 @@ describe("rotation", () => {
       rotate(session, kind, { graceSeconds: GRACE_SECONDS }),
     );
 
-  test("6: Postgres' passwords under load: the other gateway role, and all old ones refused", async () => {
+  test("6: Postgres' passwords under load: the other gateway role, and all old ones rejected", async () => {
     const { stand } = running();
     const role = await gatewayRoleOf(stand);
     const [gateway, supervisor, backup, superuser] = await rotated(
@@ -109,7 +111,7 @@ describe("rotation", () => {
     expect(await answer(pair?.now)).toMatch(/OK/);
   });
 
-  test("6: the master key under load: both work for a while, then the old one is refused", async () => {
+  test("6: the master key under load: both are valid for a while, then the old one is rejected", async () => {
     const { stand } = running();
     const [pair] = await rotated("master", "masterKey");
     for (const edge of EDGES) {
@@ -164,7 +166,7 @@ describe("rotation", () => {
   });
 });
 
-/** Of what is told its new password while it runs. */
+/** Ids of the servers whose password is changed while they run. */
 const serverIds = (stand: Stand): Promise<string> =>
   stand.docker(
     "a",

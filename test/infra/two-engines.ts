@@ -27,7 +27,7 @@ export interface TwoEngines {
 export async function startTwoEngines(state = "images"): Promise<TwoEngines> {
   if (process.env["HEARTH_MACHINE"] === undefined) {
     throw new Error(
-      "the scenarios run in machines of their own: npm run test:infra",
+      "the scenarios run on their own machines: npm run test:infra",
     );
   }
   await runScript("test/infra/machine.sh", "restore", state);

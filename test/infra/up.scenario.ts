@@ -30,7 +30,7 @@ describe("up", () => {
     await runScript("test/infra/machine.sh", "save", state);
   });
 
-  test("1: up from nothing; a key made through A works through B, and both tell one spend", async () => {
+  test("1: first up; a key created through A works through B, and both report the same spend", async () => {
     const stand = running();
     const { summary } = await timed("up", () =>
       stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
@@ -93,7 +93,7 @@ describe("up", () => {
     }
   });
 
-  test("the socket proxy lets through what the supervisor needs, and nothing else", async () => {
+  test("the socket proxy allows what the supervisor needs, and nothing else", async () => {
     const stand = running();
     await stand.docker("a", "create", "--name", "stranger", "hearth-test/node");
     try {
