@@ -1,12 +1,10 @@
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { Failure, codeOf } from "../../core/failure.ts";
+import { execute } from "../../core/execute.ts";
+import { Failure } from "../../core/failure.ts";
 import { MIRROR_DATA } from "./mirror-folder.ts";
 
-const run = promisify(execFile);
 const COMMIT_EVERY_MS = 15 * 60_000;
 
 /** A mirror's folder as a git repository. */
@@ -33,19 +31,19 @@ export async function openMirrorGit(
       "user.name=Hearth",
       "user.email=hearth@localhost",
     ].flatMap((setting) => ["-c", setting]);
-    try {
-      const { stdout } = await run("git", [...settings, ...words], {
-        cwd: directory,
-        maxBuffer: Infinity,
-      });
-      return stdout;
-    } catch (error) {
+    const { ok, stdout, stderr, startError, reason } = await execute(
+      "git",
+      [...settings, ...words],
+      { cwd: directory },
+    );
+    if (!ok) {
       throw new Failure(
-        codeOf(error) === "ENOENT"
+        startError === "ENOENT"
           ? "git is not installed: install it, or run the mirror without --git."
-          : `git ${words[0]} failed in ${directory}: ${String((error as { stderr?: unknown }).stderr ?? error).trim()}`,
+          : `git ${words[0]} failed in ${directory}: ${stderr.trim() || reason}`,
       );
     }
+    return stdout;
   };
   if (!existsSync(join(directory, ".git"))) {
     await git("init", "--quiet");
