@@ -191,7 +191,7 @@ test("logs shows the last lines of one service or all", () => {
 });
 
 test("config prints the reference and checks the settings in use", () => {
-  expect(hearth("config").out).toContain("This file is the manual");
+  expect(hearth("config").out).toContain("This file is the reference");
   expect(hearth("config", "--check")).toMatchObject({ code: 0 });
 });
 

@@ -1,7 +1,7 @@
 import { createHash, pbkdf2Sync } from "node:crypto";
 
 export interface CouchSettings {
-  /** 32 hex digits that never change: clients' checkpoints are made from it. */
+  /** 32 hex digits that never change: clients derive their checkpoints from it. */
   readonly uuid: string;
   /** Signs session cookies. */
   readonly cookieSecret: string;
@@ -11,8 +11,9 @@ export interface CouchSettings {
 const HASH_ITERATIONS = 50_000;
 
 /**
- * The one static ini of the notes server, for CouchDB 3.5 and the embedded store alike; only a rotated password is set over HTTP.
- * Old section names stand beside the new ones: the plugin's checker falls back to them when a proxy hides the Server header.
+ * The static ini of the notes server, for CouchDB 3.5 and the embedded store; only a rotated password is set over HTTP.
+ * Any change of the text, comments included, replaces the container of a deployment.
+ * It repeats settings under old section names: the plugin's checker falls back to them when a proxy hides the Server header.
  */
 export function buildCouchIni(settings: CouchSettings): string {
   return `; Written by Hearth.
@@ -59,9 +60,9 @@ admin = ${hashAdminPassword(settings.adminPassword, settings.uuid)}
 }
 
 /**
- * CouchDB's own form, `-pbkdf2:sha256-<64 hex>,<salt>,<iterations>` with the salt as ASCII text. Hashed by us: a clear one
- * would be hashed by the server into a file that the next container has not. The salt is derived, so that an unchanged
- * password changes nothing.
+ * CouchDB's format, `-pbkdf2:sha256-<64 hex>,<salt>,<iterations>` with the salt as ASCII text. Hashed here because the server
+ * writes the hash of a plain password into a file that the next container does not have. The salt is derived, so that an
+ * unchanged password gives an unchanged ini.
  */
 export function hashAdminPassword(password: string, uuid: string): string {
   const salt = createHash("sha256")

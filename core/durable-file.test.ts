@@ -13,14 +13,14 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-test("where only a part can be written the old file stays, and nothing lies beside it", () => {
+test("a failed write keeps the old file and leaves no temporary file", () => {
   const path = join(place.directory, "secrets.json");
   writeDurably(path, "the old one");
   const script = `
     const { writeDurably } = await import(process.env.MODULE);
     try { writeDurably(process.env.FILE, "x".repeat(100_000)); console.log("written"); }
     catch (error) { console.log(error.code); }`;
-  // A limit on the size of files stands for a disk that is nearly full: the first part is written, the rest is refused.
+  // A limit on file sizes simulates a disk that is almost full: the first part is written, the rest fails.
   const said = execFileSync(
     "sh",
     ["-c", 'ulimit -f 8; exec "$0" --input-type=module -e "$1"'].concat([

@@ -9,8 +9,8 @@ import {
 import { dirname } from "node:path";
 
 /**
- * Replaces a file so that a crash at any moment leaves the old one or the new one, never half of it.
- * The file has `mode` from its first byte on.
+ * Replaces a file so that a crash at any moment leaves either the old or the new one, never a part.
+ * The file has `mode` from the start.
  */
 export function writeDurably(
   path: string,
@@ -22,7 +22,7 @@ export function writeDurably(
     rmSync(next, { force: true });
     const file = openSync(next, "wx", mode);
     try {
-      // Unlike writeSync it goes on until all is written, or throws: half a file must not take the place of a good one.
+      // Unlike writeSync, writes everything or throws: a partial file must not replace a complete one.
       writeFileSync(file, text);
       fsyncSync(file);
     } finally {
@@ -36,7 +36,7 @@ export function writeDurably(
   syncDirectory(dirname(path));
 }
 
-/** Makes names in a directory (a rename, a new file) survive a power cut. */
+/** Makes changes of a directory (a rename, a new file) survive a power failure. */
 export function syncDirectory(path: string): void {
   const directory = openSync(path, "r");
   try {

@@ -13,7 +13,7 @@ test.each([
 });
 
 test.each(["", "30", "s", "-1s", "1 week", "1s 2s"])(
-  "%j is no duration",
+  "%j is not a duration",
   (text) => {
     expect(parseDuration(text)).toBeUndefined();
   },

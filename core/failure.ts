@@ -1,6 +1,4 @@
-/**
- * What stops a command: one clear sentence each, all at once. The text is for people and never holds a secret.
- */
+/** Ends a command with one or more sentences for the operator. They never contain secrets. */
 export class Failure extends Error {
   readonly sentences: readonly string[];
 
@@ -42,7 +40,7 @@ export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Sentences for any error: a failure's own, or one made of a system error about `path`. */
+/** Sentences for any error: those of a Failure, or a description of a system error about `path`. */
 export function sentencesOf(error: unknown, path?: string): readonly string[] {
   if (error instanceof Failure) {
     return error.sentences;
@@ -59,13 +57,13 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
     case "ENOSPC":
     case "EDQUOT":
       return [
-        `no space is left on the disk${where === undefined ? "" : ` that holds ${where}`}: free some, then run the command again.`,
+        `no space left on the disk${where === undefined ? "" : ` of ${where}`}: free some space, then run the command again.`,
       ];
     case "EACCES":
     case "EPERM":
     case "EROFS":
       return [
-        `${where ?? "a file"} may not be written by this user: change its owner or its rights, or choose another place with HEARTH_HOME.`,
+        `${where ?? "a file"} is not writable by this user: change its owner or permissions, or choose another directory with HEARTH_HOME.`,
       ];
     case "ENOTDIR":
     case "ENOENT":
@@ -73,7 +71,7 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
       return [
         where === undefined
           ? textOf(error)
-          : `${where} cannot be made or read (${textOf(error)}): mend that, or choose another place with HEARTH_HOME.`,
+          : `cannot create or read ${where} (${textOf(error)}): fix this, or choose another directory with HEARTH_HOME.`,
       ];
     default:
       return [textOf(error)];

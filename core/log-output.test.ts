@@ -10,7 +10,7 @@ import { droppedLogLines, openLogOutput } from "./log-output.ts";
 const moduleUrl = new URL("./log-output.ts", import.meta.url).href;
 
 test.each([true, false])(
-  "a program whose log cannot be written works on and ends (sync: %s)",
+  "a program keeps working and exits when its log cannot be written (sync: %s)",
   (sync) => {
     const full = openSync("/dev/full", "w");
     const program = `
@@ -43,7 +43,7 @@ test.each([true, false])(
 const disk = makeSmallDisk(1);
 
 test.skipIf(disk === undefined).each([true, false])(
-  "once there is room again, a line says how many were dropped (sync: %s)",
+  "dropped lines are reported once there is space again (sync: %s)",
   async (sync) => {
     const { path, fill, free, remove } = disk ?? expect.fail();
     const name = join(path, `log-${sync}`);
@@ -55,7 +55,7 @@ test.skipIf(disk === undefined).each([true, false])(
       output.write(line);
       await wait(100);
       fill();
-      // The rest of the page takes the first third of it.
+      // The remainder of the page fits the first third.
       for (let count = 0; count < 3; count += 1) {
         output.write(line);
       }

@@ -3,10 +3,9 @@ import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 const ITERATIONS = 4096;
 
 /**
- * The SCRAM-SHA-256 verifier that Postgres keeps for a password (RFC 5803's form), given to the postgresql provider instead of
- * the password: a role statement that fails is written into the server's log with what it carried, and only a changed verifier
- * is seen as drift. The salt comes from role and password, so the same pair gives the same verifier at every run.
- * Passwords are ASCII, for which SASLprep changes nothing.
+ * The SCRAM-SHA-256 verifier that Postgres stores for a password (RFC 5803). Roles are set with the verifier instead of the
+ * password, because Postgres logs failed statements in full. The salt is derived from role and password, so the same pair gives
+ * the same verifier and only a changed password is a change. Passwords are ASCII, which SASLprep leaves unchanged.
  */
 export function scramVerifier(role: string, password: string): string {
   const salt = createHash("sha256")

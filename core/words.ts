@@ -1,6 +1,6 @@
 import { inWords } from "./duration.ts";
 
-/** "$ 41.55"; below a cent as much as it takes: "$ 0.00034". */
+/** "$ 41.55"; below a cent with two significant digits: "$ 0.00034". */
 export function money(dollars: number): string {
   const size = Math.abs(dollars);
   if (size === 0 || size >= 0.01) {
@@ -18,7 +18,7 @@ export function grouped(value: number, digits: number = 0): string {
   });
 }
 
-/** "34 %", "0.4 %", "99.94 %"; never 100 % of what is a little less. */
+/** "34 %", "0.4 %", "99.94 %"; anything less than 100 % is not rounded up to it. */
 export function percent(share: number): string {
   const value = share * 100;
   if (Number.isInteger(value)) {
@@ -55,7 +55,7 @@ export function dayIn(timeZone: string, at: number): string {
   return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
 }
 
-/** A name from outside without the characters that turn the words around it: they would stand backwards. */
+/** A name without bidirectional control characters, which would reverse the text around it. */
 export function readable(name: string): string {
   return name.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
 }

@@ -18,7 +18,7 @@ const manual = readFileSync(
   "utf8",
 );
 
-test("every setting stands in config/gateway.yaml, which says that it does", () => {
+test("config/gateway.yaml documents every setting", () => {
   const settings = [
     ...SECTIONS,
     ...[

@@ -96,7 +96,7 @@ test("every example in the comments of the shipped file is valid", () => {
       /^# (?=(maintenance|offline|notify|jobs|backups|notes):| {2}(- (name|kind)|[a-z_]+):| {4}[a-z_]+:)/gm,
       "",
     )
-    .replaceAll(/ {3,}(all, when|or cron|this machine's).*/g, "");
+    .replaceAll(/ {3,}(default:|or cron).*/g, "");
   const named: Readonly<Record<string, string>> = {
     ...embedded,
     ALERT_TOKEN: "t",
