@@ -123,7 +123,7 @@ describe("a store that does not answer", () => {
   test("is given up after its time, with a sentence", async () => {
     const answer = couch().ask("GET", "/silence", { timeoutMs: 1000 });
     await expect(answer).rejects.toBeInstanceOf(NoAnswer);
-    await expect(answer).rejects.toThrow("nothing came within 1 s");
+    await expect(answer).rejects.toThrow("no answer within 1 s");
   });
 
   test("an answer that breaks off is no answer", async () => {
@@ -134,7 +134,7 @@ describe("a store that does not answer", () => {
 
   test("a page of something else is told from a CouchDB", async () => {
     await expect(couch().ask("GET", "/page")).rejects.toThrow(
-      "what answers is no CouchDB",
+      "the server at this address is not a CouchDB",
     );
   });
 
@@ -151,7 +151,7 @@ describe("a store that does not answer", () => {
       password: () => "any",
     });
     await expect(away.ask("GET", "/")).rejects.toThrow(
-      "the notes store at http://127.0.0.1:1 does not answer (ECONNREFUSED)",
+      "the notes store at http://127.0.0.1:1 does not respond (ECONNREFUSED)",
     );
   });
 });

@@ -1,5 +1,6 @@
 import { askHttp } from "../checks/http-get.ts";
-import { Failure, codeOf, textOf } from "../../core/failure.ts";
+import { codeOf, Failure, textOf } from "../../core/failure.ts";
+import { isRejectedPassword, PasswordGate } from "./password-gate.ts";
 
 export type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
 
@@ -7,16 +8,16 @@ export interface CouchAsk {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-  /** The longest wait for the whole answer; 30 s unless told. */
+  /** Deadline of the whole answer; 30 s by default. */
   readonly timeoutMs?: number;
 }
 
-/** A CouchDB or the embedded notes store, asked as its admin. */
+/** A CouchDB or the embedded notes store, with the admin's rights. */
 export interface Couch {
   /** Without credentials and without a trailing slash. */
   readonly url: string;
   readonly admin: string;
-  /** The parsed answer. Throws a CouchRefusal for a status from 400 on, a Failure when nothing answers. */
+  /** The parsed answer. Throws a CouchRefusal for a status from 400 on, a Failure without an answer. */
   readonly ask: (
     method: CouchMethod,
     path: string,
@@ -29,13 +30,13 @@ export interface Couch {
 export interface CouchOptions {
   readonly url: string;
   readonly admin?: string;
-  /** Read before every request, so that a rotated password counts at once; undefined while there is none. */
+  /** Read before every request, so that a rotated password takes effect at once; undefined while there is none. */
   readonly password: () => string | undefined;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** The store said no. */
+/** The store answered with a status from 400 on. */
 export class CouchRefusal extends Failure {
   readonly status: number;
   readonly code: string;
@@ -43,7 +44,7 @@ export class CouchRefusal extends Failure {
 
   constructor(status: number, code: string, reason: string, what: string) {
     super(
-      `the notes store refused ${what}: ${reason === "" ? code : reason} (${status}).`,
+      `the notes store rejected ${what}: ${reason === "" ? code : reason} (${status}).`,
     );
     this.status = status;
     this.code = code;
@@ -51,34 +52,26 @@ export class CouchRefusal extends Failure {
   }
 }
 
-const USUAL_TIMEOUT_MS = 30_000;
-/**
- * Waits after a refused password before the same one is tried again: five refusals within five minutes lock the admin out.
- * The first wait is short because a CouchDB refuses the right one for a moment after it was changed.
- */
-const WAITS_AFTER_REFUSAL_MS = [5000, 600_000] as const;
+const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Every request is on a connection of its own, has a deadline, and is not sent with a password that was just refused. */
+/** Every request uses a separate connection and has a deadline, and no request is sent with a password that was just rejected. */
 export function openCouch(options: CouchOptions): Couch {
   const url = options.url.replace(/\/+$/, "");
   const admin = options.admin ?? "admin";
-  const gate = passwordGate(options.password, options.now ?? Date.now, url);
-  const ask: Couch["ask"] = async (method, path, { body, ...rest } = {}) => {
-    const password = await gate.enter((candidate) =>
-      send(url, "GET", "/_session", basic(admin, candidate), rest),
-    );
-    const answer = await send(
-      url,
-      method,
-      path,
-      basic(admin, password),
-      rest,
-      body,
-    );
-    if (isRefusedPassword(answer)) {
-      throw gate.refused(password, answer);
+  const gate = new PasswordGate({
+    password: options.password,
+    now: options.now ?? Date.now,
+    url,
+    attempt: (password) =>
+      send(url, "GET", "/_session", basic(admin, password)),
+  });
+  const ask: Couch["ask"] = async (method, path, asked) => {
+    const password = await gate.enter();
+    const answer = await send(url, method, path, basic(admin, password), asked);
+    if (isRejectedPassword(answer)) {
+      throw gate.rejected(password, answer);
     }
-    return parsed(answer, `${method} ${path.split("?")[0]}`);
+    return contentOf(answer, `${method} ${path.split("?")[0]}`);
   };
   return {
     url,
@@ -97,7 +90,7 @@ export function openCouch(options: CouchOptions): Couch {
   };
 }
 
-/** The same store, but nothing is waited for longer than so many milliseconds: somebody looks at a page meanwhile. */
+/** The same store with shorter deadlines, for pages. */
 export function impatient(couch: Couch, ms: number): Couch {
   const hasten = (options: CouchAsk = {}): CouchAsk => ({
     ...options,
@@ -110,123 +103,29 @@ export function impatient(couch: Couch, ms: number): Couch {
   };
 }
 
-const waitAfter = (refusals: number): number =>
-  WAITS_AFTER_REFUSAL_MS[
-    Math.min(refusals, WAITS_AFTER_REFUSAL_MS.length) - 1
-  ] ?? 0;
-
-interface RawAnswer {
-  readonly status: number;
-  readonly text: string;
-}
-
-/** Lets a password through once one single request has shown that it is right, and holds it back while it was refused. */
-function passwordGate(
-  read: () => string | undefined,
-  now: () => number,
-  url: string,
-) {
-  let proven: { password: string; by: Promise<void> } | undefined;
-  let refusal: { password: string; at: number; times: number } | undefined;
-
-  /** Wrong passwords of others from this address: the store says nothing about this one, and further attempts do not count. */
-  function lockedOut(password: string): Failure {
-    refusal = { password, at: now(), times: 1 };
-    proven = undefined;
-    return new Failure(
-      `the notes store at ${url} has locked the admin out for up to five minutes, because of wrong passwords from this address; it is tried again meanwhile.`,
-    );
-  }
-
-  function refused(password: string, answer: RawAnswer): Failure {
-    if (answer.status === 403) {
-      return lockedOut(password);
-    }
-    const again = refusal?.password === password;
-    // Several requests under way at once are one refusal.
-    if (!again || now() - refusal!.at >= WAITS_AFTER_REFUSAL_MS[0]) {
-      refusal = {
-        password,
-        at: now(),
-        times: again ? refusal!.times + 1 : 1,
-      };
-    }
-    proven = undefined;
-    return new Failure(
-      `the notes store at ${url} refuses the admin's password: put the right one into NOTES_ADMIN_PASSWORD (or its file); until then it is asked no more, so that nobody is locked out.`,
-    );
-  }
-
-  function mayTry(password: string): boolean {
-    if (refusal?.password !== password) {
-      return true;
-    }
-    return now() - refusal.at >= waitAfter(refusal.times);
-  }
-
-  async function prove(
-    password: string,
-    trial: (password: string) => Promise<RawAnswer>,
-  ): Promise<void> {
-    const answer = await trial(password);
-    if (isRefusedPassword(answer)) {
-      throw refused(password, answer);
-    }
-    refusal = undefined;
-  }
-
-  return {
-    refused,
-    enter: async (
-      trial: (password: string) => Promise<RawAnswer>,
-    ): Promise<string> => {
-      const password = read();
-      if (password === undefined) {
-        throw new Failure(
-          "the notes store's admin password is not known: set NOTES_ADMIN_PASSWORD or NOTES_ADMIN_PASSWORD_FILE.",
-        );
-      }
-      if (proven?.password !== password) {
-        if (!mayTry(password)) {
-          throw new Failure(
-            `the notes store at ${url} has refused this admin password before: it is not tried again until ${new Date(refusal!.at + waitAfter(refusal!.times)).toISOString()}, or until NOTES_ADMIN_PASSWORD (or its file) changes.`,
-          );
-        }
-        const by = prove(password, trial);
-        proven = { password, by };
-        by.catch(() => {
-          if (proven?.by === by) {
-            proven = undefined;
-          }
-        });
-      }
-      await proven.by;
-      return password;
-    },
-  };
-}
-
-/** A wrong password is 401; a locked user's, right or wrong, 403. The admin meets neither otherwise. */
-function isRefusedPassword({ status, text }: RawAnswer): boolean {
-  return status === 401 || (status === 403 && text.includes("locked"));
-}
-
 /** The value of an Authorization header. */
 export function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
 }
 
-/** One request; rejects with a Failure when nothing answers in time. */
+export interface CouchAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/**
+ * One request; rejects with a Failure if no answer arrives in time. Not by `nano`: in version 11 an answer that breaks off
+ * and is not JSON settles no promise and ends the process by an unhandled rejection (its responseHandler has no catch).
+ */
 async function send(
   url: string,
   method: CouchMethod,
   path: string,
   authorization: string,
-  { signal, timeoutMs = USUAL_TIMEOUT_MS }: Omit<CouchAsk, "body"> = {},
-  body?: unknown,
-): Promise<RawAnswer> {
+  { body, signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CouchAsk = {},
+): Promise<CouchAnswer> {
   const deadline = AbortSignal.timeout(timeoutMs);
-  // `_compact` and its like want the type even without a body.
+  // `_compact` and its like require the type even without a body.
   const isJson = method === "POST" || body !== undefined;
   try {
     const answer = await askHttp(`${url}${path}`, {
@@ -258,17 +157,17 @@ function noAnswer(
   const why =
     afterMs === undefined
       ? (codeOf(error) ?? textOf(error))
-      : `nothing came within ${Math.round(afterMs / 1000)} s`;
+      : `no answer within ${Math.round(afterMs / 1000)} s`;
   return new NoAnswer(
-    `the notes store at ${url} does not answer (${why}): \`hearth status\` shows whether it runs.`,
+    `the notes store at ${url} does not respond (${why}): run \`hearth status\`.`,
     error,
   );
 }
 
-/** Nothing answered at the store's address. */
+/** No answer from the store's address. */
 export class NoAnswer extends Failure {}
 
-/** Whether the store itself failed, or the program, as against a note that cannot be read. */
+/** Whether the store or the program failed, rather than a single note. */
 export function isStoreFailure(error: unknown): boolean {
   return (
     error instanceof NoAnswer ||
@@ -277,22 +176,22 @@ export function isStoreFailure(error: unknown): boolean {
   );
 }
 
-function parsed({ status, text }: RawAnswer, what: string): unknown {
-  let body: unknown;
+function contentOf({ status, text }: CouchAnswer, what: string): unknown {
+  let content: unknown;
   try {
-    body = JSON.parse(text);
+    content = JSON.parse(text);
   } catch {
     throw new CouchRefusal(
       status,
       "no JSON",
-      "what answers is no CouchDB",
+      "the server at this address is not a CouchDB",
       what,
     );
   }
   if (status < 400) {
-    return body;
+    return content;
   }
-  const { error, reason } = (body ?? {}) as {
+  const { error, reason } = (content ?? {}) as {
     error?: unknown;
     reason?: unknown;
   };
