@@ -48,8 +48,8 @@ const budgetDelete = adminRoute(
         { param: "id" },
       );
     }
-    const [gone] = await removeAll(admin, BUDGET, [named]);
-    return gone;
+    const [deleted] = await removeAll(admin, BUDGET, [named]);
+    return deleted;
   },
 );
 

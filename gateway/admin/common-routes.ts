@@ -145,11 +145,11 @@ export async function removeAll(
   const [id = ""] = of.id;
   await several(admin, of, ids);
   return transaction(admin.pool, async (client) => {
-    const gone: Row[] = [];
+    const deleted: Row[] = [];
     for (const one of new Set(ids)) {
       await rejectWhileUsed(client, of, one);
-      gone.push(...(await remove(admin, client, of, { [id]: one })));
+      deleted.push(...(await remove(admin, client, of, { [id]: one })));
     }
-    return gone;
+    return deleted;
   });
 }

@@ -92,8 +92,8 @@ const customerDelete = adminRoute(
     answer: z.object({ deleted_customers: out.count }),
   },
   async (admin, { user_ids: ids }) => {
-    const gone = await removeAll(admin, END_USER, ids);
-    return { deleted_customers: gone.length };
+    const deleted = await removeAll(admin, END_USER, ids);
+    return { deleted_customers: deleted.length };
   },
   ["/end_user/delete"],
 );

@@ -58,10 +58,10 @@ const modelInfo = adminRoute(
     }),
     answer: z.object({ data: z.array(modelRow) }),
   },
-  async (admin, { litellm_model_id: theirs, model_id: id = theirs }) => ({
+  async (admin, { litellm_model_id: litellmId, model_id: id = litellmId }) => ({
     data: visible(admin)
       .filter((deployment) => id === undefined || deployment.id === id)
-      .map((deployment) => described(admin, deployment)),
+      .map((deployment) => describe(admin, deployment)),
   }),
   ["/v1/model/info"],
 );
@@ -88,7 +88,7 @@ function visible({ gateway, caller }: Admin): readonly PricedDeployment[] {
   );
 }
 
-function described(
+function describe(
   { gateway, reachesAll }: Admin,
   deployment: PricedDeployment,
 ) {

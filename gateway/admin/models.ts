@@ -41,7 +41,7 @@ const newModel = adminRoute(
     const { id, ...free } = given.model_info ?? {};
     const modelId = id ?? crypto.randomUUID();
     rejectModelOfFile(admin, modelId);
-    const wanted = checked(admin, {
+    const requested = validRow(admin, {
       id: modelId,
       name: given.model_name,
       params: given.provider_params ?? given.litellm_params ?? {},
@@ -49,13 +49,13 @@ const newModel = adminRoute(
       info: free,
     });
     const row = await transaction(admin.pool, async (client) => {
-      const made = await insertRow(client, "models", {
-        ...wanted,
+      const created = await insertRow(client, "models", {
+        ...requested,
         created_by: admin.actor.name,
         updated_by: admin.actor.name,
       });
-      await auditModel(client, admin.actor.name, "created", null, made);
-      return made;
+      await auditModel(client, admin.actor.name, "created", null, created);
+      return created;
     });
     await admin.gateway.reloadModels();
     return storedModelAnswer(row as unknown as ModelRow);
@@ -98,7 +98,7 @@ const updateModel = adminRoute(
           { param: "provider_params.api_key" },
         );
       }
-      const wanted = checked(admin, {
+      const requested = validRow(admin, {
         id: modelId,
         name: given.model_name ?? before.model_name,
         params: { ...(opened?.params ?? before.params), ...changes },
@@ -109,7 +109,11 @@ const updateModel = adminRoute(
         client,
         "models",
         { model_id: modelId },
-        { ...wanted, sealed: wanted.sealed, updated_by: admin.actor.name },
+        {
+          ...requested,
+          sealed: requested.sealed,
+          updated_by: admin.actor.name,
+        },
       );
       await auditModel(client, admin.actor.name, "updated", before, after);
       return after;
@@ -139,7 +143,7 @@ const deleteModel = adminRoute(
   },
 );
 
-interface Wanted {
+interface RequestedModel {
   readonly id: string;
   readonly name: string;
   readonly params: Readonly<Record<string, unknown>>;
@@ -153,19 +157,19 @@ function spellingOf(given: { readonly litellm_params?: unknown }) {
 }
 
 /** The columns of a valid model; throws 400 that lists its problems. */
-function checked({ gateway }: Admin, wanted: Wanted): ModelRow {
-  const read = rowOfModel(wanted, gateway.config.general, gateway.env);
+function validRow({ gateway }: Admin, requested: RequestedModel): ModelRow {
+  const read = rowOfModel(requested, gateway.config.general, gateway.env);
   if (read.ok) {
     return read.row;
   }
-  const said = read.problems.map(({ path, message }) => ({
-    path: path.replace(/^provider_params/, wanted.spelling),
+  const problems = read.problems.map(({ path, message }) => ({
+    path: path.replace(/^provider_params/, requested.spelling),
     message,
   }));
   throw new CallError(
     "invalid_request",
-    `The model is invalid: ${said.map(({ path, message }) => `\`${path}\` ${message}`).join("; ")}.`,
-    said[0] === undefined ? {} : { param: said[0].path },
+    `The model is invalid: ${problems.map(({ path, message }) => `\`${path}\` ${message}`).join("; ")}.`,
+    problems[0] === undefined ? {} : { param: problems[0].path },
   );
 }
 

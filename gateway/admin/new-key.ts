@@ -77,13 +77,13 @@ export const generate = adminRoute(
     if (spend != null && spend > 0) {
       denySettingSpend(admin);
     }
-    const made = await transaction(admin.pool, (client) =>
+    const created = await transaction(admin.pool, (client) =>
       insertKey(admin, client, owned, key),
     );
     if (spend != null && spend > 0) {
-      await setSpend(admin, KEY, made.row, spend);
+      await setSpend(admin, KEY, created.row, spend);
     }
-    return answerWithSecret(admin, made);
+    return answerWithSecret(admin, created);
   },
 );
 

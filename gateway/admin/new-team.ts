@@ -27,14 +27,14 @@ export const newTeam = adminRoute(
     await denyModels(admin, fields);
     const teamId = id ?? crypto.randomUUID();
     const team = await transaction(admin.pool, async (client) => {
-      const made = await create(
+      const created = await create(
         admin,
         client,
         TEAM,
         { ...fields, team_id: teamId },
         true,
       );
-      if (made === null) {
+      if (created === null) {
         throw new CallError(
           "invalid_request",
           `Team ${teamId} already exists. Change it with POST /team/update.`,
@@ -56,7 +56,7 @@ export const newTeam = adminRoute(
           true,
         );
       }
-      return made;
+      return created;
     });
     return answerRow(admin, TEAM, team);
   },

@@ -62,7 +62,7 @@ export const newUser = adminRoute(
     denyOtherOrganizations(admin, organizations ?? []);
     const payer =
       withKey === false ? null : await payerOfFirstKey(admin, fields);
-    const made = await transaction(admin.pool, async (client) => {
+    const created = await transaction(admin.pool, async (client) => {
       await rejectTakenEmail(client, fields.user_email, null);
       const user = await create(admin, client, USER, {
         ...columns,
@@ -88,8 +88,8 @@ export const newUser = adminRoute(
             );
       return { user: user ?? {}, key };
     });
-    const { key } = made;
-    const user = await answerRow(admin, USER, made.user);
+    const { key } = created;
+    const user = await answerRow(admin, USER, created.user);
     return {
       ...(key === null ? {} : await answerRow(admin, KEY, key.row)),
       ...user,

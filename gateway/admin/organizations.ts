@@ -97,14 +97,14 @@ function deleteBy(
         await reachable(admin, id);
       }
       return transaction(admin.pool, async (client) => {
-        const gone: Row[] = [];
+        const deleted: Row[] = [];
         for (const id of new Set(ids)) {
           const where = { organization_id: id };
           await rejectWhileUsed(client, ORGANIZATION, id);
           await remove(admin, client, ORGANIZATION_MEMBER, where);
-          gone.push(...(await remove(admin, client, ORGANIZATION, where)));
+          deleted.push(...(await remove(admin, client, ORGANIZATION, where)));
         }
-        return gone;
+        return deleted;
       });
     },
   );
@@ -192,14 +192,14 @@ const memberAdd = adminRoute(
       const users: Row[] = [];
       for (const one of [member].flat()) {
         const user = await findOrCreateUser(admin, client, one);
-        const made = await create(
+        const created = await create(
           admin,
           client,
           ORGANIZATION_MEMBER,
           { organization_id: id, user_id: user["user_id"], role: one.role },
           true,
         );
-        if (made === null) {
+        if (created === null) {
           throw new CallError(
             "invalid_request",
             `User ${String(user["user_id"])} is already in organization ${id}. Change it with PATCH /organization/member_update.`,
@@ -260,10 +260,10 @@ const memberDelete = adminRoute(
   async (admin, { organization_id: id, ...reference }) => {
     await reachable(admin, id);
     const member = await membership(admin, id, reference);
-    const [gone] = await transaction(admin.pool, (client) =>
+    const [deleted] = await transaction(admin.pool, (client) =>
       remove(admin, client, ORGANIZATION_MEMBER, member),
     );
-    return gone;
+    return deleted;
   },
 );
 

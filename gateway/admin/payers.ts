@@ -148,15 +148,15 @@ export async function remove(
   of: Kind,
   where: Row,
 ): Promise<readonly Row[]> {
-  const gone = await deleteRows(client, of.table, where);
+  const deleted = await deleteRows(client, of.table, where);
   const { name } = admin.actor;
-  for (const row of gone) {
+  for (const row of deleted) {
     if (of === KEY) {
       await insertRow(client, "deleted_keys", { ...row, deleted_by: name });
     }
     await audit(client, name, "deleted", of.noun, nameOf(of, row), row, null);
   }
-  return gone;
+  return deleted;
 }
 
 /** Changes a row in its own transaction; returns it as answers show it. */

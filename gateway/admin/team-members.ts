@@ -78,15 +78,15 @@ const add = adminRoute(
 );
 
 async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
-  const made = await createMember(admin, client, row, true);
-  if (made === null) {
+  const created = await createMember(admin, client, row, true);
+  if (created === null) {
     throw new CallError(
       "invalid_request",
       `User ${String(row["user_id"])} is already in team ${String(row["team_id"])}. Change it with POST /team/member_update.`,
       { param: "member" },
     );
   }
-  return made;
+  return created;
 }
 
 /** From now on the user's keys in the team also spend the user's own budget. */

@@ -56,7 +56,7 @@ export async function findOrCreateUser(
   if (known !== null) {
     return known;
   }
-  const made = await create(
+  const created = await create(
     admin,
     client,
     USER,
@@ -66,7 +66,7 @@ export async function findOrCreateUser(
     },
     true,
   );
-  return made ?? requireUser(client, reference);
+  return created ?? requireUser(client, reference);
 }
 
 /** Throws 403 unless the caller may change a user, or see at least a part of it. */

@@ -12,7 +12,7 @@ type Handler = (
   reply: FastifyReply,
 ) => unknown;
 
-/** What a route takes and answers; `/openapi.json` and `/docs` are made from it. */
+/** What a route takes and answers; `/openapi.json` and `/docs` are generated from it. */
 export interface RouteSchema<Input extends z.ZodType = z.ZodType> {
   readonly summary: string;
   /** Body, or query of a GET, with the parameters of the path. */

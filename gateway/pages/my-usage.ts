@@ -96,7 +96,7 @@ function verdictOf({ usage, mistake, timeZone }: MyUsage): Verdict {
   if (tightest.remaining === 0) {
     return {
       look: "bad",
-      sentence: `${whose(tightest)} is used up${until}.`,
+      sentence: `${budgetName(tightest)} is used up${until}.`,
       more: `${spent} Calls are denied until then, unless an admin raises the budget.`,
     };
   }
@@ -180,7 +180,13 @@ function contents(view: MyUsage, usage: OwnUsage): Html {
     ${snippets(view.address, ready?.id ?? "model")}`;
 }
 
-function whose({ of, name }: { of: keyof typeof KINDS; name: string }): string {
+function budgetName({
+  of,
+  name,
+}: {
+  of: keyof typeof KINDS;
+  name: string;
+}): string {
   if (of === "proxy") {
     return "The budget of the whole gateway";
   }

@@ -43,7 +43,13 @@ export const KINDS: Readonly<
   proxy: "The whole gateway",
 };
 
-function named({ of, name }: { of: keyof typeof KINDS; name: string }): Html {
+function payerName({
+  of,
+  name,
+}: {
+  of: keyof typeof KINDS;
+  name: string;
+}): Html {
   return html`${KINDS[of]}${of === "proxy" ? NOTHING : html` <b>${name}</b>`}`;
 }
 
@@ -59,7 +65,7 @@ export function budgets({ budgets: all }: OwnUsage, timeZone: string): Html {
       all.map(
         (budget) =>
           html`<tr>
-            <th scope="row">${named(budget)}</th>
+            <th scope="row">${payerName(budget)}</th>
             <td class="num">
               ${money(budget.spend)} of ${money(budget.max_budget)}
               ${meter(
@@ -98,7 +104,7 @@ export function limits({ limits: all }: OwnUsage, timeZone: string): Html {
       all.map(
         (limit) =>
           html`<tr>
-            <th scope="row">${named(limit)}</th>
+            <th scope="row">${payerName(limit)}</th>
             <td class="num">
               ${grouped(limit.allowed)} ${LIMITED[limit.limit]}
             </td>

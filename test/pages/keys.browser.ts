@@ -228,7 +228,7 @@ test("what the gateway refuses stands beside the field, and what was typed is ke
   await budget.fill("");
   await send();
   expect(await page.locator("#f-key_alias-mistake").innerText()).toContain(
-    "is taken already",
+    "already exists",
   );
   await field("Name").fill("no-team");
   await field("Team").fill("nobodies");

@@ -33,7 +33,7 @@ export const pingCache = route(
       () => false,
     );
     reply.code(works ? 200 : 503);
-    const looked = cache.hits + cache.misses;
+    const lookups = cache.hits + cache.misses;
     return {
       status: works ? "healthy" : "unhealthy",
       cache_type: cache.kind,
@@ -41,7 +41,7 @@ export const pingCache = route(
       set_cache_response: works ? "success" : "failure",
       hits: cache.hits,
       misses: cache.misses,
-      hit_rate: looked === 0 ? 0 : cache.hits / looked,
+      hit_rate: lookups === 0 ? 0 : cache.hits / lookups,
     };
   },
 );

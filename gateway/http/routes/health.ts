@@ -105,18 +105,18 @@ export const health = route(
   async (gateway, request) => {
     authorizeRoute(callerOf(request), "GET /health");
     const { model, deep, recent } = validateBody(healthQuery, request.query);
-    const how = {
+    const options = {
       deep,
       recentMs: recent === undefined ? null : recent * 1_000,
     };
     if (model === undefined) {
-      return gateway.modelHealth.check(null, how);
+      return gateway.modelHealth.check(null, options);
     }
     const group = gateway.catalog.find(model);
     if (group === null) {
       throw unknownModel(model);
     }
-    return gateway.modelHealth.check(group.configured, how);
+    return gateway.modelHealth.check(group.configured, options);
   },
   { fromTheStart: true },
 );
