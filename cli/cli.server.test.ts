@@ -344,7 +344,7 @@ test("alarms, silences, pauses and history work against a supervisor", async () 
     expect((await ask("silence", "--end", "sick")).code).toBe(0);
     expect(await ask("silence", "--end", "sick")).toMatchObject({
       code: 2,
-      error: 'hearth: there is no silence "sick", nor any other.\n',
+      error: 'hearth: silence "sick" not found; there are no silences.\n',
     });
     expect((await ask("pause", "sick", "--why", "moving")).code).toBe(0);
     const paused = await ask("check", "sick", "--json");

@@ -60,7 +60,7 @@ test("a key is created, listed, blocked and unblocked", async () => {
   const listed = await hearth(["keys", "list", "--user", "anna"]);
   expect(listed).toMatchObject({ code: 0, error: "" });
   expect(listed.out).toMatch(
-    /● works {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +\d{4}-\d\d-01/,
+    /● active {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +\d{4}-\d\d-01/,
   );
   expect(listed.out).not.toContain(key);
 

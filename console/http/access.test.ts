@@ -101,7 +101,7 @@ async function newLink(): Promise<string> {
 
 const page = { accept: "text/html,application/xhtml+xml" };
 
-test("a browser gets the form, a program a sentence", async () => {
+test("browsers get the sign-in form, programs an error message", async () => {
   const form = await ask({ url: "/", headers: page });
   expect(form.statusCode).toBe(401);
   expect(form.headers["content-type"]).toContain("text/html");
@@ -114,7 +114,7 @@ test("a browser gets the form, a program a sentence", async () => {
   expect(program.headers["www-authenticate"]).toBe('Basic realm="Hearth"');
 });
 
-test("the right password opens a session in a cookie that scripts and other sites cannot use", async () => {
+test("the password opens a session, in a cookie closed to scripts and other sites", async () => {
   const opened = await signIn(password);
   expect(opened.statusCode).toBe(303);
   expect(opened.headers.location).toBe("/spend?a=1");
@@ -161,7 +161,7 @@ test.each([
   "/\\evil.example",
   "/sign-in/0123",
   "",
-])("after signing in %j is not where it goes on", async (to) => {
+])("signing in does not redirect to %j", async (to) => {
   const opened = await ask({
     method: "POST",
     url: "/sign-in",
@@ -172,7 +172,7 @@ test.each([
 });
 
 describe("a link", () => {
-  test("signs one browser in, and continues from a page of the console", async () => {
+  test("signs in one browser and continues from a page of the console", async () => {
     const path = await newLink();
     const opened = await ask({ url: path, headers: page });
     expect(opened.statusCode).toBe(200);
@@ -188,7 +188,7 @@ describe("a link", () => {
     expect([back.statusCode, back.headers.location]).toEqual([303, "/"]);
   });
 
-  test("ends after ten minutes, and is not used up by a preview", async () => {
+  test("expires after ten minutes and survives a prefetch", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const [first, second] = [await newLink(), await newLink()];
     vi.setSystemTime(Date.now() + 10 * 60_000 - 1);
@@ -204,7 +204,7 @@ describe("a link", () => {
     expect((await ask({ url: second })).statusCode).toBe(401);
   });
 
-  test("names the address that browsers use, and is for the operator to make", async () => {
+  test("names the public address and can be created by the operator only", async () => {
     const link = { method: "POST", url: "/api/sign-in-links" } as const;
     expect((await ask(link)).statusCode).toBe(401);
     expect((await ask({ ...link, headers: asOperator })).json()).toMatchObject({
@@ -214,7 +214,7 @@ describe("a link", () => {
 });
 
 describe("a session", () => {
-  test("goes on after a restart of the supervisor, ends after thirty days, and is kept as a hash", async () => {
+  test("survives a restart of the supervisor, ends after thirty days, and is stored as a hash", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const headers = cookieOf(await signIn(password));
     const rows = JSON.stringify(
@@ -234,7 +234,7 @@ describe("a session", () => {
     );
   });
 
-  test("ends with all others and with every link, also while the supervisor is down", async () => {
+  test("ends with all sessions and links, even while the supervisor is down", async () => {
     const all = { method: "POST", url: "/api/sign-out-all" } as const;
     const sessions = [
       cookieOf(await signIn(password)),
@@ -262,7 +262,7 @@ describe("a session", () => {
     expect(await statusWith(later)).toBe(401);
   });
 
-  test("ends when the operator password is replaced, and so do links", async () => {
+  test("ends when the operator password changes, as do links", async () => {
     const session = cookieOf(await signIn(password));
     const link = await newLink();
     credentials = { ...credentials, operatorPassword: "another-password" };
@@ -272,7 +272,7 @@ describe("a session", () => {
     expect(await statusWith(operatorHeaders("another-password"))).toBe(200);
   });
 
-  test("of another supervisor behind the same name is left alone", async () => {
+  test("of another supervisor behind the same name is untouched", async () => {
     const elsewhere = { cookie: "hearth_session_4081=of-the-other" };
     const own = cookieOf(await signIn(password));
     const both = { cookie: `${elsewhere.cookie}; ${own["cookie"]}` };
@@ -282,7 +282,7 @@ describe("a session", () => {
   });
 });
 
-test("after five wrong passwords even the right one has to wait, by form and by header; tokens, links and others need not", async () => {
+test("after five wrong passwords the right one waits, too, by form and by header; tokens, links and other addresses do not", async () => {
   for (let round = 0; round < 5; round += 1) {
     expect((await signIn("wrong")).statusCode).toBe(401);
   }
@@ -304,7 +304,7 @@ test("after five wrong passwords even the right one has to wait, by form and by 
   expect(await statusWith(cookieOf(await ask({ url: path })))).toBe(200);
 });
 
-test("behind a proxy that names its callers, wrong passwords count for the address that it adds; else for the proxy", async () => {
+test("wrong passwords count for the address that a trusted proxy adds, otherwise for the proxy", async () => {
   const attempt = async (caller: string, given: string) =>
     (await signIn(given, { "x-forwarded-for": caller })).statusCode;
   await api.close();
@@ -322,7 +322,7 @@ test("behind a proxy that names its callers, wrong passwords count for the addre
   expect(await attempt("192.168.1.10", password)).toBe(429);
 });
 
-test("a wrong token opens nothing and delays no later request", async () => {
+test("a wrong token is denied and delays no later request", async () => {
   const { cliToken, metricsToken } = testCredentials;
   for (const wrong of ["x", "", metricsToken, password, `${cliToken}x`]) {
     for (let round = 0; round < 5; round += 1) {
@@ -332,7 +332,7 @@ test("a wrong token opens nothing and delays no later request", async () => {
   expect(await statusWith(asOperator)).toBe(200);
 });
 
-test("the wait doubles up to five minutes, ends with the right password, and is forgotten after an hour", () => {
+test("the wait doubles up to five minutes, and is reset by the right password or after an hour", () => {
   let now = 0;
   const attempts = new Attempts(() => now);
   const waits: number[] = [];
@@ -372,11 +372,11 @@ test.each<[string | undefined, boolean]>([
   ["", false],
   ["a b", false],
   [undefined, false],
-])("a browser at %j is at one of our own names: %j", (host, own) => {
+])("the host %j is the supervisor's own: %j", (host, own) => {
   expect(isOwnHost(host, "https://console.example.org")).toBe(own);
 });
 
-test("under a foreign name a browser gets no form, but the setting that allows names", async () => {
+test("under an unknown host name a browser gets no form but the name of the setting", async () => {
   const host = "evil.example";
   const shown = await ask({ url: "/", headers: { ...page, host } });
   expect(shown.statusCode).toBe(403);

@@ -48,7 +48,7 @@ afterEach(async () => {
 
 const silence = { pattern: "gateway", for: "2h", why: "new memory" };
 
-test("a silence is made, listed, seen with its alarm, and ended", async () => {
+test("a silence is created, listed, shown with its alarm, and ended", async () => {
   alerting.raise({
     fingerprint: "check:gateway",
     level: "down",
@@ -98,7 +98,7 @@ test.each<[unknown, string]>([
   [{ ...silence, why: " " }, "why: must be at least 3 characters."],
   [{ for: "2h", why: "new memory" }, "pattern: must be the name of an alarm."],
   [{ ...silence, loud: true }, 'body: Unrecognized key: "loud".'],
-])("%j is refused in one sentence", async (payload, message) => {
+])("%j is rejected with one sentence", async (payload, message) => {
   const answer = await server.inject({
     method: "POST",
     url: "/api/silences",
@@ -109,7 +109,7 @@ test.each<[unknown, string]>([
   expect(alerting.silences()).toEqual([]);
 });
 
-test("a test message goes out at once", async () => {
+test("a test message is sent at once", async () => {
   const answer = await server.inject({
     method: "POST",
     url: "/api/alerts/test",

@@ -55,7 +55,7 @@ function stateOf(name: string): string | undefined {
   return watch.list().find((check) => check.name === name)?.state;
 }
 
-test("a check is told with its hours, its records and its incidents", async () => {
+test("a check is returned with its hours, records and incidents", async () => {
   const answer = await api.inject({ url: "/api/checks/site" });
   const { check, hours, lastDay, incidents } = answer.json();
   expect(check).toMatchObject({ name: "site", state: "up" });
@@ -64,7 +64,7 @@ test("a check is told with its hours, its records and its incidents", async () =
   expect(incidents).toEqual([]);
 });
 
-test("a paused check is not looked at until it is resumed", async () => {
+test("a paused check does not run until it is resumed", async () => {
   const payload = { why: "moves to another machine" };
   const paused = await api.inject({
     method: "POST",
@@ -97,7 +97,7 @@ test("maintenance is opened, shown and ended", async () => {
   await waitFor("judged again", () => stateOf("site") === "up");
 });
 
-test("a job's failure is noticed at once, with what it printed, and its success too", async () => {
+test("a heartbeat reports failure with output, and success, at once", async () => {
   const failed = await api.inject({
     method: "POST",
     url: "/ping/copy/3",
@@ -170,7 +170,7 @@ test.each<
     'invalid ping "well": use /ping/copy, /ping/copy/start, /ping/copy/fail or /ping/copy/<exit code>.',
   ],
 ])(
-  "%s %s with %j is refused in one sentence",
+  "%s %s with %j is rejected with one sentence",
   async (method, url, payload, status, message) => {
     const answer = await api.inject({
       method,

@@ -70,7 +70,7 @@ const moment = async (): Promise<number> => {
   return now;
 };
 
-test("one folder is restored through the API, binary files too; what lies elsewhere stays", async () => {
+test("one folder is restored through the API, binary files included; other folders stay", async () => {
   const database = openDatabase(couch, VAULT);
   const bytes = Buffer.from([0, 255, 128, 7]);
   await database.write([

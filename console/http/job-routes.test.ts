@@ -90,7 +90,7 @@ async function ended(id: number): Promise<RunView> {
   });
 }
 
-test("a job is run with options, by either spelling of its name, and followed to its end", async () => {
+test("a job runs with options, by either spelling of its name, and can be followed to its end", async () => {
   const begun = await ask("POST", "/api/jobs/sweep_all/run", {
     options: { broom: "a besom" },
   });
@@ -103,7 +103,7 @@ test("a job is run with options, by either spelling of its name, and followed to
   });
 });
 
-test("a job that runs shows how far it is, is not begun twice, and stops when told", async () => {
+test("a running job shows its progress, does not start twice, and can be stopped", async () => {
   const begun = await ask("POST", "/api/jobs/sweep-all/run", {
     options: { wait: true },
   });
@@ -155,7 +155,7 @@ test.each([
   ],
   ["GET", "/api/reports/spend?since=never", 502, "never is no time."],
 ] as const)(
-  "%s %s is refused with a sentence",
+  "%s %s is rejected with one sentence",
   async (method, url, status, message) => {
     const answer = await ask(method, url);
     expect(answer.status).toBe(status);
@@ -163,7 +163,7 @@ test.each([
   },
 );
 
-test("a report is made over the days that are on demand, in the form that is on demand", async () => {
+test("a report is created for the requested days in the requested format", async () => {
   const csv = await ask("GET", "/api/reports/spend?format=csv&since=30d");
   expect(csv.headers["content-type"]).toBe("text/csv; charset=utf-8");
   expect(csv.text).toContain("provider,anthropic,anthropic");
@@ -174,7 +174,7 @@ test("a report is made over the days that are on demand, in the form that is on 
   ]);
 });
 
-test("backups are listed, the newest first, with what is wrong with them", async () => {
+test("backups are listed newest first, with their problems", async () => {
   const names = [20, 21].map((day) => {
     const takenAt = Date.UTC(2026, 10, day, 3);
     const backup = join(

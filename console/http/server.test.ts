@@ -189,7 +189,7 @@ test.each([
   expect(stopped).toEqual([]);
 });
 
-test("stop and restart do what they say", async () => {
+test("stop and restart work", async () => {
   expect((await ask({ method: "POST", url: "/api/stop" })).statusCode).toBe(
     202,
   );
@@ -207,7 +207,7 @@ test("stop and restart do what they say", async () => {
   expect(restarted).toEqual(["gateway"]);
 });
 
-test("a restart that fails says why", async () => {
+test("a failed restart returns the reason", async () => {
   gateway = { ...gateway, state: "gave-up" };
   const answer = await ask({ method: "POST", url: "/api/restart/gateway" });
   expect(answer.statusCode).toBe(502);
@@ -234,7 +234,7 @@ test.each<[InjectOptions, number, string]>([
     'service "nope" not found; available: gateway.',
   ],
   [{ url: "/api/nothing" }, 404, "GET /api/nothing not found."],
-])("%j is refused in one sentence", async (options, statusCode, message) => {
+])("%j is rejected with one sentence", async (options, statusCode, message) => {
   const answer = await ask(options);
   expect(answer.statusCode).toBe(statusCode);
   expect(answer.json()).toEqual({
@@ -242,7 +242,7 @@ test.each<[InjectOptions, number, string]>([
   });
 });
 
-test("logs and checks are answered", async () => {
+test("logs and checks are returned", async () => {
   expect((await ask({ url: "/api/logs/gateway?lines=1" })).json()).toEqual({
     name: "gateway",
     lines: ["two"],
@@ -252,7 +252,7 @@ test("logs and checks are answered", async () => {
   ).toEqual(check);
 });
 
-test("a body that is no JSON is the sender's mistake, and nothing is done", async () => {
+test("a body that is not JSON is rejected and has no effect", async () => {
   const answer = await ask({
     method: "POST",
     url: "/api/stop",
@@ -263,7 +263,7 @@ test("a body that is no JSON is the sender's mistake, and nothing is done", asyn
   expect(stopped).toEqual([]);
 });
 
-test("the history is answered in part, and of one name", async () => {
+test("the history can be limited in length and to one name", async () => {
   history.act("gateway", "start", "hearth up");
   history.act("notes", "start", "hearth up");
   const of = async (query: string) =>

@@ -10,7 +10,7 @@ export interface Screen {
   readonly scheme: "light" | "dark";
 }
 
-/** A desk by day, a phone by night, and the narrowest that must work. */
+/** Desktop and phone in light and dark, and the narrowest supported width. */
 export const SCREENS: readonly Screen[] = [
   { name: "desk", width: 1280, scheme: "light" },
   { name: "desk-dark", width: 1280, scheme: "dark" },
@@ -22,21 +22,21 @@ export const SCREENS: readonly Screen[] = [
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: findChromium(),
-    // Containers run as root, where Chromium's own sandbox does not work; only our own pages are opened.
+    // Containers run as root, where Chromium's sandbox does not work; tests open trusted pages only.
     args: ["--no-sandbox"],
   });
 }
 
 export interface Watched {
   readonly page: Page;
-  /** What the browser complained about: errors of script and policy, requests to elsewhere. */
+  /** Errors and warnings of the browser: scripts, policy, requests to other origins. */
   readonly complaints: readonly string[];
 }
 
-/** The cookies of the consoles that run, by their addresses. */
+/** Session cookies of the running consoles by address. */
 const sessions = new Map<string, string>();
 
-/** Pages that are opened from now on are signed in at this console; returns how to end that. */
+/** Signs in the pages opened from now on at this console; returns a function to end that. */
 export async function signInAt(
   address: string,
   password: string,
@@ -57,7 +57,7 @@ function cookiesOf(): { url: string; name: string; value: string }[] {
   });
 }
 
-/** A fresh page of its own browser context that notes what goes wrong in it. */
+/** A page in a new browser context that records its errors. */
 export async function openPage(
   browser: Browser,
   { width, scheme }: Omit<Screen, "name">,
@@ -89,13 +89,13 @@ export async function openPage(
 
 const axeFile = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** axe-core's findings, one line each; none is what we want. Without `reload` the page is examined as it stands. */
+/** Violations found by axe-core, one line each. Without `reload` the current state of the page is examined. */
 export async function findBarriers(
   page: Page,
   { reload = true }: { readonly reload?: boolean } = {},
 ): Promise<readonly string[]> {
   const session = await page.context().newCDPSession(page);
-  // The page's own policy forbids strange scripts; the examiner's is let in past it.
+  // The page's policy forbids foreign scripts, so it is bypassed for axe-core.
   await session.send("Page.setBypassCSP", { enabled: true });
   if (reload) {
     await page.reload();

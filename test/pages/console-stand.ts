@@ -19,30 +19,30 @@ export interface ConsoleStand {
   /** Where the programs write. */
   readonly logs: string;
   readonly status: () => Status;
-  /** What a watched service answers from now on; undefined is well. */
+  /** Sets the answer of a watched service; undefined is healthy. */
   readonly sicken: (name: string, words: string | undefined) => void;
   readonly stop: () => Promise<void>;
 }
 
 export interface StandOptions {
-  /** Names of services to be watched by a check each. */
+  /** Names of services, each with a check. */
   readonly services: readonly string[];
-  /** Those that are down from the start, with what they say. */
+  /** Services that are down from the start, with their answers. */
   readonly sick?: Readonly<Record<string, string>>;
-  /** Puts a past into the history file before the supervisor begins. */
+  /** Writes a past into the history file before the supervisor starts. */
   readonly past?: (history: History, now: number) => void;
   readonly databaseUrl?: string;
-  /** Further settings, as a file would have them. */
+  /** Further settings, as in a file. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Further variables of the supervisor's. */
+  /** Further variables of the supervisor. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Small programs that a real runtime runs as processes, each watched by a check of its name. */
+  /** Small programs that a real runtime runs as processes, each with a check of its name. */
   readonly programs?: readonly string[];
-  /** Further checks, as a file would have them. */
+  /** Further checks, as in a file. */
   readonly checks?: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** A real supervisor with its pages, watching small services that are well or sick as told. */
+/** A real supervisor with its pages, checking small services whose health the test sets. */
 export async function startConsoleStand(
   options: StandOptions,
 ): Promise<ConsoleStand> {
@@ -148,7 +148,7 @@ export async function startConsoleStand(
 const HOUR_MS = 3_600_000;
 const EVERY_MS = 300_000;
 
-/** A day in which every service was looked at each five minutes, and one was down for a while at night. */
+/** A day with a check of every service each five minutes and an outage of one at night. */
 export function anOrdinaryDay(
   services: readonly string[],
   troubled: string,
@@ -184,7 +184,7 @@ export function anOrdinaryDay(
   };
 }
 
-/** An alarm that was raised before this supervisor began. */
+/** An alarm raised before this supervisor started. */
 export function withAlarm(
   alarm: Readonly<Record<string, unknown>>,
   ageMs: number,

@@ -4,14 +4,14 @@ import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import { findBarriers, openPage, overflowOf, SCREENS } from "./browser.ts";
 
-/** Between them these have every colour and every arrangement. */
+/** Together these cover every colour and layout. */
 const EXAMINED = ["desk", "desk-dark", "phone"];
 
 /**
  * Opens a page on every screen: it says the heading, the browser has nothing to complain about, nothing reaches over the edge
  * with all that can be unfolded, no name became markup, and axe-core finds nothing. Pictures are called by `name`.
  */
-export async function lookOnEveryScreen(
+export async function checkEveryScreen(
   browser: Browser,
   address: string,
   {
@@ -47,7 +47,7 @@ export async function lookOnEveryScreen(
   }
 }
 
-/** Pictures for docs/ and for looking at, only when a directory is named; cut where they would weigh too much. */
+/** Takes a picture, only when HEARTH_PICTURES names a directory; long pages are cut. */
 export async function takePicture(page: Page, name: string): Promise<void> {
   const directory = process.env["HEARTH_PICTURES"];
   if (directory === undefined || directory === "") {

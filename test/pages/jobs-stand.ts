@@ -13,12 +13,12 @@ import { signInAt } from "./browser.ts";
 
 export interface JobsStand {
   readonly address: string;
-  /** The run of `slow-sweep` that goes on: says how far it is, and ends it. */
+  /** The current run of `slow-sweep`, to report progress and end it. */
   readonly slowRun: () => Promise<JobContext & { readonly end: () => void }>;
   readonly stop: () => Promise<void>;
 }
 
-/** The runner with jobs of every kind behind the real API: one that does nothing until told, one that fails, one that is well. */
+/** The runner behind the real API, with a job that waits, one that fails and one that succeeds. */
 export async function startJobsStand(
   past: (history: History, now: number) => void = () => {},
   more: readonly Job[] = [],
@@ -111,7 +111,7 @@ export async function startJobsStand(
   };
 }
 
-/** Puts a run into the history, as an earlier supervisor left it. */
+/** Writes a run of an earlier supervisor into the history. */
 export function pastRun(
   history: History,
   run: {

@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
-import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun, startJobsStand, type JobsStand } from "./jobs-stand.ts";
 import type { History } from "../../supervisor/history/history.ts";
 
@@ -55,17 +55,17 @@ function aHostileNight(history: History, now: number): void {
   });
 }
 
-test("a stand whose jobs never ran says so on every screen", async () => {
+test("jobs that never ran are reported on every screen", async () => {
   stand = await startJobsStand();
-  await lookOnEveryScreen(browser, `${stand.address}/jobs`, {
+  await checkEveryScreen(browser, `${stand.address}/jobs`, {
     name: "jobs-empty",
     heading: "No job has run yet.",
   });
 });
 
-test("what failed stands first, with the command that helps, on every screen", async () => {
+test("a failed job comes first, with the command to run it again, on every screen", async () => {
   stand = await startJobsStand(anOrdinaryNight);
-  await lookOnEveryScreen(browser, `${stand.address}/jobs`, {
+  await checkEveryScreen(browser, `${stand.address}/jobs`, {
     name: "jobs-usual",
     heading: "slow-sweep failed.",
   });
@@ -81,7 +81,7 @@ test("what failed stands first, with the command that helps, on every screen", a
   await page.context().close();
 });
 
-test("hostile words stay words on the list, on the page of the job and on that of the run", async () => {
+test("hostile texts stay texts on the pages of jobs, a job and a run", async () => {
   stand = await startJobsStand(aHostileNight);
   for (const width of [320, 1280]) {
     const { page, complaints } = await openPage(browser, {
@@ -101,7 +101,7 @@ test("hostile words stay words on the list, on the page of the job and on that o
   }
 });
 
-test("forty runs lie on two pages, each with its output", async () => {
+test("forty runs have two pages, each run its output", async () => {
   stand = await startJobsStand(anOrdinaryNight);
   const { page } = await openPage(browser, desk);
   await page.goto(`${stand.address}/jobs/steady`);
@@ -116,7 +116,7 @@ test("forty runs lie on two pages, each with its output", async () => {
   await page.context().close();
 });
 
-test("a job is begun with its options by keyboard alone, watched, and its end shows itself", async () => {
+test("a job is started with options by keyboard alone, and the page follows it to its end", async () => {
   stand = await startJobsStand();
   const { page, complaints } = await openPage(browser, desk);
   await page.goto(`${stand.address}/jobs/slow-sweep`);
@@ -147,7 +147,7 @@ test("a job is begun with its options by keyboard alone, watched, and its end sh
   await page.context().close();
 });
 
-test("without script a run is begun, seen to go on, and stopped", async () => {
+test("without script a run is started, followed and stopped", async () => {
   stand = await startJobsStand();
   const { page } = await openPage(browser, desk, { javaScript: false });
   await page.goto(`${stand.address}/jobs`);
@@ -169,7 +169,7 @@ test("without script a run is begun, seen to go on, and stopped", async () => {
   await page.context().close();
 });
 
-test("what cannot be done is a page with the reason and the way back", async () => {
+test("a failed action is a page with the reason and a link back", async () => {
   stand = await startJobsStand();
   const { page } = await openPage(browser, desk);
   for (const [path, sentence] of [

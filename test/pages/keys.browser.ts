@@ -7,26 +7,26 @@ import type { AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { findBarriers, openPage } from "./browser.ts";
 import { startConsoleStand } from "./console-stand.ts";
-import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
   confirm,
   desk,
   mainText as main,
   PATIENT,
-  startPayersStand,
-  type PayersStand,
-} from "./payers-stand.ts";
+  startGatewayStand,
+  type GatewayStand,
+} from "./gateway-stand.ts";
 
 const MARKUP = '<img src=x onerror="document.title=1">';
 const hostile = `${MARKUP}${"endless".repeat(20)} 🔥 \u202e`;
 
 let browser: Browser;
 let fixture: AdminFixture;
-let stand: PayersStand;
-let open: PayersStand["open"];
+let stand: GatewayStand;
+let open: GatewayStand["open"];
 
 beforeAll(async () => {
-  stand = await startPayersStand(`
+  stand = await startGatewayStand(`
   - model_name: waiting
     provider_params:
       model: openai/gpt-waiting
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => stand?.stop());
 
-test("where there is no key yet the page teaches how to make one", async () => {
+test("an empty list explains how to create a key", async () => {
   const { page } = await open("/keys");
   expect(await page.textContent("h1")).toBe("No keys yet.");
   expect(await main(page)).toContain("hearth keys new --user anna");
@@ -44,7 +44,7 @@ test("where there is no key yet the page teaches how to make one", async () => {
   await page.context().close();
 });
 
-/** The keys of a household, in every state. */
+/** Keys of a household in every state. */
 async function fillHousehold(): Promise<string> {
   const month = { budget_duration: "1mo" };
   const make = async (alias: string, fields: object, spends: number[] = []) => {
@@ -101,7 +101,7 @@ test("each state of a key has a shape and a word, each budget a meter", async ()
   await page.context().close();
 });
 
-test("made, used, refused at its budget, raised, blocked, renewed and deleted", async () => {
+test("a key is created, used, rejected at its budget, raised, blocked, rotated and deleted", async () => {
   const { page, complaints } = await open("/keys");
   await page.getByRole("link", { name: "Create key" }).click();
   await page.getByLabel("Name").fill("anna-laptop");
@@ -210,7 +210,7 @@ test("made, used, refused at its budget, raised, blocked, renewed and deleted", 
   await one.context().close();
 });
 
-test("what the gateway refuses stands beside the field, and what was typed is kept", async () => {
+test("the gateway's rejections are shown at their fields, and typed values are kept", async () => {
   await fixture.makeKey({ key_alias: "taken" });
   const { page } = await open("/keys/new", { javaScript: false });
   const field = (label: string) => page.getByLabel(label, { exact: true });
@@ -269,7 +269,7 @@ test("hostile names run nothing and fit every screen", async () => {
     model_group: `${MARKUP}${"y".repeat(200)}`,
     spend: 0.95,
   });
-  await lookOnEveryScreen(browser, `${stand.address}/keys/${hashKey(key)}`, {
+  await checkEveryScreen(browser, `${stand.address}/keys/${hashKey(key)}`, {
     name: "key-hostile",
     heading: /onerror.* left\.$/s,
   });
@@ -285,7 +285,7 @@ test("hostile names run nothing and fit every screen", async () => {
   await page.context().close();
 });
 
-test("a stranger's form changes nothing", async () => {
+test("a form of another origin changes nothing", async () => {
   const token = hashKey(await fixture.makeKey({ key_alias: "guarded" }));
   const { page } = await openPage(browser, desk);
   await page.goto("data:text/html,<h1>elsewhere</h1>");
@@ -319,7 +319,7 @@ describe("ten thousand keys", () => {
 
   test("are searched, filtered, sorted and paged by the gateway", async () => {
     const { page, complaints } = await open("/keys");
-    // How many there are of each kind is counted anew every few seconds.
+    // The counts are cached for a few seconds.
     await expect
       .poll(async () => {
         await page.reload();
@@ -350,10 +350,10 @@ describe("ten thousand keys", () => {
     await page.context().close();
   });
 
-  test("weigh little and fit every screen", async () => {
+  test("are a small page that fits every screen", async () => {
     await fixture.makeKey({ key_alias: `zzz ${hostile}`, user_id: hostile });
     const list = "keys?sort=key_alias";
-    await lookOnEveryScreen(browser, `${stand.address}/${list}`, {
+    await checkEveryScreen(browser, `${stand.address}/${list}`, {
       name: "keys-many",
       heading: /over budget/,
     });
@@ -364,7 +364,7 @@ describe("ten thousand keys", () => {
   });
 });
 
-test("without a master key, or a gateway, one sentence says what to do", async () => {
+test("without a master key or a gateway, one sentence says what to do", async () => {
   const without = await startConsoleStand({
     services: [],
     env: { GATEWAY_URL: fixture.url },

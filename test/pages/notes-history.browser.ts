@@ -5,7 +5,7 @@ import { ask } from "../contract/start-notes.ts";
 import { newVaultDevice } from "../contract/vault-device.ts";
 import { encryptionOf } from "../contract/vault-encryption.ts";
 import { openBrowser, openPage } from "./browser.ts";
-import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
   encryptedConflict,
   serverOf,
@@ -32,7 +32,7 @@ async function openAt(path: string, options = {}) {
   return opened;
 }
 
-/** A time between two writes, to the millisecond. */
+/** A time between two writes, in milliseconds. */
 async function between(): Promise<string> {
   await new Promise((resolve) => setTimeout(resolve, 20));
   const now = new Date().toISOString();
@@ -40,7 +40,7 @@ async function between(): Promise<string> {
   return now;
 }
 
-test("a note, then the whole vault, becomes what it was; the devices follow", async () => {
+test("a note, then the whole vault, is restored, and the devices follow", async () => {
   const server = serverOf(
     stand,
     await stand.makeVault("past", { e2ee: false }),
@@ -55,11 +55,11 @@ test("a note, then the whole vault, becomes what it was; the devices follow", as
   await device.sync(server);
 
   const differs = `/notes/past/history?at=${encodeURIComponent(at)}`;
-  await lookOnEveryScreen(browser, `${stand.address}${differs}`, {
+  await checkEveryScreen(browser, `${stand.address}${differs}`, {
     name: "history",
     heading: /^2 files differ from /,
   });
-  // Without script, as every page.
+  // Without script, as every page works.
   const { page } = await openAt("/notes/past", { javaScript: false });
   await takePicture(page, "vault-space");
   expect(await page.locator("#space ~ .card").first().innerText()).toContain(
@@ -117,10 +117,10 @@ test("a note, then the whole vault, becomes what it was; the devices follow", as
   await page.context().close();
 });
 
-test("of an encrypted vault the page names the commands, and its past cannot be restored without the passphrase", async () => {
+test("for an encrypted vault the page shows the commands, and nothing is restored without the passphrase", async () => {
   await stand.makeVault("sealed");
   await encryptedConflict(stand, "sealed");
-  await lookOnEveryScreen(
+  await checkEveryScreen(
     browser,
     `${stand.address}/notes/sealed/history?path=${encodeURIComponent("It's.md")}`,
     { name: "history-encrypted", heading: /^History of sealed since/ },
@@ -135,7 +135,7 @@ test("of an encrypted vault the page names the commands, and its past cannot be 
   await page.context().close();
 });
 
-test("an encrypted vault's difference is shown once the passphrase is entered, which never leaves the browser", async () => {
+test("the changes of an encrypted vault are shown after entering the passphrase, which never leaves the browser", async () => {
   const made = await stand.makeVault("secret");
   const server = serverOf(stand, made);
   const salt = createPBKDF2Salt();
@@ -162,7 +162,7 @@ test("an encrypted vault's difference is shown once the passphrase is entered, w
   const silent = await openAt(path, { javaScript: false });
   expect(await silent.page.locator("#decrypt").isVisible()).toBe(false);
   await silent.page.context().close();
-  await lookOnEveryScreen(browser, `${stand.address}${path}`, {
+  await checkEveryScreen(browser, `${stand.address}${path}`, {
     name: "history-decrypt",
     heading: /^secret can be read as it was/,
   });

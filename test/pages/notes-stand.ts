@@ -15,7 +15,7 @@ import {
 
 export type NotesConsole = ConsoleStand & {
   readonly store: NotesProcess;
-  /** Makes a vault as `hearth notes add` does. */
+  /** Creates a vault as `hearth notes add` does. */
   readonly makeVault: (
     vault: string,
     choices?: Readonly<Record<string, unknown>>,
@@ -57,7 +57,7 @@ export async function startNotesConsole(
   };
 }
 
-/** The vault as its devices reach it. */
+/** The vault as devices access it. */
 export function serverOf(stand: NotesConsole, made: SetupAnswer): Device {
   return remote(stand.store.url, encodeURIComponent(made.vault), {
     name: made.user,
@@ -65,7 +65,7 @@ export function serverOf(stand: NotesConsole, made: SetupAnswer): Device {
   });
 }
 
-/** Two devices that wrote the same note while they were apart; the second wrote later. */
+/** Two devices that edited the same note offline; the second one later. */
 export async function conflictOf(
   server: Device,
   path: string,
@@ -85,7 +85,7 @@ export async function conflictOf(
   return [left, right];
 }
 
-/** A note that two devices wrote encrypted: the store sees revisions and no more. */
+/** A note that two devices wrote encrypted: the store sees revisions only. */
 export async function encryptedConflict(
   stand: NotesConsole,
   vault: string,
@@ -109,7 +109,7 @@ export async function encryptedConflict(
   });
 }
 
-/** What devices say of themselves in the vault's milestone. */
+/** The devices' entries in the vault's milestone. */
 export async function introduce(
   stand: NotesConsole,
   vault: string,

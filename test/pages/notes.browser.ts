@@ -6,7 +6,7 @@ import { asOperator } from "../supervisor/operator.ts";
 import { openSetupUri } from "../../supervisor/vaults/setup-uri.ts";
 import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
 import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
-import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
   conflictOf,
   encryptedConflict,
@@ -22,7 +22,7 @@ const devices = { laptop: "Laptop", phone: "Phone of Ada" };
 
 let browser: Browser;
 let stand: NotesConsole;
-/** The vault with conflicts, as its devices reach it. */
+/** The vault with conflicts, as devices access it. */
 let family: Device;
 const others: ConsoleStand[] = [];
 
@@ -64,7 +64,7 @@ async function openAt(path: string, options = {}) {
   return opened;
 }
 
-/** What the Setup URI on the page holds. */
+/** The content of the Setup URI on the page. */
 async function settingsOn(page: Page) {
   return openSetupUri(
     await page.locator("#setup-uri").innerText(),
@@ -72,7 +72,7 @@ async function settingsOn(page: Page) {
   );
 }
 
-test("where there is no vault, the page makes the first one and shows its Setup URI once", async () => {
+test("without vaults, the page creates the first one and shows its Setup URI once", async () => {
   const { page, complaints } = await openAt("/notes");
   expect(await page.textContent("h1")).toBe("No vaults yet.");
   await page.getByLabel("Name", { exact: true }).fill("Work");
@@ -108,7 +108,7 @@ test("where there is no vault, the page makes the first one and shows its Setup 
   await page.context().close();
 });
 
-test("a conflict of two devices stands side by side, and the choice reaches both", async () => {
+test("a conflict is shown side by side, and the decision reaches both devices", async () => {
   family = serverOf(stand, await stand.makeVault("family", { e2ee: false }));
   const server = family;
   await introduce(stand, "family", devices);
@@ -118,7 +118,7 @@ test("a conflict of two devices stands side by side, and the choice reaches both
     ["notes-usual", "/notes"],
     ["vault-usual", "/notes/family"],
   ] as const) {
-    await lookOnEveryScreen(browser, `${stand.address}${path}`, {
+    await checkEveryScreen(browser, `${stand.address}${path}`, {
       name,
       heading: "2 unresolved conflicts in family.",
     });
@@ -146,7 +146,7 @@ test("a conflict of two devices stands side by side, and the choice reaches both
   await page.context().close();
 });
 
-test("by keyboard alone and without script, the other version is chosen", async () => {
+test("the other version is chosen by keyboard alone, without script", async () => {
   const { page } = await openAt("/notes/family", { javaScript: false });
   const [, other] = await page.locator(".compare .changed td").allInnerTexts();
   const choice = page.locator("#keep-1-B");
@@ -167,7 +167,7 @@ test("by keyboard alone and without script, the other version is chosen", async 
   await page.context().close();
 });
 
-test("an encrypted conflict says that it cannot be read, and is chosen by what is known", async () => {
+test("an encrypted conflict cannot be read but resolved", async () => {
   await stand.makeVault("secret");
   await encryptedConflict(stand, "secret");
   const { page } = await openAt("/notes/secret");
@@ -183,7 +183,7 @@ test("an encrypted conflict says that it cannot be read, and is chosen by what i
   await page.context().close();
 });
 
-test("hostile names of vault, device and note stay words", async () => {
+test("hostile names of vault, device and note stay texts", async () => {
   const name = `v$()+-${"long".repeat(20)}`;
   const made = await stand.makeVault(name, { e2ee: false });
   await introduce(stand, name, {
@@ -212,7 +212,7 @@ test("hostile names of vault, device and note stay words", async () => {
   await page.context().close();
 });
 
-test("the operator signs in on the way to a vault, and sees a Setup URI without being asked again", async () => {
+test("after signing in on the way to a vault, the Setup URI needs no further sign-in", async () => {
   const { page } = await openPage(browser, desk, { signedIn: false });
   await page.goto(`${stand.address}/notes/work`);
   expect(await page.textContent("h1")).toBe("Sign in");
@@ -232,7 +232,7 @@ test("the operator signs in on the way to a vault, and sees a Setup URI without 
   await page.context().close();
 });
 
-test("after a device was lost its vault gets a new password, and the old one opens nothing", async () => {
+test("a lost device: the vault gets a new password, and the old one is denied", async () => {
   const before = (await stand.makeVault("lost", { e2ee: false })).password;
   const { page } = await openAt("/notes/lost");
   await page.getByText("Change vault password").click();
@@ -251,7 +251,7 @@ test("after a device was lost its vault gets a new password, and the old one ope
   await page.context().close();
 });
 
-test("a backup is taken, watched to its end, and tells its age; a vault is compacted", async () => {
+test("a backup is created, followed and listed with its age; a vault is compacted", async () => {
   const { page } = await openAt("/notes/work");
   await page.getByText("Back up now…").click();
   await page.getByRole("button", { name: "Back up now" }).click();
@@ -273,7 +273,7 @@ test("a backup is taken, watched to its end, and tells its age; a vault is compa
   await page.context().close();
 });
 
-test("a vault is removed only by its name", async () => {
+test("removing a vault requires its name", async () => {
   await stand.makeVault("old");
   const { page } = await openAt("/notes/old");
   for (const [typed, sentence] of [
@@ -307,7 +307,7 @@ test("another site's form removes nothing", async () => {
   await page.context().close();
 });
 
-test("a host without notes says who has them, and a store that is away is said", async () => {
+test("a host without notes links to the other one, and an unavailable store is reported", async () => {
   const elsewhere = await startConsoleStand({
     services: [],
     env: {

@@ -3,24 +3,24 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import type { AdminFixture } from "../servers/admin.ts";
 import { findBarriers, overflowOf } from "./browser.ts";
-import { lookOnEveryScreen } from "./every-screen.ts";
+import { checkEveryScreen } from "./every-screen.ts";
 import {
   confirm,
   mainText as main,
   PATIENT,
-  startPayersStand,
-  type PayersStand,
-} from "./payers-stand.ts";
+  startGatewayStand,
+  type GatewayStand,
+} from "./gateway-stand.ts";
 
 const hostile = `<img src=x onerror="document.title=1">/../${"endless".repeat(20)} 🔥 \u202e?#`;
 
 let browser: Browser;
 let fixture: AdminFixture;
-let stand: PayersStand;
-let open: PayersStand["open"];
+let stand: GatewayStand;
+let open: GatewayStand["open"];
 
 beforeAll(async () => {
-  stand = await startPayersStand();
+  stand = await startGatewayStand();
   ({ browser, fixture, open } = stand);
 });
 afterAll(() => stand?.stop());
@@ -28,7 +28,7 @@ afterAll(() => stand?.stop());
 const said = (page: Page, words: string) =>
   page.getByRole("status").getByText(words).waitFor();
 
-test("where there is nobody yet the pages teach", async () => {
+test("empty lists explain users and teams", async () => {
   const { page } = await open("/users");
   expect(await page.textContent("h1")).toBe("No users yet.");
   expect(await main(page)).toContain("combines the spend of several keys");
@@ -38,7 +38,7 @@ test("where there is nobody yet the pages teach", async () => {
   await page.context().close();
 });
 
-test("a user is made, spends over all keys, is changed and deleted", async () => {
+test("a user is created, spends across keys, is edited and deleted", async () => {
   const { page, complaints } = await open("/users", { javaScript: false });
   await page.getByRole("link", { name: "Create user" }).click();
   await page.getByLabel("Name", { exact: true }).fill("anna");
@@ -81,7 +81,7 @@ test("a user is made, spends over all keys, is changed and deleted", async () =>
   await page.context().close();
 });
 
-test("a team pays for its members, each with a share", async () => {
+test("a team pays for its members, each with a budget", async () => {
   const { page } = await open("/teams/new");
   await page.getByLabel("Name", { exact: true }).fill("Kitchen");
   await page.getByLabel("ID").fill("kitchen");
@@ -168,7 +168,7 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
     ["user", `users/user?id=${user}`, /onerror.* has spent \$ 0\.00/s],
     ["team", `teams/team?id=${id}`, /onerror.* has spent \$ 0\.00/s],
   ] as const) {
-    await lookOnEveryScreen(browser, `${stand.address}/${path}`, {
+    await checkEveryScreen(browser, `${stand.address}/${path}`, {
       name: `${name}-hostile`,
       heading,
     });
@@ -189,7 +189,7 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
   await page.context().close();
 });
 
-test("members of a large team come in pages", async () => {
+test("members of a large team have several pages", async () => {
   await fixture.post("/team/new", {
     team_id: "crowd",
     members_with_roles: Array.from({ length: 120 }, (_, index) => ({

@@ -18,7 +18,7 @@ afterAll(async () => {
   await stand.stop();
 });
 
-test("a report is made by its job, kept, opened and loaded down", async () => {
+test("a report is created by its job, listed, opened and downloaded", async () => {
   const { page, complaints } = await openPage(browser, desk);
   await page.goto(`${stand.address}/reports/`);
   expect(await page.textContent("h1")).toBe("No reports yet.");
@@ -52,7 +52,7 @@ test.each([
   await page.context().close();
 });
 
-test("without script a report of chosen days is made now, and what cannot be made is a page", async () => {
+test("without script a report of chosen days is created, and a failure is a page", async () => {
   const { page } = await openPage(browser, desk, { javaScript: false });
   await page.goto(`${stand.address}/reports/`);
   await page.getByLabel("Report", { exact: true }).selectOption("health");

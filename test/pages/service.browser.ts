@@ -12,7 +12,7 @@ import {
   type ConsoleStand,
   type StandOptions,
 } from "./console-stand.ts";
-import { lookOnEveryScreen } from "./every-screen.ts";
+import { checkEveryScreen } from "./every-screen.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
 const MARKUP = '<img src=x onerror="document.title=1">';
@@ -98,10 +98,10 @@ const SITUATIONS: readonly {
 describe.each(SITUATIONS)(
   "the page of a service, $name",
   ({ name, service, heading, options, prepare }) => {
-    test("says the verdict, fits every screen, and holds no barrier", async () => {
+    test("shows its heading, fits every screen and is accessible", async () => {
       stand = await startConsoleStand(options);
       prepare?.(stand);
-      await lookOnEveryScreen(browser, `${stand.address}/services/${service}`, {
+      await checkEveryScreen(browser, `${stand.address}/services/${service}`, {
         name: `service-${name}`,
         heading,
       });
@@ -109,7 +109,7 @@ describe.each(SITUATIONS)(
   },
 );
 
-test("a restarted service is seen coming back", async () => {
+test("the page follows the restart of a service", async () => {
   stand = await startConsoleStand({ services: [], programs: ["gateway"] });
   const pid = () => stand?.status().services[0]?.pid;
   const before = pid();
@@ -129,7 +129,7 @@ test("a restarted service is seen coming back", async () => {
   await page.context().close();
 });
 
-test("without script: look, pause and resume, silence and tell again, each asked once and noted", async () => {
+test("without script: check, pause and resume, silence and end silence, each confirmed and recorded", async () => {
   stand = await startConsoleStand({
     services: ["notes"],
     sick: { notes: "out of disk" },
@@ -142,7 +142,7 @@ test("without script: look, pause and resume, silence and tell again, each asked
   await page.getByText("Silence…").click();
   await page.getByLabel("Duration").selectOption("8h");
   await page.getByRole("button", { name: "Silence" }).click();
-  await page.getByText("Silenced until").waitFor();
+  await page.locator(".note", { hasText: "Silenced until" }).waitFor();
   await waitFor("the alarm to be silenced", () =>
     stand?.status().attention.some(({ silenced }) => silenced !== null),
   );
@@ -164,7 +164,7 @@ test("without script: look, pause and resume, silence and tell again, each asked
   await page.context().close();
 });
 
-test("a name that nobody knows, and a form of another site, change nothing", async () => {
+test("an unknown name and a form of another site change nothing", async () => {
   stand = await startConsoleStand({ services: ["notes"] });
   const { address } = stand;
   const unknown = await fetch(`${address}/services/nots`, {

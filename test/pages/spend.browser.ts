@@ -7,7 +7,7 @@ import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl, throwAwayDatabase } from "../servers/database.ts";
 import { openBrowser, openPage } from "./browser.ts";
 import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
-import { lookOnEveryScreen } from "./every-screen.ts";
+import { checkEveryScreen } from "./every-screen.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
 const DAY_MS = 86_400_000;
@@ -88,37 +88,37 @@ describe("the spend page", () => {
     ["usual", ""],
     ["keys", "?by=key&period=last-month&sort=requests&order=up"],
     ["days", "?by=day&from=2026-01-01"],
-  ])("%s: fits every screen, and holds no barrier", async (name, query) => {
+  ])("%s: fits every screen and is accessible", async (name, query) => {
     const stand = await onSpending();
-    await lookOnEveryScreen(browser, `${stand.address}/spend${query}`, {
+    await checkEveryScreen(browser, `${stand.address}/spend${query}`, {
       name: `spend-${name}`,
       heading: /^\$ /,
     });
   });
 
-  test("without a call it says how to make one", async () => {
+  test("without calls it explains how to make one", async () => {
     const stand = await standOn(readerUrl(empty.url, "supervisor"));
-    await lookOnEveryScreen(browser, `${stand.address}/spend`, {
+    await checkEveryScreen(browser, `${stand.address}/spend`, {
       name: "spend-empty",
       heading: /^No calls in /,
     });
   });
 
-  test("without Postgres it says so, and keeps its controls", async () => {
+  test("without Postgres it says so and keeps its controls", async () => {
     const stand = await standOn("postgres://nobody@127.0.0.1:1/hearth");
     const csv = await fetch(`${stand.address}/spend.csv`, {
       headers: asOperator,
     });
     expect(csv.status).toBe(503);
     expect(await csv.text()).toContain("Postgres cannot be reached");
-    await lookOnEveryScreen(browser, `${stand.address}/spend`, {
+    await checkEveryScreen(browser, `${stand.address}/spend`, {
       name: "spend-away",
       heading: "Spend is unavailable.",
     });
   });
 });
 
-test("sums of the page and of its CSV are the ledger's, by whatever they are told apart", async () => {
+test("sums of the page and its CSV match the ledger in every dimension", async () => {
   const stand = await onSpending();
   const { page } = await openPage(browser, desk, { javaScript: false });
   const from = new Date(Date.now() - 40 * DAY_MS).toISOString().slice(0, 10);
@@ -154,7 +154,7 @@ test("sums of the page and of its CSV are the ledger's, by whatever they are tol
   await page.context().close();
 });
 
-test("a call is seen at once, also beside days that were read before", async () => {
+test("a new call is shown at once next to cached days", async () => {
   const stand = await onSpending();
   const { page } = await openPage(browser, desk);
   await page.goto(`${stand.address}/spend?period=7d&by=provider`);
@@ -171,7 +171,7 @@ test("a call is seen at once, also beside days that were read before", async () 
   await page.context().close();
 });
 
-test("by the keyboard alone: days are chosen, rows sorted and found, several keys drawn beside each other", async () => {
+test("by keyboard alone: choose days, sort and filter rows, compare keys", async () => {
   const stand = await onSpending();
   const { page, complaints } = await openPage(browser, desk);
   await page.goto(`${stand.address}/spend`);
@@ -204,7 +204,7 @@ test("by the keyboard alone: days are chosen, rows sorted and found, several key
   await page.context().close();
 });
 
-test("two days that are none are named, and the page stands", async () => {
+test("invalid days are named, and the page keeps its controls", async () => {
   const stand = await onSpending();
   const { page } = await openPage(browser, desk);
   for (const [query, words] of [

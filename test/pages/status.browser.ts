@@ -13,7 +13,7 @@ import {
   type ConsoleStand,
   type StandOptions,
 } from "./console-stand.ts";
-import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import { checkEveryScreen, takePicture } from "./every-screen.ts";
 
 const SERVICES = ["gateway", "gateway-ready", "notes", "postgres", "redis"];
 const MARKUP = '<img src=x onerror="document.title=1">';
@@ -164,9 +164,9 @@ const SITUATIONS: readonly {
 describe.each(SITUATIONS)(
   "the status page, $name",
   ({ name, options, heading }) => {
-    test("says the verdict, fits every screen, and holds no barrier", async () => {
+    test("shows its heading, fits every screen and is accessible", async () => {
       stand = await startConsoleStand(options());
-      await lookOnEveryScreen(browser, stand.address, {
+      await checkEveryScreen(browser, stand.address, {
         name: `status-${name}`,
         heading,
       });
@@ -176,7 +176,7 @@ describe.each(SITUATIONS)(
 
 const desk = { width: 1280, scheme: "light" } as const;
 
-test("a fault shows itself on an open page, and goes again", async () => {
+test("a fault appears on an open page and disappears", async () => {
   stand = await startConsoleStand({ services: SERVICES });
   const { page } = await openPage(browser, desk);
   await page.clock.install();
@@ -196,7 +196,7 @@ test("a fault shows itself on an open page, and goes again", async () => {
   await page.context().close();
 });
 
-test("without script the page is whole and asks to be loaded again", async () => {
+test("without script the page is complete and reloads itself", async () => {
   stand = await startConsoleStand({ services: SERVICES, databaseUrl });
   const { page } = await openPage(browser, desk, { javaScript: false });
   await page.goto(stand.address);
@@ -206,7 +206,7 @@ test("without script the page is whole and asks to be loaded again", async () =>
   await page.context().close();
 });
 
-test("what was spent is right, and shown as far as it is known when Postgres is away", async () => {
+test("spend is right, and cached figures are shown without Postgres", async () => {
   stand = await startConsoleStand({ services: [], databaseUrl });
   const { page } = await openPage(browser, desk);
   await page.goto(stand.address);
@@ -231,7 +231,7 @@ test("what was spent is right, and shown as far as it is known when Postgres is 
   }
 });
 
-test("on paper the page is light and keeps its commands", async () => {
+test("the printed page is light and keeps its commands", async () => {
   stand = await startConsoleStand({ services: SERVICES, past: failedDrill });
   const { page } = await openPage(browser, { width: 1280, scheme: "dark" });
   await page.emulateMedia({ media: "print" });
@@ -250,7 +250,7 @@ describe("signing in", () => {
     return opened;
   }
 
-  test("the operator signs in with the keyboard alone, sees the page, and signs out", async () => {
+  test("the operator signs in by keyboard alone, sees the page and signs out", async () => {
     stand = await startConsoleStand({ services: SERVICES });
     const { page } = await openUnknown(stand.address);
     expect(await page.textContent("h1")).toBe("Sign in");
@@ -271,7 +271,7 @@ describe("signing in", () => {
   });
 
   test.each([true, false])(
-    "a link signs in without a password, once, also from a page elsewhere (script: %j)",
+    "a link signs in once without a password, also from another site (script: %j)",
     async (javaScript) => {
       stand = await startConsoleStand({ services: SERVICES });
       const made = await fetch(`${stand.address}/api/sign-in-links`, {
@@ -307,7 +307,7 @@ describe("signing in", () => {
     },
   );
 
-  test("another site's form changes nothing, and a session ends where it was signed out", async () => {
+  test("another site's form changes nothing, and signing out ends the session", async () => {
     stand = await startConsoleStand({ services: SERVICES });
     const { page } = await openUnknown(stand.address);
     await page.getByLabel("Operator password").fill(stand.operatorPassword);

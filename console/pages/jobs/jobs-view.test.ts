@@ -63,7 +63,7 @@ describe("the heading above all jobs", () => {
   });
 });
 
-test("those that failed come first, then those at work, then by what comes next", () => {
+test("failed jobs come first, then running ones, then by next run", () => {
   const { jobs, failed: needs } = viewJobs(
     [
       job({ name: "late", nextAt: now + 9 }),
@@ -94,7 +94,7 @@ test("those that failed come first, then those at work, then by what comes next"
   expect(jobs.at(-1)).toMatchObject({ next: "on demand", schedule: null });
 });
 
-test("a run at work says how far it is and what is left", () => {
+test("a running job shows progress and remaining time", () => {
   const { jobs } = viewJobs([job({ running })], () => [], now);
   expect(jobs[0]?.progress).toEqual({
     id: 7,
@@ -104,7 +104,7 @@ test("a run at work says how far it is and what is left", () => {
   });
 });
 
-test("a failed try says when the next one comes", () => {
+test("a failed attempt shows when it is retried", () => {
   const waiting = run({
     status: "running",
     endedAt: null,
@@ -121,7 +121,7 @@ test("a failed try says when the next one comes", () => {
   );
 });
 
-test("options are fields: a choice begins with what happens when nothing is chosen", () => {
+test("options are fields; a choice starts with its default", () => {
   const { jobs } = viewJobs(
     [job()],
     () => [
@@ -150,7 +150,7 @@ test("options are fields: a choice begins with what happens when nothing is chos
   ]);
 });
 
-test("the page of a job leads to newer and to Older runs", () => {
+test("the page of a job links to newer and older runs", () => {
   const view = viewJobPage({
     job: job(),
     options: [],
@@ -169,7 +169,7 @@ test("the page of a job leads to newer and to Older runs", () => {
   });
 });
 
-test("a run's output is cut where it would burst the page, and its report is linked", () => {
+test("long output of a run is truncated, and its report is linked", () => {
   const view = viewRunPage(
     run({
       details: {

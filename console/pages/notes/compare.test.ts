@@ -17,14 +17,14 @@ function rowsOf(left: string, right: string) {
   );
 }
 
-test("the words that differ are marked, in lines that stand side by side", () => {
+test("differing words are marked in lines side by side", () => {
   expect(rowsOf("milk\ntwo eggs\n", "milk\nthree eggs\n")).toEqual([
     "same: milk | milk",
     "changed: [two] eggs | [three] eggs",
   ]);
 });
 
-test("a line that only one version has stands alone", () => {
+test("a line of one version only has no counterpart", () => {
   expect(rowsOf("a\nb\nc", "a\nc")).toEqual([
     "same: a | a",
     "changed: [b] | null",
@@ -37,7 +37,7 @@ test("a line that only one version has stands alone", () => {
   ]);
 });
 
-test("of what is the same only the lines around a difference are shown", () => {
+test("of equal lines only those around a difference are shown", () => {
   const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`);
   const changed = lines.with(10, "another");
   expect(rowsOf(lines.join("\n"), changed.join("\n"))).toEqual([
@@ -49,12 +49,12 @@ test("of what is the same only the lines around a difference are shown", () => {
   ]);
 });
 
-test("the last line's end and the kind of line ends are no difference", () => {
+test("line endings do not count as differences", () => {
   expect(rowsOf("a\nb", "a\nb\n")).toBe("same");
   expect(rowsOf("a\r\nb\r\n", "a\nb\n")).toBe("same");
 });
 
-test("many and long differences are cut, and what would take too long is not compared", () => {
+test("many or long differences are truncated, and texts that take too long are not compared", () => {
   const many = (word: string) =>
     Array.from({ length: 200 }, (_, at) => `${word} ${at}`).join("\n");
   const compared = compareTexts(many("left"), many("right"));

@@ -146,7 +146,7 @@ describe("the heading above all vaults", () => {
   });
 });
 
-test("a locked vault is reported with the way out, and the devices that it keeps out", () => {
+test("a locked vault is reported with the command to unlock it and the devices that are locked out", () => {
   const remarks = ["A device has locked the vault: fetch on Phone."];
   const locked = { ...roster, locked: true, remarks };
   const view = notes({ vaults: [vault({}, { roster: locked })] });
@@ -161,7 +161,7 @@ test("a locked vault is reported with the way out, and the devices that it keeps
   ]);
 });
 
-test("the worst stands first, with the command that helps", () => {
+test("the worst problem comes first, with the command that fixes it", () => {
   const { problems } = notes({
     vaults: [vault({ conflicts: 2 }), vault({ vault: "b", state: "closed" })],
   });
@@ -171,7 +171,7 @@ test("the worst stands first, with the command that helps", () => {
   ]);
 });
 
-test("backup and drill say when they were, and when they come again", () => {
+test("backup and drill show their last and next run", () => {
   const { figures, subline } = notes();
   expect(figures).toEqual([
     {
@@ -192,7 +192,7 @@ test("backup and drill say when they were, and when they come again", () => {
   expect(first.figures[0]).toMatchObject({ value: "none yet", note: "" });
 });
 
-test("a vault says its sizes, and a device what it has not seen", () => {
+test("a vault shows its sizes, a device its pending changes", () => {
   const { vaults, devices } = notes();
   expect(vaults).toMatchObject([
     {

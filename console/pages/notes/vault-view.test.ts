@@ -81,14 +81,14 @@ function noteOf(
   return shown?.comparisons[0]?.note;
 }
 
-test("a vault without conflicts is well", () => {
+test("a vault without conflicts is healthy", () => {
   expect(vault()).toMatchObject({
     title: "Vault work is healthy.",
     look: "ok",
   });
 });
 
-test("two versions are called A and B, with newest marked and what differs side by side", () => {
+test("two versions are called A and B, the newest is marked, and differences are side by side", () => {
   const view = vault({
     conflicts: [conflict([text("to the sea"), text("to the hills")])],
   });
@@ -116,7 +116,7 @@ test("two versions are called A and B, with newest marked and what differs side 
   });
 });
 
-describe("what cannot be compared says why", () => {
+describe("versions that cannot be compared have a reason", () => {
   test.each<readonly [string, NoteText, NoteText]>([
     ["are encrypted and cannot be read here", text("a"), { kind: "encrypted" }],
     ["is incomplete", { kind: "incomplete" }, text("a")],
@@ -140,7 +140,7 @@ test("without times, or with the same ones, nothing is called newest", () => {
   }
 });
 
-test("many conflicts lie on several pages", () => {
+test("many conflicts have several pages", () => {
   const conflicts = [conflict([text("a"), text("b")])];
   expect(vault({ conflicts, from: 5, open: 9 })).toMatchObject({
     newer: 0,

@@ -74,7 +74,7 @@ test.each([
   expect(keysHeading(counts)).toEqual({ title, look });
 });
 
-test("a row tells what was spent against what, until when, whose it is and when it was used", () => {
+test("a row shows spend, budget, reset time, owner and last use", () => {
   expect(view({}, [key]).list.rows).toEqual([
     [
       {
@@ -120,7 +120,7 @@ test("a row tells what was spent against what, until when, whose it is and when 
   ]);
 });
 
-test("a budget of nothing is used up, and a meter never reaches over its end", () => {
+test("a budget of zero is used up, and a meter ends at 100 %", () => {
   const [zero, over] = view({}, [
     { ...key, spend: 0, budget_in_force: 0 },
     { ...key, spend: 50 },
@@ -129,7 +129,7 @@ test("a budget of nothing is used up, and a meter never reaches over its end", (
   expect(over?.[3]).toMatchObject({ budget: { share: "1000 %", meter: 100 } });
 });
 
-test("what is on demand stays in the addresses of the pages, and nonsense is the first page", () => {
+test("links keep the parameters of the list, and invalid ones give the first page", () => {
   const { list, states } = view(
     { search: "a&b", sort: "spend", order: "asc", page: "2" },
     [key],

@@ -100,7 +100,7 @@ const facts: KeyFacts = {
   now,
 };
 
-test("a key's page tells what is left, what limits it, and why it was refused", () => {
+test("a key's page shows remaining budget, limits and rejected calls", () => {
   const view = viewKey(facts);
   expect(view).toMatchObject({
     title: "anna has $ 1.00 of $ 5.00 left.",
@@ -144,7 +144,7 @@ test.each([
   });
 });
 
-test("where nothing was spent there is no chart", () => {
+test("without spend there is no chart", () => {
   const usage = { ...facts.usage, by_day: [], by_model: [] };
   expect(viewKey({ ...facts, usage }).chart).toBeNull();
 });

@@ -14,7 +14,7 @@ import {
 const form = schemaOf(LIMIT_FIELDS);
 const aliasField: NounField = { name: "user_alias", label: "Full name" };
 
-test("fields left empty are set back, and all models are an empty list", () => {
+test("empty fields are reset, and all models are an empty list", () => {
   const fields = form.parse({
     max_budget: " 5 ",
     rpm_limit: "60",
@@ -38,7 +38,7 @@ test("fields left empty are set back, and all models are an empty list", () => {
   );
 });
 
-test("a key's life is only sent when it is chosen anew", () => {
+test("a key's expiry is sent only when it changes", () => {
   const body = (duration?: string) =>
     bodyOf(
       KEY_FIELDS,
@@ -49,13 +49,13 @@ test("a key's life is only sent when it is chosen anew", () => {
   expect(body("never")).toMatchObject({ duration: null });
 });
 
-test("what is no number is said beside its field", () => {
+test("an invalid number is a mistake of its field", () => {
   expect(form.safeParse({ max_budget: "lots" }).error?.issues).toMatchObject([
     { path: ["max_budget"], message: expect.stringContaining("a number") },
   ]);
 });
 
-test("a refusal stands beside its field, else above the form; what is none is thrown on", () => {
+test("a rejection is shown at its field or above the form; other errors are rethrown", () => {
   const refused = (param: string | null, status = 400) =>
     mistakeOf(new Refusal("No.", status, param), LIMIT_FIELDS);
   expect(refused("max_budget")).toEqual({ max_budget: "No." });
@@ -66,7 +66,7 @@ test("a refusal stands beside its field, else above the form; what is none is th
   expect(() => mistakeOf(new Failure("away"), [])).toThrow("away");
 });
 
-test("what a payer has now fills its form, also what nobody offers any more", () => {
+test("current values fill the form, including models and windows that are no longer offered", () => {
   const typed = typedOf({ max_budget: 5, models: ["old"], blocked: false });
   expect(typed).toEqual({
     max_budget: "5",

@@ -62,13 +62,13 @@ async function get(url: string, accept = "text/html") {
   return { status: statusCode, headers, text: body };
 }
 
-test("where none is kept, the page says what makes one", async () => {
+test("without reports, the page names the command that creates one", async () => {
   const { text } = await get("/reports/");
   expect(text).toContain("No reports yet.");
   expect(text).toContain("hearth jobs run spend-report");
 });
 
-test("kept reports are listed, the newest first, and shown without any script", async () => {
+test("reports are listed newest first and shown without script", async () => {
   mkdirSync(directory);
   for (const name of [
     "health-2026-11-09-to-2026-11-15.html",
@@ -91,7 +91,7 @@ test("kept reports are listed, the newest first, and shown without any script", 
   expect(policy).not.toContain("script");
 });
 
-test("many reports lie on several pages", async () => {
+test("many reports have several pages", async () => {
   mkdirSync(directory);
   for (let day = 1; day <= 60; day += 1) {
     const date = new Date(Date.UTC(2026, 8, day)).toISOString().slice(0, 10);
@@ -107,7 +107,7 @@ test("many reports lie on several pages", async () => {
 });
 
 test.each(["..%2Fsecrets.json", "spend-2026-10-01.html", "%3Cimg%3E"])(
-  "%s is not there: a page for a browser, JSON for a program",
+  "%s is not found: a page for browsers, JSON for programs",
   async (file) => {
     const page = await get(`/reports/${file}`);
     expect(page.status).toBe(404);
@@ -128,7 +128,7 @@ test.each([
     "period=since&since=2026-11-01",
     { unit: "day", complete: false, since: "2026-11-01" },
   ],
-])("the form makes the report of %s", async (query, choice) => {
+])("the form creates the report of %s", async (query, choice) => {
   const { text, headers } = await get(
     `/reports/now?kind=spend&format=csv&${query}`,
   );
@@ -137,7 +137,7 @@ test.each([
   expect(text).toContain("provider,anthropic,anthropic");
 });
 
-test("a mistake stands beside its field, with what was typed", async () => {
+test("a mistake is shown at its field, with the typed values", async () => {
   const { status, text } = await get(
     "/reports/now?kind=spend&period=since&format=csv",
   );
@@ -148,7 +148,7 @@ test("a mistake stands beside its field, with what was typed", async () => {
   expect(wrong.text).toContain("must be spend or health");
 });
 
-test("what cannot be made is a page with the reason", async () => {
+test("a report that cannot be created is an error page with the reason", async () => {
   const { status, text } = await get("/reports/now?kind=health&period=week");
   expect(status).toBe(502);
   expect(text).toContain("nothing was ever looked at.");

@@ -82,7 +82,7 @@ test.each([
   expect(verdictOf("notes", known, AT)).toEqual({ title, look });
 });
 
-test("a check brings the service that it speaks about, a service its own name", () => {
+test("a check includes its service, a service its own name", () => {
   const status = {
     checks: [check("gateway-ready", { service: "gateway" })],
     services: [service("gateway")],
@@ -92,7 +92,7 @@ test("a check brings the service that it speaks about, a service its own name", 
   expect(findKnown(status, "toString")).toBeUndefined();
 });
 
-test("only what moves is looked at soon", () => {
+test("only changing states refresh quickly", () => {
   expect(isInMotion({ check: check("a"), service: service("a") })).toBe(false);
   expect(
     isInMotion({
@@ -105,7 +105,7 @@ test("only what moves is looked at soon", () => {
   ).toBe(true);
 });
 
-test("the history tells changes with their cause and acts in words", () => {
+test("the history shows changes with their cause and actions in words", () => {
   const entry = {
     at: AT,
     kind: "check",

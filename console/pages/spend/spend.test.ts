@@ -22,7 +22,7 @@ function payer(name: string, change: Partial<Payer>): Payer {
   };
 }
 
-describe("what an address asks for", () => {
+describe("the choice in an address", () => {
   test.each([
     ["", "2026-11-01", "2026-11-21", "2026-10-01", "2026-10-21"],
     ["period=today", TODAY, TODAY, "2026-11-20", "2026-11-20"],
@@ -59,7 +59,7 @@ describe("what an address asks for", () => {
     });
   });
 
-  test("what is not understood stays as usual", () => {
+  test("takes defaults for invalid parameters", () => {
     const choice = readChoice({
       period: "ever",
       by: "moon",
@@ -73,7 +73,7 @@ describe("what an address asks for", () => {
     expect(linkTo(choice)).toBe("/spend");
   });
 
-  test("an address leads to the same choice again, whatever stands in it", () => {
+  test("survives a round trip, whatever its texts", () => {
     const choice = readChoice({
       by: "key",
       sort: "requests",
@@ -117,7 +117,7 @@ describe("the table", () => {
     ).toEqual(["Ada", "Bert", "bob"]);
   });
 
-  test("days are sorted as they follow each other", () => {
+  test("sorts days in their order", () => {
     const days = [
       payer("9 Nov 2026", { id: "2026-11-09" }),
       payer("10 Nov 2026", { id: "2026-11-10" }),
@@ -127,13 +127,13 @@ describe("the table", () => {
     ).toEqual(["10 Nov 2026", "9 Nov 2026"]);
   });
 
-  test("shows what was found alone, and its total", () => {
+  test("shows matching rows only, and their total", () => {
     const found = filterAndSort(rows, { ...usual, find: "B" });
     expect(names(found)).toEqual(["Bert", "bob"]);
     expect(totalOf(found, 1.3)).toMatchObject({ spend: 0.3, requests: 6 });
   });
 
-  test("is the same for a spreadsheet, with numbers as they are", () => {
+  test("has unformatted numbers as CSV", () => {
     const csv = csvRows(rows, FIGURE_COLUMNS.slice(0, 3), 1.3);
     expect(csv[0]).toEqual(["id", "name", "Spend", "Share", "Before"]);
     expect(csv.at(-1)).toEqual(["", "Total", 1.3, 1, 2]);

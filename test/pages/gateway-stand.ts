@@ -6,15 +6,15 @@ import { startConsoleStand } from "./console-stand.ts";
 
 export const desk = { width: 1280, scheme: "light" } as const;
 
-/** What a page of ours told the gateway holds everywhere within a second; a busy machine may take its time. */
+/** Changes take effect within a second; a busy machine may take longer. */
 export const PATIENT = { timeout: 20_000 };
 
 /** A console with the master key of a real gateway. */
-export interface PayersStand {
+export interface GatewayStand {
   readonly browser: Browser;
   readonly fixture: AdminFixture;
   readonly address: string;
-  /** A page of the console on a desk, and the browser's complaints about it. */
+  /** A page of the console on a desktop, and the browser's complaints about it. */
   readonly open: (
     path: string,
     options?: { readonly javaScript: boolean },
@@ -22,8 +22,8 @@ export interface PayersStand {
   readonly stop: () => Promise<void>;
 }
 
-/** `models` are more of them, as YAML below `model_list:`. */
-export async function startPayersStand(models = ""): Promise<PayersStand> {
+/** `models` are additional ones, as YAML below `model_list:`. */
+export async function startGatewayStand(models = ""): Promise<GatewayStand> {
   const browser = await openBrowser();
   const fixture = await startAdminFixture(models);
   const stand = await startConsoleStand({
@@ -47,7 +47,7 @@ export async function startPayersStand(models = ""): Promise<PayersStand> {
   };
 }
 
-/** Opens the question of a button and answers it. */
+/** Opens the confirmation of a button and confirms. */
 export async function confirm(
   page: Page,
   verb: string,
