@@ -57,7 +57,7 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
   const differs = `/notes/past/history?at=${encodeURIComponent(at)}`;
   await checkEveryScreen(browser, `${stand.address}${differs}`, {
     name: "history",
-    heading: /^2 files differ from /,
+    heading: /^2 files changed since /,
   });
   // Without script, as every page works.
   const { page } = await openAt("/notes/past", { javaScript: false });
@@ -164,7 +164,7 @@ test("the changes of an encrypted vault are shown after entering the passphrase,
   await silent.page.context().close();
   await checkEveryScreen(browser, `${stand.address}${path}`, {
     name: "history-decrypt",
-    heading: /^secret can be read as it was/,
+    heading: /^History of secret since/,
   });
   const { page, complaints } = await openAt(path);
   const sent: string[] = [];
