@@ -261,7 +261,9 @@ describe("a session", () => {
     api = newApi();
     expect(await statusWith(later)).toBe(401);
   });
+});
 
+describe("the session of a browser", () => {
   test("ends when the operator password changes, as do links", async () => {
     const session = cookieOf(await signIn(password));
     const link = await newLink();

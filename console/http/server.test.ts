@@ -21,42 +21,46 @@ let restarted: string[];
 let gateway: ServiceView;
 let check: CheckView;
 
+const GATEWAY: ServiceView = {
+  name: "gateway",
+  state: "running",
+  since: 1000,
+  pid: 7,
+  address: "http://127.0.0.1:4000",
+  port: 4000,
+  adopted: false,
+  tookMs: 500,
+  restarts: 0,
+  reason: null,
+};
+
+const CHECK: CheckView = {
+  name: "gateway",
+  kind: "http",
+  state: "up",
+  since: 1000,
+  inhibitedBy: null,
+  flapping: false,
+  latest: {
+    ok: true,
+    level: "down",
+    latencyMs: 3,
+    text: "answered 200",
+    at: 2000,
+    measures: {},
+  },
+  healing: null,
+  note: null,
+  service: "gateway",
+};
+
 beforeEach(() => {
   place = temporaryHome();
   history = openHistory(`${place.directory}/history.db`);
   stopped = [];
   restarted = [];
-  gateway = {
-    name: "gateway",
-    state: "running",
-    since: 1000,
-    pid: 7,
-    address: "http://127.0.0.1:4000",
-    port: 4000,
-    adopted: false,
-    tookMs: 500,
-    restarts: 0,
-    reason: null,
-  };
-  check = {
-    name: "gateway",
-    kind: "http",
-    state: "up",
-    since: 1000,
-    inhibitedBy: null,
-    flapping: false,
-    latest: {
-      ok: true,
-      level: "down",
-      latencyMs: 3,
-      text: "answered 200",
-      at: 2000,
-      measures: {},
-    },
-    healing: null,
-    note: null,
-    service: "gateway",
-  };
+  gateway = { ...GATEWAY };
+  check = { ...CHECK };
   api = buildApi({
     status,
     runtime: () => runtime,

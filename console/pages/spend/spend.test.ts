@@ -22,7 +22,7 @@ function payer(name: string, change: Partial<Payer>): Payer {
   };
 }
 
-describe("the choice in an address", () => {
+describe("the period in an address", () => {
   test.each([
     ["", "2026-11-01", "2026-11-21", "2026-10-01", "2026-10-21"],
     ["period=today", TODAY, TODAY, "2026-11-20", "2026-11-20"],
@@ -58,7 +58,9 @@ describe("the choice in an address", () => {
       previous: { from: earlier, until: before },
     });
   });
+});
 
+describe("the choice in an address", () => {
   test("takes defaults for invalid parameters", () => {
     const choice = readChoice({
       period: "ever",
