@@ -51,6 +51,29 @@ export default defineConfig(
     },
   },
   {
+    // Programs are started in one place, which keeps arguments and variables out of messages.
+    files: ["**/*.ts", "**/*.js"],
+    ignores: [
+      "core/execute.ts",
+      "**/*.test.ts",
+      "**/testing/**",
+      "test/**",
+      // Runs before any package is installed.
+      "bin/**",
+      // Must not take the memory of execa; the reason is in the file.
+      "supervisor/runtimes/process/launch.ts",
+    ],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        ...["node:child_process", "child_process"].map((name) => ({
+          name,
+          message: "Start programs with core/execute.ts.",
+        })),
+      ],
+    },
+  },
+  {
     // Other test files share their modules: a replaced one would stay with whatever imports it (vitest.config.ts).
     files: ["**/*.test.ts"],
     ignores: ["**/*.mocked.test.ts"],
