@@ -372,6 +372,6 @@ test("an image with another major version of Postgres than the data's registers 
     postgres: `docker.io/library/postgres:19.0-trixie@sha256:${"0".repeat(64)}`,
   });
   await expect(registerProgram({ ...rightConfig, images })).rejects.toThrow(
-    "hearth:postgresVersion is 18, the version of the data, and the image docker.io/library/postgres:19.0-trixie has Postgres 19: `npm run deploy -- upgrade postgres` copies the data; if there is none yet: npx pulumi config set hearth:postgresVersion 19",
+    "hearth:postgresVersion is 18, the version of the data, but the image docker.io/library/postgres:19.0-trixie has Postgres 19: run `npm run deploy -- upgrade postgres` to copy the data; without data: npx pulumi config set hearth:postgresVersion 19",
   );
 });

@@ -15,11 +15,11 @@ import type {
 } from "./types.ts";
 import type { Parts } from "./parts.ts";
 
-const GUESSABLE_BELOW = 20;
+const MIN_KEY_LENGTH = 20;
 const DAY_MS = 86_400_000;
 const MEGABYTE = 1024 * 1024;
 
-/** Fills defaults in, adds what the environment says; what must be there and is not becomes a problem. */
+/** Adds defaults and values of the environment; required values that are missing become problems. */
 export function assemble(
   reading: Reading,
   read: ReadVariable,
@@ -92,7 +92,7 @@ function readDatabaseUrl(
       line: null,
       path: "DATABASE_URL",
       message:
-        "is not set; keys and spend live in Postgres: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
+        "is required for keys and spend: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
     });
   } else if (!/^postgres(ql)?:\/\//.test(url)) {
     reading.problems.push(
@@ -120,7 +120,7 @@ function readJournalDirectory(reading: Reading, read: ReadVariable): string {
       line: null,
       path: "HEARTH_JOURNAL_DIR",
       message:
-        "is not set; spend is written there before it reaches Postgres: set it to a directory that survives restarts",
+        "is required: spend is written there before it reaches Postgres; set it to a directory that survives restarts",
     });
   }
   return directory ?? "";
@@ -151,20 +151,20 @@ function readMasterKey(
   if (key === null) {
     reading.problems.push(
       place(
-        "is not set; the gateway does not start without a master key: set PROXY_MASTER_KEY (or PROXY_MASTER_KEY_FILE) to a long random value",
+        "is required: set PROXY_MASTER_KEY (or PROXY_MASTER_KEY_FILE) to a long random value",
       ),
     );
-  } else if (key.length < GUESSABLE_BELOW) {
+  } else if (key.length < MIN_KEY_LENGTH) {
     reading.warnings.push(
       place(
-        `the master key is shorter than ${GUESSABLE_BELOW} characters and can be guessed; use a long random value`,
+        `the master key has less than ${MIN_KEY_LENGTH} characters and can be guessed; use a long random value`,
       ),
     );
   }
   return key ?? "";
 }
 
-/** What the file has, else what the variable says; whoever set the variable counts on it, so that they may not differ. */
+/** The value of the file, else of the variable. They must not differ: a variable that is set must take effect. */
 function fileOrVariable(
   reading: Reading,
   path: readonly string[],
@@ -179,7 +179,7 @@ function fileOrVariable(
   return written ?? given;
 }
 
-/** Never without an end: a previous key that is forgotten would be a second master key for ever. */
+/** Requires an expiry: a forgotten previous key would remain a second master key. */
 function readPreviousMasterKey(
   reading: Reading,
   read: ReadVariable,
@@ -197,7 +197,7 @@ function readPreviousMasterKey(
     line: null,
     path: "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
     message:
-      "must say until when PROXY_MASTER_KEY_PREVIOUS is accepted, such as 2027-01-31T12:00:00Z",
+      "is required with PROXY_MASTER_KEY_PREVIOUS and must be its expiry, such as 2027-01-31T12:00:00Z",
   });
   return null;
 }
@@ -214,7 +214,7 @@ function readGeneral(
         problemAt(
           reading,
           ["general_settings", key],
-          "cannot be false: budgets rest on the ledger, which is not optional; set it to true or leave it out",
+          "must be true or omitted: budgets depend on the ledger",
         ),
       );
     }

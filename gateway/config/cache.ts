@@ -7,7 +7,7 @@ import { problemAt, type Reading } from "../../core/config/reading.ts";
 import { locate, plain } from "../../core/config/tree.ts";
 import type { CacheConfig, CachedCallType, RedisConfig } from "./types.ts";
 
-/** The one Redis of cache and limits; null, with a warning where one was asked for, when no host is known. */
+/** The Redis of cache and limits; null when no host is set, with a warning if the configuration asks for Redis. */
 export function readRedis(
   reading: Reading,
   read: ReadVariable,
@@ -20,7 +20,7 @@ export function readRedis(
         problemAt(
           reading,
           ["proxy_settings", "cache_params", "type"],
-          "is redis, but no host is known; cache and limits work in memory until host or REDIS_HOST is set",
+          "is redis, but no host is set; cache and limits use memory until host or REDIS_HOST is set",
         ),
       );
     }
@@ -36,7 +36,7 @@ export function readRedis(
       numberVariable(reading, read, "REDIS_PORT", 1, 65_535) ??
       6_379,
     password: password === null ? null : secret(password),
-    // Of that one: another host in the file is another Redis.
+    // The certificate authority of REDIS_HOST: another host in the file is a different Redis.
     ca: host === read("REDIS_HOST") ? read("REDIS_CA") : null,
   };
 }
@@ -48,7 +48,7 @@ const CALL_TYPES: ReadonlyMap<string, CachedCallType> = new Map([
   ["embedding", "aembedding"],
 ]);
 
-/** The cache settings; `memory` wherever there is no Redis. */
+/** The cache settings; `memory` without a Redis. */
 export function readCache(
   reading: Reading,
   { cache, proxy }: Pick<Parts, "cache" | "proxy">,
@@ -62,7 +62,7 @@ export function readCache(
       problemAt(
         reading,
         path,
-        `is ${String(written)}, which Hearth does not have; the cache works in memory: write redis or memory`,
+        `must be redis or memory; "${String(written)}" is not supported, the cache uses memory`,
       ),
     );
   }

@@ -1,4 +1,4 @@
-/** Whether two addresses differ in user and password at most: the same server, database and options. */
+/** Whether two addresses have the same server, database and options; user and password may differ. */
 export function sameDatabase(one: string, other: string): boolean {
   return withoutLogin(one) === withoutLogin(other);
 }

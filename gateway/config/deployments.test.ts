@@ -264,7 +264,7 @@ test("ids stay when an address changes behind its variable, and differ between e
   );
   expect(
     result.ok ? [] : result.problems.map((problem) => problem.message),
-  ).toEqual(["is the id of another entry too; ids must differ"]);
+  ).toEqual(["already exists; ids must be unique"]);
 });
 
 test("wildcards keep their star", () => {
@@ -377,13 +377,13 @@ environment_variables:
   ]);
 });
 
-test("fallbacks to names that nobody serves are warned about", () => {
+test("fallbacks to unknown models cause warnings", () => {
   const result =
     load(`model_list: [{model_name: a, provider_params: {model: ollama/a}}]
 router_settings: {fallbacks: [{a: [b]}], default_fallbacks: [a]}
 `);
   expect(result.ok && result.warnings.map(formatProblem)).toEqual([
-    "c.yaml:2: router_settings.fallbacks: names b, which is no model_name of this configuration: correct it, add that model, or leave it out",
+    'c.yaml:2: router_settings.fallbacks: unknown model_name "b": correct or remove it, or add the model',
   ]);
 });
 
@@ -410,7 +410,7 @@ test("a stored model follows the same rules and may not read the environment", (
     expect(
       refused.ok ? [] : refused.problems.map((problem) => problem.message),
     ).toEqual([
-      "refers to a variable; only the configuration file may do that: give the value itself",
+      "must not refer to a variable, which only the configuration file may: use the value itself",
     ]);
   }
   const wrong = row({ model: "openai/x", rpm: "x" });

@@ -27,7 +27,7 @@ import {
 import { locate } from "../../core/config/tree.ts";
 import type { Deployment, PriceOverrides } from "./types.ts";
 
-/** The deployments of `model_list`, in the order written; wrong entries become problems. */
+/** The deployments of `model_list`, in the order written; invalid entries become problems. */
 export function readDeployments(
   reading: Reading,
   read: ReadVariable,
@@ -41,7 +41,7 @@ export function readDeployments(
       problemAt(
         reading,
         ["model_list"],
-        "must be a list; begin each model with - model_name:",
+        "must be a list; start each model with - model_name:",
       ),
     );
     return [];
@@ -61,7 +61,7 @@ export function readDeployments(
   return deployments;
 }
 
-/** Two entries that differ only in their key would share a hash: the later one gets a number. */
+/** Two entries that differ only in their key have the same hash: the later one gets a number. */
 function ownId(
   reading: Reading,
   path: Path,
@@ -76,17 +76,13 @@ function ownId(
   const given = [...path, "model_info", "id"];
   if (locate(reading.root, given).node !== null) {
     reading.problems.push(
-      problemAt(
-        reading,
-        given,
-        "is the id of another entry too; ids must differ",
-      ),
+      problemAt(reading, given, "already exists; ids must be unique"),
     );
   }
   return `${id}-${before + 1}`;
 }
 
-/** One entry; null when it is wrong (problems say why) or cannot be served (a warning says why). */
+/** One entry; null when it is invalid (with a problem) or not supported (with a warning). */
 export function readDeployment(
   reading: Reading,
   path: Path,
@@ -188,7 +184,7 @@ function readConnection(
   };
 }
 
-/** The address counts as written (`${LOCAL_RUNNER_A_URL}`), so that the id stays when a host gets another address. */
+/** Uses the address as written (`${LOCAL_RUNNER_A_URL}`), so that the id does not change with the value of a variable. */
 function stableId(
   reading: Reading,
   paramsPath: Path,

@@ -5,7 +5,7 @@ import {
 } from "../../core/config/reading.ts";
 import type { Fallbacks, GatewayConfig } from "./types.ts";
 
-/** Warns about fallbacks and group aliases that name no alias of this file; models in the database may still have that name. */
+/** Warns about fallbacks and group aliases of unknown aliases; models in the database may still have that name. */
 export function checkFallbackTargets(
   reading: Reading,
   config: GatewayConfig,
@@ -26,9 +26,7 @@ export function checkFallbackTargets(
         problemAt(
           reading,
           sectionOf(reading, keys),
-          unknown.length === 1
-            ? `names ${unknown[0]}, which is no model_name of this configuration: correct it, add that model, or leave it out`
-            : `names ${unknown.join(", ")}, which are no model_names of this configuration: correct them, add those models, or leave them out`,
+          `unknown model_name ${unknown.map((name) => `"${name}"`).join(", ")}: correct or remove it, or add the model`,
         ),
       );
     }
@@ -49,7 +47,7 @@ function targetsOf(fallbacks: Fallbacks): readonly string[] {
   ];
 }
 
-/** The section that holds the key; LiteLLM allows both. */
+/** The section that contains the key; LiteLLM allows both. */
 function sectionOf(reading: Reading, keys: readonly string[]): Path {
   const router = reading.root.entries.get("router_settings")?.node;
   const inRouter =

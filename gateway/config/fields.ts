@@ -3,7 +3,7 @@ import { faultOfName, LONGEST_NAME_BYTES } from "../ledger/names.ts";
 import { parseDuration } from "./duration.ts";
 import type { Fallbacks } from "./types.ts";
 
-/** A field that says what is allowed; what it got is added where the place in the file is known. */
+/** A field with a message that says what is allowed; the rejected value is added where its line is known. */
 function field<T>(allowed: string, read: (raw: unknown) => T | undefined) {
   return z.unknown().transform((raw, context): T => {
     const value = read(raw);
@@ -15,7 +15,7 @@ function field<T>(allowed: string, read: (raw: unknown) => T | undefined) {
   });
 }
 
-// Numbers and booleans arrive as text when they come from a variable.
+// Variables give numbers and booleans as text.
 function numeric(raw: unknown): number {
   if (typeof raw === "number") {
     return raw;
@@ -104,13 +104,13 @@ export const choice = <T extends string>(
 
 export const duration = () =>
   field(
-    "a time such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d",
+    "a duration such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d",
     parseDuration,
   ).optional();
 
-/** A time that may also be `never` (null). */
+/** A duration that may also be `never` (null). */
 export const durationOrNever = () =>
-  field("a time such as 90d or 13mo, or never", (raw) =>
+  field("a duration such as 90d or 13mo, or never", (raw) =>
     raw === "never" || raw === "-1" || raw === -1 ? null : parseDuration(raw),
   ).optional();
 
@@ -141,9 +141,9 @@ export const timezone = () =>
     }
   }).optional();
 
-/** `budget_duration`: a length that the budget windows know. */
+/** `budget_duration`: a duration that budget windows support. */
 export const budgetDuration = () =>
-  field("a length such as 30s, 15m, 24h, 30d, 1w or 1mo", (raw) =>
+  field("a duration such as 30s, 15m, 24h, 30d, 1w or 1mo", (raw) =>
     typeof raw === "string" && /^[1-9]\d*(s|m|h|d|w|mo)$/.test(raw)
       ? raw
       : undefined,

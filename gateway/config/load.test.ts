@@ -64,7 +64,7 @@ function warnings(...args: Parameters<typeof load>): string[] {
 const model = (params: string, name = "a") =>
   `model_list:\n  - model_name: ${name}\n    provider_params: {${params}}\n`;
 
-test("the shipped file holds eleven aliases, all pending in an empty environment, and the settings of the seed", () => {
+test("the shipped file has eleven aliases, all pending in an empty environment, and the documented settings", () => {
   const result = loadConfig({
     env: REQUIRED,
     projectRoot: join(import.meta.dirname, "../.."),
@@ -120,7 +120,7 @@ test("the shipped file holds eleven aliases, all pending in an empty environment
     failClosed: false,
   });
   expect(result.warnings.map((warning) => warning.message)).toEqual([
-    "is redis, but no host is known; cache and limits work in memory until host or REDIS_HOST is set",
+    "is redis, but no host is set; cache and limits use memory until host or REDIS_HOST is set",
   ]);
 });
 
@@ -158,29 +158,29 @@ general_settings:
     'config/gateway.yaml:14: router_settings.routing_strategy: must be one of usage-based-routing, simple-shuffle, least-busy, latency-based-routing, cost-based-routing; it is "fastest"',
     "config/gateway.yaml:15: router_settings.allowed_fails: must be a whole number from 0; it is -1",
     "config/gateway.yaml:17: proxy_settings.cache_params.port: must be a whole number from 1 to 65535; it is 70000",
-    'config/gateway.yaml:17: proxy_settings.cache_params.ttl: must be a time such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d; it is "soon"',
+    'config/gateway.yaml:17: proxy_settings.cache_params.ttl: must be a duration such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d; it is "soon"',
     'config/gateway.yaml:18: proxy_settings.max_budget: must be dollars, a number of at least 0; it is "-3"',
-    "config/gateway.yaml:20: general_settings.track_spend: cannot be false: budgets rest on the ledger, which is not optional; set it to true or leave it out",
+    "config/gateway.yaml:20: general_settings.track_spend: must be true or omitted: budgets depend on the ledger",
     'config/gateway.yaml:21: general_settings.timezone: must be a time zone such as UTC or Europe/Berlin; it is "Mars/Olympus"',
-    "environment: HEARTH_JOURNAL_DIR: is not set; spend is written there before it reaches Postgres: set it to a directory that survives restarts",
+    "environment: HEARTH_JOURNAL_DIR: is required: spend is written there before it reaches Postgres; set it to a directory that survives restarts",
     "environment: HEARTH_GATEWAY_PORT: must be a whole number from 0 to 65535",
   ]);
 });
 
-test("without a master key or a database there is no start, in one sentence each", () => {
+test("a master key and a database are required", () => {
   expect(problems("", { PROXY_MASTER_KEY: "", DATABASE_URL: "" })).toEqual([
-    "environment: DATABASE_URL: is not set; keys and spend live in Postgres: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
-    "environment: PROXY_MASTER_KEY: is not set; the gateway does not start without a master key: set PROXY_MASTER_KEY (or PROXY_MASTER_KEY_FILE) to a long random value",
+    "environment: DATABASE_URL: is required for keys and spend: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
+    "environment: PROXY_MASTER_KEY: is required: set PROXY_MASTER_KEY (or PROXY_MASTER_KEY_FILE) to a long random value",
   ]);
 });
 
-test("a guessable master key starts with a warning that does not show it", () => {
+test("a short master key causes a warning that does not contain it", () => {
   expect(
     warnings("general_settings: {master_key: sk-1234}", {
       PROXY_MASTER_KEY: "",
     }),
   ).toEqual([
-    "config/gateway.yaml:1: general_settings.master_key: the master key is shorter than 20 characters and can be guessed; use a long random value",
+    "config/gateway.yaml:1: general_settings.master_key: the master key has less than 20 characters and can be guessed; use a long random value",
   ]);
 });
 
@@ -203,7 +203,7 @@ test.each([
   },
 );
 
-test("unknown keys give warnings with the nearest known one", () => {
+test("unknown settings cause warnings with the nearest known one", () => {
   const text = `${model("model: ollama/x, api_bse: http://h:1")}router_settings:
   colldown_time: 5
   zzzzzz: 1
@@ -245,13 +245,13 @@ test.each([
   ],
   [
     "model_list: {}\n",
-    "config/gateway.yaml:1: model_list: must be a list; begin each model with - model_name:",
+    "config/gateway.yaml:1: model_list: must be a list; start each model with - model_name:",
   ],
 ])("YAML mistake %j has a line", (text, sentence) => {
   expect(problems(text)).toEqual([sentence]);
 });
 
-test("no secret is in any message, whatever is wrong with it", () => {
+test("no message contains a secret", () => {
   const secret = "sk-ThisMustNeverBeShown1234567890";
   const text = `model_list:
   - model_name: a
@@ -315,7 +315,7 @@ test("values come from the environment, from files, and from defaults", () => {
   });
 });
 
-test("a secret file that cannot be read is named once", () => {
+test("a secret file that cannot be read is reported once", () => {
   expect(
     problems(model("model: openai/x"), { OPENAI_API_KEY_FILE: "/nowhere/key" }),
   ).toEqual([
@@ -334,10 +334,10 @@ test("the master key and the database can come from files", () => {
   expect(config.database.url.reveal()).toBe("postgres://h/d");
 });
 
-test("a previous master key is accepted only with a time at which it ends", () => {
+test("a previous master key requires an expiry", () => {
   const env = { PROXY_MASTER_KEY_PREVIOUS: "sk-the-one-before-it-1" };
   expect(problems("", env)).toEqual([
-    "environment: PROXY_MASTER_KEY_PREVIOUS_UNTIL: must say until when PROXY_MASTER_KEY_PREVIOUS is accepted, such as 2027-01-31T12:00:00Z",
+    "environment: PROXY_MASTER_KEY_PREVIOUS_UNTIL: is required with PROXY_MASTER_KEY_PREVIOUS and must be its expiry, such as 2027-01-31T12:00:00Z",
   ]);
   const { previousMasterKey } = loaded("", {
     ...env,
@@ -356,7 +356,7 @@ test("an unset variable of a setting leaves the default, with a warning", () => 
   ]);
 });
 
-test("the operator's file lies over the shipped one, what hearth up adds between them", () => {
+test("the operator's file overrides the shipped one, with the file of hearth up between them", () => {
   write(
     "config/gateway.local.yaml",
     `model_list:
@@ -399,7 +399,7 @@ router_settings: {num_retries: 2, allowed_fails: 7}
   ]);
 });
 
-test("a file that is asked for is read alone, and is named when it is missing", () => {
+test("an explicit file is read alone, and reported when it is missing", () => {
   write("config/gateway.local.yaml", model("model: ollama/x", "local"));
   const file = write("other.yaml", model("model: ollama/x", "other"));
   expect(
@@ -415,7 +415,7 @@ test("a file that is asked for is read alone, and is named when it is missing", 
   ]);
 });
 
-test("a mistake in the operator's file is shown with that file and its line", () => {
+test("a mistake in the operator's file is reported with that file and its line", () => {
   write(
     "config/gateway.local.yaml",
     "\nrouter_settings:\n  num_retries: twice\n",

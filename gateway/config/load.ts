@@ -115,7 +115,7 @@ function readParts(
   };
 }
 
-/** LiteLLM's `environment_variables` section sets variables for the references of the same files. */
+/** LiteLLM's `environment_variables` section sets variables for references in the same files. */
 function withFileVariables(tree: Mapping, read: ReadVariable): ReadVariable {
   const section = child(tree, "environment_variables");
   if (section === null) {

@@ -1,7 +1,7 @@
 import type { ReadVariable } from "../../core/config/references.ts";
 import type { Reading } from "../../core/config/reading.ts";
 
-/** A whole number from a variable; null when unset or wrong (a problem says what is allowed). */
+/** A whole number from a variable; null when unset or invalid (with a problem). */
 export function numberVariable(
   reading: Reading,
   read: ReadVariable,
@@ -13,7 +13,7 @@ export function numberVariable(
   return value === null ? null : readNumber(reading, name, value, min, max);
 }
 
-/** A whole number that came as text, `name` being what the operator wrote. */
+/** A whole number given as text under a `name` that the operator knows. */
 export function readNumber(
   reading: Reading,
   name: string,

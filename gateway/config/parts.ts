@@ -7,7 +7,7 @@ import type {
 } from "./schema.ts";
 import type { Deployment } from "./types.ts";
 
-/** The sections as read, and what does not come from them. */
+/** The sections as read, and values from elsewhere. */
 export interface Parts {
   readonly files: readonly string[];
   readonly models: readonly Deployment[];

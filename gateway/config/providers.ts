@@ -1,15 +1,15 @@
 import type { ProviderFamily } from "./types.ts";
 
-/** What is known about a provider that is written before the slash of `provider_params.model`. */
+/** A provider named before the slash of `provider_params.model`. */
 export interface KnownProvider {
   readonly family: ProviderFamily;
-  /** null: `api_base` must be given. */
+  /** null: `api_base` is required. */
   readonly apiBase: string | null;
-  /** Read when `api_key` is not given and calls go to `apiBase`; null: the provider needs no key. */
+  /** Read when `api_key` is not set and calls go to `apiBase`; null: the provider needs no key. */
   readonly keyVariable: string | null;
 }
 
-const openaiStyle = (
+const openaiCompatible = (
   apiBase: string | null,
   keyVariable: string | null,
 ): KnownProvider => ({ family: "openai", apiBase, keyVariable });
@@ -20,9 +20,9 @@ const OLLAMA: KnownProvider = {
   keyVariable: null,
 };
 
-/** By the name before the slash. Everything of the family `openai` speaks OpenAI's format at its own address. */
+/** By the name before the slash. Providers of the family `openai` use OpenAI's format at their own address. */
 export const PROVIDERS: Readonly<Record<string, KnownProvider>> = {
-  openai: openaiStyle("https://api.openai.com/v1", "OPENAI_API_KEY"),
+  openai: openaiCompatible("https://api.openai.com/v1", "OPENAI_API_KEY"),
   anthropic: {
     family: "anthropic",
     apiBase: "https://api.anthropic.com",
@@ -37,54 +37,66 @@ export const PROVIDERS: Readonly<Record<string, KnownProvider>> = {
   ollama: OLLAMA,
   ollama_chat: OLLAMA,
 
-  mistral: openaiStyle("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-  codestral: openaiStyle(
+  mistral: openaiCompatible("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+  codestral: openaiCompatible(
     "https://codestral.mistral.ai/v1",
     "CODESTRAL_API_KEY",
   ),
-  groq: openaiStyle("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-  deepseek: openaiStyle("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-  openrouter: openaiStyle("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-  together_ai: openaiStyle("https://api.together.xyz/v1", "TOGETHERAI_API_KEY"),
-  fireworks_ai: openaiStyle(
+  groq: openaiCompatible("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+  deepseek: openaiCompatible("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+  openrouter: openaiCompatible(
+    "https://openrouter.ai/api/v1",
+    "OPENROUTER_API_KEY",
+  ),
+  together_ai: openaiCompatible(
+    "https://api.together.xyz/v1",
+    "TOGETHERAI_API_KEY",
+  ),
+  fireworks_ai: openaiCompatible(
     "https://api.fireworks.ai/inference/v1",
     "FIREWORKS_AI_API_KEY",
   ),
-  xai: openaiStyle("https://api.x.ai/v1", "XAI_API_KEY"),
-  perplexity: openaiStyle("https://api.perplexity.ai", "PERPLEXITYAI_API_KEY"),
-  cerebras: openaiStyle("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-  deepinfra: openaiStyle(
+  xai: openaiCompatible("https://api.x.ai/v1", "XAI_API_KEY"),
+  perplexity: openaiCompatible(
+    "https://api.perplexity.ai",
+    "PERPLEXITYAI_API_KEY",
+  ),
+  cerebras: openaiCompatible("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+  deepinfra: openaiCompatible(
     "https://api.deepinfra.com/v1/openai",
     "DEEPINFRA_API_KEY",
   ),
-  sambanova: openaiStyle("https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
-  nvidia_nim: openaiStyle(
+  sambanova: openaiCompatible(
+    "https://api.sambanova.ai/v1",
+    "SAMBANOVA_API_KEY",
+  ),
+  nvidia_nim: openaiCompatible(
     "https://integrate.api.nvidia.com/v1",
     "NVIDIA_NIM_API_KEY",
   ),
-  moonshot: openaiStyle("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-  cohere: openaiStyle(
+  moonshot: openaiCompatible("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+  cohere: openaiCompatible(
     "https://api.cohere.ai/compatibility/v1",
     "COHERE_API_KEY",
   ),
-  huggingface: openaiStyle("https://router.huggingface.co/v1", "HF_TOKEN"),
+  huggingface: openaiCompatible("https://router.huggingface.co/v1", "HF_TOKEN"),
 
-  // Runners and proxies of one's own: only the address matters.
-  openai_like: openaiStyle(null, null),
-  custom_openai: openaiStyle(null, null),
-  "text-completion-openai": openaiStyle(
+  // Self-hosted runners and proxies: only the address matters.
+  openai_like: openaiCompatible(null, null),
+  custom_openai: openaiCompatible(null, null),
+  "text-completion-openai": openaiCompatible(
     "https://api.openai.com/v1",
     "OPENAI_API_KEY",
   ),
-  vllm: openaiStyle(null, null),
-  hosted_vllm: openaiStyle(null, null),
-  lm_studio: openaiStyle("http://127.0.0.1:1234/v1", null),
-  llamacpp: openaiStyle("http://127.0.0.1:8080/v1", null),
-  llamafile: openaiStyle("http://127.0.0.1:8080/v1", null),
-  litellm_proxy: openaiStyle(null, "LITELLM_PROXY_API_KEY"),
+  vllm: openaiCompatible(null, null),
+  hosted_vllm: openaiCompatible(null, null),
+  lm_studio: openaiCompatible("http://127.0.0.1:1234/v1", null),
+  llamacpp: openaiCompatible("http://127.0.0.1:8080/v1", null),
+  llamafile: openaiCompatible("http://127.0.0.1:8080/v1", null),
+  litellm_proxy: openaiCompatible(null, "LITELLM_PROXY_API_KEY"),
 };
 
-/** Providers that LiteLLM's files name and whose wire formats are not spoken here. */
+/** Providers of LiteLLM whose wire formats are not supported. */
 export const FOREIGN_PROVIDERS: ReadonlySet<string> = new Set([
   "ai21",
   "azure_ai",
@@ -105,7 +117,7 @@ export const FOREIGN_PROVIDERS: ReadonlySet<string> = new Set([
   "watsonx",
 ]);
 
-/** The provider of a model written without one, where its name leaves no doubt. */
+/** The provider of a model written without one, if its name is unambiguous. */
 export function guessProvider(model: string): string | null {
   if (/^(gpt-|o[1-9](-|$)|chatgpt-|text-embedding-|dall-e)/.test(model)) {
     return "openai";
@@ -119,7 +131,7 @@ export function guessProvider(model: string): string | null {
   return null;
 }
 
-/** The address that an adapter appends its paths to. */
+/** The address to which an adapter appends its paths. */
 export function normalizeApiBase(
   family: ProviderFamily,
   written: string,
@@ -133,7 +145,7 @@ export function normalizeApiBase(
     case "openai":
     case "ollama":
     case "gemini":
-      // Runners serve their OpenAI-style routes under /v1; a bare host and port means that.
+      // Runners serve their OpenAI-compatible routes under /v1, added to a host and port without a path.
       return new URL(base).pathname === "/" ? `${base}/v1` : base;
   }
 }

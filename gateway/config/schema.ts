@@ -19,7 +19,7 @@ import {
   whole,
 } from "./fields.ts";
 
-/** Sections and keys by the names we use; the other dialect's spellings are renamed before. */
+/** Sections and keys under Hearth's names; those of the other dialect are renamed before. */
 export const SECTIONS = [
   "model_list",
   "router_settings",
@@ -56,7 +56,7 @@ const PRICES = {
   cache_read_input_token_cost_fast: amount("dollars"),
 };
 
-/** Call parameters that an entry may preset; passed on where the caller sets none. */
+/** Call parameters for which an entry may set defaults. */
 const CALL_DEFAULTS = {
   temperature: z.unknown().optional(),
   top_p: z.unknown().optional(),
@@ -158,7 +158,7 @@ export const proxySettings = z.object({
   context_window_fallbacks: fallbacks(),
 });
 
-/** LiteLLM's further stores of a cache; memory takes their place, with a warning. */
+/** Cache backends of LiteLLM that are replaced by memory, with a warning. */
 export const FOREIGN_CACHES = [
   "disk",
   "s3",

@@ -6,15 +6,13 @@ import {
 } from "node:crypto";
 import { secret, type Secret } from "./secret.ts";
 
-/** Encrypts what the database shall not know: AES-256-GCM, under a key derived from the installation's salt key. */
+/** Encrypts secrets stored in the database: AES-256-GCM, with a key derived from the installation's salt key. */
 
 const VERSION = "1";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * Encrypts a text for one place: what was sealed for another row does not open there.
- */
+/** Encrypts a text for one place: the result cannot be decrypted for another row. */
 export function seal(text: string, key: Secret, place: string): string {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv("aes-256-gcm", derived(key), iv);
@@ -25,11 +23,11 @@ export function seal(text: string, key: Secret, place: string): string {
 
 export interface Opened {
   readonly text: Secret;
-  /** Which of the keys opened it; 0 is the one that seals today. */
+  /** Index of the key that decrypted it; 0 is the current one. */
   readonly by: number;
 }
 
-/** Tries the keys in order; null: none of them opens it. */
+/** Tries the keys in order; null: none of them decrypts it. */
 export function open(
   sealed: string,
   keys: readonly Secret[],
@@ -54,7 +52,7 @@ export function open(
         decipher.final("utf8");
       return { text: secret(text), by };
     } catch {
-      // Another key's: the next one is tried.
+      // Encrypted with another key: try the next one.
     }
   }
   return null;

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** A value that prints as `[secret]` in logs, errors, JSON and inspection; only `reveal` gives it. */
+/** A value that prints as `[secret]` in logs, errors, JSON and inspection; only `reveal` returns it. */
 export interface Secret {
   reveal(): string;
   toString(): string;

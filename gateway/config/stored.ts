@@ -9,7 +9,7 @@ import {
 import { scalar, type Mapping, type Tree } from "../../core/config/tree.ts";
 import type { Deployment } from "./types.ts";
 
-/** A model as `POST /model/new` takes it and the database keeps it; either dialect. */
+/** A model as accepted by `POST /model/new` and stored in the database, in either dialect. */
 export interface StoredModel {
   readonly model_name: unknown;
   readonly provider_params?: unknown;
@@ -22,9 +22,9 @@ export type StoredResult =
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 /**
- * A deployment from a row instead of a file, by the same rules. References to variables are refused, but for a
- * provider's own key variable at the provider's own address: whoever may add a model must not be able to send the
- * gateway's environment to an address of his choice.
+ * A deployment from a row instead of a file, by the same rules. References to variables are rejected, except for the
+ * provider's key variable at the provider's default address: the right to add models must not allow sending the gateway's
+ * environment to any address.
  */
 export function deploymentFromRow(
   row: StoredModel,
@@ -56,7 +56,7 @@ export function deploymentFromRow(
       line: null,
       path: spelling,
       message:
-        "refers to a variable; only the configuration file may do that: give the value itself",
+        "must not refer to a variable, which only the configuration file may: use the value itself",
     });
   }
   const deployment = readDeployment(

@@ -16,14 +16,14 @@ import {
 } from "../../core/config/reading.ts";
 import { locate } from "../../core/config/tree.ts";
 
-/** Whom a deployment calls, and for which model. */
+/** The provider and model of a deployment. */
 export interface Target {
   readonly providerName: string;
   readonly known: KnownProvider;
   readonly model: string;
 }
 
-/** Reads `provider_params.model`; null: a problem or a warning says why the entry cannot be served. */
+/** Reads `provider_params.model`; null: invalid or not supported, with a problem or a warning. */
 export function readTarget(
   reading: Reading,
   path: Path,
@@ -59,12 +59,12 @@ export function readTarget(
       problemAt(
         reading,
         at,
-        `${named} is a provider that Hearth does not speak to; this model is left out: reach it through openrouter or another OpenAI-style server`,
+        `provider "${named}" is not supported, the model is skipped; use openrouter or another OpenAI-compatible server`,
       ),
     );
     return null;
   }
-  // An unknown name with an address is an OpenAI-style server with a name of its own.
+  // An unknown name with an address is an OpenAI-compatible server.
   if (model !== "" && (params.api_base ?? params.base_url) !== undefined) {
     return {
       providerName: named,
@@ -87,12 +87,12 @@ export function readTarget(
 
 export interface Address {
   readonly base: string;
-  /** The provider's own, so its own key may be sent there. */
+  /** Whether it is the provider's default, to which its key may be sent. */
   readonly isDefault: boolean;
   readonly pending: string | null;
 }
 
-/** The unset variable that the address is written with. */
+/** The unset variable in the address. */
 export function addressVariable(reading: Reading, path: Path): string | null {
   for (const key of ["api_base", "base_url"]) {
     const { node } = locate(reading.root, [...path, key]);
@@ -103,7 +103,7 @@ export function addressVariable(reading: Reading, path: Path): string | null {
   return null;
 }
 
-/** Where calls go; null: the provider has no address of its own and none is given. */
+/** The address for calls; null: none is set and the provider has no default. */
 export function findAddress(
   known: KnownProvider,
   written: string | null,
@@ -135,7 +135,7 @@ export function findAddress(
     : { base: known.apiBase, isDefault: true, pending: null };
 }
 
-/** A provider's own key variable is used only at the provider's own address: a key must not travel to another server. */
+/** A provider's key variable is used only with the provider's default address: a key must not be sent to another server. */
 export function findKey(
   known: KnownProvider,
   written: string | null,

@@ -1,14 +1,14 @@
 import type { TierPrice } from "../pricing/price-card.ts";
 import type { Secret } from "./secret.ts";
 
-/** The gateway's configuration with every default filled in. Durations are milliseconds, money is dollars. */
+/** The gateway's configuration with all defaults. Durations are milliseconds, money is dollars. */
 export interface GatewayConfig {
   /** The files it was read from, lowest layer first. */
   readonly files: readonly string[];
   readonly models: readonly Deployment[];
   readonly router: RouterConfig;
   readonly cache: CacheConfig;
-  /** One Redis serves cache and limits; null: both work in memory. */
+  /** One Redis for cache and limits; null: both use memory. */
   readonly redis: RedisConfig | null;
   readonly database: { readonly url: Secret; readonly poolSize: number };
   readonly journal: JournalConfig;
@@ -17,7 +17,7 @@ export interface GatewayConfig {
   readonly server: ServerConfig;
 }
 
-/** The wire format that is spoken to a provider. */
+/** The wire format of a provider. */
 export type ProviderFamily =
   "openai" | "ollama" | "azure" | "anthropic" | "gemini";
 
@@ -30,9 +30,9 @@ export interface Deployment {
   readonly provider: ProviderFamily;
   /** As written before the slash (`mistral`, `groq`, …); equals `provider` for the five families. */
   readonly providerName: string;
-  /** The provider's own name of the model; `*` (or `prefix*`) takes what the wildcard of the alias matched. */
+  /** The provider's name of the model; `*` (or `prefix*`) is replaced by what the wildcard of the alias matched. */
   readonly model: string;
-  /** Without a trailing slash. OpenAI-style: `/chat/completions` is appended; anthropic: `/v1/messages`. Empty while pending on its address. */
+  /** Without a trailing slash. OpenAI-compatible: `/chat/completions` is appended; anthropic: `/v1/messages`. Empty while pending on its address. */
   readonly apiBase: string;
   readonly apiKey: Secret | null;
   /** Azure only. */
@@ -45,20 +45,20 @@ export interface Deployment {
   readonly timeoutMs: number | null;
   /** Until the first byte of a stream. */
   readonly streamTimeoutMs: number | null;
-  /** Between two pieces of an answer; 0: no limit, null: not set. */
+  /** Between two chunks of a response; 0: no limit, null: not set. */
   readonly idleTimeoutMs: number | null;
   readonly maxRetries: number | null;
   readonly tags: readonly string[];
   /** Sent to the provider with each call; lower-case names. */
   readonly headers: Readonly<Record<string, Secret>>;
-  /** Call parameters used where the caller sets none (`temperature`, `max_tokens`, …). */
+  /** Default call parameters (`temperature`, `max_tokens`, …). */
   readonly defaults: Readonly<Record<string, unknown>>;
-  /** null: `proxy_settings.drop_params` decides. */
+  /** null: as `proxy_settings.drop_params`. */
   readonly dropParams: boolean | null;
   readonly prices: PriceOverrides;
   /** `chat`, `embedding`, `completion`, `image_generation`, `moderation`, `responses`, … */
   readonly mode: string;
-  /** The model whose prices and tokenizer apply, where `model` does not say (Azure deployment names). */
+  /** The model whose prices and tokenizer apply, if `model` does not identify it (Azure deployment names). */
   readonly baseModel: string | null;
   /** `model_info` as written, without `id`. */
   readonly info: Readonly<Record<string, unknown>>;
@@ -70,7 +70,7 @@ export interface PriceOverrides {
   readonly output: number | null;
   readonly cacheRead: number | null;
   readonly cacheWrite: number | null;
-  /** Into a cache that is kept for an hour. */
+  /** Writes to a cache with a lifetime of one hour. */
   readonly cacheWrite1h: number | null;
   readonly audioInput: number | null;
   readonly imageInput: number | null;
@@ -100,7 +100,7 @@ export interface RouterConfig {
   readonly allowedFails: number;
   /** … at least this share of the minute's calls (0 to 1) … */
   readonly cooldownFailureRatio: number;
-  /** … and the minute had at least so many. */
+  /** … and the minute had at least this many. */
   readonly cooldownMinimumCalls: number;
   readonly cooldownMs: number;
   readonly numRetries: number;
@@ -109,7 +109,7 @@ export interface RouterConfig {
   readonly fallbacks: Fallbacks;
   readonly defaultFallbacks: readonly string[];
   readonly contextWindowFallbacks: Fallbacks;
-  /** Further names of aliases. Hidden ones are not listed by `/v1/models`. */
+  /** Additional names of aliases. Hidden ones are not listed by `/v1/models`. */
   readonly modelGroupAlias: Readonly<
     Record<string, { readonly model: string; readonly hidden: boolean }>
   >;
@@ -119,7 +119,7 @@ export type CachedCallType = "acompletion" | "aembedding";
 
 export interface CacheConfig {
   readonly enabled: boolean;
-  /** `memory` also where `type: redis` was asked for and no host is known. */
+  /** `memory` also for `type: redis` without a host. */
   readonly kind: "redis" | "memory";
   readonly ttlMs: number;
   readonly namespace: string;
@@ -133,7 +133,7 @@ export interface RedisConfig {
   readonly host: string;
   readonly port: number;
   readonly password: Secret | null;
-  /** The authority whose certificate it must show, in PEM form; null: without TLS. */
+  /** The certificate authority in PEM form; null: without TLS. */
   readonly ca: string | null;
 }
 
@@ -146,41 +146,41 @@ export interface JournalConfig {
 
 export interface PreviousMasterKey {
   readonly key: Secret;
-  /** ms since the epoch; from then on it is refused. */
+  /** Expiry, in ms since the epoch. */
   readonly until: number;
 }
 
 export interface GeneralConfig {
   readonly masterKey: Secret;
-  /** The one before, for a while after it was rotated; null: none. */
+  /** The previous key, valid for a limited time after a rotation; null: none. */
   readonly previousMasterKey: PreviousMasterKey | null;
-  /** Encrypts provider keys in the database; null: the master key serves. */
+  /** Encrypts provider keys in the database; null: the master key is used. */
   readonly saltKey: Secret | null;
   /** Of the whole proxy; null: none. */
   readonly maxBudget: number | null;
   /** `30d`, `1mo`, …; null: never reset. */
   readonly budgetDuration: string | null;
   readonly budgetMode: "admit-while-remaining" | "strict";
-  /** IANA name; budget windows begin at its midnights. */
+  /** IANA name; budget windows start at midnight there. */
   readonly timezone: string;
   readonly keyCacheMs: number;
-  /** Answer 503 instead of limiting in process while Redis is away. */
+  /** Return 503 while Redis is unavailable, instead of limits per process. */
   readonly failClosed: boolean;
   readonly storeModelInDb: boolean;
   readonly storePrompts: boolean;
-  /** Drop call parameters that a provider lacks, instead of answering 400. */
+  /** Drop call parameters that a provider does not support, instead of responding with 400. */
   readonly dropParams: boolean;
   readonly litellmHeaders: boolean;
-  /** Reads `/metrics` and nothing else; null: only keys that may read everything do. */
+  /** A key for `/metrics` only; null: requires a key with access to everything. */
   readonly metricsKey: Secret | null;
-  /** Values that a label of a metric may take; further ones are `other`. */
+  /** Maximum number of values per metric label; further ones are `other`. */
   readonly metricsLabelValues: number;
-  /** Absolute path of a file in LiteLLM's model_prices shape. */
+  /** Absolute path of a file in LiteLLM's model_prices format. */
   readonly pricesFile: string | null;
   readonly retention: RetentionConfig;
 }
 
-/** Days after which rows go (their sums stay); null: kept for ever. */
+/** Days after which rows are deleted (their sums are kept); null: never. */
 export interface RetentionConfig {
   readonly spendLogDays: number | null;
   readonly auditLogDays: number | null;
@@ -189,7 +189,7 @@ export interface RetentionConfig {
 export interface TimeoutConfig {
   readonly connectMs: number;
   readonly firstByteMs: number;
-  /** Between two pieces of an answer. */
+  /** Between two chunks of a response. */
   readonly idleMs: number;
   /** Of one attempt from its start to its last byte (`request_timeout`); null: none. */
   readonly requestMs: number | null;
@@ -199,14 +199,14 @@ export interface ServerConfig {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** How long readiness says 503 before the listener closes. */
+  /** How long readiness returns 503 before the listener closes. */
   readonly drainNoticeMs: number;
-  /** How long running calls may take after that. */
+  /** Maximum time for running calls after that. */
   readonly drainTimeoutMs: number;
   /** Of one request's body. */
   readonly bodyLimitBytes: number;
-  /** Of the bodies of all requests under way together; null: a share of the memory. */
+  /** Of the bodies of all requests in progress; null: a share of the memory. */
   readonly bodiesLimitBytes: number | null;
-  /** Addresses or CIDR ranges whose `x-forwarded-*` headers are believed. */
+  /** Addresses or CIDR ranges whose `x-forwarded-*` headers are trusted. */
   readonly trustedProxies: readonly string[];
 }

@@ -11,15 +11,15 @@ import {
 } from "./config-lookup.ts";
 import { configSchema, secretFields } from "./config-schema.ts";
 
-const HEADER = `All settings of a stack; what is commented out has a default or is optional. config/stack.example.yaml is the list as shipped. \`npm run init\` creates Pulumi.<stack>.yaml with this list, your hosts and every secret, encrypted. It is yours: git ignores it, so back it up. Change a setting with \`npx pulumi config set\`, as in \`${fixCommand(["edge", "hostname"])}\`.`;
+const HEADER = `All settings of a stack; commented ones are optional or have a default. config/stack.example.yaml is the shipped list. \`npm run init\` creates Pulumi.<stack>.yaml with this list, your hosts and all secrets, encrypted. It is ignored by git, so back it up. Change a setting with \`npx pulumi config set\`, as in \`${fixCommand(["edge", "hostname"])}\`.`;
 
 const SECRETS =
-  "Secrets, and what else commands generate. `npm run init` sets those that a stack needs; by hand:";
+  "Secrets and other generated values. `npm run init` sets the required ones; to set one by hand:";
 
 /** Longest line of a comment, without its indentation. */
 const WIDTH = 100;
 
-/** Pulumi's reader takes some words of YAML 1.1 for more than text, such as "no": they get quotes. */
+/** Pulumi reads YAML 1.1, in which some words, such as "no", are not text unless quoted. */
 const YAML_1_1 = { version: "1.1", lineWidth: 0 } as const;
 
 /** The text of a stack file that has every setting, each with its documentation. */
@@ -48,7 +48,7 @@ export function annotatedStack(): string {
   ].join("\n");
 }
 
-/** Whether a command prints the setting's value, or asks for it: a file shows the command, never a value. */
+/** Whether the value is printed or requested by a command: the file shows that command, never a value. */
 function isByCommand(name: string): boolean {
   return (
     secretFields.includes(name) ||
@@ -57,8 +57,8 @@ function isByCommand(name: string): boolean {
 }
 
 /**
- * A setting with its documentation, commented out where it may be left out, unless a group around it is. Documentation is given
- * once: the second host's settings are those of the first.
+ * A setting with its documentation, commented out if it is optional, unless its group is. Documentation is written once: the
+ * settings of the second host repeat those of the first.
  */
 function linesOf(
   name: string,

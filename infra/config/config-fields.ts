@@ -3,17 +3,17 @@ import { z } from "zod";
 import { isPrivate } from "../private-addresses.ts";
 
 declare module "zod" {
-  /** What stands beside a setting's rules; `description` is its documentation in the annotated stack file. */
+  /** Metadata of a setting; `description` is its documentation in the annotated stack file. */
   interface GlobalMeta {
-    /** A valid value as it is typed in a shell, which runs `$(…)`. By default, the setting's default. */
+    /** A valid value as typed in a shell, which runs `$(…)`. Default: the setting's default. */
     readonly example?: string;
     /** Of a secret: the command that prints one. */
     readonly source?: string;
-    /** Of a secret without a source: what `pulumi config set` asks for. */
+    /** Of a secret without a source: what `pulumi config set` prompts for. */
     readonly asks?: string;
-    /** The command that sets it by itself. */
+    /** The command that sets it. */
     readonly setBy?: string;
-    /** Of a group with names of the operator's choice: one of them. */
+    /** Of a group with names chosen by the operator: an example. */
     readonly entry?: string;
   }
 }
@@ -21,16 +21,16 @@ declare module "zod" {
 /** "30s", "2m": whole seconds once read. */
 export const seconds = z
   .string()
-  .regex(/^\d+[smh]$/, "must be a time such as 120s, 2m or 1h")
+  .regex(/^\d+[smh]$/, "must be a duration such as 120s, 2m or 1h")
   .transform(
     (text) =>
       Number.parseInt(text, 10) *
       (text.endsWith("h") ? 3600 : text.endsWith("m") ? 60 : 1),
   );
 
-export const wholeNumber = (least: number, most: number) => {
-  const error = `must be a whole number from ${least} to ${most}`;
-  return z.coerce.number(error).int(error).min(least, error).max(most, error);
+export const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.coerce.number(error).int(error).min(min, error).max(max, error);
 };
 
 export const hostName = z.enum(["a", "b"], "must be a or b");
@@ -43,7 +43,7 @@ export const address = z
   })
   .refine((text) => text !== "0.0.0.0" && text !== "::", {
     error:
-      "must be one address of that host: everything would be open to every network",
+      "must be one address of that host, since everything would be open to every network",
     abort: true,
   });
 
@@ -52,7 +52,7 @@ export const privateAddress = address.refine(
   "must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there",
 );
 
-/** All that the program ever makes; an operator's own roles are none of ours. */
+/** All login roles that the program creates; roles of the operator are not managed. */
 export const LOGIN_ROLE_NAMES = [
   "gateway_a",
   "gateway_b",
@@ -62,7 +62,7 @@ export const LOGIN_ROLE_NAMES = [
 
 const role = `(${LOGIN_ROLE_NAMES.join("|")})`;
 
-/** Login roles by name; "yes" stands for all of them, "none" for an adoption that finds none. */
+/** Login roles by name; "yes" means all of them, "none" an adoption that finds none. */
 export const roleNames = z
   .string("must be no, yes, or names of roles")
   .regex(
@@ -70,12 +70,12 @@ export const roleNames = z
     "must be no, yes, or names of roles such as gateway_a,supervisor",
   );
 
-/** Goes into URLs and files as it is. */
+/** Inserted into URLs and files without encoding. */
 export const password = z
   .string("must be a text")
   .regex(
     /^[A-Za-z0-9_-]{20,}$/,
-    "must be at least 20 letters, digits, - and _ (it goes into addresses as it is)",
+    "must be at least 20 letters, digits, - and _ (it is part of addresses)",
   )
   .meta({ source: "openssl rand -hex 24" });
 
@@ -100,7 +100,7 @@ export const absolutePath = z
   .string("must be an absolute path")
   .regex(/^\/[\w./-]+$/, "must be an absolute path on that host");
 
-/** Where data lies: in a volume of the program's, or in a directory of the host. */
+/** Location of data: a volume of the program, or a directory of the host. */
 export const volumeOrPath = z
   .string("must be volume, or an absolute path on the host")
   .regex(

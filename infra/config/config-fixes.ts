@@ -8,7 +8,7 @@ import {
 import { secretFields } from "./config-schema.ts";
 
 /**
- * The exact command that sets a setting to a valid value. A secret is piped in, or asked for where only the operator has it:
+ * The exact command that sets a setting to a valid value. A secret is piped in, or prompted for if only the operator has it:
  * arguments are visible to every user of the machine.
  */
 export function fixCommand(path: readonly string[]): string {
@@ -61,7 +61,7 @@ function isListAt(path: readonly string[]): boolean {
   return setting !== undefined && isList(setting);
 }
 
-/** zsh takes brackets as a pattern. */
+/** zsh expands brackets as a pattern. */
 function quote(text: string): string {
   return /[[\]]/.test(text) ? `'${text}'` : text;
 }

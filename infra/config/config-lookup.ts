@@ -23,7 +23,7 @@ function partOf(group: Setting, step: string): Setting | undefined {
   return bare instanceof z.ZodRecord ? bare.valueType : undefined;
 }
 
-/** The parts of a group by their names; none of a setting that is no group. */
+/** The settings of a group by name; empty for a setting that is not a group. */
 export function partsOf(setting: Setting): Readonly<Record<string, Setting>> {
   const { bare } = withoutWrappers(setting);
   return bare instanceof z.ZodObject
@@ -35,7 +35,7 @@ export function isList(setting: Setting): boolean {
   return withoutWrappers(setting).bare instanceof z.ZodArray;
 }
 
-/** Whether Pulumi keeps the setting as JSON. */
+/** Whether Pulumi stores the setting as JSON. */
 export function isStructured(setting: Setting): boolean {
   const { bare } = withoutWrappers(setting);
   return [z.ZodObject, z.ZodRecord, z.ZodArray].some(
@@ -47,17 +47,17 @@ export function isRequired(setting: Setting): boolean {
   return !z.safeParse(setting, undefined).success;
 }
 
-/** Its default as it is typed, undefined without one. */
+/** The default as typed; undefined without one. */
 export function defaultOf(setting: Setting): unknown {
   return withoutWrappers(setting).value;
 }
 
-/** What is known of a setting besides its rules. */
+/** The metadata of a setting. */
 export function metaOf(setting: Setting): z.GlobalMeta {
   return withoutWrappers(setting).meta;
 }
 
-/** A valid value as it is typed in a shell: the example that is given, else the default. */
+/** A valid value as typed in a shell: the example, else the default. */
 export function exampleOf(setting: Setting): string | undefined {
   const { example } = metaOf(setting);
   const value = defaultOf(setting);
@@ -69,7 +69,7 @@ export function exampleOf(setting: Setting): string | undefined {
   );
 }
 
-/** The paths of what must be set within a group, or of the setting itself. */
+/** The paths of the required settings of a group, or of the setting itself. */
 export function requiredWithin(
   path: readonly string[],
 ): readonly (readonly string[])[] {
@@ -88,7 +88,7 @@ interface Unwrapped {
   readonly meta: z.GlobalMeta;
 }
 
-/** A setting without what makes it optional, the default of that, and what is known of all layers, outer ones first. */
+/** A setting without its wrappers (optional, default), with the default and the metadata of all layers, outer ones first. */
 function withoutWrappers(setting: Setting): Unwrapped {
   const meta = z.globalRegistry.get(setting) ?? {};
   if (setting instanceof z.ZodOptional) {

@@ -49,7 +49,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     hosts({ address: "::" }),
-    "hearth:hosts.a.address must be one address of that host: everything would be open to every network: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+    "hearth:hosts.a.address must be one address of that host, since everything would be open to every network: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
   ],
   [
     hosts({ address: "203.0.113.5" }),
@@ -117,7 +117,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { prefix: "My Stack" },
-    "hearth:prefix must be a name such as hearth: small letters, digits and -, at most 31: npx pulumi config set hearth:prefix hearth",
+    "hearth:prefix must be a name such as hearth: lower-case letters, digits and -, at most 31: npx pulumi config set hearth:prefix hearth",
   ],
   [
     group("ports", { edge: 0 }),
@@ -185,11 +185,11 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("edge", { tls: "acme", hostname: "h.example.org", email: "me" }),
-    "hearth:edge.email must be a mail address; the certificate authority asks for one: npx pulumi config set --path hearth:edge.email you@example.org",
+    "hearth:edge.email must be a mail address, which the certificate authority requires: npx pulumi config set --path hearth:edge.email you@example.org",
   ],
   [
     group("edge", { tls: "acme", hostname: "h.example.org", email: 3 }),
-    "hearth:edge.email must be a mail address; the certificate authority asks for one: npx pulumi config set --path hearth:edge.email you@example.org",
+    "hearth:edge.email must be a mail address, which the certificate authority requires: npx pulumi config set --path hearth:edge.email you@example.org",
   ],
   [
     { edge: "tls" },
@@ -205,19 +205,19 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { drainTimeout: "2 minutes" },
-    "hearth:drainTimeout must be a time such as 120s, 2m or 1h: npx pulumi config set hearth:drainTimeout 120s",
+    "hearth:drainTimeout must be a duration such as 120s, 2m or 1h: npx pulumi config set hearth:drainTimeout 120s",
   ],
   [
     { drainNotice: "0s" },
-    "hearth:drainNotice must be longer than 2s: both edges have to see that a gateway is about to stop: npx pulumi config set hearth:drainNotice 5s",
+    "hearth:drainNotice must be longer than 2s: both edges must notice that a gateway is about to stop: npx pulumi config set hearth:drainNotice 5s",
   ],
   [
     { drainNotice: "2s" },
-    "hearth:drainNotice must be longer than 2s: both edges have to see that a gateway is about to stop: npx pulumi config set hearth:drainNotice 5s",
+    "hearth:drainNotice must be longer than 2s: both edges must notice that a gateway is about to stop: npx pulumi config set hearth:drainNotice 5s",
   ],
   [
     { drainNotice: "now" },
-    "hearth:drainNotice must be a time such as 120s, 2m or 1h: npx pulumi config set hearth:drainNotice 5s",
+    "hearth:drainNotice must be a duration such as 120s, 2m or 1h: npx pulumi config set hearth:drainNotice 5s",
   ],
   [
     { localRunnerA: "192.168.1.10" },
@@ -329,11 +329,11 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { masterKey: "with spaces in it, and long enough" },
-    "hearth:masterKey must be at least 20 letters, digits, - and _ (it goes into addresses as it is): openssl rand -hex 24 | npx pulumi config set --secret hearth:masterKey",
+    "hearth:masterKey must be at least 20 letters, digits, - and _ (it is part of addresses): openssl rand -hex 24 | npx pulumi config set --secret hearth:masterKey",
   ],
   [
     { redisPasswordPrevious: "x" },
-    "hearth:redisPasswordPrevious must be at least 20 letters, digits, - and _ (it goes into addresses as it is): openssl rand -hex 24 | npx pulumi config set --secret hearth:redisPasswordPrevious",
+    "hearth:redisPasswordPrevious must be at least 20 letters, digits, - and _ (it is part of addresses): openssl rand -hex 24 | npx pulumi config set --secret hearth:redisPasswordPrevious",
   ],
   [
     group("hosts", { a: right.a }),
@@ -361,11 +361,11 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { offsiteTarget: "backups" },
-    "hearth:offsiteTarget must be REMOTE:PATH as rclone takes it: npx pulumi config set hearth:offsiteTarget nas:hearth",
+    "hearth:offsiteTarget must be REMOTE:PATH in rclone's syntax: npx pulumi config set hearth:offsiteTarget nas:hearth",
   ],
   [
     { offsiteIdentity: "age1public" },
-    "hearth:offsiteIdentity must be an age identity, as `npx hearth offsite key --new` prints one: npx hearth offsite key --new | npx pulumi config set --secret hearth:offsiteIdentity",
+    "hearth:offsiteIdentity must be an age identity, as printed by `npx hearth offsite key --new`: npx hearth offsite key --new | npx pulumi config set --secret hearth:offsiteIdentity",
   ],
   [
     { offsiteRcloneConfig: "rclone.conf" },
@@ -422,7 +422,7 @@ test.each(
 test.each(passwords)("%s: too short, in clear, or missing", (name) => {
   const fix = `openssl rand -hex 24 | npx pulumi config set --secret hearth:${name}`;
   expect(errorsOf({ [name]: "short" })).toContain(
-    `hearth:${name} must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${fix}`,
+    `hearth:${name} must be at least 20 letters, digits, - and _ (it is part of addresses): ${fix}`,
   );
   expect(
     errorsOf(

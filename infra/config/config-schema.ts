@@ -26,7 +26,7 @@ function host(example: string) {
     }),
     address: privateAddress.meta({
       description:
-        "Where the other host and the operator reach it (LAN or VPN): Postgres, Redis and the gateway listen here.",
+        "Address for the other host and the operator (LAN or VPN): Postgres, Redis and the gateway listen here.",
       example,
     }),
     publish: z
@@ -34,11 +34,11 @@ function host(example: string) {
       .min(1, "must be a list of at least one address")
       .meta({
         description:
-          "Where people and devices reach it: a list of the host's own addresses (LAN, VPN, loopback), never 0.0.0.0. At a public address, only HTTPS is served.",
+          "Addresses for people and devices: a list of the host's addresses (LAN, VPN, loopback), never 0.0.0.0. On a public address, only HTTPS is served.",
         example,
       }),
     socket: absolutePath.default("/var/run/docker.sock").meta({
-      description: "The engine's own socket on that host.",
+      description: "The socket of the engine on that host.",
     }),
     sshOpts: z
       .array(
@@ -46,7 +46,7 @@ function host(example: string) {
         "must be a list of ssh options",
       )
       .default([
-        // The provider dials ssh once for every request: one connection serves them all.
+        // The provider starts ssh for every request: these options share one connection.
         "-o",
         "ControlMaster=auto",
         "-o",
@@ -55,7 +55,7 @@ function host(example: string) {
         "ControlPersist=60s",
       ])
       .meta({
-        description: "Options of ssh, in place of these.",
+        description: "Options of ssh; replaces the default.",
         example: "-oControlMaster=auto",
       }),
   });
@@ -64,20 +64,20 @@ function host(example: string) {
 const image = imageReference.optional();
 const port = wholeNumber(1, 65_535);
 
-/** How often the edges ask whether a gateway is ready. */
+/** Interval at which the edges probe the readiness of a gateway. */
 export const EDGE_PROBE_SECONDS = 1;
 
 const plainSettings = {
   hosts: z
     .strictObject({ a: host("192.168.1.10"), b: host("192.168.1.11") })
-    .meta({ description: "The two hosts; `npm run init` asks for them." }),
+    .meta({ description: "The two hosts; `npm run init` prompts for them." }),
   localRunnerA: webAddress.optional().meta({
     description:
-      "The local model runner at host A, as containers reach it: not localhost.",
+      "The local model runner on host A at an address that containers can reach (not localhost).",
     example: "http://192.168.1.10:11434",
   }),
   localRunnerB: webAddress.optional().meta({
-    description: "The local model runner at host B.",
+    description: "The local model runner on host B.",
     example: "http://192.168.1.11:1234/v1",
   }),
   placement: z
@@ -89,18 +89,18 @@ const plainSettings = {
     .prefault({})
     .meta({
       description:
-        "Which host runs each store, a or b. To move one that has data: docs/deploy.md.",
+        "The host of each store, a or b. To move a store with data, see docs/deploy.md.",
     }),
   prefix: z
     .string("must be a name such as hearth")
     .regex(
       /^[a-z][a-z0-9-]{0,30}$/,
-      "must be a name such as hearth: small letters, digits and -, at most 31",
+      "must be a name such as hearth: lower-case letters, digits and -, at most 31",
     )
     .default("hearth")
     .meta({
       description:
-        "Before the names of containers and volumes, and the networks' name. A second stack on the same hosts needs its own prefix and ports.",
+        "Prefix of container and volume names, and name of the networks. A second stack on the same hosts needs a different prefix and ports.",
     }),
   ports: z
     .strictObject({
@@ -116,7 +116,7 @@ const plainSettings = {
     .prefault({})
     .meta({
       description:
-        "Where the hosts listen. For people and devices: edge (the gateway), notes, edgeTls (both, by host name) and console; between the hosts: the others.",
+        "Ports of the hosts. For people and devices: edge (the gateway), notes, edgeTls (both, by host name) and console; all others are used between the hosts.",
     }),
   memory: z
     .strictObject({
@@ -144,7 +144,7 @@ const plainSettings = {
     .prefault({})
     .meta({
       description:
-        "Images in place of those that infra/images/images.ts names. Gateway and supervisor are built from this repository, on nodeBase, unless named here.",
+        "Images that replace those of infra/images/images.ts. Gateway and supervisor are built from this repository on nodeBase, unless set here.",
     }),
   imagesWithoutDigest: z
     .enum(["refuse", "allow"], "must be refuse or allow")
@@ -163,7 +163,7 @@ const plainSettings = {
         .default("none")
         .meta({
           description:
-            "Where certificates come from: none (no HTTPS), files (edgeCertificate and edgeKey), internal (an authority of each edge's own) or acme (Let's Encrypt).",
+            "Source of certificates: none (no HTTPS), files (edgeCertificate and edgeKey), internal (a separate authority per edge) or acme (Let's Encrypt).",
           example: "internal",
         }),
       hostname: dnsName.optional().meta({
@@ -175,10 +175,13 @@ const plainSettings = {
         example: "notes.example.org",
       }),
       email: z
-        .email("must be a mail address; the certificate authority asks for one")
+        .email(
+          "must be a mail address, which the certificate authority requires",
+        )
         .optional()
         .meta({
-          description: "With acme: where the certificate authority writes to.",
+          description:
+            "With acme: contact address for the certificate authority.",
           example: "you@example.org",
         }),
     })
@@ -190,23 +193,23 @@ const plainSettings = {
     .optional()
     .meta({
       description:
-        "With edge.tls: files, the certificate chain in PEM form, for both host names.",
+        "With edge.tls files: the certificate chain in PEM form, for both host names.",
       example: '"$(cat fullchain.pem)"',
     }),
   drainTimeout: seconds.prefault("120s").meta({
     description:
-      "How long running calls may take to finish when a gateway is replaced.",
+      "Maximum time for running calls to finish when a gateway is replaced.",
   }),
-  // One call in 1,642 failed at a replacement with a shorter one.
+  // With a shorter time, 1 in 1,642 calls failed during a replacement.
   drainNotice: seconds
     .refine(
       (notice) => notice > 2 * EDGE_PROBE_SECONDS,
-      `must be longer than ${2 * EDGE_PROBE_SECONDS}s: both edges have to see that a gateway is about to stop`,
+      `must be longer than ${2 * EDGE_PROBE_SECONDS}s: both edges must notice that a gateway is about to stop`,
     )
     .prefault("5s")
     .meta({
       description:
-        "How long a gateway that is about to stop reports that it is not ready: longer than two of the edges' probes.",
+        "How long a gateway reports not ready before it stops: longer than two probes of the edges.",
     }),
   gatewayConfig: z
     .string()
@@ -214,7 +217,7 @@ const plainSettings = {
     .optional()
     .meta({
       description:
-        "A file in place of config/gateway.yaml with config/gateway.local.yaml over it.",
+        "A file that replaces config/gateway.yaml and config/gateway.local.yaml.",
       example: "config/gateway.local.yaml",
     }),
   supervisorConfig: z
@@ -222,17 +225,16 @@ const plainSettings = {
     .min(1, "must be the path of a file")
     .optional()
     .meta({
-      description: "A file in place of config/supervisor.yaml.",
+      description: "A file that replaces config/supervisor.yaml.",
       example: "config/supervisor.local.yaml",
     }),
   gatewayRole: hostName.default("a").meta({
-    description:
-      "Which of the roles gateway_a and gateway_b both gateways log in to Postgres as.",
+    description: "The Postgres role of both gateways, gateway_a or gateway_b.",
     setBy: "npm run deploy -- rotate postgres",
   }),
   importRoles: roleNames.default("no").meta({
     description:
-      "Which login roles exist and are taken over: no, yes (all), or names separated by commas.",
+      "Existing login roles to adopt: no, yes (all), or names separated by commas.",
     setBy: "npm run deploy -- adopt",
   }),
   masterKeyPreviousUntil: z.iso
@@ -255,7 +257,7 @@ const plainSettings = {
     .default("18")
     .meta({
       description:
-        "The version of the data. `npm run deploy -- upgrade postgres` raises it.",
+        "The Postgres version of the data, changed by `npm run deploy -- upgrade postgres`.",
     }),
   postgresAt: z
     .strictObject({
@@ -268,34 +270,34 @@ const plainSettings = {
     .optional()
     .meta({
       description:
-        "Where the operator's machine reaches Postgres, if not at the host's address.",
+        "Address of Postgres for the operator's machine, if it differs from the host's.",
     }),
   notesData: volumeOrPath.default("volume").meta({
     description:
-      "Where notes are stored: volume, or a directory on the notes host that belongs to user 5984.",
+      "Location of notes: volume, or a directory on the notes host that belongs to user 5984.",
   }),
   notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536).meta({
     description:
-      "CouchDB's limit of file descriptors, from which Erlang sizes its tables.",
+      "File descriptor limit of CouchDB, which determines the size of Erlang's tables.",
   }),
   notesUuid: z
     .string("must be 32 hexadecimal digits")
     .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits")
     .meta({
-      description: "CouchDB's id. Not secret, but never changes.",
+      description: "The id of CouchDB. Not secret, but must never change.",
       example: "$(openssl rand -hex 16)",
     }),
   backupDirectory: volumeOrPath.default("volume").meta({
     description:
-      "Where backups are stored: volume, or a directory on both hosts that belongs to user 1000.",
+      "Location of backups: volume, or a directory on both hosts that belongs to user 1000.",
   }),
   offsiteTarget: z
-    .string("must be REMOTE:PATH as rclone takes it")
-    .regex(/^[\w.+@ -]+:/, "must be REMOTE:PATH as rclone takes it")
+    .string("must be REMOTE:PATH in rclone's syntax")
+    .regex(/^[\w.+@ -]+:/, "must be REMOTE:PATH in rclone's syntax")
     .optional()
     .meta({
       description:
-        "Where encrypted backups are uploaded, as rclone takes it; with it, the supervisor's image gets rclone (docs/off-site.md).",
+        "Target of encrypted off-site backups in rclone's syntax; adds rclone to the supervisor's image (docs/off-site.md).",
       example: "nas:hearth",
     }),
 };
@@ -310,7 +312,7 @@ export type SecretField = keyof typeof secretSettings;
 /** Settings that must be stored with --secret. */
 export const secretFields: readonly string[] = Object.keys(secretSettings);
 
-/** What the hosts must offer, and nothing secret: readable without the stack's passphrase. */
+/** Settings that describe the hosts, without secrets: readable without the stack's passphrase. */
 export const hostSettingsSchema = configSchema.pick({
   hosts: true,
   placement: true,

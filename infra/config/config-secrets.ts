@@ -2,7 +2,7 @@ import { createPrivateKey } from "node:crypto";
 import { z } from "zod";
 import { password } from "./config-fields.ts";
 
-/** Secrets by the names of the variables that bring them; `what` each of them is. */
+/** Secrets by the names of their variables; `what` each of them is. */
 function namedSecrets(entry: string, what: string) {
   const empty = `must be the ${what} itself`;
   return z
@@ -30,19 +30,19 @@ export const secretSettings = {
     .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
     .optional()
     .meta({
-      description: "With edge.tls: files, the certificate's key.",
+      description: "With edge.tls files: the key of the certificate.",
       source: "cat privkey.pem",
     }),
   offsiteIdentity: z
     .string()
     .regex(
       /^AGE-SECRET-KEY-1[0-9A-Z]+$/,
-      "must be an age identity, as `npx hearth offsite key --new` prints one",
+      "must be an age identity, as printed by `npx hearth offsite key --new`",
     )
     .optional()
     .meta({
       description:
-        "With offsiteTarget, the age identity that off-site backups are encrypted for. Keep a copy elsewhere.",
+        "With offsiteTarget: the age identity that decrypts off-site backups. Keep a copy elsewhere.",
       source: "npx hearth offsite key --new",
     }),
   offsiteRcloneConfig: z
@@ -51,23 +51,23 @@ export const secretSettings = {
     .optional()
     .meta({
       description:
-        "With offsiteTarget, the content of an rclone.conf that has its remote.",
+        "With offsiteTarget: the content of an rclone.conf with its remote.",
       source: "cat rclone.conf",
     }),
   masterKey: password.meta({
-    description: "The gateway's master key, which may do everything there.",
+    description: "The gateway's master key, with full access.",
   }),
   masterKeyPrevious: password.optional().meta({
     description:
-      "The master key before the last rotation, accepted until masterKeyPreviousUntil.",
+      "The master key before the last rotation, valid until masterKeyPreviousUntil.",
     setBy: "npm run deploy -- rotate master",
   }),
   saltKey: password.meta({
     description:
-      "Encrypts the credentials that the gateway stores in Postgres. Never change it: they would be lost.",
+      "Encrypts the credentials that the gateway stores in Postgres. Never change it, or they are lost.",
   }),
   postgresPassword: password.meta({
-    description: "Password of Postgres' superuser, postgres.",
+    description: "Password of the Postgres superuser, postgres.",
   }),
   gatewayPassword: password.meta({
     description:
@@ -82,15 +82,14 @@ export const secretSettings = {
   }),
   redisPassword: password.meta({ description: "Password of Redis." }),
   redisPasswordPrevious: password.optional().meta({
-    description:
-      "The password before, which Redis accepts as well while it is rotated.",
+    description: "The previous password, also valid during a rotation.",
     setBy: "npm run deploy -- rotate redis",
   }),
   notesAdminPassword: password.meta({
-    description: "Password of CouchDB's administrator, admin.",
+    description: "Password of the CouchDB administrator, admin.",
   }),
   notesCookieSecret: password.meta({
-    description: "Signs CouchDB's session cookies.",
+    description: "Signs session cookies of CouchDB.",
   }),
   operatorPassword: password.meta({
     description: "Password of the operator on the supervisors' pages.",
@@ -102,15 +101,15 @@ export const secretSettings = {
   }),
   rotation: z.string().optional().meta({
     description:
-      "The rotation that is under way, so that the same command continues it after an interruption.",
+      "The rotation in progress, which the same command continues after an interruption.",
     setBy: "npm run deploy -- rotate",
   }),
   providerKeys: namedSecrets("OPENAI_API_KEY", "key").meta({
     description:
-      "API keys of providers, by the names that the gateway's file uses.",
+      "API keys of providers, by their names in the gateway's configuration.",
   }),
   alertSecrets: namedSecrets("SLACK_URL", "secret").meta({
     description:
-      "What `notify:` of the supervisor's file names as ${NAME}, such as the address of a webhook.",
+      "Secrets that `notify:` in the supervisor's configuration refers to as ${NAME}, such as the address of a webhook.",
   }),
 };

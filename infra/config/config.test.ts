@@ -79,13 +79,13 @@ test("ten mistakes are reported at once, each with the command that fixes it", (
     }),
   ).toEqual([
     `hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT: ${set("--path hearth:hosts.a.docker", "ssh://root@192.168.1.10")}`,
-    `hearth:hosts.a.publish.0 must be one address of that host: everything would be open to every network: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10`,
+    `hearth:hosts.a.publish.0 must be one address of that host, since everything would be open to every network: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10`,
     `hearth:localRunnerA must not be a loopback address: in a container that is the container itself: ${set("hearth:localRunnerA", "http://192.168.1.10:11434")}`,
     `hearth:placement.postgres must be a or b: ${set("--path hearth:placement.postgres", "a")}`,
     `hearth:memory.redis must be a whole number from 64 to 1048576: ${set("--path hearth:memory.redis", "512")}`,
     `hearth:edge.tls must be none, files, internal or acme: ${set("--path hearth:edge.tls", "internal")}`,
-    `hearth:drainTimeout must be a time such as 120s, 2m or 1h: ${set("hearth:drainTimeout", "120s")}`,
-    `hearth:masterKey must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${setSecret("hearth:masterKey")}`,
+    `hearth:drainTimeout must be a duration such as 120s, 2m or 1h: ${set("hearth:drainTimeout", "120s")}`,
+    `hearth:masterKey must be at least 20 letters, digits, - and _ (it is part of addresses): ${setSecret("hearth:masterKey")}`,
     `hearth:saltKey is required: ${setSecret("hearth:saltKey")}`,
     'hearth: unknown setting "colour": npx pulumi config rm hearth:colour',
   ]);

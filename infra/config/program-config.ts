@@ -12,7 +12,7 @@ import {
 import { readGatewaySettings } from "../gateway-settings.ts";
 import { readNamedFile } from "../project-files.ts";
 
-/** The configuration as the program has it: each secret is an Output, which the engine keeps encrypted. */
+/** The configuration of the program: each secret is an Output, which the engine stores encrypted. */
 export type ProgramConfig = {
   readonly [Key in keyof HearthConfig]: Key extends SecretField
     ? Kept<HearthConfig[Key]>
@@ -25,10 +25,10 @@ type Kept<Secret> = Secret extends string
     : Secret;
 const NAMESPACE = "hearth";
 
-/** HOST:PORT at which this machine reaches Postgres for one run; counts before hearth:postgresAt. */
+/** HOST:PORT of Postgres for this machine and one run; overrides hearth:postgresAt. */
 export const POSTGRES_AT_VARIABLE = "HEARTH_POSTGRES_AT";
 
-/** Exported, but left out of the package's types. */
+/** Exported, but missing in the package's types. */
 const { isConfigSecret } = stackConfig as unknown as {
   readonly isConfigSecret: (key: string) => boolean;
 };
@@ -56,7 +56,7 @@ export function readStackConfig(): ProgramConfig {
   return keepSecrets(result.config);
 }
 
-/** Checked in clear, secrets go on as what Pulumi itself reads. */
+/** Secrets are validated as plain text and returned as Pulumi's own Outputs. */
 function keepSecrets(config: HearthConfig): ProgramConfig {
   const settings = new Config(NAMESPACE);
   const kept = secretFields.flatMap((key) => {
@@ -83,7 +83,7 @@ function keepSecrets(config: HearthConfig): ProgramConfig {
   return { ...config, ...Object.fromEntries(kept) } as ProgramConfig;
 }
 
-/** An image of another major version than the data's would begin with an empty database. */
+/** An image with a different major version than the data would start with an empty database. */
 function otherPostgres(config: HearthConfig): readonly string[] {
   const image = imageReferenceOf(config, "postgres");
   const major = postgresMajorOf(image);
@@ -91,11 +91,11 @@ function otherPostgres(config: HearthConfig): readonly string[] {
   return major === undefined || major === known
     ? []
     : [
-        `hearth:postgresVersion is ${config.postgresVersion}, the version of the data, and the image ${image.split("@")[0]} has Postgres ${major}: \`npm run deploy -- upgrade postgres\` copies the data; if there is none yet: npx pulumi config set hearth:postgresVersion ${major}`,
+        `hearth:postgresVersion is ${config.postgresVersion}, the version of the data, but the image ${image.split("@")[0]} has Postgres ${major}: run \`npm run deploy -- upgrade postgres\` to copy the data; without data: npx pulumi config set hearth:postgresVersion ${major}`,
       ];
 }
 
-/** What is wrong with the files that settings name: found before anything is registered. */
+/** Mistakes in files that settings name, found before anything is registered. */
 function unusableFiles(config: HearthConfig): readonly string[] {
   const { supervisorConfig } = config;
   return [

@@ -9,9 +9,8 @@ interface Declaration {
 }
 
 /**
- * The `config` of Pulumi.yaml: single values with a default. The engine requires what is declared without one, optional or not, and
- * says less of a missing setting than the program does. It rejects a group of settings that is stored as JSON text, which the
- * program reads.
+ * The `config` of Pulumi.yaml: single values with a default. The engine requires every declared setting without one, even if optional,
+ * with a less helpful message than the program's. It rejects groups stored as JSON text, which the program reads.
  */
 export function projectConfig(): Readonly<Record<string, unknown>> {
   const declared = Object.entries(configSchema.shape).flatMap(

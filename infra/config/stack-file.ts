@@ -4,12 +4,12 @@ import { inProject } from "../project-files.ts";
 /** The shipped stack file with every setting, printed by `npm run settings`. */
 export const annotatedStackFile = inProject("config/stack.example.yaml");
 
-/** Where Pulumi keeps a stack's configuration. */
+/** The file of a stack's configuration. */
 export function stackFile(stackName: string): string {
   return inProject(`Pulumi.${stackName}.yaml`);
 }
 
-/** The shipped list of all settings as comments, without the example hosts: the head of a new stack's file. */
+/** The shipped list of all settings as comments, without the example hosts, for the head of a new stack's file. */
 export function settingsList(): string {
   const comments = readFileSync(annotatedStackFile, "utf8")
     .split("\n")

@@ -3,7 +3,7 @@ import { readVariable, type Environment } from "../../core/environment.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import type { Variables } from "./load.ts";
 
-/** What configuration files may name: the environment, where this supervisor keeps its things, and, where jobs run, their backups. */
+/** The variables of configuration files: the environment, the data directory, and the directory for backups where jobs run. */
 export function variablesOf(home: Home, env: Environment): Variables {
   return (name) => {
     switch (name) {
