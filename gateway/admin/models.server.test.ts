@@ -150,7 +150,7 @@ test.each([
         api_key: "os.environ/DATABASE_URL",
       },
     },
-    "refers to a variable",
+    "must not refer to a variable",
   ],
   [
     "a wrong limit",

@@ -159,7 +159,7 @@ general_settings:
     "config/gateway.yaml:15: router_settings.allowed_fails: must be a whole number from 0; it is -1",
     "config/gateway.yaml:17: proxy_settings.cache_params.port: must be a whole number from 1 to 65535; it is 70000",
     'config/gateway.yaml:17: proxy_settings.cache_params.ttl: must be a duration such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d; it is "soon"',
-    'config/gateway.yaml:18: proxy_settings.max_budget: must be dollars, a number of at least 0; it is "-3"',
+    'config/gateway.yaml:18: proxy_settings.max_budget: must be dollars, a number from 0; it is "-3"',
     "config/gateway.yaml:20: general_settings.track_spend: must be true or omitted: budgets depend on the ledger",
     'config/gateway.yaml:21: general_settings.timezone: must be a time zone such as UTC or Europe/Berlin; it is "Mars/Olympus"',
     "environment: HEARTH_JOURNAL_DIR: is required: spend is written there before it reaches Postgres; set it to a directory that survives restarts",

@@ -127,12 +127,10 @@ test("with it they come over with their provider keys, answer, and a second run 
   expect(told).toEqual([
     ["models: without guardrails: unsupported here", ["shared"]],
     [
-      expect.stringContaining(
-        "bedrock is a provider that Hearth does not speak to",
-      ),
+      expect.stringContaining('provider "bedrock" is not supported'),
       ["foreign"],
     ],
-    [expect.stringContaining("refers to a variable"), ["by-variable"]],
+    [expect.stringContaining("must not refer to a variable"), ["by-variable"]],
     [expect.stringContaining("it belonged to one team"), ["of-a-team"]],
   ]);
   for (const model of ["shared", "by-credential"]) {

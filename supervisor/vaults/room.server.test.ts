@@ -237,7 +237,11 @@ describe("what is not understood is said in one sentence", () => {
     [["resolve", "family", "a.md"], 2, "choose the version to keep"],
     [["restore", "yesterday"], 1, 'there is no backup "yesterday"'],
     [["restore-seed", "family"], 1, "there is no copy of a security seed"],
-    [["setup-uri", "family", "--qr", "x.gif"], 2, "must be a file name ending in .png or .svg"],
+    [
+      ["setup-uri", "family", "--qr", "x.gif"],
+      2,
+      "must be a file name ending in .png or .svg",
+    ],
   ])(
     "hearth notes %j",
     async (words, code, sentence) => {
