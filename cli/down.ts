@@ -49,12 +49,12 @@ export const down = defineVerb({
         ),
       NOTICE_EVERY_MS,
     );
-    const gone = await Promise.race([
+    const hasExited = await Promise.race([
       untilGone(supervisor, 50).then(() => true),
       wait(STOP_TIMEOUT_MS, false, { ref: false }),
     ]);
     clearInterval(notices);
-    if (!gone) {
+    if (!hasExited) {
       print(
         `Hearth is still running after ${inWords(STOP_TIMEOUT_MS)}. Run \`hearth logs supervisor\` for the reason.`,
       );

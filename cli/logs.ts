@@ -5,7 +5,7 @@ import { unknownName } from "../core/config/problem.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
-import { showFarLogs } from "./far-logs.ts";
+import { showRemoteLogs } from "./remote-logs.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
@@ -45,7 +45,7 @@ export const logs = defineVerb({
       );
     }
     if (areElsewhere(home, url)) {
-      await showFarLogs(findStack(url), name, count, follow === true);
+      await showRemoteLogs(findStack(url), name, count, follow === true);
       return 0;
     }
     const names = chooseLogs(home, name);

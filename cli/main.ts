@@ -1,5 +1,5 @@
 import { sentencesOf } from "../core/failure.ts";
-import { onReaderGone } from "./reader-gone.ts";
+import { onOutputClosed } from "./output-closed.ts";
 import { complain, print } from "./terminal.ts";
 import { versionWords } from "../supervisor/release/version.ts";
 import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
@@ -67,7 +67,7 @@ async function main(): Promise<ExitCode> {
 /** Runs the command of this process's arguments and sets its exit code. */
 export async function runCommandLine(): Promise<void> {
   // A closed output (`hearth logs | head`) is not an error.
-  onReaderGone(() => process.exit(0));
+  onOutputClosed(() => process.exit(0));
   process.exitCode = await main();
 }
 

@@ -1,6 +1,6 @@
 import type { MaintenanceWindow } from "../supervisor/checks/maintenance.ts";
 import { inWords } from "../core/duration.ts";
-import { forAWhileArgs, listActive, readTimedRequest } from "./for-a-while.ts";
+import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
@@ -17,7 +17,7 @@ export const maintenance = defineVerb({
       required: false,
       description: "A check, several separated by commas, or all",
     },
-    ...forAWhileArgs,
+    ...timedArgs,
     list: { type: "boolean", description: "List maintenance in progress" },
     end: {
       type: "string",

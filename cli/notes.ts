@@ -1,7 +1,7 @@
 import type { Verb } from "./verb.ts";
 
 const vaults = () => import("./notes-vaults.ts");
-const maintenance = () => import("./notes-care.ts");
+const maintenance = () => import("./notes-maintenance.ts");
 
 export const notes: Verb = {
   name: "notes",

@@ -1,5 +1,5 @@
 import type { Silence } from "../supervisor/alerts/silence.ts";
-import { forAWhileArgs, listActive, readTimedRequest } from "./for-a-while.ts";
+import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
@@ -14,7 +14,7 @@ export const silence = defineVerb({
       required: false,
       description: "Subject or fingerprint of the alarm; * matches anything",
     },
-    ...forAWhileArgs,
+    ...timedArgs,
     list: { type: "boolean", description: "List active silences" },
     end: {
       type: "string",

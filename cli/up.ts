@@ -16,7 +16,7 @@ import {
 import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
 import type { LiveScreen } from "./live-screen.ts";
 import { createSignInLink } from "./open.ts";
-import { onReaderGone } from "./reader-gone.ts";
+import { onOutputClosed } from "./output-closed.ts";
 import { onStopSignals } from "../embedded/signals.ts";
 import { findStack } from "./stack-client.ts";
 import { StackDisplay } from "./stack-display.ts";
@@ -127,7 +127,7 @@ function listenForStop(display: StackDisplay): StopRequests {
     asked.resolve(reason);
   };
   // Without a reader of its output (`hearth up | head`), the stack would be left running.
-  onReaderGone(() => request("standard output was closed"));
+  onOutputClosed(() => request("standard output was closed"));
   const forget = onStopSignals(request, (signal) => {
     halt.abort();
     display.end();

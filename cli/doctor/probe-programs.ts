@@ -47,10 +47,11 @@ export async function probePorts(
     asked.map(async ([service, variable, otherwise]) => {
       try {
         const port = readPort(variable, otherwise, env);
-        const ours =
+        const recorded =
           service === "supervisor" ? run.supervisor : run.services[service];
-        const isOurs = ours?.port === port && aliveIn(ours) !== undefined;
-        return port === 0 || isOurs || (await isFree(port))
+        const isInUseHere =
+          recorded?.port === port && aliveIn(recorded) !== undefined;
+        return port === 0 || isInUseHere || (await isFree(port))
           ? []
           : [wrongBySentence("ports", portTaken(port, service, variable))];
       } catch (error) {

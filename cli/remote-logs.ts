@@ -8,7 +8,7 @@ const FOLLOW_EVERY_MS = 2000;
 const FOLLOW_LINES = 500;
 
 /** Shows the latest log lines of services through their supervisor, for logs that are not on this machine. */
-export async function showFarLogs(
+export async function showRemoteLogs(
   stack: StackClient,
   name: string | undefined,
   count: number,

@@ -7,6 +7,6 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 /** Sets the reaction to a closed standard output, noticed with the next write. The last one set applies. */
-export function onReaderGone(react: () => void): void {
+export function onOutputClosed(react: () => void): void {
   reaction = react;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addedSince } from "./far-logs.ts";
+import { addedSince } from "./remote-logs.ts";
 
 test.each([
   [["a", "b"], ["a", "b", "c"], ["c"]],

@@ -4,7 +4,7 @@ import { alignColumns, print, type Cell } from "./terminal.ts";
 import { UsageError, type ExitCode } from "./verb.ts";
 
 /** Arguments of commands with a duration and a reason: `hearth silence`, `hearth maintenance`. */
-export const forAWhileArgs = {
+export const timedArgs = {
   duration: {
     type: "positional",
     required: false,
