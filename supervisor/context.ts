@@ -9,7 +9,7 @@ import type { JobRunner } from "./jobs/runner.ts";
 import type { Runtime } from "./runtimes/runtime.ts";
 import type { Attention } from "./status.ts";
 
-/** What every module of the supervisor works with. */
+/** Shared by all modules of the supervisor. */
 export interface Context {
   readonly home: Home;
   readonly env: Environment;
@@ -19,32 +19,32 @@ export interface Context {
   readonly credentials: () => Credentials;
   /** Modules add their jobs when they open. */
   readonly jobs: JobRunner;
-  /** Undefined until the services are up, and where nothing runs services. */
+  /** Undefined until the services are up, and without a runtime. */
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
   /** What needs a person now. */
   readonly attention: () => readonly Attention[];
-  /** What needs a person and is no alarm, in place of what the same source said before. */
+  /** Replaces the findings of a source that need a person, but are not alarms. */
   readonly need: (source: string, found: readonly Attention[]) => void;
-  /** What the status page says of the vaults' devices. */
+  /** Devices of the vaults on the status page. */
   readonly showDevices: (devices: readonly VaultDevice[]) => void;
-  /** Something that an operator should read once, now. */
+  /** A message for the operator, logged once. */
   readonly onNotice: (sentence: string) => void;
 }
 
-/** One module (jobs, alerts, notes …): opened at once, works from `begin` on. */
+/** A module (jobs, alerts, notes …), active from `begin` on. */
 export interface Module {
   readonly begin: () => void;
   /** Ends within 10 s. */
   readonly stop: () => Promise<void>;
 }
 
-/** A device that notes go to. */
+/** A device that syncs notes. */
 export interface VaultDevice {
   readonly vault: string;
   readonly name: string;
-  /** Milliseconds since 1970; null when it was never seen. */
+  /** Milliseconds since 1970; null if it has never connected. */
   readonly seenAt: number | null;
-  /** Changes that it has not fetched; null when that is not known. */
+  /** Pending changes; null if unknown. */
   readonly behind: number | null;
 }

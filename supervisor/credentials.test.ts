@@ -67,7 +67,7 @@ test("a password of the environment counts alone, and none is written beside it"
   );
   writeFileSync(file, "\n");
   expect(() => givenPassword(env)).toThrow(
-    "HEARTH_OPERATOR_PASSWORD_FILE names an empty file: write the operator password into it.",
+    "the file in HEARTH_OPERATOR_PASSWORD_FILE is empty: write the operator password to it.",
   );
 });
 

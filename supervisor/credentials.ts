@@ -5,31 +5,31 @@ import { completeAccess, readSecretsFile } from "./home/secrets.ts";
 import { readVariable, type Environment } from "../core/environment.ts";
 import { aliveIn, readRunFile } from "./runtimes/process/run-file.ts";
 
-/** What proves that a request to the supervisor comes from the operator. */
+/** Credentials of the operator for requests to the supervisor. */
 export interface Credentials {
   /** For people and programs: Basic authentication of the user `operator`, and the sign-in form. */
   readonly operatorPassword: string;
-  /** For the commands on this machine: a bearer token that only the reader of secrets.json knows. */
+  /** For commands on this machine: a bearer token from secrets.json. */
   readonly cliToken: string;
-  /** For Prometheus: a bearer token that reads /metrics and /readyz, and nothing else. */
+  /** For Prometheus: a bearer token for /metrics and /readyz only. */
   readonly metricsToken: string;
 }
 
-/** The operator's password where the environment sets it; undefined where secrets.json holds it. */
+/** The operator's password from the environment; undefined if it is in secrets.json. */
 export function givenPassword(env: Environment): string | undefined {
   const given = readVariable("HEARTH_OPERATOR_PASSWORD", env);
   // An empty password would be accepted from every caller.
   if (given === "") {
     throw new Failure(
-      "HEARTH_OPERATOR_PASSWORD_FILE names an empty file: write the operator password into it.",
+      "the file in HEARTH_OPERATOR_PASSWORD_FILE is empty: write the operator password to it.",
     );
   }
   return given;
 }
 
 /**
- * The credentials of the supervisor on this home: those of the environment and of secrets.json, which gets those that it lacks.
- * A command may change the file while the supervisor runs, so it is read again when it has changed.
+ * The credentials of the supervisor of this home, from the environment and from secrets.json; missing ones are added to the
+ * file. It is read again after changes, because commands may change it while the supervisor runs.
  */
 export function openCredentials(
   home: Home,
@@ -44,7 +44,7 @@ export function openCredentials(
       try {
         known = { ...known, ...readSecretsFile(home) };
       } catch {
-        // The file is being edited: the last values count until it can be read again.
+        // While the file is being edited, the last values remain valid.
       }
       version = current;
     }
@@ -57,7 +57,7 @@ export function openCredentials(
   };
 }
 
-/** Differs after each change: the file is always replaced as a whole. */
+/** Changes with the file, which is always replaced as a whole. */
 function versionOf(path: string): string {
   try {
     const { ino, mtimeMs } = statSync(path);
@@ -68,8 +68,8 @@ function versionOf(path: string): string {
 }
 
 /**
- * The headers that prove that a command is the operator's. What secrets.json holds is sent to the supervisor of this home alone:
- * any other address may belong to another program, also on this machine.
+ * Headers with the operator's credentials for commands. Those of secrets.json are sent only to the supervisor of this home:
+ * another address may belong to another program, even on this machine.
  */
 export function authorizationFor(
   home: Home,
@@ -83,7 +83,7 @@ export function authorizationFor(
   if (secrets?.cliToken !== undefined) {
     return { authorization: `Bearer ${secrets.cliToken}` };
   }
-  // A supervisor of an earlier release knows no token.
+  // A supervisor of an earlier release has no token.
   const password = givenPassword(env) ?? secrets?.operatorPassword;
   return password === undefined ? {} : operatorHeaders(password);
 }

@@ -41,7 +41,7 @@ const TROUBLED: readonly ServiceState[] = [
   "absent",
 ];
 
-/** One line for each change that an operator would ask about. */
+/** One line per change that matters to an operator. */
 export function reportTo(log: Logger): Reporter {
   return {
     onService: ({ name, state, pid, reason, tookMs }, before) => {

@@ -1,4 +1,4 @@
-// Where installed units and releases start the supervisor: the path stays.
+// Installed units and releases start the supervisor by this path.
 import { runSupervisor } from "../embedded/program.ts";
 
 void runSupervisor();

@@ -1,12 +1,12 @@
 /**
- * Clocks are set back, too: what lies ahead of them then counts as lying behind by as much. Otherwise a restart noted before a
- * correction by a day would count for a day, and keep a service from being restarted for as long. All in milliseconds.
+ * Clocks may be set back: times in the future then count as past by the same distance. Otherwise a restart recorded before a
+ * correction by a day would count for a day and prevent restarts for as long. All in milliseconds.
  */
 export function isWithin(at: number, spanMs: number, now: number): boolean {
   return Math.abs(now - at) < spanMs;
 }
 
-/** Whether a span is open. Where the clock was set back by more than its length, it does not open again later. */
+/** Whether a span is open. If the clock was set back by more than its length, it does not open again. */
 export function isOpen(
   { from, until }: { readonly from: number; readonly until: number },
   now: number,
@@ -17,8 +17,8 @@ export function isOpen(
 const LEAST_JUMP_MS = 5000;
 
 /**
- * Notices when the clock was set, or the machine slept: wall time and the time that the machine was awake then differ.
- * `awake` gives milliseconds that do not pass in sleep and cannot be set.
+ * Detects that the clock was set, or that the machine slept, by comparing wall time with the time awake. `awake` returns
+ * monotonic milliseconds that exclude sleep.
  */
 export function openJumpDetector(
   now: () => number,

@@ -4,8 +4,7 @@ export interface Point {
 }
 
 /**
- * The slope, per millisecond, of the straight line that fits best; undefined where the line explains less than half of what
- * happened.
+ * The slope of a linear regression, per millisecond; undefined if R² is below one half.
  */
 export function slopeOf(points: readonly Point[]): number | undefined {
   const count = points.length;

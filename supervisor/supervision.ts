@@ -39,8 +39,8 @@ export interface SupervisionOptions {
 }
 
 /**
- * What the supervisor does however the services run: checks, healing, alarms, jobs. Works from `begin` on; what it knows is there
- * for the console at once.
+ * Checks, healing, alarms and jobs, independent of the runtime of the services. Active from `begin` on; its state is available
+ * to the console immediately.
  */
 export class Supervision {
   readonly context: Context;
@@ -50,7 +50,7 @@ export class Supervision {
   readonly #options: SupervisionOptions;
   readonly #begun = Date.now();
   readonly #release = ownRelease();
-  /** In the order in which they begin; they stop in the reverse one. */
+  /** In starting order; stopped in reverse order. */
   readonly #modules: readonly Module[];
   readonly #needs = new Map<string, readonly Attention[]>();
   readonly #notices: string[] = [];
@@ -136,28 +136,28 @@ export class Supervision {
     };
   }
 
-  /** The vaults' devices; undefined until they were read. */
+  /** The devices of the vaults; undefined until known. */
   devices(): readonly VaultDevice[] | undefined {
     return this.#devices;
   }
 
-  /** Adds something to what the status says of this start. */
+  /** Adds a notice about this start to the status. */
   notice(sentence: string): void {
     this.#notices.push(sentence);
     this.#options.onNotice(sentence);
   }
 
-  /** Where the console listens. */
+  /** The address of the console. */
   listensAt(address: string): void {
     this.#address = address;
   }
 
-  /** Shows what this runtime runs from now on. */
+  /** Sets the runtime whose services are displayed. */
   show(runtime: Runtime): void {
     this.#runtime = runtime;
   }
 
-  /** Everything is up: begins to check, to heal and to work. */
+  /** Starts checks, healing and jobs when all services are up. */
   begin(): void {
     const { config, history, onCheck, onNotice } = this.#options;
     this.#watch = startWatch({
@@ -174,11 +174,11 @@ export class Supervision {
     this.#phase = "running";
   }
 
-  /** Stops checking and working; the console goes on answering. */
+  /** Stops checks and jobs; the console continues to answer. */
   async rest(): Promise<void> {
     this.#phase = "stopping";
-    // First: at a host's shutdown Docker stops all containers at once, and to restart one then makes Docker take it for
-    // stopped by hand, so that the next boot does not start it.
+    // First: at shutdown of a host, Docker stops all containers at once; a container restarted then would count as stopped by
+    // hand and not start at the next boot.
     this.#watch?.stop();
     for (const module of this.#modules.toReversed()) {
       await module.stop();

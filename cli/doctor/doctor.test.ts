@@ -71,7 +71,7 @@ test("secrets that are readable by others, missing or damaged are reported with 
     { subject: "files", fix: `chmod 600 ${home.secrets}` },
   ]);
   writeFileSync(home.secrets, "{");
-  expect(wrongOf(probeFiles(home))[0]?.text).toContain("it is not JSON");
+  expect(wrongOf(probeFiles(home))[0]?.text).toContain("invalid JSON");
   rmSync(home.secrets);
   expect(wrongOf(probeFiles(home))[0]?.text).toContain(
     "not found; the data in",
@@ -101,7 +101,7 @@ test("a port in use is reported with the program that uses it", async () => {
   };
   const findings = await probePorts(usedHome(), env);
   expect(findings).toHaveLength(2);
-  expect(findings[0]?.text).toContain(`port ${taken}, which gateway needs`);
+  expect(findings[0]?.text).toContain(`port ${taken} of gateway`);
   expect(findings[0]?.text).toContain(`pid ${process.pid}`);
   expect(findings[0]?.fix).toContain("HEARTH_GATEWAY_PORT=<port>");
   expect(findings[1]?.text).toContain("soon");

@@ -3,7 +3,7 @@ import type { Alarm } from "./alarm.ts";
 import type { AlertMessage } from "./message.ts";
 import type { Silence } from "./silence.ts";
 
-/** The tables of the history file that alerts live in. */
+/** Tables of alerts in the history file. */
 export const ALARM_TABLES = `
   CREATE TABLE alarms (
     id TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, raised_at INTEGER NOT NULL, cleared_at INTEGER,
@@ -17,17 +17,17 @@ export const ALARM_TABLES = `
     id TEXT PRIMARY KEY, sink TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL, next_at INTEGER NOT NULL
   ) STRICT`;
 
-/** One trouble from its beginning to its end, and which sinks were told. Times in milliseconds since 1970. */
+/** An alarm from start to end, and the sinks that were notified. Times in milliseconds since 1970. */
 export interface AlarmRecord {
   readonly id: string;
   readonly raisedAt: number;
   readonly alarm: Alarm;
   readonly clearedAt: number | null;
-  /** When each sink was last told that it is there. */
+  /** When each sink was last notified. */
   readonly told: Readonly<Record<string, number>>;
 }
 
-/** A message on its way to one sink. */
+/** A pending message for one sink. */
 export interface Delivery {
   readonly id: string;
   readonly sink: string;
@@ -38,7 +38,7 @@ export interface Delivery {
 }
 
 export interface AlarmStore {
-  /** What still matters: alarms that last or whose end somebody waits to hear, silences in force, all deliveries. */
+  /** Active alarms and those whose end is not reported yet, silences in force, pending messages. */
   readonly load: (now: number) => {
     readonly alarms: readonly AlarmRecord[];
     readonly silences: readonly Silence[];

@@ -1,24 +1,24 @@
-/** Something a person should know, found by a check, a job or the supervisor itself. */
+/** A problem found by a check, a job or the supervisor. */
 export interface Alarm {
-  /** The same for the same trouble, however often it is found: `check:gateway`, `job:postgres-backup`, `notes-seed:personal`. */
+  /** Identifies the problem: `check:gateway`, `job:postgres-backup`, `notes-seed:personal`. */
   readonly fingerprint: string;
-  /** down: something does not work; warning: it will not, or a person should look. */
+  /** down: something does not work; warning: it may stop working, or needs attention. */
   readonly level: "down" | "warning";
-  /** What it is about, as an operator names it: `gateway`, `vault personal`. */
+  /** What it concerns, in the operator's terms: `gateway`, `vault personal`. */
   readonly subject: string;
-  /** One sentence: what is wrong. */
+  /** What is wrong, in one sentence. */
   readonly text: string;
-  /** The last words of the failure, where there are any. */
+  /** The last output of the failure, if any. */
   readonly output?: string;
-  /** What was tried already, a sentence each. */
+  /** Attempted fixes, one sentence each. */
   readonly tried?: readonly string[];
-  /** The command that looks further, or mends it. */
+  /** The command for the next step. */
   readonly command: string;
 }
 
-/** Where alarms go. Raising what is raised already changes its text and tells nobody anew before its reminder is due. */
+/** Receives alarms. Raising an active alarm again updates its text; the next notification is its reminder. */
 export interface Alarms {
   readonly raise: (alarm: Alarm) => void;
-  /** The trouble is over; those who were told of it are told so. Nothing happens when it was not raised. */
+  /** Ends an alarm and notifies those who were notified of it. Does nothing if it is not active. */
   readonly clear: (fingerprint: string) => void;
 }

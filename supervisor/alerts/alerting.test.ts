@@ -104,7 +104,7 @@ test("what comes within 30 s is told in one message, its end in another", async 
   alerting.clear("check:disk");
   await pass(31);
   expect(told().slice(1)).toEqual([
-    "phone: ● gateway and disk are well again (a)",
+    "phone: ● gateway and disk recovered (a)",
   ]);
   expect(alerting.active().map(({ subject }) => subject)).toEqual(["postgres"]);
 });
@@ -186,7 +186,7 @@ test("those who were told hear of the end, even through a silence", async () => 
   alerting.silence("gateway", HOUR, "I look at it");
   alerting.clear("check:gateway");
   await pass(31);
-  expect(told()[1]).toBe("phone: ● gateway is well again (a)");
+  expect(told()[1]).toBe("phone: ● gateway recovered (a)");
 });
 
 test("what was raised, told and not yet delivered is known after a restart", async () => {
@@ -208,7 +208,7 @@ test("what was raised, told and not yet delivered is known after a restart", asy
   alerting.clear("check:gateway");
   await beginAgain();
   await pass(60);
-  expect(told()[1]).toBe("phone: ● gateway is well again (a)");
+  expect(told()[1]).toBe("phone: ● gateway recovered (a)");
 });
 
 test("a sink that fails is tried again with growing waits, its messages in order", async () => {
@@ -241,9 +241,9 @@ test("after three failures the fallback gets the message, and the others hear of
   alerting.clear("check:gateway");
   await pass(120);
   expect(told().slice(3)).toEqual([
-    "phone: ● gateway is well again (a)",
-    "chat: ● gateway is well again (a)",
-    "chat: ● alerts by phone is well again (a)",
+    "phone: ● gateway recovered (a)",
+    "chat: ● gateway recovered (a)",
+    "chat: ● alerts by phone recovered (a)",
   ]);
 });
 

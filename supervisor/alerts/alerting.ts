@@ -11,7 +11,7 @@ import type { Sink } from "./sinks/sink.ts";
 export interface AlertingOptions {
   readonly store: AlarmStore;
   readonly sinks: readonly Sink[];
-  /** The machine's name, in every message. */
+  /** Name of the machine, in every message. */
   readonly host: string;
   /** The zone of the times in messages. */
   readonly timeZone: string;

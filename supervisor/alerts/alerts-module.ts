@@ -19,7 +19,7 @@ export interface AlertsOptions {
 
 const ADVANCE_EVERY_MS = 1000;
 
-/** Alarms and everybody who is told of them. What was raised before it begins is told then. */
+/** Alarms and their sinks. Alarms raised before `begin` are reported then. */
 export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
   readonly alerting: Alerting;
   readonly module: Module;
@@ -41,7 +41,7 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
     void alerting.advance().catch((error: unknown) => {
       const trouble = textOf(error);
       if (trouble !== lastTrouble) {
-        onNotice(`alerts cannot be told: ${trouble}`);
+        onNotice(`cannot send alerts: ${trouble}`);
       }
       lastTrouble = trouble;
     });

@@ -14,7 +14,7 @@ const mailAddress = z
     "must be a mail address, such as Hearth <hearth@example.org>",
   );
 
-/** One entry of `notify:`; durations in milliseconds once read. */
+/** One entry of `notify:`; durations in milliseconds once parsed. */
 const sink = z.discriminatedUnion("kind", [
   z.strictObject({
     ...everySink,
@@ -47,11 +47,12 @@ const sink = z.discriminatedUnion("kind", [
     url: z
       .url({
         protocol: /^https?$/,
-        error: "must be a topic's address, such as https://ntfy.sh/my-home",
+        error:
+          "must be the address of a topic, such as https://ntfy.sh/my-home",
       })
       .refine(
         (url) => /^\/[\w-]+\/?$/.test(new URL(url).pathname),
-        "must be a topic's address, such as https://ntfy.sh/my-home",
+        "must be the address of a topic, such as https://ntfy.sh/my-home",
       ),
     token,
   }),
@@ -65,7 +66,7 @@ const sink = z.discriminatedUnion("kind", [
 export const notifySchema = z.array(sink).default([]);
 export type SinkConfig = Readonly<z.output<typeof sink>>;
 
-/** Who is told by silence that this supervisor is gone: `url` is asked every so often. */
+/** An external dead man's switch: `url` is requested regularly while this supervisor runs. */
 export const watchdogSchema = z
   .strictObject({
     url: webAddress.optional(),
@@ -74,12 +75,12 @@ export const watchdogSchema = z
   .prefault({});
 export type WatchdogConfig = Readonly<z.output<typeof watchdogSchema>>;
 
-/** The supervisor of the other host, looked at as a check named `peer`. */
+/** The supervisor of the other host, probed by a check named `peer`. */
 export const peerSchema = z
   .strictObject({ url: webAddress.optional() })
   .prefault({});
 
-/** What may only come from a variable, so that no secret lies in a file that is copied about. */
+/** Secrets must come from variables, not from files that may be copied. */
 export function isSecretSetting(kind: unknown, key: string): boolean {
   return (
     key === "password" || key === "token" || (key === "url" && kind === "slack")

@@ -1,31 +1,31 @@
 import { inWords } from "../../core/duration.ts";
 import type { Alarm } from "./alarm.ts";
 
-/** raised: told for the first time; reminder: still there; resolved: over. */
+/** raised: reported for the first time; reminder: still active; resolved: ended. */
 export type AlertEventKind = "raised" | "reminder" | "resolved";
 
-/** One thing that a message tells. Times in milliseconds since 1970. */
+/** One event of a message. Times in milliseconds since 1970. */
 export interface AlertEvent {
   readonly event: AlertEventKind;
   readonly alarm: Alarm;
   readonly since: number;
-  /** When it was over; null while it lasts. */
+  /** Its end; null while it is active. */
   readonly until: number | null;
 }
 
-/** What a sink delivers: everything that came together within the group's time. */
+/** A message for sinks: all events grouped within some time. */
 export interface AlertMessage {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The machine that tells. */
+  /** Name of the sending machine. */
   readonly host: string;
-  /** The zone of the times that people read; that of the machine where an older version kept the message. */
+  /** Time zone of the text; that of the machine if an older version saved the message. */
   readonly timeZone?: string;
   readonly events: readonly AlertEvent[];
 }
 
-/** down, warning and fine, each with its shape: colour is never alone. */
+/** Each has its own shape: colour is never the only difference. */
 export type AlertTone = "down" | "warning" | "fine";
 
 export function toneOf(message: AlertMessage): AlertTone {
@@ -36,7 +36,7 @@ export function toneOf(message: AlertMessage): AlertTone {
   return lasting.length > 0 ? "warning" : "fine";
 }
 
-const shapes: Readonly<Record<AlertTone, string>> = {
+const SHAPES: Readonly<Record<AlertTone, string>> = {
   down: "✕",
   warning: "▲",
   fine: "●",
@@ -44,7 +44,7 @@ const shapes: Readonly<Record<AlertTone, string>> = {
 
 /** The whole message in one line: "✕ gateway is down (home-a)". */
 export function titleOf(message: AlertMessage): string {
-  return `${shapes[toneOf(message)]} ${gistOf(message.events)} (${message.host})`;
+  return `${SHAPES[toneOf(message)]} ${gistOf(message.events)} (${message.host})`;
 }
 
 function gistOf(events: readonly AlertEvent[]): string {
@@ -63,19 +63,19 @@ function gistOf(events: readonly AlertEvent[]): string {
     warned.length > 0
       ? `${listed(warned)} ${warned.length === 1 ? "needs" : "need"} attention`
       : "",
-    over.length > 0 ? `${listed(over)} ${isOrAre(over)} well again` : "",
+    over.length > 0 ? `${listed(over)} recovered` : "",
   ];
   return parts.filter((part) => part !== "").join("; ");
 }
 
-/** The message in plain lines: what, since when, last output, what was tried, the command to look further. */
+/** The message as plain text: problem, start, last output, attempted fixes, next step. */
 export function textOf(message: AlertMessage): string {
   return message.events
     .map((event) => paragraphOf(event, message).join("\n"))
     .join("\n\n");
 }
 
-/** One event in lines, the first of which says what it is. */
+/** One event as lines, the first being its summary. */
 export function paragraphOf(
   { event, alarm, since, until }: AlertEvent,
   { at, timeZone }: Pick<AlertMessage, "at" | "timeZone">,
@@ -84,16 +84,16 @@ export function paragraphOf(
   const lead = `${alarm.subject}: ${alarm.text}`;
   if (event === "resolved") {
     return [
-      `${shapes.fine} over: ${lead}`,
-      `it lasted ${inWords((until ?? at) - since)}, from ${timeOf(since)} to ${timeOf(until ?? at)}`,
+      `${SHAPES.fine} resolved: ${lead}`,
+      `duration ${inWords((until ?? at) - since)}, from ${timeOf(since)} to ${timeOf(until ?? at)}`,
     ];
   }
   return [
-    `${shapes[alarm.level]} ${event === "reminder" ? "still " : ""}${lead}`,
+    `${SHAPES[alarm.level]} ${event === "reminder" ? "still " : ""}${lead}`,
     `since ${timeOf(since)} (${inWords(at - since)})`,
     ...(alarm.output === undefined ? [] : [`last output: ${alarm.output}`]),
     ...(alarm.tried ?? []).map((each) => `tried: ${each}`),
-    `look further: ${alarm.command}`,
+    `next step: ${alarm.command}`,
   ];
 }
 

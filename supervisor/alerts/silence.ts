@@ -1,17 +1,17 @@
 import { isOpen } from "../moments.ts";
 import type { Alarm } from "./alarm.ts";
 
-/** Somebody knows already: what matches is shown, and nobody is told of it. Times in milliseconds since 1970. */
+/** Matching alarms are displayed without notifications. Times in milliseconds since 1970. */
 export interface Silence {
   readonly id: string;
-  /** A subject or a fingerprint; `*` stands for anything: `gateway`, `job:*`. */
+  /** A subject or a fingerprint; `*` matches anything: `gateway`, `job:*`. */
   readonly pattern: string;
   readonly why: string;
   readonly from: number;
   readonly until: number;
 }
 
-/** The silence that covers an alarm the longest, if any does now. */
+/** The current silence of an alarm; the one that ends last. */
 export function silenceOf(
   silences: readonly Silence[],
   alarm: Alarm,
@@ -22,7 +22,7 @@ export function silenceOf(
     .toSorted((a, b) => b.until - a.until)[0];
 }
 
-/** Whether a pattern names this alarm: by its subject, its fingerprint, or what follows the fingerprint's colon. */
+/** Whether a pattern matches the subject of an alarm, its fingerprint, or the part of the fingerprint after the colon. */
 function covers(pattern: string, { fingerprint, subject }: Alarm): boolean {
   return [
     subject,
@@ -31,7 +31,7 @@ function covers(pattern: string, { fingerprint, subject }: Alarm): boolean {
   ].some((name) => matches(pattern, name));
 }
 
-/** By hand rather than by a regular expression: whatever people write is a pattern, and none takes long. */
+/** Not a regular expression, so that any text is a valid pattern and none takes long. */
 function matches(pattern: string, name: string): boolean {
   const [first = "", ...pieces] = pattern.split("*");
   const last = pieces.pop();

@@ -8,8 +8,8 @@ const FAILURES_BEFORE_ALARM = 3;
 const FINGERPRINT = "watchdog";
 
 /**
- * Asks an address outside every so often; when the asking ends, whoever is there knows that this supervisor is gone.
- * Returns how to end it.
+ * Requests an external address regularly; when the requests stop, that service alerts that this supervisor is gone. Returns a
+ * function that ends it.
  */
 export function startWatchdog(
   { url, every }: WatchdogConfig,
@@ -44,7 +44,7 @@ export function startWatchdog(
           fingerprint: FINGERPRINT,
           level: "warning",
           subject: "watchdog",
-          text: "the address that watches over this supervisor cannot be reached; it may soon say that we are gone",
+          text: "the watchdog address cannot be reached; it may soon report this supervisor as down",
           output: textOf(error),
           command: "hearth doctor",
         });

@@ -12,7 +12,7 @@ import { listPeerCopies, sendCopy } from "./send-copy.ts";
 import { sizeWords } from "../../core/size.ts";
 
 const KEY_FINGERPRINT = "backup-copy-key";
-const KEY_LOOK_EVERY_MS = 30_000;
+const KEY_POLL_EVERY_MS = 30_000;
 const KINDS = ["postgres", "notes"] as const;
 
 const fetchOptions = z.strictObject({
@@ -130,7 +130,7 @@ export function awaitKeyShown({
     } catch {
       // A key that cannot be read fails the next backup-copy, which tells of it.
     }
-  }, KEY_LOOK_EVERY_MS);
+  }, KEY_POLL_EVERY_MS);
   return () => clearInterval(timer);
 }
 

@@ -84,7 +84,7 @@ export function readManifest(backup: string): Manifest {
     content = JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
     throw new Failure(
-      `${path} cannot be read (${codeOf(error) ?? "it is not JSON"}): this backup is of no use, take another.`,
+      `${path} cannot be read (${codeOf(error) ?? "invalid JSON"}): this backup is of no use, take another.`,
     );
   }
   const parsed = manifestSchema.safeParse(content);

@@ -204,9 +204,9 @@ jokes: []
     'bad.yaml:13: checks[a].name: "a" already exists; names must be unique',
     "bad.yaml:15: checks[a].port: must be a whole number from 1 to 65535; it is 99999",
     "bad.yaml:16: checks[b1].depends_on: circular dependency: b1 → b2 → b1",
-    "bad.yaml:18: checks[c].kind: a certificate needs either url or file",
-    'bad.yaml:20: maintenance[0].weekly: "someday 9:00" is no day and time: write "sunday 04:00"',
-    "bad.yaml:21: maintenance[1].cron: needs either weekly or cron",
+    "bad.yaml:18: checks[c].kind: either url or file is required",
+    'bad.yaml:20: maintenance[0].weekly: "someday 9:00" must be a day and a time, such as "sunday 04:00"',
+    "bad.yaml:21: maintenance[1].cron: either weekly or cron is required",
     'bad.yaml:22: maintenance[2].cron: "0 4 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *"',
     'bad.yaml:23: offline.references[0]: must be an http(s):// or tcp:// address; it is "ftp://nowhere"',
     'bad.yaml:24: unknown setting "jokes" (did you mean "jobs"?)',
@@ -271,7 +271,7 @@ watchdog: { evry: 1m }
   );
   expect(errors).toEqual([
     "written.yaml:3: notify[0].url: must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
-    "written.yaml:5: notify[1].url: must be a topic's address, such as https://ntfy.sh/my-home",
+    "written.yaml:5: notify[1].url: must be the address of a topic, such as https://ntfy.sh/my-home",
     "written.yaml:6: notify[1].token: must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
     "written.yaml:7: notify[2].kind: must be one of webhook, smtp, ntfy, slack",
     'written.yaml:8: watchdog: unknown setting "evry" (did you mean "every"?)',

@@ -2,23 +2,23 @@ import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
-/** The gateway as its operator sees it: every request carries the master key. */
+/** The admin API of the gateway, with the master key. */
 export interface AdminApi {
   readonly address: string;
-  /** Answers the parsed body; throws a {@link Refusal} for any status but 200, a Failure where no gateway answers. */
+  /** Returns the parsed body; throws a {@link Refusal} for any status but 200, a Failure if no gateway answers. */
   readonly ask: (
     method: "GET" | "POST",
     path: string,
     body?: Readonly<Record<string, unknown>>,
   ) => Promise<unknown>;
-  /** The same gateway for the holder of another key. */
+  /** The same gateway with another key. */
   readonly as: (key: string) => AdminApi;
 }
 
-/** What the gateway said no to, in its own words. */
+/** A request that the gateway rejected, with its message. */
 export class Refusal extends Failure {
   readonly status: number;
-  /** The field that is wrong. */
+  /** The invalid field. */
   readonly param: string | null;
 
   constructor(sentence: string, status: number, param: string | null) {
@@ -29,10 +29,10 @@ export class Refusal extends Failure {
   }
 }
 
-/** Pages with prompts in their metadata stay below. */
+/** Pages with prompts in their metadata are smaller. */
 const LONGEST_BODY = 16 * 1024 * 1024;
 
-/** `credential` is the master key, asked for with each request: `hearth rotate` changes it under a supervisor that goes on. Changes are the operator's in the audit log. */
+/** `credential` returns the master key, for each request: `hearth rotate` changes it while the supervisor runs. The audit log attributes changes to the operator. */
 export function openAdminApi(options: {
   readonly address: string;
   readonly credential: () => string;
@@ -55,7 +55,7 @@ export function openAdminApi(options: {
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
         throw new Failure(
-          `the gateway at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs with \`hearth status\`.`,
+          `the gateway at ${address} does not answer (${codeOf(error) ?? textOf(error)}): run \`hearth status\`.`,
         );
       });
       return bodyOf(answer, address);
@@ -63,7 +63,7 @@ export function openAdminApi(options: {
   };
 }
 
-/** Where programs reach the gateway, as snippets name it; `otherwise` where nobody said. */
+/** The address of the gateway in snippets; `otherwise` if not configured. */
 export function publicAddress(env: Environment, otherwise: string): string {
   return readVariable("GATEWAY_PUBLIC_URL", env) ?? otherwise;
 }
@@ -74,7 +74,7 @@ function bodyOf({ status, body }: HttpAnswer, address: string): unknown {
     parsed = JSON.parse(body);
   } catch {
     throw new Failure(
-      `what answers at ${address} is no Hearth gateway (status ${status}): mend its address.`,
+      `the server at ${address} is not a Hearth gateway (status ${status}): check the address.`,
     );
   }
   if (status === 200) {

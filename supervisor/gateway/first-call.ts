@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { AdminApi } from "./admin-api.ts";
 
-/** An alias of the gateway; a pending one waits for its provider's key or address. */
+/** An alias of the gateway; a pending one needs an API key or address. */
 export interface Model {
   readonly id: string;
   readonly pending: boolean;
@@ -13,18 +13,18 @@ const listed = z.looseObject({
   ),
 });
 
-/** The aliases that whoever asks may use; throws a Failure. */
+/** The aliases available to the caller; throws a Failure. */
 export async function listModels(api: AdminApi): Promise<readonly Model[]> {
   const { data } = listed.parse(await api.ask("GET", "/v1/models"));
   return data.map(({ id, status }) => ({ id, pending: status === "pending" }));
 }
 
-/** The alias to try first: one that answers; undefined when all wait for something. */
+/** A usable alias for a first call; undefined if all are pending. */
 export function modelToTry(models: readonly Model[]): string | undefined {
   return models.find(({ pending }) => !pending)?.id;
 }
 
-/** A first call for a shell, line by line; `key` is written as it is, such as `$KEY`. */
+/** A first call as shell lines; `key` is not quoted, such as `$KEY`. */
 export function chatCommand(
   gateway: string,
   key: string,

@@ -24,7 +24,7 @@ export async function listInstances(
   return answer.parse(await gateway.ask("GET", "/instances")).instances;
 }
 
-/** Not running, and spend of it counts that is not in the ledger. */
+/** Not running, with spend that is not in the ledger yet. */
 export function holdsBudgets(instance: GatewayInstance): boolean {
   return !instance.running && instance.pending_budgets > 0;
 }

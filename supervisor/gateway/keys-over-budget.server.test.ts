@@ -39,7 +39,7 @@ test("a key over its budget needs attention until there is room again", async ()
     {
       name: "key anna",
       level: "warning",
-      text: "key anna is over its budget: $ 0.50 of $ 0.40 are spent, and its calls are denied",
+      text: "key anna is over its budget: $ 0.50 of $ 0.40 spent; its calls are denied",
       since: 1000,
       command: "hearth keys list",
       output: null,

@@ -6,12 +6,12 @@ import type { Context, Module } from "../context.ts";
 import { openAdminApi, type AdminApi } from "./admin-api.ts";
 import { keyPage, type UsedKeyRow } from "./rows.ts";
 
-const LOOK_EVERY_MS = 60_000;
+const POLL_EVERY_MS = 60_000;
 const ANSWER_WITHIN_MS = 10_000;
-/** More are counted, not listed. */
+/** Further keys are only counted. */
 const MOST_NAMED = 10;
 
-/** Keeps the status page informed of keys whose budget is used up, where jobs run. */
+/** Reports keys with exhausted budgets on the status page, on the host that runs jobs. */
 export function openKeysOverBudgetModule({
   env,
   need,
@@ -27,7 +27,7 @@ export function openKeysOverBudgetModule({
   }
   const api = openAdminApi({
     address,
-    // Read again for each request: a rotation changes its file.
+    // Read for each request, because a rotation changes its file.
     credential: () => readVariable("PROXY_MASTER_KEY", env) ?? "",
     timeoutMs: ANSWER_WITHIN_MS,
   });
@@ -35,7 +35,7 @@ export function openKeysOverBudgetModule({
   const look = () =>
     void find().then(
       (found) => need("keys", found),
-      // That the gateway does not answer is its own check's finding; what was found before stays.
+      // The gateway has its own check; the previous findings are kept.
       () => {},
     );
   let timer: NodeJS.Timeout | undefined;
@@ -43,13 +43,13 @@ export function openKeysOverBudgetModule({
     ...idle,
     begin: () => {
       look();
-      timer = setInterval(look, LOOK_EVERY_MS);
+      timer = setInterval(look, POLL_EVERY_MS);
     },
     stop: async () => clearInterval(timer),
   };
 }
 
-/** The keys whose calls are denied for their budget. `since` is when each was found first, which is kept between looks. */
+/** The keys whose calls are denied by their budget. `since` is when each was first found, kept between probes. */
 export function openKeysOverBudget(
   api: AdminApi,
   now: () => number,
@@ -82,7 +82,7 @@ function attentionOf(
   const name = `key ${key_alias ?? key_name}`;
   return need(
     name,
-    `${name} is over its budget: ${money(spend)} of ${money(budget_in_force ?? 0)} are spent, and its calls are denied`,
+    `${name} is over its budget: ${money(spend)} of ${money(budget_in_force ?? 0)} spent; its calls are denied`,
     since,
   );
 }

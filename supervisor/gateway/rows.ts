@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What the gateway's admin routes answer, as far as it is shown. Dollars; times as ISO texts. */
+/** Answers of the gateway's admin routes, as far as displayed. Dollars; times in ISO 8601. */
 
 const limits = {
   models: z.array(z.string()),
@@ -9,7 +9,7 @@ const limits = {
   rpm_limit: z.number().nullable(),
   tpm_limit: z.number().nullable(),
   max_parallel_requests: z.number().nullable(),
-  /** In the budget's window where there is one, else over the whole life. */
+  /** In the current budget period, if any, else in total. */
   spend: z.number(),
   budget_reset_at: z.string().nullable(),
   created_at: z.string(),
@@ -30,7 +30,7 @@ export const keyRow = z.looseObject({
   ...limits,
 });
 
-/** The only answer in which a key itself stands. */
+/** The only answer that contains a key. */
 export const newKeyRow = keyRow.extend({ key: z.string() });
 
 export const KEY_STATES = [

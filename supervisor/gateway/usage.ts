@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What a key has spent, what is left of all that limits it, and what it was refused for: GET /key/usage, /refusals, /spend/logs. */
+/** Spend, remaining limits and denied calls of a key: GET /key/usage, /refusals, /spend/logs. */
 
 const of = z.string();
 
@@ -67,7 +67,7 @@ export const calls = z.array(
     total_tokens: z.number(),
     cache_hit: z.enum(["True", "False"]),
     status: z.enum(["success", "failure", "interrupted"]),
-    /** Set where spend was set by hand, without a call. */
+    /** Set if spend was corrected by hand, without a call. */
     payer: z.string().nullable(),
   }),
 );

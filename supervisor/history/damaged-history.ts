@@ -2,10 +2,10 @@ import { dirname } from "node:path";
 import { movedAside } from "./sqlite-file.ts";
 import type { Context, Module } from "../context.ts";
 
-const LOOK_EVERY_MS = 60_000;
+const POLL_EVERY_MS = 60_000;
 const FINGERPRINT = "history-damaged";
 
-/** Reports a history file that was found damaged and replaced, until what was moved aside is deleted. */
+/** Reports a damaged and replaced history file until the old file is deleted. */
 export function openDamagedHistoryModule({
   home,
   alarms,
@@ -20,15 +20,15 @@ export function openDamagedHistoryModule({
       fingerprint: FINGERPRINT,
       level: "warning",
       subject: "history",
-      text: `the supervisor's history was damaged and a new one was started: earlier results, open silences, paused checks and maintenance windows are no longer known. The damaged file is kept as ${newest}; delete it when it is of no more use`,
-      output: `check the disk that holds ${dirname(newest)} as well`,
+      text: `the history of the supervisor was damaged and was replaced: earlier results, silences, paused checks and maintenance windows are lost. The damaged file is kept as ${newest}; delete it when no longer needed`,
+      output: `check the disk of ${dirname(newest)}, too`,
       command: `rm -r ${newest}*`,
     });
   }
   return {
     begin: () => {
       report();
-      timer = setInterval(report, LOOK_EVERY_MS);
+      timer = setInterval(report, POLL_EVERY_MS);
     },
     stop: async () => clearInterval(timer),
   };

@@ -105,7 +105,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     disk?.fill();
     history.act("gateway", "restart", "y".repeat(500_000));
     expect(said).toEqual([
-      expect.stringMatching(/^the history cannot be written: .*full/),
+      expect.stringMatching(/^cannot write the history: .*full/),
     ]);
     disk?.free();
     history.act("gateway", "restart", "it ended");
@@ -121,7 +121,7 @@ test("a history that cannot be written says so and goes on", () => {
   history.close();
   quiet.act("gateway", "start", "hearth up");
   expect(said).toEqual([
-    expect.stringMatching(/^the history cannot be written: /),
+    expect.stringMatching(/^cannot write the history: /),
   ]);
 });
 

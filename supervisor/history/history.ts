@@ -7,38 +7,38 @@ import { SESSION_TABLES } from "./sessions.ts";
 import { JOB_TABLES } from "../jobs/job-history.ts";
 import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
 
-/** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
+/** Every transition and every action with its reason, in a file of the supervisor. */
 export interface History {
-  /** A service went from one state to another. */
+  /** Records a transition of a service. */
   readonly serviceChanged: (
     service: string,
     from: string,
     to: string,
     reason: string | null,
   ) => void;
-  /** A check went from one state to another. */
+  /** Records a transition of a check. */
   readonly checkChanged: (
     check: string,
     from: string,
     to: string,
     reason: string | null,
   ) => void;
-  /** Something was done to a service. */
+  /** Records an action on a service. */
   readonly act: (service: string, act: Act, reason: string) => void;
-  /** When it was started again by itself since it was last told to start or to restart (milliseconds since 1970). */
+  /** Times of automatic restarts since the last start or restart by an operator (milliseconds since 1970). */
   readonly restartsOf: (service: string) => readonly number[];
-  /** When it was last healed, as `restartsOf`. */
+  /** Times of healing, as `restartsOf`. */
   readonly healsOf: (service: string) => readonly number[];
-  /** The newest first; of one name alone when it is given. */
+  /** Newest first; only of `name`, if given. */
   readonly latest: (limit: number, name?: string) => readonly HistoryEntry[];
-  /** The open file, for the rooms that keep their own tables in it. */
+  /** The open file, for modules with their own tables. */
   readonly db: DatabaseSync;
   readonly close: () => void;
 }
 
 /**
- * restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so; asked: what else the
- * operator did, in the words of the reason.
+ * restart: automatic after it ended; heal: because of a check; restart-asked: by a person; asked: another action of the
+ * operator, described by the reason.
  */
 export type Act =
   | "start"
@@ -76,8 +76,8 @@ const STEPS: readonly string[] = [
 ];
 
 /**
- * Opens (and brings up to date) the history file. A damaged one is moved aside, a new one takes its place, and `onDamaged` is
- * called with a sentence about it. `now` gives milliseconds since 1970.
+ * Opens and migrates the history file. A damaged file is renamed and replaced, and `onDamaged` is called with a sentence about
+ * it. `now` returns milliseconds since 1970.
  */
 export function openHistory(
   path: string,
@@ -92,7 +92,7 @@ export function openHistory(
     if (!(error instanceof DamagedFile)) {
       throw error;
     }
-    damaged = `${path} was damaged (${error.message}): moved to ${moveAside(path, now())}, and a new history was started`;
+    damaged = `${path} was damaged (${error.message}): moved to ${moveAside(path, now())} and replaced by a new file`;
     db = openCurrent(path);
   }
   const add = db.prepare(
@@ -129,7 +129,7 @@ export function openHistory(
   };
 }
 
-/** Opens the file, whole and with every table. Throws a {@link DamagedFile} for any other. */
+/** Opens the file. Throws a {@link DamagedFile} if it is damaged or lacks tables. */
 function openCurrent(path: string): DatabaseSync {
   const db = openWhole(path);
   try {
@@ -148,12 +148,12 @@ function openCurrent(path: string): DatabaseSync {
   }
 }
 
-/** SQLITE_ERROR: a table that should not be there yet, or a column that is missing. */
+/** SQLITE_ERROR: an unexpected table, or a missing column. */
 function isOfAnotherShape(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === 1;
 }
 
-/** The tables that a complete history file of the same version has and this one lacks. */
+/** The missing tables of a history file. */
 export function missingTables(db: DatabaseSync): readonly string[] {
   const tablesOf = (file: DatabaseSync) =>
     file
@@ -162,7 +162,7 @@ export function missingTables(db: DatabaseSync): readonly string[] {
       .map(({ name }) => String(name));
   const complete = new DatabaseSync(":memory:");
   try {
-    // One without a version is empty: no start leaves it so.
+    // A file without a version is empty, which no start leaves behind.
     migrate(complete, versionOf(db) || STEPS.length);
     const there = tablesOf(db);
     return tablesOf(complete).filter((name) => !there.includes(name));
@@ -198,7 +198,7 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
   };
 }
 
-/** The same history with a reserve on the disk; once that is used up, it is silent instead of deadly: watching goes on. */
+/** The same history with reserved disk space; once that is used up, errors are reported and ignored, and checks continue. */
 export function outliveFullDisk(
   history: History,
   say: (sentence: string) => void,
@@ -212,7 +212,7 @@ export function outliveFullDisk(
       try {
         write(...args);
       } catch (error) {
-        say(`the history cannot be written: ${textOf(error)}`);
+        say(`cannot write the history: ${textOf(error)}`);
       }
     };
   return {

@@ -5,12 +5,12 @@ import { isFullDisk } from "../../core/failure.ts";
 const RESERVE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Leaves free pages in the history file, and a write-ahead log as large: on a full disk the history is written into them, and
- * no other program can take them. Does nothing where the disk has no room for them.
+ * Reserves free pages in the history file, and a write-ahead log of the same size: on a full disk, the history is written into
+ * them. Does nothing if the disk has no room for them.
  */
 export function keepHistoryReserve(db: DatabaseSync): void {
   try {
-    // The checkpoint writes the pages before they are free: a file that was only extended may have holes.
+    // The checkpoint writes the pages before they are freed: a file that was only extended may be sparse.
     db.exec(`
       DROP TABLE IF EXISTS reserve;
       BEGIN;

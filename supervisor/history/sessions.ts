@@ -3,15 +3,15 @@ import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * Browsers that are signed in: each has a token in a cookie. A session ends by signing out, after 30 days, by `hearth sign-out
- * --all`, and when the operator password is replaced.
+ * Sessions of browsers, each with a token in a cookie. A session ends by signing out, after 30 days, by `hearth sign-out
+ * --all`, and when the operator password changes.
  */
 export interface Sessions {
-  /** A new session's token. */
+  /** The token of a new session. */
   readonly begin: () => string;
   readonly isOpen: (token: string) => boolean;
   readonly end: (token: string) => void;
-  /** How many there were. */
+  /** Returns how many there were. */
   readonly endAll: () => number;
 }
 
@@ -23,8 +23,8 @@ export const SESSION_TABLES = `
   CREATE TABLE sessions (hash TEXT PRIMARY KEY, ends_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;`;
 
 /**
- * Keeps hashes only, in the history file and in memory. Each is keyed with `key`, the operator password: a session of another
- * one is none. `now` gives milliseconds since 1970.
+ * Stores only hashes, in the history file and in memory. Each is keyed with `key`, the operator password, so that another
+ * password invalidates all sessions. `now` returns milliseconds since 1970.
  */
 export function openSessions(
   db: DatabaseSync,
@@ -56,7 +56,7 @@ export function openSessions(
       }
       add.run(hash, end);
     } catch {
-      // On a full disk a session lasts until the supervisor ends: the operator must get in just then.
+      // On a full disk, a session lasts until the supervisor ends: the operator must be able to sign in then.
     }
   }
 
@@ -77,7 +77,7 @@ export function openSessions(
   };
 }
 
-/** Ends the sessions of a supervisor that does not run. */
+/** Ends the sessions of a supervisor that is not running. */
 export function endStoredSessions(historyFile: string): void {
   if (!existsSync(historyFile)) {
     return;
@@ -95,12 +95,12 @@ export function endStoredSessions(historyFile: string): void {
   }
 }
 
-/** 48 digits of 192 random bits, which survive every terminal and every address. */
+/** 192 random bits as 48 hex digits, safe in terminals and addresses. */
 export function newToken(): string {
   return randomBytes(24).toString("hex");
 }
 
-/** What is kept of a token. */
+/** The stored hash of a token. */
 export function keyedHash(key: string, token: string): string {
   return createHmac("sha256", key).update(token).digest("base64url");
 }

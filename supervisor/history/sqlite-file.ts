@@ -3,14 +3,14 @@ import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isFullDisk, textOf } from "../../core/failure.ts";
 
-/** Contents that SQLite cannot make sense of, unlike a file that is locked, write-protected or on a full disk. */
+/** Content that SQLite cannot read, unlike a file that is locked, read-only or on a full disk. */
 export class DamagedFile extends Error {}
 
 /** https://www.sqlite.org/rescode.html: IOERR_READ, IOERR_SHORT_READ, IOERR_CORRUPTFS; below them CORRUPT and NOTADB. */
 const UNREADABLE_CODES = [266, 522, 8458];
 const DAMAGED_CODES = [11, 26];
 
-/** Opens a file, on a full disk too, and reads all of it. Throws a {@link DamagedFile}, or what else SQLite says. */
+/** Opens a file, even on a full disk, and verifies it. Throws a {@link DamagedFile} or an error of SQLite. */
 export function openWhole(
   path: string,
   readOnly: boolean = false,
@@ -51,7 +51,7 @@ function openAndRead(
   }
 }
 
-/** SQLite only says that it cannot open one. */
+/** SQLite only reports that it cannot open a directory. */
 export function refuseDirectory(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
     throw new DamagedFile("it is a directory");
@@ -69,7 +69,7 @@ export function isDamage(error: unknown): boolean {
   return DAMAGED_CODES.includes(code & 0xff) || UNREADABLE_CODES.includes(code);
 }
 
-/** Moves a file with its log aside, under a name that says since when; answers the new path. */
+/** Renames a file and its log, with the time in the name; returns the new path. */
 export function moveAside(path: string, now: number): string {
   const time = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, "");
   let aside = `${path}.damaged-${time}`;
@@ -85,7 +85,7 @@ export function moveAside(path: string, now: number): string {
   return aside;
 }
 
-/** What was moved aside from this path and is still there, the oldest first. */
+/** The renamed files of this path that still exist, oldest first. */
 export function movedAside(path: string): readonly string[] {
   const directory = dirname(path);
   if (!existsSync(directory)) {

@@ -11,25 +11,25 @@ import { syncDirectory } from "../../core/durable-file.ts";
 import { codeOf } from "../../core/failure.ts";
 
 /**
- * Which of Postgres's data directories is in use: `postgres`, until a change of the major version put another beside it. A link
- * says so from then on, since a link is replaced in one step: at every moment one whole directory is in use.
+ * The data directory of Postgres in use: `postgres`, until a change of the major version adds another one. From then on, a
+ * symbolic link names it, because a link is replaced atomically.
  */
 
 const LINK = "postgres-current";
 const DATA_NAME = /^postgres(-\d+-\w+)?$/;
 
-/** The name of a directory that a change to this major version makes. */
+/** Name of the directory for a major version. */
 export function migratedName(major: string, at: number): string {
   const moment = new Date(at).toISOString().replace(/\D/g, "").slice(0, 14);
   return `postgres-${major}-${moment}`;
 }
 
-/** The data directory in use in `parent`, a home or what root keeps for one. */
+/** The data directory in use in `parent`, a home or root's directory for one. */
 export function dataIn(parent: string): string {
   return join(parent, linkedName(parent) ?? "postgres");
 }
 
-/** Whether a link names the data directory, so that it must be there. */
+/** Whether a link names the data directory, so that it must exist. */
 export function isLinked(parent: string): boolean {
   return linkedName(parent) !== undefined;
 }
@@ -43,12 +43,12 @@ export function useData(parent: string, name: string): void {
   syncDirectory(parent);
 }
 
-/** For a directory that takes the usual name. */
+/** For a directory with the default name. */
 export function forgetLink(parent: string): void {
   rmSync(join(parent, LINK), { force: true });
 }
 
-/** The directories that earlier major versions left in `parent`; none is in use. */
+/** Unused directories of earlier major versions in `parent`. */
 export function earlierData(parent: string): readonly string[] {
   const inUse = linkedName(parent);
   if (inUse === undefined || !existsSync(join(parent, inUse))) {
@@ -59,7 +59,7 @@ export function earlierData(parent: string): readonly string[] {
     .map((name) => join(parent, name));
 }
 
-/** Everything of Postgres's in `parent`: data directories, those that are being made, the link. */
+/** All files of Postgres in `parent`: data directories, incomplete ones, the link. */
 export function postgresPaths(parent: string): readonly string[] {
   if (!existsSync(parent)) {
     return [];

@@ -17,12 +17,12 @@ import { dataIn } from "./data-in-use.ts";
 import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
 import { mebibytes } from "../../core/size.ts";
 
-/** Where everything of the embedded stack lies. All paths absolute. */
+/** All paths of the embedded stack, absolute. */
 export interface Home {
   readonly root: string;
-  /** What runs: a release, or a checkout where it runs without one. */
+  /** The running release, or the checkout without one. */
   readonly project: string;
-  /** Where relative paths of the operator's settings begin: the checkout, while there is one. */
+  /** Base of relative paths in settings: the checkout, while there is one. */
   readonly checkout: string;
   /** The data directory in use when the home was located. */
   readonly postgres: string;
@@ -31,16 +31,16 @@ export interface Home {
   readonly echoConfig: string;
   readonly journal: string;
   readonly logs: string;
-  /** One folder a kind, one in it for each backup. */
+  /** One folder per kind, with one folder per backup. */
   readonly backups: string;
   readonly reports: string;
-  /** Single secrets as files (0600), each named as the variable it stands for. */
+  /** Single secrets as files (0600), named after their variables. */
   readonly handed: string;
   readonly history: string;
   readonly runFile: string;
   readonly secrets: string;
   readonly lock: string;
-  /** Compiled sources: programs start faster and smaller with it. */
+  /** Compiled sources: programs start faster and need less memory. */
   readonly compileCache: string;
 }
 
@@ -50,7 +50,7 @@ export const projectRoot: string = fileURLToPath(
 
 const BYTES_NEEDED = 128 * 1024 * 1024;
 
-/** The places under HEARTH_HOME, or where home-root.js says. Nothing is made. */
+/** The paths under HEARTH_HOME, or as home-root.js defines. Creates nothing. */
 export function locateHome(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Home {
@@ -76,7 +76,7 @@ export function locateHome(
   };
 }
 
-/** A release remembers where it was made from. (Read without its schema: release.ts imports this file.) */
+/** The checkout that a release was created from. (Read without its schema: release.ts imports this file.) */
 function checkoutOf(project: string): string {
   try {
     const text = readFileSync(join(project, "release.json"), "utf8");
@@ -89,8 +89,8 @@ function checkoutOf(project: string): string {
 }
 
 /**
- * A file of the operator's own settings, such as `gateway.local.yaml`: in the checkout's `config/` where there is one already,
- * and always where no release runs; else in the home, where no `git clean` reaches it.
+ * A file with the operator's settings, such as `gateway.local.yaml`: in `config/` of the checkout if it exists there, or if no
+ * release runs; otherwise in the home, where `git clean` does not reach it.
  */
 export function operatorFile(home: Home, name: string): string {
   const inCheckout = join(home.checkout, "config", name);
@@ -99,20 +99,20 @@ export function operatorFile(home: Home, name: string): string {
     : join(home.root, "config", name);
 }
 
-/** Makes the directories (0700) and looks for room on the disk. */
+/** Creates the directories (0700) and checks for disk space. */
 export function makeHome(home: Home): void {
   try {
     mkdirSync(home.root, { recursive: true, mode: 0o700 });
     for (const path of [home.notes, home.journal, home.logs, home.handed]) {
       mkdirSync(path, { recursive: true, mode: 0o700 });
     }
-    // Others never read it; they may pass through where Postgres runs as a user of its own (see postgres-place.ts).
+    // Never readable by others; searchable if Postgres runs as its own user (see postgres-place.ts).
     chmodSync(home.root, (statSync(home.root).mode & 0o711) | 0o700);
     const free = freeBytesOf(home.root);
-    // One that was in use starts on a full disk, too: what is there can be read, and people are alerted.
+    // An existing home starts on a full disk, too: data can be read, and alerts are sent.
     if (free < BYTES_NEEDED && !existsSync(home.history)) {
       throw new Failure(
-        `the disk that holds ${home.root} has ${mebibytes(free)} MiB left, Hearth needs ${mebibytes(BYTES_NEEDED)} to start: free some, or choose another place with HEARTH_HOME.`,
+        `the disk of ${home.root} has ${mebibytes(free)} MiB left; Hearth needs ${mebibytes(BYTES_NEEDED)} MiB to start: free some space, or set another directory with HEARTH_HOME.`,
       );
     }
   } catch (error) {
@@ -122,29 +122,29 @@ export function makeHome(home: Home): void {
   }
 }
 
-/** What an operator should know of where the data is. */
+/** Warnings about the location of the data. */
 export function placeNotices(home: Home): readonly string[] {
   return earlierHomeRoot(home.checkout) === home.root
     ? [
-        `all data is in the checkout (${home.root}), where \`git clean -fdx\` deletes it: \`hearth down\`, then \`hearth home move\` moves it out.`,
+        `all data is in the checkout (${home.root}), where \`git clean -fdx\` deletes it: run \`hearth down\`, then \`hearth home move\`.`,
       ]
     : [];
 }
 
-/** Whether nothing was ever started here. */
+/** Whether nothing has been started here yet. */
 export function isNewHome(home: Home): boolean {
   return ![home.runFile, home.notesIni, home.postgres].some((path) =>
     existsSync(path),
   );
 }
 
-/** A short name for a home that is the same at every start: 16 hex digits. */
+/** A stable short name of a home: 16 hex digits. */
 export function homeHash(home: Home): string {
   const path = existsSync(home.root) ? realpathSync(home.root) : home.root;
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** A path as a person at `cwd` would type it. */
+/** A path relative to `cwd`, if shorter. */
 export function asTyped(path: string, cwd: string = process.cwd()): string {
   const short = relative(cwd, path);
   return short.startsWith("..") || short === "" ? path : short;

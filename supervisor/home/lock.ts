@@ -3,8 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { isDamage, refuseDirectory } from "../history/sqlite-file.ts";
 
 /**
- * Holds a home for one supervisor. SQLite's file lock is the kernel's: it goes when the process does, however it ends.
- * Returns undefined when another supervisor holds it.
+ * Locks a home for one supervisor. The kernel releases SQLite's file lock when the process ends, however it ends. Returns
+ * undefined if another supervisor has the lock.
  */
 export function lockHome(
   path: string,
@@ -19,7 +19,7 @@ export function lockHome(
     if (!isDamage(error)) {
       throw error;
     }
-    // The file holds nothing: a new one does as well.
+    // The file has no content: a new one serves the same purpose.
     rmSync(path, { force: true, recursive: true });
     db = holdFile(path);
   }
@@ -30,7 +30,7 @@ function holdFile(path: string): DatabaseSync {
   refuseDirectory(path);
   const db = new DatabaseSync(path);
   try {
-    // Without a journal file there is nothing that a full disk could keep from being written.
+    // Without a journal file, nothing needs to be written on a full disk.
     db.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return db;
   } catch (error) {

@@ -42,18 +42,18 @@ test("lost secrets of a home that was used are not made anew", () => {
   writeFileSync(home.runFile, "{}");
   rmSync(home.secrets);
   expect(() => readOrMakeSecrets(home)).toThrow(
-    `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened: put it back from a copy, or move ${home.root} away to begin anew.`,
+    `${home.secrets} not found; without it, the data in ${home.root} cannot be read: restore it from a copy, or move ${home.root} away to start afresh.`,
   );
 });
 
 test("a broken file is named with what is wrong, never with what it holds", () => {
   writeFileSync(home.secrets, '{"masterKey": "se cret"}');
   expect(() => readOrMakeSecrets(home)).toThrow(
-    `${home.secrets} cannot be read (masterKey: at least 16 letters, digits, - or _): mend it or put it back from a copy.`,
+    `cannot read ${home.secrets} (masterKey: at least 16 letters, digits, - or _): fix it or restore it from a copy.`,
   );
   writeFileSync(home.secrets, "se cret");
   expect(() => readOrMakeSecrets(home)).toThrow(
-    /cannot be read \(it is not JSON\)/,
+    /^cannot read .* \(invalid JSON\)/,
   );
 });
 

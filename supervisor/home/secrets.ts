@@ -19,17 +19,17 @@ const NAMES = [
   "metricsToken",
 ] as const;
 
-/** Every secret of the embedded stack; nothing else holds them. */
+/** All secrets of the embedded stack; they are stored nowhere else. */
 export type Secrets = Readonly<Record<(typeof NAMES)[number], string>> & {
   /** The gateway's login role; the other letter after a rotation. Absent: gateway_a. */
   readonly gatewayDbRole?: "gateway_a" | "gateway_b" | undefined;
   /** The master key before the last rotation, accepted until then (ISO time). */
   readonly previousMasterKey?: string | undefined;
   readonly previousMasterKeyUntil?: string | undefined;
-  /** Where off-site backups go, as rclone takes it, and the age identity that decrypts them (`hearth offsite setup`). */
+  /** Target of off-site backups in rclone's syntax, and the age identity that decrypts them (`hearth offsite setup`). */
   readonly offsiteTarget?: string | undefined;
   readonly offsiteIdentity?: string | undefined;
-  /** What `hearth rotate` has begun, so that the same command goes on after an interruption. */
+  /** State of `hearth rotate`, so that it can resume after an interruption. */
   readonly rotation?:
     | { readonly of: string; readonly values: Readonly<Record<string, string>> }
     | undefined;
@@ -46,19 +46,19 @@ const stored = z.looseObject({
   offsiteTarget: z.string().min(1).optional(),
   offsiteIdentity: z
     .string()
-    .regex(/^AGE-SECRET-KEY-/, "begins with AGE-SECRET-KEY-")
+    .regex(/^AGE-SECRET-KEY-/, "must start with AGE-SECRET-KEY-")
     .optional(),
   rotation: z
     .object({ of: z.string(), values: z.record(z.string(), z.string()) })
     .optional(),
 });
 
-/** Reads secrets.json, or makes it at the first start. A secret that a newer version adds is made and kept. */
+/** Reads secrets.json, or creates it at the first start. Missing secrets of a newer version are added. */
 export function readOrMakeSecrets(home: Home): Secrets {
   const known = readSecretsFile(home);
   if (known === undefined && !isNewHome(home)) {
     throw new Failure(
-      `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened: put it back from a copy, or move ${home.root} away to begin anew.`,
+      `${home.secrets} not found; without it, the data in ${home.root} cannot be read: restore it from a copy, or move ${home.root} away to start afresh.`,
     );
   }
   const secrets = { ...makeSecrets(), ...known };
@@ -69,15 +69,15 @@ export function readOrMakeSecrets(home: Home): Secrets {
   return secrets;
 }
 
-/** What a supervisor needs to let the operator in, as far as secrets.json holds it. */
+/** Credentials of the operator, as far as stored in secrets.json. */
 export type AccessSecrets = Pick<
   Secrets,
   "operatorPassword" | "cliToken" | "metricsToken"
 >;
 
 /**
- * The same where a supervisor starts nothing and needs no other secret. `withoutPassword`: the operator's comes from elsewhere,
- * so that none is made.
+ * The same for a supervisor that starts nothing and needs no other secret. `withoutPassword`: the operator's password comes
+ * from elsewhere, so none is created.
  */
 export function completeAccess(
   home: Home,
@@ -101,7 +101,7 @@ export function completeAccess(
   return { ...made, ...known, ...missing };
 }
 
-/** The secrets if there are any; throws one sentence when the file is broken. */
+/** The secrets, if any; throws a Failure if the file is invalid. */
 export function readSecretsFile(home: Home): Partial<Secrets> | undefined {
   let text: string;
   try {
@@ -120,21 +120,21 @@ export function readSecretsFile(home: Home): Partial<Secrets> | undefined {
         ? error.issues
             .map((issue) => `${issue.path.join(".")}: ${issue.message}`)
             .join("; ")
-        : "it is not JSON";
+        : "invalid JSON";
     throw new Failure(
-      `${home.secrets} cannot be read (${detail}): mend it or put it back from a copy.`,
+      `cannot read ${home.secrets} (${detail}): fix it or restore it from a copy.`,
     );
   }
 }
 
-/** Those that a stack may lack. */
+/** Optional secrets. */
 const OPTIONAL_NAMES = [
   "gatewayDbRole",
   "previousMasterKey",
   "previousMasterKeyUntil",
 ] as const;
 
-/** The secrets as they are now, but for a rotation that has begun, for a process that runs while `hearth rotate` changes them. */
+/** The current secrets, without the state of a rotation, for a process that runs while `hearth rotate` changes them. */
 export function followSecrets(home: Home, known: Secrets): Secrets {
   const now = (): Partial<Secrets> => readSecretsFile(home) ?? {};
   return Object.defineProperties(
@@ -144,7 +144,7 @@ export function followSecrets(home: Home, known: Secrets): Secrets {
         name,
         { enumerable: true, get: () => now()[name] ?? known[name] },
       ]),
-      // What is not in the file any more is over, whatever was known before.
+      // Secrets that were removed from the file no longer apply.
       ...OPTIONAL_NAMES.map((name) => [
         name,
         { enumerable: true, get: () => now()[name] },
@@ -153,13 +153,13 @@ export function followSecrets(home: Home, known: Secrets): Secrets {
   ) as Secrets;
 }
 
-/** Changes some of them, durably, and keeps the rest of the file as it is. A value of undefined is taken out. */
+/** Changes some secrets durably and keeps the others. A value of undefined is removed. */
 export function changeSecrets(home: Home, changed: Partial<Secrets>): void {
   const next = { ...readSecretsFile(home), ...changed };
   writeDurably(home.secrets, `${JSON.stringify(next, null, 2)}\n`);
 }
 
-/** 32 URL-safe characters of 192 random bits. */
+/** 192 random bits as 32 URL-safe characters. */
 export function makeSecret(): string {
   return randomBytes(24).toString("base64url");
 }
@@ -179,7 +179,7 @@ function makeSecrets(): Secrets {
   };
 }
 
-/** Writes one secret to a file of its own (0600) and returns the path, for a variable `<NAME>_FILE`. */
+/** Writes a secret to its own file (0600) and returns the path, for a variable `<NAME>_FILE`. */
 export function handOver(home: Home, name: string, secret: string): string {
   const path = join(home.handed, name);
   if (!existsSync(path) || readFileSync(path, "utf8") !== secret) {

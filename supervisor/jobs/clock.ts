@@ -1,35 +1,35 @@
-/** Time as the runner sees it, so that a test can pass a year in a second. */
+/** The clock of the runner; tests simulate a year in a second. */
 export interface Clock {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /**
-   * Calls once when the time has come, however it came (a machine that slept, a clock that was set), or earlier when the clock
-   * was set back. Answers the way to call it off.
+   * Calls once at this time, even after a sleep of the machine or a change of its clock, or earlier if the clock was set back.
+   * Returns a function that cancels it.
    */
   readonly wakeAt: (at: number, act: () => void) => () => void;
-  /** Calls once after the machine was awake for so long, wherever its clock stands then. */
+  /** Calls once after the machine was awake for this long, whatever its clock. */
   readonly wakeAfter: (ms: number, act: () => void) => () => void;
 }
 
-const LOOK_EVERY_MS = 30_000;
-const LEAST_SET_BACK_MS = 1000;
+const POLL_EVERY_MS = 30_000;
+const MIN_SET_BACK_MS = 1000;
 
-/** The machine's own clock. */
+/** The clock of the machine. */
 export const systemClock: Clock = {
   now: Date.now,
   wakeAt: (at, act) => {
     let timer: NodeJS.Timeout;
     let latest = Date.now();
-    // One long timer would be late by all the time that the machine slept.
+    // A single long timer would be late by the time that the machine slept.
     const look = () => {
       const now = Date.now();
       const left = at - now;
-      const isSetBack = now < latest - LEAST_SET_BACK_MS;
+      const isSetBack = now < latest - MIN_SET_BACK_MS;
       latest = now;
       if (left <= 0 || isSetBack) {
         act();
       } else {
-        timer = setTimeout(look, Math.min(left, LOOK_EVERY_MS));
+        timer = setTimeout(look, Math.min(left, POLL_EVERY_MS));
       }
     };
     timer = setTimeout(look, Math.min(Math.max(0, at - Date.now()), 1));

@@ -63,7 +63,7 @@ test("every mistake is reported at once, with its line and the likely name", () 
     'supervisor.yaml:2: jobs.time_zone: must be a time zone such as Europe/Berlin; it is "Berlin"',
     'supervisor.yaml:3: jobs.postgres_backup.cron: "0 3 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *"',
     expect.stringMatching(
-      /^supervisor\.yaml:4: jobs\.restore_drill\.cron: "0 25 \* \* \*" is no schedule \(.+\)$/,
+      /^supervisor\.yaml:4: jobs\.restore_drill\.cron: "0 25 \* \* \*" is not a valid schedule \(.+\)$/,
     ),
     "supervisor.yaml:4: jobs.restore_drill.retries: must be a whole number from 0 to 10; it is 11",
     'supervisor.yaml:5: jobs: unknown setting "ledger_chekc" (did you mean "ledger_check"?)',
@@ -79,6 +79,6 @@ test("a job that is off runs only when asked; a time that never comes is a mista
 `);
   expect(jobs.spend_report).toMatchObject({ cron: null, period: "month" });
   expect(errorsOf('jobs:\n  retention: { cron: "0 1 31 2 *" }\n')).toEqual([
-    'supervisor.yaml:2: jobs.retention.cron: "0 1 31 2 *" is a time that never comes',
+    'supervisor.yaml:2: jobs.retention.cron: "0 1 31 2 *" never occurs',
   ]);
 });

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { duration, size, whole } from "../config/fields.ts";
 import { isTimeZone, mistakeInCron } from "./schedule.ts";
 
-/** Five cron fields; null once read where the file says `off`. */
+/** Five cron fields; null once parsed for `off`. */
 const cronText = z
   .string(
-    'must be five cron fields in quotes, such as "0 4 1 * *", or off: then it runs only when asked',
+    'must be five cron fields in quotes, such as "0 4 1 * *", or off to run it only on demand',
   )
   .transform((text, context) => {
     if (text === "off") {
@@ -19,7 +19,7 @@ const cronText = z
     return z.NEVER;
   });
 
-/** What every job may be told, with its own defaults. `more` are settings of that job alone. */
+/** Settings of every job, with the defaults of the job. `more` are its additional settings. */
 function jobSettings<const More extends z.ZodRawShape>(
   defaults: {
     /** Five cron fields, or `off`. */
@@ -48,12 +48,12 @@ const keep = z
   .prefault({});
 export type KeepRule = Readonly<z.output<typeof keep>>;
 
-/** How many backups stay, for jobs that make some. */
+/** How many backups are kept, for jobs that create backups. */
 const keepSetting = { keep };
 
 const directory = z.string("must be a directory").min(1, "must be a directory");
 
-/** `jobs:` of the configuration: a setting of each job, named as the job with `_` for `-`. */
+/** `jobs:` of the configuration: settings of each job, with `_` for `-` in its name. */
 export const jobsSchema = z
   .strictObject({
     time_zone: z
@@ -143,7 +143,7 @@ export const jobsSchema = z
   .prefault({});
 export type JobsConfig = Readonly<z.output<typeof jobsSchema>>;
 
-/** A job's schedule from its settings. */
+/** The schedule of a job from its settings. */
 export function scheduleOf(settings: {
   readonly cron: string | null;
   readonly timeout: number;

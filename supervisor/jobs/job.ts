@@ -1,20 +1,20 @@
-/** One kind of scheduled work. The runner never runs two of a name at once, and catches up a missed run once. */
+/** Scheduled work. The runner never runs two of a name at once, and catches up once on missed runs. */
 export interface Job {
-  /** As in `jobs:` of the configuration and `hearth jobs run <name>`; lower-case letters, digits, `-`. */
+  /** Used in `jobs:` of the configuration and `hearth jobs run <name>`; lower-case letters, digits, `-`. */
   readonly name: string;
   /** What it does, in one sentence. */
   readonly description: string;
   readonly schedule: JobSchedule;
-  /** What a person may say with it on the console's page; `context.options` holds what was said. */
+  /** Options of a run on demand in the console; passed as `context.options`. */
   readonly options?: readonly JobOption[];
   /**
-   * Does the work once. Throws a Failure whose sentence says what to do; the runner tries again as often as `retries` says.
-   * Leaves nothing half done when `context.signal` aborts.
+   * Does the work once. Throws a Failure with the next step; the runner retries up to `retries` times. Leaves nothing
+   * incomplete when `context.signal` aborts.
    */
   readonly run: (context: JobContext) => Promise<JobOutcome>;
 }
 
-/** One of `context.options` as a person is asked for it; the job itself checks what comes. */
+/** A form field for one of `context.options`; the job validates the value. */
 export type JobOption = {
   readonly name: string;
   readonly label: string;
@@ -23,18 +23,18 @@ export type JobOption = {
   | { readonly kind: "tick" | "text" }
   | {
       readonly kind: "choice";
-      /** What there is to choose from now. */
+      /** The current choices. */
       readonly values: () => readonly string[];
-      /** What happens when nothing is chosen: "the newest". */
+      /** The default: "the newest". */
       readonly otherwise: string;
     }
 );
 
 export interface JobSchedule {
-  /** Five fields, in the operator's time zone; null runs only when asked. */
+  /** Five fields, in the operator's time zone; null: only on demand. */
   readonly cron: string | null;
   readonly timeoutMs: number;
-  /** Further tries after a failed one. */
+  /** Attempts after a failed one. */
   readonly retries: number;
 }
 
@@ -43,16 +43,16 @@ export interface JobContext {
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Says how far it is: a sentence, and the part done from 0 to 1 where it is known. */
+  /** Reports progress: a sentence, and the completed part from 0 to 1, if known. */
   readonly progress: (text: string, done?: number) => void;
-  /** Asked for by a person rather than due: gates that save work by night may be passed. */
+  /** Started on demand: conditions that save work at night may be ignored. */
   readonly asked: boolean;
-  /** What the person said with it (`hearth compact --force`), as checked by the job itself. */
+  /** Options of a run on demand (`hearth compact --force`), validated by the job. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
 export interface JobOutcome {
-  /** skipped: there was nothing to do, or a gate held; the summary says which. */
+  /** skipped: nothing to do, or a condition not met; see the summary. */
   readonly status: "done" | "skipped";
   /** One sentence for the history and the page. */
   readonly summary: string;

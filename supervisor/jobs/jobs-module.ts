@@ -8,7 +8,7 @@ import type { Context, Module } from "../context.ts";
 import { ledgerCheckJob } from "./ledger-check.ts";
 import { retentionJob } from "./retention.ts";
 
-/** The jobs of this supervisor. Opened last, and begun last: by then every module has added its own. */
+/** The jobs of this supervisor. Opened and started last, after every module has added its own. */
 export function openJobsModule(
   context: Context,
   makeReport: MakeReport,

@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import { scheduleOf } from "./config.ts";
 import type { Job, JobOutcome } from "./job.ts";
 
-const MOST_DIFFERENCES = 100;
+const MAX_DIFFERENCES = 100;
 const SHOWN = 3;
 
 interface Difference extends Record<string, unknown> {
@@ -16,7 +16,7 @@ interface Difference extends Record<string, unknown> {
   readonly summed: string;
 }
 
-/** Every total, window and day against the rows that it stands for; needs Postgres alone. Ten million rows take two minutes. */
+/** Compares every total, budget period and day with its rows; needs only Postgres. Ten million rows take two minutes. */
 export function ledgerCheckJob({ env, config }: Context): Job {
   const settings = config.jobs.ledger_check;
   const url = readVariable("SUPERVISOR_DATABASE_URL", env);
@@ -30,7 +30,7 @@ export function ledgerCheckJob({ env, config }: Context): Job {
     run: ({ signal, progress }) => {
       if (url === undefined) {
         throw new Failure(
-          "this supervisor cannot read the ledger: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
+          "this supervisor cannot read the ledger: set SUPERVISOR_DATABASE_URL to the address of Postgres with the role supervisor.",
         );
       }
       progress("adding up the ledger");
@@ -51,7 +51,7 @@ export async function checkLedger(
       await rowsOf<Difference>(
         client,
         `SELECT kind, name, period, recorded::text AS recorded, summed::text AS summed
-           FROM report_check ORDER BY kind, name, period LIMIT ${MOST_DIFFERENCES}`,
+           FROM report_check ORDER BY kind, name, period LIMIT ${MAX_DIFFERENCES}`,
       ),
       await rowsOf<{ totals: string; days: string }>(
         client,
@@ -71,11 +71,11 @@ export async function checkLedger(
     .slice(0, SHOWN)
     .map(
       ({ kind, name, period, recorded, summed }) =>
-        `${kind} ${name} (${period}) says ${recorded}, its rows say ${summed}`,
+        `${kind} ${name} (${period}) is ${recorded}, its rows sum to ${summed}`,
     )
     .join("; ");
   const more = differences.length - SHOWN;
   throw new Failure(
-    `${differences.length === MOST_DIFFERENCES ? `${MOST_DIFFERENCES} or more` : differences.length} sums of the ledger differ from their rows: ${named}${more > 0 ? `; and ${more} more` : ""}. Compare with GET /spend/check of the gateway, keep the journals, and restore if a disk failed.`,
+    `${differences.length === MAX_DIFFERENCES ? `${MAX_DIFFERENCES} or more` : differences.length} sums of the ledger differ from their rows: ${named}${more > 0 ? `; and ${more} more` : ""}. Compare with GET /spend/check of the gateway, keep the journals, and restore if a disk failed.`,
   );
 }

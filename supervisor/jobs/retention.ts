@@ -11,7 +11,7 @@ import type { Job } from "./job.ts";
 const DAY_MS = 86_400_000;
 const RUNS_KEPT_MS = 400 * DAY_MS;
 
-/** Keeps the supervisor's own history and the reports small; transitions stay for ever, and the gateway drops its own rows. */
+/** Deletes old history and reports; transitions are kept forever, and the gateway deletes its own rows. */
 export function retentionJob({
   config,
   history,
@@ -22,7 +22,7 @@ export function retentionJob({
   const runs = openJobHistory(history.db, onNotice);
   return {
     name: "retention",
-    description: "Drops old check results, old runs and old reports.",
+    description: "Deletes old check results, runs and reports.",
     schedule: scheduleOf(settings),
     run: async ({ now }) => {
       const at = now();
@@ -42,7 +42,7 @@ export function retentionJob({
         status: said.length === 0 ? "skipped" : "done",
         summary:
           said.length === 0
-            ? "nothing is old enough to go."
+            ? "nothing to delete."
             : `removed ${said.map(([what, count]) => `${count} ${what}`).join(", ")}.`,
         details: removed,
       };
@@ -50,7 +50,7 @@ export function retentionJob({
   };
 }
 
-/** Removes reports written before `until` (milliseconds since 1970); answers how many files went. */
+/** Deletes reports written before `until` (milliseconds since 1970); returns the number of files. */
 export function removeReports(directory: string, until: number): number {
   let names: readonly string[];
   try {

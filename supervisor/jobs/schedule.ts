@@ -2,12 +2,12 @@ import { Cron } from "croner";
 import { textOf } from "../../core/failure.ts";
 
 /**
- * When a job is due. Clocks that are set forward or back in spring and autumn, as croner and Vixie's cron have it:
- * a job with one hour and one minute (`30 2 * * *`) whose time is missing that day runs right after the gap, one whose time
- * comes twice runs the first time only; a job with several hours or minutes runs at each time that really passes.
+ * When a job is due. Daylight saving time as in croner and Vixie cron: a job with one hour and one minute (`30 2 * * *`) whose
+ * time is skipped runs right after the gap, one whose time occurs twice runs only the first time; a job with several hours or
+ * minutes runs at each time that really passes.
  */
 export interface Schedule {
-  /** The first due time after `at`; undefined when there is none (31 February). Milliseconds since 1970. */
+  /** The first due time after `at`; undefined if there is none (31 February). Milliseconds since 1970. */
   readonly next: (at: number) => number | undefined;
   /** The last due time up to and including `at`. */
   readonly latest: (at: number) => number | undefined;
@@ -21,21 +21,21 @@ export function openSchedule(cron: string, timeZone: string): Schedule {
   });
   return {
     next: (at) => pattern.nextRun(new Date(at))?.getTime(),
-    // croner looks before the moment that it is given, by whole seconds.
+    // croner searches before the given time, by whole seconds.
     latest: (at) => pattern.previousRuns(1, new Date(at + 1000))[0]?.getTime(),
   };
 }
 
-/** Why a text is no schedule of five fields; undefined when it is one. */
+/** Why a text is not a schedule of five fields; undefined if it is one. */
 export function mistakeInCron(cron: string): string | undefined {
   if (cron.trim().split(/\s+/).length !== 5) {
     return 'must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *"';
   }
   try {
     const next = openSchedule(cron, "UTC").next(Date.UTC(2024, 0, 1));
-    return next === undefined ? "is a time that never comes" : undefined;
+    return next === undefined ? "never occurs" : undefined;
   } catch (error) {
-    return `is no schedule (${textOf(error).replace(/^CronPattern: /, "")})`;
+    return `is not a valid schedule (${textOf(error).replace(/^CronPattern: /, "")})`;
   }
 }
 

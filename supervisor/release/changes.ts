@@ -4,9 +4,9 @@ import { nameOf, type Release } from "./release.ts";
 export interface Changes {
   readonly from: Release;
   readonly to: Release;
-  /** That the database gets. */
+  /** Migrations to apply. */
   readonly migrations: readonly string[];
-  /** Set when the packaged Postgres has another version. */
+  /** Set if the packaged Postgres has another version. */
   readonly postgres: { readonly from: string; readonly to: string } | undefined;
 }
 
@@ -42,16 +42,16 @@ export function describeChanges(changes: Changes): readonly string[] {
   ];
 }
 
-/** Throws a Failure when a release cannot work on the database as another one left it. */
+/** Throws a Failure if a release is incompatible with the database of another one. */
 export function checkSameGeneration(from: Release, to: Release): void {
   if (to.schemaGeneration < from.schemaGeneration) {
     throw new Failure(
-      `release ${nameOf(to)} cannot work on the database of release ${nameOf(from)} (schema generation ${to.schemaGeneration} instead of ${from.schemaGeneration}): to go back, restore the backup from before the upgrade with that release (docs/upgrade.md).`,
+      `release ${nameOf(to)} is incompatible with the database of release ${nameOf(from)} (schema generation ${to.schemaGeneration} instead of ${from.schemaGeneration}): to go back, restore the backup from before the upgrade with that release (docs/upgrade.md).`,
     );
   }
 }
 
-/** The major versions of Postgres that an upgrade copies the data between; undefined when they are the same. */
+/** The major versions of Postgres before and after an upgrade; undefined if they are the same. */
 export function majorChangeOf(
   from: Release,
   to: Release,

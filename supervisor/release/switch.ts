@@ -12,22 +12,22 @@ import {
 } from "./release.ts";
 
 /**
- * A supervisor becomes that of another release: on SIGUSR2 the same process runs the other release's program, so it keeps
- * its terminal and its place with systemd. What it started goes on; the new supervisor takes over each service in turn.
+ * Switching the supervisor to another release: on SIGUSR2 the process executes the program of that release, so it keeps its
+ * terminal and its unit in systemd. Services continue to run; the new supervisor takes over each in turn.
  */
 
 const NEXT = "next";
-/** In the environment of a supervisor that was switched to: the release before it. */
+/** In the environment of a supervisor after a switch: the previous release. */
 const FROM_VARIABLE = "HEARTH_SWITCHED_FROM";
-/** In the environment of a supervisor that was switched back to: why. */
+/** In the environment of a supervisor after switching back: the reason. */
 const FAILED_VARIABLE = "HEARTH_SWITCH_FAILED";
 
-/** Names the release that the running supervisor switches to when it gets SIGUSR2. */
+/** Announces the release that the running supervisor switches to on SIGUSR2. */
 export function announceNext(home: Home, id: string): void {
   pointTo(home, NEXT, id);
 }
 
-/** Resolves with the announced release when this process is told to switch. */
+/** Resolves with the announced release on SIGUSR2. */
 export function untilSwitchAsked(home: Home): Promise<Release> {
   return new Promise((resolve) => {
     process.on("SIGUSR2", () => {
@@ -54,7 +54,7 @@ function takeNext(home: Home): Release | undefined {
   }
 }
 
-/** How this process came to run this release. Read once: programs that it starts must not see it. */
+/** How this process came to run this release. Removed from the environment: child processes must not see it. */
 export function readSwitched(home: Home): {
   readonly upgradeFrom: Release | undefined;
   readonly notices: readonly string[];
@@ -72,7 +72,7 @@ export function readSwitched(home: Home): {
   };
 }
 
-/** For a start that failed: goes back to the release before, if this was a switch from one. */
+/** Switches back to the previous release after a failed start, if this was a switch. */
 export function goBack(
   home: Home,
   from: Release | undefined,
@@ -85,11 +85,11 @@ export function goBack(
   becomeRelease(
     home,
     from,
-    `Release ${own.id} did not become healthy, so ${from.id} runs again: ${sentencesOf(error).join(" ")}`,
+    `Release ${own.id} did not become healthy; switched back to ${from.id}: ${sentencesOf(error).join(" ")}`,
   );
 }
 
-/** Runs this very program as another release has it, in this process. Nothing that must be closed may be open. */
+/** Executes this program of another release in this process. Open resources are not closed. */
 export function becomeRelease(
   home: Home,
   target: Release,
@@ -108,7 +108,7 @@ export function becomeRelease(
   );
   const node = join(directory, "node_modules", "node", "bin", "node");
   if (process.execve === undefined) {
-    throw new Error("this Node cannot replace its program");
+    throw new Error("this version of Node cannot replace the running program");
   }
   return process.execve(
     node,

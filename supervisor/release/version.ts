@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { RunFile } from "../runtimes/process/run-file.ts";
 import { nameOf, ownRelease } from "./release.ts";
 
-/** What this program is: its version and, where it is one, its release. */
+/** The version of this program, and its release, if any. */
 export function versionWords(): string {
   const release = ownRelease();
   if (release !== undefined) {
@@ -15,13 +15,13 @@ export function versionWords(): string {
   return `hearth ${version}`;
 }
 
-/** For a start that finds a supervisor; one of another release is not replaced by it. */
+/** The message of a start that finds a running supervisor, which it does not replace. */
 export function alreadyRunsSentence({
   pid,
   address,
   release,
 }: NonNullable<RunFile["supervisor"]>): string {
-  const runs = `Hearth already runs (pid ${pid}) at ${address}`;
+  const runs = `Hearth is already running (pid ${pid}) at ${address}`;
   const own = ownRelease();
   return own === undefined || own.id === release
     ? `${runs}: \`hearth open\` signs a browser in, \`hearth status\` shows it, \`hearth down\` stops it.`

@@ -6,7 +6,7 @@ import { money } from "../../core/words.ts";
 import type { Context } from "../context.ts";
 import { ENTITY_NAME, nameOf } from "./budgets.ts";
 
-const LOOK_EVERY_MS = 60_000;
+const POLL_EVERY_MS = 60_000;
 
 /** Looks every minute where jobs run by themselves. Gives what ends the looking. */
 export function watchSoftBudgets({
@@ -30,7 +30,7 @@ export function watchSoftBudgets({
       .finally(() => {
         looking = false;
       });
-  }, LOOK_EVERY_MS);
+  }, POLL_EVERY_MS);
   return () => {
     clearInterval(timer);
     ended.abort();

@@ -1,11 +1,11 @@
-/** What runs a service: how the supervisor sees and moves it, whatever it runs in. */
+/** Observes and restarts services, as processes or containers. */
 export interface Runtime {
-  /** What was seen last; at most a few seconds old. */
+  /** The latest state, at most a few seconds old. */
   readonly list: () => readonly ServiceView[];
   readonly inspect: (name: string) => ServiceView | undefined;
-  /** Looks anew; throws a Failure when it cannot look, undefined when there is no such service. */
+  /** Probes now; undefined if there is no such service. Throws a Failure if probing is impossible. */
   readonly look: (name: string) => Promise<ServiceView | undefined>;
-  /** Stops and starts one service; resolves when it is up again. An operator's word also renews its budgets. */
+  /** Stops and starts a service; resolves when it is up again. By an operator, it also resets the restart budget. */
   readonly restart: (
     name: string,
     reason: string,
@@ -19,17 +19,17 @@ export interface Runtime {
   readonly stats: (name: string) => ServiceStats | undefined;
 }
 
-/** A runtime that also begins and ends what it runs (the embedded stack). */
+/** A runtime that also starts and stops its services (the embedded stack). */
 export type StartableRuntime = Runtime & {
   readonly start: () => Promise<void>;
   readonly stop: (reason: string) => Promise<void>;
 };
 
 /**
- * waiting: for what it needs; starting: runs, not yet healthy; running: was healthy after its start;
- * backing-off: ended, will be started again; gave-up: ended too often, needs a person; stopping, stopped: as told.
- * Of containers only: ended: does not run, and nothing starts it again by itself; absent: has been away for longer than a
- * deployment takes to replace it (until then it is waiting); unknown: the engine does not answer.
+ * waiting: for services that it needs; starting: not healthy yet; running: was healthy after its start; backing-off: ended,
+ * will be restarted; gave-up: ended too often, needs a person; stopping, stopped: on demand. Only containers: ended: not
+ * running and not restarted automatically; absent: missing for longer than a deployment takes to replace it (until then it is
+ * waiting); unknown: the engine does not answer.
  */
 export type ServiceState =
   | "waiting"
@@ -51,37 +51,37 @@ export interface ServiceView {
   readonly pid: number | null;
   readonly address: string;
   readonly port: number;
-  /** Runs since before this supervisor. */
+  /** Started by the previous supervisor. */
   readonly adopted: boolean;
   /** Milliseconds from start to healthy, of the last start. */
   readonly tookMs: number | null;
-  /** Times it was started again since `hearth up`. */
+  /** Automatic restarts since `hearth up`. */
   readonly restarts: number;
-  /** Why it is in this state; null when there is nothing to say. */
+  /** Why it is in this state, if there is a reason. */
   readonly reason: string | null;
-  /** Only of a container. */
+  /** Containers only. */
   readonly container?: ContainerFacts;
 }
 
-/** What Docker says of a container. Times in milliseconds since 1970. */
+/** Docker's state of a container. Times in milliseconds since 1970. */
 export interface ContainerFacts {
   readonly id: string;
   readonly image: string;
-  /** Docker's word: created, running, paused, restarting, removing, exited, dead. */
+  /** Docker's status: created, running, paused, restarting, removing, exited, dead. */
   readonly status: string;
   /** none: it has no health check. */
   readonly health: "none" | "starting" | "healthy" | "unhealthy";
-  /** What its last health check wrote; empty when there is nothing. */
+  /** Output of its last health check; may be empty. */
   readonly healthOutput: string;
   readonly startedAt: number | null;
-  /** Of the last end; null while it runs for the first time. */
+  /** Of the last end; null during the first run. */
   readonly exitCode: number | null;
   readonly oomKilled: boolean;
 }
 
 export interface ServiceStats {
   readonly memoryBytes: number;
-  /** What it may use at most; absent when nothing limits it. */
+  /** The memory limit, if any. */
   readonly memoryLimitBytes?: number;
   readonly cpuSeconds: number;
 }

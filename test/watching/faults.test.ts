@@ -30,7 +30,7 @@ test("a killed service is started again at once", limit, async () => {
   const report = await runFault(stand, killed("notes"));
   expect(report).toMatchObject({
     done: ["started notes again"],
-    raised: ["notes ended and is started again"],
+    raised: ["notes ended and is being restarted"],
   });
 });
 

@@ -6,7 +6,7 @@ import { sendSlack } from "./slack.ts";
 import { sendMail } from "./smtp.ts";
 import { sendWebhook } from "./webhook.ts";
 
-/** The sinks of `notify:`; one without a name is called as its kind, a further one of that kind `webhook-2`. */
+/** The sinks of `notify:`. The default name is the kind, then `webhook-2` and so on. */
 export function makeSinks(configs: readonly SinkConfig[]): readonly Sink[] {
   const given = new Set(configs.flatMap(({ name }) => name ?? []));
   return configs.map((config) => {

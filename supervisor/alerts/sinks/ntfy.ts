@@ -7,7 +7,7 @@ const looks = {
   fine: { priority: 3, tags: ["white_check_mark"] },
 } as const;
 
-/** What ntfy takes as JSON at the server's root (docs.ntfy.sh/publish, "Publish as JSON"): headers could not carry our signs. */
+/** The JSON body of ntfy at the root of the server (docs.ntfy.sh/publish, "Publish as JSON"): headers cannot contain our symbols. */
 function ntfyBody(topic: string, message: AlertMessage) {
   return {
     topic,
@@ -17,7 +17,7 @@ function ntfyBody(topic: string, message: AlertMessage) {
   };
 }
 
-/** `url` is the topic's address, such as https://ntfy.sh/my-home. */
+/** `url` is the address of the topic, such as https://ntfy.sh/my-home. */
 export function sendNtfy(
   { url, token }: { readonly url: string; readonly token?: string | undefined },
   message: AlertMessage,

@@ -1,6 +1,6 @@
 import { askHttp } from "../../checks/http-get.ts";
 
-/** Posts JSON. Throws unless the answer is 2xx; neither address nor answer is quoted, as either may hold a secret. */
+/** Posts JSON. Throws unless the answer is 2xx; without the address and the answer, which may contain secrets. */
 export async function postJson(
   url: string,
   body: unknown,

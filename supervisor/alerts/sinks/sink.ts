@@ -1,13 +1,13 @@
 import type { AlertMessage } from "../message.ts";
 
-/** One way to reach a person. */
+/** A channel for alerts. */
 export interface Sink {
   /** As in `notify:` of the configuration. */
   readonly name: string;
-  /** Milliseconds between two reminders of what lasts. */
+  /** Milliseconds between reminders of an active alarm. */
   readonly remindMs: number;
-  /** Gets only what another sink could not deliver. */
+  /** Receives only what another sink could not deliver. */
   readonly fallback: boolean;
-  /** Throws an error whose words hold neither address nor credentials when the message was not taken. */
+  /** Throws if the message was not accepted; the error contains neither address nor credentials. */
   readonly send: (message: AlertMessage, signal: AbortSignal) => Promise<void>;
 }

@@ -117,7 +117,7 @@ test("a webhook gets the documented JSON, and the token as a bearer", async () =
     at: "2026-11-21T10:04:00.000Z",
     host: "home-a",
     state: "down",
-    title: "✕ gateway is down; drill is well again (home-a)",
+    title: "✕ gateway is down; drill recovered (home-a)",
     alarms: [
       {
         event: "raised",
@@ -143,8 +143,8 @@ test("a webhook gets the documented JSON, and the token as a bearer", async () =
   expect(text).toContain("✕ gateway: answered 500, expected 200\nsince ");
   expect(text).toContain("last output: <b>boom & bust</b>\n");
   expect(text).toContain("tried: restarted at 10:02\n");
-  expect(text).toContain("look further: hearth logs gateway");
-  expect(text).toContain("● over: drill: failed — ☃\nit lasted 59 min");
+  expect(text).toContain("next step: hearth logs gateway");
+  expect(text).toContain("● resolved: drill: failed — ☃\nduration 59 min");
 });
 
 test("ntfy gets its publish-as-JSON body at the server's root", async () => {
@@ -159,7 +159,7 @@ test("ntfy gets its publish-as-JSON body at the server's root", async () => {
     headers: { authorization: "Bearer tk_s3cret" },
     body: {
       topic: "my-home",
-      title: "✕ gateway is down; drill is well again (home-a)",
+      title: "✕ gateway is down; drill recovered (home-a)",
       priority: 5,
       tags: ["rotating_light"],
     },
@@ -180,10 +180,10 @@ test("slack gets text and attachments, with its control characters escaped", asy
     }[];
   };
   expect(received[0]?.url).toBe("/services/T0/s3cret");
-  expect(body.text).toBe("✕ gateway is down; drill is well again (home-a)");
+  expect(body.text).toBe("✕ gateway is down; drill recovered (home-a)");
   expect(body.attachments).toMatchObject([
     { color: "#bb1f1f", title: "✕ gateway: answered 500, expected 200" },
-    { color: "#1a7f43", title: "● over: drill: failed — ☃" },
+    { color: "#1a7f43", title: "● resolved: drill: failed — ☃" },
   ]);
   expect(body.attachments[0]?.text).toContain(
     "&lt;b&gt;boom &amp; bust&lt;/b&gt;",
@@ -291,7 +291,7 @@ test("mail goes to all recipients, with its subject and text readable", async ()
     ?.replace(/=\?UTF-8\?Q\?(.*?)\?=/gi, (_, word: string) => quoted(word));
   expect(subject?.replaceAll("_", " ")).toContain("gateway is down");
   expect(quoted(body.replaceAll("=\r\n", ""))).toContain(
-    "look further: hearth logs gateway",
+    "next step: hearth logs gateway",
   );
 });
 
@@ -320,12 +320,12 @@ test("a mail server that refuses is quoted without what it was told", async () =
   const { port } = await mailServer();
   const sink = mailSink(port, { user: "hearth", password: "s3cret-wrong" });
   const refusal = await sink.send(message, patient()).catch(String);
-  expect(refusal).toBe("Error: the mail server refuses user or password (535)");
+  expect(refusal).toBe("Error: the mail server rejected user or password (535)");
   const { port: picky } = await mailServer({
     onRcptTo: (_address, _session, done) => done(new Error("no such user")),
   });
   expect(await mailSink(picky).send(message, patient()).catch(String)).toBe(
-    "Error: the mail server refuses sender or recipient (550)",
+    "Error: the mail server rejected sender or recipient (550)",
   );
 });
 

@@ -9,7 +9,7 @@ import { postJson } from "./post-json.ts";
 
 const colours = { down: "#bb1f1f", warning: "#a35a00", fine: "#1a7f43" };
 
-/** An incoming-webhook body: `text` and `attachments` are what Slack, Mattermost, Rocket.Chat, Zulip and Discord's /slack all read. */
+/** Body of an incoming webhook: Slack, Mattermost, Rocket.Chat, Zulip and Discord's /slack all support `text` and `attachments`. */
 function slackBody(message: AlertMessage) {
   return {
     text: escape(titleOf(message)),
@@ -38,7 +38,7 @@ function timeOfEvent({ since, until }: AlertEvent): number {
   return until ?? since;
 }
 
-/** Slack's three control characters; all else is text. */
+/** Escapes Slack's three control characters. */
 function escape(text: string): string {
   return text
     .replaceAll("&", "&amp;")

@@ -3,7 +3,7 @@ import { textOf, titleOf, type AlertMessage } from "../message.ts";
 export interface SmtpSettings {
   readonly host: string;
   readonly port: number;
-  /** tls from the first byte, starttls before anything is said, or none. */
+  /** tls from the first byte, starttls before any other command, or none. */
   readonly security: "tls" | "starttls" | "none";
   readonly user?: string | undefined;
   readonly password?: string | undefined;
@@ -37,7 +37,7 @@ export async function sendMail(
       from: settings.from,
       to: [...settings.to],
       subject: titleOf(message),
-      text: `${textOf(message)}\n\n-- \nHearth on ${message.host}; hearth silence <name> 2h --why "…" keeps one quiet\n`,
+      text: `${textOf(message)}\n\n-- \nHearth on ${message.host}; hearth silence <name> 2h --why "…" silences an alarm\n`,
       date: new Date(message.at),
       messageId: `<${message.id}@hearth.invalid>`,
       headers: { "Auto-Submitted": "auto-generated" },
@@ -50,7 +50,7 @@ export async function sendMail(
   }
 }
 
-/** A server's own words may quote what it was told, so only the kind and the number are repeated. */
+/** Responses of a server may quote secrets, so only the kind of error and the code are repeated. */
 function reasonOf(error: unknown): string {
   const field = (name: string): string | undefined => {
     const value: unknown =
@@ -61,13 +61,13 @@ function reasonOf(error: unknown): string {
   };
   switch (field("code")) {
     case "EAUTH":
-      return `the mail server refuses user or password${numbered(field("responseCode"))}`;
+      return `the mail server rejected user or password${numbered(field("responseCode"))}`;
     case "EENVELOPE":
-      return `the mail server refuses sender or recipient${numbered(field("responseCode"))}`;
+      return `the mail server rejected sender or recipient${numbered(field("responseCode"))}`;
     case "ETLS":
-      return "the connection could not be encrypted as `security` asks";
+      return "the connection could not be encrypted as required by `security`";
     case "EMESSAGE":
-      return `the mail server refuses the message${numbered(field("responseCode"))}`;
+      return `the mail server rejected the message${numbered(field("responseCode"))}`;
     default:
       return `the mail server cannot be reached (${field("code") ?? "no reason given"})`;
   }

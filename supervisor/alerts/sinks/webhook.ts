@@ -1,7 +1,7 @@
 import { textOf, titleOf, toneOf, type AlertMessage } from "../message.ts";
 import { postJson } from "./post-json.ts";
 
-/** The body that a webhook gets; documented in docs/operate.md. Times as ISO 8601. */
+/** Body of a webhook; documented in docs/operate.md. Times as ISO 8601. */
 function webhookBody(message: AlertMessage) {
   return {
     version: 1,
@@ -26,7 +26,7 @@ function webhookBody(message: AlertMessage) {
   };
 }
 
-/** JSON by POST; a token goes along as a bearer. */
+/** JSON by POST, with an optional bearer token. */
 export function sendWebhook(
   { url, token }: { readonly url: string; readonly token?: string | undefined },
   message: AlertMessage,

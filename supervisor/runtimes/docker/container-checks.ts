@@ -1,12 +1,12 @@
 import { checkSchema, type Check } from "../../checks/config.ts";
 import { serviceOf } from "../../checks/excuses.ts";
 
-/** A store that is slow is not helped by losing its memory, and one that was stopped was stopped by somebody. */
+/** A restart does not help a slow store, and a stopped one was stopped on purpose. */
 const STORES = ["postgres", "notes"];
 
 /**
- * The checks with one for each container that the deployment put on this host and that none of them looks at. Where another
- * check speaks for the service already, it goes first: it alerts and heals, and the container's own check waits for it.
+ * Adds a check for each container of the deployment on this host without one. If another check covers the service, that one
+ * alerts and heals, and the check of the container depends on it.
  */
 export function withContainerChecks(
   checks: readonly Check[],

@@ -111,7 +111,7 @@ test("restarts when told, gives an operator's restart time to drain, and writes 
     "POST /containers/hearth-gateway/restart?t=150",
     "POST /containers/hearth-couchdb/restart?t=15",
   ]);
-  expect(acts()).toEqual(["gateway restart-asked: asked by the operator"]);
+  expect(acts()).toEqual(["gateway restart-asked: requested by the operator"]);
 });
 
 test("does not restart what would not start again", async () => {
@@ -222,7 +222,7 @@ test("a host whose gate was never there does not look empty", async () => {
       name: "docker",
       state: "unknown",
       reason: expect.stringMatching(
-        new RegExp(`^Docker at ${dockerHost} cannot be asked: .*ECONNREFUSED`),
+        new RegExp(`^Docker at ${dockerHost} does not answer \\(.*ECONNREFUSED`),
       ) as string,
     },
   ]);
@@ -233,7 +233,7 @@ test("every wait for the engine has an end", async () => {
   engine.mode = "hang";
   const direct = openEngine(engine.dockerHost, "hearth-socket-proxy");
   await expect(direct.ask("GET", "/containers/json", 50)).rejects.toThrow(
-    `Docker at ${engine.dockerHost} cannot be asked: no answer within`,
+    `Docker at ${engine.dockerHost} does not answer (no answer within`,
   );
   direct.close();
 });

@@ -61,14 +61,14 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
     "paused",
     { Status: "paused" },
     "stopped",
-    "paused by hand: docker unpause lets it go on",
+    "paused by hand: run `docker unpause`",
   ],
   ["removing", { Status: "removing" }, "stopping", null],
   [
     "restarting",
     { Status: "restarting", ExitCode: 3, FinishedAt: FINISHED },
     "backing-off",
-    "ended with exit code 3; Docker starts it again",
+    "ended with exit code 3; Docker is restarting it",
   ],
   [
     "exited",
@@ -91,7 +91,7 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
     "out of memory",
     { Status: "exited", ExitCode: 137, FinishedAt: FINISHED, OOMKilled: true },
     "ended",
-    "killed because its memory ran out",
+    "killed: out of memory",
   ],
   [
     "dead",

@@ -6,10 +6,10 @@ import type {
   ServiceView,
 } from "../runtime.ts";
 
-/** Marks what the deployment made. */
+/** Label of containers of the deployment. */
 export const OUR_LABEL = "hearth.config";
 
-/** Services are called as with `hearth up`; containers by what runs in them. */
+/** Names of services as in `hearth up`, by names of containers. */
 function serviceName(container: string, prefix: string): string {
   const name = container.slice(`/${prefix}-`.length);
   return name === "couchdb" ? "notes" : name;
@@ -63,7 +63,7 @@ const inspected = z.object({
     .nullish(),
 });
 
-/** What Docker answered about one container, in our words; undefined when it does not carry our label. `begun` is when this supervisor began, in milliseconds since 1970; names of containers begin with `prefix`. */
+/** The service view of a container from Docker's answer; undefined without our label. `begun` is the start of this supervisor, in milliseconds since 1970; names of containers start with `prefix`. */
 export function readContainer(
   answer: string,
   begun: number,
@@ -134,7 +134,7 @@ function stateOf({ status, health }: ContainerFacts): ServiceState {
 
 function reasonOf(facts: ContainerFacts, error: string): string | null {
   const how = facts.oomKilled
-    ? "killed because its memory ran out"
+    ? "killed: out of memory"
     : `ended with exit code ${facts.exitCode ?? 0}`;
   switch (stateOf(facts)) {
     case "running":
@@ -144,9 +144,9 @@ function reasonOf(facts: ContainerFacts, error: string): string | null {
     case "ended":
       return error === "" ? how : `${how} (${error})`;
     case "backing-off":
-      return `${how}; Docker starts it again`;
+      return `${how}; Docker is restarting it`;
     case "stopped":
-      return "paused by hand: docker unpause lets it go on";
+      return "paused by hand: run `docker unpause`";
     default:
       return null;
   }
@@ -165,7 +165,7 @@ const measured = z.object({
   cpu_stats: z.object({ cpu_usage: z.object({ total_usage: z.number() }) }),
 });
 
-/** Memory as `docker stats` shows it: without the page cache that can be given back at once. */
+/** Memory as in `docker stats`: without the reclaimable page cache. */
 export function readStats(answer: string): ServiceStats {
   const { memory_stats: memory, cpu_stats: cpu } = measured.parse(
     JSON.parse(answer),
@@ -181,7 +181,7 @@ export function readStats(answer: string): ServiceStats {
 
 const listed = z.array(z.object({ Names: z.array(z.string()) }));
 
-/** The services that Docker listed. */
+/** The services in Docker's list. */
 export function readNames(answer: string, prefix: string): readonly string[] {
   return listed
     .parse(JSON.parse(answer))

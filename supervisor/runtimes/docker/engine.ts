@@ -7,7 +7,7 @@ export interface EngineAnswer {
   readonly body: Buffer;
 }
 
-/** Asks a Docker engine; with us, through the filtering socket proxy. Throws a Failure that names the address. */
+/** Sends requests to a Docker engine, through the filtering socket proxy. Throws a Failure with the address. */
 export interface Engine {
   readonly address: string;
   readonly ask: (
@@ -18,12 +18,12 @@ export interface Engine {
   readonly close: () => void;
 }
 
-/** More than logs of 5000 long lines; a stream that never ends is cut. */
+/** More than logs of 5000 long lines; an endless stream is truncated. */
 const LARGEST_ANSWER = 16 * 1024 * 1024;
 
 /**
- * `dockerHost` as in DOCKER_HOST: tcp://HOST:PORT or unix:///PATH; `gate` is the container that filters what is asked. Plain HTTP: the dockerode package does the same and takes
- * 34 MB of memory (measured; it brings gRPC), a third of what the whole supervisor may use.
+ * `dockerHost` as in DOCKER_HOST: tcp://HOST:PORT or unix:///PATH; `gate` is the container of the filtering proxy. Plain HTTP: the dockerode package does the same with 34 MB of
+ * memory (measured; it depends on gRPC), a third of the supervisor's budget.
  */
 export function openEngine(dockerHost: string, gate: string): Engine {
   const place = placeOf(dockerHost);
@@ -38,7 +38,7 @@ export function openEngine(dockerHost: string, gate: string): Engine {
       const refuse = (error: unknown) =>
         reject(
           new Failure(
-            `Docker at ${dockerHost} cannot be asked: ${deadline.aborted ? `no answer within ${inWords(withinMs)}` : textOf(error)}; see \`docker logs ${gate}\` on this host.`,
+            `Docker at ${dockerHost} does not answer (${deadline.aborted ? `no answer within ${inWords(withinMs)}` : textOf(error)}): run \`docker logs ${gate}\` on this host.`,
             error,
           ),
         );
@@ -52,7 +52,7 @@ export function openEngine(dockerHost: string, gate: string): Engine {
             chunks.push(chunk);
             size += chunk.length;
             if (size > LARGEST_ANSWER) {
-              answer.destroy(new Error("the answer does not end"));
+              answer.destroy(new Error("the answer is too long"));
             }
           });
           answer.on("error", refuse);

@@ -7,8 +7,8 @@ const ANSWER_WITHIN_MS = 10_000;
 const answered = z.object({ mistakes: z.array(z.string()) });
 
 /**
- * Throws a Failure when this host's gateway would not start again: the running one reads the files that the next one would. One
- * that does not answer, or does not know the question, has nothing to say against its restart.
+ * Throws a Failure if the gateway of this host could not start again: the running one validates the configuration files. A
+ * gateway that does not answer, or does not support the request, may be restarted.
  */
 export async function checkGatewayConfig(env: Environment): Promise<void> {
   const address = readVariable("GATEWAY_URL", env);
@@ -28,7 +28,7 @@ export async function checkGatewayConfig(env: Environment): Promise<void> {
     return;
   }
   throw new Failure([
-    "the gateway was not restarted, because it would not start again:",
+    "the gateway was not restarted because it could not start again:",
     ...answer.data.mistakes,
   ]);
 }

@@ -1,8 +1,8 @@
 const HEADER_BYTES = 8;
 
 /**
- * The text of what Docker sends for the logs of a container without a terminal: frames of one byte for the stream, three of zero,
- * four for the length (big-endian), then the text; standard output and error in the order in which they were written.
+ * The text of Docker's log stream of a container without a terminal: frames of one byte for the stream, three zero bytes, four
+ * bytes for the length (big-endian) and the text; standard output and error in the order of writing.
  */
 export function readLogFrames(body: Buffer): string {
   const parts: Buffer[] = [];
@@ -13,6 +13,6 @@ export function readLogFrames(body: Buffer): string {
     parts.push(body.subarray(at, at + length));
     at += length;
   }
-  // Joined before decoding: a character may be cut between two frames.
+  // Joined before decoding: a character may be split between two frames.
   return Buffer.concat(parts).toString("utf8");
 }

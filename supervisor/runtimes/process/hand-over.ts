@@ -7,12 +7,12 @@ import { takeOver } from "./launch.ts";
 import type { ServiceSpec } from "./service-spec.ts";
 import { killGroup, sendSignal } from "./stop.ts";
 
-const LOOK_EVERY_MS = 25;
+const POLL_EVERY_MS = 25;
 const STARTED_WITHIN_MS = 10_000;
 
 /**
- * Lets a running process start its successor as `spec` says and end when that is ready, so that no connection is refused in
- * between. Answers the healthy successor; undefined when there is none, and then the running process may be there still.
+ * Lets a running process start its successor according to `spec` and end when that is ready, so that no connection is refused.
+ * Returns the healthy successor; undefined if it failed, and then the process may still be running.
  */
 export async function handOver(
   running: ProcessIdentity,
@@ -35,7 +35,7 @@ export async function handOver(
     }
     const deadline = Date.now() + spec.startWithinMs + spec.stopWithinMs;
     while (isAlive(running) && isAlive(successor) && Date.now() < deadline) {
-      await wait(LOOK_EVERY_MS);
+      await wait(POLL_EVERY_MS);
     }
     const failure = isAlive(running)
       ? "it did not take over"
@@ -50,7 +50,7 @@ export async function handOver(
     killGroup(successor);
     return undefined;
   } finally {
-    // It holds variables that may be keys.
+    // It contains variables, which may be keys.
     rmSync(successorFile, { force: true });
     rmSync(started, { force: true });
   }
@@ -67,7 +67,7 @@ async function untilStarted(
     if (pid !== undefined && startTime !== undefined) {
       return { pid, startTime };
     }
-    await wait(LOOK_EVERY_MS);
+    await wait(POLL_EVERY_MS);
   }
   return undefined;
 }

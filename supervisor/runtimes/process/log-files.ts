@@ -14,8 +14,8 @@ const LARGEST_LOG = 10 * 1024 * 1024;
 const TAIL_BLOCK = 256 * 1024;
 
 /**
- * Keeps a log below a size by copying it to `<name>.1` and emptying it in place: the program that writes has it open for
- * appending and goes on at the new end.
+ * Limits the size of a log by copying it to `<name>.1` and truncating it in place: the writing program has it open for
+ * appending and continues at the new end.
  */
 export function rotate(path: string, limit: number = LARGEST_LOG): boolean {
   const size = sizeOf(path);
@@ -27,7 +27,7 @@ export function rotate(path: string, limit: number = LARGEST_LOG): boolean {
   return true;
 }
 
-/** Rotates every log in a directory, whoever writes it. Throws after all of them what kept some from it. */
+/** Rotates every log in a directory. Throws the errors after trying all. */
 export function rotateAll(directory: string): void {
   const failures: unknown[] = [];
   for (const name of readdirSync(directory)) {
@@ -44,12 +44,12 @@ export function rotateAll(directory: string): void {
   }
 }
 
-/** Bytes in the file, 0 when there is none. */
+/** Size of the file in bytes, 0 if it does not exist. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** The last `lines` lines of a file, from byte `from` on; none when there is no file. Reads at most the last 256 KiB. */
+/** The last `lines` lines of a file, from byte `from` on; none if it does not exist. Reads at most the last 256 KiB. */
 export function lastLines(
   path: string,
   lines: number,

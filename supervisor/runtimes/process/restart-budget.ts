@@ -1,18 +1,17 @@
 import { isWithin } from "../../moments.ts";
 
-/** How a service that ended by itself is started again. Times in milliseconds. */
+/** Policy for restarts of a service that ended unexpectedly. Times in milliseconds. */
 export interface RestartPolicy {
-  /** Wait before the first restart; doubles with each one that follows within `per`. */
+  /** Delay before the first restart; doubles with each further one within `per`. */
   readonly firstWaitMs: number;
   readonly longestWaitMs: number;
-  /** At most this many restarts within `perMs`, then it is given up. */
+  /** Maximum of restarts within `perMs`. */
   readonly max: number;
   readonly perMs: number;
 }
 
 /**
- * Given the times of earlier restarts (milliseconds since 1970), how long to wait for the next one,
- * or "used-up".
+ * The delay before the next restart, by the times of earlier ones (milliseconds since 1970), or "used-up".
  */
 export function nextRestart(
   policy: RestartPolicy,

@@ -15,7 +15,7 @@ const runFile = z.object({
       ...identity,
       address: z.string(),
       port: z.number().int(),
-      /** Null: it runs from a checkout. Absent: from before there were releases. */
+      /** Null: it runs from a checkout. Absent: written before releases existed. */
       release: z.string().nullable().optional(),
     })
     .nullable(),
@@ -25,15 +25,15 @@ const runFile = z.object({
       ...identity,
       address: z.string(),
       port: z.number().int(),
-      /** Of the way it was started; another one is not adopted. */
+      /** Of its settings; a process with another one is not adopted. */
       fingerprint: z.string(),
-      /** Where this process reads how to start its successor; absent or null: it cannot hand over. */
+      /** The file with which this process starts its successor; absent or null: it cannot hand over. */
       successorFile: z.string().nullable().optional(),
     }),
   ),
 });
 
-/** What runs, where: addresses, process ids with start times. Kept after a stop for its ports. */
+/** The running services: addresses, process ids with start times. Kept after a stop for its ports. */
 export type RunFile = Readonly<z.infer<typeof runFile>>;
 
 interface Entry {
@@ -41,7 +41,7 @@ interface Entry {
   readonly startTime: string | null;
 }
 
-/** An entry of run.json whose process lives; undefined when it does not, or there is none. */
+/** An entry of run.json if its process is alive. */
 export function aliveIn<E extends Entry>(
   entry: E | null | undefined,
 ): (E & ProcessIdentity) | undefined {
@@ -57,7 +57,7 @@ export function aliveIn<E extends Entry>(
 
 export const nothingRuns: RunFile = { supervisor: null, services: {} };
 
-/** Reads run.json; one that is missing or not ours counts as empty. */
+/** Reads run.json; a missing or invalid file counts as empty. */
 export function readRunFile(path: string): RunFile {
   try {
     return parseRunFile(readFileSync(path, "utf8"));
@@ -71,7 +71,7 @@ export function readRunFile(path: string): RunFile {
   }
 }
 
-/** Throws what is wrong with the text. */
+/** Throws if the text is invalid. */
 export function parseRunFile(text: string): RunFile {
   return runFile.parse(JSON.parse(text));
 }

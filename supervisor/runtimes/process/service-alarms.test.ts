@@ -29,7 +29,7 @@ function walk(...states: readonly ServiceState[]): readonly (string | null)[] {
   });
 }
 
-const AGAIN = "gateway ended and is started again";
+const AGAIN = "gateway ended and is being restarted";
 
 test("a service that ended is an alarm until it runs, one that was told to stop is none", () => {
   expect(walk("running", "backing-off", "starting", "running")).toEqual([
@@ -40,8 +40,8 @@ test("a service that ended is an alarm until it runs, one that was told to stop 
   ]);
   expect(walk("backing-off", "gave-up", "starting", "running")).toEqual([
     AGAIN,
-    "gateway ended too often and is not started again by itself",
-    "gateway ended too often and is not started again by itself",
+    "gateway ended too often and is no longer restarted",
+    "gateway ended too often and is no longer restarted",
     null,
   ]);
   expect(walk("stopping", "stopped")).toEqual([null, null]);

@@ -2,8 +2,8 @@ import type { Alarms } from "../../alerts/alarm.ts";
 import type { ServiceView } from "../runtime.ts";
 
 /**
- * Raises an alarm for a service that ended, and clears it when it runs again. Alarms that are over within half a minute are
- * told to nobody: what was started again at once is in the history only.
+ * Raises an alarm for a service that ended, and clears it when it runs again. Alarms that end within half a minute are not
+ * reported: quick restarts are only in the history.
  */
 export function alarmOfService(
   alarms: Alarms,
@@ -20,14 +20,14 @@ export function alarmOfService(
     case "backing-off":
       alarms.raise({
         ...alarm,
-        text: `${name} ended and is started again`,
+        text: `${name} ended and is being restarted`,
         command: `hearth logs ${name}`,
       });
       return;
     case "gave-up":
       alarms.raise({
         ...alarm,
-        text: `${name} ended too often and is not started again by itself`,
+        text: `${name} ended too often and is no longer restarted`,
         command: `hearth logs ${name}; hearth restart ${name}`,
       });
       return;

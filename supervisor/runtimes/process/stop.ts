@@ -3,8 +3,7 @@ import { codeOf } from "../../../core/failure.ts";
 import { isAlive, untilGone, type ProcessIdentity } from "./identity.ts";
 
 /**
- * Asks a process to end, waits `withinMs`, then ends its whole group by force.
- * Says whether it went by itself.
+ * Sends a signal to a process, waits `withinMs`, then kills its whole group. Returns whether it ended by itself.
  */
 export async function stopProcess(
   identity: ProcessIdentity,
@@ -27,7 +26,7 @@ export async function stopProcess(
   return "forced";
 }
 
-/** Sends a signal to that very process; nothing happens when it is gone. */
+/** Sends a signal to this process; does nothing if it has ended. */
 export function sendSignal(
   identity: ProcessIdentity,
   signal: NodeJS.Signals,
@@ -37,7 +36,7 @@ export function sendSignal(
   }
 }
 
-/** SIGKILL to the process and all that it started. */
+/** Sends SIGKILL to the process group. */
 export function killGroup(identity: ProcessIdentity): void {
   if (isAlive(identity)) {
     deliver(-identity.pid, "SIGKILL");
