@@ -199,7 +199,7 @@ test("backups are listed newest first, with their problems", async () => {
       { name: "2026-11-21T030000Z", kind: "postgres", problem: null },
       {
         name: "2026-11-20T030000Z",
-        problem: expect.stringContaining("is not as it was written"),
+        problem: expect.stringContaining("has changed since it was written"),
       },
     ],
   });

@@ -14,21 +14,21 @@ import { mebibytes } from "../../core/size.ts";
 const MAKING = ".making-";
 const LEAST_FREE_BYTES = 64 * 1024 * 1024;
 
-/** A backup that is being made: under a name that nobody takes for a complete one. */
+/** An incomplete backup, under a temporary name. */
 export interface Making {
   readonly directory: string;
-  /** Makes it complete, at once and for good. */
+  /** Completes it atomically. */
   readonly finish: () => void;
-  /** Leaves no trace of it. */
+  /** Removes it. */
   readonly abandon: () => void;
 }
 
-/** Those of this process: what lies there besides was left by one that was killed. */
+/** Incomplete backups of this process; others were left by killed processes. */
 const open = new Set<string>();
 
 /**
- * Begins a backup `name` in `parent`, which is `backups/<kind>`. What a killed run left there is removed; a full disk is
- * refused before it is filled.
+ * Starts a backup `name` in `parent`, which is `backups/<kind>`. Remains of killed runs are removed; fails early if the disk
+ * has too little space.
  */
 export function beginBackup(parent: string, name: string): Making {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
@@ -56,7 +56,7 @@ export function beginBackup(parent: string, name: string): Making {
   };
 }
 
-/** As much as the last one took, and a little to live on. */
+/** As much as the last one, plus a reserve. */
 function needRoom(parent: string): void {
   const [newest] = listBackups(parent);
   const bytes = newest === undefined ? 0 : sizeOf(join(parent, newest)) * 1.1;
@@ -67,7 +67,7 @@ function needRoom(parent: string): void {
   );
 }
 
-/** Throws a Failure where a disk has no room for so many bytes and a little to live on. `advice` is what else helps. */
+/** Throws a Failure if a disk has no room for so many bytes plus a reserve. `advice` is an alternative to freeing space. */
 export function needFree(
   directory: string,
   bytes: number,
@@ -77,7 +77,7 @@ export function needFree(
   const free = freeBytesOf(directory);
   if (free < needed) {
     throw new Failure(
-      `the disk that holds ${directory} has ${mebibytes(free)} MiB left, a backup needs about ${mebibytes(needed)}: free some, or ${advice}.`,
+      `the disk of ${directory} has ${mebibytes(free)} MiB left; a backup needs about ${mebibytes(needed)} MiB: free some space, or ${advice}.`,
     );
   }
 }
@@ -103,7 +103,7 @@ export async function writeCompressed(
   await pipeline(
     content,
     watching(({ length }) => onBytes(length)),
-    // A backup is read seldom and written by night beside calls: the fast level costs a tenth more room.
+    // Backups are rarely read and are written while calls are served: the fast level takes 10 % more space.
     createGzip({ level: constants.Z_BEST_SPEED }),
     watching((chunk) => {
       bytes += chunk.length;
@@ -115,7 +115,7 @@ export async function writeCompressed(
   return { name, bytes, sha256: hash.digest("hex") };
 }
 
-/** The content of a file of a backup, unpacked. */
+/** The decompressed content of a file of a backup. */
 export function readCompressed(backup: string, name: string): Readable {
   const packed = createReadStream(join(backup, name));
   const unpacked = createGunzip();
@@ -124,7 +124,7 @@ export function readCompressed(backup: string, name: string): Readable {
   return packed.pipe(unpacked);
 }
 
-/** Reads every file again and compares it with the manifest. Throws a Failure that names the first difference. */
+/** Reads every file and compares it with the manifest. Throws a Failure with the first difference. */
 export async function verifyFiles(
   backup: string,
   signal: AbortSignal,
@@ -138,14 +138,14 @@ export async function verifyFiles(
     const problem = await problemOf(backup, file, signal);
     if (problem !== undefined) {
       throw new Failure(
-        `${join(backup, file.name)} ${problem}: this backup is of no use, take another (\`hearth backup run\`) and see what is wrong with the disk.`,
+        `${join(backup, file.name)} ${problem}: this backup is unusable; take another one (\`hearth backup run\`) and check the disk.`,
       );
     }
     seen += file.bytes;
   }
 }
 
-/** Whether a file of a backup is as it was written. */
+/** Whether a file of a backup is unchanged. */
 export async function isIntact(
   backup: string,
   file: BackupFile,
@@ -171,10 +171,10 @@ async function problemOf(
   await pipeline(createReadStream(path), hash, { signal });
   return hash.digest("hex") === sha256
     ? undefined
-    : "is not as it was written (its checksum differs)";
+    : "has changed since it was written (its checksum differs)";
 }
 
-/** Passes a stream on, and tells of each piece. */
+/** Passes a stream through and reports each chunk. */
 export function watching(hear: (chunk: Buffer) => void): Transform {
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) => {

@@ -19,7 +19,7 @@ import { chooseBackup, whichBackup } from "./which-backup.ts";
 export interface BackupPlaces {
   /** `backups/postgres` */
   readonly directory: string;
-  /** The gateway's SQL files: a restore begins with the tables that they make. */
+  /** The gateway's SQL files: a restore starts with the tables they create. */
   readonly migrations: string;
   readonly env: Environment;
 }
@@ -34,7 +34,7 @@ export function backupPlaces(home: Home, env: Environment): BackupPlaces {
   };
 }
 
-/** Backups of Postgres: taken, tried out, read again, restored. */
+/** Jobs for backups of Postgres: take, drill, verify, restore. */
 export function backupJobs(context: Context): readonly Job[] {
   const { home, env, config } = context;
   const places = backupPlaces(home, env);
@@ -49,36 +49,36 @@ export function backupJobs(context: Context): readonly Job[] {
         {
           name: "pgDump",
           kind: "tick",
-          label: "With a pg_dump beside it, where that tool is installed",
+          label: "Include a pg_dump, if that tool is installed",
         },
       ],
       run: (job) => backUp(places, context, job),
     },
     {
       name: "restore-drill",
-      description: "Restores the newest backup into a database of its own.",
+      description: "Restores the newest backup into a scratch database.",
       schedule: { ...scheduleOf(drill), cron: own ? drill.cron : null },
       run: (job) =>
         drillRestore({ ...places, databaseUrl: databaseUrl(env) }, job),
     },
     {
       name: "backup-verify",
-      description: "Reads a backup again and compares its checksums.",
+      description: "Verifies the checksums of a backup.",
       schedule: { cron: null, timeoutMs: backup.timeout, retries: 0 },
       options: [whichBackup(places.directory)],
       run: (job) => verify(places.directory, job),
     },
     {
       name: "restore",
-      description: "Puts a backup in place of an empty database.",
+      description: "Restores a backup into an empty database.",
       schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
       options: [
         whichBackup(places.directory),
         {
           name: "setAside",
           kind: "tick",
-          label: "Keep a database that is not empty under another name",
-          note: "Without it nothing happens where the database holds anything.",
+          label: "Keep a non-empty database under another name",
+          note: "Otherwise a restore fails if the database is not empty.",
         },
       ],
       run: (job) =>
@@ -96,7 +96,7 @@ export function backupJobs(context: Context): readonly Job[] {
   ];
 }
 
-/** How the gateway of this host comes back to a restored database, where the supervisor runs one. */
+/** Restarts the gateway of this host after a restore, if the supervisor runs one. */
 function restartOf({ runtime }: Context): (() => Promise<void>) | undefined {
   const running = runtime();
   return running?.inspect("gateway") === undefined
@@ -140,7 +140,7 @@ async function verify(
     typeof asked === "string" ? asked : undefined,
   );
   await verifyFiles(join(directory, name), signal, progress);
-  return { status: "done", summary: `${name} is as it was written.` };
+  return { status: "done", summary: `${name} is intact.` };
 }
 
 export function databaseUrl(env: Environment): string {
@@ -149,6 +149,6 @@ export function databaseUrl(env: Environment): string {
     return url;
   }
   throw new Failure(
-    "this supervisor does not know how to read Postgres: set BACKUP_DATABASE_URL to its address with the role backup.",
+    "this supervisor cannot read Postgres: set BACKUP_DATABASE_URL to its address with the role backup.",
   );
 }

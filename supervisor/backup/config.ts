@@ -4,7 +4,7 @@ import { size } from "../config/fields.ts";
 /** `backups:` of the configuration. */
 export const backupsSchema = z
   .strictObject({
-    /** Of this host's own backups; at the target of off-site backups once more. */
+    /** Limit of this host's own backups, and again at the off-site target. */
     at_most: size.prefault("200GB"),
   })
   .prefault({});

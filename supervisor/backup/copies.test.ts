@@ -174,7 +174,7 @@ test("a file that cannot be read fails the copy in one sentence, and stays open 
   rmSync(file);
   mkdirSync(file);
   await expect(send(made)).rejects.toThrow(
-    `${file} cannot be read (EISDIR): take another backup (\`hearth backup run\`) and see what is wrong with the disk.`,
+    `cannot read ${file} (EISDIR): take another backup (\`hearth backup run\`) and check the disk.`,
   );
   expect(await listPeerCopies(peer, never)).toEqual([]);
 });
@@ -225,7 +225,7 @@ test("the other host keeps no more than it is told to, in number and in bytes", 
   await startPeer();
   await expect(
     send(makeBackup(21, { "a.gz": randomBytes(6_000_000) })),
-  ).rejects.toThrow(/refused \(507\): this host stores at most 5 MB of copies/);
+  ).rejects.toThrow(/rejected the request \(507\): this host stores at most 5 MB of copies/);
   expect(await listPeerCopies(peer, never)).toHaveLength(2);
 });
 

@@ -18,11 +18,11 @@ const KINDS = ["postgres", "notes"] as const;
 const fetchOptions = z.strictObject({
   kind: z.enum(KINDS).default("postgres"),
   name: z.string().optional(),
-  /** Where it is not the one of this host. */
+  /** If it is not the key of this host. */
   key: z.string().optional(),
 });
 
-/** Copies of backups on the other host: sent there each night, fetched when needed. */
+/** Jobs for copies of backups on the other host: sent each night, fetched on demand. */
 export function copyJobs(context: Context): readonly Job[] {
   const { env, config, credentials } = context;
   const peer = peerOf(env, credentials().operatorPassword);
@@ -39,7 +39,7 @@ export function copyJobs(context: Context): readonly Job[] {
     },
     {
       name: "backup-fetch",
-      description: "Brings a copy back from the other host.",
+      description: "Fetches a copy from the other host.",
       schedule: { cron: null, timeoutMs: settings.timeout, retries: 0 },
       options: [
         {
@@ -53,7 +53,7 @@ export function copyJobs(context: Context): readonly Job[] {
           name: "name",
           kind: "text",
           label: "Name of the backup",
-          note: "The newest when left empty.",
+          note: "Defaults to the newest.",
         },
       ],
       run: (job) => fetchAsked(context, needPeer(peer), job),
@@ -68,13 +68,13 @@ async function sendNewest(
 ): Promise<JobOutcome> {
   const { key, shownAt } =
     findCopyKey(home, env) ?? makeAndKeepCopyKey(home, now());
-  // Only whoever has the key can use a copy when this host is lost.
+  // Without the key, copies are useless when this host is lost.
   if (shownAt === null) {
     alarms.raise({
       fingerprint: KEY_FINGERPRINT,
       level: "warning",
       subject: "backup-copy",
-      text: "backups are copied to the other host under a key that nobody has written down yet: if this host is lost, they cannot be opened.",
+      text: "the key of the copies on the other host has not been saved yet: without it, they cannot be decrypted if this host is lost.",
       command: "hearth backup key",
     });
   } else {
@@ -106,7 +106,7 @@ async function sendNewest(
   return sent.length === 0
     ? {
         status: "skipped",
-        summary: "the other host has the newest backups already.",
+        summary: "the other host already has the newest backups.",
       }
     : {
         status: "done",
@@ -128,7 +128,7 @@ export function awaitKeyShown({
         alarms.clear(KEY_FINGERPRINT);
       }
     } catch {
-      // A key that cannot be read fails the next backup-copy, which tells of it.
+      // An unreadable key makes the next backup-copy fail, which reports it.
     }
   }, KEY_POLL_EVERY_MS);
   return () => clearInterval(timer);
@@ -151,7 +151,7 @@ async function fetchAsked(
   const key = asked.data.key ?? findCopyKey(home, env)?.key;
   if (key === undefined) {
     throw new Failure(
-      "this host has no key of copies: give the one that `hearth backup key` showed, in a file, with --key-file.",
+      "this host has no key of copies: pass a file with the key shown by `hearth backup key` with --key-file.",
     );
   }
   const directory = join(home.backups, kind);
@@ -166,7 +166,7 @@ async function fetchAsked(
   });
   return {
     status: "done",
-    summary: `${fetched} is here and whole: ${kind === "postgres" ? `\`hearth restore ${fetched}\`` : `\`hearth notes restore\``} puts it back.`,
+    summary: `${fetched} fetched and verified: restore it with ${kind === "postgres" ? `\`hearth restore ${fetched}\`` : `\`hearth notes restore\``}.`,
     details: { kind, backup: fetched },
   };
 }
@@ -176,6 +176,6 @@ function needPeer(peer: Peer | undefined): Peer {
     return peer;
   }
   throw new Failure(
-    "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
+    "no other host is configured: set HEARTH_PEER_URL to the address of its supervisor.",
   );
 }

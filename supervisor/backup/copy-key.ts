@@ -11,7 +11,7 @@ import { makeCopyKey, parseCopyKey } from "./sealing.ts";
 const stored = z.strictObject({
   key: z.string(),
   madeAt: z.number(),
-  /** When a person saw it; null as long as nobody has. */
+  /** When it was shown to a person; null if never. */
   shownAt: z.number().nullable(),
 });
 export type CopyKey = Readonly<z.output<typeof stored>>;
@@ -20,12 +20,12 @@ function fileOf(home: Home): string {
   return join(home.root, "backup-copy-key.json");
 }
 
-/** The key that copies on the other host are encrypted with, if there is one. BACKUP_COPY_KEY wins over the file in the home. */
+/** The key of copies on the other host, if any. BACKUP_COPY_KEY takes precedence over the file in the home. */
 export function findCopyKey(home: Home, env: Environment): CopyKey | undefined {
   const given = readVariable("BACKUP_COPY_KEY", env);
   if (given !== undefined) {
     parseCopyKey(given);
-    // Who sets it has it.
+    // The person who set it has it.
     return { key: given, madeAt: 0, shownAt: 0 };
   }
   const path = fileOf(home);
@@ -36,17 +36,17 @@ export function findCopyKey(home: Home, env: Environment): CopyKey | undefined {
       return undefined;
     }
     throw new Failure(
-      `${path} cannot be read: put it back from a copy, or remove it and make another key with \`hearth backup key --new\`.`,
+      `cannot read ${path}: restore it from a copy, or remove it and create another key with \`hearth backup key --new\`.`,
     );
   }
 }
 
-/** Makes a key and keeps it in the home (0600), in place of one that may be there. */
+/** Creates a key in the home (0600), replacing an existing one. */
 export function makeAndKeepCopyKey(home: Home, now: number): CopyKey {
   return keep(home, { key: makeCopyKey(), madeAt: now, shownAt: null });
 }
 
-/** Remembers that a person has seen the key. */
+/** Records that the key was shown. */
 export function markShown(home: Home, key: CopyKey, now: number): void {
   keep(home, { ...key, shownAt: now });
 }
@@ -56,7 +56,7 @@ function keep(home: Home, key: CopyKey): CopyKey {
   return key;
 }
 
-/** Tells keys apart without giving any away: 8 hex digits. */
+/** Identifies a key without revealing it: 8 hex digits. */
 export function keyId(key: string): string {
   return createHash("sha256")
     .update(`hearth copy key ${key}`)

@@ -5,8 +5,8 @@ const CONNECT_WITHIN_MS = 10_000;
 const LOCK_WITHIN_MS = 60_000;
 
 /**
- * Does work on a connection of its own, which an abort cuts. Statements may take as long as they need; times are UTC and
- * dates ISO, whatever the server's own settings are.
+ * Works on a new connection, which an abort closes. Statements have no timeout; times are in UTC and dates in ISO format,
+ * whatever the settings of the server.
  */
 export async function withDatabase<T>(
   url: string,
@@ -23,13 +23,13 @@ export async function withDatabase<T>(
     application_name: "hearth-supervisor",
     keepAlive: true,
   });
-  // A lost connection fails the statement that waits; without a listener it would end the process.
+  // A lost connection fails the current statement; without a listener, it would end the process.
   client.on("error", () => {});
   try {
     await client.connect();
   } catch (error) {
     throw new Failure(
-      `Postgres cannot be reached (${codeOf(error) ?? textOf(error)}): see whether it runs, \`hearth status\`.`,
+      `Postgres cannot be reached (${codeOf(error) ?? textOf(error)}): run \`hearth status\`.`,
       error,
     );
   }
@@ -50,7 +50,7 @@ export function onDatabase(url: string, database: string): string {
   return address.href;
 }
 
-/** The database that an address names. */
+/** The database name of an address. */
 export function databaseOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.slice(1));
 }
@@ -63,7 +63,7 @@ export async function rowsOf<Row extends Record<string, unknown>>(
   return (await client.query<Row>(text, [...values])).rows;
 }
 
-/** A name that came from the catalogue, quoted for a statement. */
+/** A name from the catalogue, quoted for a statement. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

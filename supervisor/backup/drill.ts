@@ -6,7 +6,7 @@ import { verifyFiles } from "./backup-files.ts";
 import { loadBackup } from "./load-backup.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
-/** Restores the newest backup into a database of its own, compares rows and sums with the manifest, and drops it again. */
+/** Restores the newest backup into a scratch database, compares rows and sums with the manifest, and drops the database. */
 export async function drillRestore(
   parts: {
     readonly databaseUrl: string;
@@ -17,9 +17,7 @@ export async function drillRestore(
 ): Promise<JobOutcome> {
   const [newest] = listBackups(parts.directory);
   if (newest === undefined) {
-    throw new Failure(
-      "there is no backup to restore: take one with `hearth backup run`.",
-    );
+    throw new Failure("no backup to restore: run `hearth backup run`.");
   }
   const backup = join(parts.directory, newest);
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.2));

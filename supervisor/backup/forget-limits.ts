@@ -4,7 +4,7 @@ export interface RedisPlace {
   readonly host: string;
   readonly port: number;
   readonly password: string | undefined;
-  /** The authority whose certificate it must show, in PEM form; undefined: without TLS. */
+  /** The certificate authority in PEM format; undefined: without TLS. */
   readonly ca?: string | undefined;
 }
 
@@ -22,11 +22,11 @@ export function redisPlace(env: Environment): RedisPlace | undefined {
   };
 }
 
-/** What the gateway names its keys of limits. */
+/** Prefix of the gateway's keys for limits. */
 const PATTERN = "hearth:limits:*";
 const PATIENCE_MS = 5000;
 
-/** Deletes the counters that gateways keep in Redis: they notice, and set them anew from the ledger. */
+/** Deletes the gateways' counters in Redis; gateways reload them from the ledger. */
 export async function forgetLimits(place: RedisPlace): Promise<void> {
   const { Redis } = await import("ioredis");
   const redis = new Redis({

@@ -5,9 +5,9 @@ import { dayIn } from "../../core/words.ts";
 const ALWAYS_KEPT_MS = 2 * 86_400_000;
 
 /**
- * Which backups stay: the newest of each of the last `daily` days, `weekly` weeks (from Monday) and `monthly` months of the
- * zone that have one. Days without a backup do not count, so nothing is lost when backups stop. What is at most two days older
- * than the newest stays in any case: a backup taken in a hurry after a mishap must not push out the last good one.
+ * Which backups are kept: the newest of each of the last `daily` days, `weekly` weeks (from Monday) and `monthly` months of
+ * the zone that have one. Days without a backup do not count, so nothing is deleted when backups stop. Backups at most two days
+ * older than the newest are always kept: one taken right after a mishap must not displace the last good one.
  */
 export function backupsToKeep(
   names: readonly string[],
@@ -26,16 +26,16 @@ export function backupsToKeep(
   ]);
 }
 
-/** A copy of another host's backup, and when this host had all of it. */
+/** A copy of a backup of the other host, and when it was complete here. */
 export interface ReceivedCopy {
   readonly name: string;
   readonly at: number;
 }
 
 /**
- * Which copies of the other host's backups stay: as with backups, but by the clock of this host, and of each period the first
- * that arrived. A sender that was taken over can neither date copies so that good ones become old, nor push good ones out by
- * sending more: it adds at most one to each day, week and month to come. What arrived within two days stays in any case.
+ * Which copies of the other host's backups are kept: as with backups, but by the clock of this host, and the first of each
+ * period. A compromised sender can neither date copies so that good ones expire, nor displace good ones by sending more: it adds
+ * at most one per day, week and month. Copies of the last two days are always kept.
  */
 export function copiesToKeep(
   copies: readonly ReceivedCopy[],
@@ -52,7 +52,7 @@ export function copiesToKeep(
   ]);
 }
 
-/** One of each of the newest days, weeks and months that have any: `choose` takes the found one or an older one. */
+/** One of each of the newest days, weeks and months: `choose` selects the current one or an older one. */
 function onePerPeriod<Entry extends { readonly at: number }>(
   newestFirst: readonly Entry[],
   rule: KeepRule,

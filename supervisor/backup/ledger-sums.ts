@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { z } from "zod";
 import { rowsOf } from "./database.ts";
 
-/** What a restored ledger must add up to, to the last digit. Money is dollars, as decimal text. */
+/** Sums of the ledger, which a restore must reproduce exactly. Dollars as decimal text. */
 export const ledgerSumsSchema = z
   .strictObject({
     calls: z.string(),

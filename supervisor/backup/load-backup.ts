@@ -21,16 +21,15 @@ export interface LoadBackup {
   readonly databaseUrl: string;
   /** The gateway's SQL files. */
   readonly migrations: string;
-  /** Whom everything shall belong to; undefined: the role of the address. */
+  /** Owner of the restored objects; undefined: the role of the address. */
   readonly owner: string | undefined;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done?: number) => void;
 }
 
 /**
- * Puts a backup into an empty database, in one transaction: the schema as the gateway's migrations make it, up to the one
- * that the backup had, then the rows. Throws a Failure, and leaves the database empty, when rows or sums differ from the
- * manifest.
+ * Loads a backup into an empty database, in one transaction: the schema by the gateway's migrations, up to the last one of the
+ * backup, then the rows. Throws a Failure and leaves the database empty if rows or sums differ from the manifest.
  */
 export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
   const manifest = readPostgresManifest(parts.backup);
@@ -40,7 +39,7 @@ export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
     if (parts.owner !== undefined) {
       await client.query(`SET LOCAL ROLE ${quoted(parts.owner)}`);
     }
-    parts.progress("making the tables", 0);
+    parts.progress("creating the tables", 0);
     await client.query(MIGRATIONS_TABLE);
     for (const sql of schema) {
       await client.query(sql);
@@ -63,11 +62,11 @@ export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
   return manifest;
 }
 
-/** As the gateway's migration runner (node-pg-migrate) makes it. */
+/** As created by the gateway's migration runner (node-pg-migrate). */
 const MIGRATIONS_TABLE = `CREATE TABLE migrations (
   id SERIAL PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL)`;
 
-/** As the files have them; those of a newer release, which this one was gone back to from, as the backup has them. */
+/** SQL from files; migrations of a newer release, after going back to this one, from the backup. */
 async function readMigrations(
   manifest: PostgresManifest,
   { backup, migrations }: LoadBackup,
@@ -86,7 +85,7 @@ async function readMigrations(
       return text;
     }
     throw new Failure(
-      `the backup was made by a newer Hearth (${manifest.madeBy ?? "version unknown"}; it has the migration ${name}, which is unknown to this one, ${versionWords()}): upgrade Hearth, then restore.`,
+      `the backup was created by a newer version of Hearth (${manifest.madeBy ?? "version unknown"}; it has the migration ${name}, which is unknown to this one, ${versionWords()}): upgrade Hearth, then restore.`,
     );
   });
 }
@@ -119,7 +118,7 @@ async function loadTables(
     0,
   );
   let before = 0;
-  // Nobody listens for changes yet, and a million rows would be a million notices.
+  // Triggers would send a notification per row, without any listener.
   for (const { name } of tables) {
     await client.query(`ALTER TABLE ${quoted(name)} DISABLE TRIGGER USER`);
   }
@@ -146,7 +145,7 @@ async function loadTable(
   await pipeline(readCompressed(backup, file), into, { signal });
   if (into.rowCount !== rows) {
     throw new Failure(
-      `${name} has ${into.rowCount} rows instead of ${rows}: the backup is not whole, restore another.`,
+      `${name} has ${into.rowCount} rows instead of ${rows}: the backup is incomplete; restore another one.`,
     );
   }
 }
@@ -192,7 +191,7 @@ async function compareSums(
   );
   if (differing.length > 0) {
     throw new Failure(
-      `the restored ledger does not add up (${differing.map((name) => `${name}: ${restored[name]} instead of ${sums[name]}`).join(", ")}): the backup is not whole, restore another.`,
+      `the restored ledger does not add up (${differing.map((name) => `${name}: ${restored[name]} instead of ${sums[name]}`).join(", ")}): the backup is incomplete; restore another one.`,
     );
   }
 }

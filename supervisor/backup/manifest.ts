@@ -6,9 +6,9 @@ import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf } from "../../core/failure.ts";
 
 /**
- * One complete backup: a directory `backups/<kind>/<name>/` whose `manifest.json` names every other file in it. The name
- * is the moment it was taken (`2026-11-21T030000Z`). It comes into being by a rename, so a directory of such a name is whole;
- * one that is being made bears another name (`.making-…`).
+ * A complete backup: a directory `backups/<kind>/<name>/` whose `manifest.json` names every other file in it. The name is the
+ * time it was taken (`2026-11-21T030000Z`). It is created by a rename, so a directory with such a name is complete; incomplete
+ * ones have another name (`.making-…`).
  */
 export type Manifest = Readonly<z.output<typeof manifestSchema>>;
 export type BackupFile = Manifest["files"][number];
@@ -19,26 +19,26 @@ const COMPLETE_NAME = /^\d{4}-\d\d-\d\dT\d{6}Z$/;
 const manifestSchema = z.looseObject({
   format: z.literal(1),
   kind: z.enum(["postgres", "notes"]),
-  /** Milliseconds since 1970: the moment that the backup shows. */
+  /** Milliseconds since 1970: the time of the snapshot. */
   takenAt: z.number().int(),
   files: z.array(
     z
       .strictObject({
         name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/),
         bytes: z.number().int().nonnegative(),
-        /** SHA-256 of the file as it lies there, lower-case hex. */
+        /** SHA-256 of the stored file, lower-case hex. */
         sha256: z.string().regex(/^[0-9a-f]{64}$/),
       })
       .readonly(),
   ),
 });
 
-/** The name of a backup that shows the moment `at` (milliseconds since 1970). */
+/** The name of a backup of the time `at` (milliseconds since 1970). */
 export function backupName(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replaceAll(":", "")}Z`;
 }
 
-/** The moment that a name stands for; undefined for any other text. */
+/** The time of a name; undefined for other texts. */
 export function momentOf(name: string): number | undefined {
   if (!COMPLETE_NAME.test(name)) {
     return undefined;
@@ -50,7 +50,7 @@ export function momentOf(name: string): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** Names of the complete backups in `backups/<kind>/`, newest first; none when the directory is not there. */
+/** Names of the complete backups in `backups/<kind>/`, newest first; none if the directory does not exist. */
 export function listBackups(directory: string): readonly string[] {
   let names: readonly string[];
   try {
@@ -67,7 +67,7 @@ export function listBackups(directory: string): readonly string[] {
     .toReversed();
 }
 
-/** Writes the manifest into a directory that is being made, with a checksum over itself. */
+/** Writes the manifest of an incomplete backup, with its own checksum. */
 export function writeManifest(directory: string, manifest: Manifest): void {
   const checksum = checksumOf(manifest);
   writeDurably(
@@ -76,7 +76,7 @@ export function writeManifest(directory: string, manifest: Manifest): void {
   );
 }
 
-/** What a backup says of itself. Throws a Failure when the manifest is missing, broken or altered. */
+/** The manifest of a backup. Throws a Failure if it is missing, invalid or altered. */
 export function readManifest(backup: string): Manifest {
   const path = join(backup, MANIFEST_NAME);
   let content: unknown;
@@ -84,14 +84,14 @@ export function readManifest(backup: string): Manifest {
     content = JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
     throw new Failure(
-      `${path} cannot be read (${codeOf(error) ?? "invalid JSON"}): this backup is of no use, take another.`,
+      `cannot read ${path} (${codeOf(error) ?? "invalid JSON"}): this backup is unusable; take another one.`,
     );
   }
   const parsed = manifestSchema.safeParse(content);
   const { checksum, ...rest } = content as Record<string, unknown>;
   if (!parsed.success || checksum !== checksumOf(rest)) {
     throw new Failure(
-      `${path} is not as it was written: this backup is of no use, take another.`,
+      `${path} has changed since it was written: this backup is unusable; take another one.`,
     );
   }
   return parsed.data;

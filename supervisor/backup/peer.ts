@@ -2,7 +2,7 @@ import { operatorHeaders } from "../credentials.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
-/** The supervisor of the other host, and what lets us in. */
+/** The supervisor of the other host, with credentials. */
 export interface Peer {
   /** Without a slash at its end. */
   readonly url: string;
@@ -10,8 +10,8 @@ export interface Peer {
 }
 
 /**
- * HEARTH_PEER_URL. Both supervisors of a stack have the same operator password, and that is what they show each other; where
- * they differ, HEARTH_PEER_PASSWORD is the other one's.
+ * HEARTH_PEER_URL. Supervisors of a stack authenticate with their common operator password; if the passwords differ,
+ * HEARTH_PEER_PASSWORD is that of the other one.
  */
 export function peerOf(
   env: Environment,
@@ -26,7 +26,7 @@ export function peerOf(
   return { url, headers: operatorHeaders(password) };
 }
 
-/** Asks the other host's supervisor; throws a Failure with its own sentence when it refuses, or why it cannot be reached. */
+/** Sends a request to the other host's supervisor; throws a Failure with its message, or why it cannot be reached. */
 export async function askPeer(
   { url, headers }: Peer,
   path: string,
@@ -42,7 +42,7 @@ export async function askPeer(
     ask.signal?.throwIfAborted();
     const cause = error instanceof Error ? error.cause : undefined;
     throw new Failure(
-      `the other host's supervisor at ${url} cannot be reached (${codeOf(cause) ?? textOf(cause ?? error)}): see whether it runs, and whether HEARTH_PEER_URL is its address.`,
+      `the other host's supervisor at ${url} cannot be reached (${codeOf(cause) ?? textOf(cause ?? error)}): check that it is running and that HEARTH_PEER_URL is correct.`,
     );
   }
   if (answer.ok) {
@@ -51,8 +51,8 @@ export async function askPeer(
   const text = await answer.text().catch(() => "");
   throw new Failure(
     answer.status === 401
-      ? `the other host's supervisor at ${url} does not know our password: both need the same operator password, or HEARTH_PEER_PASSWORD.`
-      : `the other host's supervisor at ${url} refused (${answer.status}): ${sentenceIn(text)}`,
+      ? `the other host's supervisor at ${url} denied access: set the same operator password on both hosts, or HEARTH_PEER_PASSWORD.`
+      : `the other host's supervisor at ${url} rejected the request (${answer.status}): ${sentenceIn(text)}`,
   );
 }
 

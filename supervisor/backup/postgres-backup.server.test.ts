@@ -108,6 +108,6 @@ test("what is no backup of Postgres is not restored", async () => {
     files: [],
   });
   expect(() => readPostgresManifest(join(stand.directory(), name))).toThrow(
-    "is no backup of Postgres",
+    "is not a backup of Postgres",
   );
 });

@@ -9,7 +9,7 @@ const postgresParts = z.object({
   kind: z.literal("postgres"),
   /** Of the server, such as 18.1. */
   serverVersion: z.string(),
-  /** The version of Hearth that took it; absent in backups of before there were releases. */
+  /** The version of Hearth that took it; absent in backups from before releases existed. */
   madeBy: z.string().optional(),
   /** Migrations that the database had, in their order. */
   migrations: z.array(z.string().regex(/^[A-Za-z0-9_-]+$/)).min(1),
@@ -47,13 +47,13 @@ export type PostgresManifest = Manifest &
   Readonly<z.output<typeof postgresParts>>;
 export type BackupTable = PostgresManifest["tables"][number];
 
-/** The manifest of a backup of Postgres. Throws a Failure when it is none. */
+/** The manifest of a backup of Postgres. Throws a Failure if it is not one. */
 export function readPostgresManifest(backup: string): PostgresManifest {
   const manifest = readManifest(backup);
   const parts = postgresParts.safeParse(manifest);
   if (!parts.success) {
     throw new Failure(
-      `${backup} is no backup of Postgres, or one of another Hearth: \`hearth backup list\` shows what there is.`,
+      `${backup} is not a backup of Postgres, or of another version of Hearth: run \`hearth backup list\`.`,
     );
   }
   return { ...manifest, ...parts.data };

@@ -4,7 +4,7 @@ import type { KeepRule } from "../jobs/config.ts";
 import { backupsToKeep } from "./keep.ts";
 import { listBackups } from "./manifest.ts";
 
-/** Removes the backups that are no longer to be kept. Answers how many went. */
+/** Removes expired backups. Returns their number. */
 export function removeOld(
   directory: string,
   keep: KeepRule,

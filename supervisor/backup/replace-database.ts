@@ -13,7 +13,7 @@ import { dropDatabase } from "./scratch-database.ts";
 const OWNER = "hearth_owner";
 const TELL_EVERY_MS = 200;
 
-/** Tables whose rows only people and calls make: while they are empty, so is the database. */
+/** Tables with rows only of people and calls: a database counts as empty while these are empty. */
 const TELLING_TABLES = [
   "keys",
   "users",
@@ -26,7 +26,7 @@ const TELLING_TABLES = [
   "spend_archive",
 ];
 
-/** What a database holds, in words; undefined when it is empty, has no tables yet, or is not there. */
+/** Describes the content of a database; undefined if it is empty, has no tables, or does not exist. */
 export async function contentOf(
   databaseUrl: string,
   signal: AbortSignal,
@@ -64,8 +64,8 @@ export async function contentOf(
 }
 
 /**
- * Drops what a restore that was killed left beside the database of the address, and answers their names. The address is a
- * superuser's; no restore may run.
+ * Drops databases left by an interrupted restore and returns their names. The address is that of a superuser; no restore may
+ * be running.
  */
 export async function dropLeftRestores(
   databaseUrl: string,
@@ -94,13 +94,13 @@ async function dropLeft(
 
 /** While it is filled. */
 const filled = (database: string) => `${database}_restoring`;
-/** The empty one before, until it is dropped. */
+/** The previous database, until it is dropped. */
 const replaced = (database: string) => `${database}_replaced`;
 
 /**
- * Makes a database beside the one of the address as `hearth up` and initdb make theirs, lets `fill` fill it, and puts it in
- * place of the other in one transaction: at every moment there is the old one or the new one, whole. The old one is dropped,
- * or kept under `keepAs`. The address is a superuser's. Answers what a killed restore had left, which is dropped first.
+ * Creates a database like `hearth up` and initdb do, calls `fill`, and replaces the database of the address with it in one
+ * transaction: there is always either the old or the new one. The old one is dropped, or kept as `keepAs`. The address is that
+ * of a superuser. Returns the databases of an interrupted restore, which are dropped first.
  */
 export async function replaceDatabase(
   databaseUrl: string,
@@ -144,7 +144,7 @@ export async function replaceDatabase(
   }
 }
 
-/** The same as config/postgres-roles.sql gives to the first database; rights of a database are not part of a backup. */
+/** As in config/postgres-roles.sql for the first database; privileges of a database are not part of a backup. */
 function databaseRights(database: string): readonly string[] {
   return [
     `REVOKE ALL ON DATABASE ${quoted(database)} FROM PUBLIC`,
@@ -166,7 +166,7 @@ async function needSuperuser(client: Client): Promise<void> {
   );
   if (role?.rolsuper !== true) {
     throw new Failure(
-      "a restore needs Postgres's superuser: RESTORE_DATABASE_URL must be the address of the database with the user postgres.",
+      "a restore requires a superuser of Postgres: RESTORE_DATABASE_URL must be the address of the database with the user postgres.",
     );
   }
 }
@@ -177,7 +177,7 @@ async function swap(
   next: string,
   keepAs: string | undefined,
 ): Promise<void> {
-  // From here on nothing is called off: it is a moment's work.
+  // Not cancellable from here on, but quick.
   const signal = AbortSignal.timeout(60_000);
   const old = keepAs ?? replaced(database);
   await withDatabase(maintenanceUrl, signal, async (client) => {
@@ -207,7 +207,7 @@ async function swap(
   });
 }
 
-/** A database that somebody uses is not renamed; while one waits to be, nobody new comes in. */
+/** A database in use cannot be renamed; while a rename is pending, new connections wait. */
 async function sendAway(
   maintenanceUrl: string,
   database: string,

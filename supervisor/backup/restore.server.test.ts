@@ -236,7 +236,7 @@ test.each([
       bytes[20] = (bytes[20] ?? 0) ^ 1;
       writeFileSync(path, bytes);
     },
-    /is not as it was written \(its checksum differs\)/,
+    /has changed since it was written \(its checksum differs\)/,
   ],
 ] as const)(
   "a file that was %s makes the backup useless, and a restore leaves everything as it was",
@@ -273,7 +273,7 @@ test("an altered manifest is found out, and so is one whose rows are not there",
       .replace('"rows": 500', '"rows": 501')
       .replace('"rows": 0', '"rows": 1'),
   );
-  expect(() => readManifest(backup)).toThrow("is not as it was written");
+  expect(() => readManifest(backup)).toThrow("has changed since it was written");
   const lying = {
     ...manifest,
     tables: manifest.tables.map((table) =>
@@ -284,7 +284,7 @@ test("an altered manifest is found out, and so is one whose rows are not there",
   const empty = await throwAwayDatabase();
   try {
     expect(await failureOf(stand.restoreTo(empty.url))).toMatch(
-      /^keys has \d+ rows instead of \d+: the backup is not whole/,
+      /^keys has \d+ rows instead of \d+: the backup is incomplete/,
     );
   } finally {
     await empty.drop();
@@ -301,7 +301,7 @@ test("a backup of a newer Hearth is refused with what to do", async () => {
   const empty = await throwAwayDatabase();
   try {
     expect(await failureOf(stand.restoreTo(empty.url))).toBe(
-      "the backup was made by a newer Hearth (hearth 9.9.9; it has the migration 0099_tomorrow, which is unknown to this one, hearth 0.1.0): upgrade Hearth, then restore.",
+      "the backup was created by a newer version of Hearth (hearth 9.9.9; it has the migration 0099_tomorrow, which is unknown to this one, hearth 0.1.0): upgrade Hearth, then restore.",
     );
   } finally {
     await empty.drop();

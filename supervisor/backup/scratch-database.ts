@@ -2,8 +2,8 @@ import type { Client } from "pg";
 import { databaseOf, onDatabase, quoted, withDatabase } from "./database.ts";
 
 /**
- * Makes an empty database `<database><suffix>` beside the one of the address, gives it to `work`, and drops it after, whatever
- * happened. One that a killed run left is dropped first. The role may make databases.
+ * Creates an empty database `<database><suffix>` on the server of the address for `work`, and always drops it afterwards. One
+ * left by a killed run is dropped first. The role must be allowed to create databases.
  */
 export async function withScratchDatabase<T>(
   databaseUrl: string,
@@ -19,7 +19,7 @@ export async function withScratchDatabase<T>(
   try {
     return await work(onDatabase(databaseUrl, scratch));
   } finally {
-    // Also after an abort: what was made is taken away again.
+    // Also after an abort.
     await withDatabase(databaseUrl, AbortSignal.timeout(60_000), (client) =>
       dropDatabase(client, scratch),
     );

@@ -23,7 +23,7 @@ const listSchema = z.object({
 });
 export type PeerCopy = z.output<typeof listSchema>["copies"][number];
 
-/** What the other host keeps for us. */
+/** Copies of this host's backups on the other host. */
 export async function listPeerCopies(
   peer: Peer,
   signal: AbortSignal,
@@ -33,8 +33,8 @@ export async function listPeerCopies(
 }
 
 /**
- * Encrypts a backup and sends it to the other host, file by file; files that arrived in a run before are not sent again. There
- * the copy appears when all of it is on the disk. Answers how many bytes it has.
+ * Encrypts a backup and sends it to the other host, file by file, without those received before. The copy appears there when
+ * it is complete on the disk. Returns its size in bytes.
  */
 export async function sendCopy(parts: {
   readonly peer: Peer;
@@ -118,17 +118,17 @@ async function sendFile(
     return stored;
   }
   throw new Failure(
-    `${stored.name} did not arrive as it was sent: run \`hearth jobs run backup-copy\` again.`,
+    `${stored.name} was altered in transit: run \`hearth jobs run backup-copy\` again.`,
   );
 }
 
-/** The file in pieces; it is closed however this ends. */
+/** The file in chunks; always closed at the end. */
 async function* readFile(path: string): AsyncGenerator<Buffer> {
   try {
     yield* createReadStream(path) as AsyncIterable<Buffer>;
   } catch (error) {
     throw new Failure(
-      `${path} cannot be read (${codeOf(error) ?? textOf(error)}): take another backup (\`hearth backup run\`) and see what is wrong with the disk.`,
+      `cannot read ${path} (${codeOf(error) ?? textOf(error)}): take another backup (\`hearth backup run\`) and check the disk.`,
       error,
     );
   }

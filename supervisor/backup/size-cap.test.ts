@@ -78,7 +78,7 @@ test("a warning comes before the limit, and goes when there is room again", () =
   expect(raised.get("backups-size")).toMatchObject({
     level: "warning",
     text: expect.stringMatching(
-      /^backups on this machine have 10 kB of at most 13 kB: at the limit the oldest are removed early/,
+      /^backups on this machine take 10 kB of at most 13 kB: at the limit, the oldest are removed early/,
     ),
   });
   watchLocalSize(alarms, root, 1e9);

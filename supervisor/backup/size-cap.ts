@@ -6,7 +6,7 @@ import { backupsToKeep } from "./keep.ts";
 import { listBackups } from "./manifest.ts";
 import { sizeWords } from "../../core/size.ts";
 
-/** A backup with what it occupies. Backups may share parts, which are stored once. */
+/** A backup and its parts. Backups may share parts, which are stored once. */
 export interface MeasuredBackup {
   readonly kind: string;
   readonly name: string;
@@ -16,7 +16,7 @@ export interface MeasuredBackup {
 const WARN_FROM = 0.8;
 const KINDS = ["postgres", "notes"] as const;
 
-/** What backups occupy together. */
+/** Total size of backups. */
 export function bytesOf(backups: readonly MeasuredBackup[]): number {
   const parts = new Map(
     backups.flatMap(({ parts }) => parts.map(({ key, bytes }) => [key, bytes])),
@@ -25,8 +25,8 @@ export function bytesOf(backups: readonly MeasuredBackup[]): number {
 }
 
 /**
- * The oldest backups, which have to be removed so that the others and `coming` more bytes fit into `most`. Of each kind stays
- * what is at most two days older than its newest; undefined when that alone is too much.
+ * The oldest backups that must be removed so that the others and `coming` bytes fit into `most`. Backups at most two days older
+ * than the newest of their kind are kept; undefined if these alone are too large.
  */
 export function beyondCap(
   backups: readonly MeasuredBackup[],
@@ -76,8 +76,8 @@ export function measureBackups(root: string): readonly MeasuredBackup[] {
 }
 
 /**
- * Before a backup of a kind is taken: removes the oldest backups where it would not fit into `most` bytes otherwise. It is taken
- * to need as much as the newest of its kind has for itself. Throws a Failure, with nothing removed, when that is not enough.
+ * Before a backup of a kind: removes the oldest backups if it would not fit into `most` bytes, assuming the size of the newest
+ * of its kind. Throws a Failure without removing anything if that is not enough.
  */
 export function makeRoom(root: string, kind: string, most: number): number {
   const backups = measureBackups(root);
@@ -89,7 +89,7 @@ export function makeRoom(root: string, kind: string, most: number): number {
   const gone = beyondCap(backups, most, coming);
   if (gone === undefined) {
     throw new Failure(
-      `backups have ${sizeWords(bytesOf(backups))}, this one needs about ${sizeWords(coming)}, and ${sizeWords(most)} is the limit; those of the last two days are never removed for a new one: raise \`backups: at_most\`.`,
+      `backups take ${sizeWords(bytesOf(backups))} and this one needs about ${sizeWords(coming)}, with a limit of ${sizeWords(most)}; those of the last two days are never removed: raise \`backups: at_most\`.`,
     );
   }
   for (const { kind, name } of gone) {
@@ -98,7 +98,7 @@ export function makeRoom(root: string, kind: string, most: number): number {
   return gone.length;
 }
 
-/** Warns before the limit is reached; `where` tells places apart: "on this machine". */
+/** Warns before the limit is reached; `where` names the place: "on this machine". */
 export function watchSize(
   alarms: Alarms,
   fingerprint: string,
@@ -113,7 +113,7 @@ export function watchSize(
     fingerprint,
     level: "warning",
     subject: "backups",
-    text: `backups ${where} have ${sizeWords(used)} of at most ${sizeWords(most)}: at the limit the oldest are removed early. Raise \`backups: at_most\`, or keep fewer (\`keep\` of the backup jobs).`,
+    text: `backups ${where} take ${sizeWords(used)} of at most ${sizeWords(most)}: at the limit, the oldest are removed early. Raise \`backups: at_most\`, or keep fewer (\`keep\` of the backup jobs).`,
     command: "hearth backup list",
   });
 }

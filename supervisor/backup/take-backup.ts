@@ -25,8 +25,8 @@ type FoundTable = Pick<BackupTable, "name" | "columns" | "partition"> & {
 };
 
 /**
- * Copies every table as it was at one moment into a directory that appears when all of it is on the disk.
- * Answers the backup's name and manifest; leaves nothing behind when it fails or is aborted.
+ * Copies a snapshot of every table into a directory that appears when it is complete on the disk. Returns its name and manifest;
+ * leaves nothing behind if it fails or is aborted.
  */
 export async function takeBackup(
   parts: TakeBackup,
@@ -55,12 +55,12 @@ async function copyAll(
   directory: string,
   takenAt: number,
 ): Promise<PostgresManifest> {
-  // One snapshot for all that follows, and nobody takes a table away meanwhile.
+  // One snapshot for all tables, which are locked against being dropped.
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   const found = await findTables(client);
   if (found.length === 0) {
     throw new Failure(
-      "the database has no tables, so there is nothing to back up: a gateway makes them when it starts (`hearth status`); if one runs, BACKUP_DATABASE_URL names another database than its.",
+      "the database has no tables to back up: a gateway creates them when it starts (`hearth status`); if one is running, BACKUP_DATABASE_URL is the address of another database.",
     );
   }
   await client.query(

@@ -13,7 +13,7 @@ export function whichBackup(directory: string): JobOption {
   };
 }
 
-/** A backup's name as a person gives it; the newest without one. */
+/** The backup of this name; the newest without one. */
 export function chooseBackup(
   directory: string,
   asked: string | undefined,
@@ -22,12 +22,12 @@ export function chooseBackup(
   const name = asked ?? names[0];
   if (name === undefined) {
     throw new Failure(
-      `there is no backup in ${directory}: fetch one from the other host with \`hearth backup fetch\`, or copy one there.`,
+      `no backup in ${directory}: fetch one from the other host with \`hearth backup fetch\`, or copy one there.`,
     );
   }
   if (!names.includes(name)) {
     throw new Failure(
-      `there is no backup "${name}"; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
+      `backup "${name}" not found; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
     );
   }
   return name;

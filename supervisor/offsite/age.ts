@@ -23,7 +23,7 @@ export async function recipientOf(identity: string): Promise<string> {
     return await identityToRecipient(identity);
   } catch {
     throw new Failure(
-      "that is not an age identity: it begins with AGE-SECRET-KEY-1, as `hearth offsite key` prints it.",
+      "invalid age identity: it must start with AGE-SECRET-KEY-1, as printed by `hearth offsite key`.",
     );
   }
 }
@@ -44,7 +44,7 @@ async function encrypterFor(recipient: string): Promise<Encrypter> {
   return encrypter;
 }
 
-/** How many bytes a file of so many bytes has once encrypted. */
+/** The encrypted size of a file by its size. */
 export async function encryptedSizes(
   recipient: string,
 ): Promise<(bytes: number) => number> {
@@ -55,7 +55,7 @@ export async function encryptedSizes(
   return (bytes) => stream.size(bytes);
 }
 
-/** Encrypts a file. Answers the SHA-256 (hex) of what it read. */
+/** Encrypts a file. Returns the SHA-256 (hex) of its plaintext. */
 export async function encryptFile(
   recipient: string,
   from: string,
@@ -85,7 +85,7 @@ export async function encryptText(
   return (await encrypterFor(recipient)).encrypt(text);
 }
 
-/** Decrypts a file. Throws a Failure when it was cut or altered, or was encrypted for another identity. */
+/** Decrypts a file. Throws a Failure if it is truncated or altered, or encrypted for another identity. */
 export async function decryptFile(
   identity: string,
   from: string,
@@ -126,7 +126,7 @@ export async function decryptText(
 
 function undecryptable(error: unknown): Failure {
   return new Failure(
-    `an off-site file cannot be decrypted (${textOf(error)}): it was altered or cut at the target; fetch another backup (\`hearth offsite list\`), and examine the target.`,
+    `cannot decrypt an off-site file (${textOf(error)}): it is altered or truncated; fetch another backup (\`hearth offsite list\`) and check the target.`,
     error,
   );
 }

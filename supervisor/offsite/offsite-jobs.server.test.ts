@@ -131,7 +131,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     );
     expect(await run("offsite-copy")).toMatchObject({
       status: "skipped",
-      summary: `${target} has the newest backups already.`,
+      summary: `${target} already has the newest backups.`,
     });
     const [name] = readdirSync(join(place.home.backups, "postgres"));
     // The drills need nothing but the target.
@@ -176,10 +176,10 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
       }
     }
     expect(await failureOf(run("offsite-drill"))).toMatch(
-      /an off-site file cannot be decrypted/,
+      /cannot decrypt an off-site file/,
     );
     expect(await failureOf(run("notes-offsite-drill"))).toMatch(
-      /an off-site file cannot be decrypted/,
+      /cannot decrypt an off-site file/,
     );
   });
 
@@ -219,6 +219,6 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     const store = () =>
       storeOffsite(place.home, { target: "folder/x", identity: "" });
     expect(store).toThrow(Failure);
-    expect(store).toThrow(/"folder\/x" is not a target: write REMOTE:PATH/);
+    expect(store).toThrow(/"folder\/x" is not a valid target: it must be REMOTE:PATH/);
   });
 });

@@ -34,7 +34,7 @@ import {
 
 type Parts = Pick<Context, "home" | "env" | "config" | "alarms">;
 
-/** The operator's own files, which a new machine needs as well. */
+/** Configuration files of the operator, which a new machine needs, too. */
 export const OWN_FILES = [
   "gateway.local.yaml",
   "supervisor.local.yaml",
@@ -45,7 +45,7 @@ const fetchOptions = z.strictObject({
   name: z.string().optional(),
 });
 
-/** Backups at a target away from this machine: uploaded each night, fetched when needed, tried out each month. */
+/** Jobs for off-site backups: uploaded each night, fetched on demand, tested each month. */
 export function offsiteJobs(parts: Parts): readonly Job[] {
   const { offsite_copy: copy, offsite_drill: drill } = parts.config.jobs;
   return [
@@ -72,7 +72,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
           name: "name",
           kind: "text",
           label: "Name of the backup",
-          note: "The newest when left empty.",
+          note: "Defaults to the newest.",
         },
       ],
       run: (context) => fetchAsked(parts, context),
@@ -132,7 +132,7 @@ export function notesOffsiteDrill(
 const notSetUp: JobOutcome = {
   status: "skipped",
   summary:
-    "no off-site target is set up: `hearth offsite setup REMOTE:PATH` sets one up.",
+    "no off-site target is configured: run `hearth offsite setup REMOTE:PATH`.",
 };
 
 async function copyNewest(
@@ -179,7 +179,7 @@ async function copyNewest(
   return sent.length === 0
     ? {
         status: "skipped",
-        summary: `${settings.target} has the newest backups already${old}.`,
+        summary: `${settings.target} already has the newest backups${old}.`,
       }
     : {
         status: "done",
@@ -216,14 +216,14 @@ async function fetchAsked(
   if (listBackups(directory).includes(backup.name)) {
     return {
       status: "skipped",
-      summary: `${backup.name} is on this machine already.`,
+      summary: `${backup.name} is already on this machine.`,
       details,
     };
   }
   await pullBackup(place, backup, directory, { signal, progress });
   return {
     status: "done",
-    summary: `${backup.name} is downloaded and verified: ${kind === "postgres" ? `\`hearth restore ${backup.name}\`` : `\`hearth notes restore ${backup.name}\``} restores it.`,
+    summary: `${backup.name} downloaded and verified: restore it with ${kind === "postgres" ? `\`hearth restore ${backup.name}\`` : `\`hearth notes restore ${backup.name}\``}.`,
     details,
   };
 }

@@ -57,7 +57,7 @@ export async function pruneOffsite(
   const bytes = bytesOf(left);
   if (bytes > most) {
     throw new Failure(
-      `backups at ${place.settings.target} have ${sizeWords(bytes)}, though only those of the last two days are left, and ${sizeWords(most)} is the limit: raise \`backups: at_most\`.`,
+      `backups at ${place.settings.target} take ${sizeWords(bytes)} although only those of the last two days are left, with a limit of ${sizeWords(most)}: raise \`backups: at_most\`.`,
     );
   }
   return { removed: backups.length - left.length, bytes };

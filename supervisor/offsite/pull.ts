@@ -25,7 +25,7 @@ export async function pullBackup(
 ): Promise<OffsiteEntry> {
   const { name, kind } = backup;
   if (listBackups(directory).includes(name)) {
-    throw new Failure(`${name} is on this machine already, in ${directory}.`);
+    throw new Failure(`${name} already exists in ${directory}.`);
   }
   const [entry] = await readEntries(place, [backup], signal);
   if (entry === undefined) {
@@ -88,7 +88,7 @@ async function pullFiles(
     const path = join(staging, object);
     if (!existsSync(path)) {
       throw new Failure(
-        `${name} is missing at the target (${object}): fetch another backup, \`hearth offsite list\` shows them.`,
+        `${name} is missing at the target (${object}): run \`hearth offsite list\` and fetch another backup.`,
       );
     }
     await decryptFile(settings.identity, path, join(directory, name), signal);

@@ -40,7 +40,7 @@ export function storeOffsite(
 ): void {
   if (!/^[\w.+@ -]*:|^\//.test(target)) {
     throw new Failure(
-      `"${target}" is not a target: write REMOTE:PATH, with a remote that \`rclone listremotes\` shows, or the absolute path of another disk.`,
+      `"${target}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`,
     );
   }
   // At a first start all secrets are made; where there is data already, secrets that are missing are an error.
@@ -56,7 +56,7 @@ export function needOffsite(home: Home, env: Environment): OffsiteSettings {
     return settings;
   }
   throw new Failure(
-    "there is no off-site target: `hearth offsite setup REMOTE:PATH` sets one up.",
+    "no off-site target is configured: run `hearth offsite setup REMOTE:PATH`.",
   );
 }
 
@@ -69,7 +69,7 @@ export async function readIdentity(file: string): Promise<string> {
       throw error;
     }
     throw new Failure(
-      `${file} cannot be read (${codeOf(error)}): give --key-file a file with the identity that \`hearth offsite key\` prints.`,
+      `cannot read ${file} (${codeOf(error)}): pass a file with the identity printed by \`hearth offsite key\` with --key-file.`,
     );
   }
 }

@@ -125,7 +125,7 @@ export async function chooseOffsite(
   if (all.length > 0) {
     throw new Failure(
       name === undefined
-        ? `the target has no backup of ${kind}: \`hearth offsite list\` shows what there is.`
+        ? `the target has no backup of ${kind}: run \`hearth offsite list\`.`
         : `the target has no backup ${name} of ${kind}; it has ${ofKind.map((each) => each.name).join(", ") || "none"}.`,
     );
   }
@@ -134,7 +134,7 @@ export async function chooseOffsite(
   );
   throw new Failure(
     others.length === 0
-      ? `${settings.target} has no backup yet: \`hearth offsite run\` uploads one; on a new machine, check the path of the target.`
+      ? `${settings.target} has no backup yet: run \`hearth offsite run\`; on a new machine, check the path of the target.`
       : `${settings.target} has no backup for this identity (${folder}), only for others (${others.join(", ")}): use the identity that was printed when off-site backups were set up.`,
   );
 }
@@ -153,6 +153,6 @@ export function clear(directory: string): void {
 
 export function gone({ kind, name }: OffsiteBackup): Failure {
   return new Failure(
-    `the backup ${name} of ${kind} at the target cannot be read: fetch another, \`hearth offsite list\` shows them.`,
+    `cannot read the backup ${name} of ${kind} at the target: run \`hearth offsite list\` and fetch another one.`,
   );
 }

@@ -21,7 +21,7 @@ export interface Correction {
   readonly spend: number;
 }
 
-const MOST_ROWS = 5000;
+const MAX_ROWS = 5000;
 
 /** The name of an entity `key:…`, `user:…` (`e.entity`) as people know it. */
 export const ENTITY_NAME = `CASE split_part(e.entity, ':', 1)
@@ -48,7 +48,7 @@ export async function readBudgets(client: Client): Promise<readonly Budget[]> {
          LEFT JOIN report_users u ON e.kind = 'user' AND u.user_id = e.id
          LEFT JOIN report_teams t ON e.kind = 'team' AND t.team_id = e.id
          WHERE e.max_budget IS NOT NULL) b
-       ORDER BY CASE WHEN max_budget = 0 THEN 0 ELSE spend / max_budget END DESC, kind, id LIMIT ${MOST_ROWS}`,
+       ORDER BY CASE WHEN max_budget = 0 THEN 0 ELSE spend / max_budget END DESC, kind, id LIMIT ${MAX_ROWS}`,
   );
   return rows.map(({ kind, id, name, spend, budget, resets }) => ({
     kind: kind.replaceAll("_", " "),
@@ -73,7 +73,7 @@ export async function readCorrections(
   }>(
     client,
     `SELECT e.at, e.entity, e.spend::text AS spend, ${ENTITY_NAME} AS name
-       FROM report_corrections e WHERE e.day BETWEEN $1 AND $2 ORDER BY e.at DESC LIMIT ${MOST_ROWS}`,
+       FROM report_corrections e WHERE e.day BETWEEN $1 AND $2 ORDER BY e.at DESC LIMIT ${MAX_ROWS}`,
     [from, until],
   );
   return rows.map(({ at, entity, name, spend }) => ({

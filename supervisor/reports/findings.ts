@@ -5,7 +5,7 @@ import type { Budget } from "./budgets.ts";
 import type { Payer } from "./payers.ts";
 import type { SpendReport } from "./spend-report.ts";
 
-/** Something that a reader should act on, and how. */
+/** A finding that needs attention, with the next step. */
 export interface Finding {
   readonly level: "down" | "warning";
   readonly text: string;
@@ -28,7 +28,7 @@ export function changeWords(change: number, than: string): string {
   return `${percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than ${than}`;
 }
 
-/** The whole of a spend report in one sentence. */
+/** The summary of a spend report in one sentence. */
 export function spendVerdict({
   totals,
   period,
@@ -83,7 +83,7 @@ function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
     {
       level: used >= 1 ? "down" : "warning",
       text: `${kind} ${name} has used ${percent(used)} of its budget (${money(spend)} of ${money(budget)}).`,
-      command: `raise it on the console's page ${pageOf(kind)}, or wait for the next window`,
+      command: `raise it on page ${pageOf(kind)} of the console, or wait for the next reset`,
     },
   ];
 }
@@ -112,11 +112,11 @@ function namesOf(
   return `: ${named.join(", ")}${most.length > 3 ? ` and ${most.length - 3} more` : ""}`;
 }
 
-/** The whole of a health report in one sentence. */
+/** The summary of a health report in one sentence. */
 export function healthVerdict(report: HealthReport): string {
   const { checks, incidents, attention, period } = report;
   if (checks.length === 0) {
-    return `Nothing was watched in ${period.label}.`;
+    return `No checks in ${period.label}.`;
   }
   const down = attention.filter(({ level }) => level === "down").length;
   if (down > 0) {
@@ -137,14 +137,14 @@ export function healthFindings(report: HealthReport): readonly Finding[] {
       .filter(({ daysLeft }) => daysLeft < FEW_DAYS)
       .map(({ check, daysLeft }) => ({
         level: "warning" as const,
-        text: `the certificate of ${check} ends in ${daysLeft} days.`,
+        text: `the certificate of ${check} expires in ${daysLeft} days.`,
         command: `hearth check ${check}`,
       })),
     ...report.notesStore
       .filter(({ within }) => !within)
       .map(({ name, seen, typical }) => ({
         level: "warning" as const,
-        text: `the notes store takes more than is typical: ${name}: ${seen}, against ${typical}.`,
+        text: `the notes store uses more than is typical: ${name}: ${seen}, typical is ${typical}.`,
         command: name === "disk" ? "hearth compact" : "hearth logs notes",
       })),
   ];

@@ -36,7 +36,7 @@ test("every chart has a text alternative and its numbers in a table, in colours 
       expect(chart).toMatch(/role="img" aria-label="[^"]{20,}"/);
       expect(chart).not.toMatch(/#[0-9a-f]{3,6}\b|style=|class=/);
     }
-    expect(html.match(/The same as numbers/g)).toHaveLength(2);
+    expect(html.match(/Show table/g)).toHaveLength(2);
   }
 });
 

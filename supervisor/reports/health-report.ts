@@ -320,10 +320,7 @@ function jobHealth(
           name,
           status: "never",
           at: null,
-          text:
-            job.nextAt === null
-              ? "runs only when asked"
-              : "its time has not come yet",
+          text: job.nextAt === null ? "runs only on demand" : "not due yet",
         }
       : { name, status: last.status, text: last.text, at: last.startedAt },
   ];

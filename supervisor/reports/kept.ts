@@ -1,22 +1,22 @@
 import { Failure, sentencesOf } from "../../core/failure.ts";
 
-/** What was read, and when. */
+/** A cached value with its time. */
 export interface Kept<T> {
   readonly value: T;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Why it could not be read anew the last time; null when it could. */
+  /** Why the last refresh failed; null if it succeeded. */
   readonly trouble: string | null;
 }
 
 export interface KeepLimits {
-  /** Until then it is shown as it is. */
+  /** Served without a refresh until then. */
   readonly freshMs: number;
-  /** Until then it is shown while it is read anew; later one waits for that. */
+  /** Served during a refresh until then; later, the refresh is awaited. */
   readonly keepMs: number;
 }
 
-/** It is being read and takes longer than one waits for a page. */
+/** Reading takes longer than a page waits. */
 export class StillReading extends Failure {}
 
 export type Keeping = <T>(
@@ -33,13 +33,13 @@ interface Entry {
 }
 
 const PATIENCE_MS = 2000;
-/** What has just failed is not tried again at once: a page must not wait each time. */
+/** Delay after a failure, so that not every page waits. */
 const REST_MS = 3000;
 const MOST_ENTRIES = 24;
 
 /**
- * Keeps what is slow to read, so that pages answer at once. One reading at a time for each key. Throws a Failure when nothing
- * is known yet: StillReading when that may change soon.
+ * Caches slow reads, so that pages answer at once, with one read at a time per key. Throws a Failure if there is no value yet:
+ * StillReading while it is being read.
  */
 export function openKeeping(now: () => number): Keeping {
   const entries = new Map<string, Entry>();
@@ -51,7 +51,7 @@ export function openKeeping(now: () => number): Keeping {
       trouble: null,
       failedAt: 0,
     };
-    // The one asked for last stands last; the first is forgotten first.
+    // Least recently used entries are evicted first.
     entries.delete(key);
     entries.set(key, entry);
     for (const [oldest] of entries) {
@@ -86,7 +86,7 @@ export function openKeeping(now: () => number): Keeping {
       };
     }
     throw entry.trouble === null
-      ? new StillReading("the ledger is still being added up.")
+      ? new StillReading("the ledger is still being summed up.")
       : new Failure(entry.trouble);
   };
 }
@@ -102,7 +102,7 @@ async function readInto(
     entry.trouble = null;
     entry.failedAt = 0;
   } catch (error) {
-    // What this one is made of is on its way.
+    // The values that this one depends on are being read.
     if (error instanceof StillReading) {
       return;
     }

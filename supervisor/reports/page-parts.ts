@@ -16,7 +16,7 @@ export interface TableView {
 export interface ChartView {
   readonly title: string;
   readonly svg: string;
-  /** What its steps are: "day", "hour". */
+  /** Name of its steps: "day", "hour". */
   readonly step: string;
   readonly series: readonly {
     readonly name: string;
@@ -29,17 +29,17 @@ export interface ChartView {
 }
 
 const SHOWN_ROWS = 12;
-const LONGEST_NAME = 80;
+const MAX_NAME_LENGTH = 80;
 
-/** People may call things what they like; a page has so much room. The other forms have it whole. */
+/** Truncates long names on pages; the other formats contain them in full. */
 export function shortName(name: string): string {
   const letters = [...name];
-  return letters.length <= LONGEST_NAME
+  return letters.length <= MAX_NAME_LENGTH
     ? name
-    : `${letters.slice(0, LONGEST_NAME - 1).join("")}…`;
+    : `${letters.slice(0, MAX_NAME_LENGTH - 1).join("")}…`;
 }
 
-/** Columns whose names begin with `#` are figures. */
+/** Columns whose names start with `#` are figures. */
 export function tableOf(
   label: string,
   columns: readonly string[],
@@ -58,10 +58,10 @@ export function tableOf(
   };
 }
 
-/** Makes markup of numbers, with words for those who do not see it. */
+/** Draws a chart with a description for screen readers. */
 export type Draw = (data: ChartData, description: string) => string;
 
-/** A chart and the table of its numbers; `write` makes a number a text for the table. */
+/** A chart with the table of its values; `write` formats a value of the table. */
 export function chartOf(
   title: string,
   step: string,

@@ -14,7 +14,7 @@ export type Payer = Sums & {
 
 const NONE = "—";
 
-/** Dearest first; a payer that only the previous period had is left out. */
+/** Highest spend first, without payers of only the previous period. */
 export function rankPayers(
   now: readonly NamedSums[],
   before: readonly NamedSums[],

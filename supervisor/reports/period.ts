@@ -94,7 +94,7 @@ function sincePeriod(since: string, today: string): Period {
       : addDays(today, 1 - Number(count) * (unit === "w" ? 7 : 1));
   if (!isDay(from) || from > today) {
     throw new Failure(
-      `"${since}" is no time to report since: write a day such as 2026-11-01 (not after today), or 30d, 4w.`,
+      `invalid start "${since}": it must be a day such as 2026-11-01 (not after today), or 30d, 4w.`,
     );
   }
   const { days, ...period } = stretch(from, today, today);

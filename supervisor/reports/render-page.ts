@@ -16,7 +16,7 @@ import { inFull } from "./period.ts";
 import type { Report } from "./report.ts";
 import { viewSpend } from "./spend-page.ts";
 
-/** A report as one self-contained page: no script, no font, nothing from elsewhere. */
+/** A report as one self-contained page without scripts, fonts or external resources. */
 export function renderReportPage(report: Report): string {
   const eta = new Eta({
     views: join(projectRoot, "supervisor", "reports", "templates"),

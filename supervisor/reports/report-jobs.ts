@@ -21,7 +21,7 @@ const endings: Readonly<Record<ReportFormat, string>> = {
   html: "html",
 };
 
-/** The reports that are made by themselves: of the last whole day, week or month, in all four forms. */
+/** Scheduled reports: of the last complete day, week or month, in all four formats. */
 export function reportJobs(
   { home, env, config }: Context,
   makeReport: MakeReport,
@@ -38,13 +38,13 @@ export function reportJobs(
   return [
     {
       name: "spend-report",
-      description: "Writes what was spent, by whom and on what.",
+      description: "Writes the spend report.",
       schedule: { ...scheduleOf(spend), cron: own ? spend.cron : null },
       run: write("spend", spend),
     },
     {
       name: "health-report",
-      description: "Writes how everything did, and what needs attention.",
+      description: "Writes the health report.",
       schedule: scheduleOf(health),
       run: write("health", health),
     },

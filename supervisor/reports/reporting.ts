@@ -26,7 +26,7 @@ export function openReporting(context: Context): MakeReport {
         const url = readVariable("SUPERVISOR_DATABASE_URL", env);
         if (url === undefined) {
           throw new Failure(
-            "this supervisor cannot read what was spent: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
+            "this supervisor cannot read spend: set SUPERVISOR_DATABASE_URL to the address of Postgres with the role supervisor.",
           );
         }
         return readSpendReport(url, { period, timeZone, today, now, signal });

@@ -8,7 +8,7 @@ import {
 } from "./period.ts";
 import { exact } from "./sums.ts";
 
-/** Sums of days, weeks or months, with the dearest aliases apart. */
+/** Sums of days, weeks or months, with the most expensive aliases separately. */
 export interface Series {
   readonly unit: PeriodUnit;
   readonly aliases: readonly string[];

@@ -49,7 +49,7 @@ test("a soft budget that is reached is told by name until there is room again", 
       fingerprint: `soft-budget:key:${token}`,
       level: "warning",
       subject: "key ann-laptop",
-      text: "key ann-laptop has reached its soft budget: $ 0.50 of $ 0.40 are spent; calls go on",
+      text: "key ann-laptop has reached its soft budget: $ 0.50 of $ 0.40 spent; calls continue",
       command: "hearth report spend",
     },
   ]);

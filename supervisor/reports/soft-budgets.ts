@@ -64,7 +64,7 @@ export async function tellSoftBudgets(
         fingerprint,
         level: "warning",
         subject,
-        text: `${subject} has reached its soft budget: ${money(Number(spend))} of ${money(Number(soft))} are spent; calls go on`,
+        text: `${subject} has reached its soft budget: ${money(Number(spend))} of ${money(Number(soft))} spent; calls continue`,
         command: "hearth report spend",
       });
     } else {

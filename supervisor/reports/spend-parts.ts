@@ -19,7 +19,7 @@ export interface FigureView {
   readonly note: string;
 }
 
-/** Colours of series, the dearest first. */
+/** Colours of series, most expensive first. */
 export const SERIES_COLOURS: readonly Colour[] = [
   "one",
   "two",
@@ -102,7 +102,7 @@ export function columnsOf(
   const others = steps.map(
     ({ spend, byAlias }) => spend - byAlias.reduce((sum, own) => sum + own, 0),
   );
-  // What is left of rounding is no spend.
+  // Rounding errors are not spend.
   const hasOthers = others.some((spend) => spend > 1e-9);
   return chartOf(
     `Dollars a ${unit}, by alias`,
@@ -126,7 +126,7 @@ export function columnsOf(
   );
 }
 
-/** How the sum grew, beside where it goes on its way to the forecast. */
+/** The cumulated spend and its forecast. */
 export function growthOf(
   {
     series,
@@ -153,7 +153,7 @@ export function growthOf(
       : [];
   const month = period.until.slice(0, 8);
   return chartOf(
-    "Dollars since the beginning",
+    "Dollars since the start",
     stepNames[series.unit],
     draw,
     {

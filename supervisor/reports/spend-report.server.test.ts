@@ -294,7 +294,7 @@ test("a time that is none is refused with what to write", () => {
     choosePeriod({ unit: "month", complete: false, since: text }, TODAY);
   for (const text of ["yesterday", "2026-13-01", "2027-01-01", "-3d"]) {
     expect(since(text)).toThrow(
-      `"${text}" is no time to report since: write a day such as 2026-11-01 (not after today), or 30d, 4w.`,
+      `invalid start "${text}": it must be a day such as 2026-11-01 (not after today), or 30d, 4w.`,
     );
   }
 });

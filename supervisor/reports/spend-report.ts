@@ -41,7 +41,7 @@ export interface SpendReport {
   readonly corrections: readonly Correction[];
 }
 
-const MOST_ROWS = 5000;
+const MAX_ROWS = 5000;
 
 /** Reads the gateway's report views in one snapshot, as the role supervisor; needs nothing but Postgres. */
 export async function readSpendReport(
@@ -67,7 +67,7 @@ export async function readSpendReport(
         await readPayerSums(client, kind, from, until),
         await readPayerSums(client, kind, then.from, then.until),
         totals.spend,
-      ).slice(0, MOST_ROWS);
+      ).slice(0, MAX_ROWS);
     const grouped = (by: "alias" | "provider") =>
       rankPayers(groupCalls(calls, by), groupCalls(earlier, by), totals.spend);
     return {

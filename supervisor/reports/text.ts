@@ -15,11 +15,11 @@ import type { SpendReport } from "./spend-report.ts";
 
 const MAX_ROWS = 20;
 
-/** A report for a terminal or a mail: the verdict, what needs somebody, the tables. Plain text, no colour. */
+/** A report for a terminal or a mail: verdict, findings, tables. Plain text without colours. */
 export function renderText(report: Report): string {
   const lines =
     report.kind === "spend" ? spendLines(report) : healthLines(report);
-  // Names come from strangers: nothing of theirs may move a terminal's cursor.
+  // Names may come from strangers: control characters must not reach a terminal.
   return `${lines.map((line) => line.replace(CONTROLS, "?").trimEnd()).join("\n")}\n`;
 }
 
@@ -67,7 +67,7 @@ function spendLines(report: SpendReport): readonly string[] {
       ),
     ),
     ...section(
-      "corrected by an admin",
+      "corrections by an admin",
       table(
         ["", "spend", ""],
         corrections

@@ -282,7 +282,7 @@ export function usualHealth(
       {
         name: "compaction",
         status: "never",
-        text: "its time has not come yet",
+        text: "not due yet",
         at: null,
       },
     ],
