@@ -6,7 +6,7 @@ import {
   hourBars,
   incidents,
 } from "../../supervisor/checks/check-reports.ts";
-import type { PingKind } from "../../supervisor/checks/kinds/look.ts";
+import type { PingKind } from "../../supervisor/checks/kinds/probe.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { duration, name } from "../../supervisor/config/fields.ts";

@@ -47,7 +47,7 @@ test("what is at most two days older than the newest stays; where that is too mu
   }
   put("notes", "02", 10_000);
   expect(() => makeRoom(root, "postgres", 35_000)).toThrow(
-    /those of the last two days are never removed for a new one: raise `backups: at_most`/,
+    /those of the last two days are never removed: raise `backups: at_most`/,
   );
   expect(() => makeRoom(root, "postgres", 1)).toThrow(Failure);
   expect(names("postgres")).toEqual(["10", "09", "01"]);

@@ -1,5 +1,5 @@
 import type { History } from "../history/history.ts";
-import type { Books } from "./books.ts";
+import type { CheckStore } from "./check-store.ts";
 import type { CheckAlarms } from "./check-alarms.ts";
 import type { Check } from "./config.ts";
 import { beginWatched, type AllWatched } from "./watched.ts";
@@ -10,19 +10,19 @@ import { beginWatched, type AllWatched } from "./watched.ts";
  */
 export function beginChecks({
   checks,
-  books,
+  store,
   alarms,
   history,
   now,
 }: {
   readonly checks: readonly Check[];
-  readonly books: Books;
+  readonly store: CheckStore;
   readonly alarms: CheckAlarms;
   readonly history: History;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }): AllWatched {
-  const recalled = books.recall();
+  const recalled = store.recall();
   const all: AllWatched = new Map(
     checks.map((check) => [
       check.name,
@@ -35,7 +35,7 @@ export function beginChecks({
       continue;
     }
     alarms.withdraw(name);
-    books.forget(name);
+    store.forget(name);
     // Otherwise a check that was down would be down forever.
     if (memory.state === "paused") {
       continue;
@@ -47,7 +47,7 @@ export function beginChecks({
     history.checkChanged(name, memory.state, state, why);
   }
   for (const watched of all.values()) {
-    books.remember(watched);
+    store.remember(watched);
   }
   return all;
 }

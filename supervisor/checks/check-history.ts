@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Measured, Ping, PingKind, Pings } from "./kinds/look.ts";
+import type { Measured, Ping, PingKind, Pings } from "./kinds/probe.ts";
 import type { CheckResult } from "./run-check.ts";
 import type { CheckMemory } from "./state.ts";
 

@@ -11,7 +11,7 @@ import {
   type Latencies,
   type Stretch,
 } from "./check-hours.ts";
-import type { Measured } from "./kinds/look.ts";
+import type { Measured } from "./kinds/probe.ts";
 
 /** Availability and latency of a check over a longer time. */
 export type CheckRecord = Stretch &

@@ -1,10 +1,10 @@
 import { createHealer, type Healer } from "../healing/healer.ts";
 import { openJumpDetector } from "../moments.ts";
 import { beginChecks } from "./begin-checks.ts";
-import { openBooks, type Books } from "./books.ts";
+import { openCheckStore, type CheckStore } from "./check-store.ts";
 import { openCheckAlarms, type CheckAlarms } from "./check-alarms.ts";
 import { findExcuse } from "./find-excuse.ts";
-import type { PingKind } from "./kinds/look.ts";
+import type { PingKind } from "./kinds/probe.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
 import { openReferences } from "./references.ts";
 import { runCheck, type CheckResult } from "./run-check.ts";
@@ -30,7 +30,7 @@ export class CheckWatch implements Watch {
   readonly #options: WatchOptions;
   readonly #now: () => number;
   readonly #hasJumped: () => boolean;
-  readonly #books: Books;
+  readonly #store: CheckStore;
   readonly #maintenance: Maintenance;
   readonly #isOffline: () => Promise<boolean>;
   readonly #alarms: CheckAlarms;
@@ -48,14 +48,14 @@ export class CheckWatch implements Watch {
     this.#options = options;
     this.#now = now;
     this.#hasJumped = openJumpDetector(now, awake);
-    this.#books = openBooks(history.db, options.onError);
+    this.#store = openCheckStore(history.db, options.onError);
     this.#maintenance = openMaintenance(config.maintenance, history.db);
     this.#isOffline = openReferences(references, timeout).cutOff;
     this.#alarms = alarms;
     this.#healer = createHealer({ runtime, history, alarms, timeZone, now });
     this.#all = beginChecks({
       checks: config.checks,
-      books: this.#books,
+      store: this.#store,
       alarms,
       history,
       now,
@@ -97,7 +97,7 @@ export class CheckWatch implements Watch {
     watched.paused = why;
     watched.note = why;
     this.#move(watched, enter(watched.memory, "paused", this.#now()), why);
-    this.#books.remember(watched);
+    this.#store.remember(watched);
     return this.#show(watched);
   };
 
@@ -144,7 +144,7 @@ export class CheckWatch implements Watch {
     if (watched?.check.kind !== "heartbeat") {
       return undefined;
     }
-    this.#books.ping(name, kind, text, this.#now());
+    this.#store.ping(name, kind, text, this.#now());
     if (watched.paused === null) {
       await this.#probe(watched);
     }
@@ -155,7 +155,7 @@ export class CheckWatch implements Watch {
     this.#stopped = true;
     for (const watched of this.#all.values()) {
       clearTimeout(watched.timer);
-      this.#books.remember(watched);
+      this.#store.remember(watched);
     }
   };
 
@@ -193,8 +193,8 @@ export class CheckWatch implements Watch {
       runtime: this.#options.runtime,
       before: latest?.measures,
       measured: (measure, since) =>
-        this.#books.measured(check.name, measure, since),
-      pings: () => this.#books.pings(check.name),
+        this.#store.measured(check.name, measure, since),
+      pings: () => this.#store.pings(check.name),
     });
     if (this.#stopped) {
       return;
@@ -223,14 +223,14 @@ export class CheckWatch implements Watch {
   async #judge(watched: Watched, result: CheckResult): Promise<void> {
     const { check } = watched;
     if (this.#applyMaintenance(watched)) {
-      return this.#books.record(watched, false);
+      return this.#store.record(watched, false);
     }
     if (!result.ok || this.#cutOff) {
       await this.#updateCutOff();
     }
     if (!result.ok && this.#cutOff) {
       watched.note = "this machine is offline; failures are not counted";
-      return this.#books.record(watched, false);
+      return this.#store.record(watched, false);
     }
     watched.failingSince = result.ok
       ? undefined
@@ -240,7 +240,7 @@ export class CheckWatch implements Watch {
       return;
     }
     watched.note = excuse ?? null;
-    this.#books.record(watched, true);
+    this.#store.record(watched, true);
     const failure = excuse === undefined ? "failed" : "excused";
     const memory = advance(
       watched.memory,
@@ -300,10 +300,10 @@ export class CheckWatch implements Watch {
       }
       const { history, onChange } = this.#options;
       history.checkChanged(check.name, before.state, memory.state, reason);
-      this.#books.remember(watched);
+      this.#store.remember(watched);
       onChange(this.#show(watched), before.state);
     } else if (memory.flapping !== before.flapping) {
-      this.#books.remember(watched);
+      this.#store.remember(watched);
     }
     this.#notify(watched);
   }

@@ -1,5 +1,5 @@
 import { askHttp } from "./http-get.ts";
-import { lookAtTcp } from "./kinds/tcp.ts";
+import { probeTcp } from "./kinds/tcp.ts";
 
 /** Whether this machine is offline: then failures tell nothing about other services. */
 export interface References {
@@ -58,7 +58,7 @@ async function noneAnswers(
 async function touch(reference: string, signal: AbortSignal): Promise<void> {
   const { protocol, hostname, port } = new URL(reference);
   if (protocol === "tcp:") {
-    await lookAtTcp({ host: hostname, port: Number(port) }, { signal });
+    await probeTcp({ host: hostname, port: Number(port) }, { signal });
   } else {
     await askHttp(reference, { signal, method: "HEAD" });
   }

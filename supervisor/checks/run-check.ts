@@ -1,23 +1,23 @@
 import { inWords } from "../../core/duration.ts";
 import { textOf } from "../../core/failure.ts";
 import type { Check } from "./config.ts";
-import { lookAtBackup } from "./kinds/backup.ts";
-import { lookAtCertificate } from "./kinds/certificate.ts";
-import { lookAtContainer } from "./kinds/container.ts";
-import { lookAtCouchdb } from "./kinds/couchdb.ts";
-import { lookAtDisk } from "./kinds/disk.ts";
-import { lookAtHeartbeat } from "./kinds/heartbeat.ts";
-import { lookAtHttp } from "./kinds/http.ts";
+import { probeBackup } from "./kinds/backup.ts";
+import { probeCertificate } from "./kinds/certificate.ts";
+import { probeContainer } from "./kinds/container.ts";
+import { probeCouchdb } from "./kinds/couchdb.ts";
+import { probeDisk } from "./kinds/disk.ts";
+import { probeHeartbeat } from "./kinds/heartbeat.ts";
+import { probeHttp } from "./kinds/http.ts";
 import {
   failing,
-  type Lookout,
+  type ProbeContext,
   type Measures,
-  type Seen,
-} from "./kinds/look.ts";
-import { lookAtModels } from "./kinds/models.ts";
-import { lookAtPostgres } from "./kinds/postgres.ts";
-import { lookAtRedis } from "./kinds/redis.ts";
-import { lookAtTcp } from "./kinds/tcp.ts";
+  type ProbeResult,
+} from "./kinds/probe.ts";
+import { probeModels } from "./kinds/models.ts";
+import { probePostgres } from "./kinds/postgres.ts";
+import { probeRedis } from "./kinds/redis.ts";
+import { probeTcp } from "./kinds/tcp.ts";
 
 export interface CheckResult {
   readonly ok: boolean;
@@ -34,16 +34,16 @@ export interface CheckResult {
 /** Probes once. Never throws; exceeding the timeout of the check is a failure. */
 export async function runCheck(
   check: Check,
-  lookout: Omit<Lookout, "signal">,
+  context: Omit<ProbeContext, "signal">,
 ): Promise<CheckResult> {
   const begun = performance.now();
   const limit = new AbortController();
-  const late = Promise.withResolvers<Seen>();
+  const late = Promise.withResolvers<ProbeResult>();
   const timer = setTimeout(() => {
     late.resolve(failing(`no answer within ${inWords(check.timeout)}`));
     limit.abort();
   }, check.timeout);
-  const look = lookAt(check, { ...lookout, signal: limit.signal });
+  const look = lookAt(check, { ...context, signal: limit.signal });
   const seen = await Promise.race([
     look.catch((error: unknown) => failing(textOf(error) || "no answer")),
     late.promise,
@@ -55,33 +55,36 @@ export async function runCheck(
     text: seen.text,
     measures: seen.measures ?? {},
     latencyMs: Math.round(performance.now() - begun),
-    at: lookout.now,
+    at: context.now,
   };
 }
 
-async function lookAt(check: Check, lookout: Lookout): Promise<Seen> {
+async function lookAt(
+  check: Check,
+  context: ProbeContext,
+): Promise<ProbeResult> {
   switch (check.kind) {
     case "http":
-      return lookAtHttp(check, lookout);
+      return probeHttp(check, context);
     case "tcp":
-      return lookAtTcp(check, lookout);
+      return probeTcp(check, context);
     case "postgres":
-      return lookAtPostgres(check, lookout);
+      return probePostgres(check, context);
     case "redis":
-      return lookAtRedis(check, lookout);
+      return probeRedis(check, context);
     case "couchdb":
-      return lookAtCouchdb(check, lookout);
+      return probeCouchdb(check, context);
     case "container":
-      return lookAtContainer(check, lookout);
+      return probeContainer(check, context);
     case "disk":
-      return lookAtDisk(check, lookout);
+      return probeDisk(check, context);
     case "certificate":
-      return lookAtCertificate(check, lookout);
+      return probeCertificate(check, context);
     case "backup":
-      return lookAtBackup(check, lookout);
+      return probeBackup(check, context);
     case "heartbeat":
-      return lookAtHeartbeat(check, lookout);
+      return probeHeartbeat(check, context);
     case "models":
-      return lookAtModels(check, lookout);
+      return probeModels(check, context);
   }
 }

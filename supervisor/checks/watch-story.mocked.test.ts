@@ -6,11 +6,11 @@ import { openHistory, type History } from "../history/history.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { incidents } from "./check-reports.ts";
-import type { Seen } from "./kinds/look.ts";
+import type { ProbeResult } from "./kinds/probe.ts";
 import { startWatch, type Watch } from "./watch.ts";
 import type { CheckView } from "./watched.ts";
 
-const looks = vi.hoisted(() => new Map<string, () => Seen>());
+const looks = vi.hoisted(() => new Map<string, () => ProbeResult>());
 vi.mock(import("./run-check.ts"), () => ({
   runCheck: async ({ name }, { now }) => {
     const { ok, text, level = "down" } = looks.get(name)?.() ?? well;
@@ -18,8 +18,8 @@ vi.mock(import("./run-check.ts"), () => ({
   },
 }));
 
-const well: Seen = { ok: true, text: "answered 200" };
-const sick: Seen = { ok: false, text: "answered 500" };
+const well: ProbeResult = { ok: true, text: "answered 200" };
+const sick: ProbeResult = { ok: false, text: "answered 500" };
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
@@ -114,7 +114,7 @@ function begin(
 }
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-const make = (name: string, seen: Seen) => looks.set(name, () => seen);
+const make = (name: string, seen: ProbeResult) => looks.set(name, () => seen);
 function view(name: string): CheckView {
   const found = watch.list().find((check) => check.name === name);
   if (found === undefined) {

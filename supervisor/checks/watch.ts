@@ -3,7 +3,7 @@ import type { SupervisorConfig } from "../config/schema.ts";
 import type { History } from "../history/history.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
 import { CheckWatch } from "./check-watch.ts";
-import type { PingKind } from "./kinds/look.ts";
+import type { PingKind } from "./kinds/probe.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { CheckState } from "./state.ts";
 import type { CheckView } from "./watched.ts";

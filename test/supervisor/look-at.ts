@@ -1,4 +1,4 @@
-import type { Lookout } from "../../supervisor/checks/kinds/look.ts";
+import type { ProbeContext } from "../../supervisor/checks/kinds/probe.ts";
 import { checkSchema } from "../../supervisor/checks/config.ts";
 import {
   runCheck,
@@ -8,7 +8,7 @@ import {
 /** Runs a check of these fields once, as the configuration would read them. */
 export function lookAt(
   fields: Readonly<Record<string, unknown>>,
-  lookout: Partial<Lookout> = {},
+  lookout: Partial<ProbeContext> = {},
 ): Promise<CheckResult> {
   const check = checkSchema.parse({ name: "a", ...fields });
   return runCheck(check, {

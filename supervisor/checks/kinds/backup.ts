@@ -9,10 +9,10 @@ import { everyCheck } from "./every-check.ts";
 import {
   failing,
   warning,
-  wellUnless,
-  type Lookout,
-  type Seen,
-} from "./look.ts";
+  okUnless,
+  type ProbeContext,
+  type ProbeResult,
+} from "./probe.ts";
 
 export const backupCheck = z.strictObject({
   ...everyCheck({ every: "10m", fail_after: 1, recover_after: 1 }),
@@ -35,10 +35,10 @@ interface Copy {
 }
 
 /** Age and size of the newest backup. Of Hearth's own backups, every file must be complete; otherwise the newest file counts. */
-export async function lookAtBackup(
+export async function probeBackup(
   { directory, expect }: z.output<typeof backupCheck>,
-  { now, watchedSince }: Lookout,
-): Promise<Seen> {
+  { now, watchedSince }: ProbeContext,
+): Promise<ProbeResult> {
   const own = listBackups(directory);
   let copies: readonly Copy[];
   try {
@@ -56,7 +56,7 @@ export async function lookAtBackup(
     return none(now - watchedSince, expect.younger_than);
   }
   const age = now - newest.at;
-  return wellUnless(
+  return okUnless(
     [
       age > expect.younger_than &&
         `no backup is younger than ${inWords(expect.younger_than)}`,
@@ -108,7 +108,7 @@ async function filesIn(directory: string): Promise<readonly Copy[]> {
 }
 
 /** Before the first backup is due, there may be none. */
-function none(watchedForMs: number, youngerThan: number): Seen {
+function none(watchedForMs: number, youngerThan: number): ProbeResult {
   return watchedForMs < youngerThan
     ? { ok: true, text: "no backup yet; the first is not due" }
     : warning(`no backup in ${inWords(watchedForMs)}`);

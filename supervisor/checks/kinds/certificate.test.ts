@@ -50,7 +50,9 @@ test("a file's days are counted, of a chain those of the one that ends first", a
   const { file } = make(90);
   expect(await lookAt({ kind: "certificate", file })).toMatchObject({
     ok: true,
-    text: expect.stringMatching(/^hearth.test is valid until .*, 8\d days left$/),
+    text: expect.stringMatching(
+      /^hearth.test is valid until .*, 8\d days left$/,
+    ),
   });
   const chain = join(place.directory, "chain.pem");
   const pems = [file, make(5).file].map((each) => readFileSync(each, "utf8"));
@@ -81,7 +83,9 @@ test("what a server shows is looked at, and whether this machine trusts it", asy
   expect(await lookAt({ kind: "certificate", url })).toMatchObject({
     ok: false,
     level: "down",
-    text: expect.stringContaining("not trusted by this machine (DEPTH_ZERO_SELF_SIGNED"),
+    text: expect.stringContaining(
+      "not trusted by this machine (DEPTH_ZERO_SELF_SIGNED",
+    ),
   });
   const own = { trusted: false };
   expect(await lookAt({ kind: "certificate", url, expect: own })).toMatchObject(

@@ -4,7 +4,12 @@ import { z } from "zod";
 import { whole } from "../../config/fields.ts";
 import { readShownCertificate } from "../shown-certificate.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
+import {
+  failing,
+  okUnless,
+  type ProbeContext,
+  type ProbeResult,
+} from "./probe.ts";
 
 export const certificateCheck = z
   .strictObject({
@@ -29,10 +34,10 @@ export const certificateCheck = z
 const DAY_MS = 86_400_000;
 
 /** The remaining validity of a certificate: of a server, or of the one that expires first in a file. */
-export async function lookAtCertificate(
+export async function probeCertificate(
   { url, file, expect }: z.output<typeof certificateCheck>,
-  { signal, now }: Lookout,
-): Promise<Seen> {
+  { signal, now }: ProbeContext,
+): Promise<ProbeResult> {
   const { certificate, distrust } =
     file === undefined
       ? await readShownCertificate(new URL(url ?? ""), signal)
@@ -56,7 +61,7 @@ export async function lookAtCertificate(
       measures,
     );
   }
-  return wellUnless(
+  return okUnless(
     [days < expect.days_above && `only ${days} days are left`],
     `${text}, ${days} days left`,
     measures,

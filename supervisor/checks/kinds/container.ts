@@ -2,7 +2,12 @@ import { z } from "zod";
 import { name, whole } from "../../config/fields.ts";
 import type { ServiceStats, ServiceView } from "../../runtimes/runtime.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
+import {
+  failing,
+  okUnless,
+  type ProbeContext,
+  type ProbeResult,
+} from "./probe.ts";
 
 export const containerCheck = z.strictObject({
   ...everyCheck(),
@@ -14,10 +19,10 @@ export const containerCheck = z.strictObject({
 });
 
 /** The state of a service in its runtime: running, healthy, restarted, out of memory. */
-export async function lookAtContainer(
+export async function probeContainer(
   { container, expect }: z.output<typeof containerCheck>,
-  { runtime, before }: Lookout,
-): Promise<Seen> {
+  { runtime, before }: ProbeContext,
+): Promise<ProbeResult> {
   if (runtime === undefined) {
     return failing(
       "this supervisor has no access to containers: HEARTH_RUNTIME is none",
@@ -50,7 +55,7 @@ export async function lookAtContainer(
     );
   }
   const earlier = before?.["restarts"] ?? view.restarts;
-  return wellUnless(
+  return okUnless(
     [
       memory !== undefined &&
         memory > expect.memory_below_percent &&

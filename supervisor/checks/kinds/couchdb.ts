@@ -4,7 +4,12 @@ import { webAddress } from "../../config/fields.ts";
 import { isWithin } from "../../moments.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, warning, type Lookout, type Seen } from "./look.ts";
+import {
+  failing,
+  warning,
+  type ProbeContext,
+  type ProbeResult,
+} from "./probe.ts";
 import { mebibytes } from "../../../core/size.ts";
 
 export const couchdbCheck = z.strictObject({
@@ -39,10 +44,10 @@ const AGAIN_AFTER_MS = 10 * 60_000;
 const sizesOf = new Map<string, Databases & { readonly at: number }>();
 
 /** `/_up` without credentials; with credentials, if configured, also active tasks and sizes of databases. */
-export async function lookAtCouchdb(
+export async function probeCouchdb(
   check: CouchdbCheck,
-  { signal, now }: Lookout,
-): Promise<Seen> {
+  { signal, now }: ProbeContext,
+): Promise<ProbeResult> {
   const base = check.url.replace(/\/+$/, "");
   const up = await askHttp(`${base}/_up`, { signal });
   if (up.status !== 200) {
@@ -81,7 +86,7 @@ export async function lookAtCouchdb(
   };
 }
 
-function refusal(user: string): Seen {
+function refusal(user: string): ProbeResult {
   return warning(
     `up, but the password of ${user} was rejected: correct it; the next attempt with this one is in ten minutes`,
   );

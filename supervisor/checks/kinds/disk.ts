@@ -6,11 +6,11 @@ import { slopeOf } from "../../straight-line.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,
-  wellUnless,
-  type Lookout,
+  okUnless,
+  type ProbeContext,
   type Measured,
-  type Seen,
-} from "./look.ts";
+  type ProbeResult,
+} from "./probe.ts";
 
 export const diskCheck = z.strictObject({
   ...everyCheck({ every: "1m" }),
@@ -31,10 +31,10 @@ const TREND_OVER_MS = 6 * 3_600_000;
 const TREND_FROM_MS = 3_600_000;
 
 /** Free space (for users, not for root), and when the disk will be full at this rate. */
-export async function lookAtDisk(
+export async function probeDisk(
   { path, expect }: z.output<typeof diskCheck>,
-  { measured, now }: Lookout,
-): Promise<Seen> {
+  { measured, now }: ProbeContext,
+): Promise<ProbeResult> {
   const disk = await statfs(path);
   const freeBytes = disk.bavail * disk.bsize;
   const percent = (100 * disk.bavail) / Math.max(1, disk.blocks);
@@ -62,7 +62,7 @@ export async function lookAtDisk(
       measures,
     );
   }
-  return wellUnless(
+  return okUnless(
     [
       percent < expect.free_above_percent &&
         `less than ${expect.free_above_percent} % is free`,

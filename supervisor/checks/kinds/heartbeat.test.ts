@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { lookAt } from "../../../test/supervisor/look-at.ts";
-import type { Pings } from "./look.ts";
+import type { Pings } from "./probe.ts";
 
 const HOUR = 3_600_000;
 const now = Date.UTC(2026, 10, 21, 12);

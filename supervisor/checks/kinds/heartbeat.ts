@@ -2,7 +2,7 @@ import { z } from "zod";
 import { duration } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, type Lookout, type Seen } from "./look.ts";
+import { failing, type ProbeContext, type ProbeResult } from "./probe.ts";
 
 export const heartbeatCheck = z.strictObject({
   ...everyCheck({ fail_after: 1, recover_after: 1 }),
@@ -17,10 +17,10 @@ export const heartbeatCheck = z.strictObject({
 });
 
 /** Whether an external job has reported success in time. */
-export async function lookAtHeartbeat(
+export async function probeHeartbeat(
   { expect }: z.output<typeof heartbeatCheck>,
-  { pings, now, watchedSince }: Lookout,
-): Promise<Seen> {
+  { pings, now, watchedSince }: ProbeContext,
+): Promise<ProbeResult> {
   const { runningSince, outcome, latestSuccess } = pings();
   const silentFor = now - (latestSuccess ?? watchedSince);
   const due = expect.every + expect.late_after;

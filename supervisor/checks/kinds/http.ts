@@ -3,7 +3,7 @@ import { duration, webAddress, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, type Lookout, type Seen } from "./look.ts";
+import { failing, type ProbeContext, type ProbeResult } from "./probe.ts";
 
 export const httpCheck = z.strictObject({
   ...everyCheck(),
@@ -21,10 +21,10 @@ export const httpCheck = z.strictObject({
 });
 
 /** Sends a request and compares status, latency and fields of the answer with the expectations. */
-export async function lookAtHttp(
+export async function probeHttp(
   { url, expect }: z.output<typeof httpCheck>,
-  { signal }: Lookout,
-): Promise<Seen> {
+  { signal }: ProbeContext,
+): Promise<ProbeResult> {
   const begun = performance.now();
   const answer = await askHttp(url, { signal });
   const took = performance.now() - begun;

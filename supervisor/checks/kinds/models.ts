@@ -2,7 +2,12 @@ import { z } from "zod";
 import { duration, webAddress } from "../../config/fields.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, warning, type Lookout, type Seen } from "./look.ts";
+import {
+  failing,
+  warning,
+  type ProbeContext,
+  type ProbeResult,
+} from "./probe.ts";
 
 export const modelsCheck = z.strictObject({
   ...everyCheck({ every: "2m", fail_after: 2, recover_after: 1 }),
@@ -33,10 +38,10 @@ const MOST_NAMED = 3;
  * Whether every enabled model (with a key or address) has answered a call recently; the gateway sends a minimal call to those
  * that have not.
  */
-export async function lookAtModels(
+export async function probeModels(
   { url, key, expect }: z.output<typeof modelsCheck>,
-  { signal }: Lookout,
-): Promise<Seen> {
+  { signal }: ProbeContext,
+): Promise<ProbeResult> {
   const seconds = Math.max(1, Math.round(expect.answered_within / 1000));
   const { status, body } = await askHttp(
     `${url.replace(/\/+$/, "")}/health?recent=${seconds}`,

@@ -2,7 +2,12 @@ import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
+import {
+  failing,
+  okUnless,
+  type ProbeContext,
+  type ProbeResult,
+} from "./probe.ts";
 
 export const postgresCheck = z.strictObject({
   ...everyCheck(),
@@ -47,10 +52,10 @@ interface Answer {
 }
 
 /** Runs a query on a new connection: accepting new connections is part of being healthy. */
-export async function lookAtPostgres(
+export async function probePostgres(
   { url, timeout, expect }: z.output<typeof postgresCheck>,
-  { signal }: Lookout,
-): Promise<Seen> {
+  { signal }: ProbeContext,
+): Promise<ProbeResult> {
   const { Client } = await import("pg");
   const client = new Client({
     connectionString: url,
@@ -77,7 +82,7 @@ export async function lookAtPostgres(
 function judge(
   answer: Answer,
   expect: z.output<typeof postgresCheck>["expect"],
-): Seen {
+): ProbeResult {
   const { allowed, used, standby } = answer;
   const percent = Math.round((100 * used) / allowed);
   const oldestMs = answer.oldest_seconds * 1000;
@@ -90,7 +95,7 @@ function judge(
       ? []
       : [`${standby ? "standby" : "replica"} ${inWords(lagMs)} behind`]),
   ].join(", ");
-  return wellUnless(
+  return okUnless(
     [
       percent > expect.connections_below_percent &&
         `over ${expect.connections_below_percent} % of its connections are in use`,

@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { whole } from "../../config/fields.ts";
 import { everyCheck } from "./every-check.ts";
-import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
+import {
+  failing,
+  okUnless,
+  type ProbeContext,
+  type ProbeResult,
+} from "./probe.ts";
 import { mebibytes } from "../../../core/size.ts";
 
 export const redisCheck = z.strictObject({
@@ -23,10 +28,10 @@ export const redisCheck = z.strictObject({
 });
 
 /** PING, and memory, evictions and the append-only file from INFO, on a new connection. */
-export async function lookAtRedis(
+export async function probeRedis(
   { url, user, password, ca, timeout, expect }: z.output<typeof redisCheck>,
-  { signal, before, now }: Lookout,
-): Promise<Seen> {
+  { signal, before, now }: ProbeContext,
+): Promise<ProbeResult> {
   const { Redis } = await import("ioredis");
   const client = new Redis(url, {
     lazyConnect: true,
@@ -59,9 +64,9 @@ export async function lookAtRedis(
 
 function judge(
   info: string,
-  { before, now }: Pick<Lookout, "before" | "now">,
+  { before, now }: Pick<ProbeContext, "before" | "now">,
   expect: z.output<typeof redisCheck>["expect"],
-): Seen {
+): ProbeResult {
   const fields = new Map(
     info.split("\r\n").map((line): [string, string] => {
       const colon = line.indexOf(":");
@@ -99,7 +104,7 @@ function judge(
     `${perMinute} evicted in a minute`,
     appends ? "append-only file written" : "no append-only file",
   ].join(", ");
-  return wellUnless(
+  return okUnless(
     [
       percent !== undefined &&
         percent > expect.memory_below_percent &&

@@ -2,7 +2,7 @@ import { createConnection } from "node:net";
 import { z } from "zod";
 import { port } from "../../config/fields.ts";
 import { everyCheck } from "./every-check.ts";
-import type { Lookout, Seen } from "./look.ts";
+import type { ProbeContext, ProbeResult } from "./probe.ts";
 
 export const tcpCheck = z.strictObject({
   ...everyCheck(),
@@ -12,10 +12,10 @@ export const tcpCheck = z.strictObject({
 });
 
 /** Whether a port accepts a connection. */
-export function lookAtTcp(
+export function probeTcp(
   { host, port }: Pick<z.output<typeof tcpCheck>, "host" | "port">,
-  { signal }: Pick<Lookout, "signal">,
-): Promise<Seen> {
+  { signal }: Pick<ProbeContext, "signal">,
+): Promise<ProbeResult> {
   return new Promise((resolve, reject) => {
     const socket = createConnection({ host, port, signal });
     socket.once("error", reject);

@@ -3,7 +3,7 @@ import { openCheckHistory, type CheckHistory } from "./check-history.ts";
 import type { Watched } from "./watched.ts";
 
 /** The persistent state of checks. A failing disk is reported once and does not stop the checks. */
-export type Books = Pick<
+export type CheckStore = Pick<
   CheckHistory,
   "recall" | "forget" | "measured" | "pings" | "ping"
 > & {
@@ -13,10 +13,10 @@ export type Books = Pick<
   readonly record: (watched: Watched, counted: boolean) => void;
 };
 
-export function openBooks(
+export function openCheckStore(
   db: DatabaseSync,
   onError: (error: unknown) => void,
-): Books {
+): CheckStore {
   const history = openCheckHistory(db);
   let failing = false;
 

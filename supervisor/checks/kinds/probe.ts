@@ -1,7 +1,7 @@
 import type { Runtime } from "../../runtimes/runtime.ts";
 
 /** The result of a probe. */
-export interface Seen {
+export interface ProbeResult {
   readonly ok: boolean;
   /** In one line, without secrets. */
   readonly text: string;
@@ -39,7 +39,7 @@ export interface Ping {
 }
 
 /** The context of a probe. */
-export interface Lookout {
+export interface ProbeContext {
   /** Aborts at the check's timeout. */
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
@@ -54,20 +54,20 @@ export interface Lookout {
   readonly pings: () => Pings;
 }
 
-export function failing(text: string, measures: Measures = {}): Seen {
+export function failing(text: string, measures: Measures = {}): ProbeResult {
   return { ok: false, text, measures };
 }
 
-export function warning(text: string, measures: Measures = {}): Seen {
+export function warning(text: string, measures: Measures = {}): ProbeResult {
   return { ok: false, level: "warning", text, measures };
 }
 
 /** Ok without sentences, else a warning with all of them. */
-export function wellUnless(
+export function okUnless(
   troubles: readonly (string | false | undefined)[],
   text: string,
   measures: Measures = {},
-): Seen {
+): ProbeResult {
   const found = troubles.filter((each) => typeof each === "string");
   return found.length === 0
     ? { ok: true, text, measures }
