@@ -370,7 +370,7 @@ test("kill -9 in the middle of a restore leaves the database as it was, and the 
     const { summary } = await stand.restoreTo(empty.url, { backup: name });
     const left = `${new URL(empty.url).pathname.slice(1)}_restoring`;
     expect(summary).toContain(
-      `A restore that was killed had left ${left}: dropped.`,
+      `Dropped ${left}, left by an interrupted restore.`,
     );
     expect(await asSuperuser(empty.url, sumLedger)).toEqual(manifest.sums);
   } finally {
