@@ -11,7 +11,7 @@ import {
 } from "./policy.ts";
 import { roleNamed, roleOfSharedKey, roleWith, type Role } from "./roles.ts";
 
-/** Who asks something of an admin route, with what it is part of. */
+/** The caller of an admin route, with its memberships. */
 export interface Actor {
   /** For the audit log. */
   readonly name: string;
@@ -51,7 +51,7 @@ const EMPTY = {
   memberOf: new Set<string>(),
 } as const;
 
-/** Finds out what a caller is part of; throws {@link CallError} 403 when the route is not for it. */
+/** Reads the memberships of a caller; throws {@link CallError} 403 when it may not use the route. */
 export async function actorFor(
   pool: Pool,
   caller: Caller,
@@ -85,7 +85,7 @@ export async function actorFor(
   return actor;
 }
 
-/** The holder of the master key may name the person who acts. */
+/** With the master key the acting person can be named. */
 function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
   const named = headers["x-hearth-changed-by"] ?? headers["litellm-changed-by"];
   return {

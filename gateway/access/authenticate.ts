@@ -40,7 +40,7 @@ export async function authenticate(
   return caller;
 }
 
-/** Who sent a request, as its route found out before its body was read. */
+/** The caller of a request, as its route determined before the body was read. */
 export function callerOf({ caller }: FastifyRequest): Caller {
   if (caller === null) {
     throw new Error("a route without a key asked for its caller");
@@ -121,7 +121,7 @@ function refuseUnusable(caller: KeyCaller, secret: string): void {
   if (caller.expires !== null && caller.expires <= Date.now()) {
     throw new CallError(
       "expired_key",
-      // A replaced secret opens its successor's row, and must not tell that one's name.
+      // A replaced secret opens its successor's row, and must not reveal the successor's name.
       `The API key ${keyName(secret)} expired at ${new Date(caller.expires).toISOString()}. Ask for a new one.`,
     );
   }

@@ -2,7 +2,7 @@ import type { Pool } from "../database/pool.ts";
 import { query } from "../database/pool.ts";
 import { createLookup, type Lookup } from "./lookup.ts";
 
-/** What limits one payer, its tier's values filled in. Budgets in dollars. */
+/** The limits of one payer, with its tier's values filled in. Budgets in dollars. */
 export interface PayerLimits {
   readonly maxBudget: number | null;
   readonly budgetDuration: string | null;
@@ -17,7 +17,7 @@ export interface KeyCaller {
   readonly alias: string | null;
   readonly keyName: string;
   readonly models: readonly string[];
-  /** What callers name is looked up: in maps, for `constructor` is a name too. */
+  /** Names from callers are looked up in maps, since `constructor` is a name too. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly tags: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -64,7 +64,7 @@ export interface MasterCaller {
 
 export type Caller = KeyCaller | MasterCaller;
 
-/** Who pays for calls made with the master key. */
+/** The payer of calls made with the master key. */
 export const MASTER_USER = "default_user_id";
 
 export interface OtherPayer {
@@ -84,7 +84,7 @@ export interface Callers {
   forgetAll(): void;
 }
 
-/** What else must be known of a payer before it counts as known. */
+/** Data that must be loaded with a payer before it counts as known. */
 export interface Preparations {
   readonly key: (key: KeyCaller) => Promise<void>;
   readonly payer: (entity: string, limits: PayerLimits) => Promise<void>;

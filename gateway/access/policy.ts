@@ -1,4 +1,4 @@
-/** Who may use which route, and whose objects it reaches for them: decided here and nowhere else. */
+/** Which roles may use which route, and whose objects they reach: decided only here. */
 import type { Role } from "./roles.ts";
 
 /** Whose objects: everyone's, those of the organizations one administers and one's own, one's own, nobody's. */
@@ -258,7 +258,7 @@ export function mayUseRoute(
   );
 }
 
-/** Who may use a route, in words for whoever may not. */
+/** The roles that may use a route, for the error message. */
 export function whoMay({ reach, teamAdmin, teamUser }: Rule): string {
   const roles: string[] = Object.entries(reach)
     .filter(([, whose]) => whose !== "none")
@@ -291,7 +291,7 @@ const KEY_TYPES: ReadonlyMap<string, readonly RouteKind[]> = new Map([
   ["default", ["llm_api", "management", "info", "any"]],
 ]);
 
-/** Words of `allowed_routes` that stand for many routes. */
+/** Groups of routes in `allowed_routes`. */
 const ROUTE_GROUPS: ReadonlyMap<string, readonly RouteKind[]> = new Map([
   ["llm_api_routes", ["llm_api", "any"]],
   ["management_routes", ["management", "info"]],

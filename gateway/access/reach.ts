@@ -2,7 +2,7 @@ import { CallError } from "../http/errors.ts";
 import type { Actor } from "./actor.ts";
 import { whoMay, type Rule } from "./policy.ts";
 
-/** What decides whether an object is within somebody's reach. */
+/** The facts that decide whether an object is within reach. */
 export interface ObjectFacts {
   /** Names the object in a refusal: `key sk-...abcd`, `team t1`. */
   readonly what: string;
@@ -12,7 +12,7 @@ export interface ObjectFacts {
   readonly organizationId?: string | null;
 }
 
-/** Whether a route reaches an object for whoever asks. `route` is what `team_member_permissions` names. */
+/** Whether a route reaches an object for an actor. `route` is what `team_member_permissions` names. */
 export function reaches(
   actor: Actor,
   rule: Rule,

@@ -13,7 +13,7 @@ export function isRole(text: string): text is Role {
   return Object.hasOwn(ROLES, text);
 }
 
-/** The role of somebody of whom nothing else that is a role is said. */
+/** The default role of a user. */
 export function roleNamed(text = ""): Role {
   return isRole(text) ? text : "internal_user";
 }
@@ -23,7 +23,7 @@ export function outranks(one: Role, other: Role): boolean {
   return roles.indexOf(one) < roles.indexOf(other);
 }
 
-/** What is left of a role on a key that others can take over: it reaches everything no more. */
+/** The role of a key that others can take over: it no longer reaches everything. */
 export function roleOfSharedKey(role: Role): Role {
   if (role === "proxy_admin") {
     return "internal_user";
@@ -31,7 +31,7 @@ export function roleOfSharedKey(role: Role): Role {
   return role === "proxy_admin_viewer" ? "internal_user_viewer" : role;
 }
 
-/** The role of somebody who may administer an organization. */
+/** The role of an organization's administrator. */
 export function roleWith(role: Role, administersOrganization: boolean): Role {
   return administersOrganization && outranks("org_admin", role)
     ? "org_admin"

@@ -108,7 +108,7 @@ test("a caller can keep out of the cache, or ask for it where it is off", () => 
 
 test("entries end with their time, the one used longest ago goes first", () => {
   let now = 0;
-  const cache = createMemoryCache({ mostBytes: 1_000, now: () => now });
+  const cache = createMemoryCache({ maxBytes: 1_000, now: () => now });
   for (const name of ["a", "b", "c"]) {
     cache.set(name, Buffer.alloc(100), 50);
   }

@@ -1,12 +1,12 @@
 import type { Redis } from "ioredis";
 import type { MemoryCache } from "./memory.ts";
 
-/** Where answers are kept. */
+/** Stores cached answers. */
 export interface ResponseCache {
   readonly kind: "memory" | "redis";
-  /** null: it is not there, or the cache is away. */
+  /** null: not found, or the cache is away. */
   read(key: string): Promise<Buffer | null>;
-  /** Several answers at once, null for what is not there; nothing is there while the cache is away. */
+  /** Several answers at once, null where not found; none while the cache is away. */
   readMany(keys: readonly string[]): Promise<readonly (Buffer | null)[]>;
   /** Never awaited by a call: a cache that is away loses an entry, not an answer. */
   store(key: string, value: Buffer, ttlMs: number | null): void;
@@ -15,11 +15,11 @@ export interface ResponseCache {
   readonly misses: number;
   /** Writes and reads one entry of its own; throws when it cannot. */
   ping(): Promise<void>;
-  /** What the Redis server tells of itself; null where answers are in this process. Throws when it is away. */
+  /** INFO of the Redis server; null where answers are in this process. Throws while it is away. */
   serverInfo(): Promise<Readonly<Record<string, string>> | null>;
-  /** How many of the named entries there were. */
+  /** Returns how many of the entries existed. */
   remove(keys: readonly string[]): Promise<number>;
-  /** Everything under the cache's own prefix, nothing else; answers how many entries went. */
+  /** Deletes everything under the cache's own prefix; returns how many entries were deleted. */
   flush(): Promise<number>;
 }
 
@@ -76,7 +76,7 @@ export function createRedisResponseCache(
   redis: Redis,
   { namespace, ttlMs }: CacheOptions,
 ): ResponseCache {
-  /** After a deadline the connection is made again: until it is, reads fail at once and no other call waits. */
+  /** After a deadline the connection is reopened: until then, reads fail at once and no other call waits. */
   function missed(error: unknown): null {
     const late = (error as Error).message === "Command timed out";
     if (late && redis.status === "ready") {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Payers } from "../ledger/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 
-/** What a caller asks of the cache, by `Cache-Control` or the body's `cache` field. */
+/** Cache directives of a caller, from `Cache-Control` or the body's `cache` field. */
 export interface CacheWishes {
   /** false: `no-cache`. */
   readonly read: boolean;
@@ -51,7 +51,7 @@ const NOT_IN_KEY = new Set([
 ]);
 const NOT_IN_ITEM_KEY = new Set([...NOT_IN_KEY, "input"]);
 
-/** What a cached answer depends on. */
+/** The inputs that a cached answer depends on. */
 export interface AskedOfCache {
   readonly callType: string;
   readonly alias: string;

@@ -1,20 +1,20 @@
-/** Answers in process, bounded in bytes; the one used longest ago goes first. */
+/** Answers in process, bounded in bytes; the least recently used is removed first. */
 export interface MemoryCache {
   get(key: string): Buffer | null;
   set(key: string, value: Buffer, ttlMs: number): void;
   remove(key: string): boolean;
-  /** Answers how many entries went. */
+  /** Returns how many entries were deleted. */
   clear(): number;
 }
 
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 /** What an entry costs beside its bytes. */
 const ENTRY_BYTES = 200;
 
 export function createMemoryCache(
-  options: { readonly mostBytes?: number; readonly now?: () => number } = {},
+  options: { readonly maxBytes?: number; readonly now?: () => number } = {},
 ): MemoryCache {
-  const { mostBytes = MOST_BYTES, now = Date.now } = options;
+  const { maxBytes = MAX_BYTES, now = Date.now } = options;
   const entries = new Map<
     string,
     { readonly value: Buffer; readonly expiresAt: number }
@@ -47,13 +47,13 @@ export function createMemoryCache(
     },
     set(key, value, ttlMs) {
       remove(key);
-      if (value.length + ENTRY_BYTES > mostBytes) {
+      if (value.length + ENTRY_BYTES > maxBytes) {
         return;
       }
       entries.set(key, { value, expiresAt: now() + ttlMs });
       bytes += value.length + ENTRY_BYTES;
       for (const oldest of entries.keys()) {
-        if (bytes <= mostBytes) {
+        if (bytes <= maxBytes) {
           break;
         }
         remove(oldest);

@@ -8,9 +8,9 @@ export interface RedisAddress {
   readonly ca?: string | null;
 }
 
-const LONGEST_WAIT_MS = 250;
+const MAX_WAIT_MS = 250;
 
-/** Longest wait for an answer of the cache; the limits have a deadline of their own. */
+/** Maximum wait for an answer of the cache; the limits have a deadline of their own. */
 const CACHE_DEADLINE_MS = 1_000;
 
 /**
@@ -54,7 +54,7 @@ function connect(
     disconnectTimeout: 200,
     keepAlive: 10_000,
     retryStrategy: (attempt) =>
-      Math.min(LONGEST_WAIT_MS, 50 * 2 ** Math.min(attempt - 1, 10)),
+      Math.min(MAX_WAIT_MS, 50 * 2 ** Math.min(attempt - 1, 10)),
   });
   redis.on("error", onError);
   writeOnceEachTurn(redis);
@@ -67,7 +67,7 @@ function tlsFor({ ca }: RedisAddress): RedisOptions {
 
 /**
  * All commands of one turn of the event loop go to the socket in one write: each write is a system call, and under load
- * they cost more than all else that Redis is asked for.
+ * they cost more than the commands themselves.
  */
 function writeOnceEachTurn(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);

@@ -12,7 +12,7 @@ import {
 } from "./totals.ts";
 import { type Counter } from "../ledger/payers.ts";
 
-/** One payer's spend in its budget's window (whole life without one), and the dollars that it shall become or grow by. */
+/** One payer's spend in its budget's window (whole life without one), and the dollars to set or add. */
 export interface SpendSetting {
   readonly entity: string;
   readonly dollars: number | string;
@@ -20,7 +20,7 @@ export interface SpendSetting {
 
 /**
  * Sets spends by rows of the ledger: each row is the difference, and counts for its one payer alone. In the caller's
- * transaction; the partition of `now` is there. Every instance hears of it when the transaction commits. Answers what
+ * transaction; the partition of `now` exists. Every instance is notified when the transaction commits. Returns
  * the spends were, as exact decimals.
  */
 export async function adjustSpend(
@@ -74,7 +74,7 @@ export async function addSpend(
   );
 }
 
-/** Two names of one payer; `to` shall have spent what `from` did. */
+/** Two names of one payer; `to` takes over the spend of `from`. */
 export interface Carried {
   readonly from: string;
   readonly to: string;

@@ -4,18 +4,18 @@ import { migrate } from "./migrate.ts";
 import { setSilent, within, type Pool } from "./pool.ts";
 import { isOverdue, startProbe } from "./probe.ts";
 
-/** Whether the database answers now, and whether it ever did in this run. */
+/** Whether the database answers now, and whether it ever did in this process. */
 export interface DatabaseState {
-  /** The schema is there and calls can be served. Once true it stays true: an outage later is another matter. */
+  /** The schema is there and calls can be served. Once true it stays true, even in a later outage. */
   ready(): boolean;
   connected(): boolean;
-  /** Gateways on this database, this one included, when it was last asked; 1 before. */
+  /** Gateways on this database, including this one, at the last count; 1 before. */
   instances(): number;
   stop(): Promise<void>;
 }
 
 export interface DatabaseOptions {
-  /** Asked for each connection: a rotated password counts from the next one. */
+  /** Read for each connection: a rotated password is used from the next one. */
   readonly databaseUrl: () => string;
   readonly pool: Pool;
   /** Of statements in the path of calls. */
@@ -27,18 +27,18 @@ export interface DatabaseOptions {
   readonly onChange: (table: string, id: string) => void;
   /** Notices may have been missed: everything looked up must be looked up again. */
   readonly onReconnect: () => void;
-  /** The schema is there for the first time. */
+  /** The schema is ready for the first time. */
   readonly onReady: () => Promise<void>;
-  /** Another gateway without Redis holds the database. */
+  /** Another gateway without Redis uses the database. */
   readonly onRefused: () => void;
 }
 
-/** Names the lock that says whether one gateway has the database for itself. */
+/** The lock of a gateway that uses the database exclusively. */
 const INSTANCE_LOCK = 0x68_65_61_73;
 /** To connect, and for each statement of the connection. */
 const ANSWER_MS = 2_000;
 const RETRY_AFTER_MS = 500;
-const MOST_RETRY_MS = 3_000;
+const MAX_RETRY_MS = 3_000;
 const COUNT_EVERY_MS = 5_000;
 /**
  * Postgres ends the session of a gateway that has not counted for so long: its host was lost, or it hangs. Without this the
@@ -49,8 +49,8 @@ const ABANDONED_AFTER_MS = 15_000;
 const LOCK_PATIENCE_MS = ABANDONED_AFTER_MS + 5_000;
 
 /**
- * Keeps one connection beside the pools: it holds the instance lock, hears of changes (LISTEN), and tells by its loss, or by
- * an answer that is overdue, that the database is unavailable. It tries again without end.
+ * Keeps one connection in addition to the pools: it holds the instance lock and receives changes (LISTEN); its loss, or
+ * an overdue answer, means that the database is unavailable. It reconnects until stopped.
  */
 export function watchDatabase(options: DatabaseOptions): DatabaseState {
   return new DatabaseWatch(options);
@@ -195,7 +195,7 @@ class DatabaseWatch implements DatabaseState {
       return;
     }
     this.#refusedSince ??= Date.now();
-    // One that had the database to itself before a silence waits until Postgres has given up its former session.
+    // A gateway that reconnects waits until Postgres has ended its previous session.
     if (!this.#ready && Date.now() - this.#refusedSince > LOCK_PATIENCE_MS) {
       this.#options.onRefused();
     }
@@ -213,12 +213,12 @@ class DatabaseWatch implements DatabaseState {
         "database unavailable; retrying",
       );
       this.#timer = setTimeout(() => this.#keepTrying(), this.#retryMs);
-      this.#retryMs = Math.min(this.#retryMs * 1.5, MOST_RETRY_MS);
+      this.#retryMs = Math.min(this.#retryMs * 1.5, MAX_RETRY_MS);
     });
   }
 }
 
-/** Its goodbye needs no answer: on a silent connection none would come. */
+/** Does not wait for an answer: a silent connection sends none. */
 async function endOf(client: pg.Client): Promise<void> {
   await within(ANSWER_MS, client.end()).catch(() => undefined);
 }

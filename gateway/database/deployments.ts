@@ -1,7 +1,7 @@
 import type { Deployment } from "../config/types.ts";
 import { query, type Pool } from "./pool.ts";
 
-/** Tells the ledger what the model ids in its rows stand for; rows do not repeat it. */
+/** Stores what the model ids in the ledger's rows stand for; rows do not repeat it. */
 export async function recordDeployments(
   pool: Pool,
   deployments: readonly Deployment[],

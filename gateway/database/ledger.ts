@@ -88,7 +88,7 @@ const INSERT_ROWS = `
   )
   SELECT request_id FROM inserted`;
 
-/** Calls wait for totals while a drain waits: it tries again rather. */
+/** Calls wait for totals while a drain waits: it retries instead. */
 const DRAIN_LOCK_MS = 1_000;
 
 export interface Recorded {
@@ -180,7 +180,7 @@ function othersOf(
 /** Postgres holds neither NUL nor half a surrogate pair in text; such characters come only from hostile input. */
 const UNHOLDABLE = /\\u(?:0000|d[89a-f])/i;
 
-/** Rows written before calls have their turn. */
+/** Rows written before yielding to calls. */
 const ROWS_AT_ONCE = 50;
 
 async function holdable(delivered: readonly SpendRow[]): Promise<{

@@ -6,7 +6,7 @@ import { query, transaction, type Pool } from "./pool.ts";
 
 const directory = fileURLToPath(new URL("./migrations", import.meta.url));
 const TABLE = "migrations";
-/** What a backup takes along for releases that do not have the files. */
+/** Kept in backups for releases that do not have the files. */
 const TEXTS_TABLE = "migration_texts";
 
 /**

@@ -4,10 +4,10 @@ import type { SpendRow } from "../ledger/rows.ts";
 import { query, transaction, type Pool } from "./pool.ts";
 import { lockWithin } from "./totals.ts";
 
-/** Names the lock of instances that create partitions. */
+/** The lock of instances that create partitions. */
 const PARTITION_LOCK = 0x68_65_61_70;
 const LOCK_TIMEOUT_MS = 1_000;
-/** The next month's partition is there so long before its first row: no lock is held that long. */
+/** The next month's partition is created this long before its first row: no lock is held that long. */
 const AHEAD_MS = 10 * 86_400_000;
 const CHECK_EVERY_MS = 3_600_000;
 

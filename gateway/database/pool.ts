@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 export type Pool = pg.Pool;
 export type Client = pg.ClientBase;
 
-/** Postgres cannot be reached now; what was asked may work in a moment. */
+/** Postgres cannot be reached now; the statement may succeed later. */
 export class DatabaseUnavailable extends Error {
   constructor(cause: unknown) {
     super("The database cannot be reached.", { cause });
@@ -75,7 +75,7 @@ export function createPool(
     // of its own the event would end the process.
     client.on("error", () => undefined);
   });
-  // The pool drops what is ending: a login of before goes when its work is done, however busy the pool is.
+  // The pool drops ending connections: one with an old login ends when its work is done, however busy the pool is.
   pool.on("release", (_error, client) => {
     if (logins.get(client) !== pool.options.connectionString) {
       void client.end().catch(() => undefined);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { DatabaseUnavailable, within } from "./pool.ts";
 
-/** Asks a connection again and again whether Postgres still answers on it. */
+/** Checks regularly whether Postgres still answers on a connection. */
 export interface Probe {
   /** Why there will be no further answer; pending while there are some. */
   readonly failed: Promise<Error>;

@@ -22,13 +22,13 @@ export interface RefusedHour {
   readonly lastAt: number;
 }
 
-/** Of each key so many refusals are kept as they were told. */
+/** Full refusals kept for each key. */
 export const KEPT_REFUSALS = 20;
 
 const DAY_MS = 86_400_000;
 const BATCH = 10_000;
 
-/** Writes what was refused, oldest first, and lets go of what is older than the last {@link KEPT_REFUSALS} of a key. */
+/** Writes refusals, oldest first, and deletes all but the last {@link KEPT_REFUSALS} of a key. */
 export async function insertRefusals(
   pool: Pool,
   refused: readonly Refused[],

@@ -8,7 +8,7 @@ import {
 } from "./pool.ts";
 import { lockLedger, lockWithin } from "./totals.ts";
 
-/** Names the lock of instances that archive. */
+/** The lock of instances that archive. */
 const ARCHIVE_LOCK = 0x68_65_61_64;
 const LOCK_TIMEOUT_MS = 1_000;
 /** Archiving a month of ten million rows takes about a minute. */

@@ -32,7 +32,7 @@ export interface Windowing {
 
 /** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
 const LEDGER_LOCK = 0x68_65_61_72;
-/** Who holds it waits no longer for any other lock: all other instances wait with it. */
+/** Its holder waits no longer for any other lock, since all other instances wait for it. */
 const OTHER_LOCKS_MS = 1_000;
 const LEDGER_LOCK_MS = 10_000;
 
@@ -125,7 +125,7 @@ export async function seedWindowsOfRows(
   await seedWindows(client, windowsOf(groups, durations, windowing.timeZone));
 }
 
-/** Seeds the windows that are open now of payers whose duration may have changed, and tells every instance. */
+/** Seeds the windows that are open now of payers whose duration may have changed, and notifies every instance. */
 export async function seedCurrentWindows(
   client: Client,
   entities: readonly string[],

@@ -33,7 +33,7 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
     const read = keyOf(given, notes);
     const name = nameOf(given);
     const why =
-      "why" in read ? read.why : goneOwner(read.row, teams, organizations);
+      "why" in read ? read.why : missingOwner(read.row, teams, organizations);
     if ("why" in read || why !== null) {
       notes.left("keys", name, why ?? "");
       continue;
@@ -74,7 +74,7 @@ function nameOf(key: Row): string {
 }
 
 /** A key without its team or organization could do more than before. */
-function goneOwner(
+function missingOwner(
   row: Row,
   teams: ReadonlySet<string>,
   organizations: ReadonlySet<string>,

@@ -7,7 +7,7 @@ import { rowOfModel, type ModelRow } from "../routing/stored-models.ts";
 import { ACTOR, type Bringing } from "./put.ts";
 import { unseal } from "./unseal.ts";
 
-/** What decides which models may be kept here, and how their provider keys change hands. */
+/** Decides which models may be stored, and how their provider keys are re-encrypted. */
 export interface ModelKeeping {
   readonly config: Pick<GatewayConfig, "general" | "models">;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -20,7 +20,7 @@ type Placing = Omit<Bringing, "before" | "spends">;
 const ENCRYPTED =
   "encrypted: run the import again with LiteLLM's LITELLM_SALT_KEY in the environment (its LITELLM_MASTER_KEY if it had no salt key), or add the model and its provider key with POST /model/new";
 
-/** Brings the models of LiteLLM's database, their provider keys encrypted with our own key. */
+/** Imports the models of LiteLLM's database, their provider keys encrypted with Hearth's own key. */
 export async function bringModels(
   bringing: Placing,
   keeping: ModelKeeping,
@@ -98,7 +98,7 @@ function readModel(
   return { row: read.row, dropped: dropped.map(([param]) => param).sort() };
 }
 
-/** What LiteLLM's own pages write without anybody having asked for it. */
+/** Defaults that LiteLLM's own pages write. */
 function isEmpty(value: unknown): boolean {
   return (
     value == null ||

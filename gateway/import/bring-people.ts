@@ -79,7 +79,11 @@ export async function bringOrganizationMembers(
     const user = String(row["user_id"]);
     const name = `${organization}/${user}`;
     if (!organizations.has(organization)) {
-      notes.left("organization members", name, "the organization no longer exists");
+      notes.left(
+        "organization members",
+        name,
+        "the organization no longer exists",
+      );
       continue;
     }
     if (textOf(row["budget_id"]) !== null) {
@@ -116,7 +120,7 @@ export async function bringEndUsersAndTags(bringing: Bringing): Promise<void> {
   }
 }
 
-/** A member of something who has no row in LiteLLM is made, as its first call would have. False: it was deleted here. */
+/** Creates the user of a membership that has no row in LiteLLM, as its first call would. False: deleted in Hearth. */
 export async function ensureUser(
   bringing: Bringing,
   userId: string,

@@ -52,7 +52,7 @@ export async function bringTeams(bringing: Bringing): Promise<void> {
   }
 }
 
-/** Who is in a team stands in its row; what members spent, and their tiers, in a table of their own. */
+/** A team's row has its members; their spend and tiers are in a separate table. */
 async function bringMembers(
   bringing: Bringing,
   team: Row,

@@ -15,7 +15,7 @@ import type { Source } from "./source.ts";
 import { bringSpends, importedBefore } from "./spends.ts";
 
 /**
- * Brings everyone who pays into our tables, in the caller's transaction. What is there already stays as it is, but for
+ * Imports all payers, in the caller's transaction. Existing rows stay as they are, except for
  * what it spent at LiteLLM since the run before: a second run without such spend changes nothing.
  */
 export async function bringPayers(

@@ -6,16 +6,19 @@ import type { Row } from "../database/rows.ts";
 import { parseDuration } from "../ledger/windows.ts";
 import type { Notes } from "./notes.ts";
 
-/** Rows of LiteLLM's tables as rows of ours. Pure, but for what they tell of differences. */
+/** Converts rows of LiteLLM's tables to Hearth's. Pure, except that differences are noted. */
 
-const MOST_BUDGET = 9_000_000;
+const MAX_BUDGET = 9_000_000;
 
-/** What LiteLLM's row restricts or protects by means that do not exist here. */
+/** Restrictions in LiteLLM's rows that Hearth does not support. */
 const NOT_HERE: readonly (readonly [string, string])[] = [
   ["allowed_cache_controls", "`allowed_cache_controls` is not supported"],
   ["allowed_model_region", "`allowed_model_region` is not supported"],
   ["allowed_models", "`allowed_models` of a tier is not supported"],
-  ["access_group_ids", "model access groups are not supported: list the models"],
+  [
+    "access_group_ids",
+    "model access groups are not supported: list the models",
+  ],
   ["budget_limits", "`budget_limits` is not supported: use `model_max_budget`"],
   [
     "object_permission_id",
@@ -30,7 +33,12 @@ const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
   ["enforced_params", "`enforced_params` is not supported"],
 ];
 
-function tellMissing(kind: string, name: string, row: Row, notes: Notes): void {
+function noteUnsupported(
+  kind: string,
+  name: string,
+  row: Row,
+  notes: Notes,
+): void {
   const metadata = objectOf(row["metadata"]);
   for (const [from, list] of [
     [row, NOT_HERE],
@@ -93,11 +101,15 @@ function dollarsOf(kind: string, name: string, value: unknown, notes: Notes) {
   if (dollars === null || !Number.isFinite(dollars)) {
     return null;
   }
-  if (dollars <= MOST_BUDGET) {
+  if (dollars <= MAX_BUDGET) {
     return Math.max(0, dollars);
   }
-  notes.changed(kind, name, `budgets above $ ${MOST_BUDGET} are reduced to that`);
-  return MOST_BUDGET;
+  notes.changed(
+    kind,
+    name,
+    `budgets above $ ${MAX_BUDGET} are reduced to that`,
+  );
+  return MAX_BUDGET;
 }
 
 function limitOf(value: unknown): number | null {
@@ -145,11 +157,7 @@ function modelBudgetsOf(
   if (read.success) {
     return read.data;
   }
-  notes.changed(
-    kind,
-    name,
-    "`model_max_budget` is invalid and was left out",
-  );
+  notes.changed(kind, name, "`model_max_budget` is invalid and was left out");
   return {};
 }
 
@@ -168,7 +176,7 @@ function plainBudget(budget: unknown): unknown {
 
 export function budgetOf(row: Row, notes: Notes): Row {
   const name = String(row["budget_id"]);
-  tellMissing("tiers", name, row, notes);
+  noteUnsupported("tiers", name, row, notes);
   return {
     budget_id: name,
     ...limitsOf("tiers", name, row, notes),
@@ -183,7 +191,7 @@ export function budgetOf(row: Row, notes: Notes): Row {
 
 export function organizationOf(row: Row, notes: Notes): Row {
   const name = String(row["organization_id"]);
-  tellMissing("organizations", name, row, notes);
+  noteUnsupported("organizations", name, row, notes);
   return {
     organization_id: name,
     organization_alias: textOf(row["organization_alias"]),
@@ -196,7 +204,7 @@ export function organizationOf(row: Row, notes: Notes): Row {
 
 export function userOf(row: Row, notes: Notes): Row {
   const name = String(row["user_id"]);
-  tellMissing("users", name, row, notes);
+  noteUnsupported("users", name, row, notes);
   const role = textOf(row["user_role"]) ?? "internal_user";
   const known = isRole(role) && role !== "org_admin";
   if (!known && role !== "org_admin") {
@@ -228,7 +236,7 @@ export function teamOf(
   notes: Notes,
 ): Row {
   const name = String(row["team_id"]);
-  tellMissing("teams", name, row, notes);
+  noteUnsupported("teams", name, row, notes);
   for (const field of ["model_max_budget"]) {
     if (!isEmpty(row[field])) {
       notes.changed(
@@ -276,7 +284,7 @@ export function keyOf(
   const named = stored.startsWith("sk-")
     ? keyName(stored)
     : (shownName ?? `sk-...`);
-  tellMissing("keys", named, row, notes);
+  noteUnsupported("keys", named, row, notes);
   const metadata = objectOf(row["metadata"]);
   return {
     row: {
@@ -316,7 +324,7 @@ function ratesOf(value: unknown): Row {
 
 export function endUserOf(row: Row, notes: Notes): Row {
   const name = String(row["user_id"]);
-  tellMissing("end users", name, row, notes);
+  noteUnsupported("end users", name, row, notes);
   return {
     user_id: name,
     alias: textOf(row["alias"]),

@@ -27,8 +27,8 @@ export interface ImportOptions {
 class DryRun extends Error {}
 
 /**
- * Brings what a LiteLLM proxy knows into our database. Payers and models come in one transaction, all or none; running it again
- * changes nothing. Throws {@link SourceRefused} for a database that is no LiteLLM's.
+ * Imports the database of a LiteLLM proxy. Payers and models are imported in one transaction; running it again
+ * changes nothing. Throws {@link SourceRefused} for a database that is not LiteLLM's.
  */
 export async function importLitellm(
   options: ImportOptions,

@@ -25,8 +25,8 @@ import { REASON } from "./spends.ts";
 const BATCH_ROWS = 1_000;
 
 /**
- * Brings rows of LiteLLM's spend log into the ledger, each once. Who is here already keeps what it has spent: its budget
- * knows of these calls. Who is not gets the spend of its rows, and with {@link bringPayers} exactly LiteLLM's.
+ * Imports rows of LiteLLM's spend log into the ledger, each once. Existing payers keep their spend: their budgets
+ * include these calls. New payers get the spend of their rows, and with {@link bringPayers} exactly LiteLLM's.
  */
 export async function bringLogs(
   pool: Pool,

@@ -10,7 +10,7 @@ import { importLitellm } from "./litellm.ts";
 import { report } from "./report.ts";
 import { SourceRefused } from "./source.ts";
 
-/** `hearth import litellm`: addresses come from the environment, so that no password stands among the arguments. */
+/** `hearth import litellm`: addresses come from the environment, so that no password appears in the arguments. */
 
 function fail(sentence: string, code = 1): never {
   process.stderr.write(`hearth: ${sentence}\n`);

@@ -1,6 +1,6 @@
 type Fate = "brought" | "known" | "left";
 
-/** What there was of one kind, and what became of it. */
+/** Counts of one kind: found, imported, already present, left out. */
 export interface Tally {
   readonly kind: string;
   readonly there: number;
@@ -9,7 +9,7 @@ export interface Tally {
   readonly left: number;
 }
 
-/** Something that was left behind, or brought with a difference; alike ones are told once. */
+/** Something that was not imported, or imported with a difference; equal remarks are reported once. */
 export interface Remark {
   readonly kind: "left" | "changed";
   readonly text: string;
@@ -18,19 +18,19 @@ export interface Remark {
   readonly examples: readonly string[];
 }
 
-/** Gathers what the import tells at its end. */
+/** Collects the report of the import. */
 export interface Notes {
   /** Counts one of a kind, or several. */
   count(kind: string, what: Fate, times?: number): void;
-  /** Not brought, and why. */
+  /** Not imported, and why. */
   left(kind: string, name: string, why: string): void;
-  /** Brought, but not all of it. */
+  /** Imported with a difference. */
   changed(kind: string, name: string, what: string): void;
   tallies(): readonly Tally[];
   remarks(): readonly Remark[];
 }
 
-const MOST_EXAMPLES = 5;
+const MAX_EXAMPLES = 5;
 
 export function createNotes(): Notes {
   const tallies = new Map<
@@ -62,7 +62,7 @@ export function createNotes(): Notes {
       examples: [],
     };
     known.count++;
-    if (known.examples.length < MOST_EXAMPLES) {
+    if (known.examples.length < MAX_EXAMPLES) {
       known.examples.push(name);
     }
     remarks.set(`${kind} ${text}`, known);

@@ -9,18 +9,18 @@ import type { FoundSpend } from "./spends.ts";
 
 export const ACTOR = "import from litellm";
 
-/** What every part of the import works with. */
+/** Context of all parts of the import. */
 export interface Bringing {
   readonly client: Client;
   readonly source: Source;
   readonly notes: Notes;
-  /** Payers that came with an earlier run. */
+  /** Payers imported by an earlier run. */
   readonly before: ReadonlySet<string>;
   /** What this run finds of spends. */
   readonly spends: FoundSpend[];
 }
 
-/** Puts one row in, if it is new; notes its spend. False: it is not there, because it was deleted here. */
+/** Inserts one row if it is new, and notes its spend. False: absent because it was deleted in Hearth. */
 export async function put(
   bringing: Bringing,
   of: Kind,
@@ -68,7 +68,7 @@ export async function put(
   return true;
 }
 
-/** Whether a payer came with an earlier run and is not there any more: it must not come back. */
+/** Whether a payer was imported by an earlier run and deleted since: it must not be imported again. */
 export async function wasDeleted(
   { client, before }: Bringing,
   of: Kind,
@@ -117,7 +117,7 @@ export async function idsOf(
   return new Set(rows.map((row) => row.id));
 }
 
-/** A row whose tier is gone is brought without it. */
+/** A row whose tier no longer exists is imported without it. */
 export function withKnownTier(
   { notes }: Bringing,
   tiers: ReadonlySet<string>,

@@ -7,7 +7,7 @@ export interface Brought {
   readonly dollars: number;
 }
 
-/** What was brought and what was not, as a table for the terminal. */
+/** The report of the import as a table for the terminal. */
 export function report(notes: Notes, brought: Brought): string {
   const head = ["", "found", "imported", "already present", "not imported"];
   const rows = notes

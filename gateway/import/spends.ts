@@ -4,9 +4,9 @@ import type { Windowing } from "../database/totals.ts";
 
 /** What a payer has spent at LiteLLM in its budget's window, as this run found it. */
 export interface FoundSpend {
-  /** As the ledger called it when it came. */
+  /** Its name in the ledger when it was imported. */
   readonly name: string;
-  /** As the ledger calls it now: a key may have another secret since. */
+  /** Its name in the ledger now: a key may have a new secret. */
   readonly entity: string;
   readonly dollars: string;
   /** It came with this run. */

@@ -5,7 +5,7 @@ import { syncDirectory } from "./segment.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The id of the instance whose journal lies in `directory`, made at the first call. The caller holds the journal's lock. */
+/** The id of the instance whose journal is in `directory`, created at the first call. The caller holds the journal's lock. */
 export async function instanceOf(directory: string): Promise<string> {
   const file = path.join(directory, "instance");
   const known = await readIfThere(file);

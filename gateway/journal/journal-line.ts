@@ -4,8 +4,8 @@ import { crc32 } from "node:zlib";
  * One line of the journal: `<CRC-32 of the JSON's bytes, 8 hex digits> <JSON>\n`.
  *
  * The JSON is an envelope around a record. `at` (ms since the epoch) is the time of writing; an outcome names the
- * segment that holds its intent, so that an intent that went with a deleted segment is told from one that was damaged.
- * `opened` stands before the first intent of each life of the process: intents open at that point are interrupted.
+ * segment of its intent, to distinguish an intent in a deleted segment from a damaged one.
+ * `opened` precedes the first intent of each process: intents open at that point are interrupted.
  */
 export type JournalLine<Intent, Outcome> =
   | { readonly intent: Intent; readonly at: number }
@@ -45,7 +45,7 @@ export function createLineEncoder(): {
 
 /**
  * The JSON bytes of the line in `bytes[start, end)` (without its newline), or null when its checksum is wrong.
- * Zero bytes before the line (a page that a power cut kept from the disk) are passed over.
+ * Zero bytes before the line (a page lost in a power cut) are skipped.
  */
 export function verifiedJson(
   bytes: Buffer,
@@ -87,7 +87,7 @@ function writeHex(buffer: Buffer, value: number): void {
   }
 }
 
-/** The number, or -1 where something else than eight lower-case hex digits stands. */
+/** The number, or -1 for anything but eight lower-case hex digits. */
 function readHex(bytes: Buffer, start: number): number {
   let value = 0;
   for (let index = start; index < start + CHECKSUM_BYTES; index++) {

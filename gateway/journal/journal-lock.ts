@@ -3,7 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * Takes the journal's directory for this process; throws one sentence naming the holder when another has it.
+ * Locks the journal's directory for this process; throws a sentence naming the process that has it.
  *
  * The lock is the kernel's (an exclusive SQLite transaction on an empty file, never written): it falls with its
  * process however that ends, so there are no stale locks to judge. A file with a process id could not tell two
@@ -24,7 +24,7 @@ export function lockJournal(directory: string): { release(): void } {
       { cause: error },
     );
   }
-  // Only for the sentence above; on a full disk the lock holds all the same.
+  // Only for the sentence above; the lock works on a full disk too.
   try {
     fs.writeFileSync(ownerFile, `${process.pid}\n`);
   } catch {

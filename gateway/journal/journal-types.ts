@@ -1,8 +1,8 @@
-/** The least that a record says of itself: the call it belongs to. */
+/** The minimum of a record: the call it belongs to. */
 export interface Recorded {
   readonly id: string;
 }
-/** An intent also says when the call began, in ms since the epoch. */
+/** An intent also has the start of the call, in ms since the epoch. */
 export type Started = Recorded & { readonly startedAt: number };
 
 /** A call for the ledger. Without an outcome, the process died during the call: it is billed as interrupted. */
@@ -31,9 +31,9 @@ export interface JournalState {
   readonly limitBytes: number;
   /** An alarm: over 80 % of the limit taken, also by room kept for outcomes, or no room on the disk for another segment. */
   readonly nearLimit: boolean;
-  /** New intents are refused. */
+  /** New intents are rejected. */
   readonly full: boolean;
-  /** Why the journal cannot be trusted until a restart (a failed flush); null when all is well. */
+  /** Why the journal cannot be trusted until a restart (a failed flush); null when there is none. */
   readonly problem: string | null;
 }
 
@@ -48,7 +48,7 @@ export interface JournalOptions<
   Intent extends Started,
   Outcome extends Recorded,
 > {
-  /** Made where missing. One process at a time. */
+  /** Created if missing. One process at a time. */
   readonly dir: string;
   /** Default 8 MiB, at most a quarter of the limit. */
   readonly segmentBytes?: number;
@@ -60,7 +60,7 @@ export interface JournalOptions<
   readonly sync: "interval" | "always";
   /** Default 50 ms: a power cut (not a killed process) loses at most what was written since. */
   readonly syncEveryMs?: number;
-  /** Lines not read yet that are also kept in memory, so that whoever keeps up reads no files. Default 8,192. */
+  /** Lines not read yet that are also kept in memory, so that a reader that keeps up reads no files. Default 8,192. */
   readonly linesInMemory?: number;
   /** Fields to shorten, in this order, in a record longer than its room; all others are kept as they are. */
   readonly freeText?: readonly (
@@ -83,7 +83,7 @@ export interface Journal<Intent extends Started, Outcome extends Recorded> {
   readonly instance: string;
   /**
    * Records a call before it leaves. Throws (or rejects with) `JournalFull` when its outcome might find no room or the
-   * disk fails: the call must not leave. After a rejection, not after a throw, the intent stands in the journal and
+   * disk fails: the call must not be sent. After a rejection, not after a throw, the intent is in the journal and
    * still needs its outcome.
    */
   intent(record: Intent): Promise<void> | undefined;
@@ -94,13 +94,13 @@ export interface Journal<Intent extends Started, Outcome extends Recorded> {
   outcome(record: Outcome): Promise<void> | undefined;
   /**
    * The next rows in the order of their outcomes, at most `maxRows`; none when all were read. Each row comes once in
-   * the life of a process: keep them until they are committed. After a restart all rows of the segments that are left
+   * a process: keep them until they are committed. After a restart all rows of the remaining segments
    * come again. One call at a time.
    */
   read(maxRows: number): Promise<JournalBatch<Intent, Outcome>>;
   /** All rows up to the position are in the ledger: segments with nothing else in them are deleted, oldest first. */
   commit(position: number): void;
   state(): JournalState;
-  /** Flushes and lets go of the directory. Calls still open come back as interrupted at the next start. */
+  /** Flushes and unlocks the directory. Calls still open come back as interrupted at the next start. */
   close(): Promise<void>;
 }

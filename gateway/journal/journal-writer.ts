@@ -39,7 +39,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
   readonly #encoder = createLineEncoder();
   /** The segment of each intent without outcome, by call id. */
   readonly #open = new Map<string, number>();
-  /** Outcomes that the disk refused, by call id. Their intents stay open, so their room stays reserved. */
+  /** Outcomes that could not be written, by call id. Their intents stay open, so their room stays reserved. */
   readonly #refused = new Map<string, Written<Outcome>>();
   #opened = false;
   #problem: string | null = null;
@@ -81,7 +81,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     this.#segments.keepSpare(this.#open.size);
   }
 
-  /** False when the disk refused the line: it is kept in memory and tried again with `retry`. */
+  /** False when the line could not be written: it is kept in memory until `retry`. */
   outcome(record: Outcome): boolean {
     const segment = this.#open.get(record.id);
     if (segment === undefined || this.#refused.has(record.id)) {
@@ -104,7 +104,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     return false;
   }
 
-  /** Writes again what the disk refused; false when it still does. */
+  /** Retries the outcomes that could not be written; false when some still cannot. */
   retry(): boolean {
     for (const [id, written] of this.#refused) {
       if (this.#writeOutcome(written, this.#open.get(id) ?? 0)) {
@@ -114,7 +114,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     return this.#refused.size === 0;
   }
 
-  /** Writes the intents that are still open once more, when they stand in `segment`, so that it can be deleted. */
+  /** Writes the open intents of `segment` once more, so that it can be deleted. */
   carry(intents: Iterable<Intent>, segment: number): void {
     for (const record of intents) {
       if (
@@ -158,7 +158,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     if (this.#segments.hasRoom(this.#reserveBytes, this.#open.size + 1)) {
       return false;
     }
-    // Asks the disk again, so that a journal without calls finds out that there is room.
+    // Asks the disk again, so that a journal without calls notices new room.
     this.#segments.keepSpare(this.#open.size);
     return true;
   }
@@ -198,7 +198,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     this.#writeLine(`{"intent":${json},"at":${at}}`, { intent, at }, reserves);
   }
 
-  /** Marks the begin of this life before its first intent: all that is open before it is interrupted. */
+  /** Marks the start of this process before its first intent: all that is open before it is interrupted. */
   #writeOpened(): void {
     const at = this.#now();
     const line = { opened: this.#instance, at };
@@ -233,7 +233,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       `{"outcome":${json},"segment":${segment},"at":${at}}`,
     );
     try {
-      // The reserve of its own intent is what it uses up.
+      // It uses the reserve of its own intent.
       if (!this.#segments.reserve(bytes.length, this.#open.size - 1)) {
         return false;
       }

@@ -41,7 +41,7 @@ export async function openJournal<
     return await openLocked(options, release);
   } catch (error) {
     release();
-    // What the system says (no permission, a file in the way, disk full) lacks what to do.
+    // System errors (no permission, a file in the way, disk full) do not say what to do.
     if (!(error instanceof Error && "syscall" in error)) {
       throw error;
     }

@@ -12,7 +12,7 @@ export interface SegmentScan {
   readonly intents: number;
   /** Bad lines with a good one after them: damage, not a torn end. */
   readonly damaged: readonly ByteRange[];
-  /** What stands after the last good line and is no line; 0 bytes after a clean end. */
+  /** Bytes after the last good line that form no line; 0 bytes after a clean end. */
   readonly torn: ByteRange;
   /** When the last good line was written, in ms since the epoch; null without any line. */
   readonly lastAt: number | null;

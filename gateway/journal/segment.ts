@@ -29,7 +29,7 @@ export function segmentNumber(name: string): number | null {
 }
 
 /**
- * Makes a file of `bytes` zero bytes, flushed to the disk, and returns its descriptor, open for writing.
+ * Creates a file of `bytes` zero bytes, flushed to the disk, and returns its descriptor, open for writing.
  * Real zeros rather than a longer `truncate`: a sparse file has no room of its own on a full disk.
  * Leaves nothing behind when it fails.
  */
@@ -69,7 +69,7 @@ export function preallocateNow(file: string, bytes: number): number {
   }
 }
 
-/** Writes all of `bytes` at `offset`; throws what the system says, having written a part or nothing. */
+/** Writes all of `bytes` at `offset`; throws the system's error, having written a part or nothing. */
 export function writeFully(fd: number, bytes: Buffer, offset: number): void {
   for (let done = 0; done < bytes.length;) {
     done += fs.writeSync(fd, bytes, done, bytes.length - done, offset + done);

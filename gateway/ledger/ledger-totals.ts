@@ -154,9 +154,7 @@ export class LedgerTotals {
 
   async #assignLastKnown(counters: readonly Counter[]): Promise<void> {
     if (this.#unconfirmed.size === 0) {
-      this.#log.warn(
-        "ledger unavailable; budgets use the last known totals",
-      );
+      this.#log.warn("ledger unavailable; budgets use the last known totals");
     }
     for (const counter of counters) {
       this.#unconfirmed.set(`${counter.entity}|${counter.window}`, counter);

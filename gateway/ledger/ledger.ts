@@ -19,12 +19,12 @@ const DRAIN_EVERY_MS = 200;
 const RETRY_AFTER_MS = 1_000;
 
 export interface Ledger {
-  /** Brings what earlier lives left in the journal into the ledger, then goes on draining. */
+  /** Writes what previous processes left in the journal to the ledger, then keeps draining. */
   start(): Promise<void>;
   readonly totals: Pick<LedgerTotals, "load" | "prepare" | "reload">;
-  /** Brings everything that is in the journal now into the database; throws when it cannot. */
+  /** Writes everything that is in the journal now to the database; throws when it cannot. */
   flush(): Promise<void>;
-  /** Ends draining after the batch under way. */
+  /** Stops draining after the current batch. */
   stop(): Promise<void>;
   drained(): number;
 }
@@ -46,7 +46,7 @@ export interface LedgerOptions {
 
 /**
  * Drains the journal into the database, in batches, for as long as the gateway runs.
- * While the database is away it tries again; the journal keeps what is waiting.
+ * While the database is away it retries; the journal keeps the calls.
  */
 export function createLedger(options: LedgerOptions): Ledger {
   return new JournalLedger(options);
@@ -63,7 +63,7 @@ class JournalLedger implements Ledger {
   #stopped = false;
   #away = false;
   #drained = 0;
-  /** Rows of earlier lives were never pending in this one. */
+  /** Rows of previous processes were never pending in this one. */
   #recovering = true;
   #timer: NodeJS.Timeout | undefined;
   /** The journal gives each row once: a batch that could not be committed is kept and tried again. */
@@ -157,7 +157,7 @@ class JournalLedger implements Ledger {
     await this.totals.assign(recorded.totals);
   }
 
-  /** In pieces, between which calls go on. */
+  /** In pieces, so that calls are served in between. */
   async #rowsOf(
     entries: readonly JournalRow<Intent, Outcome>[],
   ): Promise<readonly SpendRow[]> {
@@ -241,7 +241,7 @@ function kindOf(entity: string): string {
   return entity.slice(0, entity.indexOf(":"));
 }
 
-/** The counters that held rows of a batch as pending, each once. Rows of one key share their windows. */
+/** The counters with rows of a batch as pending, each once. Rows of one key share their windows. */
 function countersOf(
   entries: readonly JournalRow<Intent, Outcome>[],
 ): readonly Counter[] {
@@ -249,7 +249,7 @@ function countersOf(
   const counters = new Map<string, Counter>();
   for (const windows of charged) {
     for (const [entity, window] of Object.entries(windows))
-    // Postgres holds no NUL, not even in a question.
+    // Postgres accepts no NUL, not even as a parameter.
     {
       if (!entity.includes("\0")) {
         counters.set(`${entity}|${window}`, { entity, window });

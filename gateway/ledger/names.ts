@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * What pays and what is called stands by its name in the ledger's indexes. Up to seven names make one entry, of which
+ * Payers and models are indexed by name in the ledger. Up to seven names form one entry, of which
  * Postgres takes 2,704 bytes.
  */
 export const LONGEST_NAME_BYTES = 256;
@@ -12,7 +12,7 @@ export function faultOfName(name: string): string | null {
     return "contains characters that cannot be stored (NUL or an unpaired surrogate): remove them";
   }
   if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
-    return `is too long: send at most ${LONGEST_NAME_BYTES} bytes of UTF-8`;
+    return `must be at most ${LONGEST_NAME_BYTES} bytes of UTF-8`;
   }
   return null;
 }

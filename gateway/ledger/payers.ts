@@ -9,7 +9,7 @@ import { nanosFromBudget } from "../pricing/money.ts";
 import type { GeneralConfig } from "../config/types.ts";
 import { windowAt } from "./windows.ts";
 
-/** Everyone that a call's row counts for. */
+/** All payers that a call's row counts for. */
 export interface Payers {
   readonly apiKey: string | null;
   readonly userId: string | null;
@@ -79,7 +79,7 @@ export function proxyLimitsOf(general: GeneralConfig): PayerLimits {
   return limits;
 }
 
-/** For a while: windows end, and so may a raise. */
+/** Valid for a time: windows end, and so may a temporary increase. */
 interface Kept {
   readonly proxy: PayerLimits;
   readonly timeZone: string;
@@ -91,7 +91,7 @@ interface Kept {
 /** Of each key, by alias: nearly all calls of a key have the same payers as its last one. */
 const kept = new WeakMap<Caller, Map<string, Kept>>();
 /** Wildcard models can have any name. */
-const MOST_ALIASES = 100;
+const MAX_ALIASES = 100;
 
 /**
  * The payers of a call that have a budget or a limit, in the order in which they refuse:
@@ -119,7 +119,7 @@ export function limitedEntities(
     return known.entities;
   }
   const found = findEntities(sources, at, timeZone);
-  if (ofCaller.size >= MOST_ALIASES) {
+  if (ofCaller.size >= MAX_ALIASES) {
     ofCaller.clear();
   }
   ofCaller.set(alias, { ...found, proxy, timeZone });

@@ -13,7 +13,7 @@ const MP3_CHARACTERS_PER_TOKEN = 500;
 const WAV_CHARACTERS_PER_TOKEN = 6_400;
 /** A page of a PDF is about 2,000 tokens and 50 kB. */
 const FILE_CHARACTERS_PER_TOKEN = 30;
-const LEAST_FILE_TOKENS = 1_500;
+const MIN_FILE_TOKENS = 1_500;
 
 /** Around each message, and around the answer's beginning (OpenAI's chat format). */
 const MESSAGE_TOKENS = 3;
@@ -120,7 +120,7 @@ function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
     case "input_file":
     case "document":
       found.tokens += Math.max(
-        LEAST_FILE_TOKENS,
+        MIN_FILE_TOKENS,
         Math.ceil(longestText(part) / FILE_CHARACTERS_PER_TOKEN),
       );
       return;

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Recorded } from "../database/ledger.ts";
 import { isContentRefused, isValueRefused } from "../database/pool.ts";
 import { heldName } from "./names.ts";
-import { MOST_TOKENS } from "../pricing/prices.ts";
+import { MAX_TOKENS } from "../pricing/prices.ts";
 import type { SpendRow } from "./rows.ts";
 
 type RecordRows = (rows: readonly SpendRow[]) => Promise<Recorded>;
@@ -14,9 +14,9 @@ interface LeftOut {
 }
 
 /**
- * Records rows, whatever stands in them. What Postgres refuses for its content is halved until the one row is found that
- * it does not take: that one is recorded as {@link plainRow}, and all others as they are. A database that is away, a
- * fault of the tables and every other one is thrown as it comes.
+ * Records rows with any content. A batch that Postgres rejects for its content is halved until the row is found that
+ * causes it: that row is recorded as {@link plainRow}, and all others as they are. A database that is away, a
+ * fault of the tables and every other error is thrown unchanged.
  */
 export async function recordAll(
   rows: readonly SpendRow[],
@@ -25,7 +25,7 @@ export async function recordAll(
 ): Promise<Recorded> {
   const leftOut: LeftOut[] = [];
   const recorded = await recordHalves(rows, record, log, leftOut);
-  // Of several rows some would be taken, were it not the tables that refuse them all.
+  // If some of several rows could be recorded, the fault is not in the tables.
   if (rows.length > 1 && leftOut.length === rows.length) {
     throw leftOut[0]?.error;
   }
@@ -127,7 +127,7 @@ const COUNTS = [
   "cached_tokens",
   "cache_write_tokens",
 ] as const satisfies readonly (keyof SpendRow)[];
-const MOST_TAGS = 100;
+const MAX_TAGS = 100;
 
 /**
  * The row with nothing in it that Postgres could refuse: its money, its moments and every name that can be held as they
@@ -142,12 +142,12 @@ function plainRow(row: SpendRow): SpendRow {
     ...row,
     ...(Object.fromEntries(names) as Pick<SpendRow, (typeof NAMES)[number]>),
     ...(Object.fromEntries(
-      COUNTS.map((column) => [column, heldCount(row[column])]),
+      COUNTS.map((column) => [column, storableCount(row[column])]),
     ) as Pick<SpendRow, (typeof COUNTS)[number]>),
     tags:
       row.tags === null
         ? null
-        : [...new Set(row.tags.slice(0, MOST_TAGS).map(heldName))],
+        : [...new Set(row.tags.slice(0, MAX_TAGS).map(heldName))],
     spend: Number.isFinite(Number(row.spend)) ? row.spend : 0,
     saved: Number.isFinite(row.saved) ? row.saved : 0,
     session_id: null,
@@ -157,8 +157,8 @@ function plainRow(row: SpendRow): SpendRow {
   };
 }
 
-function heldCount(count: number): number {
+function storableCount(count: number): number {
   return Number.isFinite(count)
-    ? Math.min(Math.max(Math.round(count), 0), MOST_TOKENS)
+    ? Math.min(Math.max(Math.round(count), 0), MAX_TOKENS)
     : 0;
 }

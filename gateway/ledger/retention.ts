@@ -9,9 +9,9 @@ import {
 } from "../database/retention.ts";
 
 const DAY_MS = 86_400_000;
-/** A backup that reads the ledger keeps its months from being dropped, perhaps at the same hour of every day. */
+/** A backup that reads the ledger blocks dropping its months, perhaps at the same hour of every day. */
 const RETRY_AFTER_MS = 3_600_000;
-/** Refusals cost nothing and are of no account: they go after this time whatever the configuration keeps. */
+/** Refusals cost nothing: they are deleted after this time whatever the configuration keeps. */
 const REFUSAL_DAYS = 30;
 
 export interface Retention {
@@ -20,7 +20,7 @@ export interface Retention {
   stop(): void;
 }
 
-/** Lets go of ledger rows and audit entries that are older than the configuration keeps them (their sums stay), and of old refusals. */
+/** Deletes ledger rows and audit entries older than the configured retention (their totals are kept), and old refusals. */
 export function createRetention(options: {
   readonly pool: Pool;
   /** As it is now: a reload replaces it. */

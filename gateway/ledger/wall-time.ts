@@ -1,7 +1,7 @@
 import { Info, type Zone } from "luxon";
 
 /**
- * Between moments and what the clocks of a time zone show. A wall time is the ms since the epoch at which clocks in
+ * Converts between moments and the wall time of a time zone. A wall time is the ms since the epoch at which clocks in
  * UTC show the same.
  */
 

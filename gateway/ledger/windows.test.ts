@@ -63,7 +63,9 @@ describe("durations", () => {
       error:
         "must be a whole number of at least 1 with s, m, h, d, w or mo, such as 30s, 15m, 24h, 30d, 1w or 1mo; -1 means never",
     });
-    expect(() => windowAt(text, 0, "UTC")).toThrow(`"${text}" is not a duration`);
+    expect(() => windowAt(text, 0, "UTC")).toThrow(
+      `"${text}" is not a duration`,
+    );
   });
 
   test("more than a century is refused", () => {

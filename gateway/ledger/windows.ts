@@ -41,7 +41,7 @@ const UNIT_MS = {
   w: WEEK,
   mo: 28 * DAY,
 } as const satisfies Record<Unit, number>;
-const LONGEST = 100 * 366 * DAY;
+const MAX_DURATION_MS = 100 * 366 * DAY;
 
 const WRITTEN = /^([1-9]\d{0,11})(s|m|h|d|w|mo)$/;
 
@@ -67,7 +67,7 @@ export function parseDuration(
     count: Number(digits),
     unit: unit as Unit,
   } as const;
-  if (duration.count * UNIT_MS[duration.unit] > LONGEST) {
+  if (duration.count * UNIT_MS[duration.unit] > MAX_DURATION_MS) {
     return {
       ok: false,
       error: "must be at most 100 years; -1 means never",
@@ -130,7 +130,7 @@ export function dayOf(at: number, timeZone: string): string {
 }
 
 /**
- * When something made at `from` (ms since the epoch) expires; null for `-1`. Plain addition, months by the calendar in
+ * When something created at `from` (ms since the epoch) expires; null for `-1`. Plain addition, months by the calendar in
  * UTC. Throws for a malformed duration.
  */
 export function expiresAt(duration: string, from: number): number | null {

@@ -11,7 +11,7 @@ export interface Account {
   requests: number;
   tokens: number;
   usedAt: number;
-  /** null: Redis has said nothing of it yet. */
+  /** null: nothing received from Redis yet. */
   snapshot: Snapshot | null;
   readonly windows: Map<string, WindowCounter>;
 }
@@ -23,7 +23,7 @@ export interface WindowCounter {
   /** The total counts only in the epoch that it was assigned in. */
   epoch: number;
   assignedAt: number;
-  /** Assigned without the ledger: it is the total last known, and may have grown since. */
+  /** Assigned without the ledger: the last known total, which may have grown since. */
   stale: boolean;
   pending: Nanos;
   usedAt: number;
@@ -31,7 +31,7 @@ export interface WindowCounter {
   allowance: Allowance | null;
 }
 
-/** What Redis last said of an entity, for the time when it is unavailable. */
+/** The last state of an entity received from Redis, for the time when Redis is unavailable. */
 export interface Snapshot {
   readonly leasedByOthers: Nanos;
   readonly windows: SnapshotWindows;
@@ -53,14 +53,14 @@ export interface Allowance {
   granted: Nanos;
   settled: Nanos;
   budget: Nanos;
-  /** Of what was granted: leases that were held already. */
+  /** Of what was granted: leases that existed already. */
   readonly held: Nanos;
   readonly basis: Basis;
 }
 
 /**
  * How well the other instances' spend is known. GUESS: calls that they had in flight when Redis became unavailable may be
- * unknown here. LAST_KNOWN: the ledger cannot be read, so nothing better will come. LEDGER: a total read since then.
+ * unknown here. LAST_KNOWN: the ledger cannot be read, so no better total is available. LEDGER: a total read since then.
  */
 export type Basis = typeof GUESS | typeof LAST_KNOWN | typeof LEDGER;
 export const GUESS = 0;
@@ -83,7 +83,7 @@ export class Accounts {
     return this.#accounts.get(entity);
   }
 
-  /** Finds or makes the account. */
+  /** Finds or creates the account. */
   open(entity: string): Account {
     const known = this.#accounts.get(entity);
     if (known !== undefined) {
@@ -105,7 +105,7 @@ export class Accounts {
     return made;
   }
 
-  /** Finds or makes the counter of a window; a new one lets go of windows that it replaces and that hold nothing. */
+  /** Finds or creates the counter of a window; a new one removes windows that it replaces and that have nothing pending. */
   counter(account: Account, window: string): WindowCounter {
     const known = account.windows.get(window);
     if (known !== undefined) {
@@ -136,7 +136,7 @@ export class Accounts {
     return this.#accounts.values();
   }
 
-  /** Looks at two accounts and lets go of what is unused for a day: a few at each call, never all at once. */
+  /** Checks two accounts and removes those unused for a day: a few at each call, never all at once. */
   sweep(): void {
     const at = this.#now();
     for (let looked = 0; looked < 2; looked++) {

@@ -7,7 +7,7 @@ import {
 } from "./limits.ts";
 import { numberAt, type Reply } from "./scripts.ts";
 
-/** Calls that are admitted by one script. Payers and lists of payers that several calls share stand in it once. */
+/** Calls that are admitted by one script. Payers and lists of payers that several calls share are sent once. */
 export interface AdmitBatch {
   readonly calls: readonly AdmitCall[];
   readonly payers: readonly LimitedEntity[];
@@ -81,7 +81,7 @@ const RATE_LIMITS = ["requests", "tokens", "parallel"] as const;
 const PAYER_NUMBERS = 4;
 const FIRST_PAYER = 2;
 
-/** Reads what admit.lua answered: one admission for each call. */
+/** Reads the reply of admit.lua: one admission for each call. */
 export function readAdmissions(
   reply: Reply,
   { calls, payers, lists }: AdmitBatch,

@@ -16,7 +16,7 @@ const FEW_CALLS = 20;
 /** Calls that others had in flight end by then, and the ledger holds them. */
 const SNAPSHOT_VALID_MS = 10 * LEASE_MS;
 
-/** One budget of a call, and what this instance knows of it. */
+/** One budget of a call, and its state on this instance. */
 export interface Budgeted {
   readonly account: Account | undefined;
   readonly counter: WindowCounter;
@@ -39,8 +39,8 @@ export function allowanceLeft(of: Budgeted, share: Share, now: number): Nanos {
 }
 
 /**
- * Fixed at the first call, and again once more is known. What others have spent meanwhile is taken for earlier spend,
- * which errs on the side of the budget.
+ * Fixed at the first call, and again once the basis improves. Spend of others since then is treated as earlier spend,
+ * which errs in favour of the budget.
  */
 function allowanceOf(of: Budgeted, share: Share, now: number): Allowance {
   const { counter, budget } = of;
@@ -82,7 +82,7 @@ function keptBack(basis: Basis, free: Nanos, estimate: Nanos): Nanos {
   return Math.min(calls, basis === GUESS ? free : Math.floor(free / 2));
 }
 
-/** What Redis last said of all instances' spend, and of leases that are not this instance's. */
+/** All instances' spend and the other instances' leases, as last received from Redis. */
 function snapshotSpend(
   { account, counter }: Budgeted,
   share: Share,

@@ -4,12 +4,12 @@ interface Waiting<Item, Answer> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Redis serves nobody else meanwhile. */
+/** Redis serves no other client during a script. */
 const MAX_AT_ONCE = 100;
 
 /**
- * Items that are sent together: what comes in one turn of the event loop, and while a batch is on its way, goes together. `send` answers for each item,
- * in their order; `atEndOfTurn` is when the first of a batch goes.
+ * Sends items in batches: the items of one turn of the event loop, and those that arrive while a batch is being sent. `send` returns an answer for each item,
+ * in order; `atEndOfTurn` decides when the first batch is sent.
  */
 export class Batcher<Item, Answer> {
   readonly #send: (items: readonly Item[]) => Promise<readonly Answer[]>;

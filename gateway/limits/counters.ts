@@ -37,7 +37,7 @@ const ROUNDING: Nanos = 1_000;
 
 /**
  * The rules of the limits in this process, in one synchronous step each: the store when there is no Redis, this
- * instance's own parts when there is, and what serves while it is away.
+ * instance's own parts when there is, and the fallback while Redis is away.
  */
 export class Counters {
   readonly #now: () => number;
@@ -112,14 +112,14 @@ export class Counters {
     return this.#rates.look(entities, this.#share);
   }
 
-  /** Holds what Redis admitted. */
+  /** Reserves what Redis admitted. */
   adopt(call: AdmitCall): void {
     this.#accounts.sweep();
     this.#reaped += this.#calls.reap();
     this.#calls.hold(call.callId, call.entities, call.estimate, 0, null);
   }
 
-  /** Answers the entities whose money it may have freed. */
+  /** Returns the entities that may have released budget. */
   settle({ callId, tokens, pending }: Settlement): readonly string[] {
     const released = this.#calls.release(callId, tokens);
     for (const part of pending) {
@@ -144,7 +144,7 @@ export class Counters {
     }
   }
 
-  /** The total that was last assigned, however long ago; null: none was. */
+  /** The last assigned total, however old; null: none was assigned. */
   lastKnown(entity: string, window: string): LastKnown | null {
     const counter = this.#accounts.find(entity)?.windows.get(window);
     if (counter === undefined || counter.version < 0) {
@@ -153,7 +153,7 @@ export class Counters {
     return { total: counter.total, version: counter.version };
   }
 
-  /** What Redis says of an entity; ignored where the entity is unknown here. `leased` by all instances. */
+  /** Stores the state of an entity received from Redis; ignored where the entity is unknown here. `leased` by all instances. */
   recordSnapshot(
     entity: string,
     leased: Nanos,
@@ -166,7 +166,7 @@ export class Counters {
     account.snapshot = snapshotOf(account, leased, windows);
   }
 
-  /** The parts, with the total that Redis last said where that is newer. */
+  /** The parts, with the total last received from Redis where that is newer. */
   newest(parts: CounterParts): CounterParts {
     return newestOf(parts, this.#accounts.find(parts.entity));
   }
@@ -186,7 +186,7 @@ export class Counters {
     return recent;
   }
 
-  /** From here totals count as unknown, and budgets and rates are kept to a share (null: to the whole). */
+  /** Starts an epoch: totals count as unknown, and budgets and rates are limited to a share (null: to the whole). */
   changeEpoch(next: Share | null): void {
     this.#share?.end();
     this.#share = next;
@@ -270,7 +270,7 @@ export class Counters {
     counter.epoch = this.#epoch;
     counter.assignedAt = this.#now();
     counter.stale = lastKnown;
-    // An admin has lowered the spend: there is more to share. (A drain's own rounding never comes to so much.)
+    // An admin has lowered the spend: there is more to share. (The rounding of a drain is always less.)
     if (spendOf(counter) < before - ROUNDING) {
       counter.allowance = null;
     }

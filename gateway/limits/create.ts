@@ -7,30 +7,30 @@ export interface LimitsOptions {
   /** Without it the limits are kept in this process alone. */
   readonly redis?: Redis;
   /**
-   * Name of this instance, the same after a restart: its pending spend is found again under it. Two processes must never
-   * run under one name at a time; whoever holds the journal's lock holds the name.
+   * Name of this instance, the same after a restart: its pending spend is stored under it. Two processes must never
+   * run under one name at a time; the lock of the journal guards the name.
    */
   readonly instance: string;
-  /** Refuse calls while Redis is away, rather than go on with a share of each limit. */
+  /** Reject calls while Redis is away instead of serving them with a share of each limit. */
   readonly failClosed?: boolean;
   /** Of all keys in Redis that hold limits. */
   readonly prefix?: string;
   /**
-   * At least so many instances share the limits while Redis is away; those last seen alive when they are more. A function
-   * is asked anew each time: who starts in an outage learns of the others from elsewhere.
+   * At least this many instances share the limits while Redis is away; more if more were alive. A function
+   * is called each time: instances started during an outage discover peers through Postgres.
    */
   readonly leastInstances?: number | (() => number);
-  /** Longest wait for an answer of Redis. */
+  /** Maximum wait for an answer of Redis. */
   readonly deadlineMs?: number;
   /** Heartbeat; a flushed Redis is noticed as fast. */
   readonly beatMs?: number;
-  /** Longest that calls wait until all instances have set their parts again. */
+  /** Maximum time that calls wait until all instances have set their parts again. */
   readonly rebuildMs?: number;
-  /** An instance that finds no generation, and knows nobody, gives others this long to show themselves. */
+  /** An instance that finds no generation and knows no peers waits this long for others to join. */
   readonly discoverMs?: number;
   /** A test's clock, in ms since the epoch; without it Redis' own counts, or this machine's where there is no Redis. */
   readonly now?: () => number;
-  /** Once for each outage, with what Redis did or did not say. */
+  /** Once for each outage, with its reason. */
   readonly onAway?: (reason: string) => void;
   readonly onBack?: () => void;
 }

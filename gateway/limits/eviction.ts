@@ -5,8 +5,8 @@ const KEEPS_LIMITS = /^(noeviction|volatile-)/;
 const FIRST_ANSWER_MS = 2_000;
 
 /**
- * What is wrong when Redis may evict limit data, which would free leases and forget spend; null: nothing, or Redis is
- * unavailable. `onLater` gets what is found at a later connection.
+ * The problem when Redis may evict limit data, which would release leases and lose spend; null: none, or Redis is
+ * unavailable. `onLater` receives a problem found at a later connection.
  */
 export async function findEviction(
   redis: Redis,

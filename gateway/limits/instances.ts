@@ -4,19 +4,19 @@ import { entityKeys } from "./entity-keys.ts";
 import { RedisAway, type Link } from "./redis-link.ts";
 import { listAt, numberAt, STALE, type Reply } from "./scripts.ts";
 
-/** A gateway as Redis knows it. */
+/** A gateway that has registered in Redis. */
 export interface InstanceState {
   readonly instance: string;
   /** Since its last heartbeat; null: none within a day. */
   readonly silentMs: number | null;
   readonly running: boolean;
-  /** Budgets that hold spend of it which is not in the ledger. */
+  /** Budgets with spend of this instance that is not in the ledger. */
   readonly budgets: number;
   /** The largest of these sums. */
   readonly pending: Nanos;
 }
 
-/** It may be starting again, or its host may be restarting. */
+/** A silent instance may be restarting within this time. */
 const RUNNING_MS = 10_000;
 
 export class Instances {

@@ -6,12 +6,12 @@ import type { InstanceState } from "./instances.ts";
  *
  * A budget counter has three parts, each assigned and never incremented: the ledger's total (with its version), one
  * pending sum for each instance (settled, not yet in the ledger), and the leases of calls in flight.
- * Spend is total + all pending. `budget_exceeded` compares spend alone, so nobody is refused while spend is below the
+ * Spend is total + all pending. `budget_exceeded` compares spend alone, so no call is refused while spend is below the
  * budget; leases only ever make a call wait (`budget_held`).
  *
  * A lease is the estimate, or what remains of the tightest budget when that is less. Against later calls the *whole*
  * estimate is held, in every budget of the call: were only the clipped lease held, money freed by another call would let
- * in a second call that may cross the budget, and a team would overshoot by what its members' small budgets clipped off.
+ * in a second call that may cross the budget, and a team would overshoot by the amounts clipped by its members' small budgets.
  * So everything admitted fits before the last call of it, and a budget is overshot by at most that one.
  *
  * Tokens/min work alike: a call is let in while something remains of the minute, and takes its whole estimate.
@@ -20,13 +20,13 @@ export interface LimitStore {
   readonly kind: "memory" | "redis";
   /**
    * Takes parallel slots, rates and budget leases of all entities, or nothing at all.
-   * For a call that is in flight already (a dearer fallback) it only raises the lease to the new estimate, or changes
+   * For a call that is in flight already (a more expensive fallback) it only raises the lease to the new estimate, or changes
    * nothing; it takes no second slot, request or tokens.
    */
   admit(call: AdmitCall): Promise<Admission>;
   /** What is left of the minutes and slots of entities now; takes nothing. While Redis is away: of this instance's share. */
   look(entities: readonly LimitedEntity[]): Promise<readonly LimitState[]>;
-  /** Gives the lease back, corrects the token count, assigns this instance's pending sums. Counts once, also after the lease expired. */
+  /** Gives the lease back, corrects the token count, assigns this instance's pending sums. Counts once, even after the lease has expired. */
   settle(call: Settlement): Promise<void>;
   /** Prolongs this instance's leases in one batch; a lease that expired meanwhile is taken again, as its call is in flight. */
   renew(callIds: readonly string[]): Promise<void>;
@@ -46,7 +46,7 @@ export interface LimitStore {
   remember(counters: readonly CounterParts[]): void;
   /** The total that was last assigned or remembered on this instance; null: none was. */
   lastKnown(entity: string, window: string): LastKnown | null;
-  /** Until a settle on this instance may have freed money of the entity, or the ms are over. */
+  /** Resolves when a settlement on this instance may have released budget of the entity, or after `ms`. */
   freed(entity: string, ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -182,11 +182,11 @@ export const RENEW_EVERY_MS = 20_000;
 export const RATE_WINDOW_MS = 60_000;
 export type LimitsMode = "memory" | "redis" | "redis_away";
 export interface LimitCounts {
-  /** Times that Redis went away. */
+  /** Outages of Redis. */
   readonly outages: number;
   /** Times that this instance set its parts in Redis: at its start, after a flush, after an outage. */
   readonly arrivals: number;
-  /** Leases that expired because nobody renewed them. */
+  /** Leases that expired without renewal. */
   readonly reapedLeases: number;
   /** Calls checked in process while Redis was away. */
   readonly servedAway: number;
@@ -198,15 +198,15 @@ export interface Limits extends LimitStore {
   counts(): LimitCounts;
   /**
    * Drops the pending spend of an instance that will never come back (its journal is lost). Until then that spend counts,
-   * in windows that have not ended for ever: it was spent, and the instance brings it into the ledger when it returns.
+   * in windows that never end permanently: it was spent, and the instance writes it to the ledger when it returns.
    * Throws while Redis is unavailable, and for an instance that is unknown or running.
    */
   forgetInstance(instance: string): Promise<void>;
-  /** The gateways that Redis knows; none without Redis. Throws while it is unavailable. */
+  /** The gateways registered in Redis; none without Redis. Throws while it is unavailable. */
   instances(): Promise<readonly InstanceState[]>;
   /**
-   * What the journal held of earlier lives of this instance is in the ledger: whatever Redis still holds as pending of
-   * them is dropped, now or when Redis is there.
+   * The journal of previous processes of this instance is in the ledger: whatever is still pending in Redis from
+   * them is dropped, now or when Redis is available.
    */
   formerLifeDrained(): void;
 }

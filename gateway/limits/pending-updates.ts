@@ -3,14 +3,14 @@ import type { Counters, PendingCounter } from "./counters.ts";
 import type { OwnParts } from "./redis-link.ts";
 import { assignArguments, partsArguments } from "./script-arguments.ts";
 
-/** Within a heartbeat the other instances have heard of a total. */
+/** Within a heartbeat the other instances have received a total. */
 const RECENT_MS = 5_000;
 
-/** What changed here and may not have arrived in Redis; the next arrival carries it there. */
+/** Changes that may not have arrived in Redis; they are sent when the link joins again. */
 export class PendingUpdates {
   readonly #counters: Counters;
   readonly #now: () => number;
-  /** With when they ended: a lease in Redis outlives its call by 60 s at most. */
+  /** With the time of their end: a lease in Redis outlives its call by at most 60 s. */
   #over = new Map<string, number>();
   #parts = new Map<string, CounterParts | PendingCounter>();
 
@@ -44,7 +44,7 @@ export class PendingUpdates {
     }
   }
 
-  /** Everything that this instance knows of itself, to be sent now. */
+  /** The complete state of this instance, to be sent now. */
   take(): OwnParts {
     const [overNow, partsNow] = [this.#over, this.#parts];
     [this.#over, this.#parts] = [new Map(), new Map()];
@@ -60,7 +60,7 @@ export class PendingUpdates {
         totals.push({ ...part, pending: sum });
       }
     }
-    // What others heard of them may be lost with Redis.
+    // The copies that other instances received may be lost with Redis.
     totals.push(...this.#counters.recentTotals(RECENT_MS));
     const held = [...this.#counters.allReserved()];
     const ended = overNow

@@ -8,9 +8,9 @@ import { partsArguments } from "./script-arguments.ts";
 const RETRY_MS = 1_000;
 
 /**
- * What Redis still holds as pending of this instance from before it was started, though its journal is in the ledger:
- * a life that ended while Redis was away could not say so. Nothing would ever assign those counters again, and the
- * spend, counted twice, would hold back the last of a budget for ever.
+ * Drops what is still pending in Redis from the previous process although its journal is in the ledger:
+ * a process that ended while Redis was away could not report it. Nothing would ever assign those counters again, and the
+ * spend, counted twice, would block the rest of a budget permanently.
  */
 export class PreviousProcess {
   readonly #redis: Redis;
@@ -31,7 +31,7 @@ export class PreviousProcess {
     this.#counters = options.counters;
   }
 
-  /** The journal of earlier lives is in the ledger. */
+  /** The journal of previous processes is in the ledger. */
   drained(): void {
     this.#state = "to do";
     this.joined();
@@ -68,7 +68,7 @@ export class PreviousProcess {
     if (code === STALE) {
       throw new RedisAway("another generation has started");
     }
-    // From here to the sending nothing can come between: a sum that has grown meanwhile is sent after this one.
+    // Nothing runs between this point and the sending: a sum that grows later is sent after this one.
     const over = [];
     for (let at = 0; at < names.length; at += 2) {
       const [entity, window] = [String(names[at]), String(names[at + 1])];

@@ -36,7 +36,7 @@ import {
   type Creation,
 } from "./script-arguments.ts";
 
-/** {@link LimitsOptions} with nothing left out. */
+/** {@link LimitsOptions} with defaults filled in. */
 export interface RedisLimitsOptions {
   /** A client that fails at once while it is away and never sends a command again (`connectRedis`). Not closed here. */
   readonly redis: Redis;
@@ -54,7 +54,7 @@ export interface RedisLimitsOptions {
 }
 
 const REBUILD_POLL_MS = 20;
-const LONGEST_ADMIT_MS = 5_000;
+const MAX_ADMIT_MS = 5_000;
 const ASKED_FOR_MS = 60_000;
 
 type Answer = Admission | "away" | "rebuilding" | "stale";
@@ -64,7 +64,7 @@ export class RedisLimits implements Limits {
   readonly kind = "redis";
   readonly #options: RedisLimitsOptions;
   readonly #now: () => number;
-  /** This instance's own parts, always; all that counts while Redis is away. */
+  /** This instance's own parts; the only state in use while Redis is away. */
   readonly #counters: Counters;
   /** Totals that this generation asked for, and when. An older generation takes any total: what was asked long ago may go. */
   readonly #asked = new Map<string, number>();
@@ -129,7 +129,7 @@ export class RedisLimits implements Limits {
   }
 
   async admit(call: AdmitCall): Promise<Admission> {
-    const latest = performance.now() + LONGEST_ADMIT_MS;
+    const latest = performance.now() + MAX_ADMIT_MS;
     for (;;) {
       const state = this.#link.state();
       if (state === "away" || state === "closed") {
@@ -171,7 +171,7 @@ export class RedisLimits implements Limits {
     if (await this.#settlements.send(call)) {
       return this.#waits.released(freed);
     }
-    // The next arrival carries it; where one is under way the caller waits for it, so that the next call sees this one.
+    // Sent when the link joins again; if it is joining now, the caller waits for it so that the next call sees this one.
     this.#updates.over(call.callId);
     for (const part of call.pending) {
       this.#updates.changed(part);

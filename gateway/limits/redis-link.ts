@@ -12,7 +12,7 @@ export { RedisAway } from "./redis-session.ts";
 
 export type LinkState = "connecting" | "joining" | "ready" | "away" | "closed";
 
-/** What an instance sets again when it arrives: calls of the scripts `parts` and `assign`, in this order. */
+/** What an instance sets again when it joins: calls of the scripts `parts` and `assign`, in this order. */
 export interface OwnParts {
   readonly parts: readonly (readonly string[])[];
   readonly totals: readonly (readonly string[])[];
@@ -30,7 +30,7 @@ export interface LinkOptions {
   readonly beatMs: number;
   /** Longest that calls wait for the other instances to set their parts again. */
   readonly rebuildMs: number;
-  /** An instance that finds no generation and knows nobody gives others this long to show themselves. */
+  /** An instance that finds no generation and knows no peers waits this long for others to join. */
   readonly discoverMs: number;
   readonly ownParts: () => OwnParts;
   readonly onJoined: () => void;
@@ -45,10 +45,10 @@ const RETRY_MS = 500;
 const HANDSHAKE_MS = 5_000;
 
 /**
- * This instance's place at Redis. All limit data belongs to a generation, marked in Redis; a flushed Redis has no mark.
- * Who notices starts a new generation and names the instances that it knew to be alive; each of them arrives again and
+ * This instance's membership in Redis. All limit data belongs to a generation, marked in Redis; a flushed Redis has no mark.
+ * The first instance to notice starts a new generation and names the instances that were alive; each of them joins again and
  * sets its parts, and admits wait for that. A connection is a session: what an earlier session sent and Redis reads late
- * is refused.
+ * is rejected.
  */
 export class Link {
   readonly #options: LinkOptions;
@@ -59,7 +59,7 @@ export class Link {
   #state: LinkState = "connecting";
   #open = false;
   #alive: readonly string[];
-  /** Redis' moment up to which this instance has heard of all changes; none of a generation that it joins. */
+  /** Time of Redis up to which this instance has received all changes; reset when it joins a generation. */
   #heardTo = "0";
   #joining = false;
   #triedAt = -Infinity;
@@ -118,7 +118,7 @@ export class Link {
     return this.#open;
   }
 
-  /** Refused (STALE) calls have changed nothing; the link is then arriving again. Throws {@link RedisAway}. */
+  /** Rejected (STALE) calls have changed nothing; the link then joins again. Throws {@link RedisAway}. */
   async run(name: ScriptName, args: readonly string[]): Promise<Reply> {
     if (!this.#open) {
       throw new RedisAway("limits are not available in Redis");
@@ -170,7 +170,7 @@ export class Link {
     return this.#session.generation;
   }
 
-  /** Instances alive, this one included, when Redis last answered. */
+  /** Instances alive, including this one, when Redis last answered. */
   instances(): readonly string[] {
     return this.#alive;
   }
@@ -208,9 +208,7 @@ export class Link {
           break;
         }
         if (attempt === 4) {
-          throw new RedisAway(
-            "limits in Redis were flushed repeatedly",
-          );
+          throw new RedisAway("limits in Redis were flushed repeatedly");
         }
       }
       this.#enter("ready");
@@ -241,7 +239,7 @@ export class Link {
     if (this.#state === "away") {
       this.#enter("joining");
     }
-    // From here to the first await nothing can come between: what changes afterwards is sent afterwards.
+    // Nothing runs between this point and the first await: later changes are sent later.
     this.#open = true;
     const own = this.#options.ownParts();
     try {
@@ -294,7 +292,7 @@ export class Link {
     ) {
       void this.#join(true);
     }
-    // A frozen server still accepts connections and then says nothing.
+    // A frozen server still accepts connections but does not answer.
     this.#handshakeSince =
       this.#redis.status === "connect" ? (this.#handshakeSince ?? at) : null;
     if (

@@ -1,7 +1,7 @@
-/** A settle frees room for few: waking all of a crowd would only send it all to be refused again. */
+/** A settlement makes room for few calls: waking all would only cause most to be refused again. */
 const WOKEN_AT_ONCE = 8;
 
-/** Calls that wait for money of an entity, those that wait longest first. */
+/** Calls that wait for the budget of an entity, longest wait first. */
 export class ReleaseWaits {
   readonly #waiting = new Map<string, Set<() => void>>();
 
@@ -23,7 +23,7 @@ export class ReleaseWaits {
     });
   }
 
-  /** A settle may have freed money of these entities. */
+  /** A settlement may have released budget of these entities. */
   released(entities: Iterable<string>): void {
     if (this.#waiting.size === 0) {
       return;

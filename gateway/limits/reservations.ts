@@ -2,12 +2,12 @@ import { LEASE_MS, RATE_WINDOW_MS, type LimitedEntity } from "./limits.ts";
 import type { Nanos } from "../pricing/money.ts";
 import type { Account, Accounts } from "./accounts.ts";
 
-/** What a call takes of an entity; the numbers are those of the Lua scripts. */
+/** What a call takes of an entity; the Lua scripts use the same numbers. */
 export const TAKES_BUDGET = 1;
 export const TAKES_SLOT = 2;
 export const TAKES_TOKENS = 4;
 
-/** A call in flight: what it holds of whom. */
+/** A call in flight with its reservations. */
 export interface ReservedCall {
   readonly callId: string;
   estimate: Nanos;
@@ -45,7 +45,7 @@ export class Reservations {
     );
   }
 
-  /** Holds the estimate, and slots, of every entity; raises what a call in flight holds. */
+  /** Reserves the estimate and slots of every entity; raises the reservation of a call in flight. */
   hold(
     callId: string,
     entities: readonly LimitedEntity[],
@@ -80,7 +80,7 @@ export class Reservations {
     this.#prolong(call);
   }
 
-  /** Gives everything back and corrects the tokens; unknown calls are left alone. Answers the entities. */
+  /** Releases everything and corrects the tokens; unknown calls are ignored. Returns the entities. */
   release(callId: string, tokens: number): readonly string[] {
     this.#lapsed.delete(callId);
     const call = this.#calls.get(callId);
@@ -104,7 +104,7 @@ export class Reservations {
     this.#prolong(call);
   }
 
-  /** Drops leases that nobody renewed. Answers how many. */
+  /** Drops leases that were not renewed. Returns how many. */
   reap(): number {
     const at = this.#now();
     let reaped = 0;

@@ -11,7 +11,7 @@ import { limitState } from "./rates.ts";
 import { numberAt, type Reply } from "./scripts.ts";
 import type { SnapshotWindows } from "./accounts.ts";
 
-/** Most items in one script call: Redis serves nobody else meanwhile. */
+/** Maximum items in one script call: Redis serves no other client during a script. */
 const BATCH = 500;
 
 /**
@@ -67,7 +67,7 @@ export function batches<T>(items: readonly T[]): readonly (readonly T[])[] {
   );
 }
 
-/** Everything that an instance knows of itself, in as many calls of the script as it takes. */
+/** The complete state of an instance, in as many calls of the script as needed. */
 export function partsArguments(
   over: readonly string[],
   pending: readonly PendingCounter[],
@@ -106,7 +106,7 @@ export function partsArguments(
   return all;
 }
 
-/** Spend and leases of an entity, as Redis says them. */
+/** Spend and leases of an entity in Redis. */
 export interface Moved {
   readonly entity: string;
   readonly leased: Nanos;

@@ -19,12 +19,12 @@ export interface Share {
 
 /**
  * A second for others to bring what they had in flight into the ledger. Counted in turns of the event loop rather than by
- * the clock: on a machine that stood still, no instance brought anything anywhere.
+ * the clock: while a machine is suspended, no instance writes to the ledger.
  */
 const CLEAR_AFTER_TICKS = 10;
 const TICK_MS = 100;
 
-/** `instances`: how many share the limits, as known now; a gateway that starts in the outage learns it late. */
+/** `instances`: how many share the limits, as known now; a gateway started during the outage discovers peers late. */
 export function createShare(instances: () => number, now: () => number): Share {
   let ticks = 0;
   let clearSince: number | null = null;

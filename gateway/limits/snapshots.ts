@@ -7,7 +7,7 @@ import type {
   Snapshot,
 } from "./accounts.ts";
 
-/** `leased`: by all instances. A Redis that lost its data says less than before: the newer total of a window is kept. */
+/** `leased`: by all instances. A Redis that lost its data reports less than before: the newer total of a window is kept. */
 export function snapshotOf(
   account: Account,
   leased: Nanos,
@@ -29,7 +29,7 @@ export function snapshotOf(
   };
 }
 
-/** The parts, with the total that Redis last said where that is newer. */
+/** The parts, with the total last received from Redis where that is newer. */
 export function newestOf(
   parts: CounterParts,
   account: Account | undefined,

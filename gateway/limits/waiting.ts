@@ -1,7 +1,7 @@
 import type { Admission, AdmitCall, LimitStore } from "./limits.ts";
 
 export interface WaitingOptions {
-  /** Longest that a call waits for money that calls in flight hold; ms. */
+  /** Maximum time that a call waits for budget reserved by calls in flight; ms. */
   readonly heldForMs?: number;
   /** Ends the wait early: the caller is gone. */
   readonly signal?: AbortSignal;
@@ -9,11 +9,11 @@ export interface WaitingOptions {
 
 const HELD_FOR_MS = 2_000;
 const FIRST_WAIT_MS = 50;
-const LONGEST_WAIT_MS = 400;
+const MAX_WAIT_MS = 400;
 
 /**
- * Admits a call; while only leases of others stand in its way it tries again, woken by each settle of this instance and
- * in growing steps for the others'. Answers the refusal when the time is over.
+ * Admits a call; while only leases of other calls block it, it retries, woken by each settlement of this instance and
+ * in growing steps for those of others. Returns the refusal when the time is over.
  */
 export async function admitWaiting(
   store: LimitStore,
@@ -26,7 +26,7 @@ export async function admitWaiting(
     return admission;
   }
   const until = performance.now() + heldForMs;
-  for (let step = FIRST_WAIT_MS; ; step = Math.min(step * 2, LONGEST_WAIT_MS)) {
+  for (let step = FIRST_WAIT_MS; ; step = Math.min(step * 2, MAX_WAIT_MS)) {
     const left = until - performance.now();
     if (left <= 0 || signal?.aborted === true) {
       return admission;

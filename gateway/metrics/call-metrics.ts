@@ -1,11 +1,11 @@
 import { createHistogram, type Histogram } from "./histogram.ts";
 import { createBoundedLabel } from "./labels.ts";
 
-/** What is told of one call when it has ended. */
+/** The outcome of one call. */
 export interface EndedCall {
   /** As configured: a wildcard, not what it stood for. */
   readonly alias: string;
-  /** Empty: answered from the cache, or nobody was reached. */
+  /** Empty: answered from the cache, or no provider was reached. */
   readonly provider: string;
   readonly team: string;
   readonly keyAlias: string;
@@ -17,7 +17,7 @@ export interface EndedCall {
   readonly saved: number;
   readonly unpriced: boolean;
   readonly durationMs: number;
-  /** Of it what nobody but the gateway took; null: not known. */
+  /** Part of it spent in the gateway itself; null: unknown. */
   readonly addedMs: number | null;
   /** null: not a stream. */
   readonly firstTokenMs: number | null;
@@ -46,8 +46,8 @@ export interface Latencies {
 export type Counts = ReadonlyMap<string, number>;
 
 /**
- * Everything that calls count, kept as plain sums: a call costs two look-ups and some additions. What it looks like to
- * whoever collects is made when somebody does.
+ * Sums of all calls: a call costs two look-ups and some additions. The text for Prometheus
+ * is created when it is scraped.
  */
 export interface CallMetrics {
   ended(call: EndedCall): void;
@@ -69,11 +69,11 @@ export interface CallMetrics {
   readonly refusals: Counts;
   readonly cooldowns: Counts;
   readonly unavailableRejections: Counts;
-  /** Every kind from the start, so that whoever collects sees the first one come. */
+  /** Every kind from the start, so that the first increase is visible. */
   readonly softBudgets: Counts;
 }
 
-/** Who can have a soft budget. */
+/** Payers that can have a soft budget. */
 const WITH_SOFT_BUDGET = [
   "key",
   "user",

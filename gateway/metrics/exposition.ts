@@ -12,7 +12,7 @@ type Collected = Omit<MetricObjectWithValues<MetricValue<string>>, "collect">;
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];
 
-/** One metric: what it means, and its samples when somebody collects. */
+/** One metric: what it means, and its samples at a scrape. */
 interface Family {
   readonly name: string;
   readonly help: string;
@@ -20,7 +20,7 @@ interface Family {
   samples(): readonly Sample[];
 }
 
-/** The metrics of a gateway in Prometheus' text format; its library is loaded when the first collector comes. */
+/** The metrics of a gateway in Prometheus' text format; its library is loaded at the first scrape. */
 export function createExposition(
   gateway: Gateway,
 ): () => Promise<{ readonly contentType: string; readonly text: string }> {

@@ -1,7 +1,7 @@
-/** What stands for every further value of a label that has as many as it may. */
+/** Replaces further values of a label that has reached its maximum. */
 export const OTHER = "other";
 
-/** Bounds how many values a label takes: each of them is a series of its own for whoever collects them. */
+/** Limits how many values a label takes: each is a separate series in Prometheus. */
 export function createBoundedLabel(most: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {

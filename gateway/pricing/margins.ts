@@ -5,8 +5,8 @@ export interface Margins {
   learn(deploymentId: string, counted: number, reported: number): void;
 }
 
-const LEAST = 1;
-const MOST = 4;
+const MIN_RATIO = 1;
+const MAX_RATIO = 4;
 /** Up fast and down slowly: an estimate that is too low lets a budget be crossed, one that is too high only waits. */
 const WEIGHT_UP = 0.3;
 const WEIGHT_DOWN = 0.03;
@@ -14,7 +14,7 @@ const WEIGHT_DOWN = 0.03;
 const FULL_WEIGHT_FROM = 200;
 /** Ten long prompts make what was learnt count alone. */
 const TRUST_EACH = 0.1;
-const MOST_DEPLOYMENTS = 10_000;
+const MAX_DEPLOYMENTS = 10_000;
 
 interface Learnt {
   readonly ratio: number;
@@ -36,10 +36,10 @@ export function createMargins(): Margins {
         return;
       }
       const before = deployments.get(deploymentId);
-      if (before === undefined && deployments.size >= MOST_DEPLOYMENTS) {
+      if (before === undefined && deployments.size >= MAX_DEPLOYMENTS) {
         return;
       }
-      const seen = Math.min(MOST, Math.max(LEAST, reported / counted));
+      const seen = Math.min(MAX_RATIO, Math.max(MIN_RATIO, reported / counted));
       const share = Math.min(1, counted / FULL_WEIGHT_FROM);
       const from = before?.ratio ?? seen;
       const weight = share * (seen > from ? WEIGHT_UP : WEIGHT_DOWN);

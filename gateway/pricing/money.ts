@@ -12,14 +12,14 @@ export function nanosFromCost(dollars: number): Nanos {
  * Dollars that one call is expected to cost at most. Sums of hundreds of such estimates stay exact: above 2^53 they would not,
  * and what other calls hold would be lost in the rounding.
  */
-const MOST_FOR_A_CALL = 10_000;
+const MAX_CALL_DOLLARS = 10_000;
 
-/** The estimate of a call in dollars as nano-dollars; a `max_tokens` without any sense may make it infinite. */
+/** The estimate of a call in dollars as nano-dollars; an absurd `max_tokens` may make it infinite. */
 export function nanosFromEstimate(dollars: number): Nanos {
-  return nanosFromCost(Math.min(dollars, MOST_FOR_A_CALL));
+  return nanosFromCost(Math.min(dollars, MAX_CALL_DOLLARS));
 }
 
-/** What a double is sure of: 0.000123 × 1e9 is 123000.00000000001, and must not round up to 123001. */
+/** The exact digits of a double: 0.000123 × 1e9 is 123000.00000000001, and must not round up to 123001. */
 const SURE_DIGITS = 15;
 
 /** A budget in dollars as nano-dollars; a positive one rounds up, so that 5e-10 still admits one call. */
@@ -31,16 +31,16 @@ export function nanosFromBudget(dollars: number): Nanos {
   const nanos = Math.ceil(
     Number((dollars * NANOS_PER_DOLLAR).toPrecision(SURE_DIGITS)),
   );
-  if (budgets.size >= MOST_BUDGETS) {
+  if (budgets.size >= MAX_BUDGETS) {
     budgets.clear();
   }
   budgets.set(dollars, nanos);
   return nanos;
 }
 
-/** Every call asks for the same few. */
+/** All calls use the same few. */
 const budgets = new Map<number, Nanos>();
-const MOST_BUDGETS = 10_000;
+const MAX_BUDGETS = 10_000;
 
 export function dollarsFromNanos(nanos: Nanos): number {
   return nanos / NANOS_PER_DOLLAR;

@@ -10,21 +10,21 @@ export { readPricesFile, type FilePrices } from "./price-file.ts";
 export { billOf, costOf, dearest, type Bill } from "./cost.ts";
 export {
   inputOnly,
-  MOST_TOKENS,
+  MAX_TOKENS,
   usageFromOpenAI,
   type Usage,
 } from "../tokens/reported-usage.ts";
 
 export interface PriceBook {
   /**
-   * The prices of a deployment, looked up once each; null: nobody knows them, its calls cost 0 and are shown as
+   * The prices of a deployment, looked up once each; null: unknown, its calls cost 0 and are shown as
    * unpriced. `model` is what a wildcard deployment was called for; default: the deployment's own.
    */
   priceFor(deployment: Deployment, model?: string): PriceCard | null;
 }
 
-/** Wildcard deployments are called for as many models as callers think of. */
-const MOST_MODELS = 1_000;
+/** Wildcard deployments can be called with any number of model names. */
+const MAX_MODELS = 1_000;
 
 /** The order of resolution: the deployment's own prices, `prices_file`, the catalogue; local runners cost 0 unless priced. */
 export function createPriceBook(file: FilePrices | null): PriceBook {
@@ -39,7 +39,7 @@ export function createPriceBook(file: FilePrices | null): PriceBook {
         return card;
       }
       const resolved = resolve({ ...deployment, model }, file);
-      if (cards.size < MOST_MODELS) {
+      if (cards.size < MAX_MODELS) {
         cards.set(model, resolved);
       }
       return resolved;

@@ -15,7 +15,7 @@ const SPLITS: Readonly<Record<Encoding, RegExp>> = {
 };
 
 /**
- * Counts as `gpt-tokenizer` does, whose tables it reads, without making a string or a list of anything: this is done on
+ * Counts as `gpt-tokenizer` does, whose tables it reads, without creating strings or lists: this runs on
  * every call. Time is quadratic in the length of a piece that is no token.
  */
 export async function loadEncoding(encoding: Encoding): Promise<CountTokens> {
@@ -102,7 +102,7 @@ function createPieceCounter(
   };
 }
 
-/** For the few characters of a piece this is faster than any call that leaves JavaScript. */
+/** For short pieces this is faster than a native call. */
 function writeUtf8(
   text: string,
   start: number,
@@ -131,7 +131,7 @@ function writeUtf8(
         bytes[length++] = 0x80 | (point & 0x3f);
         continue;
       }
-      // Half a pair, as encoders write it.
+      // An unpaired surrogate, as encoders write it.
       code = 0xfffd;
     }
     bytes[length++] = 0xe0 | (code >> 12);

@@ -5,8 +5,8 @@ const FADE_OVER = 20;
 const REMEMBERED = 256;
 const PERCENTILE = 0.99;
 const RECOMPUTED_EVERY = 16;
-/** Wildcard aliases have as many names as callers think of. */
-const MOST_ALIASES = 1_000;
+/** Wildcard aliases can have any number of names. */
+const MAX_ALIASES = 1_000;
 
 export interface OutputEstimates {
   /** Output tokens that the alias's next answer will hardly exceed. */
@@ -65,7 +65,7 @@ function admit(
   alias: string,
   recent: Recent,
 ): void {
-  if (aliases.size >= MOST_ALIASES) {
+  if (aliases.size >= MAX_ALIASES) {
     const oldest = aliases.keys().next();
     if (!oldest.done) {
       aliases.delete(oldest.value);

@@ -170,17 +170,17 @@ function positive<Name extends string>(
 }
 
 /** More than any call has: what says so counts wrongly, and sums of it would outgrow their columns. */
-export const MOST_TOKENS = 1_000_000_000;
+export const MAX_TOKENS = 1_000_000_000;
 
 function count(value: unknown): number | null {
-  return typeof value === "number" && value >= 0 && value <= MOST_TOKENS
+  return typeof value === "number" && value >= 0 && value <= MAX_TOKENS
     ? Math.round(value)
     : null;
 }
 
 /** Seconds may be fractions. */
 function seconds(value: unknown): number {
-  return typeof value === "number" && value >= 0 && value <= MOST_TOKENS
+  return typeof value === "number" && value >= 0 && value <= MAX_TOKENS
     ? value
     : 0;
 }

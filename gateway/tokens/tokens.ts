@@ -4,7 +4,7 @@ import { createOutputEstimates } from "./output-estimates.ts";
 import { promptContent } from "../ledger/prompt-content.ts";
 import { createTokenizers, encodingOf } from "./tokenizers.ts";
 
-/** Counts tokens, and learns from what providers report how far to trust the counts. Model names are the providers' own. */
+/** Counts tokens, and learns from the providers' reports how reliable the counts are. Model names are the providers' own. */
 export interface TokenCounter {
   /** Input tokens of a chat, completions, messages or responses body. Cheap on large prompts: those are sampled and lean upwards. */
   countChat(body: unknown, model: string): number;

@@ -5,14 +5,14 @@ import { fileURLToPath } from "node:url";
 /**
  * The ranks of an encoding's tokens, by two hashes of their bytes: in one flat array, where a look-up touches one place. As
  * 200,000 strings in a map they would take ten times the memory, and garbage collection would look at each of them.
- * Bytes that are no token are taken for one about once in three thousand million times: the second hash has 32 bits.
+ * Bytes that are not a token are mistaken for one about once in three billion times: the second hash has 32 bits.
  */
 export interface Vocabulary {
   /** The rank of the token that these bytes are; -1: they are none. */
   rankOf(bytes: Uint8Array, start: number, end: number): number;
 }
 
-/** Tokens read before other work has its turn. */
+/** Tokens read before yielding to other work. */
 const AT_ONCE = 10_000;
 /** Bytes of a token; the longest are runs of spaces. */
 const MAX_TOKEN_BYTES = 256;

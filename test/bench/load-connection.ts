@@ -30,7 +30,7 @@ type Place =
 
 const HEAD_END = "\r\n\r\n";
 const NEWLINE = 0x0a;
-const KEPT_TEXT = 500;
+const MAX_TEXT = 500;
 
 /**
  * One kept HTTP/1.1 connection, one call at a time, on a bare socket: the generator shares the cores with what it
@@ -127,7 +127,7 @@ class LoadConnection implements Connection {
     if (this.#firstByteAt === 0) {
       this.#firstByteAt = performance.now();
     }
-    if (this.#status !== 200 && this.#text.length < KEPT_TEXT) {
+    if (this.#status !== 200 && this.#text.length < MAX_TEXT) {
       this.#text += bytes.toString("latin1", from, until);
     }
     this.#left -= until - from;

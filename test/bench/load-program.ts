@@ -48,7 +48,7 @@ export interface LoadResult {
 }
 
 /** More calls in flight than this are not sent at once: they wait, and their latency counts the wait. */
-const MOST_CONNECTIONS = 1_000;
+const MAX_CONNECTIONS = 1_000;
 
 async function run(order: LoadRun): Promise<LoadResult> {
   const { schedule, port } = order;
@@ -165,7 +165,7 @@ async function run(order: LoadRun): Promise<LoadResult> {
     if (schedule.kind === "open") {
       while (
         dueAt() <= performance.now() &&
-        inFlight < MOST_CONNECTIONS &&
+        inFlight < MAX_CONNECTIONS &&
         mayGoOn()
       ) {
         send(dueAt());

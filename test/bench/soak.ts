@@ -47,7 +47,7 @@ interface Soaked {
 const LOADS = ["plain", "stream", "cached", "embeddings"] as const;
 /** At most; short soaks have shorter ones. */
 const SAMPLE_SECONDS = 15;
-const LEAST_SAMPLES = 8;
+const MIN_SAMPLES = 8;
 
 async function soak(
   { minutes, rate }: SoakOptions,
@@ -63,7 +63,7 @@ async function soak(
   const samples: Sample[] = [];
   const startedAt = performance.now();
   const elapsedMinutes = () => (performance.now() - startedAt) / 60_000;
-  const seconds = Math.min(SAMPLE_SECONDS, (minutes * 60) / LEAST_SAMPLES);
+  const seconds = Math.min(SAMPLE_SECONDS, (minutes * 60) / MIN_SAMPLES);
   for (let at = 0; elapsedMinutes() < minutes; at++) {
     const load = LOADS[at % LOADS.length] ?? "plain";
     await resetCost(target);
