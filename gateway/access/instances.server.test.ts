@@ -64,7 +64,7 @@ describe.runIf(redisServerHere())(
     const statusAt = async (gateway: TestGateway, key: string) =>
       (await gateway.chat(key, `prompt ${++prompts}`)).status;
 
-    test("a key made at one is known at the other, its spend counts at both", async () => {
+    test("a key created on one instance works on the other, and its spend counts on both", async () => {
       const twoCalls = 2 * (10 * INPUT_PRICE + 4 * OUTPUT_PRICE);
       const key = await one.makeKey({ max_budget: twoCalls });
       expect(await statusAt(one, key)).toBe(200);
@@ -73,7 +73,7 @@ describe.runIf(redisServerHere())(
       expect(await statusAt(other, key)).toBe(400);
     });
 
-    test("a blocked key, a raised budget and a spend that was set are seen by the other within a second", async () => {
+    test("a blocked key, a raised budget and an adjusted spend reach the other instance within a second", async () => {
       const key = await one.makeKey({ max_budget: 0.00001 });
       await other.chat(key, "one");
       expect(await statusAt(other, key)).toBe(400);
@@ -87,21 +87,21 @@ describe.runIf(redisServerHere())(
       await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
     });
 
-    test("a deleted user's keys stop at the other within a second", async () => {
+    test("keys of a deleted user stop working on the other instance within a second", async () => {
       const key = await one.makeKey({ user_id: "leaver" });
       expect(await statusAt(other, key)).toBe(200);
       await one.request("POST", "/user/delete", { user_ids: ["leaver"] });
       await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
     });
 
-    test("an answer cached at one is a hit at the other", async () => {
+    test("an answer cached by one instance is a hit on the other", async () => {
       const key = await one.makeKey({});
       await one.chat(key, "shared question");
       const again = await other.chat(key, "shared question");
       expect(again.headers.get("x-hearth-cache")).toBe("hit");
     });
 
-    test("a model added, changed and deleted at one is so at the other within a second", async () => {
+    test("adding, changing and deleting a model reaches the other instance within a second", async () => {
       const key = await one.makeKey({});
       const ask = async () =>
         (await other.chat(key, `p ${++prompts}`, { model: "added" })).status;
@@ -130,7 +130,7 @@ describe.runIf(redisServerHere())(
       await expect.poll(ask, WITHIN).toBe(400);
     });
 
-    test("deployments that cool down at one instance do so at the other within a second", async () => {
+    test("a cooldown on one instance applies to the other within a second", async () => {
       const key = await one.makeKey({});
       const ask = async (gateway: TestGateway) =>
         (
@@ -147,7 +147,7 @@ describe.runIf(redisServerHere())(
       await expect.poll(() => ask(other), WITHIN).toBe(429);
     });
 
-    test("Redis tells of itself to those who may read everything", async () => {
+    test("roles that may read everything get Redis' server info", async () => {
       const info = await one.request("GET", "/cache/redis/info");
       expect(info.json["info"]?.["redis_version"]).toMatch(/^\d/);
       expect(Number(info.json["num_clients"])).toBeGreaterThanOrEqual(2);
@@ -157,7 +157,7 @@ describe.runIf(redisServerHere())(
       ).toBe(403);
     });
 
-    test("all sums agree over both", async () => {
+    test("all sums agree across both instances", async () => {
       await one.running.gateway.ledger.flush();
       await other.running.gateway.ledger.flush();
       expect(

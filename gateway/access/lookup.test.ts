@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import { createLookup } from "./lookup.ts";
 
-test("60,000 unknown ids evict no known one, and few of them are kept", async () => {
+test("60,000 unknown ids evict no known id, and few of them are kept", async () => {
   let away = false;
   const lookup = createLookup({
     keepMs: 3_600_000,
@@ -23,7 +23,7 @@ test("60,000 unknown ids evict no known one, and few of them are kept", async ()
   expect(lookup.recall("guess-59999")).toBeNull();
 });
 
-test("a row that comes or goes changes its space", async () => {
+test("a created or deleted row moves between the two caches", async () => {
   let row: string | null = "row";
   const lookup = createLookup({
     keepMs: 3_600_000,

@@ -57,7 +57,7 @@ async function spendOf(user_id: string): Promise<unknown> {
   return user?.["spend"];
 }
 
-test("a team's admin adds a user and spends nothing of that user's, until the user accepts", async () => {
+test("a user added by a team admin pays nothing until the user accepts", async () => {
   await add("victim", keyOf("team-admin"));
   const { key } = await fixture.post(
     "/key/generate",
@@ -104,7 +104,7 @@ test("a team's admin adds a user and spends nothing of that user's, until the us
   await expect.poll(fixture.differences).toEqual([]);
 });
 
-test("a membership is accepted from its start where its creator may accept it", async () => {
+test("a membership is accepted at once when its creator may accept it", async () => {
   expect(await isAccepted("recruit")).toBe(true);
   await add("colleague", keyOf("org-admin"));
   expect(await isAccepted("colleague")).toBe(true);
@@ -114,7 +114,7 @@ test("a membership is accepted from its start where its creator may accept it", 
   expect(await isAccepted("by-proxy-admin")).toBe(true);
 });
 
-test("the migration accepts the memberships of before by who created them", async () => {
+test("the migration accepts existing memberships according to their creators", async () => {
   const file = new URL(
     "../database/migrations/0013_user_pays.sql",
     import.meta.url,
@@ -149,7 +149,7 @@ test("a member who is removed and added again by the team's admin has not accept
   expect(await isAccepted("recruit")).toBe(true);
 });
 
-test("somebody who is no member accepts nothing", async () => {
+test("a non-member cannot accept a membership", async () => {
   expect(await status("org-admin", ACCEPT, { team_id: "own-team" })).toBe(404);
   expect(await status("org-admin", ACCEPT, { team_id: "strange-team" })).toBe(
     404,

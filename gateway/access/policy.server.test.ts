@@ -257,7 +257,7 @@ describe("over HTTP", () => {
     });
   });
 
-  test("a member makes team keys for itself where the team lets members", async () => {
+  test("a member creates its own team keys where the team permits it", async () => {
     await fixture.post("/team/permissions_update", {
       team_id: "own",
       team_member_permissions: ["/key/generate"],
@@ -276,7 +276,7 @@ describe("over HTTP", () => {
     ).toBe(403);
   });
 
-  test("a key with a budget does not make one without", async () => {
+  test("a key with a budget cannot create a key without one", async () => {
     const limited = await fixture.makeKey({
       user_id: "internal_user",
       max_budget: 1,
@@ -296,7 +296,7 @@ describe("over HTTP", () => {
     ).toBe(403);
   });
 
-  test("nobody lets a strange organization pay, or enters a strange team through its own", async () => {
+  test("no user can charge or join an organization or team of others", async () => {
     for (const [who, body] of [
       ["internal_user", { organization_id: "org" }],
       ["org_admin", { organization_id: "org", team_id: "strange" }],
@@ -305,7 +305,7 @@ describe("over HTTP", () => {
     }
   });
 
-  test("lists show each its own", async () => {
+  test("lists show only the caller's own objects", async () => {
     const aliases = async (who: string) =>
       (
         await fixture.get(

@@ -208,7 +208,7 @@ function ask(route: Route, path: string, key: string | undefined) {
 const BY_NAME = ROUTES.map((route) => [route.name, route] as const);
 
 test.each(BY_NAME)(
-  "%s is for its roles at all its addresses, and tells others whom it is for",
+  "%s is limited to its roles at all its addresses, and names them to others",
   async (name, route) => {
     const may = whoByTable(name);
     for (const path of pathsOf(route)) {
@@ -231,7 +231,7 @@ test.each(BY_NAME)(
   },
 );
 
-test.each(BY_NAME)("%s answers nobody without a key", async (_, route) => {
+test.each(BY_NAME)("%s requires a key", async (_, route) => {
   for (const path of pathsOf(route)) {
     expect([path, (await ask(route, path, "")).status]).toEqual([path, 401]);
   }

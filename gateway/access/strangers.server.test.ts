@@ -195,7 +195,7 @@ const LIMITED = [
   "team-admin",
 ] as const;
 
-test("every route that is open to somebody without all rights is asked below", () => {
+test("every route open to a restricted role is covered below", () => {
   const asked = [
     ...Object.keys(STRANGE),
     ...Object.keys(LISTS),
@@ -205,7 +205,7 @@ test("every route that is open to somebody without all rights is asked below", (
 });
 
 test.each(LIMITED)(
-  "%s touches nothing of strangers by any route",
+  "%s cannot change other owners' objects by any route",
   async (who) => {
     for (const name of OPEN) {
       const strange = STRANGE[name];
@@ -231,7 +231,7 @@ async function shows(
 }
 
 test.each(Object.keys(LISTS) as RouteName[])(
-  "%s shows what is strange to those who see everything alone",
+  "%s shows other owners' objects only to roles that see everything",
   async (name) => {
     for (const asked of LISTS[name]?.() ?? []) {
       for (const who of ["proxy_admin", "proxy_admin_viewer"]) {
@@ -252,7 +252,7 @@ test.each(Object.keys(LISTS) as RouteName[])(
   },
 );
 
-test.each(LIMITED)("%s sees nothing strange where nobody is", async (who) => {
+test.each(LIMITED)("%s sees no other owners' objects", async (who) => {
   for (const [name, asked] of Object.entries(OF_NOBODY)) {
     expect([name, await shows(who, name as RouteName, asked)]).toEqual([
       name,
@@ -261,7 +261,7 @@ test.each(LIMITED)("%s sees nothing strange where nobody is", async (who) => {
   }
 });
 
-test("a viewer reads the strange, and changes nothing", async () => {
+test("a viewer can read other owners' objects, but not change them", async () => {
   const viewer: Role = "proxy_admin_viewer";
   for (const name of OPEN) {
     const strange = STRANGE[name];

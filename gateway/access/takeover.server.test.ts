@@ -38,7 +38,7 @@ const OF_OWN = [
 
 describe.each(OF_OWN)("keys that %s has with %o", (who, where) => {
   test.each(["boss", "viewer", "stranger", "never-heard-of"])(
-    "are not made, changed or renewed for %s",
+    "cannot be created, changed or renewed for %s",
     async (user_id) => {
       const key = await fixture.makeKey(where);
       for (const [path, body] of [
@@ -57,7 +57,7 @@ describe.each(OF_OWN)("keys that %s has with %o", (who, where) => {
   );
 });
 
-test("keys are made for one's people, and not for those among them who have more rights", async () => {
+test("admins create keys for their members, except for those with more rights", async () => {
   const forUser = (who: string, user_id: string) =>
     status(who, "/key/generate", { team_id: "own-team", user_id });
   expect(await forUser("team-admin", "member")).toBe(200);
@@ -105,7 +105,7 @@ describe("a key that others can take over", () => {
     },
   );
 
-  test("gives none to somebody who got them after it was made", async () => {
+  test("gives no rights that its user received after its creation", async () => {
     const user_id = "promoted";
     await fixture.post(
       "/team/member_add",
@@ -176,7 +176,7 @@ describe("a key that others can take over", () => {
     });
   });
 
-  test("makes keys of where it belongs to", async () => {
+  test("creates keys within its own scope", async () => {
     for (const [user_id, where] of [
       ["team-admin", { team_id: "own-team" }],
       ["org-admin", { organization_id: "own-org" }],
@@ -218,7 +218,7 @@ describe("a key that others can take over", () => {
   });
 });
 
-test("a restricted key makes, changes and renews no key but itself", async () => {
+test("a restricted key creates, changes and renews no key but itself", async () => {
   const user_id = "restricted";
   const other = await fixture.makeKey({ user_id });
   for (const restriction of [
@@ -245,7 +245,7 @@ test("a restricted key makes, changes and renews no key but itself", async () =>
   }
 });
 
-test("a restricted key makes no key of its team that is not", async () => {
+test("a restricted key cannot create an unrestricted key of its team", async () => {
   const user_id = "permitted";
   await fixture.post("/team/member_add", {
     team_id: "own-team",
@@ -273,7 +273,7 @@ test("a restricted key makes no key of its team that is not", async () => {
   }
 });
 
-test("a team admin's key for management alone looks after the keys of its team, and of no other", async () => {
+test("a management key of a team admin manages the keys of its team only", async () => {
   await fixture.post("/team/member_add", {
     team_id: "strange-team",
     member: { user_id: "team-admin" },
@@ -309,7 +309,7 @@ test("a team admin's key for management alone looks after the keys of its team, 
   }
 });
 
-test("who may not unblock a key does not unblock it by changing or renewing it", async () => {
+test("a key cannot be unblocked by changing or renewing it without the right to unblock", async () => {
   const user_id = "blocked-one";
   const unblocked = await fixture.makeKey({ user_id });
   keys.set("blocked-one", unblocked);

@@ -40,20 +40,20 @@ function keyOf(
 
 const body = { model: "m", messages: [{ role: "user", content: "hi" }] };
 
-test("the same question has one key, however its fields are ordered", () => {
+test("equal questions have the same key, whatever the order of fields", () => {
   const other = { messages: [{ content: "hi", role: "user" }], model: "m" };
   expect(keyOf(body)).toBe(keyOf(other));
   expect(keyOf(body)).toMatch(/^proxy\.cache:[0-9a-f]{64}$/);
 });
 
-test("whatever changes the answer changes the key; who asks for whom does not", () => {
+test("everything that changes the answer changes the key; the caller does not", () => {
   expect(keyOf({ ...body, temperature: 0.1 })).not.toBe(keyOf(body));
   expect(keyOf({ ...body, stream: true })).not.toBe(keyOf(body));
   expect(keyOf({ ...body, some_new_parameter: 1 })).not.toBe(keyOf(body));
   expect(keyOf({ ...body, user: "eve", metadata: { a: 1 } })).toBe(keyOf(body));
 });
 
-test("long texts are told apart to the last character", () => {
+test("long texts differ down to the last character", () => {
   const asked = (...contents: readonly unknown[]) =>
     keyOf({
       model: "m",
@@ -88,7 +88,7 @@ test("each tenant has its own keys: the team, else the user, else the key", () =
   );
 });
 
-test("a caller can keep out of the cache, or ask for it where it is off", () => {
+test("a caller can opt out of the cache, or opt in where it is off", () => {
   expect(keyOf(body, alice, { enabled: false })).toBeNull();
   expect(keyOf(body, alice, { mode: "default_off" })).toBeNull();
   expect(
@@ -106,7 +106,7 @@ test("a caller can keep out of the cache, or ask for it where it is off", () => 
   });
 });
 
-test("entries end with their time, the one used longest ago goes first", () => {
+test("entries expire, and the least recently used is removed first", () => {
   let now = 0;
   const cache = createMemoryCache({ maxBytes: 1_000, now: () => now });
   for (const name of ["a", "b", "c"]) {
@@ -122,7 +122,7 @@ test("entries end with their time, the one used longest ago goes first", () => {
   expect(cache.clear()).toBe(2);
 });
 
-test("an answer is kept with its bytes as they were", () => {
+test("an answer keeps its bytes unchanged", () => {
   const answer = {
     contentType: "application/json",
     usage: {

@@ -76,7 +76,7 @@ test.skipIf(!redisServerHere())(
 );
 
 test.skipIf(!redisServerHere())(
-  "a Redis that says nothing leaves calls uncached, and the cache is used again afterwards",
+  "calls are uncached while Redis does not answer, and cached again afterwards",
   async () => {
     const key = await gateway.makeKey({});
     const ask = async (prompt: string) => {

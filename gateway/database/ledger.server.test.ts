@@ -186,7 +186,7 @@ test("a payer with a window has a total for it, by the end of each call", async 
   expect(await wrongSums()).toEqual([]);
 });
 
-test("a soft budget is told of once, when it is crossed", async () => {
+test("a soft budget is reported once, when it is crossed", async () => {
   await insertRow(pool, "keys", {
     token: "k4",
     key_name: "sk-...4",
@@ -202,7 +202,7 @@ test("a soft budget is told of once, when it is crossed", async () => {
   expect(told).toEqual([0, 0, 1, 0, 0]);
 });
 
-test("text that Postgres cannot hold does not stop the ledger", async () => {
+test("text that Postgres cannot store does not stop the ledger", async () => {
   const hostile = row({
     end_user: "nul\0and half \ud800 a pair",
     metadata: { text: "\0\udfff" },

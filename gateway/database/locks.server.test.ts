@@ -90,7 +90,7 @@ async function partitions(): Promise<readonly string[]> {
   return rows.map(({ name }) => name);
 }
 
-test("partitions are there days before their month, and a pg_dump or a writer does not hold them up", async () => {
+test("partitions exist days before their month, and are not blocked by a pg_dump or a writer", async () => {
   await ensurePartitions(pool, [{ started_at: "2027-01-01T00:00:00.000Z" }]);
   await dump();
   const writer = await connection();
@@ -119,7 +119,7 @@ test("two instances create the same partition once", async () => {
   expect(await partitions()).toContain("spend_log_2027_05");
 });
 
-test("a month is not dropped while a pg_dump reads it, and rows of now go on into the ledger", async () => {
+test("a month is not dropped while a pg_dump reads it, and new rows are still recorded", async () => {
   await record("2025-01-10T00:00:00.000Z");
   await record("2027-02-04T00:00:00.000Z");
   await dump();
@@ -131,7 +131,7 @@ test("a month is not dropped while a pg_dump reads it, and rows of now go on int
   expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
 });
 
-test("who holds the ledger lock waits no longer than a second for another one, and a drain no longer for it", async () => {
+test("the holder of the ledger lock waits at most a second for another lock, and a drain no longer for it", async () => {
   await dump();
   await waitForAll("spend_log");
   await expect(record("2027-02-05T00:00:00.000Z")).rejects.toBeInstanceOf(

@@ -39,7 +39,7 @@ async function kept(): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(rows.map(({ name, sql }) => [name, sql]));
 }
 
-test("the database has the SQL of every migration, also when a start was killed before it was written", async () => {
+test("the database has the SQL of every migration, even when a start was killed before it was written", async () => {
   expect(await kept()).toEqual(texts);
   await transaction(pool, (client) =>
     query(client, "DELETE FROM migration_texts WHERE name > '0003'"),

@@ -34,7 +34,7 @@ async function differences(): Promise<readonly unknown[]> {
   return query(pool, "SELECT * FROM spend_check");
 }
 
-test("months that are over are dropped, and every sum goes on holding", async () => {
+test("past months are dropped, and every sum stays correct", async () => {
   await insertRow(pool, "keys", {
     token: "k1",
     key_name: "sk-...k1",
@@ -72,7 +72,7 @@ test("months that are over are dropped, and every sum goes on holding", async ()
   expect(await dropOldSpend(pool, 30, NOW)).toEqual([]);
 });
 
-test("a row of a dropped month still finds its place, and goes with the next round", async () => {
+test("a row of a dropped month is still recorded, and dropped in the next round", async () => {
   await record({
     ended_at: "2026-11-10T10:00:00.000Z",
     started_at: "2026-08-31T23:59:00.000Z",
@@ -84,7 +84,7 @@ test("a row of a dropped month still finds its place, and goes with the next rou
   expect(await differences()).toEqual([]);
 });
 
-test("another zone or another duration of the whole proxy begins with what was spent", async () => {
+test("a new time zone or proxy duration starts with the spend so far", async () => {
   const day = { timeZone: "UTC", proxyDuration: "1d" };
   const at = Date.parse("2026-11-20T23:30:00.000Z");
   await followSettings(pool, day, at);
@@ -105,7 +105,7 @@ test("another zone or another duration of the whole proxy begins with what was s
   expect(await differences()).toEqual([]);
 });
 
-test("old audit entries go", async () => {
+test("old audit entries are deleted", async () => {
   for (const days of [1, 50, 100]) {
     await insertRow(pool, "audit_log", {
       at: new Date(NOW - days * 86_400_000),

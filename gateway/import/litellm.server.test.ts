@@ -99,7 +99,7 @@ async function contents() {
   return counts;
 }
 
-test("a dry run tells what it would bring, and brings nothing", async () => {
+test("a dry run reports what it would import, and imports nothing", async () => {
   const before = await contents();
   const { kinds, brought } = await bring({ dryRun: true, logs: true });
   expect(brought).toMatchObject({ dryRun: true });
@@ -108,7 +108,7 @@ test("a dry run tells what it would bring, and brings nothing", async () => {
   expect(await contents()).toEqual(before);
 });
 
-test("everyone comes over, and a second run changes nothing", async () => {
+test("all payers are imported, and a second run changes nothing", async () => {
   const { kinds, brought, remarks } = await bring();
   const expected = {
     tiers: 5,
@@ -141,7 +141,7 @@ test("everyone comes over, and a second run changes nothing", async () => {
   expect(await contents()).toEqual(before);
 });
 
-test("an old key chats, and its budget goes on from the old spend", async () => {
+test("an existing key works, and its budget continues from the old spend", async () => {
   const key = "sk-litellm-key-999";
   const info = await fixture.get(`/key/info?key=${key}`);
   expect(info["info"]).toMatchObject({
@@ -165,7 +165,7 @@ test("an old key chats, and its budget goes on from the old spend", async () => 
   expect(await fixture.differences()).toEqual([]);
 });
 
-test("windows, members, tiers, roles and rights come over", async () => {
+test("windows, members, tiers, roles and rights are imported", async () => {
   const windowed = await fixture.get("/key/info?key=sk-litellm-key-10");
   expect(windowed["info"]).toMatchObject({
     budget_duration: "1mo",
@@ -199,7 +199,7 @@ test("windows, members, tiers, roles and rights come over", async () => {
   expect((await fixture.chat("sk-litellm-key-600", "x")).status).toBe(401);
 });
 
-test("the log comes over once, and moves nobody's budget", async () => {
+test("the log is imported once, and changes no budget", async () => {
   const spendOf = async () =>
     (await fixture.get("/key/info?key=sk-litellm-key-10"))["info"]?.["spend"];
   const before = await spendOf();
@@ -225,7 +225,7 @@ test("the log comes over once, and moves nobody's budget", async () => {
   expect(await fixture.differences()).toEqual([]);
 });
 
-test("what LiteLLM counts between two runs comes with the second, once, beside what was spent here", async () => {
+test("LiteLLM's spend between two runs is imported by the second, once, in addition to spend in Hearth", async () => {
   const key = "sk-litellm-key-12";
   const hash = litellmHash(key);
   const spends = async () => {

@@ -109,7 +109,7 @@ async function bring(...litellmKeys: readonly string[]) {
   };
 }
 
-test("without LiteLLM's key nothing can be read, and a sentence says what to do", async () => {
+test("without LiteLLM's key nothing is imported, and a sentence says what to do", async () => {
   const { tally, told } = await bring("sk-a-wrong-one");
   expect(tally).toMatchObject({ there: 5, brought: 0, left: 5 });
   expect(told).toContainEqual([
@@ -121,7 +121,7 @@ test("without LiteLLM's key nothing can be read, and a sentence says what to do"
   expect(await query(fixture.pool, "SELECT FROM models")).toEqual([]);
 });
 
-test("with it they come over with their provider keys, answer, and a second run changes nothing", async () => {
+test("with LiteLLM's key models are imported with their provider keys and answer, and a second run changes nothing", async () => {
   const { tally, told } = await bring(SALT);
   expect(tally).toMatchObject({ there: 5, brought: 2, left: 3 });
   expect(told).toEqual([

@@ -16,7 +16,7 @@ const SEALED = {
 };
 
 test.each(Object.entries(SEALED))(
-  "a text in %s opens with LiteLLM's key, and with no other",
+  "a text in %s is decrypted with LiteLLM's key, and with no other",
   (_, sealed) => {
     expect(unseal(sealed, [OTHER, SALT])).toBe("openai/mock-model");
     expect(unseal(sealed, [OTHER])).toBeNull();

@@ -173,7 +173,7 @@ async function live(
   }
 }
 
-test("whatever happens, each call is delivered as it ended, and none is lost after a commit and a restart", async () => {
+test("each call is delivered as it ended, and none is lost across commits, crashes and restarts", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 50, maxLength: 400 }),

@@ -63,7 +63,7 @@ function failOnce(name: "writeSync" | "fdatasync"): void {
   }
 }
 
-test("at its limit the journal refuses calls, and still takes the end of every call under way", async () => {
+test("at its limit the journal rejects calls, and still records the end of every call in flight", async () => {
   const log = recordingLog();
   const small = await open({ limitBytes: 64 * 1024, log });
   const burst = beginUntilFull(small, 0);
@@ -171,7 +171,7 @@ test("whatever the order and lengths, the outcome of an accepted intent finds ro
   );
 });
 
-test("on a full disk calls under way end in the segments made before", async () => {
+test("on a full disk calls in flight end in segments created before", async () => {
   await open();
   journal?.intent({ id: "first", startedAt: 1 });
   await expect.poll(() => segmentFiles(directory)).toHaveLength(2);
@@ -241,7 +241,7 @@ test("an outcome longer than its room loses free text, never money", async () =>
   expect(bytes).toBeLessThan(3 * 512);
 });
 
-test("an outcome whose other fields are too long is written where there is room beside the reserves", async () => {
+test("an outcome whose other fields are too long is written where there is room beyond the reserves", async () => {
   const roomy = await open();
   const id = "i".repeat(600);
   roomy.intent({ id, startedAt: 1 });
@@ -250,7 +250,7 @@ test("an outcome whose other fields are too long is written where there is room 
   expect(roomy.state().openIntents).toBe(0);
 });
 
-test("an intent longer than its room loses free text, and is refused when that does not suffice", async () => {
+test("an intent longer than its room loses free text, and is rejected when that does not suffice", async () => {
   const roomy = await open();
   roomy.intent({
     id: "a",
@@ -269,7 +269,7 @@ test("an intent longer than its room loses free text, and is refused when that d
   expect(roomy.state().openIntents).toBe(0);
 });
 
-test("a failed flush is an alarm until the restart: no call begins, those under way end", async () => {
+test("a failed flush is an alarm until the restart: no call starts, calls in flight end", async () => {
   const log = recordingLog();
   const failing = await open({ syncEveryMs: 1, log });
   failing.intent({ id: "under way", startedAt: 1 });
@@ -298,7 +298,7 @@ test("sync always: a failed flush rejects", async () => {
   );
 });
 
-test("an intent that the disk refuses does not count as begun", async () => {
+test("an intent that cannot be written does not count as started", async () => {
   const failing = await open();
   failing.intent({ id: "a", startedAt: 1 });
   failOnce("writeSync");
@@ -311,7 +311,7 @@ test("an intent that the disk refuses does not count as begun", async () => {
   ]);
 });
 
-test("an outcome that the disk refuses is kept and written when it can be", async () => {
+test("an outcome that cannot be written is kept and retried", async () => {
   const log = recordingLog();
   const failing = await open({ syncEveryMs: 1, log });
   failing.intent({ id: "a", startedAt: 1 });

@@ -32,7 +32,7 @@ function call(id: string, length = 0): void {
 const ids = (rows: readonly { readonly intent: { readonly id: string } }[]) =>
   rows.map(({ intent }) => intent.id);
 
-test("whoever keeps up is given what was written, without reading the files again", async () => {
+test("a reader that keeps up gets written lines without reading the files", async () => {
   const intent = { id: "a", startedAt: 1, metadata: { at: 1 } };
   const outcome = { id: "a", cost: 1, metadata: { at: 2 } };
   journal.intent(intent);
@@ -42,7 +42,7 @@ test("whoever keeps up is given what was written, without reading the files agai
   expect(rows[0]?.outcome).toBe(outcome);
 });
 
-test("a record that was shortened is given as it stands in the file", async () => {
+test("a shortened record is delivered as it is in the file", async () => {
   journal.intent({ id: "a", startedAt: 1 });
   journal.outcome({ id: "a", cost: 1, error: "e".repeat(2_000) });
   const killed = await copyAsKilled(directory);
@@ -89,7 +89,7 @@ test("reading goes on while calls are written, at most as many rows as asked for
   expect(read).toEqual(all);
 });
 
-test("an intent without outcome is no row while its process lives", async () => {
+test("an intent without an outcome is not delivered while its process runs", async () => {
   journal.intent({ id: "open", startedAt: 1 });
   call("done");
   expect(ids(await readAll(journal))).toEqual(["done"]);
@@ -97,7 +97,7 @@ test("an intent without outcome is no row while its process lives", async () => 
   expect(ids(await readAll(journal))).toEqual(["open"]);
 });
 
-test("segments are made ahead, full of zeros", async () => {
+test("segments are created ahead, full of zeros", async () => {
   call("first");
   await expect.poll(() => segmentFiles(directory)).toHaveLength(2);
   const spare = await fs.readFile(path.join(directory, "000002.jsonl"));
@@ -195,7 +195,7 @@ test("an open call carried out of a deleted segment is interrupted once", async 
   ]);
 });
 
-test("after a restart everything not deleted comes again, the same each time", async () => {
+test("after a restart everything not deleted is delivered again, the same each time", async () => {
   for (let at = 0; at < 50; at++) {
     call(`call-${at}`, 900);
   }
@@ -227,7 +227,7 @@ test("a journal closed with everything in the ledger has nothing to replay", asy
   expect(ids(await readAll(journal))).toEqual(["next"]);
 });
 
-test("the instance id stays", async () => {
+test("the instance id is stable", async () => {
   const { instance } = journal;
   expect(instance).toMatch(/^[0-9a-f-]{36}$/);
   await journal.close();
@@ -235,7 +235,7 @@ test("the instance id stays", async () => {
   expect(journal.instance).toBe(instance);
 });
 
-test("a second journal on the directory is refused, in this process and in another", async () => {
+test("a second journal on the directory is rejected, in this process and in another", async () => {
   const sentence = `The journal ${directory} is in use by process ${process.pid}: stop that gateway, or set HEARTH_JOURNAL_DIR to another directory.`;
   await expect(openTestJournal(directory)).rejects.toThrow(sentence);
   const other = spawn(
@@ -272,7 +272,7 @@ test("sync always: the promise resolves, many writes share a flush", async () =>
   expect(await readAll(journal)).toHaveLength(50);
 });
 
-test("an id that is open already, and an outcome without intent, are refused", async () => {
+test("an id that is already open and an outcome without an intent are rejected", async () => {
   journal.intent({ id: "a", startedAt: 1 });
   expect(() => journal.intent({ id: "a", startedAt: 1 })).toThrow(
     "Call a already has an open intent.",
@@ -286,7 +286,7 @@ test("an id that is open already, and an outcome without intent, are refused", a
   expect(journal.state().pendingRecords).toBe(1);
 });
 
-test("a directory that cannot be used is one sentence", async () => {
+test("an unusable directory is reported in one sentence", async () => {
   const file = path.join(directory, "instance");
   await expect(openTestJournal(path.join(file, "below"))).rejects.toThrow(
     /^The journal .*below cannot be used \(ENOTDIR: .*\): fix that, or set HEARTH_JOURNAL_DIR to another directory\.$/,

@@ -459,7 +459,7 @@ test.each(
   expect(bill.unpriced).toEqual(one.unpriced ?? []);
 });
 
-test("an answer that broke off before it named its tier is billed at the one asked for", () => {
+test("an answer that ended before it named its tier is billed at the requested tier", () => {
   const [, , flex] = CASES;
   if (flex === undefined) {
     throw new Error("no case");

@@ -54,7 +54,7 @@ function callBy(
 }
 
 describe("payers with a budget or a limit", () => {
-  it("stand in the order in which they refuse; those without limits are left out", () => {
+  it("are ordered by precedence; those without limits are left out", () => {
     const team = {
       id: "t",
       alias: null,
@@ -108,7 +108,7 @@ describe("payers with a budget or a limit", () => {
     expect(limitedEntities(sources, MORNING, "UTC")).toEqual(first);
   });
 
-  it("are told apart by alias, by what limits the gateway, and by time zone", () => {
+  it("differ by alias, by the limits of the gateway, and by time zone", () => {
     const caller = keyWith({ modelLimits: new Map([["chat", DAILY]]) });
     const entities = (more: Partial<LimitSources>, zone = "UTC") =>
       limitedEntities(callBy(caller, more), MORNING, zone);
@@ -121,7 +121,7 @@ describe("payers with a budget or a limit", () => {
     );
   });
 
-  it("have a raised budget for as long as the raise lasts", () => {
+  it("have a raised budget while a temporary increase lasts", () => {
     const caller = keyWith({
       limits: { ...NONE, maxBudget: 2 },
       temporaryIncrease: { dollars: 1, until: MORNING + HOUR },

@@ -134,7 +134,7 @@ async function wrongSums(): Promise<readonly unknown[]> {
   return query(gateway.running.gateway.pool, "SELECT * FROM spend_check");
 }
 
-test("a gateway starts over a journal whose rows Postgres refuses, and every one of them is paid", async () => {
+test("a gateway starts with a journal whose rows Postgres rejects, and every row is billed", async () => {
   const all = 0.25 * REFUSED.length;
   expect(await ledgerOf(key)).toEqual({
     calls: REFUSED.length,
@@ -144,7 +144,7 @@ test("a gateway starts over a journal whose rows Postgres refuses, and every one
   expect(await wrongSums()).toEqual([]);
 });
 
-test("a row that Postgres refuses holds up no other, and none is doubled", async () => {
+test("a row that Postgres rejects blocks no other, and none is doubled", async () => {
   const { journal } = gateway.running.gateway;
   const other = randomBytes(32).toString("hex");
   const calls = [...Array<Call>(40).fill([{}, {}]), ...REFUSED.slice(0, 3)];
@@ -162,7 +162,7 @@ test("a row that Postgres refuses holds up no other, and none is doubled", async
   expect(journal.state().pendingRecords).toBe(0);
 });
 
-test("names that are cut stay as many as they were, and those that fit stay whole", async () => {
+test("shortened names stay distinct, and names that fit stay whole", async () => {
   const { journal, pool, ledger } = gateway.running.gateway;
   const apiKey = randomBytes(32).toString("hex");
   for (const endUser of [`${LONG}1`, `${LONG}2`, `${LONG}2`]) {
@@ -185,7 +185,7 @@ test("names that are cut stay as many as they were, and those that fit stay whol
   }
 });
 
-describe("a fault of the tables is none of the rows: the journal keeps everything", () => {
+describe("on a fault of the tables the journal keeps everything", () => {
   const month = new Date().toISOString().slice(0, "2026-01".length);
   const partition = partitionOf(month);
   const [year = 0, number = 0] = month.split("-").map(Number);
@@ -222,7 +222,7 @@ describe("a fault of the tables is none of the rows: the journal keeps everythin
   });
 
   test.each(["22000", "23502"])(
-    "when every row is refused with %s",
+    "when every row is rejected with %s",
     async (state) => {
       const { pool } = gateway.running.gateway;
       const rows = [ledgerRow({ api_key: key }), ledgerRow({ api_key: key })];

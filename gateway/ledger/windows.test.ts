@@ -68,7 +68,7 @@ describe("durations", () => {
     );
   });
 
-  test("more than a century is refused", () => {
+  test("more than a century is rejected", () => {
     for (const text of ["101y", "40000d", "99999999999s", "1400mo"]) {
       expect(parseDuration(text).ok).toBe(false);
     }
@@ -85,7 +85,7 @@ describe("durations", () => {
 });
 
 describe("windows", () => {
-  test("have a name that says where they begin", () => {
+  test("have a name with their start", () => {
     const at = Date.parse("2026-11-21T13:14:15.678Z");
     expect(windowAt("1d", at, "UTC")).toEqual({
       name: "1d@2026-11-21T00:00:00.000Z",
@@ -97,7 +97,7 @@ describe("windows", () => {
     );
   });
 
-  test("without a duration last for ever", () => {
+  test("without a duration never end", () => {
     expect(windowAt(null, 0, "UTC")).toEqual({
       name: "all",
       start: -Infinity,

@@ -13,7 +13,7 @@ import {
 
 const HEARTBEATS_MS = 100;
 
-describe.runIf(redisServerHere())("what instances know of each other", () => {
+describe.runIf(redisServerHere())("state shared between instances", () => {
   let server: TestRedis;
   const open: Limits[] = [];
   const key = payer("key:a", { budget: 90 });
@@ -66,7 +66,7 @@ describe.runIf(redisServerHere())("what instances know of each other", () => {
     }
   }
 
-  it("calls that another instance has in flight are not spent again when Redis is gone", async () => {
+  it("budget reserved by another instance is not spent again when Redis is away", async () => {
     const [a, b] = [await limits("a"), await limits("b")];
     a.remember([
       { entity: "key:a", window: "all", total: 0, version: 0, pending: 0 },
@@ -86,7 +86,7 @@ describe.runIf(redisServerHere())("what instances know of each other", () => {
     expect([...answers]).toEqual(["budget_held"]);
   });
 
-  it("without the ledger, half of a small share is kept back and the rest is admitted", async () => {
+  it("without the ledger, half of a small share is withheld and the rest is admitted", async () => {
     const store = await limits("a");
     store.remember([
       { entity: "key:a", window: "all", total: 10, version: 1, pending: 0 },

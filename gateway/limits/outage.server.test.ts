@@ -95,7 +95,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
   }
 
   describe("three instances under load", () => {
-    it("keep budgets, with commits that others see before they are said", async () => {
+    it("keep budgets, with commits that others see before they are reported", async () => {
       const under = await fleet();
       under.run();
       await until(() => under.spent("key:c") >= 300 * COST);
@@ -123,7 +123,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       { outages: 1, lasting: 1_500 },
       { outages: 3, lasting: 500 },
     ])(
-      "go on in process when Redis is killed, and return when it is back (outages: $outages)",
+      "continue in process when Redis is killed, and return when it is back (outages: $outages)",
       async ({ outages, lasting }) => {
         const under = await fleet();
         under.run();
@@ -148,7 +148,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       },
     );
 
-    it("go on in process when Redis freezes; what it reads late does nothing", async () => {
+    it("continue in process when Redis freezes; commands it reads late have no effect", async () => {
       const under = await fleet({ deadlineMs: 500 });
       under.run();
       await sleep(250);
@@ -166,7 +166,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       await expectSound(under, ONE_CALL_EACH);
     });
 
-    it("forget scripts without harm", async () => {
+    it("survive flushed scripts", async () => {
       const under = await fleet();
       const redis = await server.connected();
       under.run();
@@ -204,7 +204,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       return admission;
     }
 
-    it("budgets that are nearly used up wait until the ledger holds what others had in flight", async () => {
+    it("nearly used up budgets wait until the ledger has the calls that others had in flight", async () => {
       const store = await limits("a", { leastInstances: 3 });
       await kill(store);
       const few = callOf([payer("key:a", { budget: 90 })], { estimate: 20 });
@@ -249,7 +249,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       });
     });
 
-    it("the share holds when spend moves on into the ledger, and grows with a raised budget", async () => {
+    it("the share stays when spend moves into the ledger, and grows with a raised budget", async () => {
       const store = await limits("a", { leastInstances: 3 });
       await kill(store);
       const free = payer("key:a", { budget: 90 });
@@ -279,7 +279,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       ).toMatchObject({ kind: "budget_exceeded", spend: 130 });
     });
 
-    it("leases of others, as Redis last told of them, are left out of the share", async () => {
+    it("leases of others last reported by Redis are excluded from the share", async () => {
       const [a, b] = await Promise.all([limits("a"), limits("b")]);
       const free = payer("key:a", { budget: 90 });
       await admitKnowing(b, callOf([free], { estimate: 70 }));
@@ -293,7 +293,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       ).toMatchObject({ lease: 5 });
     });
 
-    it("calls in flight keep their leases, and hold them in Redis when it is back", async () => {
+    it("calls in flight keep their leases, and restore them in Redis when it is back", async () => {
       const store = await limits("a");
       const before = callOf([key], { estimate: 50 });
       await admitKnowing(store, before);
@@ -320,7 +320,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       expect(store.counts()).toMatchObject({ outages: 1, arrivals: 2 });
     });
 
-    it("calls are refused when the gateway shall fail closed", async () => {
+    it("calls are rejected with fail_closed", async () => {
       const store = await limits("a", { failClosed: true });
       await kill(store);
       expect(await store.admit(callOf([key]))).toEqual({ kind: "unavailable" });
@@ -329,7 +329,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       expect((await admitKnowing(store, callOf([key]))).kind).toBe("admitted");
     });
 
-    it("an instance that starts meanwhile serves, and joins later", async () => {
+    it("an instance started during an outage serves, and joins later", async () => {
       await server.kill();
       const store = createLimits({
         redis: server.connect(),
@@ -369,7 +369,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     await until(() => store.mode() === "redis");
   });
 
-  it("keeps the pending spend of an instance that is gone, until it is forgotten", async () => {
+  it("keeps the pending spend of a lost instance until it is forgotten", async () => {
     const [a, b] = await Promise.all([limits("a"), limits("b")]);
     const key = payer("key:a", { budget: 100 });
     await admitKnowing(a, callOf([key]));
@@ -409,7 +409,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     });
   });
 
-  it("leaves no keys behind but its own, and gives none of them a time to live", async () => {
+  it("creates only its own keys, without a time to live", async () => {
     const store = await limits("a", { prefix: "mine:" });
     await admitKnowing(
       store,

@@ -18,7 +18,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
   });
   afterAll(() => server.stop());
 
-  it("lets go of windows that are over, so that nothing grows for ever", async () => {
+  it("removes windows that have ended", async () => {
     let now = 1_000_000;
     const redis = await server.connected();
     const store = createLimits({
@@ -47,7 +47,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     await store.close();
   });
 
-  it("never holds less than nothing, even where Redis lost an account that calls hold", async () => {
+  it("reservations never become negative, even when Redis lost an account in use", async () => {
     const redis = await server.connected();
     const store = createLimits({
       redis,
@@ -68,7 +68,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     await store.close();
   });
 
-  it("refuses what an earlier connection of the instance sent", async () => {
+  it("rejects commands of an earlier connection of the instance", async () => {
     const redis = await server.connected();
     const options = { instance: "a", prefix: "sessions:", discoverMs: 0 };
     const before = createLimits({ redis, ...options });
@@ -93,7 +93,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     await after.close();
   });
 
-  it("admits calls that come at once by one script, each as if the others had come before it", async () => {
+  it("admits simultaneous calls with one script, each as if the others had come before it", async () => {
     const redis = await server.connected();
     const at = 1_000_000;
     const inRedis = createLimits({

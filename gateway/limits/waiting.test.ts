@@ -6,8 +6,8 @@ import { admitWaiting } from "./waiting.ts";
 const key = payer("key:a", { budget: 10 });
 const team = payer("team:b", { budget: 10 });
 
-describe("a call that others hold up", () => {
-  it("is let in as soon as one of them settles", async () => {
+describe("a call blocked by reservations", () => {
+  it("is admitted as soon as one of them settles", async () => {
     const store = createMemoryLimits();
     const holder = callOf([key], { estimate: 10 });
     await admitKnowing(store, holder);
@@ -16,7 +16,7 @@ describe("a call that others hold up", () => {
     expect(await waiting).toMatchObject({ kind: "admitted", lease: 10 });
   });
 
-  it("is refused with what it was held by when the time is over", async () => {
+  it("is refused with the blocking payer when the time is over", async () => {
     const store = createMemoryLimits();
     await admitKnowing(store, callOf([key], { estimate: 10 }));
     expect(
@@ -26,7 +26,7 @@ describe("a call that others hold up", () => {
     ).toEqual({ kind: "budget_held", entity: "key:a", inFlight: 1 });
   });
 
-  it("learns when the money is really gone", async () => {
+  it("is refused when the budget is really used up", async () => {
     const store = createMemoryLimits();
     const holder = callOf([key], { estimate: 10 });
     await admitKnowing(store, holder);
@@ -39,7 +39,7 @@ describe("a call that others hold up", () => {
     expect((await waiting).kind).toBe("budget_exceeded");
   });
 
-  it("waits for the payer that holds it up now, not for the first one", async () => {
+  it("waits for the payer that blocks it now, not for the first one", async () => {
     const store = createMemoryLimits();
     const [one, two] = [
       callOf([key], { estimate: 10 }),
@@ -53,7 +53,7 @@ describe("a call that others hold up", () => {
     expect((await waiting).kind).toBe("admitted");
   });
 
-  it("stops waiting when its caller is gone", async () => {
+  it("stops waiting when its caller disconnects", async () => {
     const store = createMemoryLimits();
     await admitKnowing(store, callOf([key], { estimate: 10 }));
     const gone = new AbortController();

@@ -171,7 +171,7 @@ test("failures, retries, fallbacks, cooldowns and rejections are counted", async
   ).toBe(1);
 });
 
-test("a label takes no more values than it may", async () => {
+test("a label takes a limited number of values", async () => {
   const { gateway } = stand;
   for (let at = 0; at < 5; at++) {
     const key = await gateway.makeKey({ key_alias: `many-${at}` });
@@ -187,7 +187,7 @@ test("a label takes no more values than it may", async () => {
   expect(values.size).toBe(4);
 });
 
-test("a name that a wildcard let in is counted as the wildcard, so that nobody uses the labels up", async () => {
+test("a name matched by a wildcard is counted as the wildcard, so that labels stay bounded", async () => {
   const wild = await startStand((url) =>
     modelYaml(
       url,
@@ -220,7 +220,7 @@ general_settings: { metrics_label_values: 3 }
   }
 });
 
-test("soft budgets that were reached are counted by kind of payer, each of which is there from the start", async () => {
+test("reached soft budgets are counted by kind of payer, each present from the start", async () => {
   const { gateway } = stand;
   const reached = async (payer: string) =>
     sample(await collected(), "hearth_soft_budgets_reached_total", { payer });
@@ -242,7 +242,7 @@ test("soft budgets that were reached are counted by kind of payer, each of which
   expect(await reached("end_user")).toBe(0);
 });
 
-test("only those who may read everything collect, and the metrics key does nothing else", async () => {
+test("only roles that may read everything can scrape, and the metrics key does nothing else", async () => {
   const { gateway } = stand;
   const key = await gateway.makeKey({});
   const as = (path: string, by: string) =>
@@ -254,7 +254,7 @@ test("only those who may read everything collect, and the metrics key does nothi
   expect((await as("/v1/models", "the-key-of-prometheus")).status).toBe(401);
 });
 
-test("metrics and health are told from the start, also while the database was never there", async () => {
+test("metrics and health are served from the start, even before the database was ever available", async () => {
   const gateway = await startTestGateway({
     databaseUrl: "postgresql://nobody:none@127.0.0.1:9/none",
     providerUrl: stand.provider.url,

@@ -14,7 +14,7 @@ test("a cost is taken to the nearest nano-dollar", () => {
   expect(nanosFromCost(0.000018)).toBe(18_000);
 });
 
-test("estimates without any sense leave what other calls hold exact", () => {
+test("absurd estimates keep the reservations of other calls exact", () => {
   expect(nanosFromEstimate(0.000018)).toBe(18_000);
   for (const dollars of [1e30, Infinity]) {
     const held = 18_001 + 500 * nanosFromEstimate(dollars);

@@ -284,7 +284,7 @@ test.each([
   },
 );
 
-test("what nobody knows is unpriced, not free", () => {
+test("unknown prices are unpriced, not free", () => {
   expect(
     card({ model: "openai/no-such-model-at-all", api_key: "k" }),
   ).toBeNull();
@@ -420,7 +420,7 @@ test("a wildcard deployment is priced by the model it is called for", () => {
   );
 });
 
-test("the dearest case covers every call of that size, cached or not", () => {
+test("the most expensive case covers every call of that size, cached or not", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(

@@ -1,4 +1,4 @@
-// The floor of what a proxy in Node costs: node:http in front, undici with kept connections behind, bytes as they come.
+// The minimum cost of a proxy in Node: node:http in front, undici with kept connections behind, bytes passed through.
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Pool } from "undici";

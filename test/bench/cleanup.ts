@@ -1,6 +1,6 @@
-/** What was started and must end, whatever happens; the last started ends first. */
+/** Everything that was started and must be stopped in any case; the last started is stopped first. */
 export interface Cleanup {
-  /** Waits for a start, and ends what it started when the benchmark ends, also when it ends meanwhile. */
+  /** Waits for a start, and stops it when the benchmark ends, even during the start. */
   keep<T>(start: Promise<T> | T, end: (started: T) => unknown): Promise<T>;
   run(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export function createCleanup(): Cleanup {
       });
       if (running !== null) {
         await runAll();
-        throw new Error("the benchmark was stopped");
+        throw new Error("benchmark stopped");
       }
       return started;
     },
@@ -38,7 +38,7 @@ export function createCleanup(): Cleanup {
   };
 }
 
-/** Runs `work`, and ends what it kept: after it, after a failure, and on Ctrl-C. Answers the exit code. */
+/** Runs `work` and stops everything that it started: afterwards, after a failure, and on Ctrl-C. Returns the exit code. */
 export async function withCleanup(
   work: (cleanup: Cleanup) => Promise<number>,
 ): Promise<number> {

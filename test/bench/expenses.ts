@@ -2,7 +2,7 @@ import pg from "pg";
 import { rounded } from "./measure.ts";
 import type { Stage } from "./stage.ts";
 
-/** What calls cost the servers behind the gateway. */
+/** The cost of calls in the servers behind the gateway. */
 export interface Expenses {
   /** Of `spend_log` with its indexes, for each row. */
   readonly ledger_bytes_per_call: number;
@@ -23,7 +23,7 @@ interface Reading {
   readonly scriptMicros: number;
 }
 
-/** Begins to count; the answer tells the expenses since then. */
+/** Starts counting; the returned function reads the expenses since then. */
 export async function countExpenses(
   stage: Stage,
 ): Promise<() => Promise<Expenses>> {

@@ -70,12 +70,12 @@ export async function startBenchGateway(
       5,
     );
     if (!program.running()) {
-      throw new Error("it ended");
+      throw new Error("the process ended");
     }
   } catch (error) {
     await program.stop();
     throw new Error(
-      `the gateway did not become ready. It said: ${program.said().trim()}`,
+      `the gateway did not become ready. Output: ${program.said().trim()}`,
       { cause: error },
     );
   }
@@ -118,7 +118,7 @@ interface Readiness {
   readonly journal: { readonly pending: number };
 }
 
-/** Entries live a minute: unique prompts would else fill Redis with answers that nobody asks for again. */
+/** Entries live a minute: otherwise unique prompts would fill Redis with answers that are never used again. */
 function configuration(providerPort: number): string {
   const deployment = (model: string) => `
     provider_params:
@@ -148,7 +148,7 @@ async function until(
   const latest = performance.now() + withinMs;
   while (!(await reached())) {
     if (performance.now() > latest) {
-      throw new Error(`was not reached within ${withinMs / 1_000} s`);
+      throw new Error(`not reached within ${withinMs / 1_000} s`);
     }
     await sleep(everyMs);
   }

@@ -1,6 +1,7 @@
 // The gateway's journal against SQLite doing the same work (npm run bench:journal).
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCommandLine, wholeNumberOf } from "../../scripts/command-line.ts";
 import {
@@ -14,7 +15,7 @@ import { markdownTable, median } from "./comparison.ts";
 const USAGE = `Usage: npm run bench:journal -- [options]
   --calls N   calls in each run (4000)
   --rounds N  runs of each candidate, in turn; the median counts (7)
-  --dir PATH  where to write: a real disk (the current directory)
+  --dir PATH  where to write, on a real disk (the directory for temporary files)
 `;
 
 /** Microseconds for each call, wall time and processor time; `block`: 99th percentile of the event loop's delay, ms. */
@@ -59,7 +60,7 @@ const { calls, rounds, dir } = readCommandLine(
   {
     calls: { type: "string", default: "4000" },
     rounds: { type: "string", default: "7" },
-    dir: { type: "string", default: "." },
+    dir: { type: "string", default: tmpdir() },
   } as const,
   (it) => ({
     calls: wholeNumberOf("calls", it.calls),

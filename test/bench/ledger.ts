@@ -19,7 +19,7 @@ import { readLedgerOptions } from "./ledger-options.ts";
 /** How long one list or report took, ms. */
 export interface Timing {
   readonly path: string;
-  /** Processor time of Postgres and the gateway together for each, which tells more than times do on a busy machine; null: not known. */
+  /** Processor time of Postgres and the gateway for each, more reliable than wall time on a busy machine; null: unknown. */
   readonly cpu: number | null;
   readonly p50: number;
   readonly p99: number;
@@ -156,7 +156,7 @@ async function measure(
   const times: number[] = [];
   let bytes = 0;
   let cpuBefore = 0;
-  // The first one warms what every later one finds warm.
+  // The first request warms the caches.
   for (let round = -1; round < rounds; round++) {
     if (round === 0) {
       cpuBefore = cpu?.() ?? 0;

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 
-/** What the gateway's limits keep of one entity in Redis (laid out in gateway/limits/lua/prelude.lua). Money in nanodollars. */
+/** The state of one entity's limits in Redis (laid out in gateway/limits/lua/prelude.lua). Money in nanodollars. */
 export interface Account {
   /** Held by calls in flight. */
   readonly leased: number;
@@ -22,7 +22,7 @@ const READ = `
   for i = 1, #fields, 2 do read[fields[i]] = cmsgpack.unpack(fields[i + 1]) end
   return cjson.encode(read)`;
 
-/** Accounts in the order of their entities; empty ones for those that Redis does not know. */
+/** Accounts in the order of their entities; empty ones for entities that Redis does not have. */
 export async function accountsOf(
   redis: Redis,
   entities: readonly string[],
@@ -37,7 +37,7 @@ export async function accountsOf(
   );
 }
 
-/** Calls that hold something now. */
+/** Calls with reservations now. */
 export async function heldCalls(redis: Redis): Promise<number> {
   const [calls, leases] = await Promise.all([
     redis.hlen(`${PREFIX}calls`),

@@ -4,7 +4,7 @@ import { createRequests, type RequestOptions } from "./load-requests.ts";
 import { latencyOf, type Latency } from "./latencies.ts";
 import { answerParent } from "./programs.ts";
 
-/** How calls follow each other. */
+/** The schedule of calls. */
 export type Schedule =
   /** Each of `concurrency` connections sends its next call when the last one was answered. */
   | {
@@ -147,7 +147,7 @@ async function run(order: LoadRun): Promise<LoadResult> {
     startedAt + (sent * 1_000) / (schedule.kind === "open" ? schedule.rate : 1);
 
   function mayGoOn(): boolean {
-    // A target that fails every call ends the run early: more of them would say nothing new.
+    // A target that fails every call ends the run early.
     if (errors > 100 && errors > answered) {
       return false;
     }

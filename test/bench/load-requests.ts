@@ -18,7 +18,7 @@ export const MIX_PROMPTS = 200;
 export const CACHED_PROMPTS = 16;
 const LARGE_PROMPT_BYTES = 50_000;
 
-/** Makes the bytes of one request after another, the same sequence for the same salt. */
+/** Creates the bytes of successive requests, the same sequence for the same salt. */
 export type NextRequest = () => Buffer;
 
 export interface RequestOptions {

@@ -8,7 +8,7 @@ export interface Machine {
   readonly system: string;
   readonly node: string;
   readonly date: string;
-  /** Processes that wanted a core in the minute before: above 0 something else was running. */
+  /** Load average of the minute before: above 0, other programs were running. */
   readonly load_before: number;
 }
 

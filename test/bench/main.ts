@@ -1,4 +1,4 @@
-// How fast the gateway is with everything on, beside the provider alone and the least that a proxy can be (npm run bench).
+// The speed of the gateway with everything on, compared with the provider alone and a minimal proxy (npm run bench).
 import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { countExpenses } from "./expenses.ts";
 import { describeMachine } from "./machine.ts";
@@ -11,7 +11,7 @@ import { describeResults } from "./report.ts";
 import { addedBy, ratiosOf, type Results } from "./results.ts";
 import { costOf, startStage, type Stage } from "./stage.ts";
 
-/** When `--quick` begins nothing new, so that it ends within a minute. */
+/** After this time `--quick` starts no further step, so that it ends within a minute. */
 const QUICK_UNTIL_MS = 48_000;
 
 async function bench(

@@ -40,7 +40,7 @@ export interface Tally {
 
 let salts = 0;
 
-/** Carries out one step; afterwards the gateway has brought everything into the ledger. */
+/** Runs one step; afterwards everything is in the ledger. */
 export async function measure(
   stage: Stage,
   step: Step,
@@ -49,7 +49,7 @@ export async function measure(
   const { load, schedule, tenants } = step;
   const target = stage.targets.find(({ name }) => name === step.target);
   if (target === undefined) {
-    throw new Error(`there is no ${step.target} here`);
+    throw new Error(`target ${step.target} not found`);
   }
   const salt = `run ${++salts}`;
   if (load === "cached") {

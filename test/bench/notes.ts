@@ -117,7 +117,7 @@ async function measureLive(store: NotesProcess): Promise<void> {
   const at = (part: number): string =>
     `${delays[Math.floor(delays.length * part)]!.toFixed(1)} ms`;
   report(
-    "change sent to second device told",
+    "change sent to second device notified",
     `p50 ${at(0.5)}, p99 ${at(0.99)}`,
   );
   report("CPU while changes come 30 a second", `${(share * 100).toFixed(1)} %`);

@@ -55,7 +55,7 @@ export async function startPeer(
   while (!(await answers(port))) {
     if (!program.running() || performance.now() > latest) {
       await program.stop();
-      throw new Error(`${name} did not start. It said: ${program.said()}`);
+      throw new Error(`${name} did not start. Output: ${program.said()}`);
     }
     await sleep(100);
   }

@@ -5,14 +5,14 @@ const PAGE = fileURLToPath(
   new URL("../../docs/performance.md", import.meta.url),
 );
 
-/** Puts text between the marks `<!-- NAME -->` and `<!-- /NAME -->` of docs/performance.md; what else is there stays. */
+/** Replaces the text between the marks `<!-- NAME -->` and `<!-- /NAME -->` of docs/performance.md. */
 export function writeToPage(name: string, text: string): void {
   const [from, to] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const page = existsSync(PAGE) ? readFileSync(PAGE, "utf8") : "";
   const [start, end] = [page.indexOf(from), page.indexOf(to)];
   if (start < 0 || end < start) {
     throw new Error(
-      `docs/performance.md has no marks ${from} and ${to}: put them where the results shall stand.`,
+      `docs/performance.md has no marks ${from} and ${to}: add them where the results belong.`,
     );
   }
   writeFileSync(

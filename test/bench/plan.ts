@@ -15,7 +15,7 @@ export interface Step {
   readonly tenants: number;
 }
 
-/** Calls a second at which the latency that a gateway adds is told, where nothing queues. */
+/** Calls a second at which the added latency is measured, without queues. */
 const QUIET_RATES: Readonly<Partial<Record<Load, number>>> = {
   cached: 1_000,
   stream: 50,
@@ -23,12 +23,12 @@ const QUIET_RATES: Readonly<Partial<Record<Load, number>>> = {
   embeddings: 200,
 };
 const MIX_CONCURRENCY = 16;
-/** The load that the first goals are about. */
+/** The load of the main goals. */
 const MAIN_CONCURRENCY = 64;
 /** Of a program that has just been started: its code is compiled while it runs. */
 const FIRST_WARMUP_SECONDS = 2;
 
-/** All measurements in order, the targets of each side by side: what else the machine does then hits them alike. */
+/** All measurements in order, the targets of each next to each other: other load of the machine affects them alike. */
 export function planSteps(
   options: BenchOptions,
   targets: readonly TargetName[],

@@ -11,7 +11,7 @@ function statOf(pid: number): readonly string[] {
 }
 
 /**
- * Tells how much processor time all processes of the pool's Postgres have taken, ms; null where there is no /proc, or the server
+ * Returns the processor time that all processes of the pool's Postgres have taken, ms; null where there is no /proc, or the server
  * is on another machine.
  */
 export async function postgresCpu(pool: Pool): Promise<(() => number) | null> {

@@ -1,4 +1,4 @@
-// Loaded into a measured process before its own program (`--import`): says what it costs, and takes its profile.
+// Loaded into a measured process before its own program (`--import`): reports its cost, and takes its profile.
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -20,7 +20,7 @@ type Question =
   | { readonly probe: "reset" }
   | { readonly probe: "read" }
   | { readonly probe: "profile" }
-  /** Writes the profile since `profile`, as Chrome's developer tools read it. */
+  /** Writes the profile since `profile` in the format of Chrome's developer tools. */
   | { readonly probe: "profiled"; readonly file: string };
 
 const RESOLUTION_MS = 5;
@@ -81,6 +81,6 @@ process.on("message", (question: Question) => {
     .catch((error: unknown) => ({ failed: (error as Error).message }))
     .then((result) => process.send?.(result));
 });
-// The benchmark is gone.
+// The benchmark has ended.
 process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
 process.channel?.unref();

@@ -112,7 +112,7 @@ function isRuntime({ functionName, url }: ProfileNode["callFrame"]): boolean {
   return url === "" && functionName.startsWith("(");
 }
 
-/** Time in which nothing was done, or the profiler started and stopped. */
+/** Idle time, and the start and stop of the profiler. */
 function isOfProfiler({
   functionName,
   url,

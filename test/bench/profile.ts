@@ -36,7 +36,7 @@ async function profile(
   const stage = await startStage(cleanup, { peer: null });
   const target = stage.targets.find(({ name }) => name === "gateway");
   if (target === undefined) {
-    throw new Error("there is no gateway here");
+    throw new Error("gateway not found");
   }
   const run = (durationMs: number, salt: string) =>
     stage.load(target, {

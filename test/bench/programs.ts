@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 /** A program of the benchmark in a process of its own, that answers questions one at a time. */
 export interface Program {
   readonly pid: number;
-  /** Sends one question and waits for its answer; throws when the program ends or says that it failed. */
+  /** Sends one question and waits for its answer; throws when the program ends or fails. */
   ask<Answer>(question: object): Promise<Answer>;
   running(): boolean;
-  /** What it printed last. */
+  /** Its latest output. */
   said(): string;
   stop(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function startProgram(file: string, options: ProgramOptions): Program {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     env: { PATH: process.env["PATH"] ?? "", ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    // Out of the terminal's process group: on Ctrl-C only the benchmark hears it, and ends them in its own order.
+    // Out of the terminal's process group: on Ctrl-C only the benchmark receives the signal, and stops the programs in order.
     detached: true,
     serialization: "advanced",
   });
@@ -108,7 +108,7 @@ export function answerParent(
       .catch((error: unknown) => ({ failed: (error as Error).message }))
       .then((result) => process.send?.(result));
   });
-  // The probe has let go of the channel.
+  // The probe has closed the channel.
   process.channel?.ref();
   process.on("disconnect", () => process.exit(0));
 }

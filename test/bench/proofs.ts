@@ -8,7 +8,7 @@ import { CHAT_USAGE } from "./mock-answers.ts";
 import type { Stage } from "./stage.ts";
 import { limitedEntitiesOf, payersOf } from "./tenants.ts";
 
-/** That nothing was skipped to be fast. */
+/** A proof that no work was skipped. */
 export interface Proof {
   readonly name: string;
   readonly holds: boolean;
@@ -19,7 +19,7 @@ const CHECKED_CALLS = 50;
 const MINUTE_TURNS = 5;
 const NANOS = 1e9;
 
-/** Proves it from outside: what the provider saw, what Postgres and Redis hold, what the clients got. */
+/** Compares the provider, Postgres, Redis and the clients from outside. */
 export async function proveAll(
   stage: Stage,
   tally: Tally,
@@ -68,7 +68,7 @@ async function everyEntityChecked(
     await stage.gateway.drained();
     const after = await accountsOf(stage.redis.client, limited);
     const spentAfter = await spendOf(client, payers);
-    // A minute that ends between the two starts the counters anew.
+    // A minute that ends between the two resets the counters.
     const turned = limited.some(
       (_, at) => before[at]?.minute !== after[at]?.minute,
     );
@@ -92,7 +92,11 @@ async function everyEntityChecked(
       detail: `${CHECKED_CALLS} calls: ${counted.length} of ${limited.length} entities' limits counted each of them (${limited.map(kindOf).join(", ")}), ${charged.length} of ${payers.length} payers were charged for each (${payers.map(kindOf).join(", ")})`,
     };
   }
-  return { name, holds: false, detail: "the minute turned at every try" };
+  return {
+    name,
+    holds: false,
+    detail: "the minute ended during every attempt",
+  };
 }
 
 async function everyCallInTheLedger(

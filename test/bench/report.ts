@@ -18,7 +18,7 @@ const RUN_COLUMNS: Row = [
   "errors",
 ];
 
-/** Everything as Markdown; a terminal shows it just as well. */
+/** The report as Markdown, readable in a terminal too. */
 export function describeResults(results: Results): string {
   const { machine, gateway, expenses, proofs } = results;
   return [
@@ -63,10 +63,10 @@ export function describeResults(results: Results): string {
     `Gateway: ready in ${gateway.ready_ms} ms; ${gateway.rss_after_start_mb} MB after the start, ${gateway.rss_most_mb} MB at most, ${gateway.rss_at_end_mb} MB at the end.`,
     `Each call: ${expenses.ledger_bytes_per_call} bytes in the ledger with its indexes, ${expenses.wal_bytes_per_call} bytes of Postgres' log, ${expenses.postgres_transactions_per_call} Postgres transactions, ${expenses.redis_scripts_per_call} Redis scripts of ${expenses.redis_micros_per_call} µs together.`,
     ...(results.left_out > 0
-      ? [`${results.left_out} measurements were left out: the time was up.`]
+      ? [`${results.left_out} measurements were skipped for lack of time.`]
       : []),
     "",
-    "Nothing was skipped:",
+    "Proofs that no work was skipped:",
     "",
     ...proofs.map(
       ({ name, holds, detail }) =>

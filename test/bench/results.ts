@@ -6,7 +6,7 @@ import { rounded, type Run } from "./measure.ts";
 import type { TargetName } from "./plan.ts";
 import type { Proof } from "./proofs.ts";
 
-/** All that a benchmark found; what `--json` prints. */
+/** The results of a benchmark; `--json` prints them. */
 export interface Results {
   readonly runs: readonly Run[];
   readonly ratios: readonly Ratio[];

@@ -1,4 +1,4 @@
-// Whether memory and event-loop delay stay flat under a steady load (npm run bench:soak).
+// Measures whether memory and event-loop delay stay flat under a steady load (npm run bench:soak).
 import { numberOf, readCommandLine } from "../../scripts/command-line.ts";
 import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { describeMachine, type Machine } from "./machine.ts";
@@ -37,7 +37,7 @@ interface Sample {
 
 interface Soaked {
   readonly samples: readonly Sample[];
-  /** Over the second half: what happens before is warming up. */
+  /** Over the second half, after warming up. */
   readonly rss_slope_mb_per_hour: number;
   readonly loop_delay_p99_slope_ms_per_hour: number;
   readonly proofs: readonly Proof[];
@@ -57,7 +57,7 @@ async function soak(
   const stage = await startStage(cleanup, { peer: null });
   const target = stage.targets.find(({ name }) => name === "gateway");
   if (target === undefined) {
-    throw new Error("there is no gateway here");
+    throw new Error("gateway not found");
   }
   const tally: Tally = { answered: 0, fromCache: 0 };
   const samples: Sample[] = [];
@@ -81,7 +81,7 @@ async function soak(
     addTo(tally, result);
     const cost = await costOf(target);
     if (cost === null) {
-      throw new Error("the gateway does not tell its cost");
+      throw new Error("the cost of the gateway is unknown");
     }
     const sample: Sample = {
       minute: rounded(elapsedMinutes(), 2),
@@ -161,7 +161,7 @@ process.exitCode = await withCleanup(async (cleanup) => {
     soaked.samples.every(({ errors }) => errors === 0) &&
     soaked.proofs.every(({ holds }) => holds);
   if (!whole) {
-    process.stderr.write("hearth: the soak did not hold.\n");
+    process.stderr.write("hearth: the soak test failed.\n");
   }
   return whole ? 0 : 1;
 });

@@ -27,7 +27,7 @@ export interface Stage {
   readonly gateway: BenchGateway;
   readonly tenants: readonly Tenant[];
   readonly targets: readonly Target[];
-  /** Loads one target, all other things resting. */
+  /** Loads one target while the others are idle. */
   load(target: Target, order: LoadOrder): Promise<LoadResult>;
 }
 
@@ -37,7 +37,7 @@ export interface Target {
   readonly port: number;
   readonly keys: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Its process, where its cost is told. */
+  /** Its process, where its cost is known. */
   readonly program: Program | null;
 }
 

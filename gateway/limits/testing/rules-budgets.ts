@@ -69,7 +69,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("makes a call wait, not fail, when only calls in flight stand in its way", async () => {
+    it("makes a call wait, not fail, when only calls in flight block it", async () => {
       const key = payer("key:a", { budget: 100 });
       const first = callOf([key], { estimate: 60 });
       await admitKnowing(bench.store, first);
@@ -116,7 +116,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("lets calls that cost nothing pass while others hold the rest", async () => {
+    it("admits free calls while others have reserved the rest", async () => {
       const key = payer("key:a", { budget: 10 });
       await bench.admit([key], { estimate: 10 });
       expect(await bench.admit([key])).toMatchObject({
@@ -128,7 +128,7 @@ export function describeBudgets(bench: Bench): void {
       );
     });
 
-    it("counts settled spend at once, and gives the lease back", async () => {
+    it("counts settled spend at once, and releases the lease", async () => {
       const key = payer("key:a", { budget: 100 });
       const call = callOf([key], { estimate: 100 });
       await admitKnowing(bench.store, call);
@@ -143,7 +143,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("settles a call once, however often it is said", async () => {
+    it("settles a call once, however often it is reported", async () => {
       const key = payer("key:a", { budget: 100, parallel: 2 });
       const [first, second] = [
         callOf([key], { estimate: 40 }),
@@ -267,7 +267,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("says when the worst case can never fit", async () => {
+    it("reports when the worst case can never fit", async () => {
       const key = payer("key:a", { budget: 100 });
       expect(
         await bench.admit(
@@ -284,7 +284,7 @@ export function describeBudgets(bench: Bench): void {
     });
   });
 
-  describe("a dearer fallback", () => {
+  describe("a more expensive fallback", () => {
     it("raises the lease of the call, and takes no second slot, request or tokens", async () => {
       const key = payer("key:a", {
         budget: 100,
@@ -309,7 +309,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("is refused when others hold the rest, and the lease stays as it was", async () => {
+    it("is refused when others have reserved the rest, and the lease stays unchanged", async () => {
       const key = payer("key:a", { budget: 100 });
       const call = callOf([key], { estimate: 30 });
       await admitKnowing(bench.store, call);
@@ -324,7 +324,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("holds money of payers that the call did not have before, and gives all of it back", async () => {
+    it("reserves budget of additional payers, and releases all of it", async () => {
       const key = payer("key:a", { budget: 100 });
       const cheap = payer("key_model:a/cheap", { budget: 100 });
       const dear = payer("key_model:a/dear", { budget: 100 });

@@ -31,7 +31,7 @@ export function describeRates(bench: Bench): void {
       expect((await bench.admit([key])).kind).toBe("admitted");
     });
 
-    it("tells what is left, and takes nothing by it", async () => {
+    it("reports what is left without taking anything", async () => {
       const key = payer("key:a", {
         requestsPerMinute: 5,
         tokensPerMinute: 100,
@@ -80,7 +80,7 @@ export function describeRates(bench: Bench): void {
       });
     });
 
-    it("leaves the next minute alone when a call of the last one settles", async () => {
+    it("does not change the next minute when a call of the last one settles", async () => {
       const key = payer("key:a", { tokensPerMinute: 100 });
       const call = callOf([key], { tokens: 80 });
       await bench.store.admit(call);
@@ -92,7 +92,7 @@ export function describeRates(bench: Bench): void {
       });
     });
 
-    it("frees parallel slots when calls settle", async () => {
+    it("releases parallel slots when calls settle", async () => {
       const key = payer("key:a", { parallel: 1 });
       const call = callOf([key]);
       await bench.store.admit(call);
@@ -127,7 +127,7 @@ export function describeRates(bench: Bench): void {
   });
 
   describe("leases", () => {
-    it("expire when nobody renews them, and give back money and slots; the settle after that still counts once", async () => {
+    it("expire without renewal, and release budget and slots; a later settlement still counts once", async () => {
       const key = payer("key:a", { budget: 100, parallel: 1 });
       const call = callOf([key], { estimate: 100 });
       await admitKnowing(bench.store, call);
@@ -164,7 +164,7 @@ export function describeRates(bench: Bench): void {
       expect((await bench.admit([key], { estimate: 1 })).kind).toBe("admitted");
     });
 
-    it("are taken again when they are renewed too late: the call is in flight", async () => {
+    it("are taken again when they are renewed late: the call is in flight", async () => {
       const key = payer("key:a", { budget: 100, parallel: 1 });
       const call = callOf([key], { estimate: 100 });
       await admitKnowing(bench.store, call);
@@ -206,7 +206,7 @@ export function describeRates(bench: Bench): void {
       expect(await spend()).toBe(70);
     });
 
-    it("never go back to an older version; the pending sum is assigned in any case", async () => {
+    it("are never replaced by an older version; the pending sum is always assigned", async () => {
       await admitKnowing(bench.store, callOf([key]), {
         "key:a": { total: 50, version: 5 },
       });

@@ -20,7 +20,7 @@ export function describeRules(
     describeBudgets(bench);
     describeRates(bench);
 
-    it("forgets who is unused for a day, and asks for the total again", async () => {
+    it("forgets entities unused for a day, and asks for the total again", async () => {
       const key = payer("key:a", { budget: 10 });
       await admitKnowing(bench.store, callOf([key]), { "key:a": { total: 4 } });
       const busy = callOf([payer("key:b", { budget: 10 })], { estimate: 3 });
@@ -66,7 +66,7 @@ export function describeRules(
       }
     });
 
-    it("finishes a crowd on a key with money for ten: no phantom, no overshoot beyond one call", async () => {
+    it("serves a crowd on a key with budget for ten: no phantom, no overshoot beyond one call", async () => {
       const cost = 7;
       const key = payer("key:a", { budget: 10 * cost });
       let spent = 0;
