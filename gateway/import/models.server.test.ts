@@ -114,7 +114,7 @@ test("without LiteLLM's key nothing is imported, and a sentence says what to do"
   expect(tally).toMatchObject({ there: 5, brought: 0, left: 5 });
   expect(told).toContainEqual([
     expect.stringMatching(
-      /^models: it is encrypted: run this again with .*LITELLM_SALT_KEY.* or .*POST \/model\/new/,
+      /^models: encrypted: run the import again with .*LITELLM_SALT_KEY.* or .*POST \/model\/new/,
     ),
     ["shared", "by-credential", "foreign", "by-variable"],
   ]);
