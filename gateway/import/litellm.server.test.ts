@@ -303,7 +303,9 @@ test("LiteLLM's spend between two runs is imported by the second, once, in addit
 
 test("reports that spend since an earlier import without recorded counts is not imported", async () => {
   const told = async () =>
-    (await bring()).remarks.filter(({ text }) => text.includes("recorded LiteLLM"));
+    (await bring()).remarks.filter(({ text }) =>
+      text.includes("recorded LiteLLM"),
+    );
   await query(
     fixture.pool,
     "DELETE FROM imported_spend WHERE entity = 'user:user-14'",
