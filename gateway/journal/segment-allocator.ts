@@ -88,7 +88,10 @@ export class SegmentAllocator {
   /** Creates a segment in the background unless one is being created or there is no room. */
   startAllocating(onCreated: (segment: Segment) => void): void {
     if (this.#allocating === null && this.mayAllocate()) {
-      this.#allocating = this.#allocate(onCreated);
+      // Not in `#allocate` itself: it may end before its promise is assigned.
+      this.#allocating = this.#allocate(onCreated).finally(() => {
+        this.#allocating = null;
+      });
     }
   }
 
@@ -127,8 +130,6 @@ export class SegmentAllocator {
       onCreated(this.#adopt(file, fd));
     } catch (error) {
       this.#noteFailure(error);
-    } finally {
-      this.#allocating = null;
     }
   }
 
