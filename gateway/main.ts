@@ -1,16 +1,16 @@
-// The gateway's program: how Node is to run it, then the rest.
+// The gateway's entry point: configures Node, then loads the program.
 import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 
-// What was compiled once is read at the next start: a third less time, 35 MB less memory. Where the project cannot be
-// written to (in an image) it is compiled each time. Not in the common temporary directory, where others may write.
+// Compiled code is cached for the next start: a third less time, 35 MB less memory. A read-only project (in an image) is
+// compiled each time. The cache is not in the shared temporary directory, where others may write.
 enableCompileCache(
   fileURLToPath(
     new URL("../node_modules/.cache/hearth-gateway", import.meta.url),
   ),
 );
-// By itself V8 lets garbage grow to several times what is in use before it looks for it. The other half of this is
+// By default V8 lets the heap grow to several times the live data before a full collection. Complemented by
 // `--max-semi-space-size`, which only the command line can set (wherever this program is started).
 setFlagsFromString("--heap-growing-percent=100");
 

@@ -15,7 +15,7 @@ import { startGateway } from "./start.ts";
 
 const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 
-/** One line for each mistake and warning; exit code 1 when there is a mistake. */
+/** Prints mistakes and warnings, one per line; exits with 1 if there is a mistake. */
 function requireConfig(result: LoadResult): GatewayConfig {
   const problems = result.ok ? result.warnings : result.problems;
   for (const problem of problems) {
@@ -30,7 +30,7 @@ function requireConfig(result: LoadResult): GatewayConfig {
 interface Arguments {
   readonly file?: string;
   readonly port?: string;
-  /** Only says what is wrong in the configuration. */
+  /** Only check the configuration. */
   readonly check: boolean;
 }
 
@@ -57,7 +57,7 @@ function readArguments(): Arguments {
 }
 
 function createLog(): Logger {
-  // Without it an error under the name that we use is logged as `{}`.
+  // pino serializes errors only under the name `err` by default.
   const serializers = { error: stdSerializers.err };
   return process.stdout.isTTY
     ? pino({ serializers, transport: { target: "pino-pretty" } })
@@ -72,10 +72,10 @@ function readVersion(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** A signal that comes twice within a second counts once: npm passes on what the terminal has told already. */
+/** Repeated signals within one second are ignored: npm forwards those that the terminal has already sent. */
 const SAME_SIGNAL_MS = 1_000;
 
-/** How long a gateway that hands over asks its clients for new connections. */
+/** How long a gateway that hands over closes connections after each answer before it drains. */
 const HANDOVER_NOTICE_MS = 1_000;
 
 const given = readArguments();
@@ -130,7 +130,7 @@ try {
         if (!reloaded.ok) {
           log.error(
             { problems: reloaded.problems.map(formatProblem) },
-            "the configuration has mistakes; the old one stays",
+            "invalid configuration; keeping the current one",
           );
         }
       })
@@ -144,7 +144,7 @@ try {
           file: successor,
           server: running.listener,
           log,
-          // While it goes on serving, each answer closes its connection: none is idle when the rest are closed.
+          // While it continues to serve, each answer closes its connection: none is idle when the rest are closed.
           onReady: () => stop(HANDOVER_NOTICE_MS),
         });
       } catch (error) {

@@ -13,30 +13,30 @@ import type { Call } from "./call.ts";
 import { refusalError } from "./refusals.ts";
 
 export type Admitted = Extract<Admission, { kind: "admitted" }> & {
-  /** The answer, where the cache has it. */
+  /** The cached answer, if any. */
   readonly cached: Buffer | null;
 };
 
-/** Above any limit per minute; sums of a thousand such calls stay exact, whatever `max_tokens` they set. */
-const MOST_TOKENS = 1e12;
-/** Totals are asked for at most this often for one call; a window can begin between asking and admitting. */
-const MOST_LOADS = 3;
+/** Above any limit per minute, whatever `max_tokens` a call sets; sums of a thousand such calls stay exact. */
+const MAX_TOKENS = 1e12;
+/** Totals are loaded at most this often for one call; a window can start between loading and admitting. */
+const MAX_LOADS = 3;
 
 /**
- * Reads the cache, then takes the limits of everyone who pays; a call that must wait for others' leases waits up to 2 s. Throws
- * the refusal as the caller shall read it. `hit`: all of the answer is known already. A hit takes no lease and no tokens.
+ * Reads the cache, then reserves the limits of all payers; a call that must wait for others' leases waits up to 2 s. Throws
+ * the rejection for the caller. `hit`: the whole answer is known already. A hit reserves neither budget nor tokens.
  */
 export async function lookupAndAdmit(
   gateway: Pick<Gateway, "cache" | "config" | "ledger" | "limits" | "tokens">,
   call: Call,
   hit = false,
 ): Promise<Admitted> {
-  // A list of embeddings is looked up by its items.
+  // A list of embeddings is looked up item by item.
   const byItem = (call.itemKeys?.length ?? 0) > 1;
   const cacheKey = call.cache.read && !byItem ? call.cacheKey : null;
   const cached = cacheKey === null ? null : await gateway.cache.read(cacheKey);
   const admit = admitCallOf(gateway, call, hit || cached !== null);
-  for (let loads = 0; loads <= MOST_LOADS; loads++) {
+  for (let loads = 0; loads <= MAX_LOADS; loads++) {
     const admission = await admitWaiting(gateway.limits, admit);
     switch (admission.kind) {
       case "admitted":
@@ -47,25 +47,25 @@ export async function lookupAndAdmit(
       case "unavailable":
         throw new CallError(
           "limits_unavailable",
-          "Limits cannot be checked now because Redis is away, and this gateway is set to refuse then. Try again in a moment.",
+          "Limits cannot be checked because Redis is unavailable (`fail_closed`). Try again in a moment.",
           { headers: { "retry-after": "2" } },
         );
       default:
         throw refusalError(
           admission,
-          renewalOf(gateway, admit, admission.entity),
+          resetOf(gateway, admit, admission.entity),
         );
     }
   }
   throw new CallError(
     "limits_unavailable",
-    "Limits cannot be checked now. Try again in a moment.",
+    "Limits cannot be checked at the moment. Try again.",
     { headers: { "retry-after": "1" } },
   );
 }
 
 /**
- * Raises the lease of a call in flight to what a fallback may cost; false when that is more than the payers have left.
+ * Raises the lease of a running call to the cost of a fallback; false when the payers' budgets do not allow it.
  */
 export async function raiseLease(
   gateway: Pick<Gateway, "config" | "limits" | "tokens">,
@@ -99,13 +99,13 @@ function admitCallOf(
     estimate: hit ? 0 : estimateOf(gateway, call, call.group),
     tokens: hit
       ? 0
-      : Math.min(call.inputTokens + call.outputTokens, MOST_TOKENS),
+      : Math.min(call.inputTokens + call.outputTokens, MAX_TOKENS),
     strict: general.budgetMode === "strict",
   };
 }
 
-/** When the budget of one of a call's payers begins anew, ms since the epoch; Infinity: never. */
-function renewalOf(
+/** When the budget of one of a call's payers resets, ms since the epoch; Infinity: never. */
+function resetOf(
   gateway: Pick<Gateway, "config">,
   { entities }: AdmitCall,
   entity: string,
@@ -117,7 +117,7 @@ function renewalOf(
   );
 }
 
-/** The worst case that a call is expected to cost, at the dearest deployment of a group. */
+/** The maximum expected cost of a call, at the most expensive deployment of a group. */
 function estimateOf(
   gateway: Pick<Gateway, "tokens">,
   call: Call,

@@ -20,7 +20,7 @@ import {
   type RecordPorts,
 } from "./record.ts";
 
-/** Reads a whole answer, records and settles it, then sends it in the client's shape. */
+/** Translates a whole answer to the client's shape, records and settles it, then sends it. */
 export async function sendAnswer(
   gateway: Gateway,
   call: Call,
@@ -37,7 +37,7 @@ export async function sendAnswer(
     null,
   );
   storePrompt(gateway, call, () => body.toString("utf8"));
-  keepAnswer(gateway, call, outcome, {
+  cacheAnswer(gateway, call, outcome, {
     contentType: upstream.contentType,
     usage,
     cost: outcome.spend,
@@ -50,7 +50,7 @@ export async function sendAnswer(
 
 type WholeAnswer = Extract<Upstream, { kind: "whole" }>;
 
-/** Records and settles a whole answer; `metadata` goes into its row. */
+/** Records and settles a whole answer; `metadata` is stored in its row. */
 export async function recordAnswer(
   gateway: RecordPorts & Pick<Gateway, "router" | "tokens">,
   call: Call,
@@ -74,7 +74,7 @@ export async function recordAnswer(
   return { usage, outcome };
 }
 
-/** Sends a whole answer that was recorded. */
+/** Sends a recorded answer. */
 export function sendWhole(
   gateway: Pick<Gateway, "config">,
   call: Call,
@@ -92,7 +92,7 @@ export function sendWhole(
   return sendBytes(reply, headers, upstream.contentType, body);
 }
 
-/** Past the framework's own way, which looks at every header once more. A header that cannot be sent is thrown. */
+/** Bypasses the framework, which would validate each header again. Throws for an invalid header. */
 function sendBytes(
   reply: FastifyReply,
   headers: Record<string, string>,
@@ -107,7 +107,7 @@ function sendBytes(
   return reply;
 }
 
-/** Sends what the cache held, if it held anything; null: a provider must be asked. */
+/** Sends the cached answer; null: there is none. */
 export async function answerFromCache(
   gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
   call: Call,
@@ -121,7 +121,7 @@ export async function answerFromCache(
     : sendCached(gateway, call, admitted, answer, reply);
 }
 
-/** Sends an answer that somebody else has paid for: it costs nothing, and has its row. */
+/** Sends an answer that another call has paid for: it costs nothing, but has its own row. */
 export async function sendCached(
   gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
   call: Call,
@@ -152,8 +152,8 @@ export async function sendCached(
   return sendBytes(reply, headers, answer.contentType, answer.body);
 }
 
-/** Keeps an answer for the next identical call, unless the caller said not to. */
-export function keepAnswer(
+/** Caches an answer for identical calls, unless the caller disabled it. */
+export function cacheAnswer(
   gateway: Pick<Gateway, "cache" | "flights">,
   call: Call,
   outcome: Outcome,

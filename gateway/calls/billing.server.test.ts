@@ -75,7 +75,7 @@ async function rowOf(callId: string | null): Promise<Row> {
 }
 
 /** Streams until `finish_reason`, then closes the connection; the id of the call. */
-async function leaveAtFinish(model: string, wishes: object): Promise<string> {
+async function leaveAtFinish(model: string, options: object): Promise<string> {
   const key = await gateway.makeKey();
   const aborter = new AbortController();
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -88,7 +88,7 @@ async function leaveAtFinish(model: string, wishes: object): Promise<string> {
     body: JSON.stringify({
       model,
       stream: true,
-      messages: [{ role: "user", content: `[mock]${JSON.stringify(wishes)}` }],
+      messages: [{ role: "user", content: `[mock]${JSON.stringify(options)}` }],
     }),
   });
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** A body that was validated; the provider gets it without the fields that are ours. */
+/** A validated body; the provider gets it without Hearth's own fields. */
 export interface CallBody extends Readonly<Record<string, unknown>> {
   readonly model: string;
 }

@@ -58,7 +58,7 @@ test("a budget that renews says when", async () => {
     Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1),
   ).toISOString();
   expect(await refusalAfterOneCall(key)).toMatch(
-    new RegExp(`, Max budget: [\\d.e-]+; it renews at ${next}\\.$`),
+    new RegExp(`, Max budget: [\\d.e-]+; it resets at ${next}\\.$`),
   );
 });
 

@@ -24,11 +24,11 @@ import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
-import { payingTags, refuseUnholdable } from "./payer-names.ts";
-import { readCallWishes, type CallWishes } from "./wishes.ts";
+import { payingTags, rejectUnstorable } from "./payer-names.ts";
+import { readCallOptions, type CallOptions } from "./options.ts";
 import type { CallBody } from "./body.ts";
 
-/** What the ledger calls a kind of call; LiteLLM's names. */
+/** The ledger's names of the kinds of calls, equal to LiteLLM's. */
 export type CallType =
   | "acompletion"
   | "atext_completion"
@@ -39,24 +39,24 @@ export type CallType =
   | "aimage_generation"
   | "health_check";
 
-/** What a route knows of its kind of call. */
+/** A kind of call, defined by its route. */
 export interface CallKind {
-  /** Its name in the policy, whatever path it was called by. */
+  /** Its name in the policy, whatever path was called. */
   readonly route: RouteName;
   readonly callType: CallType;
   readonly endpoint: Endpoint;
   readonly streams: boolean;
-  /** How it goes through chat where a provider lacks the endpoint; null: it does not. */
+  /** Its translation to chat for providers without the endpoint; null: there is none. */
   readonly shape: ClientShape | null;
   readonly schema: z.ZodType<CallBody>;
-  /** Images that the call makes; none without it. */
+  /** Images to generate; without it none. */
   countImages?(body: CallBody): number;
   countInput(
     gateway: Pick<Gateway, "tokens">,
     body: CallBody,
     model: string,
   ): number;
-  /** The most output tokens the call is expected to make, over all its choices. */
+  /** The maximum of output tokens expected, over all choices. */
   estimateOutput(
     gateway: Pick<Gateway, "config" | "tokens">,
     body: CallBody,
@@ -64,9 +64,9 @@ export interface CallKind {
   ): number;
 }
 
-/** One call on its way through the gateway. */
+/** One call to a model. */
 export interface Call {
-  /** Goes to the provider as `x-request-id` and is the ledger's key. */
+  /** Sent to the provider as `x-request-id`; the key in the ledger. */
   readonly id: string;
   readonly startedAt: number;
   readonly kind: CallKind;
@@ -77,25 +77,25 @@ export interface Call {
   readonly payers: Payers;
   readonly limitSources: LimitSources;
   readonly inputTokens: number;
-  /** What it is expected to produce, over all its choices. */
+  /** Expected output, over all choices. */
   readonly outputTokens: number;
   readonly cache: CacheWishes;
-  readonly wishes: CallWishes;
-  /** When the whole call must have ended, ms since the epoch; null: no such limit. */
+  readonly options: CallOptions;
+  /** When the call must have ended, ms since the epoch; null: no limit. */
   readonly deadlineAt: number | null;
-  /** Headers of the caller that reach the provider. */
+  /** Headers of the caller that are forwarded to the provider. */
   readonly forwarded: ForwardedHeaders;
-  /** null: this call neither reads nor fills the cache. */
+  /** null: this call does not use the cache. */
   readonly cacheKey: string | null;
-  /** Embeddings are cached by the item: the name of each; null: the call is no embeddings call, or not cached. */
+  /** Embeddings are cached item by item: the key of each; null: not an embeddings call, or not cached. */
   readonly itemKeys: readonly string[] | null;
-  /** Of an embeddings call for only what the cache does not hold: the call as it was sent. */
+  /** Of an embeddings call reduced to what is not cached: the original call. */
   readonly whole: Call | null;
   readonly sessionId: string | null;
   readonly requesterIp: string;
 }
 
-/** Gathers who pays, what the input weighs and which cached answer would do. */
+/** Determines the payers, the size of the input and the cache key of a call. */
 export async function beginCall(
   gateway: Pick<Gateway, "callers" | "config" | "tokens">,
   request: FastifyRequest,
@@ -109,13 +109,13 @@ export async function beginCall(
   if (endUser?.blocked === true) {
     throw new CallError(
       "blocked",
-      `End user=${endUser.id} is blocked. Ask whoever runs this gateway to unblock it.`,
+      `End user=${endUser.id} is blocked. Ask the operator of this gateway to unblock it.`,
     );
   }
   const cache = readCacheWishes(body, request.headers);
-  const wishes = readCallWishes(body, request.headers, caller);
+  const options = readCallOptions(body, request.headers, caller);
   const startedAt = Date.now();
-  const timeoutMs = wishes.timeoutMs ?? gateway.config.router.timeoutMs;
+  const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
   const { config } = gateway;
   const asked = { callType: kind.callType, alias: group.alias, payers, body };
   const itemKeys =
@@ -141,7 +141,7 @@ export async function beginCall(
     inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
     outputTokens: kind.estimateOutput(gateway, body, group),
     cache,
-    wishes,
+    options,
     deadlineAt: timeoutMs === null ? null : startedAt + timeoutMs,
     cacheKey:
       itemKeys?.length === 1
@@ -155,7 +155,7 @@ export async function beginCall(
   };
 }
 
-/** The model whose tokenizer counts for an alias. */
+/** The model whose tokenizer is used for an alias. */
 export function tokenizedModel(group: ModelGroup): string {
   const [first] = group.deployments;
   return first?.baseModel ?? first?.model ?? group.alias;
@@ -175,7 +175,7 @@ function payersOf(
     metadataOf(body)["tags"],
     headerOf(request, "tags")?.split(","),
   ]);
-  refuseUnholdable("user", [endUser]);
+  rejectUnstorable("user", [endUser]);
   const common = { alias, endUser: endUser === "" ? null : endUser, tags };
   if (caller.kind === "master") {
     return {
@@ -200,7 +200,7 @@ function payersOf(
 type OtherPayers = Pick<LimitSources, "endUser" | "tags">;
 const NO_OTHERS: OtherPayers = { endUser: null, tags: [] };
 
-/** The end user and the tags of a call as far as they are known here; most calls have neither. */
+/** The end user and the tags of a call that have limits; most calls have neither. */
 async function otherPayersOf(
   { callers }: Pick<Gateway, "callers">,
   { endUser, tags }: Payers,
@@ -218,7 +218,7 @@ async function otherPayersOf(
   };
 }
 
-/** An unknown end user or tag has no limits; while the database is away one that was never seen counts as unknown. */
+/** An unknown end user or tag has no limits; one that cannot be looked up while the database is unavailable counts as unknown. */
 async function findPayer(
   lookup: {
     find(id: string): Promise<OtherPayer | null>;

@@ -19,18 +19,18 @@ import { tokenizedModel, type Call } from "./call.ts";
 import type { Upstream } from "./provider.ts";
 import { storePrompt, type RecordPorts } from "./record.ts";
 
-/** One item of an embeddings call that the cache held. */
-interface KeptVector {
+/** One cached item of an embeddings call. */
+interface CachedVector {
   readonly vector: string;
-  /** As the provider named it. */
+  /** The provider's name for it. */
   readonly model: string;
   readonly entry: CachedAnswer;
 }
 
-/** What the cache holds of a call's items, in their order; null for those it does not hold. */
-export type Kept = readonly (KeptVector | null)[];
+/** The cached items of a call, in their order; null for those that are not cached. */
+export type Kept = readonly (CachedVector | null)[];
 
-/** The items of a list that are in the cache; a single item is looked up with the limits, in their round trip. */
+/** Reads the cached items of a list; a single item is looked up together with the limits. */
 export async function readKept(
   gateway: Pick<Gateway, "cache">,
   call: Call,
@@ -43,7 +43,7 @@ export async function readKept(
   return entries.map((bytes) => (bytes === null ? null : decodeVector(bytes)));
 }
 
-/** Of a call whose items are in part in the cache: the call for the others, each once. */
+/** A call reduced to the items that are not cached, each once. */
 export function askedOnly(
   gateway: Pick<Gateway, "tokens">,
   call: Call,
@@ -70,7 +70,7 @@ export function allKept(kept: Kept): boolean {
   return kept.length > 0 && kept.every((item) => item !== null);
 }
 
-/** Sends what the cache held when it held all; null: a provider must be asked. */
+/** Sends the cached vectors if all items are cached; null: a provider must be called. */
 export async function embeddingsFromCache(
   gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
   call: Call,
@@ -86,7 +86,7 @@ export async function embeddingsFromCache(
   if (first === undefined || found.length < (call.itemKeys?.length ?? 1)) {
     return null;
   }
-  const sum = (of: (item: KeptVector) => number) =>
+  const sum = (of: (item: CachedVector) => number) =>
     found.reduce((total, item) => total + of(item), 0);
   const tokens = sum(({ entry }) => entry.usage.inputTokens);
   return sendCached(
@@ -107,7 +107,7 @@ export async function embeddingsFromCache(
   );
 }
 
-/** Records and settles what the provider answered, keeps its vectors, and sends them with those that the cache held. */
+/** Records and settles the provider's answer, caches its vectors, and sends them merged with the cached ones. */
 export async function sendEmbeddings(
   gateway: Gateway,
   asked: Call,
@@ -128,9 +128,9 @@ export async function sendEmbeddings(
       ? null
       : { cached_items: kept.filter((item) => item !== null).length },
   );
-  // Vectors are long, and say nothing to who reads them.
+  // Vectors are long and not readable.
   storePrompt(gateway, call, () => null);
-  // Another model's vectors are of another space: they are neither kept nor put beside those that were.
+  // Vectors of another model are not comparable: they are neither cached nor merged with cached ones.
   const answer = fellBack
     ? body
     : completed(gateway, asked, { body, usage, outcome, kept, upstream });
@@ -166,7 +166,7 @@ function completed(
   }
   const answer = readEmbeddings(body);
   const missing = missingKeys(call, kept);
-  // Asked as it was sent, an item that stands in it twice was asked for twice.
+  // The original call contains repeated items as often as they were sent.
   const places = asked.whole === null ? call.itemKeys : [...missing.keys()];
   const vectors = answer?.vectors ?? null;
   if (answer === null || vectors?.length !== places.length) {
@@ -175,7 +175,7 @@ function completed(
     }
     throw new CallError(
       "upstream_error",
-      `${call.group.alias}: the provider answered with other vectors than it was asked for. Try again.`,
+      `${call.group.alias}: the provider did not return one vector per item. Try again.`,
     );
   }
   const model =
@@ -184,7 +184,7 @@ function completed(
       : upstream.deployment.model;
   const found = new Map(places.map((key, at) => [key, vectors[at] ?? ""]));
   if (call.cache.store) {
-    keepVectors(gateway, asked, { places, vectors, model, usage, outcome });
+    cacheVectors(gateway, asked, { places, vectors, model, usage, outcome });
   }
   if (asked.whole === null) {
     return body;
@@ -199,8 +199,8 @@ function completed(
   );
 }
 
-/** Each with its share of what the call used, by length: so much a hit saves. */
-function keepVectors(
+/** Each with its share of the call's usage and cost, by length: what a hit saves. */
+function cacheVectors(
   gateway: Pick<Gateway, "cache">,
   asked: Call,
   answer: {
@@ -233,7 +233,7 @@ function keepVectors(
   }
 }
 
-/** The items that the cache did not hold, by key, with the place where each stands first. */
+/** The keys of the items that are not cached, with the index of their first occurrence. */
 function missingKeys(call: Call, kept: Kept): ReadonlyMap<string, number> {
   const missing = new Map<string, number>();
   for (const [at, key] of (call.itemKeys ?? []).entries()) {
@@ -244,8 +244,8 @@ function missingKeys(call: Call, kept: Kept): ReadonlyMap<string, number> {
   return missing;
 }
 
-/** null for bytes that are not ours. */
-function decodeVector(bytes: Buffer): KeptVector | null {
+/** null for bytes that are not a cached vector. */
+function decodeVector(bytes: Buffer): CachedVector | null {
   const entry = decodeAnswer(bytes);
   if (entry === null) {
     return null;

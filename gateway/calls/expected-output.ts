@@ -2,12 +2,12 @@ import type { Gateway } from "../gateway.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 
-/** Where neither the caller nor the catalogue bounds an answer: more than today's models write in one. */
-const MOST_OUTPUT_TOKENS = 128_000;
+/** When neither the caller nor the catalogue limits an answer: more than current models write. */
+const MAX_OUTPUT_TOKENS = 128_000;
 
 /**
- * Output tokens of a call that sets no `max_tokens`: what the alias's recent answers hardly exceed; with
- * `budget_mode: strict` the most that any of its models can write.
+ * Output tokens of a call without `max_tokens`: an upper estimate by the alias's recent answers; with
+ * `budget_mode: strict` the maximum of all its models.
  */
 export function expectedOutput(
   gateway: Pick<Gateway, "config" | "tokens">,
@@ -16,16 +16,16 @@ export function expectedOutput(
   if (gateway.config.general.budgetMode !== "strict") {
     return gateway.tokens.outputEstimate(group.alias);
   }
-  return Math.max(...group.deployments.map(mostOutput));
+  return Math.max(...group.deployments.map(maxOutput));
 }
 
-/** The deployment's own `max_tokens` is sent with each call that sets none. */
-function mostOutput(deployment: PricedDeployment): number {
+/** The deployment's own `max_tokens` is sent with calls that set none. */
+function maxOutput(deployment: PricedDeployment): number {
   const { defaults, priceCard } = deployment;
   const preset = defaults["max_completion_tokens"] ?? defaults["max_tokens"];
   return typeof preset === "number"
     ? preset
     : (maxOutputTokens(deployment) ??
         priceCard?.contextWindow ??
-        MOST_OUTPUT_TOKENS);
+        MAX_OUTPUT_TOKENS);
 }

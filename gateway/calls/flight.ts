@@ -6,9 +6,9 @@ import { sendCached } from "./answer.ts";
 import type { Call } from "./call.ts";
 
 /**
- * Asks the provider through `ask`, unless an identical call is doing so: then its answer is waited for and sent as a
- * cache hit. When that call fails, one of those that waited takes its place and the others wait for it: a provider that
- * fails is not asked by all of them at once.
+ * Calls the provider through `ask`, unless an identical call is doing so: then its answer is awaited and sent as a cache
+ * hit. When that call fails, one of the waiting calls takes its place and the others wait for it: a failing provider is
+ * not called by all of them at once.
  */
 export async function askOnce(
   gateway: Gateway,
@@ -53,7 +53,7 @@ async function lead(
   }
 }
 
-/** The client left before a provider was called for it: what the call reserved is released, and nothing is recorded. */
+/** The client left before a provider was called: the reservation is released and nothing is recorded. */
 async function leaveUnasked(
   { limits }: Pick<Gateway, "limits">,
   { id }: Call,

@@ -13,7 +13,7 @@ export interface Answered {
   readonly cache: "hit" | "miss" | "bypass";
 }
 
-/** The headers of an answer: what it was, what it cost, what is left of the minute. */
+/** The headers of an answer: identity, cost and remaining rate limits. */
 export function answerHeaders(
   { config }: Pick<Gateway, "config">,
   call: Call,
@@ -63,7 +63,7 @@ interface DeploymentNames {
 
 const names = new WeakMap<Deployment, DeploymentNames>();
 
-/** As headers bear them; read once of each deployment. */
+/** As header values; computed once for each deployment. */
 function namesOf(deployment: Deployment): DeploymentNames {
   const known = names.get(deployment);
   if (known !== undefined) {
@@ -77,18 +77,18 @@ function namesOf(deployment: Deployment): DeploymentNames {
   return read;
 }
 
-/** What a header bears as it is: printable ASCII, but for the `%` that begins an encoded byte. */
+/** Text that needs no encoding in a header: printable ASCII without `%`. */
 const PLAIN = /^[ -$&-~]*$/;
 
 /**
- * A text that is not ours as a header bears it: where anything of it is beyond printable ASCII, it is percent-encoded as
- * UTF-8. `decodeURIComponent` gives the text back, whichever of the two it was.
+ * Any text as a header value: percent-encoded as UTF-8 if it is not plain printable ASCII. `decodeURIComponent` restores the
+ * text in both cases.
  */
 export function headerText(text: string): string {
   return PLAIN.test(text) ? text : encodeURI(text.toWellFormed());
 }
 
-/** Ours by the name that LiteLLM gives them. */
+/** LiteLLM's names of Hearth's headers. */
 const LITELLM_NAMES = [
   ["call-id", "call-id"],
   ["model-id", "model-id"],
@@ -101,11 +101,11 @@ const LITELLM_NAMES = [
   ["overhead-duration-ms", "overhead-ms"],
 ] as const;
 
-/** `key-spend` is told where the key has a budget, for then it is known here: spend before this call, in dollars. */
+/** `key-spend` is sent for keys with a budget, whose spend is known: dollars before this call. */
 function addLitellmNames(
   headers: Record<string, string>,
   { router, timeouts }: GatewayConfig,
-  { caller, wishes }: Call,
+  { caller, options }: Call,
   { spends }: Admitted,
   upstream: Upstream | null,
 ): void {
@@ -117,10 +117,10 @@ function addLitellmNames(
   }
   const deployment = upstream?.deployment;
   headers["x-litellm-max-retries"] = String(
-    wishes.numRetries ?? deployment?.maxRetries ?? router.numRetries,
+    options.numRetries ?? deployment?.maxRetries ?? router.numRetries,
   );
   const timeoutMs =
-    wishes.timeoutMs ??
+    options.timeoutMs ??
     router.timeoutMs ??
     deployment?.timeoutMs ??
     timeouts.requestMs ??
@@ -138,7 +138,7 @@ function addLitellmNames(
   }
 }
 
-/** The tightest of the payers' limits is the one that a client can act on. */
+/** Of the payers' limits the tightest is sent: the one that the client will reach first. */
 function addRates(
   headers: Record<string, string>,
   kind: "requests" | "tokens",

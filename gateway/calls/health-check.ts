@@ -32,7 +32,7 @@ const CHECK = {
   stream: false,
   inputTokens: 1,
   cache: { read: false, store: false, asked: false, ttlMs: null },
-  wishes: {
+  options: {
     timeoutMs: TIMEOUT_MS,
     numRetries: 0,
     fallbacks: [],

@@ -5,16 +5,16 @@ import { isPrivateHost } from "../pricing/local-runner.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Catalog } from "../routing/catalog.ts";
 
-/** An error's text as a caller may read it: addresses of one's own network are for those who run the gateway. */
+/** An error's text for a caller: internal addresses are shown only to administrators. */
 export function errorTextFor(
   caller: Caller,
   { catalog }: Pick<Gateway, "catalog">,
   text: string,
 ): string {
-  return runsGateway(caller) ? text : hideAddresses(catalog, text);
+  return isAdministrator(caller) ? text : hideAddresses(catalog, text);
 }
 
-function runsGateway(caller: Caller): boolean {
+function isAdministrator(caller: Caller): boolean {
   return caller.kind === "master" || roleOf(caller).startsWith("proxy_admin");
 }
 
@@ -41,7 +41,7 @@ function isInternal(candidate: string, own: ReadonlySet<string>): boolean {
   if (isIP(candidate) !== 0 || isIP(host) !== 0 || own.has(host)) {
     return true;
   }
-  // A word without a dot is an address only where a port follows: `vllm-0:8000`.
+  // A word without a dot is an address only if a port follows: `vllm-0:8000`.
   const isAddress = port !== undefined || host.includes(".");
   return isAddress && /[a-z]/.test(host) && isPrivateHost(host);
 }

@@ -12,7 +12,7 @@ export function mockAnswer(
   deployment: PricedDeployment,
   attemptsBefore: number,
 ) {
-  const { response, timeout, failFirst } = call.wishes.mock;
+  const { response, timeout, failFirst } = call.options.mock;
   if (timeout) {
     throw requestedFailure(408, "the call requested a timeout (mock_timeout)");
   }

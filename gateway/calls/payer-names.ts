@@ -2,29 +2,29 @@ import type { Caller } from "../access/callers.ts";
 import { faultOfName, heldName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
-/** With the length of names it keeps a call's record within its room in the journal. */
-const MOST_TAGS = 32;
+/** Together with the length of names it limits the size of a call's record in the journal. */
+const MAX_TAGS = 32;
 
-/** The tags of a call, each once: those of its key and team, then what it sent, as one or as lists. */
+/** The tags of a call, each once: those of its key and team, then those that it sent, single or in lists. */
 export function payingTags(
   caller: Caller,
   sent: readonly unknown[],
 ): readonly string[] {
   const own = distinct(sent.flat().filter((tag) => typeof tag === "string"));
-  refuseUnholdable("tags", own);
+  rejectUnstorable("tags", own);
   const tags = distinct([...storedTags(caller), ...own]);
-  if (tags.length > MOST_TAGS) {
+  if (tags.length > MAX_TAGS) {
     throw new CallError(
       "invalid_request",
-      `\`tags\` has ${tags.length} entries with those of the key and its team: send at most ${MOST_TAGS} in all.`,
+      `\`tags\` has ${tags.length} entries, including those of the key and its team: the maximum is ${MAX_TAGS}.`,
       { param: "tags" },
     );
   }
   return tags;
 }
 
-/** Throws 400 for names that the ledger cannot hold. */
-export function refuseUnholdable(
+/** Throws 400 for names that the ledger cannot store. */
+export function rejectUnstorable(
   field: "user" | "tags",
   names: readonly string[],
 ): void {
@@ -36,7 +36,7 @@ export function refuseUnholdable(
   }
 }
 
-/** What an admin gave: whoever calls can do nothing about a name that the ledger cannot hold. */
+/** Tags set by an admin are shortened instead of rejected, as the caller cannot change them. */
 function storedTags(caller: Caller): readonly string[] {
   return caller.kind === "key"
     ? [...caller.tags, ...(caller.team?.tags ?? [])].map(heldName)

@@ -22,13 +22,13 @@ import {
   type Translation,
 } from "./translation.ts";
 
-/** An answer of a deployment: whole, or a stream that has begun. */
+/** An answer of a deployment: whole, or a stream that has started. */
 export type Upstream = {
   readonly deployment: PricedDeployment;
   readonly attempts: readonly Attempt[];
   readonly fallbacks: number;
   readonly taken: Taken | null;
-  /** Ms that the call waited for providers (to a stream's first byte) and between attempts. */
+  /** Ms of waiting for providers (until a stream's first byte) and between attempts. */
   readonly waitedMs: number;
   readonly contentType: string;
   readonly translation: Translation;
@@ -39,14 +39,14 @@ export type Upstream = {
   | ({ readonly kind: "stream" } & Pick<StreamedAnswer, "body" | "chunks">)
 );
 
-/** An attempt that failed; kept in the row's metadata. */
+/** A failed attempt; stored in the row's metadata. */
 export interface Attempt {
   readonly model_id: string;
   readonly status: number;
   readonly error: string;
 }
 
-/** The way of a call from its first deployment on. */
+/** The route of a call with its first deployment. */
 export interface ChosenRoute {
   readonly route: Route;
   readonly first: Target;
@@ -55,9 +55,8 @@ export interface ChosenRoute {
 }
 
 /**
- * Chooses where the call goes first. Throws 429 when every deployment that it may use is cooling down or at its limit, and
- * 400 naming what the provider lacks where no deployment of the alias has it: before the call is journaled, because no
- * provider was called.
+ * Chooses the first deployment. Throws 429 when all deployments are cooling down or at their limit, and 400 naming what the
+ * provider lacks when no deployment of the alias supports it: before the call is journaled, because no provider was called.
  */
 export async function chooseDeployment(
   gateway: Pick<
@@ -69,8 +68,8 @@ export async function chooseDeployment(
   const route = new Route(gateway.router, {
     group: call.group,
     size: { inputTokens: call.inputTokens, outputTokens: call.outputTokens },
-    numRetries: call.wishes.numRetries,
-    fallbacks: call.wishes.fallbacks,
+    numRetries: call.options.numRetries,
+    fallbacks: call.options.fallbacks,
     mayFallBack: async (group: ModelGroup) =>
       mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
   });
@@ -127,14 +126,14 @@ function giveBack(gateway: Pick<Gateway, "router">, { taken }: Target): void {
   }
 }
 
-/** A fallback is another model: it is asked for all of a list of embeddings, also for what the cache holds of the alias. */
+/** A fallback is another model: it gets the whole list of embeddings, including items that are cached for the alias. */
 function translate(
   gateway: Pick<Gateway, "config">,
   asked: Call,
   { deployment, group }: Target,
 ): Translation {
   const call = group === asked.group ? asked : (asked.whole ?? asked);
-  return call.wishes.mock.response === null
+  return call.options.mock.response === null
     ? translationFor(gateway.config, call, deployment)
     : mockTranslation(gateway.config, call, deployment);
 }
@@ -231,7 +230,7 @@ function recordFailed(
   giveBack(gateway, target);
 }
 
-/** Replaces the tokens that a deployment's minute was counted with by those really used. */
+/** Replaces the estimated tokens in a deployment's usage of the minute by the real ones. */
 export function correctUsage(
   gateway: Pick<Gateway, "router">,
   { taken }: Upstream,
@@ -264,7 +263,7 @@ async function attempt(
   const { observations } = gateway.router;
   const startedAt = performance.now();
   let latencyMs: number | null = null;
-  observations.began(deployment.id);
+  observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
   try {
@@ -314,7 +313,7 @@ function outOfTime(
     `${deployment.apiBase} did not answer within the call's time limit: set a longer timeout`,
   );
   failure.byRequest =
-    call.wishes.timeoutMs !== null && deadlineAt === call.deadlineAt;
+    call.options.timeoutMs !== null && deadlineAt === call.deadlineAt;
   failure.mayBeCharged = wasSent(error);
   return failure;
 }
@@ -329,12 +328,12 @@ function stopped(error: unknown): UpstreamFailure {
   return failure;
 }
 
-/** The provider had the whole call, and may charge for it. */
+/** The provider received the whole call and may charge for it. */
 function wasSent(error: unknown): boolean {
   return error instanceof UpstreamFailure && error.mayBeCharged;
 }
 
-/** Of the whole call, and `request_timeout` of each attempt: whichever comes first. */
+/** The call's deadline or the `request_timeout` of the attempt, whichever is earlier. */
 function deadlineOf(call: Call, attemptMs: number | null): number | null {
   if (attemptMs === null) {
     return call.deadlineAt;
@@ -342,7 +341,7 @@ function deadlineOf(call: Call, attemptMs: number | null): number | null {
   return Math.min(call.deadlineAt ?? Infinity, Date.now() + attemptMs);
 }
 
-/** A timer only where there is a time limit. */
+/** Sets a timer only if there is a deadline. */
 function startDeadline(
   deadlineAt: number | null,
   aborter: AbortController,
@@ -410,7 +409,7 @@ async function giveUp(
   );
 }
 
-/** What a failed attempt is paid for: what the provider reported, else the input where it had the whole call. */
+/** The billed usage of a failed attempt: as reported by the provider, else the input if it received the whole call. */
 function usageOwed(
   call: Call,
   deployment: PricedDeployment,
@@ -419,7 +418,7 @@ function usageOwed(
   return usage ?? (mayBeCharged ? inputUsage(call, deployment) : null);
 }
 
-/** Counted alongside failures: a rejected call has no row, so nothing else would show that callers were turned away. */
+/** Counted as a metric: a rejected call has no row that would show it. */
 function noDeployments(
   gateway: Pick<Gateway, "catalog" | "metrics" | "router">,
   { caller, group, kind }: Call,
@@ -436,7 +435,7 @@ function noDeployments(
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return new CallError(
     "no_deployments_available",
-    `No deployment of ${group.alias} can take the call now (${errorTextFor(caller, gateway, reason)}). Try again in ${seconds} s.`,
+    `No deployment of ${group.alias} is available (${errorTextFor(caller, gateway, reason)}). Try again in ${seconds} s.`,
     { headers: { "retry-after": String(seconds) } },
   );
 }

@@ -9,7 +9,7 @@ import {
   type ErrorKind,
 } from "../http/errors.ts";
 
-/** Errors that are no refusal of a known key: nobody to tell it to, a fault of ours, or a provider's own answer. */
+/** Errors that do not reject a known key: there is no key, the fault is internal, or the provider answered. */
 const NOT_REFUSED: ReadonlySet<ErrorKind> = new Set([
   "no_key",
   "malformed_key",
@@ -20,7 +20,7 @@ const NOT_REFUSED: ReadonlySet<ErrorKind> = new Set([
   "internal",
 ]);
 
-/** Notes a call that was refused before a provider was asked, for whoever holds its key. */
+/** Records a call that was rejected before a provider was called, for the holder of its key. */
 export function recordRefusal(
   gateway: Pick<Gateway, "callers" | "config" | "metrics" | "refusals">,
   request: FastifyRequest,
@@ -46,7 +46,7 @@ export function recordRefusal(
   });
 }
 
-/** Hash of the known key that asked, empty for the master key; null for a strange one: who guesses keys writes nothing. */
+/** The hash of the caller's key, empty for the master key; null for an unknown one: guessed keys are not recorded. */
 function keyOf(
   gateway: Pick<Gateway, "callers" | "config">,
   request: FastifyRequest,

@@ -8,20 +8,20 @@ import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 
-/** How a call ended, as the one who carried it out knows it. */
+/** How a call ended. */
 export interface Ending {
   readonly status: "success" | "failure";
-  /** null: answered from the cache, or nobody was reached. */
+  /** null: answered from the cache, or no provider was reached. */
   readonly deployment: PricedDeployment | null;
-  /** null: nothing is to be paid. */
+  /** null: nothing is billed. */
   readonly usage: Usage | null;
   readonly firstTokenAt: number | null;
   readonly responseId: string | null;
   readonly cached: { readonly saved: number; readonly usage: Usage } | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** Whether `usage` is what the provider may charge, without its word for it. */
+  /** Whether `usage` is what the provider may charge, without a report from it. */
   readonly estimated?: boolean;
-  /** Ms in which the gateway had nothing to do but wait for others; null: not known. */
+  /** Ms of waiting for others; null: unknown. */
   readonly waitedMs: number | null;
 }
 
@@ -37,7 +37,7 @@ export type RecordPorts = Pick<
   | "underWay"
 >;
 
-/** The first line of the journal, written before the call leaves. Throws `journal_full`. */
+/** Writes the intent to the journal, before the call leaves. Throws `journal_full`. */
 export async function journalIntent(
   gateway: Pick<Gateway, "journal" | "underWay">,
   call: Call,
@@ -68,7 +68,7 @@ function inputCost(call: Call, deployment: PricedDeployment): number {
   return costAt(deployment, inputUsage(call, deployment));
 }
 
-/** Dollars; 0 where the deployment has no price. */
+/** Dollars; 0 if the deployment has no price. */
 export function costAt(
   { priceCard }: Pick<PricedDeployment, "priceCard">,
   usage: Usage,
@@ -78,7 +78,7 @@ export function costAt(
 
 const NOTHING_TO_PAY: Bill = { cost: 0, unpriced: [] };
 
-/** The row's metadata: what is not billed exactly is marked. */
+/** The row's metadata, with marks for what is not billed exactly. */
 function metadataOf(
   { metadata, estimated }: Ending,
   { unpriced }: Bill,
@@ -95,10 +95,10 @@ function metadataOf(
   };
 }
 
-/** Of a provider's id of its answer, which stands in an index of the ledger. */
-const MOST_ID_CHARACTERS = 256;
+/** Of a provider's id of its answer, which is indexed in the ledger. */
+const MAX_ID_CHARACTERS = 256;
 
-/** The second line of the journal, written before the last byte goes to the client. */
+/** Writes the outcome to the journal, before the last byte is sent to the client. */
 export async function journalOutcome(
   gateway: Pick<Gateway, "config" | "database" | "journal" | "underWay">,
   call: Call,
@@ -138,9 +138,9 @@ export async function journalOutcome(
     cacheWriteTokens: counted?.cacheWriteTokens ?? 0,
     cacheHit: cached !== null,
     cacheKey: call.cacheKey,
-    responseId: ending.responseId?.slice(0, MOST_ID_CHARACTERS) ?? null,
+    responseId: ending.responseId?.slice(0, MAX_ID_CHARACTERS) ?? null,
     metadata: metadataOf(ending, bill, estimated),
-    // Before the database was there what is drained counts as of an earlier life, which is pending nowhere.
+    // Until the database is ready, drained calls count as those of a previous process, which are pending nowhere.
     charged:
       spend === 0 || !gateway.database.ready()
         ? NOBODY
@@ -154,7 +154,7 @@ export async function journalOutcome(
   return outcome;
 }
 
-/** Gives back what admit took and makes the spend visible to the next call. */
+/** Releases the reservation and makes the spend visible to the next call. */
 export async function settle(
   gateway: Pick<Gateway, "limits" | "pending">,
   call: Call,
@@ -169,7 +169,7 @@ export async function settle(
   });
 }
 
-/** Outcome and settle in a row: the end of every call that has nothing more to say in between. */
+/** Journals the outcome and settles: the end of every call. */
 export async function endCall(
   gateway: RecordPorts,
   call: Call,
@@ -209,7 +209,7 @@ function measure(
   });
 }
 
-/** Keeps what was asked and answered where the operator wants it; `response` is JSON, made only then. */
+/** Stores request and answer if `store_prompts` is on; `response` gives JSON and is called only then. */
 export function storePrompt(
   { config, prompts }: Pick<Gateway, "config" | "prompts">,
   call: Call,
@@ -232,7 +232,7 @@ type Charged = Outcome["charged"];
 const NOBODY: Charged = {};
 const charged = new WeakMap<readonly LimitedEntity[], Charged>();
 
-/** A call belongs to the window of its end time. */
+/** A call belongs to the window in which it ended. */
 function chargedWindows(
   gateway: Pick<Gateway, "config">,
   { limitSources }: Call,

@@ -5,9 +5,9 @@ import { refusalError } from "./refusals.ts";
 const RENEWAL = Date.parse("2026-12-01T00:00:00Z");
 
 test.each([
-  [0.5, RENEWAL, "it renews at 2026-12-01T00:00:00.000Z."],
-  [0.5, Infinity, "ask whoever runs this gateway for more."],
-  [0, RENEWAL, "ask whoever runs this gateway for more."],
+  [0.5, RENEWAL, "it resets at 2026-12-01T00:00:00.000Z."],
+  [0.5, Infinity, "ask the operator of this gateway to raise it."],
+  [0, RENEWAL, "ask the operator of this gateway to raise it."],
 ])("a spent budget of %d $ that renews at %d says: %s", (dollars, at, says) => {
   const budget = nanosFromBudget(dollars);
   const { message } = refusalError(
@@ -20,7 +20,7 @@ test.each([
 });
 
 test.each([
-  [0, "calls that are not settled yet. Try again in a moment."],
+  [0, "calls that are being settled. Try again in a moment."],
   [1, "1 call in flight. Try again when it has ended."],
   [3, "3 calls in flight. Try again when they have ended."],
 ])("a budget held by %d calls says: %s", (inFlight, says) => {
@@ -28,5 +28,7 @@ test.each([
     { kind: "budget_held", entity: "user:u", inFlight },
     Infinity,
   );
-  expect(message).toBe(`The rest of the budget for User=u is held by ${says}`);
+  expect(message).toBe(
+    `The rest of the budget for User=u is reserved by ${says}`,
+  );
 });

@@ -3,32 +3,32 @@ import { dollarsFromNanos } from "../pricing/money.ts";
 import { CallError } from "../http/errors.ts";
 
 /**
- * What a caller is told when a limit refuses: which one, whose, and when to come back. `renewsAt`: when the payer's budget
- * begins anew, ms since the epoch; Infinity: never.
+ * The error for a call that a limit rejects: which limit, whose, and when to retry. `resetsAt`: when the payer's budget
+ * resets, ms since the epoch; Infinity: never.
  */
-export function refusalError(refusal: Refusal, renewsAt: number): CallError {
+export function refusalError(refusal: Refusal, resetsAt: number): CallError {
   switch (refusal.kind) {
     case "budget_exceeded":
       return new CallError(
         "budget_exceeded",
-        // Up to the semicolon LiteLLM's own words, which its clients look for.
+        // Up to the semicolon LiteLLM's text, which its clients look for.
         `Budget has been exceeded! ${prefixOf(refusal.entity)}Current cost: ${dollarsFromNanos(refusal.spend)}, Max budget: ${dollarsFromNanos(refusal.budget)}; ${
-          renewsAt === Infinity || refusal.budget === 0
-            ? "ask whoever runs this gateway for more."
-            : `it renews at ${new Date(renewsAt).toISOString()}.`
+          resetsAt === Infinity || refusal.budget === 0
+            ? "ask the operator of this gateway to raise it."
+            : `it resets at ${new Date(resetsAt).toISOString()}.`
         }`,
         { headers: { "x-should-retry": "false" } },
       );
     case "estimate_too_large":
       return new CallError(
         "budget_exceeded",
-        `The worst case of this call does not fit in the budget! ${prefixOf(refusal.entity)}It may cost ${dollarsFromNanos(refusal.estimate)}, left: ${dollarsFromNanos(refusal.remaining)}. Send a smaller max_tokens.`,
+        `The maximum cost of this call exceeds the remaining budget! ${prefixOf(refusal.entity)}It may cost ${dollarsFromNanos(refusal.estimate)}, remaining: ${dollarsFromNanos(refusal.remaining)}. Send a smaller max_tokens.`,
         { headers: { "x-should-retry": "false" } },
       );
     case "budget_held":
       return new CallError(
         "budget_held",
-        `The rest of the budget${ofWhom(refusal.entity)} is held by ${heldBy(refusal.inFlight)}`,
+        `The rest of the budget${ofWhom(refusal.entity)} is reserved by ${reservedBy(refusal.inFlight)}`,
         { headers: { "retry-after": "1" } },
       );
     case "rate_limited": {
@@ -55,10 +55,10 @@ export function refusalError(refusal: Refusal, renewsAt: number): CallError {
   }
 }
 
-/** No calls: what is held is on its way into the ledger, or is another instance's share. */
-function heldBy(inFlight: number): string {
+/** Without calls: the reservation is being settled, or is another instance's share. */
+function reservedBy(inFlight: number): string {
   if (inFlight === 0) {
-    return "calls that are not settled yet. Try again in a moment.";
+    return "calls that are being settled. Try again in a moment.";
   }
   return inFlight === 1
     ? "1 call in flight. Try again when it has ended."
@@ -74,7 +74,7 @@ const NAMES: Readonly<Record<string, string>> = {
   tag: "Tag",
 };
 
-/** `Team=… ` for everyone but the key itself, whose name its holder needs not. */
+/** `Team=… `, and so on; empty for the key itself. */
 function prefixOf(entity: string): string {
   const [kind = "", id = ""] = split(entity);
   if (kind === "key") {

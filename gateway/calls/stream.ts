@@ -7,7 +7,7 @@ import { wantsUsage } from "../providers/openai.ts";
 import { SseParser } from "../providers/sse.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
-import { keepAnswer } from "./answer.ts";
+import { cacheAnswer } from "./answer.ts";
 import { Audience } from "./audience.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
@@ -24,13 +24,13 @@ const CONTENT_TYPE = "text/event-stream; charset=utf-8";
 type StreamEnd =
   | { readonly kind: "whole" }
   | { readonly kind: "client_gone" }
-  /** The provider said in the stream that it failed; the client has read it. */
+  /** The provider reported an error in the stream, which the client has received. */
   | { readonly kind: "failed" }
   | { readonly kind: "cut"; readonly failure: UpstreamFailure };
 
 /**
  * Passes a stream on event by event. Its end is held back until the call is recorded and settled. When the client
- * leaves, the provider is stopped and what was produced is billed; at the announced end its usage is waited for first.
+ * leaves, the provider is stopped and what was generated is billed; at the announced end its usage is awaited first.
  * When the provider breaks off, the stream ends with an error event.
  */
 export async function streamAnswer(
@@ -54,12 +54,12 @@ export async function streamAnswer(
       "x-accel-buffering": "no",
     });
     reply.hijack();
-    // Idle is only who does not read: untilRead sets the time.
+    // Only a client that does not read is idle: untilRead sets the timeout.
     client.setTimeout(0, () => client.destroy());
     await passAndRecord(gateway, call, upstream, client);
   } catch (error) {
     endUnread(upstream);
-    // Past the framework nobody else would end it.
+    // After hijack the framework does not end the response.
     if (reply.sent) {
       client.destroy();
     }
@@ -68,7 +68,7 @@ export async function streamAnswer(
   return reply;
 }
 
-/** Without a listener the error of a body that nobody reads would end the process. */
+/** Without a listener an error of the unread body would end the process. */
 function endUnread({ body, abort }: UpstreamStream): void {
   body.on("error", () => undefined).destroy();
   abort();
@@ -110,7 +110,7 @@ async function passAndRecord(
   correctUsage(gateway, upstream, usage);
   const whole = end.kind === "whole" ? text.whole() : null;
   if (whole !== null) {
-    keepAnswer(gateway, call, outcome, {
+    cacheAnswer(gateway, call, outcome, {
       contentType: CONTENT_TYPE,
       usage,
       cost: outcome.spend,
@@ -181,7 +181,7 @@ async function passOn(
   }
 }
 
-/** Until the client has read what it was sent, or has left. One that reads nothing for `idleMs` holds limits for no use. */
+/** Resolves when the client has read what was sent, or has left. One that reads nothing for `idleMs` is disconnected, as it holds limits. */
 function untilRead(client: FastifyReply["raw"], idleMs: number): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

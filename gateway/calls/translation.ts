@@ -13,30 +13,30 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 import { openaiErrorPieces } from "./stream-error.ts";
 
-/** How one call is put to one deployment, and its answer back into the client's shape. */
+/** The translation of one call for one deployment, and of its answer to the client's shape. */
 export interface Translation {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON, made when it is sent. */
+  /** JSON, built when it is sent. */
   body(): string;
   answer(bytes: Buffer): TranslatedAnswer;
   stream(): StreamTranslation;
-  /** What a provider's refusal says, as one sentence. */
+  /** The message of an error answer, as one sentence. */
   error(status: number, text: string): string;
 }
 
 export interface StreamTranslation {
   push(event: SseEvent): readonly StreamPiece[];
-  /** What is left when the provider closed the stream in order. */
+  /** The rest when the provider closed the stream in order. */
   end(): readonly StreamPiece[];
-  /** What the client is told when the stream broke off. */
+  /** The error for a stream that broke off. */
   fail(error: CallError): readonly StreamPiece[];
   facts(): AnswerFacts;
 }
 
 /**
- * Puts a call to a deployment natively where its provider has the endpoint, else through chat. Throws
- * `invalid_request` naming what the provider lacks, unless such parameters are to be dropped.
+ * Translates a call natively if the provider has the endpoint, otherwise to chat. Throws `invalid_request` naming what the
+ * provider does not support, unless such parameters are dropped.
  */
 export function translationFor(
   config: GatewayConfig,
@@ -81,7 +81,7 @@ export function translationFor(
   };
 }
 
-/** A mocked answer has OpenAI's shape, whoever is mocked. */
+/** A mock answer has OpenAI's shape, whatever the provider. */
 export function mockTranslation(
   config: GatewayConfig,
   call: Call,
@@ -98,7 +98,7 @@ function through(
   endpoint: Endpoint,
   chat: { readonly body: Call["body"]; readonly lacks: readonly string[] },
 ): Translation {
-  refuseLacking(config, call, deployment, [
+  rejectUnsupported(config, call, deployment, [
     ...chat.lacks,
     ...wire.unsupported(endpoint, chat.body, deployment),
   ]);
@@ -126,7 +126,7 @@ function through(
   };
 }
 
-function refuseLacking(
+function rejectUnsupported(
   config: GatewayConfig,
   call: Call,
   deployment: PricedDeployment,
@@ -141,7 +141,7 @@ function refuseLacking(
   }
   throw new CallError(
     "invalid_request",
-    `The provider of ${call.group.alias} (${deployment.providerName}) does not take ${lacking.map((name) => `\`${name}\``).join(", ")}: leave it out, or set \`drop_params\`.`,
+    `The provider of ${call.group.alias} (${deployment.providerName}) does not support ${lacking.map((name) => `\`${name}\``).join(", ")}: omit it, or set \`drop_params\`.`,
     { param: first },
   );
 }

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
-/** The model that a request names, in its body or (Azure-style clients) in its path, before anything else is looked at. */
+/** The model that a request names, in its body or (Azure-style clients) in its path; checked first. */
 export function modelOf(request: FastifyRequest): string {
   const { body } = request;
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
@@ -18,8 +18,8 @@ export function modelOf(request: FastifyRequest): string {
   const fault =
     named === null
       ? model === undefined
-        ? "is missing"
-        : "must be a text"
+        ? "is required"
+        : "must be a string"
       : faultOfName(named);
   if (named !== null && fault === null) {
     return named;
@@ -31,7 +31,7 @@ export function modelOf(request: FastifyRequest): string {
   );
 }
 
-/** A body of the expected shape; throws one sentence that names the first field that is wrong. */
+/** A body of the expected shape; throws one sentence that names the first invalid field. */
 export function validateBody<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
@@ -68,11 +68,11 @@ const KINDS: Readonly<Record<string, string>> = {
   number: "a number",
   object: "an object",
   record: "an object",
-  string: "a text",
+  string: "a string",
 };
 const WRONG_TYPE = /^Invalid input: expected (\w+), received (\w+)$/;
 
-/** What follows the name of a field: a schema's own words, such as `must be …`, else Zod's for a wrong type, translated. */
+/** The text after a field's name: the schema's own message, such as `must be …`, or Zod's for a wrong type in plain words. */
 function mistake(issue: z.core.$ZodIssue | undefined): string {
   const [, expected = "", received] =
     WRONG_TYPE.exec(issue?.message ?? "") ?? [];

@@ -5,8 +5,8 @@ import { inputUsage } from "../tokens/usage.ts";
 import { endCall, type RecordPorts } from "./record.ts";
 
 /**
- * Runs what follows a call's admission. When it throws before the call was recorded, the record is made here and what
- * admit took is given back: nothing stays open, whatever went wrong.
+ * Runs `work` for an admitted call. If it throws before the call was recorded, the call is recorded here and its
+ * reservation released: nothing stays open, whatever the error.
  */
 export async function whileAdmitted<T>(
   gateway: RecordPorts & Pick<Gateway, "log">,
@@ -43,7 +43,7 @@ async function recordFailure(
   await endCall(gateway, call, {
     status: "failure",
     deployment,
-    // A provider that had begun to answer charges for what it was sent.
+    // A provider that had started to answer charges for the input.
     usage: deployment === null ? null : inputUsage(call, deployment),
     estimated: deployment !== null,
     firstTokenAt: null,

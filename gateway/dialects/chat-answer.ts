@@ -8,7 +8,7 @@ import {
   type JsonRecord,
 } from "../providers/json.ts";
 
-/** What one answer, or one chunk of it, says in OpenAI's chat shape. Only the first choice is read. */
+/** The content of an answer, or of one chunk of it, in OpenAI's chat shape. Only the first choice is read. */
 export interface ChatAnswer {
   readonly id: string;
   readonly model: string;
@@ -31,7 +31,7 @@ export interface ToolCallPart {
   readonly arguments: string;
 }
 
-/** Input includes what the cache read and wrote. */
+/** Input includes cache reads and writes. */
 export interface ChatUsage {
   readonly input: number;
   readonly output: number;
@@ -40,7 +40,7 @@ export interface ChatUsage {
   readonly reasoning: number;
 }
 
-/** null for text that is no answer. */
+/** null for text that is not an answer. */
 export function readChatAnswer(text: string): ChatAnswer | null {
   const answer = parseRecord(text);
   if (
@@ -59,7 +59,7 @@ export function readChatAnswer(text: string): ChatAnswer | null {
     created: numberOf(answer["created"]) ?? 0,
     text: contentText(message["content"]),
     refusal: textOf(message["refusal"]),
-    // OpenRouter, Ollama and newer vLLM say `reasoning`.
+    // OpenRouter, Ollama and newer vLLM use `reasoning`.
     reasoning:
       textOf(message["reasoning_content"]) || textOf(message["reasoning"]),
     thinkingBlocks: recordsOf(message["thinking_blocks"]),
@@ -105,22 +105,22 @@ function usageOf(usage: unknown): ChatUsage | null {
   };
 }
 
-/** The sentence in an error event of OpenAI's shape. */
+/** The message of an error event of OpenAI's shape. */
 export function errorMessageIn(data: string): string {
   const { error } = parseRecord(data) ?? {};
   const message = textOf(recordOf(error)["message"]) || textOf(error);
   return message === "" ? "The provider failed." : message;
 }
 
-/** The status in an error event of OpenAI's shape; 500 where it says none. */
+/** The status of an error event of OpenAI's shape; 500 if it has none. */
 export function errorStatusIn(data: string): number {
-  const { code: said } = recordOf(parseRecord(data)?.["error"]);
-  // An object may throw where it is taken for a number.
-  const code = typeof said === "object" ? NaN : Number(said);
+  const { code: written } = recordOf(parseRecord(data)?.["error"]);
+  // Converting an object to a number may throw.
+  const code = typeof written === "object" ? NaN : Number(written);
   return Number.isInteger(code) && code >= 400 && code < 600 ? code : 500;
 }
 
-/** An id of this shape, made of the answer's own. */
+/** The answer's id with this prefix. */
 export function idOf(prefix: string, id: string): string {
   const rest = id.replace(/^[a-z]+[-_]/, "");
   return `${prefix}_${rest.replaceAll(/[^a-zA-Z0-9_-]/g, "_") || "0"}`;

@@ -4,14 +4,14 @@ import type { Endpoint, StreamPiece } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 
 /**
- * A shape that clients speak and that can be carried through chat. Pure. Where the provider has the endpoint itself
- * (`wire.speaks(shape.endpoint, deployment)`), nothing here is needed but the errors: body, answer and stream pass.
+ * A client's API that can be translated to chat. Pure. Where the provider has the endpoint itself
+ * (`wire.speaks(shape.endpoint, deployment)`), only the errors are needed: body, answer and stream pass unchanged.
  */
 export interface ClientShape {
   readonly endpoint: Endpoint;
-  /** The chat body for a deployment. Throws {@link CallError} `invalid_request` naming the field that is wrong. */
+  /** The chat body for a deployment. Throws {@link CallError} `invalid_request` naming the invalid field. */
   chatBody(body: CallBody, deployment: PricedDeployment): ChatBody;
-  /** A whole answer of OpenAI's chat shape as the client's; other bytes pass. */
+  /** A whole answer of OpenAI's chat shape in the client's; other bytes pass unchanged. */
   answer(bytes: Buffer, body: CallBody): Buffer;
   stream(body: CallBody): ClientStream;
   errorBody(error: CallError): unknown;
@@ -19,14 +19,14 @@ export interface ClientShape {
 
 export interface ChatBody {
   readonly body: CallBody;
-  /** What has no place in a chat body, by path: drop it, or answer 400 naming it. */
+  /** Parameters that chat does not support, by path: drop them, or reject the call naming them. */
   readonly lacks: readonly string[];
 }
 
-/** Turns chat pieces into the client's, one at a time. */
+/** Translates chat pieces to the client's, one at a time. */
 export interface ClientStream {
   /** Takes every piece of the provider's stream, `usage_only` and `done` too. */
   push(piece: StreamPiece): readonly StreamPiece[];
-  /** What the client is told when the stream broke off; nothing follows it. */
+  /** The error for a stream that broke off; nothing follows it. */
   fail(error: CallError): readonly StreamPiece[];
 }

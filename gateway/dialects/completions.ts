@@ -5,7 +5,7 @@ import type { StreamPiece } from "../providers/wire.ts";
 import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 import type { ChatBody, ClientShape, ClientStream } from "./client-shape.ts";
 
-/** `/v1/completions`, OpenAI's oldest shape, for providers that have only chat: the prompt is the user's one message. */
+/** `/v1/completions`, OpenAI's oldest shape, for providers that have only chat: the prompt becomes a user message. */
 export const completionsShape: ClientShape = {
   endpoint: "completions",
   chatBody: chatBodyOf,
@@ -14,7 +14,7 @@ export const completionsShape: ClientShape = {
   errorBody,
 };
 
-/** Parameters that chat has not. */
+/** Parameters that chat does not have. */
 const COMPLETIONS_ONLY = new Set(["prompt", "suffix", "echo", "best_of"]);
 
 function chatBodyOf(body: CallBody): ChatBody {
@@ -56,7 +56,7 @@ function promptOf(prompt: unknown): string {
   }
   throw new CallError(
     "invalid_request",
-    "`prompt` must be one text: the provider of this model takes neither several prompts nor token numbers.",
+    "`prompt` must be one string: the provider of this model supports neither several prompts nor token numbers.",
     { param: "prompt" },
   );
 }

@@ -1,20 +1,20 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
 
-/** How a deployment wants a chat body, where OpenAI's own models and everybody else differ. */
+/** How OpenAI's models and those of other providers differ in a chat body. */
 export interface Dialect {
-  /** OpenAI's newer models refuse `max_tokens`; others may not know `max_completion_tokens`. */
+  /** OpenAI's newer models reject `max_tokens`; others may not support `max_completion_tokens`. */
   readonly maxTokens: "max_completion_tokens" | "max_tokens";
   readonly instructionRole: "developer" | "system";
-  /** Whether `top_k` is known. */
+  /** Whether `top_k` is supported. */
   readonly topK: boolean;
-  /** Whether an effort may be sent: models that do not reason refuse it. */
+  /** Whether an effort may be sent: other models reject it. */
   readonly reasoning: boolean;
 }
 
-/** Models that are known to take `reasoning_effort`; `model_info.supports_reasoning` says it of others. */
+/** Models known to support `reasoning_effort`; others declare it with `model_info.supports_reasoning`. */
 const REASONING = /^(o[1-9](-|$)|gpt-[5-9]|gpt-oss|gemini-(2\.5|[3-9]))/;
 
-/** Whether a model reasons, as far as is known. */
+/** Whether a model is known to reason. */
 export function reasons(deployment: PricedDeployment): boolean {
   const model = deployment.baseModel ?? deployment.model;
   const configured = deployment.info["supports_reasoning"];

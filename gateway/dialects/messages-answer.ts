@@ -56,12 +56,12 @@ function blocksOf(answer: ChatAnswer): readonly JsonRecord[] {
   ];
 }
 
-/** A call needs an id to be answered; not every server gives one. */
+/** A tool result must refer to the id of its call; not every server gives one. */
 export function callId(id: string, answerId: string, index: number): string {
   return id === "" ? `${idOf("toolu", answerId)}_${index}` : toolUseId(id);
 }
 
-/** Anthropic's word for why an answer ended. */
+/** Anthropic's stop reason. */
 export function stopReason(
   finishReason: string | null,
   calledTools: boolean,
@@ -72,12 +72,12 @@ export function stopReason(
     case "content_filter":
       return "refusal";
     default:
-      // Some servers say `stop` after calling tools.
+      // Some servers send `stop` after tool calls.
       return calledTools ? "tool_use" : "end_turn";
   }
 }
 
-/** Anthropic counts what the cache read and wrote beside the input. */
+/** Anthropic counts cache reads and writes separately from the input. */
 export function messageUsage(usage: ChatUsage | null): JsonRecord {
   const { input, output, cacheRead, cacheWrite } = usage ?? NO_USAGE;
   return {

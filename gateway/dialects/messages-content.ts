@@ -10,7 +10,7 @@ import {
 
 type Lack = (path: string) => void;
 
-/** Turns of Anthropic's shape as messages of OpenAI's: results of tools become messages of their own. */
+/** Anthropic's turns as OpenAI's messages: tool results become separate messages. */
 export function chatMessages(
   messages: readonly JsonRecord[],
   lack: Lack,
@@ -70,7 +70,7 @@ function userMessages(
       tool_call_id: textOf(block["tool_use_id"]),
       content: textIn(inner),
     });
-    // A tool's message takes text alone: its images follow with the user's words.
+    // A tool message supports text only: its images follow in the user message.
     parts.push(...inner.filter((part) => part["type"] !== "text"));
   });
   const only = parts.length === 1 ? parts[0] : undefined;

@@ -10,13 +10,13 @@ import {
   textOf,
   type JsonRecord,
 } from "../providers/json.ts";
-import { OUR_FIELDS } from "../providers/wire.ts";
+import { HEARTH_FIELDS } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
 import { chatMessages } from "./messages-content.ts";
 
-/** OpenAI refuses longer ids of end users. */
+/** OpenAI rejects longer ids of end users. */
 const LONGEST_USER = 64;
 
 /** A body of Anthropic's Messages API as one of OpenAI's chat. */
@@ -60,7 +60,7 @@ export function chatBodyOf(
 
 function ours(body: CallBody): JsonRecord {
   return Object.fromEntries(
-    Object.entries(body).filter(([name]) => OUR_FIELDS.has(name)),
+    Object.entries(body).filter(([name]) => HEARTH_FIELDS.has(name)),
   );
 }
 
@@ -102,7 +102,7 @@ function toolsOf(
 ): { readonly tools: readonly JsonRecord[]; readonly toolChoice: JsonRecord } {
   const tools = listOf(body["tools"]).flatMap((tool, index) => {
     const { name, type, input_schema: schema, ...rest } = recordOf(tool);
-    // Tools of Anthropic's servers and toolsets have a type and no schema.
+    // Anthropic's server tools and toolsets have a type and no schema.
     if (typeof name !== "string" || !isRecord(schema)) {
       lack(`tools[${index}]${typeof type === "string" ? ` (${type})` : ""}`);
       return [];
@@ -156,7 +156,7 @@ function formatOf(body: CallBody): unknown {
     : null;
 }
 
-/** OpenAI's efforts for Anthropic's budgets of thinking, in tokens. */
+/** OpenAI's effort for Anthropic's thinking budget, in tokens. */
 function effortOf(body: CallBody): string | null {
   const effort = recordOf(body["output_config"])["effort"];
   if (typeof effort === "string") {

@@ -29,7 +29,7 @@ export interface ResponseHead {
   readonly created: number;
 }
 
-/** A Response with what the caller asked for told back to it. */
+/** A Response that repeats the caller's parameters. */
 export function emptyResponse(body: CallBody, head: ResponseHead): JsonRecord {
   return {
     id: idOf("resp", head.id),
@@ -153,7 +153,7 @@ export function callItem(
   return {
     id: own,
     type: "function_call",
-    // A call needs an id to be answered; not every server gives one.
+    // A tool result must refer to the id of its call; not every server gives one.
     call_id: call.id === "" ? own : call.id,
     name: call.name,
     arguments: call.arguments,

@@ -11,7 +11,7 @@ import type { Dialect } from "./dialect.ts";
 
 type Lack = (path: string) => void;
 
-/** An assistant's turn while its items are gathered: thinking, words and calls are items of their own. */
+/** An assistant's turn while its items are collected: thinking, text and calls are separate items. */
 interface Turn {
   content: string | null;
   reasoning: string;
@@ -50,12 +50,12 @@ export function inputMessages(
     switch (item["type"] ?? "message") {
       case "message":
         if (item["role"] === "assistant") {
-          // What follows the calls of a turn begins another.
+          // Text after the calls of a turn starts another turn.
           if (turn !== null && turn.calls.length > 0) {
             endTurn();
           }
           const before = assistant().content;
-          assistant().content = (before ?? "") + wordsOf(item["content"]);
+          assistant().content = (before ?? "") + textIn(item["content"]);
           return;
         }
         endTurn();
@@ -93,7 +93,7 @@ function assistantMessage(turn: Turn): JsonRecord {
   };
 }
 
-function wordsOf(content: unknown): string {
+function textIn(content: unknown): string {
   return typeof content === "string"
     ? content
     : recordsOf(content)
@@ -111,7 +111,7 @@ function messageOf(
   return {
     role: instructs ? dialect.instructionRole : "user",
     content: instructs
-      ? wordsOf(item["content"])
+      ? textIn(item["content"])
       : contentOf(item["content"], `${path}.content`, lack),
   };
 }
@@ -180,7 +180,7 @@ function callOf(item: JsonRecord): JsonRecord {
   };
 }
 
-/** A tool's message takes text alone: images that a tool gave follow as the user's. */
+/** A tool message supports text only: images from a tool follow in a user message. */
 function outputOf(
   item: JsonRecord,
   path: string,
@@ -198,16 +198,16 @@ function outputOf(
     {
       role: "tool",
       tool_call_id: textOf(item["call_id"]),
-      content: wordsOf(parts),
+      content: textIn(parts),
     },
     ...(others.length === 0 ? [] : [{ role: "user", content: others }]),
   ];
 }
 
-/** Marks encrypted content that is ours; that of others cannot be read. */
+/** Marks encrypted content written by Hearth; that of others cannot be read. */
 const OURS = "hearth:";
 
-/** Signed thinking of a chat answer, to be kept by the client and given back in the next call. */
+/** Signed thinking of a chat answer, which the client sends back in the next call. */
 export function encryptedContent(blocks: readonly JsonRecord[]): string {
   return OURS + Buffer.from(JSON.stringify(blocks)).toString("base64");
 }

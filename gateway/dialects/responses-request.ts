@@ -10,13 +10,13 @@ import {
   textOf,
   type JsonRecord,
 } from "../providers/json.ts";
-import { OUR_FIELDS } from "../providers/wire.ts";
+import { HEARTH_FIELDS } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
 import { inputMessages } from "./responses-input.ts";
 
-/** Parameters that mean the same in both shapes. */
+/** Parameters with the same meaning in both shapes. */
 const SAME = [
   "temperature",
   "top_p",
@@ -45,7 +45,7 @@ export function chatBodyOf(
   const chat = present({
     ...Object.fromEntries(
       Object.entries(body).filter(
-        ([name]) => OUR_FIELDS.has(name) || SAME.includes(name),
+        ([name]) => HEARTH_FIELDS.has(name) || SAME.includes(name),
       ),
     ),
     messages: [
@@ -67,13 +67,13 @@ export function chatBodyOf(
   return { body: { ...chat, model: body.model }, lacks };
 }
 
-/** Answers are not kept here: what asks for a kept one is refused with a way out. */
+/** Answers are not stored: parameters that require a stored one are rejected, with an alternative. */
 function refuseState(body: CallBody): void {
   for (const name of ["previous_response_id", "conversation"]) {
     if (body[name] != null) {
       throw new CallError(
         "invalid_request",
-        `\`${name}\` asks for a conversation that the provider of ${body.model} does not keep. Send the whole conversation in \`input\`.`,
+        `\`${name}\` requires a stored conversation, which the provider of ${body.model} does not support. Send the whole conversation in \`input\`.`,
         { param: name },
       );
     }
@@ -81,14 +81,14 @@ function refuseState(body: CallBody): void {
   if (body["background"] === true) {
     throw new CallError(
       "invalid_request",
-      `\`background\` asks for an answer to be fetched later, and the provider of ${body.model} keeps none. Leave it out, or use \`stream\`.`,
+      `\`background\` requires a stored answer, which the provider of ${body.model} does not support. Omit it, or use \`stream\`.`,
       { param: "background" },
     );
   }
   if (body["prompt"] != null) {
     throw new CallError(
       "invalid_request",
-      `\`prompt\` names a stored prompt, and the provider of ${body.model} keeps none. Send its text in \`instructions\` and \`input\`.`,
+      `\`prompt\` refers to a stored prompt, which the provider of ${body.model} does not support. Send its text in \`instructions\` and \`input\`.`,
       { param: "prompt" },
     );
   }
@@ -98,7 +98,7 @@ function refuseState(body: CallBody): void {
   }
   throw new CallError(
     "invalid_request",
-    "`input` must be a text or a list of items.",
+    "`input` must be a string or a list of items.",
     { param: "input" },
   );
 }

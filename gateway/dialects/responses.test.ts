@@ -83,7 +83,7 @@ function finalResponse(pieces: readonly StreamPiece[]): Answer {
   return last.response;
 }
 
-/** Arguments differ in their white space between a stream and a whole answer. */
+/** Arguments may differ in white space between a stream and a whole answer. */
 function withParsedArguments(answer: Answer): unknown {
   return JSON.parse(JSON.stringify(answer), (name, value: unknown) =>
     name === "arguments" && typeof value === "string"
@@ -148,7 +148,7 @@ test("tool calls, mixed as they may come, keep their places", () => {
   );
 });
 
-test("the caller's wishes are told back, and usage is counted", () => {
+test("the caller's parameters are repeated, and usage is counted", () => {
   const body = {
     ...BODY,
     instructions: "Be kind.",

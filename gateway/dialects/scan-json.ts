@@ -1,8 +1,8 @@
 import { CallError } from "../http/errors.ts";
 
-/** Deeper than any real body; what walks a body by recursion would run out of stack at some thousands. */
+/** Deeper than any real body; recursion over a body would exhaust the stack at some thousands. */
 export const MAX_DEPTH = 200;
-/** Some times what the largest real bodies have: embeddings of 300,000 token numbers. */
+/** Several times the largest real bodies: embeddings of 300,000 token numbers. */
 export const MAX_VALUES = 1_000_000;
 
 const QUOTE = 0x22;
@@ -15,7 +15,7 @@ const CLOSE_OBJECT = 0x7d;
 
 /**
  * Counts the values of a JSON text and its nesting before anything is allocated for them: `[[],[],…]` takes 13 times its size
- * once parsed. Throws 400 for a text that is too deep, 413 for one with too many values. What is not JSON is left to the parser.
+ * when parsed. Throws 400 for a text that is too deep, 413 for one with too many values. Invalid JSON is left to the parser.
  */
 export function countValues(text: Uint8Array): number {
   let depth = 0;
@@ -45,10 +45,10 @@ export function countValues(text: Uint8Array): number {
   return values;
 }
 
-/** Short strings end sooner than a native search begins. */
+/** For shorter strings a loop is faster than a native search. */
 const SEARCH_AFTER = 64;
 
-/** Index of the quote that ends the string whose first byte is at `start`; the length of a text that ends before it. */
+/** Index of the quote that ends the string whose first byte is at `start`; the length of the text if it ends before. */
 function endOfString(text: Uint8Array, start: number): number {
   let at = start;
   for (;;) {

@@ -4,21 +4,21 @@ import type { JsonRecord } from "./json.ts";
 
 /** An error that a provider sent with status 200. */
 export interface AnsweredError {
-  /** What its status should have been. */
+  /** The status that it should have had. */
   readonly status: number;
-  /** The error as an error body would have it. */
+  /** The error in the form of an error body. */
   readonly text: string;
-  /** What the provider says it used all the same. */
+  /** The usage that the provider reports nevertheless. */
   readonly usage: Usage | null;
 }
 
 /**
- * The error in a whole answer that has the form of a success. OpenRouter sends errors of a model that had begun to work
+ * The error in a whole answer whose status is a success. OpenRouter reports errors of a model that had started to answer
  * this way (https://openrouter.ai/docs/api-reference/errors), in `error` or in the choices; a failed response of OpenAI's
  * Responses has `error` too; vLLM and others answer `"object": "error"`.
  */
 export function errorInBody(body: Buffer): AnsweredError | null {
-  // Inside a text the quotes are escaped: most answers are not parsed a second time.
+  // Inside a string the quotes are escaped: most answers are not parsed a second time.
   if (!body.includes('"error"')) {
     return null;
   }
@@ -51,7 +51,7 @@ function errorIn(answer: unknown): AnsweredError | null {
       };
 }
 
-/** Where every choice failed: if one did not, it is the answer. */
+/** Only if every choice failed; otherwise the others are the answer. */
 function errorOfChoices(choices: unknown): JsonRecord | null {
   const all = recordsOf(choices);
   const errors = all.map(
@@ -71,7 +71,7 @@ function found(error: unknown): JsonRecord | null {
   return isRecord(error) && Object.keys(error).length > 0 ? error : null;
 }
 
-/** Words in a code or type, for errors that have no status among their fields. */
+/** By words in the code or type, for errors without a status among their fields. */
 const WORDS: readonly (readonly [RegExp, number])[] = [
   [/rate_?limit|quota|exhausted|too_many/i, 429],
   [/overloaded|unavailable/i, 503],

@@ -271,7 +271,7 @@ test.each([
     "max_tokens: too large",
   ],
   ["<html>Bad gateway</html>", "<html>Bad gateway</html>"],
-  ["", "The provider answered 502 without a word."],
+  ["", "The provider answered 502 without a message."],
 ])("the error %s reads: %s", (text, sentence) => {
   expect(wire.error(502, text)).toBe(sentence);
 });

@@ -15,7 +15,7 @@ import type { AnswerFacts, TranslatedAnswer } from "./wire.ts";
 
 const NO_FACTS: AnswerFacts = { usage: null, responseId: null, text: "" };
 
-/** An answer of Anthropic's shape in OpenAI's; `created` is in seconds. Other bytes pass as they are. */
+/** An answer of Anthropic's shape in OpenAI's; `created` is in seconds. Other bytes pass unchanged. */
 export function chatAnswer(bytes: Buffer, created: number): TranslatedAnswer {
   const answer = messageIn(bytes);
   if (answer === null) {
@@ -45,7 +45,7 @@ export function chatAnswer(bytes: Buffer, created: number): TranslatedAnswer {
   };
 }
 
-/** Facts of an answer that passes in Anthropic's own shape. */
+/** Facts of an answer that passes in Anthropic's shape. */
 export function nativeAnswer(bytes: Buffer): TranslatedAnswer {
   const answer = messageIn(bytes);
   return {
@@ -72,7 +72,7 @@ function factsOf(answer: JsonRecord, text: string): AnswerFacts {
 
 /**
  * Blocks as one message. `thinking_blocks` keeps the signatures for the next turn, `provider_blocks` what OpenAI's
- * shape has no place for (server tools and their results); both are taken back in a later call.
+ * shape cannot express (server tools and their results); a later call may send both back.
  */
 function chatMessage(blocks: readonly JsonRecord[]): {
   readonly message: JsonRecord;

@@ -8,12 +8,12 @@ import {
   type JsonRecord,
 } from "./json.ts";
 
-/** Takes the path of a part that Anthropic lacks. */
+/** Receives the path of a part that Anthropic does not support. */
 export type Lack = (path: string) => void;
 
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*),([^]*)$/;
 
-/** The content of a message of OpenAI's shape as Anthropic's blocks. Blocks that are not OpenAI's pass as they are. */
+/** The content of a message of OpenAI's shape as Anthropic's blocks. Other blocks pass unchanged. */
 export function contentBlocks(
   content: unknown,
   path: string,
@@ -27,11 +27,11 @@ export function contentBlocks(
       ? textBlocks(part)
       : isRecord(part)
         ? partBlocks(part, `${path}[${index}]`, lack)
-        : refuse(`${path}[${index}]`, lack),
+        : reject(`${path}[${index}]`, lack),
   );
 }
 
-/** Anthropic refuses empty texts. */
+/** Anthropic rejects empty texts. */
 function textBlocks(text: string, cacheControl?: unknown): JsonRecord[] {
   return text === ""
     ? []
@@ -50,7 +50,7 @@ function partBlocks(
       if (typeof text !== "string") {
         return [part];
       }
-      // Fields such as `citations` are Anthropic's own and stay.
+      // Anthropic's own fields, such as `citations`, are kept.
       return text === "" ? [] : [part];
     }
     case "refusal":
@@ -60,24 +60,24 @@ function partBlocks(
       const url = typeof image === "string" ? image : recordOf(image)["url"];
       return typeof url === "string"
         ? [present({ ...mediaBlock(url), cache_control: cacheControl })]
-        : refuse(`${path}.image_url`, lack);
+        : reject(`${path}.image_url`, lack);
     }
     case "file": {
       const file = fileBlock(recordOf(part["file"]));
       return file === null
-        ? refuse(`${path}.file`, lack)
+        ? reject(`${path}.file`, lack)
         : [present({ ...file, cache_control: cacheControl })];
     }
     case "input_audio":
     case "audio":
     case "video_url":
-      return refuse(path, lack);
+      return reject(path, lack);
     default:
-      return typeof part["type"] === "string" ? [part] : refuse(path, lack);
+      return typeof part["type"] === "string" ? [part] : reject(path, lack);
   }
 }
 
-function refuse(path: string, lack: Lack): readonly JsonRecord[] {
+function reject(path: string, lack: Lack): readonly JsonRecord[] {
   lack(path);
   return [];
 }
@@ -142,7 +142,7 @@ function decodePercent(text: string): string {
   }
 }
 
-/** The arguments of a tool call as the object that Anthropic asks for; what is no object is wrapped in one. */
+/** The arguments of a tool call as the object that Anthropic requires; other values are wrapped in one. */
 export function toolInput(written: unknown): JsonRecord {
   if (isRecord(written)) {
     return written;
@@ -154,7 +154,7 @@ export function toolInput(written: unknown): JsonRecord {
   return isRecord(parsed) ? parsed : { arguments: written };
 }
 
-/** Ids of other providers may have characters that Anthropic refuses; the same id always becomes the same one. */
+/** Ids of other providers may contain characters that Anthropic rejects; equal ids stay equal. */
 export function toolUseId(id: unknown): string {
   const text = typeof id === "string" && id !== "" ? id : "call";
   return text.replaceAll(/[^a-zA-Z0-9_-]/g, "_");

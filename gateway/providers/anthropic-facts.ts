@@ -9,18 +9,18 @@ export function createFactReader() {
   let responseId: string | null = null;
   const texts: string[] = [];
   return {
-    read(said: JsonRecord): void {
-      const message = recordOf(said["message"]);
+    read(event: JsonRecord): void {
+      const message = recordOf(event["message"]);
       if (typeof message["id"] === "string") {
         responseId ??= message["id"];
       }
-      usage = mergedUsage(usage, message["usage"] ?? said["usage"]);
+      usage = mergedUsage(usage, message["usage"] ?? event["usage"]);
       // The first event counts the output that was not made yet.
-      if (numberOf(recordOf(said["usage"])["output_tokens"]) !== null) {
+      if (numberOf(recordOf(event["usage"])["output_tokens"]) !== null) {
         outputKnown = true;
       }
-      const started = recordOf(said["content_block"]);
-      const delta = recordOf(said["delta"]);
+      const started = recordOf(event["content_block"]);
+      const delta = recordOf(event["delta"]);
       for (const piece of [
         started["type"] === "tool_use" ? started["name"] : started["text"],
         delta["text"],

@@ -16,7 +16,7 @@ import {
 export interface Conversation {
   /** Texts of all system and developer messages, in order. */
   readonly system: readonly JsonRecord[];
-  /** User and assistant in turn. */
+  /** User and assistant alternate. */
   readonly turns: readonly Turn[];
 }
 
@@ -26,8 +26,8 @@ export interface Turn {
 }
 
 /**
- * The messages of an OpenAI body as Anthropic's conversation: system messages out of line, tool messages as results
- * in a user turn, neighbours of one role joined.
+ * The messages of an OpenAI body as Anthropic's conversation: system messages separate, tool messages as results
+ * in a user turn, consecutive messages of one role joined.
  */
 export function conversationOf(messages: unknown, lack: Lack): Conversation {
   const system: JsonRecord[] = [];
@@ -69,14 +69,14 @@ export function conversationOf(messages: unknown, lack: Lack): Conversation {
         return lack(`${path}.role`);
     }
   });
-  // A conversation begins with the user; greetings of an assistant and lone system messages do not.
+  // A conversation must start with a user turn, even after a greeting of the assistant or a lone system message.
   if (turns[0]?.role !== "user") {
     turns.unshift({ role: "user", content: [{ type: "text", text: "." }] });
   }
   return { system, turns: withoutTrailingSpace(turns) };
 }
 
-/** The mark of a whole message lies on its last block. */
+/** The cache mark of a whole message belongs on its last block. */
 function marked(
   blocks: readonly JsonRecord[],
   cacheControl: unknown,
@@ -87,7 +87,7 @@ function marked(
     : [...blocks.slice(0, -1), { ...last, cache_control: cacheControl }];
 }
 
-/** Thinking comes first and unchanged, with its signatures: what follows from it is refused otherwise. */
+/** Thinking comes first and unchanged, with its signatures: otherwise tool calls that follow from it are rejected. */
 function assistantBlocks(
   message: JsonRecord,
   path: string,
@@ -146,7 +146,7 @@ function toolResult(message: JsonRecord, path: string, lack: Lack): JsonRecord {
   });
 }
 
-/** An answer begun by the caller (prefill) may not end in white space. */
+/** An answer started by the caller (prefill) must not end in white space. */
 function withoutTrailingSpace(turns: readonly Turn[]): readonly Turn[] {
   const last = turns.at(-1);
   const block = last?.content.at(-1);

@@ -1,29 +1,29 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
 
-/** What differs between Claude's generations in a request. */
+/** Differences between the generations of Claude in a request. */
 export interface ModelTraits {
   /** `budget`: `thinking.budget_tokens`; `adaptive`: `thinking: {type: adaptive}` and `output_config.effort`. */
   readonly thinking: "budget" | "adaptive";
-  /** `thinking: {type: disabled}` is refused. */
+  /** `thinking: {type: disabled}` is rejected. */
   readonly alwaysThinks: boolean;
-  /** Whether `temperature`, `top_p` and `top_k` are taken at all. */
+  /** Whether `temperature`, `top_p` and `top_k` are accepted. */
   readonly sampling: boolean;
-  /** `temperature` and `top_p` together are refused. */
+  /** `temperature` and `top_p` together are rejected. */
   readonly oneSampler: boolean;
   readonly xhigh: boolean;
 }
 
-/** Both orders of names: `claude-sonnet-4-5-20250929` and `claude-3-7-sonnet-20250219`; a date is no version. */
+/** Both orders of names: `claude-sonnet-4-5-20250929` and `claude-3-7-sonnet-20250219`; a date is not a version. */
 const VERSION = /claude-(?:[a-z]+-)*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/;
 
 /**
- * The traits of a model by its name. By version and not by a list, so that a model of tomorrow is treated like the
- * newest of today. Sources: platform.claude.com, pages "Thinking", "Effort" and "Migration guide".
+ * The traits of a model by its name. By version instead of a list, so that a future model is treated like the
+ * newest known one. Sources: platform.claude.com, pages "Thinking", "Effort" and "Migration guide".
  */
 export function traitsOf(model: string): ModelTraits {
   const name = model.toLowerCase();
   if (!name.includes("claude"))
-  // Another server that speaks the format: the form that all of them know.
+  // Another server of this format: the form that all of them support.
   {
     return {
       thinking: "budget",
@@ -65,7 +65,7 @@ const MAX_OUTPUT: readonly (readonly [
   [0, /./, 4_096],
 ];
 
-/** The most that a deployment's model can write, by its prices or its name; null: not known. */
+/** Maximum output of a deployment's model, by its prices or its name; null: unknown. */
 export function maxOutputTokens({
   priceCard,
   baseModel,
@@ -75,7 +75,7 @@ export function maxOutputTokens({
 }
 
 /**
- * The most output tokens that a Claude model may be asked for; null for other models. By version, since the price
+ * Maximum output tokens of a Claude model; null for other models. By version, since the price
  * catalogue has no maximum. Source: platform.claude.com, the page "Overview" of each model.
  */
 function maxOutputOf(model: string): number | null {

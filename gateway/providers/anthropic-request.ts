@@ -13,18 +13,18 @@ import {
   textOf,
   type JsonRecord,
 } from "./json.ts";
-import { OUR_FIELDS } from "./wire.ts";
+import { HEARTH_FIELDS } from "./wire.ts";
 
-/** Used where neither the caller, the deployment nor the catalogue knows a maximum: Anthropic wants one always. */
+/** Used when neither caller, deployment nor catalogue gives a maximum: Anthropic requires one. */
 const DEFAULT_MAX_TOKENS = 4_096;
 
 export interface AnthropicRequest {
   readonly sent: JsonRecord;
-  /** Parameters of the caller that Anthropic lacks, by path. */
+  /** Parameters of the caller that Anthropic does not support, by path. */
   readonly lacks: readonly string[];
 }
 
-/** Parameters that are translated; each has its place below. */
+/** Parameters that are translated below. */
 const TRANSLATED = new Set([
   "model",
   "messages",
@@ -50,7 +50,7 @@ const TRANSLATED = new Set([
   "metadata",
   "service_tier",
 ]);
-/** Anthropic's own parameters, passed as they are. */
+/** Anthropic's own parameters, passed unchanged. */
 const NATIVE = [
   "cache_control",
   "container",
@@ -60,10 +60,10 @@ const NATIVE = [
   "mcp_servers",
   "speed",
 ];
-/** Hints for OpenAI's own servers; an answer is the same without them. */
+/** Hints for OpenAI's servers that do not affect the answer. */
 const HINTS = new Set(["prompt_cache_key", "prompt_cache_retention"]);
 
-/** A chat body of OpenAI's shape as Anthropic's `/v1/messages` wants it. Never throws; what has no place is named. */
+/** A chat body of OpenAI's shape for Anthropic's `/v1/messages`. Never throws; unsupported parameters are listed. */
 export function anthropicRequest(
   body: CallBody,
   deployment: PricedDeployment,
@@ -125,13 +125,13 @@ export function anthropicRequest(
 function isKnown(name: string): boolean {
   return (
     TRANSLATED.has(name) ||
-    OUR_FIELDS.has(name) ||
+    HEARTH_FIELDS.has(name) ||
     NATIVE.includes(name) ||
     HINTS.has(name)
   );
 }
 
-/** Whether a value asks for nothing but the default. */
+/** Whether a value is equivalent to the default. */
 function isHarmless(name: string, value: unknown): boolean {
   switch (name) {
     case "n":
@@ -171,7 +171,7 @@ function maxTokensOf(body: CallBody, deployment: PricedDeployment): unknown {
 const JSON_INSTRUCTION =
   "Answer with one valid JSON object and nothing else: no other text, no code fence.";
 
-/** A schema becomes Anthropic's structured output; a JSON object without a schema has only the instruction. */
+/** A schema becomes Anthropic's structured output; a JSON object without a schema only gets the instruction. */
 function formatOf(
   format: unknown,
   lack: Lack,
@@ -200,10 +200,10 @@ function formatOf(
   return { schema: null, instruction: [] };
 }
 
-/** Deeper than any schema that is accepted; hostile ones end here. */
+/** Deeper than any schema that is accepted; a limit for hostile ones. */
 const DEEPEST_SCHEMA = 64;
 
-/** The schema with every object closed, as structured outputs demand. */
+/** The schema with every object closed, as structured outputs require. */
 function closed(value: unknown, depth = 0): unknown {
   if (depth > DEEPEST_SCHEMA) {
     return value;
@@ -227,7 +227,7 @@ function closed(value: unknown, depth = 0): unknown {
 function stopSequences(params: JsonRecord, lack: Lack): unknown {
   const asked = [params["stop"], params["stop_sequences"]].flat();
   const texts = asked.filter((stop) => textOf(stop) !== "");
-  // White space alone is refused as a stop sequence.
+  // A stop sequence of white space alone is rejected.
   const kept = texts.filter((stop) => textOf(stop).trim() !== "");
   if (kept.length < texts.length) {
     lack("stop");
@@ -235,7 +235,7 @@ function stopSequences(params: JsonRecord, lack: Lack): unknown {
   return kept.length === 0 ? null : kept;
 }
 
-/** Anthropic knows one field of metadata: an opaque id of the end user. */
+/** Anthropic supports one field of metadata: an opaque id of the end user. */
 function metadataOf(params: JsonRecord): JsonRecord | null {
   const userId =
     recordOf(params["metadata"])["user_id"] ??
@@ -261,14 +261,14 @@ function serviceTier(tier: unknown, lack: Lack): string | null {
   }
 }
 
-/** A body that has Anthropic's shape already: only what is ours goes, and the model's name is the provider's. */
+/** A body of Anthropic's shape: only Hearth's own fields are removed, and the model's name is replaced. */
 export function nativeRequest(
   body: CallBody,
   deployment: PricedDeployment,
 ): JsonRecord {
   const sent = Object.fromEntries(
     Object.entries({ ...deployment.defaults, ...body }).filter(
-      ([name]) => !OUR_FIELDS.has(name),
+      ([name]) => !HEARTH_FIELDS.has(name),
     ),
   );
   const metadata = metadataOf({ metadata: body["metadata"] });

@@ -2,24 +2,24 @@ import type { ModelTraits } from "./anthropic-model.ts";
 import type { Turn } from "./anthropic-messages.ts";
 import { isRecord, numberOf, recordOf, type JsonRecord } from "./json.ts";
 
-/** What is sent of thinking and sampling, and the parameters that the model refuses. */
+/** The thinking and sampling parameters to send, and those that the model rejects. */
 export interface ThinkingAndSampling {
   readonly fields: JsonRecord;
   readonly effort: string | null;
   readonly refused: readonly string[];
 }
 
-export interface ThinkingWishes {
+export interface ThinkingOptions {
   readonly params: JsonRecord;
   readonly traits: ModelTraits;
   readonly maxTokens: number;
-  /** A tool must be called: not to be had together with a thinking budget. */
+  /** A tool must be called, which excludes a thinking budget. */
   readonly toolForced: boolean;
-  /** A tool loop under way whose thinking blocks the client did not keep: a thinking budget would be refused. */
+  /** A tool loop whose thinking blocks the client did not keep: a thinking budget would be rejected. */
   readonly thoughtsLost: boolean;
 }
 
-/** Tokens of thinking for an effort, where a model takes a budget. */
+/** Thinking tokens of an effort, for models that take a budget. */
 const BUDGETS: ReadonlyMap<string, number> = new Map([
   ["minimal", 1_024],
   ["low", 1_024],
@@ -28,16 +28,16 @@ const BUDGETS: ReadonlyMap<string, number> = new Map([
   ["xhigh", 32_768],
   ["max", 32_768],
 ]);
-/** The least budget that is accepted. */
+/** The smallest budget that is accepted. */
 const LEAST_BUDGET = 1_024;
 
 export function thinkingAndSampling(
-  wishes: ThinkingWishes,
+  options: ThinkingOptions,
 ): ThinkingAndSampling {
-  const { thinking, effort } = thinkingOf(wishes);
+  const { thinking, effort } = thinkingOf(options);
   const { fields, refused } = samplingOf(
-    wishes.params,
-    wishes.traits,
+    options.params,
+    options.traits,
     isRecord(thinking) && thinking["type"] !== "disabled",
   );
   return {
@@ -47,14 +47,14 @@ export function thinkingAndSampling(
   };
 }
 
-function thinkingOf(wishes: ThinkingWishes): {
+function thinkingOf(options: ThinkingOptions): {
   readonly thinking: unknown;
   readonly effort: string | null;
 } {
-  const { params, traits } = wishes;
+  const { params, traits } = options;
   const effort = params["reasoning_effort"];
   const known = typeof effort === "string" ? effort : null;
-  // Anthropic's own parameter says it better.
+  // Anthropic's own parameter is more precise.
   if (params["thinking"] !== undefined) {
     return {
       thinking: params["thinking"],
@@ -65,13 +65,13 @@ function thinkingOf(wishes: ThinkingWishes): {
     return { thinking: undefined, effort: null };
   }
   return traits.thinking === "adaptive"
-    ? adaptive(known, wishes)
-    : { thinking: budget(known, wishes), effort: null };
+    ? adaptive(known, options)
+    : { thinking: budget(known, options), effort: null };
 }
 
 function adaptive(
   effort: string,
-  { traits, toolForced }: ThinkingWishes,
+  { traits, toolForced }: ThinkingOptions,
 ): { readonly thinking: unknown; readonly effort: string | null } {
   if (effort === "none") {
     return traits.alwaysThinks
@@ -96,13 +96,13 @@ function effortOf(effort: string | null, traits: ModelTraits): string | null {
   return effort === "none" ? null : effort;
 }
 
-function budget(effort: string, wishes: ThinkingWishes): unknown {
-  const { maxTokens, toolForced, thoughtsLost } = wishes;
+function budget(effort: string, options: ThinkingOptions): unknown {
+  const { maxTokens, toolForced, thoughtsLost } = options;
   const asked = BUDGETS.get(effort);
   if (asked === undefined || toolForced || thoughtsLost) {
     return undefined;
   }
-  // The budget counts towards max_tokens and must leave room for the answer.
+  // The budget counts towards max_tokens and must leave tokens for the answer.
   const tokens = Math.min(asked, Math.floor(maxTokens / 2));
   return tokens < LEAST_BUDGET
     ? undefined
@@ -123,7 +123,7 @@ function samplingOf(
       continue;
     }
     const number = numberOf(value);
-    // 1 is the default of both: leaving it out changes nothing.
+    // 1 is the default of both: omitting it changes nothing.
     if (number === 1 && name !== "top_k" && (thinks || !traits.sampling)) {
       continue;
     }
@@ -151,7 +151,7 @@ function samplingOf(
   return { fields, refused };
 }
 
-/** Whether the turn under way called tools without the thinking that led to them. */
+/** Whether the current turn called tools but lacks the thinking that led to them. */
 export function lostThoughts(turns: readonly Turn[]): boolean {
   for (const turn of turns.toReversed()) {
     const types = turn.content.map((block) => recordOf(block)["type"]);

@@ -16,7 +16,7 @@ export interface ToolWishes {
   readonly forced: boolean;
 }
 
-/** Tools and tool choice of an OpenAI body in Anthropic's shape. Anthropic's own tools pass as they are. */
+/** Tools and tool choice of an OpenAI body in Anthropic's shape. Anthropic's own tools pass unchanged. */
 export function toolWishes(params: JsonRecord, lack: Lack): ToolWishes {
   const choice = params["tool_choice"];
   const allowed = allowedTools(choice);
@@ -68,7 +68,7 @@ function toolOf(
   return [];
 }
 
-/** An input schema is always one of an object. */
+/** An input schema must be that of an object. */
 function schemaOf(parameters: unknown): JsonRecord {
   return {
     type: "object",

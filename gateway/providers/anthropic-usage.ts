@@ -27,21 +27,21 @@ export function openaiUsage(usage: JsonRecord): JsonRecord {
 
 /** The same for the ledger; null where there is no usage. */
 export function usageFromAnthropic(usage: unknown): Usage | null {
-  const said = recordOf(usage);
+  const reported = recordOf(usage);
   if (
-    numberOf(said["input_tokens"]) === null &&
-    numberOf(said["output_tokens"]) === null
+    numberOf(reported["input_tokens"]) === null &&
+    numberOf(reported["output_tokens"]) === null
   ) {
     return null;
   }
   const counted = usageFromOpenAI({
-    ...openaiUsage(said),
-    server_tool_use: said["server_tool_use"],
+    ...openaiUsage(reported),
+    server_tool_use: reported["server_tool_use"],
   });
   const forAnHour = numberOf(
-    recordOf(said["cache_creation"])["ephemeral_1h_input_tokens"],
+    recordOf(reported["cache_creation"])["ephemeral_1h_input_tokens"],
   );
-  const tiers = tiersIn(said);
+  const tiers = tiersIn(reported);
   return (
     counted && {
       ...counted,
@@ -53,12 +53,12 @@ export function usageFromAnthropic(usage: unknown): Usage | null {
   );
 }
 
-/** A stream reports its usage in parts, each cumulative: the later one holds where it says something. */
+/** A stream reports its usage in parts, each cumulative: fields of a later part replace earlier ones. */
 export function mergedUsage(earlier: JsonRecord, later: unknown): JsonRecord {
   return { ...earlier, ...present(recordOf(later)) };
 }
 
-/** OpenAI's word for why an answer ended. */
+/** OpenAI's finish reason. */
 export function finishReason(stopReason: unknown): string {
   switch (stopReason) {
     case "max_tokens":

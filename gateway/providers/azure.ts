@@ -4,11 +4,11 @@ import type { Endpoint, ProviderWire } from "./wire.ts";
 
 /** The last dated version that is not a preview. */
 const API_VERSION = "2024-10-21";
-/** Dated versions know the Responses API from here on; the text compares like the date. */
+/** The first dated version with the Responses API; versions compare as text. */
 const FIRST_WITH_RESPONSES = "2025-03-01";
 
 /**
- * Azure OpenAI: OpenAI's bodies at addresses of its own. `apiBase` may be the resource
+ * Azure OpenAI: OpenAI's bodies at Azure's addresses. `apiBase` may be the resource
  * (`https://NAME.openai.azure.com`), its version-free API (`…/openai/v1`), or one deployment
  * (`…/openai/deployments/NAME`).
  */
@@ -37,7 +37,7 @@ function placeOf(endpoint: Endpoint, deployment: PricedDeployment): string {
     return "";
   }
   const root = deployment.apiBase.endsWith("/openai") ? "" : "/openai";
-  // The Responses API names the deployment in its body alone.
+  // The Responses API names the deployment only in its body.
   return endpoint === "responses"
     ? root
     : `${root}/deployments/${encodeURIComponent(deployment.model)}`;

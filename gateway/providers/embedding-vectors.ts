@@ -1,14 +1,14 @@
 import { isRecord, parseRecord } from "./json.ts";
 
-/** A whole answer of `/v1/embeddings` without reading its numbers: there are thousands in each vector. */
+/** A whole answer of `/v1/embeddings` without parsing its numbers, of which each vector has thousands. */
 export interface EmbeddingsAnswer {
   /** Everything but the vectors. */
   readonly rest: Readonly<Record<string, unknown>>;
-  /** Each vector as its JSON text, in the order of the input; null: the answer is not as it should be. */
+  /** Each vector as JSON text, in the order of the input; null: the answer is malformed. */
   readonly vectors: readonly string[] | null;
 }
 
-/** A list of numbers, or base64; neither can hold what ends it. */
+/** A list of numbers, or base64; neither can contain its own end. */
 const VECTOR = /"embedding"\s*:\s*(\[[^\]]*\]|"[^"\\]*")/g;
 
 /** null for bytes that are not JSON. */
@@ -51,7 +51,7 @@ function inOrder(
     : null;
 }
 
-/** An answer of these vectors, as OpenAI writes it. */
+/** An answer of these vectors in OpenAI's shape. */
 export function writeEmbeddings(
   vectors: readonly string[],
   model: string,

@@ -1,15 +1,15 @@
 import type { Usage } from "../pricing/prices.ts";
 
-/** A provider refused, failed or was not reached. `text` is its own word for it, secrets removed. */
+/** A provider rejected a call, failed or was not reached. The message contains no secrets. */
 export class UpstreamFailure extends Error {
   /** The upstream's status; 408 for a timeout, 502 for an address that cannot be reached. */
   readonly status: number;
   readonly retryAfterMs: number | null;
-  /** The provider had the whole call, and may finish it and charge for it though its answer did not arrive. */
+  /** The provider received the whole call and may charge for it although no answer arrived. */
   mayBeCharged = false;
-  /** What the provider says it used although it failed. */
+  /** The usage that the provider reports despite the failure. */
   usage: Usage | null = null;
-  /** The call's own time limit or a test hook caused it; it says nothing about the deployment. */
+  /** Caused by the call's own time limit or a test hook, not by the deployment. */
   byRequest = false;
   constructor(
     status: number,
@@ -28,7 +28,7 @@ const TIMEOUTS = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** A fault of the connection as a failure that names the address. */
+/** A connection error as a failure that names the address. */
 export function unreachable(error: unknown, address: string): UpstreamFailure {
   const { code, message } = error as { code?: string; message?: string };
   if (code !== undefined && TIMEOUTS.has(code)) {
@@ -39,11 +39,11 @@ export function unreachable(error: unknown, address: string): UpstreamFailure {
   }
   return new UpstreamFailure(
     502,
-    `${address} cannot be reached (${code ?? message ?? "connection failed"}): see that it runs, or mend its address`,
+    `${address} cannot be reached (${code ?? message ?? "connection failed"}): check that it is running and that its address is correct`,
   );
 }
 
-/** Whether another attempt may help: timeouts, connection faults, rate limits and faults of the server. */
+/** Whether another attempt may help: timeouts, connection errors, rate limits and server errors. */
 export function isRetryable(failure: UpstreamFailure): boolean {
   const { status } = failure;
   if (isContentFilter(failure)) {
@@ -53,8 +53,8 @@ export function isRetryable(failure: UpstreamFailure): boolean {
 }
 
 /**
- * Whether a failure says something about its deployment. One that the request caused itself does not: other statuses, an
- * unknown model, a content filter, a prompt that is too long, whatever status a provider has for them.
+ * Whether a failure counts against its deployment. Failures caused by the request do not: other statuses, an unknown model,
+ * a content filter, a prompt that is too long, whatever status the provider uses for them.
  */
 export function countsAgainstDeployment(failure: UpstreamFailure): boolean {
   const { status, message, byRequest } = failure;

@@ -12,7 +12,7 @@ import { createStreamReader, readAnswer } from "./openai.ts";
 import { DONE } from "./openai-wire.ts";
 import type { StreamTranslator, TranslatedAnswer } from "./wire.ts";
 
-/** A whole answer with its usage and finish reason as OpenAI counts and says them; its own bytes where they are. */
+/** A whole answer with OpenAI's usage and finish reason; unchanged when they are right already. */
 export function geminiAnswer(bytes: Buffer): TranslatedAnswer {
   const answer = parseRecord(bytes.toString("utf8"));
   const mended = answer === null ? null : mendedAnswer(answer);
@@ -33,7 +33,7 @@ function mendedAnswer(answer: JsonRecord): JsonRecord {
   return withUsage(answer, choices);
 }
 
-/** Chunks as OpenAI sends them; those that need nothing pass as they are. */
+/** Chunks in OpenAI's form; those that need no change pass unchanged. */
 export function createGeminiStream(): StreamTranslator {
   const reader = createStreamReader();
   const places = new Map<number, ToolPlaces>();
@@ -73,7 +73,7 @@ export function createGeminiStream(): StreamTranslator {
   };
 }
 
-/** Errors come wrapped in a list. */
+/** Errors are wrapped in a list. */
 function chunkIn(data: string): JsonRecord | null {
   const parsed = parseJson(data);
   const [first] = recordsOf(parsed);
@@ -85,7 +85,7 @@ interface ToolPlaces {
   count(): number;
 }
 
-/** Gives streamed tool calls their places: a new id or name begins one, anything else goes on with the last. */
+/** Gives streamed tool calls their index: a new id or name starts one, anything else continues the last. */
 function createToolPlaces(): ToolPlaces {
   const places = new Map<string, number>();
   let last = -1;
@@ -104,10 +104,10 @@ function createToolPlaces(): ToolPlaces {
         textOf(recordOf(call["function"])["name"]) !== ""
       ) {
         last = places.size;
-        // A call without an id has its place for a name, which no id can equal.
+        // A call without an id is stored under its index, prefixed so that it equals no id.
         places.set(id === "" ? `\u0000${last}` : id, last);
       }
-      // An empty id would overwrite the one that began the call.
+      // An empty id would overwrite the first one.
       const { id: _id, ...rest } = call;
       return { ...(id === "" ? rest : call), index: last };
     },
@@ -115,7 +115,7 @@ function createToolPlaces(): ToolPlaces {
   };
 }
 
-/** An answer that calls tools ends with `tool_calls`, whatever it said. */
+/** An answer that calls tools ends with `tool_calls`, whatever reason was given. */
 function calledTools(choice: JsonRecord): JsonRecord {
   return choice["finish_reason"] === "stop"
     ? { ...choice, finish_reason: "tool_calls" }
@@ -137,7 +137,7 @@ function mapChoices(
     : mended;
 }
 
-/** Thinking is in the total alone: what is not prompt was made, and is paid as output. */
+/** Thinking is only part of the total: all tokens except the prompt are billed as output. */
 function withUsage(answer: JsonRecord, choices: unknown): JsonRecord {
   const usage = answer["usage"];
   const mended = isRecord(usage) ? mendedUsage(usage) : usage;

@@ -13,8 +13,8 @@ import { openaiWire } from "./openai-wire.ts";
 import type { ProviderWire } from "./wire.ts";
 
 /**
- * Gemini by its OpenAI-compatible endpoint. What differs: it refuses fields that it does not know, leaves thinking out
- * of `completion_tokens`, leaves `index` out of streamed tool calls, and wants its thought signatures back.
+ * Gemini through its OpenAI-compatible endpoint. Differences: it rejects unknown fields, omits thinking from
+ * `completion_tokens`, omits `index` from streamed tool calls, and requires its thought signatures to be sent back.
  */
 export const geminiWire: ProviderWire = {
   ...openaiWire,
@@ -37,7 +37,7 @@ export const geminiWire: ProviderWire = {
   stream: () => createGeminiStream(),
 };
 
-/** OpenAI's fields that are answered with 400 (`Unknown name "…": Cannot find field`). */
+/** Fields of OpenAI that are rejected with 400 (`Unknown name "…": Cannot find field`). */
 const REFUSED = new Set([
   "logit_bias",
   "logprobs",
@@ -48,7 +48,7 @@ const REFUSED = new Set([
   "functions",
   "function_call",
 ]);
-/** Fields that change nothing in an answer: left out without a word. */
+/** Fields that do not affect the answer: omitted silently. */
 const HINTS = new Set([
   "store",
   "user",
@@ -87,17 +87,17 @@ function chatRequest(
     : sent;
 }
 
-/** Gemini 3 and later; names without a version (`gemini-flash-latest`) are of today's. */
+/** Gemini 3 and later, including names without a version (`gemini-flash-latest`). */
 function wantsSignatures({ model, baseModel }: PricedDeployment): boolean {
   const version = /gemini-(\d+)/.exec(baseModel ?? model)?.[1];
   return version === undefined || Number(version) >= 3;
 }
 
-/** Google's own word for a call whose signature was lost on the way. */
+/** Google's documented placeholder for a lost signature. */
 const LOST_SIGNATURE = "skip_thought_signature_validator";
 
 /**
- * Gemini 3 refuses a history whose first tool call of a turn has no thought signature, and most clients of OpenAI's
+ * Gemini 3 rejects a history in which the first tool call of a turn lacks its thought signature, and most clients of OpenAI's
  * shape do not keep one. https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 function signed(message: unknown): unknown {

@@ -1,11 +1,11 @@
-/** An object of unknown fields, as it comes from a client or a provider. */
+/** An object of unknown fields, from a client or a provider. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object in a text; null for anything else, also for text that is not JSON. */
+/** The object in a JSON text; null for anything else, including invalid JSON. */
 export function parseRecord(text: string): JsonRecord | null {
   const parsed = parseJson(text);
   return isRecord(parsed) ? parsed : null;
@@ -20,7 +20,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The objects of a list, others left out; empty where there is no list. */
+/** The objects of a list, without other values; empty if there is no list. */
 export function recordsOf(value: unknown): readonly JsonRecord[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
@@ -29,12 +29,12 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The value where it is an object, else an empty one. */
+/** The value if it is an object, otherwise an empty one. */
 export function recordOf(value: unknown): JsonRecord {
   return isRecord(value) ? value : {};
 }
 
-/** The value where it is a text, else an empty one. */
+/** The value if it is a string, otherwise an empty one. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
@@ -43,7 +43,7 @@ export function numberOf(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** The fields that have a value: undefined and null are left out. */
+/** The fields that have a value, without undefined and null. */
 export function present(fields: JsonRecord): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value != null),

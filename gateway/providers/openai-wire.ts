@@ -36,7 +36,7 @@ export function openaiPath(endpoint: Endpoint): string {
   return PATHS[endpoint] ?? `/${endpoint}`;
 }
 
-/** Providers of the family whose `/responses` is known; others say so by `mode: responses` or `supports_responses`. */
+/** Providers of this format known to have `/responses`; others declare it with `mode: responses` or `supports_responses`. */
 const WITH_RESPONSES: ReadonlySet<string> = new Set([
   "openai",
   "openrouter",
@@ -52,7 +52,7 @@ export function hasResponses(deployment: PricedDeployment): boolean {
         WITH_RESPONSES.has(deployment.providerName);
 }
 
-/** OpenAI and whoever speaks its format: bodies and streams pass as bytes, and only what is billed is read. */
+/** OpenAI and providers of its format: bodies and streams pass as bytes, only what is billed is read. */
 export const openaiWire: ProviderWire = {
   speaks: (endpoint, deployment) =>
     endpoint === "responses"
@@ -61,7 +61,7 @@ export const openaiWire: ProviderWire = {
   path: openaiPath,
   headers: ({ apiKey }): Record<string, string> =>
     apiKey === null ? {} : { authorization: `Bearer ${apiKey.reveal()}` },
-  // An answer that is fetched later from the provider itself would be billed nowhere.
+  // An answer fetched later from the provider itself would not be billed.
   unsupported: (endpoint, body) =>
     endpoint === "responses" && body["background"] === true
       ? ["background"]
@@ -108,7 +108,7 @@ function embeddingsFacts(bytes: Buffer): AnswerFacts {
   };
 }
 
-/** Images are paid by the piece, by their tokens, or both, as the prices say. */
+/** Images are billed per image, by tokens, or both, depending on the price. */
 function imageFacts(bytes: Buffer): AnswerFacts {
   const answer = parseRecord(bytes.toString("utf8"));
   const made = Array.isArray(answer?.["data"]) ? answer["data"].length : 0;
@@ -119,7 +119,7 @@ function imageFacts(bytes: Buffer): AnswerFacts {
     usage: {
       ...usage,
       images: made,
-      // Without a list of its parts, what an image route makes is an image.
+      // Without details, all output tokens of an image route are image tokens.
       ...(isRecord(parts) ? {} : { imageOutputTokens: usage.outputTokens }),
     },
     responseId: null,
@@ -127,7 +127,7 @@ function imageFacts(bytes: Buffer): AnswerFacts {
   };
 }
 
-/** Passes each event on as it is. */
+/** Passes each event on unchanged. */
 function createChatStream(): StreamTranslator {
   const reader = createStreamReader();
   let failed = false;
@@ -137,7 +137,7 @@ function createChatStream(): StreamTranslator {
       failed ||= kind === "error";
       return [{ kind, event: event.event, data: event.data }];
     },
-    // Not every server says [DONE]; a stream that ends in order is whole.
+    // Not every server sends [DONE]; a stream that ends in order is complete.
     end: () => (failed ? [] : [DONE]),
     facts: () => reader.facts(),
   };
@@ -161,7 +161,7 @@ function tierFacts({ service_tier }: JsonRecord): Pick<AnswerFacts, "tiers"> {
 }
 
 /**
- * The usage of a response with the searches among its items. Opening a page or finding in it is no search:
+ * The usage of a response with the searches among its items. Opening a page or searching within it does not count:
  * https://platform.openai.com/docs/guides/tools-web-search
  */
 function responsesUsage(response: JsonRecord): Usage | null {
@@ -198,20 +198,20 @@ function outputText(output: unknown): string {
     .join("");
 }
 
-/** The Responses stream has no [DONE]: its last event says how it ended. */
+/** A Responses stream has no [DONE]: its last event has the status. */
 function createResponsesStream(): StreamTranslator {
   let facts: AnswerFacts = { usage: null, responseId: null, text: "" };
   const texts: string[] = [];
   let ended = false;
   function push({ event, data }: SseEvent): readonly StreamPiece[] {
-    const said = parseRecord(data) ?? {};
-    const type = textOf(said["type"]);
-    const response = recordOf(said["response"]);
+    const reported = parseRecord(data) ?? {};
+    const type = textOf(reported["type"]);
+    const response = recordOf(reported["response"]);
     if (typeof response["id"] === "string") {
       facts = { ...facts, responseId: facts.responseId ?? response["id"] };
     }
     if (type.endsWith(".delta")) {
-      texts.push(textOf(said["delta"]));
+      texts.push(textOf(reported["delta"]));
     }
     const last =
       type === "response.completed" || type === "response.incomplete";

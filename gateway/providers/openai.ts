@@ -5,14 +5,14 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";
 import { errorInEvent } from "./answered-error.ts";
 import { present } from "./json.ts";
-import { OUR_FIELDS, type AnswerFacts } from "./wire.ts";
+import { HEARTH_FIELDS, type AnswerFacts } from "./wire.ts";
 
 export type { AnswerFacts } from "./wire.ts";
 
-/** Keys of `metadata` that are ours. */
+/** Keys of `metadata` that Hearth uses. */
 const OUR_METADATA = new Set(["tags", "session_id", "trace_id"]);
 
-/** The body as the provider gets it: its own model name, its defaults, nothing of ours; streams always report usage. */
+/** The body for the provider: its model name and defaults, without Hearth's own fields; streams always report usage. */
 export function openaiRequest(
   body: CallBody,
   deployment: PricedDeployment,
@@ -20,7 +20,7 @@ export function openaiRequest(
 ): Readonly<Record<string, unknown>> {
   const sent: Record<string, unknown> = { ...deployment.defaults };
   for (const [name, value] of Object.entries(body)) {
-    if (!OUR_FIELDS.has(name)) {
+    if (!HEARTH_FIELDS.has(name)) {
       sent[name] = value;
     }
   }
@@ -43,11 +43,11 @@ export function openaiRequest(
   return sent;
 }
 
-/** Fields of assistant messages that other formats' answers have and that OpenAI's own API refuses. */
+/** Fields of assistant messages from other formats that OpenAI's API rejects. */
 const FOREIGN_FIELDS = ["thinking_blocks", "provider_blocks"];
 const FOREIGN_TO_OPENAI = [...FOREIGN_FIELDS, "reasoning_content"];
 
-/** A history that was begun with another provider, without what this one refuses; the same list where it is clean. */
+/** A history from another provider without the fields that this one rejects; the same list if there are none. */
 function knownFields(
   messages: readonly unknown[],
   { provider, providerName }: PricedDeployment,
@@ -83,7 +83,7 @@ function providerMetadata(metadata: unknown): unknown {
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
-/** Whether a client asked for the usage chunk itself; else it is ours and is taken out. */
+/** Whether the client requested the usage chunk; otherwise it is removed. */
 export function wantsUsage(body: CallBody): boolean {
   const options = body["stream_options"] as
     { include_usage?: unknown } | null | undefined;
@@ -110,7 +110,7 @@ interface OpenAIAnswer {
   }[];
 }
 
-/** Facts of a whole answer; none from bytes that are not JSON. */
+/** Facts of a whole answer; empty for bytes that are not JSON. */
 export function readAnswer(body: Buffer): AnswerFacts {
   const answer = parse(body.toString("utf8"));
   if (answer === null) {
@@ -144,7 +144,7 @@ export function createStreamReader(): StreamReader {
   let usage: Usage | null = null;
   let responseId: string | null = null;
   let tiers: readonly string[] | undefined;
-  /** By choice: whether its end was announced. */
+  /** Whether the end of each choice was announced. */
   const ended = new Map<unknown, boolean>();
   const texts: string[] = [];
   return {

@@ -5,12 +5,12 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import { SseParser, type SseEvent } from "./sse.ts";
 import type { StreamPiece, StreamTranslator } from "./wire.ts";
 
-/** Streams and answers as providers send them, for tests. */
+/** Recorded streams and answers of providers, for tests. */
 export function fixture(path: string): Buffer {
   return readFileSync(new URL(`./fixtures/${path}`, import.meta.url));
 }
 
-/** Places to cut bytes at: also inside characters, lines and events. */
+/** Offsets to cut bytes at, also inside characters, lines and events. */
 export const cuts = fc.array(fc.nat(), { maxLength: 40 });
 
 export function eventsOf(
@@ -31,7 +31,7 @@ export function eventsOf(
   return [...events, ...parser.end()];
 }
 
-/** Everything that a translator says to a stream, its end included. */
+/** All pieces that a translator makes of a stream, including its end. */
 export function translated(
   translator: StreamTranslator,
   events: readonly SseEvent[],
@@ -58,7 +58,7 @@ interface Call {
   function: { name: string; arguments: string };
 }
 
-/** The message that a client puts together out of chunks: texts and lists grow, tool calls by their index. */
+/** The message that a client assembles from chunks: texts and lists are concatenated, tool calls by index. */
 export function messageOf(pieces: readonly StreamPiece[]): {
   readonly id: string;
   readonly model: string;
@@ -115,7 +115,7 @@ function addCalls(calls: Call[], value: unknown): void {
   }
 }
 
-/** Arguments differ in their white space between a stream and a whole answer. */
+/** Arguments may differ in white space between a stream and a whole answer. */
 export function withParsedArguments(
   message: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {

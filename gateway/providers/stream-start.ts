@@ -4,13 +4,13 @@ import { errorInEvent, type AnsweredError } from "./answered-error.ts";
 import { isRecord, parseRecord, recordsOf, textOf } from "./json.ts";
 import { SseParser, type SseEvent } from "./sse.ts";
 
-/** Who waits for a stream. */
+/** The client that waits for a stream. */
 export type StreamClient = EventEmitter & { readonly destroyed: boolean };
 
 export interface StreamStart {
   /** The whole stream, from its first byte. */
   readonly chunks: AsyncIterable<Buffer>;
-  /** The stream begins with an error instead of an answer. */
+  /** The stream starts with an error instead of an answer. */
   readonly error: AnsweredError | null;
 }
 
@@ -37,7 +37,7 @@ export async function startOfStream(
   try {
     for (;;) {
       const next = rest.next();
-      // Where the client left first, its reader is the next to see an error.
+      // If the client leaves first, the next reader of the stream sees an error.
       next.catch(() => undefined);
       read.push(next);
       const piece = await Promise.race([next, left.promise]);
@@ -54,7 +54,7 @@ export async function startOfStream(
   }
 }
 
-/** First what was read before, then the rest. */
+/** Yields what was already read, then the rest. */
 function readAgain(
   read: Read[],
   rest: AsyncIterator<Buffer, undefined>,
@@ -86,7 +86,7 @@ const OPENINGS = [
   "response.in_progress",
 ];
 
-/** An event that opens a stream and holds nothing of the answer. */
+/** An event that opens a stream and contains nothing of the answer. */
 function isOpening(data: string): boolean {
   const event = parseRecord(data);
   if (event === null) {

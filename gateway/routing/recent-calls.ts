@@ -1,4 +1,4 @@
-/** Calls of one minute; `rejections` were not sent, because of a cooldown. */
+/** Calls of one minute; `rejections` were not sent because of a cooldown. */
 export interface RecentCalls {
   readonly calls: number;
   readonly failures: number;
@@ -7,7 +7,7 @@ export interface RecentCalls {
 
 type Counts = { -readonly [Name in keyof RecentCalls]: number };
 
-/** Counts by name; each begins again a minute after its first call. */
+/** Counts by name; each restarts a minute after its first call. */
 export interface RecentCallCounts {
   of(id: string): Counts;
   sumOf(included: (id: string) => boolean): RecentCalls;
@@ -19,8 +19,8 @@ const MINUTE_MS = 60_000;
 export function createRecentCalls(now: () => number): RecentCallCounts {
   const minutes = new Map<string, Counts & { readonly since: number }>();
 
-  /** Ordered by their beginning: the first that has not ended ends the search. */
-  function forgetEnded(): void {
+  /** Entries are ordered by their start: the first that has not ended ends the loop. */
+  function dropEnded(): void {
     const at = now();
     for (const [id, { since }] of minutes) {
       if (at - since < MINUTE_MS) {
@@ -31,7 +31,7 @@ export function createRecentCalls(now: () => number): RecentCallCounts {
   }
 
   function of(id: string): Counts {
-    forgetEnded();
+    dropEnded();
     const known = minutes.get(id);
     if (known !== undefined) {
       return known;
@@ -44,7 +44,7 @@ export function createRecentCalls(now: () => number): RecentCallCounts {
   return {
     of,
     sumOf(included) {
-      forgetEnded();
+      dropEnded();
       const sum = { calls: 0, failures: 0, rejections: 0 };
       for (const [id, { calls, failures, rejections }] of minutes) {
         if (!included(id)) {

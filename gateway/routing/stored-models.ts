@@ -10,22 +10,22 @@ import type { Deployment, GeneralConfig } from "../config/types.ts";
 import type { Secret } from "../config/secret.ts";
 import { query, type Pool } from "../database/pool.ts";
 
-/** A model of the database, as it lies there. */
+/** A model's row in the database. */
 export interface ModelRow {
   readonly model_id: string;
   readonly model_name: string;
-  /** `provider_params` without what may be secret. */
+  /** `provider_params` without secret parameters. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly sealed: string | null;
   readonly info: Readonly<Record<string, unknown>>;
 }
 
-/** The parameters that may hold secrets. */
+/** The parameters that may contain secrets. */
 export const SECRET_PARAMS = ["api_key", "headers", "extra_headers"] as const;
 
-/** Models that admins added, over those of the configuration. */
+/** Models that admins added to those of the configuration. */
 export interface StoredModels {
-  /** As last read; those that cannot be served are left out, and the log says why. */
+  /** As last read, without those that cannot be served, which are logged. */
   deployments(): readonly Deployment[];
   /** Reads them again; throws {@link DatabaseUnavailable}. */
   load(): Promise<void>;
@@ -33,17 +33,17 @@ export interface StoredModels {
 
 type Keys = Pick<GeneralConfig, "saltKey" | "masterKey" | "previousMasterKey">;
 
-/** What may have sealed provider keys, the one that seals today first. */
+/** Keys that may have sealed provider keys, the current one first. */
 function keysOf({ saltKey, masterKey, previousMasterKey }: Keys): Secret[] {
   return [saltKey, masterKey, previousMasterKey?.key ?? null].filter(
     (key) => key !== null,
   );
 }
 
-/** Where a model's secrets are good for. */
+/** The context that a model's secrets are bound to. */
 const placeOf = (modelId: string) => `models/${modelId}`;
 
-/** Splits parameters into what may be read and what is sealed; null: nothing of it is secret. */
+/** Splits parameters into readable and sealed ones; null: none is secret. */
 export function sealParams(
   params: Readonly<Record<string, unknown>>,
   keys: Keys,
@@ -67,13 +67,13 @@ export function sealParams(
   };
 }
 
-/** All parameters of a stored model; null: its secrets were sealed with a key that is not known here. */
+/** All parameters of a stored model; null: its secrets were sealed with an unknown key. */
 export function openParams(
   { model_id: modelId, params, sealed }: ModelRow,
   keys: Keys,
 ): {
   readonly params: Readonly<Record<string, unknown>>;
-  /** Sealed with an older key than today's. */
+  /** Sealed with a previous key. */
   readonly outdated: boolean;
 } | null {
   if (sealed === null) {
@@ -105,8 +105,7 @@ export function storedModelOf(
 }
 
 /**
- * The row of a model that can be served, its secrets sealed; parameters that mean nothing here are left out. Else what is
- * wrong with it.
+ * The row of a valid model, its secrets sealed and unknown parameters left out; otherwise the problems with it.
  */
 export function rowOfModel(
   wanted: {
@@ -143,7 +142,7 @@ export function createStoredModels(options: {
   const { pool, keys, env, log } = options;
   let deployments: readonly Deployment[] = [];
 
-  /** One that waits for the key that sealed its secrets is listed as pending. */
+  /** A model whose sealing key is missing is listed as pending. */
   async function deploymentOf(row: ModelRow): Promise<Deployment | null> {
     const opened = openParams(row, keys());
     if (opened?.outdated === true) {
@@ -165,7 +164,7 @@ export function createStoredModels(options: {
     return null;
   }
 
-  /** With today's key, so that yesterday's may be forgotten. */
+  /** Seals with the current key, so that the previous one can be removed. */
   async function sealAgain(
     row: ModelRow,
     params: Readonly<Record<string, unknown>>,
@@ -176,7 +175,7 @@ export function createStoredModels(options: {
       "UPDATE models SET sealed = $2 WHERE model_id = $1 AND sealed = $3",
       [row.model_id, sealed, row.sealed],
     );
-    log.info({ model: row.model_id }, "a provider key was encrypted anew");
+    log.info({ model: row.model_id }, "a provider key was re-encrypted");
   }
 
   return {
@@ -191,7 +190,7 @@ export function createStoredModels(options: {
         rows.some(({ sealed }) => sealed !== null)
       ) {
         log.warn(
-          "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY, so that the master key can change",
+          "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY to be able to change the master key",
         );
       }
       const read = await Promise.all(rows.map(deploymentOf));

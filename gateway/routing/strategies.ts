@@ -3,15 +3,15 @@ import { dearest } from "../pricing/prices.ts";
 import type { RoutingStrategy } from "../config/types.ts";
 import type { PricedDeployment } from "./catalog.ts";
 
-/** What this instance has seen of its deployments. */
+/** This instance's measurements of its deployments. */
 export interface Observations {
-  began(deploymentId: string): void;
-  /** ms until the answer (or a stream's first byte) came; null: it failed. */
+  started(deploymentId: string): void;
+  /** Ms until the answer (or a stream's first byte) arrived; null: it failed. */
   ended(deploymentId: string, latencyMs: number | null): void;
   busy(deploymentId: string): number;
-  /** When it answered last, in ms since the epoch; null when it has not. */
+  /** When it last answered, ms since the epoch; null: never. */
   answeredAt(deploymentId: string): number | null;
-  /** Moving average; 0 for one that was never asked, so that it is. */
+  /** Moving average; 0 for one that was never called, so that it is preferred. */
   latencyMs(deploymentId: string): number;
 }
 
@@ -22,7 +22,7 @@ export function createObservations(now: () => number = Date.now): Observations {
   const busy = new Map<string, number>();
   const latencies = new Map<string, number>();
   return {
-    began: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
+    started: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
     ended(id, latencyMs) {
       busy.set(id, Math.max(0, (busy.get(id) ?? 0) - 1));
       if (latencyMs === null) {
@@ -38,15 +38,15 @@ export function createObservations(now: () => number = Date.now): Observations {
   };
 }
 
-/** What decides the order of the deployments of one call. */
+/** The size of a call, by which deployments are ordered. */
 export interface CallSize {
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
 
 /**
- * Deployments in the order in which a strategy would take them. Ties are broken at random, so that equals share the
- * load. `usage-based-routing` needs no order: the counters choose.
+ * Deployments in the order of a strategy. Ties are broken at random, so that equals share the load.
+ * `usage-based-routing` needs no order: the counters choose.
  */
 export function orderBy(
   strategy: RoutingStrategy,
@@ -85,12 +85,12 @@ function sortBy(
   return deployments.toSorted((a, b) => measure(a) - measure(b));
 }
 
-/** By weight: each place goes to a deployment with a chance of its weight among those left. */
+/** Weighted shuffle: each position goes to one of the remaining deployments with a probability by weight. */
 function shuffle(
   deployments: readonly PricedDeployment[],
   random: () => number,
 ): readonly PricedDeployment[] {
-  // Exponential clocks: the one that rings first is drawn with a chance in proportion to its rate.
+  // Exponential clocks: the probability to ring first is proportional to the rate.
   const rings = new Map(
     deployments.map((deployment) => [
       deployment.id,

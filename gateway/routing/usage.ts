@@ -7,7 +7,7 @@ export interface Limited {
   readonly tpm: number | null;
 }
 
-/** What a call was counted with, until it is known better. */
+/** The estimated usage that a call was counted with. */
 export interface Taken {
   readonly id: string;
   readonly minute: number;
@@ -17,15 +17,15 @@ export interface Taken {
 /** Tokens and requests of this minute, by deployment, over all instances. */
 export interface DeploymentUsage {
   /**
-   * The candidate with the fewest tokens used this minute (or, `inOrder`, the first) among those with room for the call,
-   * already counted with it; null when none has room.
+   * The candidate with the fewest tokens used this minute (or, `inOrder`, the first) among those whose limits allow the call,
+   * which is counted; null when there is none.
    */
   take(
     candidates: readonly Limited[],
     tokens: number,
     inOrder: boolean,
   ): Promise<Taken | null>;
-  /** Replaces the tokens that a call was counted with. */
+  /** Replaces the estimated tokens of a call. */
   correct(taken: Taken, tokens: number): void;
 }
 
@@ -83,7 +83,7 @@ export function createMemoryUsage(
 }
 
 // KEYS: none (one Redis, no cluster). ARGV: prefix, tokens, in order (1 or 0), then id, rpm, tpm ('' for none) of each.
-// A deployment's hash is written over when the minute changes, so there is nothing to expire.
+// A deployment's hash is overwritten when the minute changes, so nothing needs to expire.
 const TAKE = `
 local minute = math.floor(tonumber(redis.call('TIME')[1]) / 60)
 local prefix, tokens, inOrder = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
@@ -109,7 +109,7 @@ if redis.call('HGET', ARGV[1], 'minute') == ARGV[2] then redis.call('HINCRBY', A
 
 const PREFIX = "hearth:routing:";
 
-/** Counts in Redis; while it is away each instance counts for itself. */
+/** Counts in Redis; while it is unavailable each instance counts for itself. */
 export function createRedisUsage(redis: Redis): DeploymentUsage {
   const own = createMemoryUsage();
   const ours = new WeakSet<Taken>();

@@ -3,9 +3,9 @@ import type { Caller } from "../access/callers.ts";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
-/** What a caller asks of us about the carrying out of a call; none of it reaches a provider. */
-export interface CallWishes {
-  /** Of the whole call, all attempts together; null: the router's. */
+/** A caller's options for the gateway; they do not reach a provider. */
+export interface CallOptions {
+  /** For all attempts together; null: the router's. */
   readonly timeoutMs: number | null;
   /** null: the router's or the deployment's. */
   readonly numRetries: number | null;
@@ -19,16 +19,16 @@ export interface CallWishes {
   };
 }
 
-const MOST_RETRIES = 10;
-const MOST_FALLBACKS = 10;
+const MAX_RETRIES = 10;
+const MAX_FALLBACKS = 10;
 const NO_MOCK = { response: null, failFirst: false, timeout: false } as const;
 
-/** Reads `timeout`, `num_retries`, `fallbacks` and the `mock_…` hooks of a body, and the headers that say the same. */
-export function readCallWishes(
+/** Reads `timeout`, `num_retries`, `fallbacks` and the `mock_…` hooks of a body, and the equivalent headers. */
+export function readCallOptions(
   body: Readonly<Record<string, unknown>>,
   headers: IncomingHttpHeaders,
   caller: Caller,
-): CallWishes {
+): CallOptions {
   const timeout = numberOf(
     "timeout",
     body["timeout"] ??
@@ -45,7 +45,7 @@ export function readCallWishes(
         headers["x-hearth-num-retries"] ??
         headers["x-litellm-num-retries"],
       0,
-      MOST_RETRIES,
+      MAX_RETRIES,
     ),
     fallbacks: fallbacksOf(body["fallbacks"]),
     mock: mayMock(caller)
@@ -77,7 +77,7 @@ function numberOf(
   if (value === undefined || value === null) {
     return null;
   }
-  // Anything but a number or a header's text may throw here, or be taken for a number that nobody wrote.
+  // Number() would throw for some other values, or convert them to a number that was not sent.
   const number =
     typeof value === "number" || (typeof value === "string" && value !== "")
       ? Number(value)
@@ -105,7 +105,7 @@ function fallbacksOf(value: unknown): readonly string[] | null {
     : [];
   if (
     Array.isArray(value) &&
-    names.length <= MOST_FALLBACKS &&
+    names.length <= MAX_FALLBACKS &&
     names.every((name) => typeof name === "string") &&
     names.every((name) => faultOfName(name) === null)
   ) {
@@ -113,7 +113,7 @@ function fallbacksOf(value: unknown): readonly string[] | null {
   }
   throw new CallError(
     "invalid_request",
-    `\`fallbacks\` must be a list of at most ${MOST_FALLBACKS} model names.`,
+    `\`fallbacks\` must be a list of at most ${MAX_FALLBACKS} model names.`,
     {
       param: "fallbacks",
     },
