@@ -9,7 +9,7 @@ import { explainHearth, plainEnvironment } from "./node-program.ts";
 
 export const ECHO_ALIAS = "hearth-echo";
 
-/** The echo: a stand-in for a model, so that a first call works on any machine. */
+/** The echo: a substitute for a model, so that a first call works on any machine. */
 export function echoService(home: Home, port: number): ServiceSpec {
   const address = `http://127.0.0.1:${port}`;
   return {
@@ -41,7 +41,7 @@ export function echoService(home: Home, port: number): ServiceSpec {
   };
 }
 
-/** The alias that the gateway reads beside its own configuration. The prices are made up, so that budgets can be tried. */
+/** The echo's alias, which the gateway reads in addition to its configuration. It has invented prices, so that budgets can be tried. */
 export function writeEchoConfig(home: Home, port: number | undefined): void {
   const models =
     port === undefined
@@ -56,7 +56,7 @@ export function writeEchoConfig(home: Home, port: number | undefined): void {
               input_cost_per_token: 0.000001,
               output_cost_per_token: 0.000002,
             },
-            // The echo speaks chat alone; the gateway translates.
+            // The echo supports only chat; the gateway translates.
             model_info: { mode: "chat", supports_responses: false },
           },
         ];

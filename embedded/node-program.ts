@@ -1,6 +1,6 @@
 import type { Home } from "../supervisor/home/home.ts";
 
-/** What every Node program of ours gets from our environment. */
+/** The environment of each of Hearth's Node programs. */
 export function plainEnvironment(
   home: Home,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -21,7 +21,7 @@ export function plainEnvironment(
 
 /**
  * The operator's own variables, for a program whose configuration may name any of them (provider keys, runners' addresses).
- * What npm adds stays behind, and so do `ours` and their `_FILE` twins, which we set ourselves.
+ * Without npm's variables, and without `ours` and their `_FILE` forms, which the supervisor sets.
  */
 export function operatorEnvironment(
   home: Home,
@@ -53,7 +53,7 @@ function pick(
 
 const OWN_WORD = "hearth: ";
 
-/** Our programs say what stops them in lines that begin "hearth: "; all of the last run's are shown. */
+/** The reasons why a program of Hearth ended: its lines that start with "hearth: ". */
 export function explainHearth(log: readonly string[]): readonly string[] {
   return log
     .filter((line) => line.startsWith(OWN_WORD))

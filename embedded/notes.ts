@@ -40,7 +40,7 @@ export function notesService(
       cwd: home.checkout,
       env: { ...plainEnvironment(home), NOTES_DIR: home.notes },
     }),
-    // Without credentials: wrong ones would lock the address out.
+    // Without credentials: wrong ones would lock out this address.
     probe: (signal) => answersOk(`${address}/_up`, signal),
     afterUp: async () => {},
     startWithinMs: 30_000,
@@ -51,7 +51,7 @@ export function notesService(
   };
 }
 
-/** Writes the settings at the first start; later only when port or password changed: id and secret stay for ever. */
+/** Writes the settings at the first start, later only when port or password changed; id and secret never change. */
 function writeNotesIni(home: Home, port: number, secrets: Secrets): void {
   const known = existsSync(home.notesIni)
     ? readFileSync(home.notesIni, "utf8")
@@ -72,7 +72,7 @@ function writeNotesIni(home: Home, port: number, secrets: Secrets): void {
   }
 }
 
-/** What the settings lack that a start wrote into them; undefined when they are whole. */
+/** The settings that are missing although a start wrote them; undefined when none is. */
 export function notesIniMistake(ini: string): string | undefined {
   const missing = ["uuid", "secret", "admin", "port"].filter(
     (name) => valueOf(ini, name) === undefined,
@@ -80,12 +80,12 @@ export function notesIniMistake(ini: string): string | undefined {
   return missing.length === 0 ? undefined : `without ${missing.join(", ")}`;
 }
 
-/** The ini that the embedded store and CouchDB both read. */
+/** The ini file, which CouchDB can read as well. */
 export function buildNotesIni(settings: {
   readonly port: number;
   readonly uuid: string;
   readonly secret: string;
-  /** Whose X-Forwarded-For counts; what the operator put there stays. */
+  /** Proxies whose X-Forwarded-For is trusted; set by the operator. */
   readonly trustedProxies?: string;
   readonly adminHash: string;
 }): string {
@@ -130,7 +130,7 @@ admin = ${settings.adminHash}
 `;
 }
 
-/** CouchDB's form: `-pbkdf2:sha256-<64 hex>,<salt>,<iterations>`, the salt taken as the ASCII text it is. */
+/** CouchDB's form: `-pbkdf2:sha256-<64 hex>,<salt>,<iterations>`, the salt as ASCII text. */
 export function hashPassword(
   password: string,
   salt: string = randomBytes(16).toString("hex"),

@@ -13,7 +13,7 @@ export interface Ports {
   readonly echo: number;
 }
 
-/** The ports of this start: as asked by variables; 0 means the one of the last time if it is free, else any free one. */
+/** The ports of this start, from variables; 0 is the previous port if it is free, otherwise any free one. */
 export async function choosePorts(
   env: Environment,
   before: RunFile,

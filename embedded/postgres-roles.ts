@@ -42,8 +42,8 @@ const CONNECT_WITHIN_MS = 5000;
 const STATEMENT_WITHIN_MS = 30_000;
 
 /**
- * Makes the database "hearth", the owning roles (config/postgres-roles.sql) and the login roles where they are missing, and
- * gives the login roles the passwords of secrets.json. Does nothing when all is so already.
+ * Creates the database "hearth", the owning roles (config/postgres-roles.sql) and the login roles if they are missing, and
+ * sets the passwords of secrets.json. Does nothing if all is in place.
  */
 export async function ensureRoles(
   port: number,
@@ -81,7 +81,7 @@ export async function ensureRoles(
   }
 }
 
-/** One simple query of many statements is one transaction: all of the file or nothing. */
+/** One simple query of many statements is one transaction: the whole file applies or nothing. */
 async function makeOwningRoles(port: number, secrets: Secrets): Promise<void> {
   const client = await connect(port, "hearth", secrets);
   try {
@@ -94,8 +94,8 @@ async function makeOwningRoles(port: number, secrets: Secrets): Promise<void> {
 }
 
 /**
- * Makes the role that the gateway logs in as after a rotation, or lets the one of the rotation before log in again. Throws what
- * Postgres says.
+ * Creates the gateway's login role for after a rotation, or enables the one of the previous rotation again. Throws Postgres's
+ * errors.
  */
 export async function admitGatewayRole(
   port: number,
@@ -119,7 +119,7 @@ export async function admitGatewayRole(
   });
 }
 
-/** A role that nobody may log in as from now on; its open sessions go on, and it owns nothing. */
+/** Disables logins of a role; open sessions continue, and the role owns nothing. */
 export function shutOut(
   port: number,
   secrets: Secrets,
@@ -130,7 +130,7 @@ export function shutOut(
   });
 }
 
-/** Whether the superuser's password in these secrets is the right one. */
+/** Whether the superuser's password in these secrets is correct. */
 export async function opensPostgres(
   port: number,
   secrets: Secrets,
@@ -146,7 +146,7 @@ export async function opensPostgres(
   }
 }
 
-/** Another password for a role that keeps its name, in force at once. */
+/** Sets a role's password, effective immediately. */
 export function setPassword(
   port: number,
   secrets: Secrets,
@@ -203,15 +203,15 @@ async function connect(
   }
 }
 
-/** Postgres answers, and has another password. */
+/** Postgres answers but has another password. */
 class WrongPassword extends Failure {}
 
-/** A refused password means mixed-up files, and waiting will not help. */
+/** A rejected password means that files of different installations are mixed; waiting does not help. */
 export function passwordHint(error: unknown): unknown {
   if (codeOf(error) !== "28P01") {
     return error;
   }
   return new WrongPassword(
-    `Postgres does not accept the password in secrets.json (${textOf(error)}): the data directory and secrets.json come from different installations, put back those that belong together.`,
+    `Postgres does not accept the password in secrets.json (${textOf(error)}): the data directory and secrets.json come from different installations; restore those that belong together.`,
   );
 }

@@ -179,7 +179,7 @@ describe("life", () => {
   test.each([
     [
       "global/pg_control",
-      /is not a complete Postgres data directory \(global\/pg_control is missing\): put it back from a copy, or move it away/,
+      /is not a complete Postgres data directory \(global\/pg_control is missing\): restore it from a copy, or move it away/,
     ],
     [
       "PG_VERSION",
@@ -203,7 +203,7 @@ describe("life", () => {
     const path = join(findPostgresPlace(place.home).data, "PG_VERSION");
     writeFileSync(path, "12\n");
     await expect(newRuntime().start()).rejects.toThrow(
-      /was made by Postgres 12, this Hearth brings Postgres \d+, and the programs of 12 are not installed: check out the version/,
+      /was created by Postgres 12, this Hearth contains Postgres \d+, and the programs of 12 are not installed: check out the version/,
     );
     writeFileSync(path, `${findPostgresPlace(place.home).major}\n`);
     runtime = newRuntime();

@@ -33,9 +33,9 @@ export function postgresService(
     probe: async () =>
       saysReady(place.data) && (await answers(port, secrets.postgresPassword)),
     afterUp: () => ensureRoles(port, secrets),
-    // After a crash it replays its log first, which may take minutes.
+    // After a crash it first replays its log, which may take minutes.
     startWithinMs: 300_000,
-    // SIGINT is Postgres's fast shutdown: SIGTERM would wait for clients to leave.
+    // SIGINT is Postgres's fast shutdown: SIGTERM would wait for clients to disconnect.
     stopSignal: "SIGINT",
     stopWithinMs: 30_000,
     haltSignal: "SIGQUIT",
@@ -43,7 +43,7 @@ export function postgresService(
   };
 }
 
-/** Settings for a small machine. Statements never reach the log: some carry what must not be read there. */
+/** Settings for a small machine. Statements are never logged, as some contain secrets. */
 export function buildPostgresArgs(
   data: string,
   port: number,
@@ -80,7 +80,7 @@ export function buildPostgresArgs(
   ];
 }
 
-/** Line 8 of postmaster.pid: asking earlier would only fill the log with refusals. */
+/** Line 8 of postmaster.pid: earlier connections would only fill the log with errors. */
 function saysReady(data: string): boolean {
   try {
     const status = readFileSync(join(data, "postmaster.pid"), "utf8");
@@ -122,7 +122,7 @@ function explainPostgres(log: readonly string[]): readonly string[] {
   }
   return [
     fatal.includes("No space left on device")
-      ? `Postgres did not start, no space is left on its disk (${fatal}): free some, then run the command again.`
-      : `Postgres did not start (${fatal}): \`hearth logs postgres\` shows more.`,
+      ? `Postgres did not start: no space is left on its disk (${fatal}). Free some, then run the command again.`
+      : `Postgres did not start (${fatal}). Run \`hearth logs postgres\` for details.`,
   ];
 }

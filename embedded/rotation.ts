@@ -19,7 +19,7 @@ import {
 export const ROTATION_KINDS = ["master", "postgres", "notes"] as const;
 export type RotationKind = (typeof ROTATION_KINDS)[number];
 
-/** Where the running stack is reached. */
+/** The addresses of the running stack. */
 export interface RotationPlace {
   readonly home: Home;
   readonly gateway: string;
@@ -30,8 +30,8 @@ export interface RotationPlace {
 const ANSWERS_WITHIN_MS = 30_000;
 
 /**
- * Replaces one secret of the running stack without a restart. What was decided stands in secrets.json until all is done, so that
- * the same rotation goes on after an interruption. Throws a Failure that says what to do.
+ * Replaces one secret of the running stack without a restart. The new values are in secrets.json until all is done, so that
+ * an interrupted rotation continues with them. Throws a Failure that says what to do.
  */
 export async function rotateSecret(
   place: RotationPlace,
@@ -43,7 +43,7 @@ export async function rotateSecret(
   const begun = known.rotation;
   if (begun !== undefined && begun.of !== kind) {
     throw new Failure(
-      `a rotation of ${begun.of} is not over: \`hearth rotate ${begun.of}\` goes on with it.`,
+      `the rotation of ${begun.of} is not complete. Run \`hearth rotate ${begun.of}\` to continue it.`,
     );
   }
   const values = begun?.values ?? decide(kind, known, graceMs);
@@ -63,7 +63,7 @@ export async function rotateSecret(
   return readOrMakeSecrets(home);
 }
 
-/** The master key before the last rotation is refused from now on. */
+/** Ends the grace period: the previous master key is denied from now on. */
 export async function endGrace(place: RotationPlace): Promise<void> {
   const { home } = place;
   changeSecrets(home, {
@@ -121,7 +121,7 @@ function otherRole(role: "gateway_a" | "gateway_b"): "gateway_a" | "gateway_b" {
   return role === "gateway_a" ? "gateway_b" : "gateway_a";
 }
 
-/** Both keys work from the reload on, so whoever reads the file at any moment holds one that works. */
+/** After the reload both keys are valid, so the file contains a valid one at any time. */
 async function rotateMaster(
   place: RotationPlace,
   values: Readonly<Record<string, string>>,
@@ -139,7 +139,7 @@ async function rotateMaster(
   changeSecrets(home, values);
 }
 
-/** The gateway logs in as another role, so that two passwords are right until it has changed over. */
+/** The gateway switches to another role, so that both passwords are valid until it has. */
 async function rotatePostgres(
   place: RotationPlace,
   known: Secrets,
@@ -147,7 +147,7 @@ async function rotatePostgres(
 ): Promise<void> {
   const { home, postgresPort: port } = place;
   const { gatewayDbRole, gatewayDbPassword, postgresPassword } = values;
-  // After an interruption at the very end the new one may be in force already.
+  // After an interruption at the very end the new password may be in effect already.
   const superuser = (await opensPostgres(port, known))
     ? known
     : { ...known, postgresPassword };
@@ -159,7 +159,7 @@ async function rotatePostgres(
   for (const [role, key, variable] of [
     ["supervisor", "supervisorDbPassword", "SUPERVISOR_DATABASE_URL"],
     ["backup", "backupDbPassword", "BACKUP_DATABASE_URL"],
-    // Last: with it the others are changed.
+    // Last: the others are changed with it.
     ["postgres", "postgresPassword", "RESTORE_DATABASE_URL"],
   ] as const) {
     await setPassword(port, superuser, role, values[key]);
@@ -185,23 +185,23 @@ async function rotateNotes(
         signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
       })
     ).status;
-  // After an interruption the new one may be in force. No other is tried: the store locks out who guesses.
+  // After an interruption the new password may be in effect. No other is tried: the store locks out clients that guess.
   const status = (await put(old)) === 200 ? 200 : await put(wanted);
   if (status !== 200) {
     throw new Failure(
-      `the notes store did not take its new admin password (it answered ${status}): see \`hearth logs notes\`, then run the same command again.`,
+      `the notes store did not accept its new admin password (status ${status}). Run \`hearth logs notes\` for the reason, then run the same command again.`,
     );
   }
   changeSecrets(home, { notesAdminPassword: wanted });
   handOver(home, "NOTES_ADMIN_PASSWORD", wanted);
 }
 
-/** Tells the gateway to read its files again, with the first of these keys that it knows. */
+/** Has the gateway read its files again, authorized by the first of these keys that it accepts. */
 async function reloadGateway(
   { gateway }: RotationPlace,
   keys: readonly string[],
 ): Promise<void> {
-  let said = "";
+  let answer = "";
   for (const key of keys) {
     const { status, body } = await askHttp(`${gateway}/config/reload`, {
       method: "POST",
@@ -211,9 +211,9 @@ async function reloadGateway(
     if (status === 200) {
       return;
     }
-    said = `${status} ${body.slice(0, 200)}`;
+    answer = `${status} ${body.slice(0, 200)}`;
   }
   throw new Failure(
-    `the gateway did not read its secrets again (${said}): see \`hearth logs gateway\`, then run the same command again.`,
+    `the gateway did not reload its secrets (${answer}). Run \`hearth logs gateway\` for the reason, then run the same command again.`,
   );
 }

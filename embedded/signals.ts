@@ -1,8 +1,8 @@
 const SAME_SIGNAL_MS = 1000;
 
 /**
- * Calls `first` at the first signal to stop and `second` at the next one. The same signal twice within a second counts
- * once: a terminal tells the whole process group, and npm and bin/hearth.js pass on what they got. Returns how to end it.
+ * Calls `first` at the first stop signal and `second` at the next one. Repeated signals within one second are ignored: a
+ * terminal signals the whole process group, and npm and bin/hearth.js forward signals. Returns a function that stops listening.
  */
 export function onStopSignals(
   first: (signal: NodeJS.Signals) => void,

@@ -18,7 +18,7 @@ import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
 
 const LOOPBACK = "127.0.0.1";
 
-/** The operator's environment with what we start filled in, as a supervisor on its own host finds it. */
+/** The operator's environment with the addresses and secrets of the stack, as for a supervisor on a host of its own. */
 export function stackEnvironment(
   home: Home,
   env: Environment,
@@ -51,7 +51,7 @@ export function stackEnvironment(
   };
 }
 
-/** The shipped file and the operator's own, or the one that HEARTH_SUPERVISOR_CONFIG names; `started` as above. */
+/** The shipped file and the operator's own, or the one that HEARTH_SUPERVISOR_CONFIG names; `started` is the stack's environment. */
 export function readStackConfig(
   home: Home,
   started: Environment,
@@ -65,7 +65,7 @@ export function readStackConfig(
   if (!echo || loaded.config.checks.some(({ name }) => name === "echo")) {
     return loaded;
   }
-  // Only this way of running has an echo, so the shipped file does not name it.
+  // Only the embedded stack has an echo, so the shipped file does not contain its check.
   const [echoCheck] = configSchema.parse({
     checks: [
       {
@@ -87,7 +87,7 @@ export function readStackConfig(
       };
 }
 
-/** `hearth rotate` changes these under a supervisor that goes on: each look takes what the file says then. */
+/** `hearth rotate` changes these secrets while the supervisor runs: each check reads the current ones. */
 function withCurrentLogins(
   loaded: LoadedConfig,
   started: Environment,
@@ -119,7 +119,7 @@ function withCurrentLogins(
   return { ...loaded, config: { ...loaded.config, checks } };
 }
 
-/** The files that hold the supervisor's settings, later ones winning. */
+/** The files with the supervisor's settings; later ones override earlier ones. */
 export function configFiles(env: Environment): readonly string[] {
   const alone = env["HEARTH_SUPERVISOR_CONFIG"];
   if (alone !== undefined && alone !== "") {

@@ -41,15 +41,15 @@ export interface StackOptions {
   readonly onService: (view: ServiceView, before: ServiceState) => void;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
   readonly onNotice: (sentence: string) => void;
-  /** Somebody asked to stop over the API. */
+  /** A stop was requested through the API. */
   readonly onStopAsked: (reason: string) => void;
-  /** The release whose supervisor this one replaces; it takes over again when the start throws. */
+  /** The release whose supervisor this one replaces; it takes over again if the start fails. */
   readonly upgradeFrom: Release | undefined;
-  /** What an operator should know of how it came to be started. */
+  /** Facts about this start for the operator. */
   readonly notices: readonly string[];
-  /** Aborted when the start is no longer wanted: what runs already is stopped. */
+  /** Aborted to cancel the start: services that already run are stopped. */
   readonly stop: AbortSignal;
-  /** Aborted when everything is to end at once. */
+  /** Aborted to kill all services. */
   readonly halt: AbortSignal;
 }
 
@@ -62,11 +62,11 @@ export interface Stack {
     readonly supervisor: string;
   };
   readonly status: () => Status;
-  /** Whether the gateway can serve calls (its database is there). */
+  /** Whether the gateway can serve calls (its database is available). */
   readonly gatewayReady: boolean;
-  /** Stops everything in reverse order, waiting for what runs. */
+  /** Stops everything in reverse order, waiting for running calls and jobs. */
   readonly stop: (reason: string) => Promise<void>;
-  /** Ends the supervisor alone: another one takes over what runs. */
+  /** Ends only the supervisor: another one takes over the services. */
   readonly leave: (reason: string) => Promise<void>;
 }
 
@@ -78,10 +78,10 @@ const READY_WITHIN_MS = 30_000;
 const ANSWER_WITHIN_MS = 2_000;
 const MAINTAIN_EVERY_MS = 60_000;
 
-/** Starts the embedded stack and everything that keeps it running. Throws a Failure that says what to do. */
+/** Starts the embedded stack with its supervision. Throws a Failure that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { home } = options;
-  // Nothing that this process or its children make is for other users to read.
+  // Files of this process and its children are not readable by other users.
   process.umask(0o077);
   makeHome(home);
   const lock = lockHome(home.lock);

@@ -111,7 +111,7 @@ test("what is no runner, hangs or is not there is left out", async () => {
 
 test("what cannot be an address is refused in one sentence", async () => {
   await expect(findRunners({}, ["localhost:11434"], 300, [])).rejects.toThrow(
-    '"localhost:11434" is no address of a runner: write one such as http://192.168.1.10:11434.',
+    '"localhost:11434" is not an address of a runner: use one such as http://192.168.1.10:11434.',
   );
 });
 
@@ -179,10 +179,10 @@ model_list:
 test("a broken file is refused with its line and left as it is", async () => {
   writeFileSync(file, "model_list:\n  - [\n");
   const runners = await findRunners({}, [await ollama()], 1000, []);
-  expect(() => addModels(file, runners)).toThrow(/line \d+ is not valid YAML/);
+  expect(() => addModels(file, runners)).toThrow(/:\d+: invalid YAML/);
   writeFileSync(file, "model_list: none\n");
   expect(() => addModels(file, runners)).toThrow(
-    `model_list in ${file} is no list`,
+    `model_list in ${file} must be a list`,
   );
   expect(readFileSync(file, "utf8")).toBe("model_list: none\n");
 });

@@ -21,8 +21,8 @@ export interface Written {
 const HEADING = ` The operator's own settings: they win over config/gateway.yaml.`;
 
 /**
- * Adds the runners' models to the operator's file and leaves all else in it as it is, comments too. What is there already
- * (same model at the same address) stays as the operator has it.
+ * Adds the runners' models to the operator's file and keeps everything else in it, including comments. Models that are there
+ * already (same model at the same address) are not changed.
  */
 export function addModels(
   path: string,
@@ -32,7 +32,7 @@ export function addModels(
   const list = document.get("model_list");
   if (list !== undefined && list !== null && !isSeq(list)) {
     throw new Failure(
-      `model_list in ${path} is no list: mend it, then run the command again.`,
+      `model_list in ${path} must be a list: fix it, then run the command again.`,
     );
   }
   const present = new Set(
@@ -84,7 +84,7 @@ function open(path: string): Document {
   const error = document.errors[0];
   if (error !== undefined) {
     throw new Failure(
-      `${path} line ${lines.linePos(error.pos[0]).line} is not valid YAML (${error.message}): mend it, then run the command again.`,
+      `${path}:${lines.linePos(error.pos[0]).line}: invalid YAML (${error.message}): fix it, then run the command again.`,
     );
   }
   if (document.contents === null) {
@@ -95,7 +95,7 @@ function open(path: string): Document {
   }
   if (!isMap(document.contents)) {
     throw new Failure(
-      `${path} must hold a mapping such as "model_list:": mend it, then run the command again.`,
+      `${path} must contain a mapping such as "model_list:": fix it, then run the command again.`,
     );
   }
   return document;
@@ -118,7 +118,7 @@ function read(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** It may come to hold provider keys, so a new one is its owner's alone. */
+/** It may later contain provider keys, so a new file is readable only by its owner. */
 function modeOf(path: string): number {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? 0o600 : stat.mode & 0o777;

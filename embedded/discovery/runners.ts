@@ -9,7 +9,7 @@ export interface FoundRunner {
   readonly name: string;
   /** Its address without credentials, for people. */
   readonly address: string;
-  /** What belongs into `api_base`: the address, or a reference to the variable that holds it. */
+  /** The value of `api_base`: the address, or a reference to the variable with it. */
   readonly apiBase: string;
   readonly provider: "ollama" | "openai";
   readonly models: readonly string[];
@@ -39,7 +39,7 @@ const openaiModels = z.object({
 });
 
 /**
- * Asks the runners at their usual places, at LOCAL_RUNNER_A_URL and _B_URL, and at `urls`, all at once; those that do not
+ * Probes runners at their default addresses, at LOCAL_RUNNER_A_URL and _B_URL, and at `urls`, concurrently; those that do not
  * answer within the timeout are left out.
  */
 export async function findRunners(
@@ -53,7 +53,7 @@ export async function findRunners(
     candidates.map((candidate) => ask(candidate, timeoutMs)),
   );
   const found = asked.filter((runner) => runner !== undefined);
-  // A variable often names one of the usual places: the later, more deliberate name wins.
+  // A variable often names one of the default addresses: the later, more specific name is kept.
   return found.filter(
     (runner, index) =>
       !found
@@ -81,7 +81,7 @@ function named(env: Environment): readonly Candidate[] {
 function given(url: string): Candidate {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new Failure(
-      `"${url}" is no address of a runner: write one such as http://192.168.1.10:11434.`,
+      `"${url}" is not an address of a runner: use one such as http://192.168.1.10:11434.`,
     );
   }
   return { name: "runner", url, speaks: ["ollama", "openai"] };
@@ -127,7 +127,7 @@ async function modelsOf(
       ? ollamaTags.parse(body).models.map(({ name }) => name)
       : openaiModels.parse(body).data.map(({ id }) => id);
   } catch {
-    // Nobody there, or something else than a runner: both mean "none found".
+    // No answer, or something other than a runner: both mean that none was found.
     return undefined;
   }
 }

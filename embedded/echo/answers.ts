@@ -13,12 +13,12 @@ export interface EchoAnswer {
   readonly delayMs: number;
 }
 
-const LONGEST_DELAY_MS = 60_000;
+const MAX_DELAY_MS = 60_000;
 const DIMENSIONS = 64;
 
 /**
- * The answer to a chat: "Echo: " and the user's last words, cut at `maxTokens`.
- * `[delay 300ms]` in those words (also `2s`) slows it down by that much, spread over a stream's chunks.
+ * The answer to a chat: "Echo: " and the user's last message, cut at `maxTokens`.
+ * `[delay 300ms]` in that message (also `2s`) delays it by that much, spread over a stream's chunks.
  */
 export function answerChat(
   messages: readonly Message[],
@@ -49,7 +49,7 @@ export function answerChat(
   };
 }
 
-/** A token for each begun four characters of a word: near enough to real ones, and always the same. */
+/** One token per four characters of a word, rounded up: close to real counts, and deterministic. */
 export function countTokens(text: string): number {
   return (text.match(/\S+/g) ?? []).reduce(
     (sum, word) => sum + Math.ceil(word.length / 4),
@@ -57,7 +57,7 @@ export function countTokens(text: string): number {
   );
 }
 
-/** A unit vector that is the same for the same text and differs for another. */
+/** A unit vector that depends only on the text. */
 export function embed(text: string): readonly number[] {
   const bytes = [0, 1].flatMap((part) => [
     ...createHash("sha256").update(`${part}:${text}`).digest(),
@@ -93,5 +93,5 @@ function delayAsked(text: string): number {
   if (amount === undefined) {
     return 0;
   }
-  return Math.min(Number(amount) * (unit === "s" ? 1000 : 1), LONGEST_DELAY_MS);
+  return Math.min(Number(amount) * (unit === "s" ? 1000 : 1), MAX_DELAY_MS);
 }

@@ -12,7 +12,7 @@ const echo = await startEcho({
   port: Number(values.port),
   ...(values.record === undefined ? {} : { record: values.record }),
 });
-// A log on a full disk must not end it.
+// A full disk must not end the process.
 process.stdout.on("error", () => undefined);
 process.stdout.write(
   `hearth echo (repeats what it is told, no model) on ${echo.address}\n`,

@@ -91,7 +91,7 @@ asRoot(
     const unit = join(place.directory, "hearth.service");
     writeFileSync(unit, 'Environment="HEARTH_HOME=/root/100%% data"\n');
     expect(() => prepareAsUser(user, plan, checkout, unit)).toThrow(
-      "keeps its data in /root/100% data",
+      "has its data in /root/100% data",
     );
   },
 );
@@ -110,7 +110,7 @@ test("the user is sudo's caller or the named one, and never root", () => {
     );
   }
   for (const name of ["hearth-nowhere", "x;touch /tmp/x", "-u"]) {
-    expect(() => findServiceUser(name, {})).toThrow("this machine has no user");
+    expect(() => findServiceUser(name, {})).toThrow("not found: create it");
   }
 });
 

@@ -10,13 +10,13 @@ import { plainSettingsOf, type ServicePlan } from "./unit-files.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How root has Hearth started as a user, from the releases in that user's home. */
+/** The plan by which root starts Hearth as a user, from the releases in that user's home. */
 export function planForUser(
   user: ServiceUser,
   checkout: string,
   env: Environment,
 ): ServicePlan {
-  // bin/hearth.js names a home in any case; root's own means nothing to another user.
+  // bin/hearth.js always sets a home; root's own does not apply to another user.
   const { HEARTH_HOME: named, ...others } = env;
   const asked = named === findHomeRoot(checkout, others) ? undefined : named;
   const home = findHomeRoot(checkout, { HEARTH_HOME: asked }, user.home);
@@ -31,8 +31,8 @@ export function planForUser(
 }
 
 /**
- * Checks that only root and trusted users can write what root and the service run, and makes the release and the home as the
- * service's user: root writes nothing where that user could put a link.
+ * Checks that only root and trusted users can write what root and the service run, and creates the release and the home as
+ * the service's user: root must not write where that user could place a link.
  */
 export function prepareAsUser(
   user: ServiceUser,
@@ -62,12 +62,12 @@ export function prepareAsUser(
   if (!prepared.ok || !existsSync(plan.node)) {
     throw new Failure([
       ...(prepared.stderr.trim() || prepared.reason).split("\n").slice(-3),
-      `user ${user.name} cannot install a release of ${checkout} in ${plan.home}: put the checkout where that user can read it, for example in /opt, or name another user with --user.`,
+      `user ${user.name} cannot install a release of ${checkout} in ${plan.home}: move the checkout to where that user can read it, for example /opt, or specify another user with --user.`,
     ]);
   }
 }
 
-/** The checkout, and what runs this command where that is a release. */
+/** Checks the checkout, and the release that runs this command if it is one. */
 function checkCode(checkout: string): void {
   const caller = process.env["SUDO_USER"];
   const names = caller === undefined || caller === "" ? [] : [caller];
@@ -85,7 +85,7 @@ function checkCode(checkout: string): void {
   }
 }
 
-/** An earlier version's service ran as root, on root's data: without it this one would start empty. */
+/** The service of an earlier version ran as root, on root's data: without that data this one would start empty. */
 function checkSameHome(
   user: ServiceUser,
   plan: ServicePlan,
@@ -102,6 +102,6 @@ function checkSameHome(
     return;
   }
   throw new Failure(
-    `the service that is installed keeps its data in ${before}, this one would in ${plan.home}: \`hearth service remove\`, then move the data there and give it to ${user.name} (docs/operate.md, "Starting at boot"), or keep the place with HEARTH_HOME=${before}.`,
+    `the installed service has its data in ${before}, this one would use ${plan.home}. Run \`hearth service remove\`, then move the data there and make ${user.name} its owner (docs/operate.md, "Starting at boot"), or keep the directory with HEARTH_HOME=${before}.`,
   );
 }

@@ -17,16 +17,16 @@ import {
   type ServicePlan,
 } from "./unit-files.ts";
 
-/** What starts services at boot on this machine. */
+/** The program that starts services at boot on this machine. */
 export interface ServiceManager {
   readonly name: "systemd" | "launchd";
-  /** Where the file lies. */
+  /** The service's file. */
   readonly path: string;
-  /** Its text for a plan. */
+  /** The text of the file for a plan. */
   readonly fileFor: (plan: ServicePlan) => string;
-  /** Puts the file in place and starts it now and at every boot; returns what a person should still know. */
+  /** Installs the file and starts the service now and at every boot; returns notes for the operator. */
   readonly install: (plan: ServicePlan) => readonly string[];
-  /** Stops it and takes the file away; false when there was none. */
+  /** Stops the service and removes the file; false if there was none. */
   readonly remove: () => boolean;
   readonly status: () => ServiceStatus;
 }
@@ -35,7 +35,7 @@ export interface ServiceStatus {
   readonly installed: boolean;
   readonly running: boolean;
   readonly atBoot: boolean;
-  /** The manager's own words. */
+  /** The manager's own description. */
   readonly words: string;
 }
 
@@ -47,7 +47,7 @@ type Run = (
   args: readonly string[],
 ) => { readonly ok: boolean; readonly output: string };
 
-/** systemd or launchd, for the whole machine when `system`, else for this user. Throws a Failure where neither is. */
+/** systemd or launchd, for the whole machine when `system`, otherwise for this user. Throws a Failure if neither is available. */
 export function findServiceManager(
   system: boolean,
   platform: NodeJS.Platform = process.platform,
@@ -60,7 +60,7 @@ export function findServiceManager(
       return launchd(system, run);
     default:
       throw new Failure(
-        `services can be installed with systemd and launchd, and this is ${platform}: start \`hearth up --detach\` from what starts programs here.`,
+        `services can be installed with systemd and launchd, but this is ${platform}: have this system's own service manager run \`hearth up --detach\`.`,
       );
   }
 }
@@ -70,8 +70,8 @@ function systemd(system: boolean, run: Run): ServiceManager {
   const path = system
     ? join("/etc/systemd/system", UNIT_NAME)
     : join(homedir(), ".config", "systemd", "user", UNIT_NAME);
-  const tell = (...words: readonly string[]) =>
-    run("systemctl", [...scope, ...words]);
+  const systemctl = (...args: readonly string[]) =>
+    run("systemctl", [...scope, ...args]);
   return {
     name: "systemd",
     path,
@@ -79,16 +79,19 @@ function systemd(system: boolean, run: Run): ServiceManager {
     install: (plan) => {
       if (!existsSync("/run/systemd/system")) {
         throw new Failure(
-          "systemd does not run this machine: `hearth service install --print` prints the unit, to be put where it does.",
+          "this machine does not use systemd. Run `hearth service install --print` to print the unit for another machine.",
         );
       }
       putFile(path, systemdUnit(plan));
-      mustSucceed(tell("daemon-reload"), "systemctl daemon-reload");
-      mustSucceed(tell("enable", "--now", UNIT_NAME), "systemctl enable --now");
+      mustSucceed(systemctl("daemon-reload"), "systemctl daemon-reload");
+      mustSucceed(
+        systemctl("enable", "--now", UNIT_NAME),
+        "systemctl enable --now",
+      );
       if (system) {
         return [];
       }
-      // Without it a user's services begin at the first sign-in and end with the last.
+      // Without it a user's services start at the first sign-in and end with the last session.
       const { username } = userInfo();
       return run("loginctl", ["enable-linger", username]).ok
         ? []
@@ -101,18 +104,18 @@ function systemd(system: boolean, run: Run): ServiceManager {
         return false;
       }
       mustSucceed(
-        tell("disable", "--now", UNIT_NAME),
+        systemctl("disable", "--now", UNIT_NAME),
         "systemctl disable --now",
       );
       rmSync(path);
-      tell("daemon-reload");
+      systemctl("daemon-reload");
       return true;
     },
     status: () => ({
       installed: existsSync(path),
-      running: tell("is-active", "--quiet", UNIT_NAME).ok,
-      atBoot: tell("is-enabled", "--quiet", UNIT_NAME).ok,
-      words: tell("is-active", UNIT_NAME).output,
+      running: systemctl("is-active", "--quiet", UNIT_NAME).ok,
+      atBoot: systemctl("is-enabled", "--quiet", UNIT_NAME).ok,
+      words: systemctl("is-active", UNIT_NAME).output,
     }),
   };
 }
@@ -174,7 +177,7 @@ function putFile(path: string, text: string): void {
 function mustSucceed({ ok, output }: ReturnType<Run>, command: string): void {
   if (!ok) {
     throw new Failure(
-      `${command} failed (${output === "" ? "it said nothing" : output}): mend that, then run the command again.`,
+      `${command} failed (${output === "" ? "no output" : output}): fix that, then run the command again.`,
     );
   }
 }

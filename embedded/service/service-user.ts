@@ -10,7 +10,7 @@ export interface ServiceUser {
   readonly home: string;
 }
 
-/** The named user, else the one who called sudo. Root is rejected: what a service runs must not own the machine. */
+/** The named user, otherwise the one who called sudo. Root is rejected: a service must not run with full rights. */
 export function findServiceUser(
   asked: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
@@ -18,18 +18,18 @@ export function findServiceUser(
   const name = asked ?? env["SUDO_USER"];
   if (name === undefined || name === "" || name === "root") {
     throw new Failure(
-      "the service does not run as root: name an ordinary user with --user, for example `useradd --create-home hearth`, then `hearth service install --user hearth`.",
+      "the service does not run as root: specify an ordinary user with --user, for example `useradd --create-home hearth`, then `hearth service install --user hearth`.",
     );
   }
   const user = /^[\w.][\w.-]*\$?$/.test(name) ? lookUp(name) : undefined;
   if (user === undefined) {
     throw new Failure(
-      `this machine has no user "${name}": create it (useradd --create-home NAME), or name another with --user.`,
+      `user "${name}" not found: create it (useradd --create-home NAME), or specify another with --user.`,
     );
   }
   if (user.uid === 0) {
     throw new Failure(
-      `user "${name}" is root by another name: name an ordinary user with --user.`,
+      `user "${name}" has root's id: specify an ordinary user with --user.`,
     );
   }
   return user;
@@ -38,14 +38,14 @@ export function findServiceUser(
 function lookUp(name: string): ServiceUser | undefined {
   const uid = Number(printed("id", ["-u", name]) ?? Number.NaN);
   const gid = Number(printed("id", ["-g", name]) ?? Number.NaN);
-  // The shell knows home directories on every system; the name was checked above.
+  // The shell resolves home directories on every system; the name was validated above.
   const home = printed("/bin/sh", ["-c", `echo ~${name}`]);
   return Number.isInteger(uid) && Number.isInteger(gid) && home?.startsWith("/")
     ? { name, uid, gid, home }
     : undefined;
 }
 
-/** The group that a user has alone, where the system gives each user one; undefined where others are in it. */
+/** A user's private group, on systems where each user has one; undefined if it has other members. */
 export function privateGroupOf(user: string): number | undefined {
   if (printed("id", ["-gn", user]) !== user) {
     return undefined;

@@ -41,7 +41,7 @@ function plan(change: Partial<ServicePlan> = {}): ServicePlan {
   };
 }
 
-test("settings go along, secrets never do", () => {
+test("a unit contains settings and never secrets", () => {
   expect(plan().settings).toEqual({
     HEARTH_SUPERVISOR_PORT: "4090",
     OPENAI_API_KEY_FILE: "/keys/openai",
@@ -52,7 +52,7 @@ test("settings go along, secrets never do", () => {
   }
 });
 
-test("a crash is started again and what ran serves on; a told stop stays", () => {
+test("a crashed service is restarted while its processes continue; a requested stop is final", () => {
   const unit = systemdUnit(plan());
   expect(unit).toContain("Restart=on-failure\n");
   expect(unit).toContain("KillMode=process\n");
@@ -159,7 +159,7 @@ test("the property list is well formed, whatever a path holds", () => {
   expect(open).toEqual([]);
 });
 
-test("launchd is told what to load, and an error is quoted", () => {
+test("launchd loads the property list, and its errors are quoted", () => {
   const told: string[] = [];
   const manager = findServiceManager(false, "darwin", (program, args) => {
     told.push([program, ...args].join(" "));
@@ -170,6 +170,6 @@ test("launchd is told what to load, and an error is quoted", () => {
     `launchctl print gui/${process.getuid?.()}/org.hearth.supervisor`,
   ]);
   expect(() => findServiceManager(true, "win32")).toThrow(
-    "services can be installed with systemd and launchd, and this is win32",
+    "services can be installed with systemd and launchd, but this is win32",
   );
 });

@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { Failure } from "../../core/failure.ts";
 
-/** Users and groups that may write a file which root runs. */
+/** Users and groups that may write a file that root runs. */
 export interface Trusted {
   readonly users: ReadonlySet<number>;
   readonly groups: ReadonlySet<number>;
@@ -12,20 +12,20 @@ export interface Trusted {
 const SKIPPED = ".git";
 const STICKY = 0o1000;
 
-/** Throws a Failure when anyone else could change what is in a directory, or put another directory in its place. */
+/** Throws a Failure if any other user could change the contents of a directory, or replace it. */
 export function checkOnlyTrustedWrite(path: string, trusted: Trusted): void {
   const directory = realpathSync(path);
   const found =
     ancestorsOf(directory).find((each) => {
       const stats = lstatSync(each);
-      // In a sticky directory, such as /tmp, only owners replace what is theirs.
+      // In a sticky directory, such as /tmp, only owners can replace their files.
       return (stats.mode & STICKY) === 0 && isWritable(stats, trusted);
     }) ?? findWritable(directory, trusted);
   if (found === undefined) {
     return;
   }
   throw new Failure(
-    `other users can change ${found}, and a service that root installs would run what they write: \`chown -R\` ${directory} to root or to your user and \`chmod -R go-w\` it, or use a checkout that only you can write to.`,
+    `other users can change ${found}, which a service installed by root would run: \`chown -R\` ${directory} to root or to your user and \`chmod -R go-w\` it, or use a checkout that only you can write to.`,
   );
 }
 
@@ -59,7 +59,7 @@ function isWritable(stats: Stats, { users, groups }: Trusted): boolean {
   if (!users.has(uid)) {
     return true;
   }
-  // The mode of a symbolic link means nothing.
+  // The mode of a symbolic link is not used.
   if (stats.isSymbolicLink()) {
     return false;
   }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
 
-/** What a service manager needs to know to start Hearth at boot. All paths absolute. */
+/** How a service manager starts Hearth at boot. All paths are absolute. */
 export interface ServicePlan {
   readonly node: string;
   /** Of this checkout. */
@@ -10,17 +10,17 @@ export interface ServicePlan {
   readonly home: string;
   /** Plain settings; secrets are never among them. */
   readonly settings: Readonly<Record<string, string>>;
-  /** The user it runs as when root installs it for the whole machine; undefined for a service of one user's own. */
+  /** The user of a service that root installs for the whole machine; undefined for a user's own service. */
   readonly user: string | undefined;
 }
 
 export const UNIT_NAME = "hearth.service";
 export const LAUNCHD_LABEL = "org.hearth.supervisor";
 
-/** The gateway may finish its calls first, as with `hearth down`. */
+/** Lets the gateway finish its calls first, as with `hearth down`. */
 const STOP_WITHIN_SECONDS = 200;
 
-/** Variables that a person sets for `hearth up` and that hold no secret. */
+/** Variables for `hearth up` that contain no secret. */
 const PLAIN_SETTINGS = [
   "HEARTH_GATEWAY_PORT",
   "HEARTH_NOTES_PORT",
@@ -37,7 +37,7 @@ const PLAIN_SETTINGS = [
   "LOCAL_RUNNER_B_URL",
 ];
 
-/** The plain settings of an environment, and every NAME_FILE that names where a key, password or address lies. */
+/** The plain settings of an environment, and every NAME_FILE that names the file of a key, password or address. */
 export function plainSettingsOf(
   env: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string>> {
@@ -49,7 +49,7 @@ export function plainSettingsOf(
       const isPlain =
         PLAIN_SETTINGS.includes(name) ||
         /_(KEY|PASSWORD|TOKEN|SECRET|URL)_FILE$/.test(name);
-      // An address may carry a password.
+      // An address may contain a password.
       return isPlain && !/:\/\/[^/]*@/.test(value) ? [[name, value]] : [];
     }),
   );
@@ -65,8 +65,8 @@ function environmentOf({ home, settings }: ServicePlan) {
 }
 
 /**
- * The program and its options. Node itself reads `service.env`, which holds secrets beside the data: root would follow any link
- * that the service's user put in its place.
+ * The program and its options. Node itself reads `service.env`, which contains secrets beside the data: root would follow a link
+ * in its place that the service's user created.
  */
 function commandOf({ node, project, home }: ServicePlan): readonly string[] {
   return [
@@ -77,7 +77,7 @@ function commandOf({ node, project, home }: ServicePlan): readonly string[] {
   ];
 }
 
-/** What both of systemd's managers can enforce. Node compiles code while it runs, so memory stays executable. */
+/** Restrictions that both of systemd's managers can enforce. Node compiles code at run time, so memory stays executable. */
 const RESTRICTIONS = `NoNewPrivileges=yes
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -92,8 +92,9 @@ KeyringMode=private
 UMask=0077`;
 
 /**
- * What only the system's manager can: a user's own may not drop capabilities, and the unit would fail to start. /proc stays whole
- * for the checks of memory and disks, IPC for Postgres, which serves on while a crashed supervisor is started again.
+ * Restrictions that only the system's manager can enforce: a user's manager may not drop capabilities, and the unit would fail
+ * to start. /proc stays visible for the checks of memory and disks, IPC for Postgres, which continues to serve while a crashed
+ * supervisor is restarted.
  */
 function isolation(home: string): string {
   return `CapabilityBoundingSet=
@@ -115,7 +116,7 @@ ProtectProc=invisible
 /** The systemd unit. */
 export function systemdUnit(plan: ServicePlan): string {
   const { project, home, user } = plan;
-  // The service's own shell opens the log: root would follow a link there, too.
+  // The service's own shell opens the log: root would follow a link there as well.
   const command = [
     "/bin/sh",
     "-c",

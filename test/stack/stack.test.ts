@@ -304,7 +304,7 @@ test("what a killed restore left is dropped at the next start; when nobody reads
   await running.exited;
   running = await stack.start();
   expect(running.output()).toContain(
-    "a restore that was killed had left the database hearth_restoring: it is dropped.",
+    "dropped the database hearth_restoring of an interrupted restore.",
   );
   expect(
     await stack.ledger(
