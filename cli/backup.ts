@@ -8,7 +8,7 @@ import {
 import type { PeerCopy } from "../supervisor/backup/send-copy.ts";
 import { sizeWords } from "../core/size.ts";
 import { inWords } from "../core/duration.ts";
-import { locateHome, makeHome } from "../supervisor/home/home.ts";
+import { locateHome, createHome } from "../supervisor/home/home.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import type { BackupView } from "../console/http/backup-routes.ts";
 import { printTable, runJob } from "./job-run.ts";
@@ -203,7 +203,7 @@ const key = defineVerb({
   },
   run: async ({ new: replace }) => {
     const home = locateHome();
-    makeHome(home);
+    createHome(home);
     const known = replace === true ? undefined : findCopyKey(home, process.env);
     if (known !== undefined && known.shownAt !== null) {
       throw new Failure(

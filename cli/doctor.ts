@@ -12,7 +12,7 @@ import {
 } from "./doctor/probe-programs.ts";
 import { probeInstances } from "./doctor/probe-instances.ts";
 import { probeRelease } from "./doctor/probe-release.ts";
-import { lookAtOffsite } from "../supervisor/offsite/warning.ts";
+import { probeOffsite } from "../supervisor/offsite/warning.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
@@ -58,7 +58,7 @@ async function examine(): Promise<readonly Finding[]> {
     return [
       probeDisk(home),
       ...probeHome(home),
-      ...lookAtOffsite(home, env),
+      ...probeOffsite(home, env),
       ...(await probeServices(home, env)),
       ...(await probeInstances(env)),
     ];
@@ -74,7 +74,7 @@ async function examine(): Promise<readonly Finding[]> {
   return [
     ...probeRelease(home),
     ...probeFiles(home),
-    ...lookAtOffsite(home, env),
+    ...probeOffsite(home, env),
     ...settings,
     ...asked.flat(),
   ];

@@ -15,7 +15,7 @@ import {
   newKeyRow,
   type UsedKeyRow,
 } from "../supervisor/gateway/rows.ts";
-import { keyStateWords } from "../console/pages/nouns/key-states.ts";
+import { KEY_STATE_WORDS } from "../console/pages/nouns/key-states.ts";
 import { signs } from "../core/shapes.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { alignColumns, print, type Cell } from "./terminal.ts";
@@ -235,7 +235,7 @@ function rowOf(one: UsedKeyRow): readonly Cell[] {
 }
 
 function stateOf({ state }: UsedKeyRow): Cell {
-  const { look, word } = keyStateWords[state];
+  const { look, word } = KEY_STATE_WORDS[state];
   return {
     text: `${signs[look]} ${word}`,
     tone: look === "rest" || look === "none" ? "soft" : look,

@@ -1,4 +1,4 @@
-import { isNewHome, locateHome, makeHome } from "../supervisor/home/home.ts";
+import { isNewHome, locateHome, createHome } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import {
   findOffsite,
@@ -90,7 +90,7 @@ async function storeSettings(
     needOffsite(home, process.env);
     return;
   }
-  makeHome(home);
+  createHome(home);
   const known = findOffsite(home, process.env);
   const settings = {
     target: target ?? known?.target,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeDurably } from "../core/durable-file.ts";
-import { locateHome, makeHome } from "../supervisor/home/home.ts";
+import { locateHome, createHome } from "../supervisor/home/home.ts";
 import { makeIdentity } from "../supervisor/offsite/age.ts";
 import {
   findOffsite,
@@ -40,7 +40,7 @@ const setup = defineVerb({
   },
   run: async ({ target, "key-file": keyFile }) => {
     const home = locateHome();
-    makeHome(home);
+    createHome(home);
     const known = findOffsite(home, process.env)?.identity;
     const identity =
       keyFile === undefined

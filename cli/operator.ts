@@ -2,7 +2,7 @@ import { givenPassword } from "../supervisor/credentials.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import {
   changeSecrets,
-  makeSecret,
+  createSecret,
   readSecretsFile,
 } from "../supervisor/home/secrets.ts";
 import { Failure } from "../core/failure.ts";
@@ -69,7 +69,7 @@ function secretOf(
   if (replace !== true) {
     return known;
   }
-  const next = makeSecret();
+  const next = createSecret();
   changeSecrets(home, { [name]: next });
   return next;
 }

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   locateHome,
-  makeHome,
+  createHome,
   projectRoot,
   type Home,
 } from "../supervisor/home/home.ts";
@@ -190,7 +190,7 @@ function prepareHome(home: Home): void {
   if (own !== undefined && linkedRelease(home, "current") === undefined) {
     selectRelease(home, own.id);
   }
-  makeHome(home);
+  createHome(home);
   createEnvironmentFile(join(home.root, "service.env"));
 }
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openLogFile, reportTo } from "../supervisor/log.ts";
-import { locateHome, makeHome } from "../supervisor/home/home.ts";
+import { locateHome, createHome } from "../supervisor/home/home.ts";
 import { AlreadyRunning, startStack, type Stack } from "../embedded/stack.ts";
 import {
   findRunners,
@@ -45,7 +45,7 @@ export const up = defineVerb({
   run: async ({ detach, echo }) => {
     const startedAt = performance.now();
     const home = locateHome();
-    makeHome(home);
+    createHome(home);
     const runners = findRunners(process.env);
     if (detach) {
       return upDetached({ home, echo, runners, startedAt });

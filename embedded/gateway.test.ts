@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { gatewayService } from "./gateway.ts";
-import { makeHome } from "../supervisor/home/home.ts";
-import { readOrMakeSecrets } from "../supervisor/home/secrets.ts";
+import { createHome } from "../supervisor/home/home.ts";
+import { readOrCreateSecrets } from "../supervisor/home/secrets.ts";
 
 test("a gateway with an invalid configuration is not restarted, and the mistake is named", async () => {
   const place = temporaryHome();
@@ -12,8 +12,8 @@ test("a gateway with an invalid configuration is not restarted, and the mistake 
   const before = process.env["HEARTH_GATEWAY_CONFIG"];
   process.env["HEARTH_GATEWAY_CONFIG"] = config;
   try {
-    makeHome(place.home);
-    const secrets = readOrMakeSecrets(place.home);
+    createHome(place.home);
+    const secrets = readOrCreateSecrets(place.home);
     const { validate } = gatewayService(place.home, 1, 2, false, secrets);
     writeFileSync(config, "model_list: 3\n");
     await expect(validate?.()).rejects.toMatchObject({

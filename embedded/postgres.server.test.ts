@@ -9,11 +9,14 @@ import type { ProcessRuntime } from "../supervisor/runtimes/process/process-runt
 import { testRuntime } from "../test/supervisor/specs.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/supervisor/wait-for.ts";
-import { makeHome } from "../supervisor/home/home.ts";
+import { createHome } from "../supervisor/home/home.ts";
 import { findPostgresPlace } from "./postgres-place.ts";
 import { ensureRoles } from "./postgres-roles.ts";
 import { postgresService } from "./postgres.ts";
-import { readOrMakeSecrets, type Secrets } from "../supervisor/home/secrets.ts";
+import {
+  readOrCreateSecrets,
+  type Secrets,
+} from "../supervisor/home/secrets.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -23,8 +26,8 @@ let port: number;
 
 beforeAll(async () => {
   place = temporaryHome();
-  makeHome(place.home);
-  secrets = readOrMakeSecrets(place.home);
+  createHome(place.home);
+  secrets = readOrCreateSecrets(place.home);
   port = await freePort();
   history = openHistory(place.home.history);
   runtime = newRuntime();

@@ -11,8 +11,8 @@ import {
 import {
   changeSecrets,
   handOver,
-  makeSecret,
-  readOrMakeSecrets,
+  createSecret,
+  readOrCreateSecrets,
   type Secrets,
 } from "../supervisor/home/secrets.ts";
 
@@ -39,7 +39,7 @@ export async function rotateSecret(
   graceMs: number,
 ): Promise<Secrets> {
   const { home } = place;
-  const known = readOrMakeSecrets(home);
+  const known = readOrCreateSecrets(home);
   const begun = known.rotation;
   if (begun !== undefined && begun.of !== kind) {
     throw new Failure(
@@ -60,7 +60,7 @@ export async function rotateSecret(
       break;
   }
   changeSecrets(home, { rotation: undefined });
-  return readOrMakeSecrets(home);
+  return readOrCreateSecrets(home);
 }
 
 /** Ends the grace period: the previous master key is denied from now on. */
@@ -72,7 +72,7 @@ export async function endGrace(place: RotationPlace): Promise<void> {
   });
   handOver(home, "PROXY_MASTER_KEY_PREVIOUS", "");
   handOver(home, "PROXY_MASTER_KEY_PREVIOUS_UNTIL", "");
-  await reloadGateway(place, [readOrMakeSecrets(home).masterKey]);
+  await reloadGateway(place, [readOrCreateSecrets(home).masterKey]);
 }
 
 type PostgresValues = Readonly<
@@ -97,22 +97,22 @@ function decide(
   switch (kind) {
     case "master":
       return {
-        masterKey: `sk-${makeSecret()}`,
+        masterKey: `sk-${createSecret()}`,
         previousMasterKey: known.masterKey,
         previousMasterKeyUntil: new Date(Date.now() + graceMs).toISOString(),
       };
     case "postgres":
       return {
         gatewayDbRole: otherRole(known.gatewayDbRole ?? "gateway_a"),
-        gatewayDbPassword: makeSecret(),
-        supervisorDbPassword: makeSecret(),
-        backupDbPassword: makeSecret(),
-        postgresPassword: makeSecret(),
+        gatewayDbPassword: createSecret(),
+        supervisorDbPassword: createSecret(),
+        backupDbPassword: createSecret(),
+        postgresPassword: createSecret(),
       };
     case "notes":
       return {
         old: known.notesAdminPassword,
-        notesAdminPassword: makeSecret(),
+        notesAdminPassword: createSecret(),
       };
   }
 }

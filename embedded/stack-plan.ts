@@ -3,7 +3,7 @@ import type { LoadedConfig } from "../supervisor/config/load.ts";
 import { placeNotices, type Home } from "../supervisor/home/home.ts";
 import {
   followSecrets,
-  readOrMakeSecrets,
+  readOrCreateSecrets,
   type Secrets,
 } from "../supervisor/home/secrets.ts";
 import type { Environment } from "../core/environment.ts";
@@ -31,7 +31,7 @@ export async function planStack(options: {
   readonly notices: readonly string[];
 }): Promise<StackPlan> {
   const { home, echo } = options;
-  const secrets = followSecrets(home, readOrMakeSecrets(home));
+  const secrets = followSecrets(home, readOrCreateSecrets(home));
   const ports = await choosePorts(options.env, readRunFile(home.runFile));
   const env = stackEnvironment(home, options.env, ports, secrets);
   const config = readStackConfig(home, env, echo, ports);

@@ -11,7 +11,7 @@ import {
   outliveFullDisk,
   type History,
 } from "../supervisor/history/history.ts";
-import { makeHome, type Home } from "../supervisor/home/home.ts";
+import { createHome, type Home } from "../supervisor/home/home.ts";
 import { lockHome } from "../supervisor/home/lock.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
 import {
@@ -83,7 +83,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { home } = options;
   // Files of this process and its children are not readable by other users.
   process.umask(0o077);
-  makeHome(home);
+  createHome(home);
   const lock = lockHome(home.lock);
   if (lock === undefined) {
     throw alreadyRunning(home);
@@ -157,7 +157,7 @@ async function startLocked(
   if (own !== undefined) {
     selectRelease(home, own.id);
   }
-  supervision.begin();
+  supervision.start();
   return stack;
 }
 

@@ -13,7 +13,7 @@ import {
   openEngine,
   type Engine,
 } from "../supervisor/runtimes/docker/engine.ts";
-import { makeHome, type Home } from "../supervisor/home/home.ts";
+import { createHome, type Home } from "../supervisor/home/home.ts";
 import { lockHome } from "../supervisor/home/lock.ts";
 import { configFiles } from "./stack-config.ts";
 import {
@@ -68,7 +68,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const config = readConfig(options);
   const engine = options.containers ? openContainerEngine(env) : undefined;
   process.umask(0o077);
-  makeHome(home);
+  createHome(home);
   const lock = lockHome(home.lock);
   if (lock === undefined) {
     throw new Failure(
@@ -158,7 +158,7 @@ async function startSupervision(
     await runtime.begin();
     supervision.show(runtime);
   }
-  supervision.begin();
+  supervision.start();
   return {
     address: console.address,
     stop: async () => {

@@ -47,7 +47,7 @@ export function followDatabase(parts: DatabaseFollowers): DatabaseState {
     onChange: changeHandler(parts),
     onReconnect: reconnectHandler(parts),
     onReady: () => startWithDatabase(parts),
-    onRefused() {
+    onLocked() {
       process.stderr.write(
         "hearth: another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.\n",
       );
@@ -90,7 +90,7 @@ function reconnectHandler({
   log,
 }: DatabaseFollowers): () => void {
   return () => {
-    callers.forgetAll();
+    callers.clear();
     readModels({ live, log });
     adjustedSince(pool, Date.now() - MISSED_MS)
       .then((entities) => ledger.totals.reload(entities))
@@ -122,7 +122,7 @@ async function startWithDatabase(parts: DatabaseFollowers): Promise<void> {
   );
   await parts.partitions.start();
   await parts.ledger.start();
-  parts.limits.formerLifeDrained();
+  parts.limits.previousProcessDrained();
   parts.retention.start();
   // Tokenizers are loaded in the background: until then counts are upper bounds by size.
   tokens

@@ -7,7 +7,7 @@ import type { PendingSums } from "./ledger/pending.ts";
 import type { Intent, Outcome } from "./ledger/records.ts";
 import type { TokenCounter } from "./tokens/tokens.ts";
 import type { ResponseCache } from "./cache/cache.ts";
-import type { RefusalLog } from "./calls/refusal-log.ts";
+import type { RejectionLog } from "./calls/refusal-log.ts";
 import type { PromptLog } from "./calls/prompt-log.ts";
 import type { CallsUnderWay } from "./calls/underway.ts";
 import type { Flights } from "./cache/flights.ts";
@@ -51,7 +51,7 @@ export interface Gateway {
   readonly cache: ResponseCache;
   readonly flights: Flights;
   readonly underWay: CallsUnderWay;
-  readonly refusals: RefusalLog;
+  readonly refusals: RejectionLog;
   readonly providers: ProviderClient;
   readonly router: Router;
   readonly modelHealth: ModelHealth;

@@ -10,7 +10,7 @@ import { createFlights } from "./cache/flights.ts";
 import { createMemoryCache } from "./cache/memory.ts";
 import { tryDeployment } from "./calls/health-check.ts";
 import { PromptLog } from "./calls/prompt-log.ts";
-import { RefusalLog } from "./calls/refusal-log.ts";
+import { RejectionLog } from "./calls/refusal-log.ts";
 import { CallsUnderWay } from "./calls/underway.ts";
 import type { GatewayConfig, LoadResult } from "./config/load.ts";
 import type { Connections } from "./connections.ts";
@@ -77,7 +77,7 @@ export class GatewayParts implements Gateway {
   readonly cache: ResponseCache;
   readonly flights = createFlights();
   readonly underWay: CallsUnderWay;
-  readonly refusals: RefusalLog;
+  readonly refusals: RejectionLog;
   readonly prompts: PromptLog;
   readonly providers: ProviderClient;
   readonly router: Router;
@@ -115,7 +115,7 @@ export class GatewayParts implements Gateway {
     });
     this.partitions = createPartitionKeeper(pool, log);
     this.underWay = new CallsUnderWay(this.limits);
-    this.refusals = new RefusalLog(pool, log);
+    this.refusals = new RejectionLog(pool, log);
     this.prompts = new PromptLog(pool, log);
     this.providers = createProviderClient(config.timeouts);
     this.router = this.#createRouter(redis);
@@ -149,7 +149,7 @@ export class GatewayParts implements Gateway {
     return createLimits({
       instance: this.journal.instance,
       failClosed: this.startConfig.general.failClosed,
-      leastInstances: () => this.database.instances(),
+      minInstances: () => this.database.instances(),
       onAway: (reason) =>
         log.error(
           { reason },

@@ -11,7 +11,7 @@ import {
 import { rightConfig, secretsOf } from "../test/infra/stack-config.ts";
 import { openSession } from "./deploy/session.ts";
 import { listenersOn } from "./hosts/needs.ts";
-import { ConfigRefused, readHostSettings } from "./config/config.ts";
+import { ConfigRejected, readHostSettings } from "./config/config.ts";
 import type { StackOutputs } from "./outputs.ts";
 
 let resources: readonly Registered[];
@@ -364,7 +364,7 @@ test("no input contains a secret of the configuration, or a value derived from o
 test("a wrong configuration registers nothing", async () => {
   await expect(
     registerProgram({ ...rightConfig, masterKey: "short" }),
-  ).rejects.toThrow(ConfigRefused);
+  ).rejects.toThrow(ConfigRejected);
 });
 
 test("an image with another major version of Postgres than the data's registers nothing", async () => {

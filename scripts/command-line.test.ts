@@ -33,6 +33,8 @@ test("all benchmarks and campaigns are covered", () => {
     "test:watching",
     "bench",
     "bench:ledger",
+    "bench:journal",
+    "bench:tokens",
     "bench:supervisor",
     "bench:pages",
     "bench:profile",

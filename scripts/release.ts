@@ -1,14 +1,18 @@
 // Copies the current checkout into the home as a release and prints its directory: the first step of `hearth up` and `hearth
 // upgrade`.
 import { join } from "node:path";
-import { locateHome, makeHome, projectRoot } from "../supervisor/home/home.ts";
+import {
+  locateHome,
+  createHome,
+  projectRoot,
+} from "../supervisor/home/home.ts";
 import { sentencesOf } from "../core/failure.ts";
 import { releaseDirectory } from "../supervisor/release/release.ts";
 import { assembleRelease } from "./release/assemble.ts";
 
 try {
   const home = locateHome();
-  makeHome(home);
+  createHome(home);
   const { id } = assembleRelease(projectRoot, home);
   process.stdout.write(`${join(releaseDirectory(home, id))}\n`);
 } catch (error) {

@@ -34,7 +34,7 @@ export interface Context {
 
 /** A module (jobs, alerts, notes …), active from `begin` on. */
 export interface Module {
-  readonly begin: () => void;
+  readonly start: () => void;
   /** Ends within 10 s. */
   readonly stop: () => Promise<void>;
 }

@@ -7,7 +7,7 @@ import {
   operatorHeaders,
   authorizationFor,
 } from "./credentials.ts";
-import { makeHome, type Home } from "./home/home.ts";
+import { createHome, type Home } from "./home/home.ts";
 import { changeSecrets, readSecretsFile } from "./home/secrets.ts";
 import { startTimeOf } from "./runtimes/process/identity.ts";
 import { writeRunFile } from "./runtimes/process/run-file.ts";
@@ -19,7 +19,7 @@ let home: Home;
 beforeEach(() => {
   place = temporaryHome();
   home = place.home;
-  makeHome(home);
+  createHome(home);
 });
 afterEach(() => place.remove());
 

@@ -158,7 +158,7 @@ export class Supervision {
   }
 
   /** Starts checks, healing and jobs when all services are up. */
-  begin(): void {
+  start(): void {
     const { config, history, onCheck, onNotice } = this.#options;
     this.#watch = startWatch({
       config: config.config,
@@ -169,7 +169,7 @@ export class Supervision {
       onError: (error) => onNotice(`a check failed to run: ${textOf(error)}`),
     });
     for (const module of this.#modules) {
-      module.begin();
+      module.start();
     }
     this.#phase = "running";
   }

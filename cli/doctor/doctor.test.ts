@@ -9,8 +9,8 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { programEnv } from "../../test/servers/program-env.ts";
-import { makeHome } from "../../supervisor/home/home.ts";
-import { readOrMakeSecrets } from "../../supervisor/home/secrets.ts";
+import { createHome } from "../../supervisor/home/home.ts";
+import { readOrCreateSecrets } from "../../supervisor/home/secrets.ts";
 import { startTimeOf } from "../../supervisor/runtimes/process/identity.ts";
 import { freePort } from "../../supervisor/runtimes/process/ports.ts";
 import {
@@ -47,8 +47,8 @@ afterEach(async () => {
 /** Looked at as when everything was started once. */
 function usedHome() {
   const { home } = place;
-  makeHome(home);
-  readOrMakeSecrets(home);
+  createHome(home);
+  readOrCreateSecrets(home);
   writeRunFile(home.runFile, nothingRuns);
   return home;
 }

@@ -8,7 +8,7 @@ import { writeManifest } from "../../supervisor/backup/manifest.ts";
 import { buildNotesIni, hashPassword } from "../../embedded/notes.ts";
 import { writeEchoConfig } from "../../embedded/echo.ts";
 import { lockHome } from "../../supervisor/home/lock.ts";
-import { makeHome } from "../../supervisor/home/home.ts";
+import { createHome } from "../../supervisor/home/home.ts";
 import { handOver } from "../../supervisor/home/secrets.ts";
 import { openHistory } from "../../supervisor/history/history.ts";
 import { openNotesState } from "../../supervisor/vaults/notes-state.ts";
@@ -42,7 +42,7 @@ function journalLine(text: string): string {
 /** One file of each kind, each written by what writes it in a running stack, except those of the gateway. */
 function fill(): void {
   const { home } = place;
-  makeHome(home);
+  createHome(home);
   openHistory(home.history).close();
   lockHome(home.lock)?.release();
   writeRunFile(home.runFile, nothingRuns);

@@ -86,7 +86,7 @@ export class Authenticator {
       isSameText(password, operatorPassword),
     );
     if (trial === "right") {
-      return { kind: "open", token: this.#sessions.begin() };
+      return { kind: "open", token: this.#sessions.start() };
     }
     return trial === "wrong" ? { kind: "wrong" } : { kind: "wait", ...trial };
   }
@@ -97,7 +97,7 @@ export class Authenticator {
 
   /** A session's token; undefined when the link is used, expired or unknown. */
   signInByLink(linkToken: string): string | undefined {
-    return this.#links.use(linkToken) ? this.#sessions.begin() : undefined;
+    return this.#links.use(linkToken) ? this.#sessions.start() : undefined;
   }
 
   signOut(request: FastifyRequest): void {

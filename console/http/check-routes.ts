@@ -101,7 +101,7 @@ function registerMaintenance(
     }
     return reply
       .code(201)
-      .send(watch.maintenance.begin(checks ?? null, forMs, why, Date.now()));
+      .send(watch.maintenance.start(checks ?? null, forMs, why, Date.now()));
   });
   server.delete<{ Params: { id: string } }>(
     "/api/maintenance/:id",

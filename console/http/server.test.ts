@@ -66,13 +66,13 @@ beforeEach(() => {
     runtime: () => runtime,
     watch: () => ({
       list: () => [check],
-      lookNow: async (name) => (name === check.name ? check : undefined),
-      renewHealing: () => {},
+      probeNow: async (name) => (name === check.name ? check : undefined),
+      resetHealing: () => {},
       pause: () => check,
       resume: () => check,
       maintenance: {
         open: () => [],
-        begin: () => {
+        start: () => {
           throw new Error("not in this test");
         },
         end: () => undefined,
@@ -95,7 +95,7 @@ afterEach(async () => {
 const runtime: Runtime = {
   list: () => [gateway],
   inspect: (name) => (name === "gateway" ? gateway : undefined),
-  look: async (name) => (name === "gateway" ? gateway : undefined),
+  probe: async (name) => (name === "gateway" ? gateway : undefined),
   logs: (_name, lines) => ["one", "two"].slice(-lines),
   stats: () => undefined,
   restart: async (name) => {

@@ -83,7 +83,7 @@ function registerActions(server: FastifyInstance, parts: ServiceParts): void {
   server.post<Named>("/api/checks/:name", async (request, reply) => {
     const { name } = request.params;
     const watch = parts.watch();
-    const view = await watch?.lookNow(name);
+    const view = await watch?.probeNow(name);
     if (view !== undefined) {
       return view;
     }

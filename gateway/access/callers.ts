@@ -81,7 +81,7 @@ export interface Callers {
   /** A notice of `announce_change`: table and id of the row that changed. */
   changed(table: string, id: string): void;
   /** After a time without notices everything is looked up again. */
-  forgetAll(): void;
+  clear(): void;
 }
 
 /** Data that must be loaded with a payer before it counts as known. */
@@ -128,11 +128,11 @@ export function createCallers(
   return {
     ...lookups,
     changed: (table, id) => invalidateRow(lookups, table, id),
-    forgetAll: () => invalidateAll(lookups),
+    clear: () => invalidateAll(lookups),
   };
 }
 
-type CallerLookups = Omit<Callers, "changed" | "forgetAll">;
+type CallerLookups = Omit<Callers, "changed" | "clear">;
 
 /** Marks everything that was read from a row of a table as stale. */
 function invalidateRow(

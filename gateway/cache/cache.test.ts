@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Payers } from "../ledger/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 import { decodeAnswer, encodeAnswer } from "./entry.ts";
-import { cacheKeyOf, readCacheWishes } from "./key.ts";
+import { cacheKeyOf, readCacheOptions } from "./key.ts";
 import { createMemoryCache } from "./memory.ts";
 
 const config: CacheConfig = {
@@ -34,7 +34,7 @@ function keyOf(
   return cacheKeyOf(
     { ...config, ...changes },
     { callType: "acompletion", alias: "m", payers, body },
-    readCacheWishes(body, {}),
+    readCacheOptions(body, {}),
   );
 }
 
@@ -96,11 +96,11 @@ test("a caller can opt out of the cache, or opt in where it is off", () => {
       mode: "default_off",
     }),
   ).not.toBeNull();
-  expect(readCacheWishes({}, { "cache-control": "no-store" })).toMatchObject({
+  expect(readCacheOptions({}, { "cache-control": "no-store" })).toMatchObject({
     read: false,
     store: false,
   });
-  expect(readCacheWishes({}, { "cache-control": "no-cache" })).toMatchObject({
+  expect(readCacheOptions({}, { "cache-control": "no-cache" })).toMatchObject({
     read: false,
     store: true,
   });

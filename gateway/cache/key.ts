@@ -4,7 +4,7 @@ import type { Payers } from "../ledger/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 
 /** Cache directives of a caller, from `Cache-Control` or the body's `cache` field. */
-export interface CacheWishes {
+export interface CacheOptions {
   /** false: `no-cache`. */
   readonly read: boolean;
   /** false: `no-store`. */
@@ -14,10 +14,10 @@ export interface CacheWishes {
   readonly ttlMs: number | null;
 }
 
-export function readCacheWishes(
+export function readCacheOptions(
   body: Readonly<Record<string, unknown>>,
   headers: IncomingHttpHeaders,
-): CacheWishes {
+): CacheOptions {
   const control = headers["cache-control"] ?? "";
   const wishes =
     typeof body["cache"] === "object" && body["cache"] !== null
@@ -66,7 +66,7 @@ export interface AskedOfCache {
 export function cacheKeyOf(
   config: CacheConfig,
   asked: AskedOfCache,
-  wishes: CacheWishes,
+  wishes: CacheOptions,
 ): string | null {
   if (!isCached(config, asked.callType, wishes)) {
     return null;
@@ -78,7 +78,7 @@ export function cacheKeyOf(
 export function itemKeysOf(
   config: CacheConfig,
   asked: AskedOfCache,
-  wishes: CacheWishes,
+  wishes: CacheOptions,
 ): readonly string[] | null {
   if (!isCached(config, asked.callType, wishes)) {
     return null;
@@ -97,7 +97,7 @@ export function itemsOf(input: unknown): readonly unknown[] {
 function isCached(
   config: CacheConfig,
   callType: string,
-  wishes: CacheWishes,
+  wishes: CacheOptions,
 ): boolean {
   if (
     !config.enabled ||

@@ -10,7 +10,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
-import { refusalError } from "./refusals.ts";
+import { rejectionError } from "./refusals.ts";
 
 export type Admitted = Extract<Admission, { kind: "admitted" }> & {
   /** The cached answer, if any. */
@@ -51,7 +51,7 @@ export async function lookupAndAdmit(
           { headers: { "retry-after": "2" } },
         );
       default:
-        throw refusalError(
+        throw rejectionError(
           admission,
           resetOf(gateway, admit, admission.entity),
         );

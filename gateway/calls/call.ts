@@ -15,8 +15,8 @@ import {
 import {
   cacheKeyOf,
   itemKeysOf,
-  readCacheWishes,
-  type CacheWishes,
+  readCacheOptions,
+  type CacheOptions,
 } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
@@ -79,7 +79,7 @@ export interface Call {
   readonly inputTokens: number;
   /** Expected output, over all choices. */
   readonly outputTokens: number;
-  readonly cache: CacheWishes;
+  readonly cache: CacheOptions;
   readonly options: CallOptions;
   /** When the call must have ended, ms since the epoch; null: no limit. */
   readonly deadlineAt: number | null;
@@ -96,7 +96,7 @@ export interface Call {
 }
 
 /** Determines the payers, the size of the input and the cache key of a call. */
-export async function beginCall(
+export async function startCall(
   gateway: Pick<Gateway, "callers" | "config" | "tokens">,
   request: FastifyRequest,
   caller: Caller,
@@ -112,7 +112,7 @@ export async function beginCall(
       `End user=${endUser.id} is blocked. Ask the operator of this gateway to unblock it.`,
     );
   }
-  const cache = readCacheWishes(body, request.headers);
+  const cache = readCacheOptions(body, request.headers);
   const options = readCallOptions(body, request.headers, caller);
   const startedAt = Date.now();
   const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;

@@ -28,13 +28,13 @@ interface CachedVector {
 }
 
 /** The cached items of a call, in their order; null for those that are not cached. */
-export type Kept = readonly (CachedVector | null)[];
+export type CachedItems = readonly (CachedVector | null)[];
 
 /** Reads the cached items of a list; a single item is looked up together with the limits. */
-export async function readKept(
+export async function readCached(
   gateway: Pick<Gateway, "cache">,
   call: Call,
-): Promise<Kept> {
+): Promise<CachedItems> {
   const { itemKeys } = call;
   if (itemKeys === null || itemKeys.length < 2 || !call.cache.read) {
     return [];
@@ -44,10 +44,10 @@ export async function readKept(
 }
 
 /** A call reduced to the items that are not cached, each once. */
-export function askedOnly(
+export function withoutCached(
   gateway: Pick<Gateway, "tokens">,
   call: Call,
-  kept: Kept,
+  kept: CachedItems,
 ): Call {
   const items = itemsOf(call.body["input"]);
   const missing = missingKeys(call, kept);
@@ -66,7 +66,7 @@ export function askedOnly(
   return { ...call, body, inputTokens, whole: call };
 }
 
-export function allKept(kept: Kept): boolean {
+export function areAllCached(kept: CachedItems): boolean {
   return kept.length > 0 && kept.every((item) => item !== null);
 }
 
@@ -75,7 +75,7 @@ export async function embeddingsFromCache(
   gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
   call: Call,
   admitted: Admitted,
-  kept: Kept,
+  kept: CachedItems,
   reply: FastifyReply,
 ): Promise<FastifyReply | null> {
   const single =
@@ -113,7 +113,7 @@ export async function sendEmbeddings(
   asked: Call,
   admitted: Admitted,
   upstream: Extract<Upstream, { kind: "whole" }>,
-  kept: Kept,
+  kept: CachedItems,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const fellBack = upstream.fallbacks > 0;
@@ -151,7 +151,7 @@ interface Answered {
   readonly body: Buffer;
   readonly usage: Usage;
   readonly outcome: Outcome;
-  readonly kept: Kept;
+  readonly kept: CachedItems;
   readonly upstream: Upstream;
 }
 
@@ -234,7 +234,10 @@ function cacheVectors(
 }
 
 /** The keys of the items that are not cached, with the index of their first occurrence. */
-function missingKeys(call: Call, kept: Kept): ReadonlyMap<string, number> {
+function missingKeys(
+  call: Call,
+  kept: CachedItems,
+): ReadonlyMap<string, number> {
   const missing = new Map<string, number>();
   for (const [at, key] of (call.itemKeys ?? []).entries()) {
     if (kept[at] == null && !missing.has(key)) {

@@ -1,5 +1,5 @@
 import type { Caller } from "../access/callers.ts";
-import { faultOfName, heldName } from "../ledger/names.ts";
+import { faultOfName, storableName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
 /** Together with the length of names it limits the size of a call's record in the journal. */
@@ -39,7 +39,7 @@ export function rejectUnstorable(
 /** Tags set by an admin are shortened instead of rejected, as the caller cannot change them. */
 function storedTags(caller: Caller): readonly string[] {
   return caller.kind === "key"
-    ? [...caller.tags, ...(caller.team?.tags ?? [])].map(heldName)
+    ? [...caller.tags, ...(caller.team?.tags ?? [])].map(storableName)
     : [];
 }
 

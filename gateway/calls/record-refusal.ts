@@ -21,7 +21,7 @@ const NOT_REFUSED: ReadonlySet<ErrorKind> = new Set([
 ]);
 
 /** Records a call that was rejected before a provider was called, for the holder of its key. */
-export function recordRefusal(
+export function recordRejection(
   gateway: Pick<Gateway, "callers" | "config" | "metrics" | "refusals">,
   request: FastifyRequest,
   error: unknown,

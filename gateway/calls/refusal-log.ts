@@ -16,7 +16,7 @@ const MAX_MESSAGE_CHARACTERS = 500;
 const MAX_MODEL_CHARACTERS = 256;
 
 /** Writes rejected calls to the database in batches, at most two per second; calls never wait for it. */
-export class RefusalLog {
+export class RejectionLog {
   readonly #pool: Pool;
   readonly #log: Logger;
   /** The latest ones of each key. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { nanosFromBudget } from "../pricing/money.ts";
-import { refusalError } from "./refusals.ts";
+import { rejectionError } from "./refusals.ts";
 
 const RENEWAL = Date.parse("2026-12-01T00:00:00Z");
 
@@ -10,7 +10,7 @@ test.each([
   [0, RENEWAL, "ask the operator of this gateway to raise it."],
 ])("a spent budget of %d $ that renews at %d says: %s", (dollars, at, says) => {
   const budget = nanosFromBudget(dollars);
-  const { message } = refusalError(
+  const { message } = rejectionError(
     { kind: "budget_exceeded", entity: "team:t", spend: budget, budget },
     at,
   );
@@ -24,7 +24,7 @@ test.each([
   [1, "1 call in flight. Try again when it has ended."],
   [3, "3 calls in flight. Try again when they have ended."],
 ])("a budget held by %d calls says: %s", (inFlight, says) => {
-  const { message } = refusalError(
+  const { message } = rejectionError(
     { kind: "budget_held", entity: "user:u", inFlight },
     Infinity,
   );

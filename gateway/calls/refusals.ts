@@ -6,7 +6,7 @@ import { CallError } from "../http/errors.ts";
  * The error for a call that a limit rejects: which limit, whose, and when to retry. `resetsAt`: when the payer's budget
  * resets, ms since the epoch; Infinity: never.
  */
-export function refusalError(refusal: Refusal, resetsAt: number): CallError {
+export function rejectionError(refusal: Refusal, resetsAt: number): CallError {
   switch (refusal.kind) {
     case "budget_exceeded":
       return new CallError(

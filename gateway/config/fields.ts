@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { faultOfName, LONGEST_NAME_BYTES } from "../ledger/names.ts";
+import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
 import { parseDuration } from "./duration.ts";
 import type { Fallbacks } from "./types.ts";
 
@@ -81,7 +81,7 @@ export const text = () =>
   ).optional();
 
 export const name = () =>
-  field(`a name of at most ${LONGEST_NAME_BYTES} bytes`, (raw) => {
+  field(`a name of at most ${MAX_NAME_BYTES} bytes`, (raw) => {
     const given = typeof raw === "number" ? String(raw) : raw;
     if (typeof given !== "string" || given.trim() === "") {
       return undefined;

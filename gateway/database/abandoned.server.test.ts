@@ -44,7 +44,7 @@ function watch(url: string, onRefused: () => void): DatabaseState {
     onChange: () => undefined,
     onReconnect: () => undefined,
     onReady: async () => undefined,
-    onRefused,
+    onLocked: onRefused,
   });
   closing.push(() => state.stop());
   return state;

@@ -30,7 +30,7 @@ export interface DatabaseOptions {
   /** The schema is ready for the first time. */
   readonly onReady: () => Promise<void>;
   /** Another gateway without Redis uses the database. */
-  readonly onRefused: () => void;
+  readonly onLocked: () => void;
 }
 
 /** The lock of a gateway that uses the database exclusively. */
@@ -197,7 +197,7 @@ class DatabaseWatch implements DatabaseState {
     this.#refusedSince ??= Date.now();
     // A gateway that reconnects waits until Postgres has ended its previous session.
     if (!this.#ready && Date.now() - this.#refusedSince > LOCK_PATIENCE_MS) {
-      this.#options.onRefused();
+      this.#options.onLocked();
     }
     throw new Error("another gateway uses this database exclusively");
   }

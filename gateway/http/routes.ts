@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { authenticate } from "../access/authenticate.ts";
 import { ruleOf } from "../access/policy.ts";
-import { recordRefusal } from "../calls/record-refusal.ts";
+import { recordRejection } from "../calls/record-refusal.ts";
 import type { Gateway } from "../gateway.ts";
 import { addPageRoutes } from "../pages/routes.ts";
 import { databaseUnavailable } from "./errors.ts";
@@ -42,7 +42,7 @@ function add(
       request.caller = await authenticate(gateway, request.headers);
     } catch (error) {
       if (isCall) {
-        recordRefusal(gateway, request, error);
+        recordRejection(gateway, request, error);
       }
       throw error;
     }

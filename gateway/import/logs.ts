@@ -1,4 +1,4 @@
-import { heldName } from "../ledger/names.ts";
+import { storableName } from "../ledger/names.ts";
 import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
 import { dayOf, windowAt } from "../ledger/windows.ts";
 import { adjustSpend } from "../database/adjustments.ts";
@@ -120,7 +120,7 @@ function spendRowOf(row: Row, timeZone: string): SpendRow {
     team_id: nameOf(row["team_id"]),
     organization_id: nameOf(row["organization_id"]),
     end_user: nameOf(row["end_user"]),
-    tags: tags.length === 0 ? null : tags.map(heldName),
+    tags: tags.length === 0 ? null : tags.map(storableName),
     model_group: nameOf(row["model_group"]) ?? nameOf(row["model"]),
     model_id: nameOf(row["model_id"]),
     model: nameOf(row["model"]),
@@ -150,5 +150,5 @@ function spendRowOf(row: Row, timeZone: string): SpendRow {
 /** LiteLLM's names may be longer than the ledger holds. */
 function nameOf(value: unknown): string | null {
   const name = textOf(value);
-  return name === null ? null : heldName(name);
+  return name === null ? null : storableName(name);
 }

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Recorded } from "../database/ledger.ts";
 import { isContentRefused, isValueRefused } from "../database/pool.ts";
-import { heldName } from "./names.ts";
+import { storableName } from "./names.ts";
 import { MAX_TOKENS } from "../pricing/prices.ts";
 import type { SpendRow } from "./rows.ts";
 
@@ -136,7 +136,7 @@ const MAX_TAGS = 100;
 function plainRow(row: SpendRow): SpendRow {
   const names = NAMES.map((column) => {
     const name = row[column];
-    return [column, typeof name === "string" ? heldName(name) : null];
+    return [column, typeof name === "string" ? storableName(name) : null];
   });
   return {
     ...row,
@@ -147,7 +147,7 @@ function plainRow(row: SpendRow): SpendRow {
     tags:
       row.tags === null
         ? null
-        : [...new Set(row.tags.slice(0, MAX_TAGS).map(heldName))],
+        : [...new Set(row.tags.slice(0, MAX_TAGS).map(storableName))],
     spend: Number.isFinite(Number(row.spend)) ? row.spend : 0,
     saved: Number.isFinite(row.saved) ? row.saved : 0,
     session_id: null,

@@ -19,7 +19,7 @@ export interface LimitsOptions {
    * At least this many instances share the limits while Redis is away; more if more were alive. A function
    * is called each time: instances started during an outage discover peers through Postgres.
    */
-  readonly leastInstances?: number | (() => number);
+  readonly minInstances?: number | (() => number);
   /** Maximum wait for an answer of Redis. */
   readonly deadlineMs?: number;
   /** Heartbeat; a flushed Redis is noticed as fast. */
@@ -37,7 +37,7 @@ export interface LimitsOptions {
 
 /** The limits of this gateway: in Redis where there is one, with a share in process while it is away; else in process. */
 export function createLimits(options: LimitsOptions): Limits {
-  const { redis, instance, leastInstances = 1 } = options;
+  const { redis, instance, minInstances: leastInstances = 1 } = options;
   if (redis === undefined) {
     return createMemoryLimits({ now: options.now ?? Date.now });
   }

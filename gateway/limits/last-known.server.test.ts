@@ -33,7 +33,7 @@ describe.runIf(redisServerHere())("state shared between instances", () => {
       beatMs: 10,
       discoverMs: 0,
       deadlineMs: 300,
-      leastInstances: 2,
+      minInstances: 2,
     });
     open.push(store);
     await until(() => store.counts().arrivals > 0);

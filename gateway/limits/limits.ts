@@ -47,7 +47,7 @@ export interface LimitStore {
   /** The total that was last assigned or remembered on this instance; null: none was. */
   lastKnown(entity: string, window: string): LastKnown | null;
   /** Resolves when a settlement on this instance may have released budget of the entity, or after `ms`. */
-  freed(entity: string, ms: number): Promise<void>;
+  released(entity: string, ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -187,11 +187,11 @@ export interface LimitCounts {
   /** Times that this instance set its parts in Redis: at its start, after a flush, after an outage. */
   readonly arrivals: number;
   /** Leases that expired without renewal. */
-  readonly reapedLeases: number;
+  readonly expiredLeases: number;
   /** Calls checked in process while Redis was away. */
   readonly servedAway: number;
   /** Calls refused because Redis was away (`fail_closed`). */
-  readonly refusedAway: number;
+  readonly rejectedAway: number;
 }
 export interface Limits extends LimitStore {
   mode(): LimitsMode;
@@ -208,5 +208,5 @@ export interface Limits extends LimitStore {
    * The journal of previous processes of this instance is in the ledger: whatever is still pending in Redis from
    * them is dropped, now or when Redis is available.
    */
-  formerLifeDrained(): void;
+  previousProcessDrained(): void;
 }

@@ -32,9 +32,9 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
     counts: () => ({
       outages: 0,
       arrivals: 0,
-      reapedLeases: counters.reapedLeases(),
+      expiredLeases: counters.reapedLeases(),
       servedAway: 0,
-      refusedAway: 0,
+      rejectedAway: 0,
     }),
     async forgetInstance(gone) {
       throw new InstanceUnknown(
@@ -42,8 +42,8 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
       );
     },
     instances: async () => [],
-    formerLifeDrained() {},
-    freed: (entity, ms) => waits.wait(entity, ms),
+    previousProcessDrained() {},
+    released: (entity, ms) => waits.wait(entity, ms),
     async close() {},
   };
 }

@@ -9,9 +9,9 @@ export class OutageCounts {
   readonly #counts = {
     outages: 0,
     arrivals: 0,
-    reapedLeases: 0,
+    expiredLeases: 0,
     servedAway: 0,
-    refusedAway: 0,
+    rejectedAway: 0,
   };
 
   constructor(reapedHere: () => number) {
@@ -30,7 +30,7 @@ export class OutageCounts {
 
   ended(): void {
     this.#away = false;
-    this.#counts.reapedLeases += this.#reapedHere() - this.#reapedBefore;
+    this.#counts.expiredLeases += this.#reapedHere() - this.#reapedBefore;
   }
 
   arrived(): void {
@@ -38,7 +38,7 @@ export class OutageCounts {
   }
 
   reaped(leases: number): void {
-    this.#counts.reapedLeases += leases;
+    this.#counts.expiredLeases += leases;
   }
 
   served(): void {
@@ -46,14 +46,14 @@ export class OutageCounts {
   }
 
   refused(): void {
-    this.#counts.refusedAway++;
+    this.#counts.rejectedAway++;
   }
 
   sums(): LimitCounts {
     const reapedNow = this.#away ? this.#reapedHere() - this.#reapedBefore : 0;
     return {
       ...this.#counts,
-      reapedLeases: this.#counts.reapedLeases + reapedNow,
+      expiredLeases: this.#counts.expiredLeases + reapedNow,
     };
   }
 }

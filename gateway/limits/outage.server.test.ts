@@ -205,7 +205,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     }
 
     it("nearly used up budgets wait until the ledger has the calls that others had in flight", async () => {
-      const store = await limits("a", { leastInstances: 3 });
+      const store = await limits("a", { minInstances: 3 });
       await kill(store);
       const few = callOf([payer("key:a", { budget: 90 })], { estimate: 20 });
       const many = callOf([payer("key:b", { budget: 90 })], { estimate: 1 });
@@ -222,7 +222,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     });
 
     it("an instance keeps to its share of budgets, rates and slots", async () => {
-      const store = await limits("a", { leastInstances: 3 });
+      const store = await limits("a", { minInstances: 3 });
       await kill(store);
       const calls = Array.from({ length: 2 }, () =>
         callOf([key], { estimate: 20 }),
@@ -250,7 +250,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     });
 
     it("the share stays when spend moves into the ledger, and grows with a raised budget", async () => {
-      const store = await limits("a", { leastInstances: 3 });
+      const store = await limits("a", { minInstances: 3 });
       await kill(store);
       const free = payer("key:a", { budget: 90 });
       const call = callOf([free], { estimate: 40 });

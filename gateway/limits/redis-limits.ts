@@ -261,11 +261,11 @@ export class RedisLimits implements Limits {
     return this.#instances.forget(gone);
   }
 
-  formerLifeDrained(): void {
+  previousProcessDrained(): void {
     this.#previousProcess.drained();
   }
 
-  freed(entity: string, ms: number): Promise<void> {
+  released(entity: string, ms: number): Promise<void> {
     return this.#waits.wait(entity, ms);
   }
 

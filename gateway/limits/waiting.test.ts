@@ -21,7 +21,7 @@ describe("a call blocked by reservations", () => {
     await admitKnowing(store, callOf([key], { estimate: 10 }));
     expect(
       await admitWaiting(store, callOf([key], { estimate: 10 }), {
-        heldForMs: 120,
+        maxWaitMs: 120,
       }),
     ).toEqual({ kind: "budget_held", entity: "key:a", inFlight: 1 });
   });
@@ -58,7 +58,7 @@ describe("a call blocked by reservations", () => {
     await admitKnowing(store, callOf([key], { estimate: 10 }));
     const gone = new AbortController();
     const waiting = admitWaiting(store, callOf([key], { estimate: 10 }), {
-      heldForMs: 60_000,
+      maxWaitMs: 60_000,
       signal: gone.signal,
     });
     gone.abort();

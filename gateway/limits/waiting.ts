@@ -2,7 +2,7 @@ import type { Admission, AdmitCall, LimitStore } from "./limits.ts";
 
 export interface WaitingOptions {
   /** Maximum time that a call waits for budget reserved by calls in flight; ms. */
-  readonly heldForMs?: number;
+  readonly maxWaitMs?: number;
   /** Ends the wait early: the caller is gone. */
   readonly signal?: AbortSignal;
 }
@@ -20,7 +20,7 @@ export async function admitWaiting(
   call: AdmitCall,
   options: WaitingOptions = {},
 ): Promise<Admission> {
-  const { heldForMs = HELD_FOR_MS, signal } = options;
+  const { maxWaitMs: heldForMs = HELD_FOR_MS, signal } = options;
   let admission = await store.admit(call);
   if (admission.kind !== "budget_held") {
     return admission;
@@ -31,7 +31,7 @@ export async function admitWaiting(
     if (left <= 0 || signal?.aborted === true) {
       return admission;
     }
-    await store.freed(admission.entity, Math.min(step, left));
+    await store.released(admission.entity, Math.min(step, left));
     admission = await store.admit(call);
     if (admission.kind !== "budget_held") {
       return admission;

@@ -264,13 +264,13 @@ function ofLimits({ limits }: Gateway): readonly Family[] {
       "Calls during outages of Redis.",
       () => [
         [{ outcome: "served" }, limits.counts().servedAway],
-        [{ outcome: "refused" }, limits.counts().refusedAway],
+        [{ outcome: "refused" }, limits.counts().rejectedAway],
       ],
     ),
     counter(
       "hearth_limits_reaped_leases_total",
       "Leases that expired without renewal.",
-      one(() => limits.counts().reapedLeases),
+      one(() => limits.counts().expiredLeases),
     ),
   ];
 }

@@ -184,7 +184,7 @@ function tiersOf(
  * The worst case of a call in dollars: no cached input, everything written into the cache for as long as possible, all
  * output at the most expensive rate, at the standard price or that of the tiers asked for, whichever is higher.
  */
-export function dearest(
+export function mostExpensive(
   card: PriceCard,
   inputTokens: number,
   outputTokens: number,

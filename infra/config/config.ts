@@ -33,7 +33,7 @@ export type ConfigResult<T = HearthConfig> =
   | { readonly ok: false; readonly errors: readonly string[] };
 
 /** Thrown before anything is registered; the message is one sentence a line, shown without a stack trace. */
-export class ConfigRefused extends RunError {
+export class ConfigRejected extends RunError {
   constructor(errors: readonly string[]) {
     super(
       `${errors.length === 1 ? "a mistake" : `${errors.length} mistakes`} in the stack's configuration; nothing was changed:\n${errors.map((each) => `  ${each}`).join("\n")}`,

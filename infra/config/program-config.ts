@@ -2,7 +2,7 @@ import { Config, type Output } from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import { secretFields, type SecretField } from "./config-schema.ts";
 import {
-  ConfigRefused,
+  ConfigRejected,
   imageReferenceOf,
   postgresMajorOf,
   readConfig,
@@ -51,7 +51,7 @@ export function readStackConfig(): ProgramConfig {
     ? [...otherPostgres(result.config), ...unusableFiles(result.config)]
     : result.errors;
   if (!result.ok || errors.length > 0) {
-    throw new ConfigRefused(errors);
+    throw new ConfigRejected(errors);
   }
   return keepSecrets(result.config);
 }

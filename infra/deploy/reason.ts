@@ -1,9 +1,9 @@
-import { ConfigRefused } from "../config/config.ts";
+import { ConfigRejected } from "../config/config.ts";
 
 /** The reason for the operator: every mistake of a configuration, or the relevant line of the engine's report. */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  if (error instanceof ConfigRefused) {
+  if (error instanceof ConfigRejected) {
     return text;
   }
   const reported = /^\s*error: (?!update failed|preview failed)(.+)$/m.exec(

@@ -1,7 +1,7 @@
 import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
 import type { Stack, UpOptions } from "@pulumi/pulumi/automation/stack.js";
 import {
-  ConfigRefused,
+  ConfigRejected,
   readConfig,
   readHostSettings,
   type HearthConfig,
@@ -57,7 +57,7 @@ export async function readSettings({
     isSecret: (key) => own[key]?.secret === true,
   });
   if (!read.ok) {
-    throw new ConfigRefused(read.errors);
+    throw new ConfigRejected(read.errors);
   }
   return read.config;
 }

@@ -24,7 +24,7 @@ export interface AlarmRecord {
   readonly alarm: Alarm;
   readonly clearedAt: number | null;
   /** When each sink was last notified. */
-  readonly told: Readonly<Record<string, number>>;
+  readonly notified: Readonly<Record<string, number>>;
 }
 
 /** A pending message for one sink. */
@@ -78,14 +78,14 @@ export function openAlarmStore(db: DatabaseSync): AlarmStore {
       silences: inForce.all(now).map(silenceFrom),
       deliveries: waiting.all().map(deliveryOf),
     }),
-    saveAlarm: ({ id, raisedAt, clearedAt, alarm, told }) => {
+    saveAlarm: ({ id, raisedAt, clearedAt, alarm, notified }) => {
       putAlarm.run(
         id,
         alarm.fingerprint,
         raisedAt,
         clearedAt,
         JSON.stringify(alarm),
-        JSON.stringify(told),
+        JSON.stringify(notified),
       );
     },
     saveSilence: ({ id, pattern, why, from, until }) => {
@@ -108,7 +108,7 @@ function alarmOf(row: Row): AlarmRecord {
     raisedAt: Number(row["raised_at"]),
     clearedAt: row["cleared_at"] === null ? null : Number(row["cleared_at"]),
     alarm: JSON.parse(String(row["alarm"])) as Alarm,
-    told: JSON.parse(String(row["told"])) as AlarmRecord["told"],
+    notified: JSON.parse(String(row["told"])) as AlarmRecord["notified"],
   };
 }
 

@@ -90,7 +90,7 @@ export class Alerting implements Alarms {
     }
     const over = { ...record, clearedAt: this.#options.now() };
     this.#active.delete(fingerprint);
-    if (Object.keys(over.told).length > 0) {
+    if (Object.keys(over.notified).length > 0) {
       this.#ending.set(fingerprint, over);
     }
     this.#save(over);
@@ -170,16 +170,16 @@ export class Alerting implements Alarms {
   #restore(records: readonly AlarmRecord[]): void {
     const names = new Set(this.#options.sinks.map(({ name }) => name));
     for (const kept of records) {
-      const told = Object.fromEntries(
-        Object.entries(kept.told).filter(([name]) => names.has(name)),
+      const notified = Object.fromEntries(
+        Object.entries(kept.notified).filter(([name]) => names.has(name)),
       );
-      const record = { ...kept, told };
+      const record = { ...kept, notified };
       if (isOfRemovedSink(record.alarm, names)) {
         continue;
       }
       if (record.clearedAt === null) {
         this.#active.set(record.alarm.fingerprint, record);
-      } else if (Object.keys(told).length > 0) {
+      } else if (Object.keys(notified).length > 0) {
         this.#ending.set(record.alarm.fingerprint, record);
       }
     }
@@ -188,7 +188,8 @@ export class Alerting implements Alarms {
   /** Posts one message with what a sink has not reported yet, once the oldest event has waited for others. */
   #report(sink: Sink): void {
     const at = this.#options.now();
-    const isReported = ({ told }: AlarmRecord) => told[sink.name] !== undefined;
+    const isReported = ({ notified }: AlarmRecord) =>
+      notified[sink.name] !== undefined;
     const audible = [...this.#active.values()].filter(
       ({ alarm }) =>
         alarm.fingerprint !== sinkFingerprint(sink.name) &&
@@ -197,7 +198,7 @@ export class Alerting implements Alarms {
     const news = audible.filter((record) => !isReported(record));
     const over = [...this.#ending.values()].filter(isReported);
     const reminders = audible.filter(
-      ({ told }) => !isWithin(told[sink.name] ?? at, sink.remindMs, at),
+      ({ notified }) => !isWithin(notified[sink.name] ?? at, sink.remindMs, at),
     );
     const oldest = Math.min(
       ...news.map(({ raisedAt }) => raisedAt),
@@ -225,16 +226,19 @@ export class Alerting implements Alarms {
     over: readonly AlarmRecord[],
   ): void {
     for (const record of raised) {
-      const changed = { ...record, told: { ...record.told, [sink]: at } };
+      const changed = {
+        ...record,
+        notified: { ...record.notified, [sink]: at },
+      };
       this.#active.set(record.alarm.fingerprint, changed);
       this.#save(changed);
     }
     for (const record of over) {
-      const { [sink]: _, ...told } = record.told;
-      const changed = { ...record, told };
+      const { [sink]: _, ...notified } = record.notified;
+      const changed = { ...record, notified };
       this.#ending.set(record.alarm.fingerprint, changed);
       this.#save(changed);
-      if (Object.keys(told).length === 0) {
+      if (Object.keys(notified).length === 0) {
         this.#ending.delete(record.alarm.fingerprint);
       }
     }
@@ -264,7 +268,13 @@ export class Alerting implements Alarms {
 }
 
 function newRecord(alarm: Alarm, now: number): AlarmRecord {
-  return { id: randomUUID(), raisedAt: now, alarm, clearedAt: null, told: {} };
+  return {
+    id: randomUUID(),
+    raisedAt: now,
+    alarm,
+    clearedAt: null,
+    notified: {},
+  };
 }
 
 function eventOf(event: AlertEventKind, record: AlarmRecord): AlertEvent {

@@ -46,7 +46,7 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
       lastTrouble = trouble;
     });
   const module: Module = {
-    begin: () => {
+    start: () => {
       timer = setInterval(advance, ADVANCE_EVERY_MS);
       endWatchdog = startWatchdog(config.watchdog, alerting);
     },

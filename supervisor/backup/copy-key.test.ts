@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { makeHome } from "../home/home.ts";
+import { createHome } from "../home/home.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { awaitKeyShown } from "./copy-jobs.ts";
 import {
@@ -15,7 +15,7 @@ let place: ReturnType<typeof temporaryHome>;
 
 beforeEach(() => {
   place = temporaryHome();
-  makeHome(place.home);
+  createHome(place.home);
 });
 afterEach(() => place.remove());
 

@@ -72,7 +72,7 @@ export class CheckWatch implements Watch {
   readonly list = (): readonly CheckView[] =>
     [...this.#all.values()].map((watched) => this.#show(watched));
 
-  readonly lookNow = async (name: string): Promise<CheckView | undefined> => {
+  readonly probeNow = async (name: string): Promise<CheckView | undefined> => {
     const watched = this.#all.get(name);
     if (watched === undefined) {
       return undefined;
@@ -81,7 +81,7 @@ export class CheckWatch implements Watch {
     return this.#show(watched);
   };
 
-  readonly renewHealing = (service: string): void => {
+  readonly resetHealing = (service: string): void => {
     this.#healer.renew(service);
     for (const watched of this.#healedBy(service)) {
       watched.healing = null;
@@ -115,8 +115,8 @@ export class CheckWatch implements Watch {
 
   readonly maintenance: Watch["maintenance"] = {
     open: (now) => this.#maintenance.open(now),
-    begin: (checks, forMs, why, at) => {
-      const window = this.#maintenance.begin(checks, forMs, why, at);
+    start: (checks, forMs, why, at) => {
+      const window = this.#maintenance.start(checks, forMs, why, at);
       for (const watched of this.#all.values()) {
         if (watched.paused === null) {
           this.#applyMaintenance(watched);

@@ -15,7 +15,7 @@ export function openChecksModule({ history, onNotice }: Context): Module {
     }
   };
   return {
-    begin: () => {
+    start: () => {
       timer = setInterval(rollUp, ROLL_UP_EVERY_MS);
     },
     stop: async () => clearInterval(timer),

@@ -24,7 +24,7 @@ export async function findExcuse(
     memory.state !== "down" && memory.failures + 1 >= check.fail_after;
   // The runtime's view may be some seconds old: Docker may be restarting a crashed container already.
   if (aboutToFall) {
-    await runtime?.look(serviceOf(check)).catch(() => {});
+    await runtime?.probe(serviceOf(check)).catch(() => {});
   }
   const excuse =
     excuseOf(check, runtime, failingSince, now()) ??

@@ -61,7 +61,7 @@ test("a window by cron follows its time zone, and may reach over midnight", () =
 
 test("one that was opened by hand outlives a restart, and can be ended before its time", () => {
   const now = Date.now();
-  const window = open().begin(null, 2 * HOUR, "new disk", now);
+  const window = open().start(null, 2 * HOUR, "new disk", now);
   const later = open();
   expect(later.of("gateway", now + HOUR)).toEqual(window);
   expect(later.end(window.id, now + HOUR)).toMatchObject({ why: "new disk" });
@@ -72,7 +72,7 @@ test("one that was opened by hand outlives a restart, and can be ended before it
 
 test("one opened by hand stays open when the clock is set back a little, and ends when it is set back far", () => {
   const now = Date.now();
-  const { begin, of } = open();
+  const { start: begin, of } = open();
   begin(null, 2 * HOUR, "new disk", now);
   expect(of("gateway", now - HOUR)).toBeDefined();
   expect(of("gateway", now - 24 * HOUR)).toBeUndefined();

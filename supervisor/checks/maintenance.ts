@@ -20,7 +20,7 @@ export interface Maintenance {
   /** The current window of a check; the one that ends last. */
   readonly of: (check: string, now: number) => MaintenanceWindow | undefined;
   /** Opens a window from now on. */
-  readonly begin: (
+  readonly start: (
     checks: readonly string[] | null,
     forMs: number,
     why: string,
@@ -56,7 +56,7 @@ export function openMaintenance(
       open(now)
         .filter(({ checks }) => checks === null || checks.includes(check))
         .toSorted((a, b) => b.until - a.until)[0],
-    begin: (checks, forMs, why, now) => {
+    start: (checks, forMs, why, now) => {
       const id = randomUUID().slice(0, 8);
       const window = { id, checks, from: now, until: now + forMs, why };
       const names = checks === null ? null : JSON.stringify(checks);

@@ -68,7 +68,7 @@ function run(name: string, more: Partial<ServiceView> = {}): void {
 const runtime: Runtime = {
   list: () => [...services.values()],
   inspect: (name) => services.get(name),
-  look: async (name) => services.get(name),
+  probe: async (name) => services.get(name),
   logs: () => [],
   stats: () => undefined,
   restart: async (name) => {
@@ -334,7 +334,7 @@ test.each(["pause", "maintenance"] as const)(
     if (way === "pause") {
       watch.pause("site", "moves house");
     } else {
-      watch.maintenance.begin(["site"], 60 * MINUTE, "x", Date.now());
+      watch.maintenance.start(["site"], 60 * MINUTE, "x", Date.now());
     }
     expect(raised.size).toBe(0);
     expect(view("site").flapping).toBe(false);
@@ -350,7 +350,7 @@ test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is
   make("gateway", sick);
   make("other", sick);
   const now = Date.now();
-  watch.maintenance.begin(["gateway"], 60 * MINUTE, "new disk", now);
+  watch.maintenance.start(["gateway"], 60 * MINUTE, "new disk", now);
   await pass(30 * MINUTE);
   expect(view("gateway")).toMatchObject({
     state: "maintenance",
@@ -450,7 +450,7 @@ test("a restart of the supervisor forgets nothing, restarts nothing at once, and
   await pass(10 * MINUTE);
   expect(restarted).toHaveLength(3);
   watch.pause("paused", "moves house");
-  watch.maintenance.begin(["serviced"], 60 * MINUTE, "new disk", Date.now());
+  watch.maintenance.start(["serviced"], 60 * MINUTE, "new disk", Date.now());
   const since = view("gateway").since;
   watch.stop();
   await pass(MINUTE);

@@ -58,7 +58,7 @@ function runtime(heals: boolean): Runtime {
   return {
     list: () => [],
     inspect: view,
-    look: async (name) => view(name),
+    probe: async (name) => view(name),
     logs: () => [],
     stats: () => undefined,
     restart: async (name) => {
@@ -136,7 +136,7 @@ test("what stays sick is restarted no more often than its budget, then it is giv
   expect(view.healing).toBe("gave up: restarted 2 times in 1 h");
   expect(view.state).toBe("down");
   expect(restarted).toHaveLength(2);
-  watch?.renewHealing("gateway");
+  watch?.resetHealing("gateway");
   await waitFor("healing anew", () => restarted.length === 4);
 });
 
@@ -157,7 +157,7 @@ test("what depends on something that is down is shown, but neither blamed nor he
       ),
   );
   expect(view.inhibitedBy).toBe("store");
-  await watch?.lookNow("gateway");
+  await watch?.probeNow("gateway");
   expect(restarted).toEqual([]);
 });
 
@@ -172,7 +172,7 @@ test("the dependency is looked at once more right before a restart", async () =>
   );
   sick.add("/store").add("/gateway");
   await waitFor("the store found down", () => stateOf("store") === "down");
-  await watch?.lookNow("gateway");
+  await watch?.probeNow("gateway");
   expect(stateOf("gateway")).toBe("pending");
   expect(restarted).toEqual([]);
   expect([...raised.keys()]).toEqual(["check:store"]);
@@ -190,7 +190,7 @@ test("after a sleep, or when the clock was set, failures are counted again befor
   let looks = 0;
   while (looks < 10) {
     now += looks % 2 === 0 ? 8 * 3_600_000 : -60_000;
-    await watch?.lookNow("gateway");
+    await watch?.probeNow("gateway");
     looks += 1;
   }
   expect(stateOf("gateway")).toBe("pending");

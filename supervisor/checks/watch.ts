@@ -12,13 +12,13 @@ import type { CheckView } from "./watched.ts";
 export interface Watch {
   readonly list: () => readonly CheckView[];
   /** Probes now; the result counts. */
-  readonly lookNow: (name: string) => Promise<CheckView | undefined>;
+  readonly probeNow: (name: string) => Promise<CheckView | undefined>;
   /** Resets the restart budget of a service, after an operator has taken action. */
-  readonly renewHealing: (service: string) => void;
+  readonly resetHealing: (service: string) => void;
   /** Stops probing until the check is resumed, also across restarts of the supervisor. */
   readonly pause: (name: string, why: string) => CheckView | undefined;
   readonly resume: (name: string) => CheckView | undefined;
-  readonly maintenance: Pick<Maintenance, "open" | "begin" | "end">;
+  readonly maintenance: Pick<Maintenance, "open" | "start" | "end">;
   /** Records a ping of a heartbeat; undefined, too, if the check is of another kind. */
   readonly ping: (
     name: string,

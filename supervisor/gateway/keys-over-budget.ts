@@ -17,7 +17,7 @@ export function openKeysOverBudgetModule({
   need,
 }: Pick<Context, "env" | "need">): Module {
   const address = readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
-  const idle = { begin: () => {}, stop: async () => {} };
+  const idle = { start: () => {}, stop: async () => {} };
   if (
     address === undefined ||
     readVariable("PROXY_MASTER_KEY", env) === undefined ||
@@ -41,7 +41,7 @@ export function openKeysOverBudgetModule({
   let timer: NodeJS.Timeout | undefined;
   return {
     ...idle,
-    begin: () => {
+    start: () => {
       look();
       timer = setInterval(look, POLL_EVERY_MS);
     },

@@ -7,6 +7,6 @@ export async function restartAsked(
   watch: Watch | undefined,
   name: string,
 ): Promise<void> {
-  watch?.renewHealing(name);
+  watch?.resetHealing(name);
   await runtime.restart(name, "requested by the operator", "operator");
 }

@@ -26,7 +26,7 @@ export function openDamagedHistoryModule({
     });
   }
   return {
-    begin: () => {
+    start: () => {
       report();
       timer = setInterval(report, POLL_EVERY_MS);
     },

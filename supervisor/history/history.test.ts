@@ -120,9 +120,7 @@ test("a history that cannot be written says so and goes on", () => {
   const quiet = outliveFullDisk(history, (sentence) => said.push(sentence));
   history.close();
   quiet.act("gateway", "start", "hearth up");
-  expect(said).toEqual([
-    expect.stringMatching(/^cannot write the history: /),
-  ]);
+  expect(said).toEqual([expect.stringMatching(/^cannot write the history: /)]);
 });
 
 const DAMAGES: readonly (readonly [string, (path: string) => void])[] = [
@@ -224,7 +222,7 @@ test("a damaged history stays reported until what was moved aside is deleted", a
   };
   const report = async () => {
     const room = openDamagedHistoryModule({ home, alarms });
-    room.begin();
+    room.start();
     await room.stop();
     return [...raised.values()];
   };

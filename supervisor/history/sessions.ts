@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
  */
 export interface Sessions {
   /** The token of a new session. */
-  readonly begin: () => string;
+  readonly start: () => string;
   readonly isOpen: (token: string) => boolean;
   readonly end: (token: string) => void;
   /** Returns how many there were. */
@@ -61,7 +61,7 @@ export function openSessions(
   }
 
   return {
-    begin: () => {
+    start: () => {
       const token = newToken();
       remember(keyedHash(key(), token), now() + SESSION_SECONDS * 1000);
       return token;

@@ -100,7 +100,7 @@ export function operatorFile(home: Home, name: string): string {
 }
 
 /** Creates the directories (0700) and checks for disk space. */
-export function makeHome(home: Home): void {
+export function createHome(home: Home): void {
   try {
     mkdirSync(home.root, { recursive: true, mode: 0o700 });
     for (const path of [home.notes, home.journal, home.logs, home.handed]) {

@@ -1,12 +1,12 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { makeHome, type Home } from "./home.ts";
+import { createHome, type Home } from "./home.ts";
 import {
   changeSecrets,
   followSecrets,
   handOver,
-  readOrMakeSecrets,
+  readOrCreateSecrets,
 } from "./secrets.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -15,44 +15,44 @@ let home: Home;
 beforeEach(() => {
   place = temporaryHome();
   home = place.home;
-  makeHome(home);
+  createHome(home);
 });
 afterEach(() => place.remove());
 
 test("they are made once, random, for their owner alone", () => {
-  const secrets = readOrMakeSecrets(home);
+  const secrets = readOrCreateSecrets(home);
   expect(secrets.masterKey).toMatch(/^sk-[A-Za-z0-9_-]{32}$/);
   expect(new Set(Object.values(secrets)).size).toBe(10);
   expect(statSync(home.secrets).mode & 0o777).toBe(0o600);
   expect(statSync(home.root).mode & 0o777).toBe(0o700);
-  expect(readOrMakeSecrets(home)).toEqual(secrets);
+  expect(readOrCreateSecrets(home)).toEqual(secrets);
 });
 
 test("one that a newer version adds is made, the others stay", () => {
-  const { backupDbPassword, ...older } = readOrMakeSecrets(home);
+  const { backupDbPassword, ...older } = readOrCreateSecrets(home);
   writeFileSync(home.secrets, JSON.stringify({ ...older, note: "mine" }));
-  const secrets = readOrMakeSecrets(home);
+  const secrets = readOrCreateSecrets(home);
   expect(secrets).toMatchObject({ ...older, note: "mine" });
   expect(secrets.backupDbPassword).not.toBe(backupDbPassword);
-  expect(readOrMakeSecrets(home)).toEqual(secrets);
+  expect(readOrCreateSecrets(home)).toEqual(secrets);
 });
 
 test("lost secrets of a home that was used are not made anew", () => {
-  readOrMakeSecrets(home);
+  readOrCreateSecrets(home);
   writeFileSync(home.runFile, "{}");
   rmSync(home.secrets);
-  expect(() => readOrMakeSecrets(home)).toThrow(
+  expect(() => readOrCreateSecrets(home)).toThrow(
     `${home.secrets} not found; without it, the data in ${home.root} cannot be read: restore it from a copy, or move ${home.root} away to start afresh.`,
   );
 });
 
 test("a broken file is named with what is wrong, never with what it holds", () => {
   writeFileSync(home.secrets, '{"masterKey": "se cret"}');
-  expect(() => readOrMakeSecrets(home)).toThrow(
+  expect(() => readOrCreateSecrets(home)).toThrow(
     `cannot read ${home.secrets} (masterKey: at least 16 letters, digits, - or _): fix it or restore it from a copy.`,
   );
   writeFileSync(home.secrets, "se cret");
-  expect(() => readOrMakeSecrets(home)).toThrow(
+  expect(() => readOrCreateSecrets(home)).toThrow(
     /^cannot read .* \(invalid JSON\)/,
   );
 });
@@ -64,7 +64,7 @@ test("a secret is handed over as a file without a line end", () => {
 });
 
 test("whoever follows them sees each as it is in the file now, the key in its grace too", () => {
-  const old = readOrMakeSecrets(home);
+  const old = readOrCreateSecrets(home);
   const followed = followSecrets(home, old);
   expect(followed.previousMasterKey).toBeUndefined();
   const until = "2026-11-22T10:00:00.000Z";
@@ -81,7 +81,7 @@ test("whoever follows them sees each as it is in the file now, the key in its gr
     previousMasterKeyUntil: until,
     gatewayDbRole: "gateway_b",
   });
-  const later = followSecrets(home, readOrMakeSecrets(home));
+  const later = followSecrets(home, readOrCreateSecrets(home));
   changeSecrets(home, {
     previousMasterKey: undefined,
     previousMasterKeyUntil: undefined,

@@ -54,7 +54,7 @@ const stored = z.looseObject({
 });
 
 /** Reads secrets.json, or creates it at the first start. Missing secrets of a newer version are added. */
-export function readOrMakeSecrets(home: Home): Secrets {
+export function readOrCreateSecrets(home: Home): Secrets {
   const known = readSecretsFile(home);
   if (known === undefined && !isNewHome(home)) {
     throw new Failure(
@@ -85,9 +85,9 @@ export function completeAccess(
 ): AccessSecrets {
   const known = readSecretsFile(home) ?? {};
   const made: AccessSecrets = {
-    operatorPassword: makeSecret(),
-    cliToken: makeSecret(),
-    metricsToken: makeSecret(),
+    operatorPassword: createSecret(),
+    cliToken: createSecret(),
+    metricsToken: createSecret(),
   };
   const missing = Object.fromEntries(
     Object.entries(made).filter(
@@ -160,22 +160,22 @@ export function changeSecrets(home: Home, changed: Partial<Secrets>): void {
 }
 
 /** 192 random bits as 32 URL-safe characters. */
-export function makeSecret(): string {
+export function createSecret(): string {
   return randomBytes(24).toString("base64url");
 }
 
 function makeSecrets(): Secrets {
   return {
-    masterKey: `sk-${makeSecret()}`,
-    saltKey: makeSecret(),
-    postgresPassword: makeSecret(),
-    gatewayDbPassword: makeSecret(),
-    supervisorDbPassword: makeSecret(),
-    backupDbPassword: makeSecret(),
-    notesAdminPassword: makeSecret(),
-    operatorPassword: makeSecret(),
-    cliToken: makeSecret(),
-    metricsToken: makeSecret(),
+    masterKey: `sk-${createSecret()}`,
+    saltKey: createSecret(),
+    postgresPassword: createSecret(),
+    gatewayDbPassword: createSecret(),
+    supervisorDbPassword: createSecret(),
+    backupDbPassword: createSecret(),
+    notesAdminPassword: createSecret(),
+    operatorPassword: createSecret(),
+    cliToken: createSecret(),
+    metricsToken: createSecret(),
   };
 }
 

@@ -27,7 +27,7 @@ export function openJobsModule(
   let endKeyLooks = () => {};
   let endBudgetLooks = () => {};
   return {
-    begin: () => {
+    start: () => {
       jobs.begin();
       endKeyLooks = awaitKeyShown(context);
       endBudgetLooks = watchSoftBudgets(context);

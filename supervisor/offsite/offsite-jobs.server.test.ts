@@ -38,7 +38,7 @@ import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { makeIdentity } from "./age.ts";
 import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
 import { storeOffsite } from "./settings.ts";
-import { lookAtOffsite, offsiteWarning } from "./warning.ts";
+import { probeOffsite, offsiteWarning } from "./warning.ts";
 
 const stand = backupStand();
 const [embedded] = serversUnderTest() as [ServerUnderTest];
@@ -204,13 +204,13 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
         ?.text,
     ).toContain("If both hosts are lost");
     expect(offsiteWarning(home, { HEARTH_JOBS: "off" })).toBeUndefined();
-    expect(lookAtOffsite(home, env())).toMatchObject([
+    expect(probeOffsite(home, env())).toMatchObject([
       { level: "hint", fix: "hearth offsite setup REMOTE:PATH" },
     ]);
     await setUp();
     expect(offsiteWarning(home, env())).toBeUndefined();
-    expect(lookAtOffsite(home, env())).toMatchObject([{ level: "fine" }]);
-    expect(lookAtOffsite(home, { PATH: "/nonexistent" })).toMatchObject([
+    expect(probeOffsite(home, env())).toMatchObject([{ level: "fine" }]);
+    expect(probeOffsite(home, { PATH: "/nonexistent" })).toMatchObject([
       { level: "wrong", fix: "apt install rclone" },
     ]);
   });
@@ -219,6 +219,8 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     const store = () =>
       storeOffsite(place.home, { target: "folder/x", identity: "" });
     expect(store).toThrow(Failure);
-    expect(store).toThrow(/"folder\/x" is not a valid target: it must be REMOTE:PATH/);
+    expect(store).toThrow(
+      /"folder\/x" is not a valid target: it must be REMOTE:PATH/,
+    );
   });
 });

@@ -5,7 +5,7 @@ import type { Home } from "../home/home.ts";
 import {
   changeSecrets,
   handOver,
-  readOrMakeSecrets,
+  readOrCreateSecrets,
   readSecretsFile,
 } from "../home/secrets.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
@@ -45,7 +45,7 @@ export function storeOffsite(
   }
   // At a first start all secrets are made; where there is data already, secrets that are missing are an error.
   if (readSecretsFile(home) === undefined) {
-    readOrMakeSecrets(home);
+    readOrCreateSecrets(home);
   }
   changeSecrets(home, { offsiteTarget: target, offsiteIdentity: identity });
 }

@@ -34,10 +34,7 @@ export function offsiteWarning(
 }
 
 /** The same for `hearth doctor`, and whether rclone is installed. */
-export function lookAtOffsite(
-  home: Home,
-  env: Environment,
-): readonly Finding[] {
+export function probeOffsite(home: Home, env: Environment): readonly Finding[] {
   // Outside of containers, jobs run in the same process.
   const jobs = env["HEARTH_RUNTIME"] === "docker" ? {} : { HEARTH_JOBS: "on" };
   const warning = offsiteWarning(home, { ...env, ...jobs });

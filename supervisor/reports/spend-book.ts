@@ -33,18 +33,18 @@ const CORRECTED: KeepLimits = { freshMs: 10_000, keepMs: 60_000 };
 const READ_TIMEOUT_MS = 60_000;
 
 /** `databaseUrl` is read for each query, because logins change while the supervisor runs. */
-export function openSpendBook(
+export function openSpendReader(
   databaseUrl: () => string | undefined,
   now: () => number,
-): SpendBook {
-  return new SpendBook(databaseUrl, now);
+): SpendReader {
+  return new SpendReader(databaseUrl, now);
 }
 
 /**
  * Cached sums of the ledger for pages. Methods throw a Failure if Postgres has not answered yet, StillReading while the first
  * answer is pending.
  */
-export class SpendBook {
+export class SpendReader {
   readonly #databaseUrl: () => string | undefined;
   readonly #keep: ReturnType<typeof openKeeping>;
 

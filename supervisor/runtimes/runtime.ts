@@ -4,7 +4,7 @@ export interface Runtime {
   readonly list: () => readonly ServiceView[];
   readonly inspect: (name: string) => ServiceView | undefined;
   /** Probes now; undefined if there is no such service. Throws a Failure if probing is impossible. */
-  readonly look: (name: string) => Promise<ServiceView | undefined>;
+  readonly probe: (name: string) => Promise<ServiceView | undefined>;
   /** Stops and starts a service; resolves when it is up again. By an operator, it also resets the restart budget. */
   readonly restart: (
     name: string,

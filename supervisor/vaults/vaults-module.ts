@@ -61,7 +61,7 @@ export function openVaultsModule(
         : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
     return {
       vaults: { why, peer },
-      begin: () => {},
+      start: () => {},
       stop: async () => {},
     };
   }
@@ -251,7 +251,7 @@ export function openVaultsModule(
 
   return {
     vaults,
-    begin: () => {
+    start: () => {
       tick();
       timer = setInterval(tick, TICK_EVERY_MS);
       void followDatabases(

@@ -170,9 +170,7 @@ test("a container that exceeds its memory is reported as such", async () => {
   );
   await runtime.begin();
   await waitFor("the kernel to end it", () =>
-    acts().includes(
-      "redis restart: out of memory; restarted by Docker",
-    ),
+    acts().includes("redis restart: out of memory; restarted by Docker"),
   );
   await waitFor(
     "its memory to be measured",
@@ -215,8 +213,8 @@ test("other containers are neither shown nor restarted, and without the proxy ev
   );
   await runtime.begin();
   expect(runtime.list().map(({ name }) => name)).toEqual(["gateway"]);
-  expect(await runtime.look("edge")).toBeUndefined();
-  expect(await runtime.look("stranger")).toBeUndefined();
+  expect(await runtime.probe("edge")).toBeUndefined();
+  expect(await runtime.probe("stranger")).toBeUndefined();
   await engines.docker("a", "pause", "hearth-socket-proxy");
   await waitFor("not knowing", () => stateOf("gateway") === "unknown");
   await engines.docker("a", "unpause", "hearth-socket-proxy");

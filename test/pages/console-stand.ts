@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { configSchema } from "../../supervisor/config/schema.ts";
-import { makeHome } from "../../supervisor/home/home.ts";
+import { createHome } from "../../supervisor/home/home.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { openConsole } from "../../console/console.ts";
 import { Supervision } from "../../supervisor/supervision.ts";
@@ -54,7 +54,7 @@ export async function startConsoleStand(
   await new Promise<void>((resolve) => watched.listen(0, "127.0.0.1", resolve));
   const { port } = watched.address() as AddressInfo;
   const place = temporaryHome();
-  makeHome(place.home);
+  createHome(place.home);
   const history = openHistory(place.home.history);
   options.past?.(history, Date.now());
   const programs = await Promise.all(
@@ -115,7 +115,7 @@ export async function startConsoleStand(
     supervision.show(runtime);
     await runtime.start();
   }
-  supervision.begin();
+  supervision.start();
   await waitFor("the first look at everything", () =>
     supervision.status().checks.every(({ state }) => state !== "new"),
   );

@@ -4,7 +4,7 @@ import { systemClock } from "../../supervisor/jobs/clock.ts";
 import { openJobHistory } from "../../supervisor/jobs/job-history.ts";
 import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
 import { openJobRunner } from "../../supervisor/jobs/runner.ts";
-import { makeHome } from "../../supervisor/home/home.ts";
+import { createHome } from "../../supervisor/home/home.ts";
 import { registerJobsPage } from "../../console/pages/jobs/jobs-page.ts";
 import { testCredentials } from "../supervisor/operator.ts";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
@@ -24,7 +24,7 @@ export async function startJobsStand(
   more: readonly Job[] = [],
 ): Promise<JobsStand> {
   const place = temporaryHome();
-  makeHome(place.home);
+  createHome(place.home);
   const history = openHistory(place.home.history);
   past(history, Date.now());
   const jobs = openJobRunner({

@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { locateHome, makeHome } from "../../supervisor/home/home.ts";
-import { readOrMakeSecrets } from "../../supervisor/home/secrets.ts";
+import { locateHome, createHome } from "../../supervisor/home/home.ts";
+import { readOrCreateSecrets } from "../../supervisor/home/secrets.ts";
 import { npmStart, prepareStack, type Stack } from "./stack.ts";
 
 let stack: Stack | undefined;
@@ -60,8 +60,8 @@ test("mistakes in the configuration are all told, with their lines, and nothing 
 test("a half-written data directory is named, with what to do", async () => {
   stack = await prepareStack();
   const home = locateHome(stack.env);
-  makeHome(home);
-  readOrMakeSecrets(home);
+  createHome(home);
+  readOrCreateSecrets(home);
   mkdirSync(join(stack.home, "postgres"), { recursive: true });
   writeFileSync(join(stack.home, "postgres", "PG_VERSION"), "18\n");
   const { code, said } = await failedStart(stack.env);

@@ -67,7 +67,7 @@ export function testRuntimeContract(
 
     test("knows nothing of others", async () => {
       expect(runtime.inspect("nobody")).toBeUndefined();
-      expect(await runtime.look("nobody")).toBeUndefined();
+      expect(await runtime.probe("nobody")).toBeUndefined();
       await expect(
         runtime.restart("nobody", "told", "operator"),
       ).rejects.toThrow('"nobody"');
@@ -97,7 +97,7 @@ export function testRuntimeContract(
       const after = await running(under.one);
       expect(after.pid).not.toBe(before.pid);
       expect(after.since).toBeGreaterThanOrEqual(before.since);
-      expect((await runtime.look(under.two))?.pid).toBe(other.pid);
+      expect((await runtime.probe(under.two))?.pid).toBe(other.pid);
     });
 
     test("shows one that crashed and was started again, and counts it", async () => {
@@ -105,7 +105,7 @@ export function testRuntimeContract(
       await under.crash(under.two);
       const after = await running(under.two, before);
       expect(after.restarts).toBe(1);
-      expect((await runtime.look(under.two))?.pid).toBe(after.pid);
+      expect((await runtime.probe(under.two))?.pid).toBe(after.pid);
     });
   });
 }

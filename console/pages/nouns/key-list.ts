@@ -6,7 +6,7 @@ import {
 } from "../../../supervisor/gateway/rows.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ago, grouped, moment, readable } from "../../../core/words.ts";
-import { keyStateWords } from "./key-states.ts";
+import { KEY_STATE_WORDS } from "./key-states.ts";
 import { gatewayQuery, listHref, type ListQuery } from "./list-view.ts";
 import type { NounFilter, NounList } from "./noun.ts";
 import {
@@ -171,7 +171,7 @@ export function stateFilters(
     { ...filterOf("", sum(counts)), look: "none", word: "all" },
     ...KEY_STATES.map((state) => ({
       ...filterOf(state, counts[state]),
-      ...keyStateWords[state],
+      ...KEY_STATE_WORDS[state],
     })),
   ];
 }
@@ -201,7 +201,7 @@ export function keyState(
   key: UsedKeyRow,
   timeZone: string,
 ): { readonly look: Look; readonly word: string } {
-  const { look, word } = keyStateWords[key.state];
+  const { look, word } = KEY_STATE_WORDS[key.state];
   return key.state === "active" && key.expires !== null
     ? {
         look,

@@ -2,7 +2,7 @@ import type { Look } from "../../../core/shapes.ts";
 import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
 
 /** The words and the shape of each state of a key. */
-export const keyStateWords: Readonly<
+export const KEY_STATE_WORDS: Readonly<
   Record<UsedKeyRow["state"], { readonly look: Look; readonly word: string }>
 > = {
   active: { look: "ok", word: "active" },

@@ -54,7 +54,7 @@ export class ServiceActions {
 
   async look({ known }: Asked): Promise<string> {
     const { name } = checkIn(known);
-    const view = await this.#watchNow().lookNow(name);
+    const view = await this.#watchNow().probeNow(name);
     return `Checked: ${view?.latest?.text ?? "no result"}.`;
   }
 

@@ -15,8 +15,8 @@ import { StillReading, type Kept } from "../../../supervisor/reports/kept.ts";
 import { rankPayers, type Payer } from "../../../supervisor/reports/payers.ts";
 import { inFull, type Period } from "../../../supervisor/reports/period.ts";
 import {
-  openSpendBook,
-  type SpendBook,
+  openSpendReader,
+  type SpendReader,
 } from "../../../supervisor/reports/spend-book.ts";
 import { STROKES } from "../../../core/charts.ts";
 import { periodOf, readChoice, type SpendChoice } from "./spend-choice.ts";
@@ -36,8 +36,8 @@ export interface SpendPageOptions {
   readonly timeZone: string;
 }
 
-interface SpendReader {
-  readonly book: SpendBook;
+interface SpendContext {
+  readonly book: SpendReader;
   readonly timeZone: string;
 }
 
@@ -46,7 +46,7 @@ export function registerSpendPage(
   server: FastifyInstance,
   { env, timeZone }: SpendPageOptions,
 ): void {
-  const book = openSpendBook(
+  const book = openSpendReader(
     () => readVariable("SUPERVISOR_DATABASE_URL", env),
     Date.now,
   );
@@ -58,7 +58,7 @@ export function registerSpendPage(
 async function showSpend(
   request: FastifyRequest,
   reply: FastifyReply,
-  reader: SpendReader,
+  reader: SpendContext,
 ): Promise<FastifyReply> {
   const choice = readChoice(request.query);
   const today = dayIn(reader.timeZone, Date.now());
@@ -109,7 +109,7 @@ function viewAway(
 async function sendCsv(
   request: FastifyRequest,
   reply: FastifyReply,
-  reader: SpendReader,
+  reader: SpendContext,
 ): Promise<FastifyReply> {
   const choice = readChoice(request.query);
   const today = dayIn(reader.timeZone, Date.now());
@@ -156,7 +156,7 @@ function asFailure(error: unknown): Failure {
 
 /** Reads the data of the page in parallel; concurrent readers share the queries. */
 async function readFacts(
-  { book, timeZone }: SpendReader,
+  { book, timeZone }: SpendContext,
   choice: SpendChoice,
   period: Period,
   today: string,
@@ -206,7 +206,7 @@ async function readFacts(
 
 /** Keys, users or teams, and the days of the selected ones; nothing for other tables. */
 async function readPayers(
-  book: SpendBook,
+  book: SpendReader,
   { by, pick }: SpendChoice,
   period: Period,
   today: string,

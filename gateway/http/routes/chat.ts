@@ -6,11 +6,11 @@ import { authorizeModel } from "../../access/models.ts";
 import { lookupAndAdmit } from "../../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../../calls/answer.ts";
 import type { CallBody } from "../../calls/body.ts";
-import { beginCall, type CallKind } from "../../calls/call.ts";
+import { startCall, type CallKind } from "../../calls/call.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
-import { recordRefusal } from "../../calls/record-refusal.ts";
+import { recordRejection } from "../../calls/record-refusal.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
@@ -61,7 +61,7 @@ export async function carryOut(
   authorizeRoute(caller, kind.route);
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(kind.schema, request.body);
-  const call = await beginCall(gateway, request, caller, group, body, kind);
+  const call = await startCall(gateway, request, caller, group, body, kind);
   const admitted = await lookupAndAdmit(gateway, call);
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);
@@ -107,7 +107,7 @@ export function callRoute(
     { summary, input, answer },
     (gateway, request, reply) =>
       flow(gateway, request, reply, kind).catch((error: unknown) => {
-        recordRefusal(gateway, request, error);
+        recordRejection(gateway, request, error);
         throw error;
       }),
     { ...options, streams, alsoAt },

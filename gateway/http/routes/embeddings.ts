@@ -4,12 +4,12 @@ import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
 import { lookupAndAdmit } from "../../calls/admit.ts";
-import { beginCall, type CallKind } from "../../calls/call.ts";
+import { startCall, type CallKind } from "../../calls/call.ts";
 import {
-  allKept,
-  askedOnly,
+  areAllCached,
+  withoutCached,
   embeddingsFromCache,
-  readKept,
+  readCached,
   sendEmbeddings,
 } from "../../calls/embeddings.ts";
 import { askOnce } from "../../calls/flight.ts";
@@ -64,7 +64,7 @@ async function carryOutItems(
   authorizeRoute(caller, EMBEDDING.route);
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(embeddingBody, request.body);
-  const call = await beginCall(
+  const call = await startCall(
     gateway,
     request,
     caller,
@@ -72,9 +72,9 @@ async function carryOutItems(
     body,
     EMBEDDING,
   );
-  const kept = await readKept(gateway, call);
-  const asked = askedOnly(gateway, call, kept);
-  const admitted = await lookupAndAdmit(gateway, asked, allKept(kept));
+  const kept = await readCached(gateway, call);
+  const asked = withoutCached(gateway, call, kept);
+  const admitted = await lookupAndAdmit(gateway, asked, areAllCached(kept));
   return whileAdmitted(gateway, call, async () => {
     const cached = await embeddingsFromCache(
       gateway,

@@ -70,7 +70,7 @@ export async function startFleet(
       redis,
       prefix,
       instance: `gateway-${i}`,
-      leastInstances: instances,
+      minInstances: instances,
       beatMs: 10,
       discoverMs: 50,
       deadlineMs: options.deadlineMs ?? 1_000,
@@ -161,7 +161,7 @@ export async function startFleet(
       payer(entity, { budget: budgets.get(entity) ?? null, parallel: 1_000 }),
     );
     const call = callOf(payers, { estimate: cost + 1 });
-    let admission = await admitWaiting(one.store, call, { heldForMs: 200 });
+    let admission = await admitWaiting(one.store, call, { maxWaitMs: 200 });
     for (
       let loads = 0;
       admission.kind === "totals_missing" && loads < 5;
@@ -171,7 +171,7 @@ export async function startFleet(
         one,
         admission.counters.map(({ entity }) => entity),
       );
-      admission = await admitWaiting(one.store, call, { heldForMs: 200 });
+      admission = await admitWaiting(one.store, call, { maxWaitMs: 200 });
     }
     seen.answers.set(
       admission.kind,

@@ -141,7 +141,7 @@ export function describeRates(bench: Bench): void {
         kind: "admitted",
         lease: 100,
       });
-      expect(bench.store.counts().reapedLeases).toBe(1);
+      expect(bench.store.counts().expiredLeases).toBe(1);
       await bench.settle(call.callId, 60);
       await bench.settle(next.callId, 60);
       expect(await bench.admit([key], { estimate: 100 })).toMatchObject({

@@ -39,7 +39,7 @@ function look(
   const runtime: Runtime = {
     list: () => [view],
     inspect: () => view,
-    look: async (name) => (name === "gateway" ? view : undefined),
+    probe: async (name) => (name === "gateway" ? view : undefined),
     logs: () => [],
     stats: () => stats,
     restart: async () => {},

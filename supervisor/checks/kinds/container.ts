@@ -28,7 +28,7 @@ export async function probeContainer(
       "this supervisor has no access to containers: HEARTH_RUNTIME is none",
     );
   }
-  const view = await runtime.look(container);
+  const view = await runtime.probe(container);
   if (view === undefined) {
     return failing("container not found");
   }

@@ -78,8 +78,8 @@ test("lists our containers by the services' names; strangers and the gate itself
     "notes running",
   ]);
   expect(runtime.inspect("notes")?.container?.id).toBe("id-of-hearth-couchdb");
-  expect(await runtime.look("else")).toBeUndefined();
-  expect(await runtime.look("stranger")).toBeUndefined();
+  expect(await runtime.probe("else")).toBeUndefined();
+  expect(await runtime.probe("stranger")).toBeUndefined();
   await expect(runtime.restart("else", "told", "operator")).rejects.toThrow(
     'container "else" not found; there are gateway, notes.',
   );
@@ -222,11 +222,13 @@ test("a host whose gate was never there does not look empty", async () => {
       name: "docker",
       state: "unknown",
       reason: expect.stringMatching(
-        new RegExp(`^Docker at ${dockerHost} does not answer \\(.*ECONNREFUSED`),
+        new RegExp(
+          `^Docker at ${dockerHost} does not answer \\(.*ECONNREFUSED`,
+        ),
       ) as string,
     },
   ]);
-  await expect(runtime.look("gateway")).rejects.toThrow("ECONNREFUSED");
+  await expect(runtime.probe("gateway")).rejects.toThrow("ECONNREFUSED");
 });
 
 test("every wait for the engine has an end", async () => {

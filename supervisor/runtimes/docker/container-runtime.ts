@@ -115,7 +115,7 @@ export class ContainerRuntime implements Runtime {
     return view === undefined ? undefined : this.#displayed(view);
   }
 
-  async look(name: string): Promise<ServiceView | undefined> {
+  async probe(name: string): Promise<ServiceView | undefined> {
     const view = await this.#probe(name);
     if (view !== undefined) {
       this.#known.note(view);
@@ -282,7 +282,7 @@ export class ContainerRuntime implements Runtime {
     const deadline = performance.now() + timeoutMs;
     let view: ServiceView | undefined;
     do {
-      view = await this.look(name);
+      view = await this.probe(name);
       if (view?.state === "running" && view.container?.health !== "unhealthy") {
         return;
       }

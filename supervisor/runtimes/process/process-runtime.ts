@@ -97,7 +97,7 @@ export class ProcessRuntime implements StartableRuntime {
     return this.#services.get(name)?.view();
   }
 
-  async look(name: string): Promise<ServiceView | undefined> {
+  async probe(name: string): Promise<ServiceView | undefined> {
     return this.inspect(name);
   }
 
