@@ -2,13 +2,13 @@ import { LRUCache } from "lru-cache";
 import { DatabaseUnavailable } from "../database/pool.ts";
 
 export interface Lookup<Value> {
-  /** The value now known of an id; throws {@link DatabaseUnavailable} for one that was never seen while the database is away. */
+  /** The current value of an id; throws {@link DatabaseUnavailable} for an unknown id while the database is unavailable. */
   find(id: string): Promise<Value>;
-  /** What is known without asking the database; undefined when it has to be asked. */
+  /** The cached value; undefined if the database must be queried. */
   peek(id: string): Value | undefined;
-  /** What was last known, however long ago and whatever changed since; undefined: it was never asked for. */
+  /** The last known value, however old and even if it changed since; undefined if it was never looked up. */
   recall(id: string): Value | undefined;
-  /** Entries for which `concerns` holds are asked for again at their next use. */
+  /** Entries for which `concerns` is true are looked up again at their next use. */
   invalidate(concerns: (value: Value, id: string) => boolean): void;
 }
 
@@ -18,119 +18,141 @@ interface Entry<Value> {
   stale: boolean;
 }
 
-/** An entry is refreshed behind the caller's back after this time, in case a change was not heard of. */
+/** Entries are refreshed in the background after this time, in case a notification was lost. */
 const REFRESH_AFTER_MS = 60_000;
-/** While the database is away, known values are served at once and it is asked again only this often. */
+/** While the database is unavailable, known values are served at once and it is queried only this often. */
 const RETRY_AFTER_MS = 1_000;
 const MAX_ENTRIES = 50_000;
-/** Ids without a row have a space of their own: random keys must not evict known ones. */
+/** Ids without a row have a separate cache: random keys must not evict known ones. */
 const MAX_ABSENT = 10_000;
 
-/**
- * Rows looked up once and kept in process, and ids that have none (null). Changes are heard of through Postgres LISTEN (`invalidate`).
- * While the database is away a known value is served until `keepMs` after it was last checked.
- */
-export function createLookup<Value>(options: {
+export interface LookupOptions<Value> {
   readonly load: (id: string) => Promise<Value>;
   readonly keepMs: number;
+  /** Milliseconds since 1970. */
   readonly now?: () => number;
-}): Lookup<Value> {
-  const { load, keepMs, now = Date.now } = options;
-  const refreshAfterMs = Math.min(REFRESH_AFTER_MS, keepMs);
-  const entries = cacheOf<Entry<Value>>(MAX_ENTRIES);
-  const absent = cacheOf<Entry<Value>>(MAX_ABSENT);
-  const loading = new Map<string, Promise<Value>>();
-  let away = false;
-  let retryAt = 0;
-  let invalidations = 0;
+}
 
-  function isFresh(entry: Entry<Value>, at: number): boolean {
-    return !entry.stale && at - entry.checkedAt < refreshAfterMs;
+/**
+ * Rows looked up once and cached in process, and ids without a row (null). Postgres announces changes by NOTIFY (`invalidate`).
+ * While the database is unavailable, a known value is served until `keepMs` after its last check.
+ */
+export function createLookup<Value>(
+  options: LookupOptions<Value>,
+): Lookup<Value> {
+  return new CachedLookup(options);
+}
+
+class CachedLookup<Value> implements Lookup<Value> {
+  readonly #options: LookupOptions<Value>;
+  readonly #now: () => number;
+  readonly #refreshAfterMs: number;
+  readonly #entries = cacheOf<Entry<Value>>(MAX_ENTRIES);
+  readonly #absent = cacheOf<Entry<Value>>(MAX_ABSENT);
+  readonly #loading = new Map<string, Promise<Value>>();
+  #isUnavailable = false;
+  #retryAt = 0;
+  #invalidations = 0;
+
+  constructor(options: LookupOptions<Value>) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#refreshAfterMs = Math.min(REFRESH_AFTER_MS, options.keepMs);
   }
 
-  function entryOf(id: string): Entry<Value> | undefined {
-    return entries.get(id) ?? absent.get(id);
+  peek(id: string): Value | undefined {
+    const entry = this.#entryOf(id);
+    return entry !== undefined && this.#isFresh(entry, this.#now())
+      ? entry.value
+      : undefined;
   }
 
-  function keep(id: string, value: Value, stale: boolean): void {
+  recall(id: string): Value | undefined {
+    return this.#entryOf(id)?.value;
+  }
+
+  async find(id: string): Promise<Value> {
+    const at = this.#now();
+    const entry = this.#entryOf(id);
+    if (entry === undefined) {
+      return this.#load(id);
+    }
+    if (this.#isFresh(entry, at)) {
+      return entry.value;
+    }
+    const isUsable = at - entry.checkedAt < this.#options.keepMs;
+    if (isUsable && (this.#isUnavailable || !entry.stale)) {
+      if (!this.#isUnavailable || at >= this.#retryAt) {
+        this.#load(id).catch(() => undefined);
+      }
+      return entry.value;
+    }
+    try {
+      return await this.#load(id);
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable && isUsable) {
+        return entry.value;
+      }
+      throw error;
+    }
+  }
+
+  invalidate(concerns: (value: Value, id: string) => boolean): void {
+    for (const space of [this.#entries, this.#absent]) {
+      for (const [id, entry] of space) {
+        if (concerns(entry.value, id)) {
+          entry.stale = true;
+        }
+      }
+    }
+    this.#invalidations++;
+    this.#loading.clear();
+    // Only an available database announces changes.
+    this.#isUnavailable = false;
+  }
+
+  #isFresh(entry: Entry<Value>, at: number): boolean {
+    return !entry.stale && at - entry.checkedAt < this.#refreshAfterMs;
+  }
+
+  #entryOf(id: string): Entry<Value> | undefined {
+    return this.#entries.get(id) ?? this.#absent.get(id);
+  }
+
+  #keep(id: string, value: Value, stale: boolean): void {
     const [space, other] =
-      value === null ? [absent, entries] : [entries, absent];
+      value === null
+        ? [this.#absent, this.#entries]
+        : [this.#entries, this.#absent];
     other.delete(id);
-    space.set(id, { value, checkedAt: now(), stale });
+    space.set(id, { value, checkedAt: this.#now(), stale });
   }
 
-  function ask(id: string): Promise<Value> {
-    const running = loading.get(id);
+  #load(id: string): Promise<Value> {
+    const running = this.#loading.get(id);
     if (running !== undefined) {
       return running;
     }
-    const heardOf = invalidations;
-    const asked = load(id)
+    const known = this.#invalidations;
+    const loading = this.#options
+      .load(id)
       .then((value) => {
-        away = false;
-        // A change announced while the answer was on its way may not be in it.
-        keep(id, value, invalidations !== heardOf);
+        this.#isUnavailable = false;
+        // A change announced while the query was running may be missing from its result.
+        this.#keep(id, value, this.#invalidations !== known);
         return value;
       })
       .catch((error: unknown) => {
         if (error instanceof DatabaseUnavailable) {
-          away = true;
-          retryAt = now() + RETRY_AFTER_MS;
+          this.#isUnavailable = true;
+          this.#retryAt = this.#now() + RETRY_AFTER_MS;
         }
         throw error;
       })
-      .finally(() => loading.delete(id));
-    loading.set(id, asked);
-    return asked;
+      .finally(() => this.#loading.delete(id));
+    this.#loading.set(id, loading);
+    return loading;
   }
-
-  return {
-    peek(id) {
-      const entry = entryOf(id);
-      return entry !== undefined && isFresh(entry, now())
-        ? entry.value
-        : undefined;
-    },
-    recall: (id) => entryOf(id)?.value,
-    async find(id) {
-      const at = now();
-      const entry = entryOf(id);
-      if (entry === undefined) {
-        return ask(id);
-      }
-      if (isFresh(entry, at)) {
-        return entry.value;
-      }
-      const keepable = at - entry.checkedAt < keepMs;
-      if (keepable && (away || !entry.stale)) {
-        if (!away || at >= retryAt) {
-          ask(id).catch(() => undefined);
-        }
-        return entry.value;
-      }
-      try {
-        return await ask(id);
-      } catch (error) {
-        if (error instanceof DatabaseUnavailable && keepable) {
-          return entry.value;
-        }
-        throw error;
-      }
-    },
-    invalidate(concerns) {
-      for (const space of [entries, absent]) {
-        for (const [id, entry] of space) {
-          if (concerns(entry.value, id)) {
-            entry.stale = true;
-          }
-        }
-      }
-      invalidations++;
-      loading.clear();
-      // Only a database that is there announces changes.
-      away = false;
-    },
-  };
 }
 
 /** Limited by `maxSize` because `max` reserves the memory for all entries at once. */

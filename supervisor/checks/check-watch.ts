@@ -25,8 +25,15 @@ import {
 /** Starts of the checks are this far apart. */
 const STAGGER_MS = 50;
 
+/** Probes every configured check at its own interval and restarts services by their healing rules. */
+export function startWatch(options: WatchOptions): Watch {
+  const watch = new CheckWatch(options);
+  watch.start();
+  return watch;
+}
+
 /** Probes all checks, judges the results, and heals. */
-export class CheckWatch implements Watch {
+class CheckWatch implements Watch {
   readonly #options: WatchOptions;
   readonly #now: () => number;
   readonly #hasJumped: () => boolean;

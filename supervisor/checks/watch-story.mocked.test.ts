@@ -7,7 +7,8 @@ import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { incidents } from "./check-reports.ts";
 import type { ProbeResult } from "./kinds/probe.ts";
-import { startWatch, type Watch } from "./watch.ts";
+import { startWatch } from "./check-watch.ts";
+import type { Watch } from "./watch.ts";
 import type { CheckView } from "./watched.ts";
 
 const looks = vi.hoisted(() => new Map<string, () => ProbeResult>());

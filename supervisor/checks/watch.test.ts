@@ -7,7 +7,8 @@ import { freePort } from "../runtimes/process/ports.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
-import { startWatch, type Watch, type WatchOptions } from "./watch.ts";
+import { startWatch } from "./check-watch.ts";
+import type { Watch, WatchOptions } from "./watch.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;

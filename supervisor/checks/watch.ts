@@ -2,7 +2,6 @@ import type { Alarms } from "../alerts/alarm.ts";
 import type { SupervisorConfig } from "../config/schema.ts";
 import type { History } from "../history/history.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
-import { CheckWatch } from "./check-watch.ts";
 import type { PingKind } from "./kinds/probe.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { CheckState } from "./state.ts";
@@ -42,11 +41,4 @@ export interface WatchOptions {
   readonly now?: () => number;
   /** Milliseconds that the machine was awake. */
   readonly awake?: () => number;
-}
-
-/** Probes every configured check at its own interval and restarts services by their healing rules. */
-export function startWatch(options: WatchOptions): Watch {
-  const watch = new CheckWatch(options);
-  watch.start();
-  return watch;
 }

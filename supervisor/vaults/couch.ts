@@ -1,6 +1,10 @@
 import { askHttp } from "../checks/http-get.ts";
 import { codeOf, Failure, textOf } from "../../core/failure.ts";
-import { isRejectedPassword, PasswordGate } from "./password-gate.ts";
+import {
+  isRejectedPassword,
+  PasswordGate,
+  type CouchAnswer,
+} from "./password-gate.ts";
 
 export type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
 
@@ -106,11 +110,6 @@ export function impatient(couch: Couch, ms: number): Couch {
 /** The value of an Authorization header. */
 export function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
-}
-
-export interface CouchAnswer {
-  readonly status: number;
-  readonly text: string;
 }
 
 /**
