@@ -44,66 +44,29 @@ export interface TakenBackup {
   readonly damaged: readonly string[];
 }
 
-/** Copies every leaf of every vault with its history, the two documents that replication leaves out, rules, users and settings. */
+/** Copies every leaf of every vault with its history, the two documents that replication omits, access rules, users and settings. */
 export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
-  const { couch, directory, now, signal, progress } = ask;
-  const vaults = await infos(couch);
-  const total = vaults.reduce((sum, { info }) => sum + info.sizes.active, 0);
-  const takenAt = freeMoment(directory, now());
+  const { couch, directory, now, signal } = ask;
+  const vaults = await readVaults(couch);
+  const takenAt = unusedMoment(directory, now());
   const name = backupName(takenAt);
   const making = beginBackup(directory, name);
   try {
-    const files: BackupFile[] = [];
-    const entries: VaultEntry[] = [];
-    const damaged: string[] = [];
-    const write = async (
-      file: string,
-      lines: AsyncIterable<string> | Iterable<string>,
-    ) =>
-      files.push(
-        await writeCompressed(
-          making.directory,
-          file,
-          Readable.from(lines),
-          signal,
-        ),
-      );
-    let bytesDone = 0;
-    for (const [index, { database, info }] of vaults.entries()) {
-      const { active } = info.sizes;
-      const backedUp = await backUpVault({
-        database,
-        info,
-        directory,
-        signal,
-        making: making.directory,
-        prefix: `vault-${index + 1}`,
-        onDamage: (path) => damaged.push(path),
-        progress: (done) =>
-          progress(
-            `vault ${database.name}`,
-            (bytesDone + done * active) / Math.max(1, total),
-          ),
-      });
-      bytesDone += active;
-      entries.push(backedUp.entry);
-      files.push(...backedUp.files);
-    }
-    const users = await openUsers(couch).all();
-    await write(
-      USERS_FILE,
-      users.map((user) => `${JSON.stringify(user)}\n`),
+    const { entries, damaged, ...backedUp } = await writeVaults(
+      ask,
+      vaults,
+      making.directory,
     );
-    const config = await couch.ask("GET", "/_node/_local/_config", { signal });
-    await write(CONFIG_FILE, [`${JSON.stringify(config, null, 2)}\n`]);
+    const server = await writeServer(ask, making.directory);
+    const files = [...backedUp.files, ...server.files];
     const manifest: NotesManifest = {
       format: 1,
       kind: "notes",
       takenAt,
-      files: [...files],
+      files,
       madeBy: versionWords(),
       vaults: entries,
-      users: users.length,
+      users: server.users,
     };
     writeManifest(making.directory, manifest);
     signal.throwIfAborted();
@@ -121,8 +84,63 @@ export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
   }
 }
 
-/** A backup's name has seconds; two within one get two names. */
-function freeMoment(directory: string, at: number): number {
+async function writeVaults(
+  { directory, signal, progress }: BackupAsk,
+  vaults: readonly OpenVault[],
+  making: string,
+): Promise<{
+  readonly entries: VaultEntry[];
+  readonly files: readonly BackupFile[];
+  readonly damaged: readonly string[];
+}> {
+  const total = vaults.reduce((sum, { info }) => sum + info.sizes.active, 0);
+  const entries: VaultEntry[] = [];
+  const files: BackupFile[] = [];
+  const damaged: string[] = [];
+  let bytesDone = 0;
+  for (const [index, { database, info }] of vaults.entries()) {
+    const { active } = info.sizes;
+    const backedUp = await backUpVault({
+      database,
+      info,
+      directory,
+      signal,
+      making,
+      prefix: `vault-${index + 1}`,
+      onDamage: (path) => damaged.push(path),
+      progress: (done) =>
+        progress(
+          `vault ${database.name}`,
+          (bytesDone + done * active) / Math.max(1, total),
+        ),
+    });
+    bytesDone += active;
+    entries.push(backedUp.entry);
+    files.push(...backedUp.files);
+  }
+  return { entries, files, damaged };
+}
+
+/** Writes the users and the settings of the server. */
+async function writeServer(
+  { couch, signal }: BackupAsk,
+  making: string,
+): Promise<{ readonly files: readonly BackupFile[]; readonly users: number }> {
+  const users = await openUsers(couch).all();
+  const userLines = users.map((user) => `${JSON.stringify(user)}\n`);
+  const usersFile = await writeCompressed(
+    ...([making, USERS_FILE, Readable.from(userLines), signal] as const),
+  );
+  const config = await couch.ask("GET", "/_node/_local/_config", { signal });
+  const configLines = [`${JSON.stringify(config, null, 2)}\n`];
+  const configFile = await writeCompressed(
+    ...([making, CONFIG_FILE, Readable.from(configLines), signal] as const),
+  );
+  return { files: [usersFile, configFile], users: users.length };
+}
+
+/** Names have a resolution of one second; a second backup within it is dated to the next free one. */
+function unusedMoment(directory: string, at: number): number {
   let moment = at;
   while (existsSync(join(directory, backupName(moment)))) {
     moment += 1000;
@@ -130,11 +148,12 @@ function freeMoment(directory: string, at: number): number {
   return moment;
 }
 
-async function infos(
-  couch: Couch,
-): Promise<
-  readonly { readonly database: Database; readonly info: DatabaseInfo }[]
-> {
+interface OpenVault {
+  readonly database: Database;
+  readonly info: DatabaseInfo;
+}
+
+async function readVaults(couch: Couch): Promise<readonly OpenVault[]> {
   const found = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);

@@ -8,31 +8,57 @@ import {
 } from "./finding.ts";
 import { probe, timeToPiece } from "./probe.ts";
 
+const SYNC = "member may sync";
 const PLUGIN_HEARTBEAT_MS = 30_000;
 const HEARTBEAT_GRACE_MS = 5000;
 const LARGEST_BODY_BYTES = 50_000_000;
 const LARGE_BODY_WAIT_MS = 180_000;
 
-/** May the member sync, and is everything else kept from it? The last two ask for what would do no harm if it were allowed. */
-export async function memberFindings({
-  url,
-  vault,
-  member,
-  couch,
-  signal,
-}: DoctorAsk): Promise<readonly Finding[]> {
-  const name = "member may sync";
+/** Whether the member can sync and has no other rights. The requests that must be denied do no harm if they are not. */
+export async function memberFindings(
+  ask: DoctorAsk,
+): Promise<readonly Finding[]> {
+  const { vault, member } = ask;
   if (member === undefined) {
     return [
       {
-        name,
+        name: SYNC,
         state: "skipped",
-        text: `the credentials of vault ${vault} are not kept here: \`hearth notes rotate ${vault}\` makes new ones.`,
+        text: `no credentials of vault ${vault} are stored here. Run \`hearth notes rotate ${vault}\` to create new ones.`,
       },
     ];
   }
-  const base = `/${encodeURIComponent(vault)}`;
-  const ask = async (method: string, path: string, body?: unknown) =>
+  const request = memberRequest(ask, member);
+  try {
+    const problem = await syncProblem(request, vault, member.user);
+    return problem === undefined
+      ? [
+          { name: SYNC, state: "fine", text: "reads and writes" },
+          ...(await rightsFindings(request, ask)),
+        ]
+      : [{ name: SYNC, state: "bad", text: problem }];
+  } catch (error) {
+    return [
+      {
+        name: SYNC,
+        state: "bad",
+        text: `vault ${vault} did not respond to its user (${reason(error)}). Run \`hearth status\` and \`hearth logs notes\`.`,
+      },
+    ];
+  }
+}
+
+type MemberRequest = (
+  method: string,
+  path: string,
+  body?: unknown,
+) => ReturnType<typeof probe>;
+
+function memberRequest(
+  { url, signal }: DoctorAsk,
+  member: NonNullable<DoctorAsk["member"]>,
+): MemberRequest {
+  return async (method, path, body) =>
     probe(url, {
       method,
       path,
@@ -45,69 +71,59 @@ export async function memberFindings({
         : { body: [Buffer.from(JSON.stringify(body))] }),
       signal: within(signal, USUAL_WAIT_MS),
     });
-  try {
-    const feed = await ask("POST", `${base}/_changes?limit=1`, {});
-    if (feed.status === 401) {
-      return [
-        {
-          name,
-          state: "bad",
-          text: `the password that is kept for ${member.user} is refused: \`hearth notes rotate ${vault}\` makes a new one.`,
-        },
-      ];
-    }
-    if (feed.status !== 200) {
-      return [
-        {
-          name,
-          state: "bad",
-          text: `the vault's user gets ${feed.status} for its own changes: \`hearth notes list\` shows whether the vault is there and open.`,
-        },
-      ];
-    }
-    const markPath = `${base}/_local/hearth_doctor`;
-    const written = await ask("PUT", markPath, { at: Date.now() });
-    if (written.status !== 201) {
-      return [
-        {
-          name,
-          state: "bad",
-          text: `the vault's user may read but not write (${written.status}): see that the proxy passes PUT on.`,
-        },
-      ];
-    }
-    const { rev } = JSON.parse(written.body) as { rev: string };
-    await ask("DELETE", `${markPath}?rev=${rev}`);
-    const compact = await ask("POST", `${base}/_compact`);
-    const scratch = `/hearth_doctor_${process.pid}`;
-    const create = await ask("PUT", scratch);
-    if (create.status < 300) {
-      await couch.ask("DELETE", scratch);
-    }
-    return [
-      { name, state: "fine", text: "reads and writes" },
-      kept("member may not compact", compact.status, vault),
-      // Who may make a database may drop one: the same right, asked for without risk.
-      kept("member may not drop", create.status, vault),
-    ];
-  } catch (error) {
-    return [
-      {
-        name,
-        state: "bad",
-        text: `the vault gave its user no answer (${reason(error)}): see whether the store runs (\`hearth status\`) and what \`hearth logs notes\` says.`,
-      },
-    ];
-  }
 }
 
-function kept(name: string, status: number, vault: string): Finding {
+/** What keeps the member from reading or writing; undefined when nothing does. */
+async function syncProblem(
+  request: MemberRequest,
+  vault: string,
+  user: string,
+): Promise<string | undefined> {
+  const base = `/${encodeURIComponent(vault)}`;
+  const feed = await request("POST", `${base}/_changes?limit=1`, {});
+  if (feed.status === 401) {
+    return `the stored password of ${user} is not accepted. Run \`hearth notes rotate ${vault}\` to create a new one.`;
+  }
+  if (feed.status !== 200) {
+    return `reading changes as the vault's user returned ${feed.status}. Run \`hearth notes list\` to check that the vault exists and is open.`;
+  }
+  const markPath = `${base}/_local/hearth_doctor`;
+  const written = await request("PUT", markPath, { at: Date.now() });
+  if (written.status !== 201) {
+    return `the vault's user can read but not write (${written.status}): check that the proxy forwards PUT.`;
+  }
+  const { rev } = JSON.parse(written.body) as { rev: string };
+  await request("DELETE", `${markPath}?rev=${rev}`);
+  return undefined;
+}
+
+async function rightsFindings(
+  request: MemberRequest,
+  { vault, couch }: DoctorAsk,
+): Promise<readonly Finding[]> {
+  const compact = await request(
+    "POST",
+    `/${encodeURIComponent(vault)}/_compact`,
+  );
+  const scratch = `/hearth_doctor_${process.pid}`;
+  const create = await request("PUT", scratch);
+  if (create.status < 300) {
+    await couch.ask("DELETE", scratch);
+  }
+  return [
+    deniedFinding("member may not compact", compact.status, vault),
+    // Creating and dropping a database are the same right; creating is the safe request.
+    deniedFinding("member may not drop", create.status, vault),
+  ];
+}
+
+function deniedFinding(name: string, status: number, vault: string): Finding {
   return status === 401 || status === 403
-    ? { name, state: "fine", text: `refused (${status})` }
+    ? { name, state: "fine", text: `denied (${status})` }
     : {
         name,
         state: "bad",
-        text: `the answer is ${status}: this user has an administrator's rights; \`hearth notes rotate ${vault}\` after its roles are taken away.`,
+        text: `returned ${status}: the vault's user has administrator rights. Remove its roles, then run \`hearth notes rotate ${vault}\`.`,
       };
 }
 

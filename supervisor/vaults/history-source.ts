@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
-import { asExpected, openDatabase } from "./database.ts";
+import { asExpected, openDatabase, type Database } from "./database.ts";
 import { NOTE_TYPES, SEED_ID, seedOf } from "./livesync.ts";
 
 const summary = z.looseObject({
@@ -115,13 +115,13 @@ const NOTE_MEMBERS = [
 const CHUNKS_PER_REQUEST = 8;
 const LONG_ANSWER_MS = 300_000;
 
-/** The history in the store itself. A CouchDB has none: Failures say so. */
+/** The history of the embedded store. CouchDB has none: with it, calls throw `NoHistory`. */
 export function openHistory(couch: Couch, vault: string): HistorySource {
   const database = openDatabase(couch, vault);
-  const base = `/${encodeURIComponent(vault)}/_history`;
-  const asking = async (path: string, body?: unknown) =>
+  const path = `/${encodeURIComponent(vault)}`;
+  const request = async (from: string, body?: unknown) =>
     couch
-      .ask(body === undefined ? "GET" : "POST", path, {
+      .ask(body === undefined ? "GET" : "POST", path + from, {
         timeoutMs: LONG_ANSWER_MS,
         ...(body === undefined ? {} : { body }),
       })
@@ -129,7 +129,7 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
         throw inWords(error, vault);
       });
   const ask = async (query: Readonly<Record<string, string>>, body?: unknown) =>
-    asking(`${base}?${new URLSearchParams(query).toString()}`, body);
+    request(`/_history?${new URLSearchParams(query).toString()}`, body);
   const chunks: HistorySource["chunks"] = async (ids) =>
     asExpected(chunkRows, await ask({}, { chunks: ids })).rows;
   return {
@@ -138,11 +138,7 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
       const seed = seedOf(await database.document(SEED_ID));
       return { from, now, versions, bytes, salt: seed?.pbkdf2salt ?? null };
     },
-    space: async () =>
-      asExpected(
-        storeSpace,
-        await asking(`/${encodeURIComponent(vault)}/_space`),
-      ),
+    space: async () => asExpected(storeSpace, await request("/_space")),
     notesAt: async (at, startkey) =>
       asExpected(
         page,
@@ -151,38 +147,52 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
     held: async (start) => asExpected(heldPage, await ask({ held: start })),
     versions: async (id) =>
       asExpected(z.looseObject({ rows }), await ask({ id })).rows,
-    changes: async (since) => {
-      const { results, last_seq, pending } = await database.changes({
-        since,
-        limit: CHANGES_PER_PAGE,
-        longpollMs: WAIT_FOR_CHANGES_MS,
-        selector: notesAndDeletions,
-        fields: NOTE_MEMBERS,
-      });
-      return {
-        rows: results.map(({ id, deleted, doc }) => ({
-          id,
-          doc: deleted === true ? undefined : doc,
-        })),
-        next: last_seq,
-        more: pending > 0,
-      };
-    },
+    changes: async (since) => changesAfter(database, since),
     chunks,
     write: async (documents, ids) => {
-      for (let at = 0; at < ids.length; at += CHUNKS_PER_REQUEST) {
-        const some = ids.slice(at, at + CHUNKS_PER_REQUEST);
-        const live = new Set(await database.live(some));
-        const gone = some.filter((id) => !live.has(id));
-        if (gone.length === 0) {
-          continue;
-        }
-        const back = await chunks(gone);
-        await database.write(back.map(({ _rev: _gone, ...chunk }) => chunk));
-      }
+      await restoreChunks(database, ids, chunks);
       await database.write(documents);
     },
   };
+}
+
+async function changesAfter(
+  database: Database,
+  since: string,
+): Promise<NoteChanges> {
+  const { results, last_seq, pending } = await database.changes({
+    since,
+    limit: CHANGES_PER_PAGE,
+    longpollMs: WAIT_FOR_CHANGES_MS,
+    selector: notesAndDeletions,
+    fields: NOTE_MEMBERS,
+  });
+  return {
+    rows: results.map(({ id, deleted, doc }) => ({
+      id,
+      doc: deleted === true ? undefined : doc,
+    })),
+    next: last_seq,
+    more: pending > 0,
+  };
+}
+
+/** Writes those of the chunks again that were deleted meanwhile. */
+async function restoreChunks(
+  database: Database,
+  ids: readonly string[],
+  read: HistorySource["chunks"],
+): Promise<void> {
+  for (let at = 0; at < ids.length; at += CHUNKS_PER_REQUEST) {
+    const some = ids.slice(at, at + CHUNKS_PER_REQUEST);
+    const live = new Set(await database.live(some));
+    const gone = some.filter((id) => !live.has(id));
+    if (gone.length === 0) {
+      continue;
+    }
+    const found = await read(gone);
+    await database.write(found.map(({ _rev: _gone, ...chunk }) => chunk));
+  }
 }
 
 /** The store is a CouchDB. */
