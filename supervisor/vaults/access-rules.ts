@@ -2,18 +2,18 @@ import type { Security } from "./database.ts";
 
 const adminsOnly = { names: [], roles: ["_admin"] };
 
-/** Who may in: the vault's own user and nobody else; only the server's admin may administer it. */
+/** Access for the vault's own user only; administration for the server's admin only. */
 export function memberRules(user: string): Security {
   return { admins: adminsOnly, members: { names: [user], roles: [] } };
 }
 
-/** Nobody but the server's admin. Empty rules would let every user in. */
+/** Access for the server's admin only. Empty rules would admit every user. */
 export const closedRules: Security = {
   admins: adminsOnly,
   members: adminsOnly,
 };
 
-/** Whether two rules let the same in, whatever the order of their names. */
+/** Whether two sets of rules admit the same users; the order of names is irrelevant. */
 export function sameRules(one: Security, other: Security): boolean {
   return textOf(one) === textOf(other);
 }

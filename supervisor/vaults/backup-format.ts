@@ -7,15 +7,15 @@ import type { CouchDocument } from "./database.ts";
 
 /**
  * A backup of the notes store: `manifest.json`, `config.json.gz` (the server's settings), `users.jsonl.gz`, and for each vault
- * `vault-<n>.jsonl.gz`: a line with what is about the vault, then a line for each leaf with its history. That file holds the
- * documents that are not in the backup before as they are now; the others are in `parts`, files of earlier backups that this one
- * has links to. A document that is in several files counts as the first of them has it, in the order `file`, then `parts`.
+ * `vault-<n>.jsonl.gz`: a head line that describes the vault, then a line for each leaf with its history. That file contains the
+ * documents that are new or changed since the previous backup; the others are in `parts`, files of earlier backups that this one
+ * links to. For a document in several files the first one is valid, in the order `file`, then `parts`.
  */
 const manifest = z.looseObject({
   format: z.literal(1),
   kind: z.literal("notes"),
   takenAt: z.number(),
-  /** The version of Hearth that took it; absent in older backups. */
+  /** The version of Hearth that created the backup; absent in older backups. */
   madeBy: z.string().optional(),
   files: z.array(
     z.looseObject({ name: z.string(), bytes: z.number(), sha256: z.string() }),
@@ -24,23 +24,23 @@ const manifest = z.looseObject({
     z.looseObject({
       name: z.string(),
       file: z.string(),
-      /** Newest first; none in backups of before there were any. */
+      /** Newest first; empty in backups that predate incremental ones. */
       parts: z
         .array(
           z.looseObject({
             file: z.string(),
-            /** Of its lines, uncompressed. */
+            /** Uncompressed bytes of its lines. */
             size: z.number(),
           }),
         )
         .default([]),
-      /** Of the lines of `file`, uncompressed; unknown in older backups. */
+      /** Uncompressed bytes of the lines of `file`; absent in older backups. */
       size: z.number().optional(),
-      /** Of the database that it is of: another one of the same name shares no revisions with it. */
+      /** Identifies the database: another one with the same name shares no revisions with it. */
       instance: z.string().optional(),
       documents: z.number(),
       leaves: z.number(),
-      /** Leaves whose body the store could not give. */
+      /** Documents with a leaf whose body the store did not return. */
       missing: z.array(z.string()),
     }),
   ),
@@ -58,7 +58,7 @@ const vaultHead = z.looseObject({
   vault: z.string(),
   instance: z.string(),
   security: z.object({ admins: rights, members: rights }),
-  /** The two documents that replication leaves out: the security seed and the milestone. */
+  /** The two documents that replication omits: the security seed and the milestone. */
   locals: z.array(z.looseObject({ _id: z.string() })),
 });
 export type VaultHead = Readonly<z.output<typeof vaultHead>>;
@@ -66,18 +66,18 @@ export type VaultHead = Readonly<z.output<typeof vaultHead>>;
 export const USERS_FILE = "users.jsonl.gz";
 export const CONFIG_FILE = "config.json.gz";
 
-/** Throws a Failure when the backup is not there, not as it was written, or not of this kind. */
+/** Throws a Failure when the backup is missing, damaged or of another kind. */
 export function readNotesManifest(directory: string): NotesManifest {
   const parsed = manifest.safeParse(readManifest(directory));
   if (parsed.success) {
     return parsed.data;
   }
   throw new Failure(
-    `${directory} is no backup of the notes store: \`hearth notes backup --list\` shows those there are.`,
+    `${directory} is not a backup of the notes store. Run \`hearth notes backup --list\` to list the backups.`,
   );
 }
 
-/** The lines of a compressed file of a backup, one after the other. */
+/** The lines of a compressed file of a backup, in order. */
 export async function* readLines(
   backup: string,
   name: string,
@@ -86,7 +86,7 @@ export async function* readLines(
   let rest = "";
   for await (const chunk of readCompressed(backup, name)) {
     const text = decoder.write(chunk as Buffer);
-    // A line may have 50 MB: it is searched once.
+    // A line can have 50 MB, so each chunk is searched only once.
     if (!text.includes("\n")) {
       rest += text;
       continue;
@@ -98,7 +98,7 @@ export async function* readLines(
   }
 }
 
-/** What is about the vault, from the first line of its file. */
+/** The first line of a vault's file, which describes the vault. */
 export async function readHead(
   backup: string,
   { file }: Pick<VaultEntry, "file">,
@@ -113,12 +113,12 @@ export function parseDocument(line: string): CouchDocument {
   return JSON.parse(line) as CouchDocument;
 }
 
-/** The lines of a vault's leaves, each document's as the newest file has them. */
+/** The lines of a vault's leaves; for each document those of the newest file that contains it. */
 export async function* readLeaves(
   backup: string,
   { file, parts }: Pick<VaultEntry, "file" | "parts">,
 ): AsyncGenerator<string> {
-  const older = new Set<string>();
+  const superseded = new Set<string>();
   for (const [index, name] of [
     file,
     ...parts.map((part) => part.file),
@@ -126,25 +126,25 @@ export async function* readLeaves(
     const inThis = new Set<string>();
     let isHead = true;
     for await (const line of readLines(backup, name)) {
-      const { id } = isHead ? noLeaf : leafOf(line);
-      if (!isHead && !older.has(id)) {
+      const { id } = isHead ? NO_LEAF : leafOf(line);
+      if (!isHead && !superseded.has(id)) {
         yield line;
       }
-      // Of the last file nobody asks any more.
+      // No file follows the last one.
       if (!isHead && index < parts.length) {
         inThis.add(id);
       }
       isHead = false;
     }
     for (const id of inThis) {
-      older.add(id);
+      superseded.add(id);
     }
   }
 }
 
-const noLeaf = { id: "", rev: "" };
+const NO_LEAF = { id: "", rev: "" };
 
-/** Id and revision of a line. A store gives them first, so a line of 50 MB need not be parsed for them. */
+/** Id and revision of a line. Stores write them first, so a line of 50 MB does not have to be parsed. */
 export function leafOf(line: string): {
   readonly id: string;
   readonly rev: string;

@@ -11,7 +11,7 @@ import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 import { drillRestore, type DrilledVault } from "./restore-drill.ts";
 import { restoreNotes } from "./restore.ts";
 
-/** Takes a backup and removes those that are no longer to be kept. */
+/** Creates a backup and removes those beyond the configured retention. */
 export async function backup(
   parts: NotesJobParts,
   context: JobContext,
@@ -37,7 +37,7 @@ export async function backup(
       fingerprint,
       level: "warning",
       subject: "notes-backup",
-      text: `the notes store could not give ${missing.flatMap((vault) => vault.missing).length} documents to the backup ${taken.name}: keep the backups before it.`,
+      text: `the notes store did not return ${missing.flatMap((vault) => vault.missing).length} documents for the backup ${taken.name}: keep the previous backups.`,
       output: missing
         .map((vault) => `${vault.name}: ${vault.missing.join(", ")}`)
         .join("\n"),
@@ -52,7 +52,7 @@ export async function backup(
       fingerprint: damaged,
       level: "warning",
       subject: "notes-backup",
-      text: `a file of the last backup is not as it was written, and other backups may share it: ${taken.name} was taken in full; examine the disk.`,
+      text: `a file of the previous backup is damaged, and other backups may share it. ${taken.name} is a full backup. Check the disk.`,
       output: taken.damaged.join("\n"),
       command: "hearth notes backup --list",
     });
@@ -63,7 +63,7 @@ export async function backup(
   watchLocalSize(parts.alarms, root, most);
   return {
     status: "done",
-    summary: `${describeBackup(taken)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one was" : "ones were"} removed`}.`,
+    summary: `${describeBackup(taken)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "backup" : "backups"} removed`}.`,
     details: {
       name: taken.name,
       bytes: taken.bytes,
@@ -73,7 +73,7 @@ export async function backup(
   };
 }
 
-/** Tries out the newest backup. */
+/** Restores the newest backup to a scratch vault and compares it. */
 export async function drill(
   parts: NotesJobParts,
   context: JobContext,
@@ -81,7 +81,7 @@ export async function drill(
   const [latest] = listBackups(parts.backups);
   if (latest === undefined) {
     throw new Failure(
-      "there is no backup of the notes to try: `hearth notes backup` takes one.",
+      "there is no backup of the notes to test. Run `hearth notes backup` to create one.",
     );
   }
   const drilled = await drillRestore({
@@ -103,7 +103,7 @@ export function describeDrilled(drilled: readonly DrilledVault[]): string {
     ({ vault, documents, leaves, compared }) =>
       `${vault} with ${documents} documents, ${leaves} revisions (${compared} compared)`,
   );
-  return words.join("; ") || "it holds no vault";
+  return words.join("; ") || "it contains no vault";
 }
 
 const restoreOptions = z.strictObject({
@@ -112,7 +112,7 @@ const restoreOptions = z.strictObject({
   as: z.string().optional(),
 });
 
-/** Puts a backup back, as a person asked. */
+/** Restores a backup on request. */
 export async function restore(
   parts: NotesJobParts,
   context: JobContext,
@@ -134,7 +134,7 @@ export async function restore(
   });
   return {
     status: "done",
-    summary: `from ${name}: ${restored.map(({ vault, documents }) => `vault ${vault} with ${documents} documents`).join("; ") || "no vault"}.`,
+    summary: `restored from ${name}: ${restored.map(({ vault, documents }) => `vault ${vault} with ${documents} documents`).join("; ") || "no vault"}.`,
     details: { backup: name, vaults: restored },
   };
 }

@@ -117,7 +117,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
   afterAll(() => stand.close());
 
-  test("a backup restores into an empty server to the same leaves, and devices go on with their passwords", async () => {
+  test("a backup restores into an empty server to the same leaves, and devices keep their passwords", async () => {
     const database = openDatabase(stand.couch, VAULT);
     const before = await allLeaves(database);
     const { path, manifest } = await backup(stand);
@@ -149,7 +149,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect([...stand.raised.keys()]).toEqual([]);
     expect(stand.state.vault(VAULT).member).toBe(VAULT);
 
-    // The credentials are in no backup; new ones can be made.
+    // Backups contain no credentials; new ones can be created.
     await expect(stand.provisioning.setupUri({ vault: VAULT })).rejects.toThrow(
       `\`hearth notes rotate ${VAULT}\` makes new ones`,
     );
@@ -157,7 +157,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(made.vaultPassphrase).toBeNull();
   });
 
-  test("a restore never overwrites, but goes beside", async () => {
+  test("a restore never overwrites but can create another vault", async () => {
     const { path } = await backup(stand);
     await expect(restore(stand, path)).rejects.toThrow(
       `restore beside it with --as ${VAULT}-restored`,
@@ -179,7 +179,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(answer.status).toBe(200);
   });
 
-  test("what a device wrote since the restore began stays, and its devices stay in", async () => {
+  test("changes by devices since the start of the restore are kept, and devices keep access", async () => {
     const { path, manifest } = await backup(stand);
     const target = "vault-written";
     const made = await stand.provisioning.add({
@@ -207,7 +207,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await stand.provisioning.remove(target);
   });
 
-  test("a vault that is being restored now is no leftover", async () => {
+  test("a vault that is being restored is not a leftover", async () => {
     const { path } = await backup(stand);
     const dropped: string[] = [];
     let looks = Promise.resolve();
@@ -240,7 +240,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     );
   });
 
-  test("a backup that is not as it was written is refused before anything is changed", async () => {
+  test("a damaged backup is rejected before anything is changed", async () => {
     const { path } = await backup(stand);
     const file = join(path, "vault-1.jsonl.gz");
     const bytes = readFileSync(file);
@@ -255,7 +255,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await vaultNames(stand.couch)).not.toContain("vault-broken");
   });
 
-  test("a backup that is stopped leaves nothing", async () => {
+  test("a stopped backup leaves nothing behind", async () => {
     const before = readdirSync(stand.backups);
     const stop = new AbortController();
     await expect(
@@ -267,7 +267,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(readdirSync(stand.backups)).toEqual(before);
   });
 
-  test("what is written while it runs does not break it", async () => {
+  test("concurrent writes do not break it", async () => {
     const database = openDatabase(stand.couch, VAULT);
     let written = 0;
     const { path } = await backup(stand, {
@@ -321,7 +321,7 @@ describe("a supervisor that is killed", () => {
     expect(child.signalCode).toBe("SIGKILL");
   }
 
-  test("in the middle of a backup leaves no half one: the next removes what there is", async () => {
+  test("during a backup leaves no partial one: the next one removes its files", async () => {
     await killed("backup", stand.backups);
     expect(readdirSync(stand.backups)).toEqual([
       expect.stringMatching(/^\.making-/),
@@ -331,7 +331,7 @@ describe("a supervisor that is killed", () => {
     await drillRestore({ ...stand, ...quiet, backup: path });
   });
 
-  test("in the middle of a restore leaves no half vault: the next start drops it", async () => {
+  test("during a restore leaves no partial vault: the next start drops it", async () => {
     const { path } = await backup(stand);
     await killed("restore", path);
     const half = openDatabase(stand.couch, "vault-half");

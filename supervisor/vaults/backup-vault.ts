@@ -13,72 +13,72 @@ import type { CouchDocument, Database, DatabaseInfo } from "./database.ts";
 import {
   leavesKey,
   linkPart,
-  partsToTakeIn,
+  partsToMerge,
   readEarlier,
   type EarlierVault,
 } from "./earlier-backup.ts";
 import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 
 const PAGE_ROWS = 500;
-/** Documents are asked for so many at a time that an answer stays near this size. */
-const ANSWER_BYTES = 4_000_000;
-const MOST_AT_ONCE = 200;
+/** The number of documents per request is adjusted to responses of about this size. */
+const RESPONSE_BYTES = 4_000_000;
+const MAX_PER_REQUEST = 200;
 
-export interface VaultAsk {
+export interface VaultBackupOptions {
   readonly database: Database;
   readonly info: DatabaseInfo;
   /** `backups/notes` */
   readonly directory: string;
-  /** The backup that is being made. */
+  /** Directory of the backup that is being created. */
   readonly making: string;
-  /** Of the names of its files. */
+  /** Prefix of its file names. */
   readonly prefix: string;
   readonly signal: AbortSignal;
   readonly onDamage: (path: string) => void;
   readonly progress: (done: number) => void;
 }
 
-/** The earlier backup has documents that the database has lost without a trace: it is no base for the new one. */
+/** The earlier backup contains documents of which the database has no trace, so it cannot be the base of a new one. */
 class EarlierBackupUnusable extends Error {}
 
-/** Stores what differs from the backup before and links to the rest; everything where there is nothing to build on. */
-export async function backUpVault(ask: VaultAsk): Promise<{
+/** Stores what differs from the previous backup and links to the rest; stores everything where there is no usable backup. */
+export async function backUpVault(options: VaultBackupOptions): Promise<{
   readonly entry: VaultEntry;
   readonly files: readonly BackupFile[];
 }> {
-  const { database, info, directory, signal } = ask;
+  const { database, info, directory, signal } = options;
   const earlier = await readEarlier(
     ...([directory, database.name, info.instance_start_time] as const),
-    ...([signal, ask.onDamage] as const),
+    ...([signal, options.onDamage] as const),
   );
   try {
-    return await writeVault(ask, earlier);
+    return await writeVault(options, earlier);
   } catch (error) {
     if (!(error instanceof EarlierBackupUnusable)) {
       throw error;
     }
-    rmSync(join(ask.making, `${ask.prefix}.jsonl.gz`), { force: true });
-    return writeVault(ask, undefined);
+    rmSync(join(options.making, `${options.prefix}.jsonl.gz`), { force: true });
+    return writeVault(options, undefined);
   }
 }
 
 async function writeVault(
-  ask: VaultAsk,
+  options: VaultBackupOptions,
   earlier: EarlierVault | undefined,
 ): Promise<{
   readonly entry: VaultEntry;
   readonly files: readonly BackupFile[];
 }> {
-  const { database, info, making, prefix, signal } = ask;
+  const { database, info, making, prefix, signal } = options;
   const count = countLeaves();
-  const written = { bytes: 0, takenIn: 0 };
-  const lines = vaultLines(ask, earlier, count, written);
+  const written = { bytes: 0, merged: 0 };
+  const lines = vaultLines(options, earlier, count, written);
   const own = await writeCompressed(
     ...([making, `${prefix}.jsonl.gz`, Readable.from(lines), signal] as const),
   );
   const linked =
     earlier?.parts
-      .slice(written.takenIn)
+      .slice(written.merged)
       .map((part) => linkPart(earlier, part, prefix, making)) ?? [];
   return {
     entry: {
@@ -93,14 +93,14 @@ async function writeVault(
   };
 }
 
-/** The head, the documents that the earlier backup does not have as they are, and what is taken in of its newest files. */
+/** The head, the documents that differ from the earlier backup, and the content of its newest files that is merged into this one. */
 async function* vaultLines(
-  ask: VaultAsk,
+  options: VaultBackupOptions,
   earlier: EarlierVault | undefined,
   count: ReturnType<typeof countLeaves>,
-  written: { bytes: number; takenIn: number },
+  written: { bytes: number; merged: number },
 ): AsyncGenerator<string> {
-  const { database, info } = ask;
+  const { database, info } = options;
   const head: VaultHead = {
     vault: database.name,
     instance: info.instance_start_time,
@@ -112,7 +112,7 @@ async function* vaultLines(
   let live = 0;
   const isUnchanged = (id: string, revisions: readonly string[]): boolean => {
     const known = earlier?.documents.get(id);
-    // What changes meanwhile comes again, later in the feed; then it is not known any more.
+    // A document that changes during the backup appears again later in the feed, and must then count as changed.
     earlier?.documents.delete(id);
     const same = !changed.has(id) && known?.leaves === leavesKey(revisions);
     if (same) {
@@ -122,7 +122,7 @@ async function* vaultLines(
     }
     return same;
   };
-  for await (const line of changedLines(ask, count, isUnchanged)) {
+  for await (const line of changedLines(options, count, isUnchanged)) {
     written.bytes += line.length;
     yield line;
   }
@@ -133,13 +133,13 @@ async function* vaultLines(
     throw new EarlierBackupUnusable();
   }
   const { parts, backup } = earlier;
-  written.takenIn = partsToTakeIn(parts, written.bytes, live);
-  const [newest, ...older] = parts.slice(0, written.takenIn);
+  written.merged = partsToMerge(parts, written.bytes, live);
+  const [newest, ...older] = parts.slice(0, written.merged);
   if (newest === undefined) {
     return;
   }
-  const takenIn = { file: newest.file, parts: older };
-  for await (const line of readLeaves(backup, takenIn)) {
+  const merged = { file: newest.file, parts: older };
+  for await (const line of readLeaves(backup, merged)) {
     if (changed.has(leafOf(line).id)) {
       continue;
     }
@@ -149,13 +149,13 @@ async function* vaultLines(
 }
 
 async function* changedLines(
-  { database, info, signal, progress }: VaultAsk,
+  { database, info, signal, progress }: VaultBackupOptions,
   count: ReturnType<typeof countLeaves>,
   isUnchanged: (id: string, revisions: readonly string[]) => boolean,
 ): AsyncGenerator<string> {
   const rows = info.doc_count + info.doc_del_count;
   let seen = 0;
-  let atOnce = 20;
+  let perRequest = 20;
   let since = "0";
   for (;;) {
     const page = await database.changes({
@@ -172,7 +172,7 @@ async function* changedLines(
         : revisions.map((rev) => ({ id, rev }));
     });
     for (let at = 0; at < wanted.length;) {
-      const part = wanted.slice(at, at + atOnce);
+      const part = wanted.slice(at, at + perRequest);
       const documents = await database.revisions(part, { signal });
       for (const { id, rev } of part) {
         if (!documents.some((each) => each._id === id && each._rev === rev)) {
@@ -186,7 +186,7 @@ async function* changedLines(
         yield `${line}\n`;
       }
       at += part.length;
-      atOnce = nextAmount(atOnce, bytes);
+      perRequest = nextAmount(perRequest, bytes);
     }
     seen += page.results.length;
     progress(rows === 0 ? 1 : Math.min(1, seen / rows));
@@ -198,10 +198,12 @@ async function* changedLines(
 }
 
 function nextAmount(amount: number, bytes: number): number {
-  if (bytes > ANSWER_BYTES) {
+  if (bytes > RESPONSE_BYTES) {
     return Math.max(1, Math.floor(amount / 2));
   }
-  return bytes < ANSWER_BYTES / 4 ? Math.min(MOST_AT_ONCE, amount * 2) : amount;
+  return bytes < RESPONSE_BYTES / 4
+    ? Math.min(MAX_PER_REQUEST, amount * 2)
+    : amount;
 }
 
 async function localDocuments(
@@ -227,7 +229,7 @@ async function mutableSecurity(
   return { admins: copy(admins), members: copy(members) };
 }
 
-/** Documents and leaves as they stand at the end: what changes meanwhile comes again, later in the feed. */
+/** Counts documents and leaves as of the end of the backup: documents that change meanwhile appear again later in the feed. */
 function countLeaves() {
   const leaves = new Map<string, number>();
   const missing = new Set<string>();

@@ -25,39 +25,41 @@ import {
 } from "./database.ts";
 import { openUsers } from "./users.ts";
 
-export interface BackupAsk {
+export interface BackupOptions {
   readonly couch: Couch;
-  /** `backups/notes`: each backup is a directory in it. */
+  /** `backups/notes`; contains a directory per backup. */
   readonly directory: string;
   readonly now: () => number;
   readonly signal: AbortSignal;
-  /** A sentence, and the part done from 0 to 1. */
+  /** The current step, and the completed fraction from 0 to 1. */
   readonly progress: (text: string, done?: number) => void;
 }
 
-export interface TakenBackup {
+export interface CreatedBackup {
   readonly name: string;
   readonly path: string;
   readonly bytes: number;
   readonly manifest: NotesManifest;
-  /** Files of the backup before that are not as they were written; this one holds what they held. */
+  /** Damaged files of the previous backup; the new one contains their documents in full. */
   readonly damaged: readonly string[];
 }
 
 /** Copies every leaf of every vault with its history, the two documents that replication omits, access rules, users and settings. */
-export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
-  const { couch, directory, now, signal } = ask;
+export async function backupNotes(
+  options: BackupOptions,
+): Promise<CreatedBackup> {
+  const { couch, directory, now, signal } = options;
   const vaults = await readVaults(couch);
   const takenAt = unusedMoment(directory, now());
   const name = backupName(takenAt);
   const making = beginBackup(directory, name);
   try {
     const { entries, damaged, ...backedUp } = await writeVaults(
-      ask,
+      options,
       vaults,
       making.directory,
     );
-    const server = await writeServer(ask, making.directory);
+    const server = await writeServer(options, making.directory);
     const files = [...backedUp.files, ...server.files];
     const manifest: NotesManifest = {
       format: 1,
@@ -85,7 +87,7 @@ export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
 }
 
 async function writeVaults(
-  { directory, signal, progress }: BackupAsk,
+  { directory, signal, progress }: BackupOptions,
   vaults: readonly OpenVault[],
   making: string,
 ): Promise<{
@@ -123,7 +125,7 @@ async function writeVaults(
 
 /** Writes the users and the settings of the server. */
 async function writeServer(
-  { couch, signal }: BackupAsk,
+  { couch, signal }: BackupOptions,
   making: string,
 ): Promise<{ readonly files: readonly BackupFile[]; readonly users: number }> {
   const users = await openUsers(couch).all();
@@ -165,8 +167,12 @@ async function readVaults(couch: Couch): Promise<readonly OpenVault[]> {
   return found;
 }
 
-/** What a backup holds, in a sentence. */
-export function describeBackup({ name, bytes, manifest }: TakenBackup): string {
+/** A summary of a backup's content. */
+export function describeBackup({
+  name,
+  bytes,
+  manifest,
+}: CreatedBackup): string {
   const leaves = manifest.vaults.reduce((sum, vault) => sum + vault.leaves, 0);
   return `${manifest.vaults.length} ${manifest.vaults.length === 1 ? "vault" : "vaults"} with ${leaves} revisions in ${inMegabytes(bytes)}: ${name}`;
 }

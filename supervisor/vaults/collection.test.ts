@@ -24,11 +24,11 @@ function sourceOf(
 
 const plain = openCipher("vault", null, async () => "");
 
-test("a chunk is unused when no version on any page names it; the list is as old as the first page", async () => {
+test("a chunk is unused when no version on any page references it; the list is dated by the first page", async () => {
   const source = sourceOf(
     [
       { type: "plain", path: "a.md", children: ["h:1"] },
-      // No note that can be read as one, but it has chunks.
+      // Not a known type of note, but it has chunks.
       { type: "future", children: ["h:2"] },
       { type: "versioninfo" },
     ],
@@ -40,7 +40,7 @@ test("a chunk is unused when no version on any page names it; the list is as old
   });
 });
 
-test("chunks that are named outside of an encryption count beside those inside", async () => {
+test("chunks referenced outside the encryption are used, like those inside", async () => {
   const source = sourceOf([{ children: ["h:1"] }], ["h:1", "h:2", "h:3"]);
   const cipher = {
     read: async () => ({ children: ["h:2"] }),

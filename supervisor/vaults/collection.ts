@@ -19,29 +19,29 @@ const localRows = z.looseObject({
 });
 const pullCheckpoint = z.looseObject({
   replicator: z.literal("pouchdb"),
-  // A device's own sequences are numbers, the store's are texts.
+  // A device's own sequences are numbers, the store's are strings.
   last_seq: z.string(),
 });
 
-/** The chunks of a vault that no version in the store names; see `findUnused`. */
+/** The chunks of a vault that no stored version references; see `findUnused`. */
 export interface UnusedChunks {
   readonly notesSeq: number;
   readonly unused: readonly string[];
 }
 
-/** A device, or what a device keeps on the server about how far it has read. */
+/** A device, or a replication checkpoint of a device on the server. */
 export interface Reader {
   readonly id: string;
   readonly kind: "device" | "checkpoint";
   readonly name: string;
-  /** The newest change it is known to have read. */
+  /** The newest change that it has confirmed. */
   readonly readUpTo: number;
-  /** Milliseconds since 1970; null where that is not known. */
+  /** Milliseconds since 1970; null if unknown. */
   readonly lastSeen: number | null;
 }
 
 export type Collection = Readonly<z.output<typeof collected>> & {
-  /** Who has to read further before everything that is old enough can go; the furthest behind first. */
+  /** Readers that have not yet read far enough for all old chunks to be removed; the furthest behind first. */
   readonly waitingFor: readonly Reader[];
   readonly notesSeq: number;
 };
@@ -52,7 +52,7 @@ const LONG_ANSWER_MS = 300_000;
 const CHUNK_PREFIX = "h:";
 const CHECKPOINT_PREFIX = "_local/";
 
-/** Looks through every version of every note that the store holds. Throws where one cannot be read: it could name any chunk. */
+/** Reads every stored version of every note. Throws if one is unreadable, because it could reference any chunk. */
 export async function findUnused(
   source: HistorySource,
   cipher: NoteCipher,
@@ -68,7 +68,7 @@ export async function findUnused(
     notesSeq ??= page.notesSeq;
     start = page.next;
     for (const row of page.rows) {
-      // Both lists count: what is inside an encryption does not replace what stands outside.
+      // Both lists count: the encrypted one does not replace the plain one.
       const inside = await cipher.read(row);
       for (const children of [row["children"], inside?.children]) {
         if (Array.isArray(children)) {
@@ -82,7 +82,7 @@ export async function findUnused(
   return { notesSeq: notesSeq ?? 0, unused: [...unused] };
 }
 
-/** How far the devices of a vault have read: those it lists, and every checkpoint of a replication. */
+/** How far the devices of a vault have read: listed devices and replication checkpoints; the furthest behind first. */
 export async function readReaders(
   couch: Couch,
   vault: string,
@@ -127,7 +127,7 @@ export async function readReaders(
   );
 }
 
-/** Counts what can go, and removes it if `free` says so. */
+/** Counts the chunks that can be removed, and removes them if `free` is set. */
 export async function collectChunks(
   couch: Couch,
   vault: string,
@@ -152,7 +152,7 @@ export async function collectChunks(
     .catch((error: unknown) => {
       throw error instanceof CouchRefusal && error.code === "conflict"
         ? new Failure(
-            `notes of vault ${vault} were written meanwhile, so nothing was freed: run the command again.`,
+            `notes of vault ${vault} changed during the collection, so nothing was removed. Run the command again.`,
           )
         : error;
     });
@@ -163,7 +163,7 @@ export async function collectChunks(
   };
 }
 
-/** Forgets a device that is no more, or a checkpoint. If it comes back, it is listed again, and reads everything once more. */
+/** Removes a retired device or a checkpoint from the list. A device that returns is listed again and reads everything once more. */
 export async function forgetReader(
   couch: Couch,
   vault: string,
@@ -174,7 +174,7 @@ export async function forgetReader(
   );
   if (found === undefined) {
     throw new Failure(
-      `vault ${vault} knows no device or checkpoint "${id}": \`hearth notes collect ${vault}\` lists those it waits for.`,
+      `vault ${vault} has no device or checkpoint "${id}". Run \`hearth notes collect ${vault}\` to list them.`,
     );
   }
   const database = openDatabase(couch, vault);

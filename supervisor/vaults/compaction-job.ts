@@ -12,11 +12,11 @@ import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 const compactOptions = z.strictObject({
   force: z.boolean().default(false),
   vault: z.string().optional(),
-  /** The supervisor itself asks, because a database has grown large: all gates hold. */
+  /** Started by the supervisor because a database has grown large: all conditions apply. */
   large: z.boolean().default(false),
 });
 
-/** Compacts every vault, or the one that is named, unless a gate holds. */
+/** Compacts every vault, or the named one, unless a condition prevents it. */
 export async function compact(
   parts: NotesJobParts,
   context: JobContext,
@@ -53,7 +53,7 @@ export async function compact(
     status: done ? "done" : "skipped",
     summary:
       results.length === 0
-        ? "there is no vault."
+        ? "There are no vaults."
         : results.map(describeCompaction).join(" "),
     details: { vaults: results },
   };
@@ -62,12 +62,12 @@ export async function compact(
 function describeCompaction(compaction: Compaction): string {
   const { vault } = compaction;
   if (compaction.status === "skipped") {
-    return `Vault ${vault} (${inMegabytes(compaction.fileBytes)}) was left as it is: ${compaction.why}.`;
+    return `Vault ${vault} (${inMegabytes(compaction.fileBytes)}) not compacted: ${compaction.why}.`;
   }
   const { beforeBytes, afterBytes, activeBytes } = compaction;
-  const still =
+  const advice =
     activeBytes > LARGE_BYTES
-      ? ` Its notes themselves take ${inMegabytes(activeBytes)}: split the vault, leave large files out, or let a device rebuild it.`
+      ? ` The notes themselves take ${inMegabytes(activeBytes)}: split the vault, exclude large files, or rebuild it from a device.`
       : "";
-  return `Vault ${vault} went from ${inMegabytes(beforeBytes)} to ${inMegabytes(afterBytes)}.${still}`;
+  return `Vault ${vault} compacted from ${inMegabytes(beforeBytes)} to ${inMegabytes(afterBytes)}.${advice}`;
 }

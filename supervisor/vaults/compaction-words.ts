@@ -1,5 +1,5 @@
-/** What forcing a compaction means, for whoever asks: the command line and the page of the job. */
+/** The option to force a compaction, as the CLI and the job's page describe it. */
 export const forceWords = {
-  label: "In spite of many open conflicts",
-  note: "They can then no longer be merged by themselves.",
+  label: "Compact despite open conflicts",
+  note: "They can no longer be merged automatically afterwards.",
 } as const;

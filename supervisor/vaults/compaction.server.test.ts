@@ -4,7 +4,7 @@ import {
   openNotesStand,
   type NotesStand,
 } from "../../test/supervisor/notes-stand.ts";
-import { compactVault, type CompactionAsk } from "./compaction.ts";
+import { compactVault, type CompactionOptions } from "./compaction.ts";
 import { openDatabase } from "./database.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
@@ -23,7 +23,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
   afterAll(() => stand.close());
 
-  /** Leaves some megabytes of old bodies behind. */
+  /** Creates some megabytes of superseded bodies. */
   async function supersede(): Promise<void> {
     const database = openDatabase(stand.couch, vault);
     for (let round = 0; round < 4; round += 1) {
@@ -35,7 +35,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     }
   }
 
-  const compact = (more: Partial<CompactionAsk> = {}) =>
+  const compact = (more: Partial<CompactionOptions> = {}) =>
     compactVault({
       database: openDatabase(stand.couch, vault),
       state: stand.state,
@@ -53,13 +53,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
       ...more,
     });
 
-  test("a large database with much to be had back is reported by a look", async () => {
+  test("a large database with much reclaimable space is reported", async () => {
     await openDatabase(stand.couch, "vault-small").create();
     await stand.keeper.look();
     expect(stand.large).toEqual([vault]);
   });
 
-  test("too little to be had back, too little room: it is left as it is", async () => {
+  test("with too little reclaimable space or free disk space, a vault is not compacted", async () => {
     const limits = {
       leastBytes: 64 * MEGABYTE,
       leastPercent: 20,
@@ -68,18 +68,18 @@ describe.each(serversUnderTest())("on $name", (under) => {
     };
     expect(await compact({ limits })).toMatchObject({
       status: "skipped",
-      why: expect.stringContaining("could be had back") as string,
+      why: expect.stringContaining("can be reclaimed") as string,
     });
     const { space } = stand.state.vault(vault);
     stand.state.change(vault, { space: null });
     expect(await compact({ freeBytes: () => 1000 })).toMatchObject({
       status: "skipped",
-      why: expect.stringContaining("of free disk") as string,
+      why: expect.stringContaining("of free disk space") as string,
     });
     stand.state.change(vault, { space });
   });
 
-  test("more open conflicts than are allowed hold it back, unless it is forced", async () => {
+  test("too many open conflicts prevent compaction unless it is forced", async () => {
     const database = openDatabase(stand.couch, vault);
     for (const id of ["one", "two"]) {
       for (const rev of ["1-aa", "1-bb"]) {
@@ -93,7 +93,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       status: "skipped",
       why: expect.stringContaining("more than 1 open conflicts") as string,
     });
-    // Hearth's own store, which measures its space, needs no room beside the file.
+    // The embedded store, which measures its space, needs no additional space.
     const inPlace = stand.state.vault(vault).space !== null;
     expect(
       await compact({
@@ -101,16 +101,16 @@ describe.each(serversUnderTest())("on $name", (under) => {
         ...(inPlace ? { freeBytes: () => 1000 } : {}),
       }),
     ).toMatchObject({ status: "done" });
-    // No leaf is lost by it.
+    // Leaves are preserved.
     expect(await database.leaves("one")).toHaveLength(2);
   });
 
-  test("not within a day of the last, whatever there is; but when a person asks", async () => {
+  test("a vault is compacted at most daily, except on request", async () => {
     await supersede();
     const allowed = { force: true };
     expect(await compact(allowed)).toMatchObject({
       status: "skipped",
-      why: expect.stringContaining("it was compacted at") as string,
+      why: expect.stringContaining("last compacted at") as string,
     });
     const later = stand.again();
     expect(await compact({ ...allowed, state: later.state })).toMatchObject({
@@ -126,7 +126,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await compact(allowed)).toMatchObject({ status: "done" });
   });
 
-  test("a vault that is not there is said", async () => {
+  test("a missing vault is reported", async () => {
     const database = openDatabase(stand.couch, "vault-nowhere");
     await expect(compact({ database })).rejects.toThrow(
       'there is no vault "vault-nowhere"',

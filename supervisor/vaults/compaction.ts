@@ -7,10 +7,10 @@ import type { NotesState } from "./notes-state.ts";
 import { NoSuchVault } from "./vault-names.ts";
 
 export interface CompactionLimits {
-  /** Less to be had is not worth the work: bytes, and percent of the file. */
+  /** Minimum reclaimable space: bytes, and percent of the file. */
   readonly leastBytes: number;
   readonly leastPercent: number;
-  /** Compaction removes the ancestors that automatic merges need: with more open conflicts it waits. */
+  /** Compaction removes the ancestors that automatic merges need, so it is skipped with more open conflicts. */
   readonly mostConflicts: number;
   /** Milliseconds between two compactions of a vault. */
   readonly restFor: number;
@@ -32,28 +32,30 @@ export type Compaction =
       readonly activeBytes: number;
     };
 
-export interface CompactionAsk {
+export interface CompactionOptions {
   readonly database: Database;
   readonly state: NotesState;
   readonly limits: CompactionLimits;
-  /** Bytes that are free where the store keeps its files. */
+  /** Free bytes on the store's file system. */
   readonly freeBytes: () => number;
-  /** A person asked for it: it is done even when there is little to gain, or soon after the last. */
+  /** Requested by a person: runs even if little space is reclaimable or the last compaction was recent. */
   readonly asked: boolean;
-  /** It is done in spite of open conflicts. */
+  /** Runs despite open conflicts. */
   readonly force: boolean;
   readonly now: () => number;
   readonly signal: AbortSignal;
 }
 
-/** From here on a database is large. */
+/** A database from this size on is large. */
 export const LARGE_BYTES = 1_000_000_000;
 
-const LOOK_EVERY_MS = 250;
+const POLL_INTERVAL_MS = 250;
 
-/** Compacts a vault unless a gate holds; waits until it is done. A leaf is never lost by it. */
-export async function compactVault(ask: CompactionAsk): Promise<Compaction> {
-  const { database, state, signal } = ask;
+/** Compacts a vault unless a condition prevents it, and waits for completion. Never removes a leaf. */
+export async function compactVault(
+  options: CompactionOptions,
+): Promise<Compaction> {
+  const { database, state, signal } = options;
   const vault = database.name;
   const info = await database.info({ signal });
   if (info === undefined) {
@@ -61,8 +63,8 @@ export async function compactVault(ask: CompactionAsk): Promise<Compaction> {
   }
   const { file, active } = info.sizes;
   const why = info.compact_running
-    ? "it is being compacted already"
-    : await gateThatHolds(ask, file, active);
+    ? "compaction is already running"
+    : await obstacleTo(options, file, active);
   if (why !== undefined) {
     return {
       vault,
@@ -73,7 +75,7 @@ export async function compactVault(ask: CompactionAsk): Promise<Compaction> {
     };
   }
   await database.compact();
-  state.change(vault, { compactedAt: ask.now() });
+  state.change(vault, { compactedAt: options.now() });
   const after = await untilDone(database, signal);
   return {
     vault,
@@ -84,7 +86,7 @@ export async function compactVault(ask: CompactionAsk): Promise<Compaction> {
   };
 }
 
-async function gateThatHolds(
+async function obstacleTo(
   {
     database,
     state,
@@ -94,34 +96,37 @@ async function gateThatHolds(
     force,
     now,
     signal,
-  }: CompactionAsk,
+  }: CompactionOptions,
   file: number,
   active: number,
 ): Promise<string | undefined> {
   const { compactedAt, space } = state.vault(database.name);
   const reclaimable = Math.max(0, file - active);
-  const least = Math.max(limits.leastBytes, (file * limits.leastPercent) / 100);
+  const minBytes = Math.max(
+    limits.leastBytes,
+    (file * limits.leastPercent) / 100,
+  );
   if (
     !asked &&
     compactedAt !== null &&
     isWithin(compactedAt, limits.restFor, now())
   ) {
-    return `it was compacted at ${new Date(compactedAt).toISOString()}`;
+    return `last compacted at ${new Date(compactedAt).toISOString()}`;
   }
-  if (!asked && reclaimable < least) {
+  if (!asked && reclaimable < minBytes) {
     return active > LARGE_BYTES
-      ? `its notes themselves take ${inMegabytes(active)}, which compaction cannot shrink: split the vault, leave large files out (exclude patterns), or let a device rebuild it`
-      : `only ${inMegabytes(reclaimable)} could be had back`;
+      ? `the notes themselves take ${inMegabytes(active)}, which compaction cannot reduce: split the vault, exclude large files (exclude patterns), or rebuild it from a device`
+      : `only ${inMegabytes(reclaimable)} can be reclaimed`;
   }
   const free = freeBytes();
-  // Only Hearth's own store says what takes up the space; it compacts in place, in room that it reserves.
+  // Only the embedded store reports its use of space; it compacts in place, within space that it reserves.
   if (space === null && free < active) {
-    return `it needs ${inMegabytes(active)} of free disk for the time it runs, and ${inMegabytes(free)} are left: free some`;
+    return `compaction needs ${inMegabytes(active)} of free disk space while it runs, and ${inMegabytes(free)} are available: free some space`;
   }
   const most = limits.mostConflicts;
   const conflicts = await countConflicts(database, most + 1, signal);
   if (!force && conflicts > most) {
-    return `it has more than ${most} open conflicts, which could then no longer be merged by themselves: resolve them first (\`hearth notes conflicts ${database.name}\`)`;
+    return `more than ${most} open conflicts, which could no longer be merged automatically afterwards: resolve them first (\`hearth notes conflicts ${database.name}\`)`;
   }
   return undefined;
 }
@@ -134,13 +139,13 @@ async function untilDone(
     const info = await database.info({ signal });
     if (info === undefined) {
       throw new Failure(
-        `vault ${database.name} was removed while it was compacted.`,
+        `vault ${database.name} was removed during its compaction.`,
       );
     }
     if (!info.compact_running) {
       return info.sizes;
     }
-    await wait(LOOK_EVERY_MS, undefined, { signal });
+    await wait(POLL_INTERVAL_MS, undefined, { signal });
   }
 }
 

@@ -2,15 +2,15 @@ import { z } from "zod";
 import { duration, webAddress, whole } from "../config/fields.ts";
 import { checkVaultName } from "./vault-names.ts";
 
-const vaultName = z.string("must be a vault's name or off").refine((text) => {
+const vaultName = z.string("must be a vault name or off").refine((text) => {
   try {
     return text === "off" || checkVaultName(text) === text;
   } catch {
     return false;
   }
-}, "must be off or a vault's name: a lower-case letter, then lower-case letters, digits and _ $ ( ) + -");
+}, "must be off or a vault name: a lower-case letter, then lower-case letters, digits and _ $ ( ) + -");
 
-/** `notes:` of the configuration; durations in milliseconds once read. */
+/** `notes:` of the configuration; parsed durations are in milliseconds. */
 export const notesSchema = z
   .strictObject({
     public_url: webAddress.optional(),

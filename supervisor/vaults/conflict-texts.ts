@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { CouchDocument, Database } from "./database.ts";
 import { isEncryptedPath } from "./livesync.ts";
 
-/** What a version of a note holds, as far as it can be read here. */
+/** The content of a version of a note, as far as it is readable on the server. */
 export type NoteText =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "encrypted" | "deleted" | "binary" | "large" }
@@ -11,9 +11,9 @@ export type NoteText =
 
 export type TextOfVersion = { readonly rev: string } & NoteText;
 
-/** More characters than a page can show side by side. */
-const LONGEST_TEXT = 200_000;
-const MOST_CHUNKS = 200;
+/** Longer texts cannot be displayed side by side. */
+const MAX_TEXT_LENGTH = 200_000;
+const MAX_CHUNKS = 200;
 
 const metadata = z.looseObject({
   type: z.string().default(""),
@@ -21,7 +21,7 @@ const metadata = z.looseObject({
   size: z.number().default(0),
   deleted: z.boolean().default(false),
   children: z.array(z.string()).default([]),
-  /** Chunks that lie in the document itself. */
+  /** Chunks embedded in the document itself. */
   eden: z.record(z.string(), z.looseObject({ data: z.string() })).default({}),
 });
 const chunk = z.looseObject({
@@ -30,7 +30,7 @@ const chunk = z.looseObject({
   e_: z.boolean().default(false),
 });
 
-/** The texts of a note's versions; those that are gone meanwhile are left out. */
+/** The texts of a note's versions, without those that no longer exist. */
 export async function readTexts(
   database: Database,
   document: string,
@@ -65,7 +65,7 @@ async function textOf(
   if (type !== "plain") {
     return { kind: "binary" };
   }
-  if (size > LONGEST_TEXT || children.length > MOST_CHUNKS) {
+  if (size > MAX_TEXT_LENGTH || children.length > MAX_CHUNKS) {
     return { kind: "large" };
   }
   const wanted = [...new Set(children)].filter((id) => !(id in eden));
@@ -90,7 +90,7 @@ async function textOf(
     return { kind: "incomplete" };
   }
   const text = children.map((id) => texts.get(id)).join("");
-  return text.length > LONGEST_TEXT
+  return text.length > MAX_TEXT_LENGTH
     ? { kind: "large" }
     : { kind: "text", text };
 }

@@ -90,7 +90,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await ofVault()).toEqual([]);
   });
 
-  test("the texts of its versions are read, as far as they can be", async () => {
+  test("the texts of its versions are read as far as possible", async () => {
     const { database } = await conflicted("vault-texts");
     const [conflict] = (await report(database)).conflicts;
     const revs = conflict?.versions.map(({ rev }) => rev) ?? [];
@@ -154,14 +154,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
     );
   });
 
-  test("what cannot be resolved is said: nothing there, no conflict, no such version, times in the encryption", async () => {
+  test("a missing document, conflict or version and encrypted times are reported", async () => {
     const { database } = await conflicted("vault-refusals");
     await expect(
       resolveConflict(database, "other.md", "newer"),
     ).rejects.toThrow('has no document "other.md"');
     await expect(
       resolveConflict(database, "note.md", { rev: "9-abc" }),
-    ).rejects.toThrow("has no version 9-abc; there are 2-");
+    ).rejects.toThrow("has no version 9-abc; its versions are 2-");
     await database.write([
       { _id: "calm.md", type: "plain", path: "calm.md", mtime: 1 },
     ]);
@@ -184,7 +184,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     }
     await expect(
       resolveConflict(database, "f:secret", "newer"),
-    ).rejects.toThrow("inside the encryption");
+    ).rejects.toThrow("are encrypted");
     const { conflicts } = await report(database);
     expect(
       conflicts.find(({ document }) => document === "f:secret"),
@@ -194,7 +194,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
   });
 
-  test("what a device keeps under its own name is reported with the device", async () => {
+  test("a document of one device is reported with the device", async () => {
     const database = openDatabase(stand.couch, "vault-refusals");
     for (const rev of ["1-aa", "1-bb"]) {
       await database.write(

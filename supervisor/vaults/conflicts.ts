@@ -6,7 +6,7 @@ import type { NotesState } from "./notes-state.ts";
 /** One revision of a conflicted note, as far as it can be read without the vault's passphrase. */
 export interface ConflictVersion {
   readonly rev: string;
-  /** The one that devices show. */
+  /** The version that devices display. */
   readonly wins: boolean;
   /** When the note was written, milliseconds since 1970; null when it is encrypted. */
   readonly mtime: number | null;
@@ -18,9 +18,9 @@ export interface Conflict {
   readonly document: string;
   /** Null when it is encrypted. */
   readonly path: string | null;
-  /** Known for what a device keeps under its own name (its plugins and settings). */
+  /** The device, for a document that belongs to one device (its plugins and settings). */
   readonly device: string | null;
-  /** When the supervisor saw it first, milliseconds since 1970. */
+  /** When the supervisor first found the conflict, milliseconds since 1970. */
   readonly firstSeen: number;
   readonly versions: readonly ConflictVersion[];
 }
@@ -28,11 +28,11 @@ export interface Conflict {
 export interface ConflictReport {
   readonly vault: string;
   readonly conflicts: readonly Conflict[];
-  /** There are more than the report holds. */
+  /** There are more conflicts than the report contains. */
   readonly more: boolean;
 }
 
-/** The open conflicts of a vault, at most `limit`. What was seen for the first time is remembered. */
+/** The open conflicts of a vault, at most `limit`. Records when each was first found. */
 export async function findConflicts(
   database: Database,
   state: NotesState,
@@ -42,9 +42,9 @@ export async function findConflicts(
 ): Promise<ConflictReport> {
   const documents = await conflicted(database, limit + 1, signal);
   const known = state.vault(database.name).conflicts;
-  const shown = documents.slice(0, limit);
-  const leaves = await leavesOf(database, shown, signal);
-  const conflicts = shown.map((document): Conflict => {
+  const reported = documents.slice(0, limit);
+  const leaves = await leavesOf(database, reported, signal);
+  const conflicts = reported.map((document): Conflict => {
     const { path } = document;
     const readable =
       typeof path === "string" && !isEncryptedPath(path) ? path : null;
@@ -70,7 +70,7 @@ export async function findConflicts(
   };
 }
 
-/** How many documents are conflicted, at most `limit`. */
+/** The number of conflicted documents, at most `limit`. */
 export async function countConflicts(
   database: Database,
   limit: number,
@@ -95,7 +95,7 @@ async function conflicted(
   );
 }
 
-/** The open versions of conflicted documents, all read at once. */
+/** The open versions of conflicted documents, read in one request. */
 async function leavesOf(
   database: Database,
   documents: readonly CouchDocument[],
@@ -116,18 +116,18 @@ async function leavesOf(
 function versionOf(leaf: CouchDocument, wins: boolean): ConflictVersion {
   const { mtime, size, path } = leaf;
   const encrypted = typeof path === "string" && isEncryptedPath(path);
-  const figure = (value: unknown) =>
+  const readable = (value: unknown) =>
     !encrypted && typeof value === "number" ? value : null;
   return {
     rev: leaf._rev,
     wins,
-    mtime: figure(mtime),
-    bytes: figure(size),
+    mtime: readable(mtime),
+    bytes: readable(size),
     deleted: leaf["deleted"] === true,
   };
 }
 
-/** Which version stays: the one written last, or the one that is named. */
+/** The version to keep: the one written last, or a named one. */
 export type Resolution = "newer" | { readonly rev: string };
 
 export interface Resolved {
@@ -137,8 +137,8 @@ export interface Resolved {
 }
 
 /**
- * Ends one conflict: every other version becomes a deleted leaf. `document` is an id or a readable path. Throws a Failure
- * when there is no such conflict, no such version, or when times are inside the encryption.
+ * Resolves one conflict: every other version becomes a deleted leaf. `document` is an id or a readable path. Throws a Failure
+ * when the conflict or the version does not exist, or when "newer" cannot be determined because times are encrypted.
  */
 export async function resolveConflict(
   database: Database,
@@ -151,7 +151,7 @@ export async function resolveConflict(
   );
   if (leaves.length < 2) {
     throw new Failure(
-      `"${document}" of vault ${database.name} has no open conflict: \`hearth notes conflicts ${database.name}\` lists those there are.`,
+      `"${document}" of vault ${database.name} has no open conflict. Run \`hearth notes conflicts ${database.name}\` to list the open ones.`,
     );
   }
   const kept =
@@ -181,7 +181,7 @@ async function idOf(database: Database, document: string): Promise<string> {
     return found._id;
   }
   throw new Failure(
-    `vault ${database.name} has no document "${document}": \`hearth notes conflicts ${database.name}\` lists the conflicted ones.`,
+    `vault ${database.name} has no document "${document}". Run \`hearth notes conflicts ${database.name}\` to list the conflicts.`,
   );
 }
 
@@ -189,7 +189,7 @@ function newest(leaves: readonly CouchDocument[], document: string): string {
   const times = leaves.map((leaf) => versionOf(leaf, false).mtime);
   if (times.some((time) => time === null)) {
     throw new Failure(
-      `the times of "${document}" are inside the encryption, so only a device can tell which version is newer: choose one with --rev ${leaves[0]?._rev ?? ""}, or merge it on a device.`,
+      `the times of "${document}" are encrypted, so the newer version is known only to devices: choose one with --rev ${leaves[0]?._rev ?? ""}, or merge the note on a device.`,
     );
   }
   const latest = Math.max(...times.map(Number));
@@ -212,6 +212,6 @@ function named(
     return matching[0]._rev;
   }
   throw new Failure(
-    `"${document}" has ${matching.length === 0 ? "no" : "more than one"} version ${rev}; there are ${leaves.map((leaf) => leaf._rev).join(", ")}.`,
+    `"${document}" has ${matching.length === 0 ? "no" : "more than one"} version ${rev}; its versions are ${leaves.map((leaf) => leaf._rev).join(", ")}.`,
   );
 }

@@ -10,21 +10,21 @@ const updates = z.looseObject({
 });
 
 const LONGPOLL_MS = 55_000;
-const ANSWER_WITHIN_MS = 75_000;
-/** CouchDB has the feed only where its database `_global_changes` was created. */
+const LONGPOLL_TIMEOUT_MS = 75_000;
+/** CouchDB provides the feed only if its database `_global_changes` exists. */
 const RETRY_AFTER_MS = 30_000;
 
-/** What the embedded store calls itself. */
+/** The vendor name that the embedded store reports. */
 const EMBEDDED_VENDOR = "Hearth notes";
 const welcome = z.looseObject({ vendor: z.looseObject({ name: z.string() }) });
 
 export interface DatabaseEvents {
   readonly created: (database: string) => Promise<void>;
-  /** Learns of every change of the embedded store; CouchDB's feed leaves out local documents. */
+  /** Notified of every change of the embedded store; CouchDB's feed omits local documents. */
   readonly quiet: Pick<QuietVaults, "changed" | "connected" | "lost">;
 }
 
-/** Reports which databases are created and changed, until `stop` is aborted. Never rejects; a store that does not answer is asked again. */
+/** Reports created and changed databases until `stop` is aborted. Never rejects; requests to a store that does not respond are repeated. */
 export async function followDatabases(
   couch: Couch,
   { created, quiet }: DatabaseEvents,
@@ -43,7 +43,7 @@ export async function followDatabases(
         updates,
         await couch.ask("GET", `/_db_updates?${query.toString()}`, {
           signal: stop,
-          timeoutMs: ANSWER_WITHIN_MS,
+          timeoutMs: LONGPOLL_TIMEOUT_MS,
         }),
       );
       since = page.last_seq;
@@ -62,7 +62,7 @@ export async function followDatabases(
     } catch {
       isConnected = false;
       quiet.lost();
-      // The checks report a store that does not answer; the next look at all vaults finds what was missed.
+      // The checks report a store that does not respond; the next check of all vaults finds missed changes.
       await wait(RETRY_AFTER_MS, undefined, { signal: stop }).catch(() => {});
     }
   }

@@ -3,23 +3,23 @@ import { NOTE_TYPES } from "./livesync.ts";
 import type { VaultState } from "./notes-state.ts";
 
 export interface DeletionLimits {
-  /** Fewer than so many are never worth an alarm. */
+  /** Minimum number of deletions for an alarm. */
   readonly least: number;
-  /** Nor is a smaller part of the vault's notes. */
+  /** Minimum percentage of the vault's notes for an alarm. */
   readonly percent: number;
-  /** Milliseconds in which they happened. */
+  /** Period of the count, in milliseconds. */
   readonly within: number;
 }
 
 export interface Deletions {
-  /** What to remember for the next count. */
+  /** State for the next count. */
   readonly change: Pick<VaultState, "deletionsSince" | "deletions">;
-  /** Set when more was deleted than is usual. */
+  /** Set when the deletions exceed the limits. */
   readonly mass:
     | {
         readonly deleted: number;
         readonly made: number;
-        /** Notes that are left. */
+        /** Remaining notes. */
         readonly left: number;
       }
     | undefined;
@@ -27,16 +27,16 @@ export interface Deletions {
 
 const PAGE_ROWS = 1000;
 const notes = { type: { $in: NOTE_TYPES } };
-/** `$ne` and `$not` match only documents that have the member. */
+/** `$ne` and `$not` match only documents that have the field. */
 const living = {
   ...notes,
   $or: [{ deleted: { $exists: false } }, { deleted: { $ne: true } }],
 };
 
 /**
- * Counts deletions along the changes feed since the last look. The plugin deletes by writing `deleted: true` into a
- * document (readable with encryption, too), so `doc_del_count` says nothing; a rename is a deletion and a new note, so
- * new notes are taken off.
+ * Counts deletions in the changes feed since the last count. The plugin deletes by writing `deleted: true` into a
+ * document (readable with encryption, too), so `doc_del_count` does not count them; a rename is a deletion and a new note, so
+ * new notes are subtracted.
  */
 export async function countDeletions(
   database: Database,

@@ -1,9 +1,9 @@
 import { basic } from "./couch.ts";
 import {
   reason,
-  USUAL_WAIT_MS,
+  REQUEST_TIMEOUT_MS,
   within,
-  type DoctorAsk,
+  type DoctorOptions,
   type Finding,
 } from "./finding.ts";
 import { probe, timeToPiece } from "./probe.ts";
@@ -11,14 +11,14 @@ import { probe, timeToPiece } from "./probe.ts";
 const SYNC = "member may sync";
 const PLUGIN_HEARTBEAT_MS = 30_000;
 const HEARTBEAT_GRACE_MS = 5000;
-const LARGEST_BODY_BYTES = 50_000_000;
-const LARGE_BODY_WAIT_MS = 180_000;
+const MAX_BODY_BYTES = 50_000_000;
+const LARGE_BODY_TIMEOUT_MS = 180_000;
 
 /** Whether the member can sync and has no other rights. The requests that must be denied do no harm if they are not. */
 export async function memberFindings(
-  ask: DoctorAsk,
+  options: DoctorOptions,
 ): Promise<readonly Finding[]> {
-  const { vault, member } = ask;
+  const { vault, member } = options;
   if (member === undefined) {
     return [
       {
@@ -28,13 +28,13 @@ export async function memberFindings(
       },
     ];
   }
-  const request = memberRequest(ask, member);
+  const request = memberRequest(options, member);
   try {
     const problem = await syncProblem(request, vault, member.user);
     return problem === undefined
       ? [
           { name: SYNC, state: "fine", text: "reads and writes" },
-          ...(await rightsFindings(request, ask)),
+          ...(await rightsFindings(request, options)),
         ]
       : [{ name: SYNC, state: "bad", text: problem }];
   } catch (error) {
@@ -55,8 +55,8 @@ type MemberRequest = (
 ) => ReturnType<typeof probe>;
 
 function memberRequest(
-  { url, signal }: DoctorAsk,
-  member: NonNullable<DoctorAsk["member"]>,
+  { url, signal }: DoctorOptions,
+  member: NonNullable<DoctorOptions["member"]>,
 ): MemberRequest {
   return async (method, path, body) =>
     probe(url, {
@@ -69,11 +69,11 @@ function memberRequest(
       ...(body === undefined
         ? {}
         : { body: [Buffer.from(JSON.stringify(body))] }),
-      signal: within(signal, USUAL_WAIT_MS),
+      signal: within(signal, REQUEST_TIMEOUT_MS),
     });
 }
 
-/** What keeps the member from reading or writing; undefined when nothing does. */
+/** Why the member cannot read or write; undefined when it can. */
 async function syncProblem(
   request: MemberRequest,
   vault: string,
@@ -99,7 +99,7 @@ async function syncProblem(
 
 async function rightsFindings(
   request: MemberRequest,
-  { vault, couch }: DoctorAsk,
+  { vault, couch }: DoctorOptions,
 ): Promise<readonly Finding[]> {
   const compact = await request(
     "POST",
@@ -127,14 +127,14 @@ function deniedFinding(name: string, status: number, vault: string): Finding {
       };
 }
 
-/** A body as large as the largest document, of blanks: it passes the proxy and leaves nothing behind. */
+/** Sends a body of blanks as large as the largest document: it must pass the proxy and is not stored. */
 export async function bodyFinding({
   url,
   vault,
   member,
   signal,
-  bodyBytes = LARGEST_BODY_BYTES,
-}: DoctorAsk): Promise<Finding> {
+  bodyBytes = MAX_BODY_BYTES,
+}: DoctorOptions): Promise<Finding> {
   const name = "large documents";
   const size = `${Math.round(bodyBytes / 1e6)} MB`;
   try {
@@ -147,20 +147,20 @@ export async function bodyFinding({
         "content-length": String(bodyBytes),
       },
       body: blanks(bodyBytes),
-      signal: within(signal, LARGE_BODY_WAIT_MS),
+      signal: within(signal, LARGE_BODY_TIMEOUT_MS),
     });
     return status === 200
-      ? { name, state: "fine", text: `a body of ${size} passes` }
+      ? { name, state: "fine", text: `a body of ${size} is accepted` }
       : {
           name,
           state: "bad",
-          text: `a body of ${size} is answered with ${status}: raise the proxy's limit (client_max_body_size, request_body max_size).`,
+          text: `a body of ${size} is rejected with ${status}: raise the proxy's limit (client_max_body_size, request_body max_size).`,
         };
   } catch (error) {
     return {
       name,
       state: "bad",
-      text: `a body of ${size} does not pass (${reason(error)}): raise the proxy's limit (client_max_body_size, request_body max_size).`,
+      text: `sending a body of ${size} failed (${reason(error)}): raise the proxy's limit (client_max_body_size, request_body max_size).`,
     };
   }
 }
@@ -174,17 +174,17 @@ function* blanks(bytes: number): Generator<Buffer> {
   yield Buffer.from("}");
 }
 
-/** A live feed that is quiet sends line feeds, which a proxy must not hold back. */
+/** An idle live feed sends line feeds, which a proxy must not buffer. */
 export async function heartbeatFinding({
   url,
   vault,
   member,
   signal,
   heartbeatMs = PLUGIN_HEARTBEAT_MS,
-}: DoctorAsk): Promise<Finding> {
+}: DoctorOptions): Promise<Finding> {
   const name = "heartbeat";
   const advice =
-    "let the proxy pass answers on as they come (no buffering) and wait for at least 60 s.";
+    "disable response buffering in the proxy and set its timeout to at least 60 s.";
   const waitMs = heartbeatMs + HEARTBEAT_GRACE_MS;
   try {
     const { status, ms } = await timeToPiece(
@@ -197,7 +197,7 @@ export async function heartbeatFinding({
         },
         signal: within(signal, waitMs),
       },
-      // The answer's opening, a line feed too, comes at once.
+      // The response starts with a line feed, which arrives immediately.
       (chunk, ms) =>
         ms > heartbeatMs / 2 && chunk.toString("utf8").trim() === "",
     );
@@ -212,14 +212,14 @@ export async function heartbeatFinding({
           state: "warning",
           text:
             status === 200
-              ? "a note changed before the first heartbeat came: run this again in a quiet moment."
-              : `the live feed is answered with ${status}.`,
+              ? "a note changed before the first heartbeat arrived. Run the command again while no device is syncing changes."
+              : `the live feed returned ${status}.`,
         };
   } catch (error) {
     return {
       name,
       state: "bad",
-      text: `no heartbeat of the live feed came within ${Math.round(waitMs / 1000)} s (${reason(error)}): ${advice}`,
+      text: `no heartbeat of the live feed arrived within ${Math.round(waitMs / 1000)} s (${reason(error)}): ${advice}`,
     };
   }
 }

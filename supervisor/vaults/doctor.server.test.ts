@@ -20,7 +20,7 @@ import {
 import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
 import { openDatabase } from "./database.ts";
 import { examine } from "./doctor.ts";
-import type { DoctorAsk, Finding } from "./finding.ts";
+import type { DoctorOptions, Finding } from "./finding.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
@@ -45,7 +45,7 @@ afterEach(() => {
 });
 
 async function findings(
-  more: Partial<DoctorAsk> = {},
+  more: Partial<DoctorOptions> = {},
 ): Promise<Readonly<Record<string, Finding>>> {
   const found = await examine({
     url: stand.server.url,
@@ -90,7 +90,7 @@ async function behind(
   return `${tls === undefined ? "http" : "https"}://localhost:${port}`;
 }
 
-test("a healthy store is fine through and through, but for the encryption that phones want", async () => {
+test("a healthy store has no findings but the missing encryption, which phones require", async () => {
   const before = await openDatabase(stand.couch, VAULT).info();
   const found = await findings();
   expect(
@@ -102,13 +102,13 @@ test("a healthy store is fine through and through, but for the encryption that p
     state: "warning",
     text: expect.stringContaining("phones and tablets need HTTPS") as string,
   });
-  // It leaves nothing behind.
+  // Nothing is left behind.
   const after = await openDatabase(stand.couch, VAULT).info();
   expect(after?.update_seq).toBe(before?.update_seq);
   expect(await stand.couch.ask("GET", "/_all_dbs")).toEqual(["_users", VAULT]);
 });
 
-test("a vault that a rebuild left locked is reported, with the way out", async () => {
+test("a vault left locked by a rebuild is reported with the fix", async () => {
   const database = openDatabase(stand.couch, VAULT);
   const lock = (locked: boolean) =>
     database.put(MILESTONE_ID, {
@@ -128,7 +128,7 @@ test("a vault that a rebuild left locked is reported, with the way out", async (
   expect((await findings())["lock"]).toMatchObject({ state: "fine" });
 });
 
-test("a proxy that limits bodies, drops preflights and holds answers back is found out", async () => {
+test("a proxy that limits bodies, drops preflights and buffers responses is detected", async () => {
   const url = await behind((incoming, outgoing) => {
     if (Number(incoming.headers["content-length"] ?? 0) > 1_000_000) {
       outgoing.writeHead(413).end();
@@ -143,7 +143,7 @@ test("a proxy that limits bodies, drops preflights and holds answers back is fou
   const found = await findings({ url, heartbeatMs: 100 });
   expect(found["large documents"]).toMatchObject({
     state: "bad",
-    text: expect.stringContaining("answered with 413") as string,
+    text: expect.stringContaining("rejected with 413") as string,
   });
   expect(found["preflight app://obsidian.md"]).toMatchObject({ state: "bad" });
   expect(found["heartbeat"]).toMatchObject({
@@ -156,7 +156,7 @@ test("a proxy that limits bodies, drops preflights and holds answers back is fou
 describe("certificates", () => {
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
 
-  test("one that nobody trusts is told, and everything else looked at all the same", async () => {
+  test("an untrusted one is reported, and everything else still checked", async () => {
     const url = await behind(() => false, makeSelfSigned(inDays(90)));
     const found = await findings({ url });
     expect(found["certificate"]).toMatchObject({
@@ -166,22 +166,22 @@ describe("certificates", () => {
     expect(found["member may sync"]).toMatchObject({ state: "fine" });
   });
 
-  test("one that has ended is told", async () => {
+  test("an expired one is reported", async () => {
     const url = await behind(() => false, makeSelfSigned(inDays(-0.5)));
     expect((await findings({ url }))["certificate"]).toMatchObject({
       state: "bad",
-      text: expect.stringContaining("the certificate ended on") as string,
+      text: expect.stringContaining("the certificate expired on") as string,
     });
   });
 });
 
-test("an address where nothing answers is the only thing to be told", async () => {
+test("an unreachable address is the only finding", async () => {
   const found = await findings({ url: "http://127.0.0.1:1" });
   expect(Object.keys(found)).toEqual(["certificate", "reachable"]);
   expect(found["reachable"]?.text).toContain("ECONNREFUSED");
 });
 
-test("a stale password is tried once, and nobody is locked out by it", async () => {
+test("a stale password is tried once and does not lock the user out", async () => {
   for (let round = 0; round < 4; round += 1) {
     const found = await findings({
       member: { user: member.user, password: "stale" },
@@ -198,7 +198,7 @@ test("a stale password is tried once, and nobody is locked out by it", async () 
   expect(answer.status).toBe(200);
 });
 
-test("a user with an administrator's rights is found out", async () => {
+test("a user with administrator rights is detected", async () => {
   await openDatabase(stand.couch, VAULT).secure({
     admins: { names: [member.user], roles: [] },
     members: { names: [], roles: [] },
@@ -208,7 +208,7 @@ test("a user with an administrator's rights is found out", async () => {
   expect(found["member may not drop"]).toMatchObject({ state: "fine" });
 });
 
-test("without kept credentials it says how to make some", async () => {
+test("without stored credentials it says how to create new ones", async () => {
   const found = await findings({ member: undefined });
   expect(found["member may sync"]).toMatchObject({
     state: "skipped",

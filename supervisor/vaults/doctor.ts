@@ -9,9 +9,9 @@ import {
 } from "./doctor-member.ts";
 import {
   reason,
-  USUAL_WAIT_MS,
+  REQUEST_TIMEOUT_MS,
   within,
-  type DoctorAsk,
+  type DoctorOptions,
   type Finding,
 } from "./finding.ts";
 import { probe } from "./probe.ts";
@@ -24,44 +24,46 @@ const ORIGINS = [
   "http://localhost",
 ];
 
-/** Looks at the store as a device does, through its public address. Changes nothing that a device could notice. */
-export async function examine(ask: DoctorAsk): Promise<readonly Finding[]> {
-  const certificate = await certificateFinding(ask);
-  const reached = await reachFinding(ask);
-  if (reached.state === "bad") {
-    return [certificate, reached];
+/** Checks the store as a device uses it, through its public address. Makes no change visible to devices. */
+export async function examine(
+  options: DoctorOptions,
+): Promise<readonly Finding[]> {
+  const certificate = await certificateFinding(options);
+  const reachable = await reachFinding(options);
+  if (reachable.state === "bad") {
+    return [certificate, reachable];
   }
-  const found = [certificate, reached];
+  const found = [certificate, reachable];
   for (const origin of ORIGINS) {
-    found.push(await preflightFinding(ask, origin));
+    found.push(await preflightFinding(options, origin));
   }
-  found.push(...(await settingsFindings(ask)));
-  found.push(...(await lockFindings(ask)));
-  // One after the other, and no more after a refused password: five wrong ones would lock the user out.
-  const access = await memberFindings(ask);
+  found.push(...(await settingsFindings(options)));
+  found.push(...(await lockFindings(options)));
+  // Sequential, and aborted after a rejected password: five wrong ones would lock the user out.
+  const access = await memberFindings(options);
   found.push(...access);
-  const mayGoOn = access.every(({ state }) => state === "fine");
-  if (mayGoOn) {
+  const canSync = access.every(({ state }) => state === "fine");
+  if (canSync) {
     found.push(
-      ...(await Promise.all([bodyFinding(ask), heartbeatFinding(ask)])),
+      ...(await Promise.all([bodyFinding(options), heartbeatFinding(options)])),
     );
   } else {
     for (const name of ["large documents", "heartbeat"]) {
       found.push({
         name,
         state: "skipped",
-        text: "it needs a member who may sync: mend that first.",
+        text: "requires a member that can sync: fix that first.",
       });
     }
   }
   return found;
 }
 
-/** A rebuild by a member says that it is done and leaves the vault locked. */
+/** A rebuild by a member reports success and leaves the vault locked. */
 async function lockFindings({
   couch,
   vault,
-}: DoctorAsk): Promise<readonly Finding[]> {
+}: DoctorOptions): Promise<readonly Finding[]> {
   const name = "lock";
   try {
     const { locked, remarks } = await readRoster(openDatabase(couch, vault));
@@ -73,7 +75,7 @@ async function lockFindings({
       {
         name,
         state: "skipped",
-        text: `whether a device has locked the vault is not known (${reason(error)}).`,
+        text: `lock status unknown (${reason(error)}).`,
       },
     ];
   }
@@ -83,19 +85,19 @@ async function certificateFinding({
   url,
   now,
   signal,
-}: DoctorAsk): Promise<Finding> {
+}: DoctorOptions): Promise<Finding> {
   const name = "certificate";
   if (url.startsWith("http:")) {
     return {
       name,
       state: "warning",
-      text: `${url} has no encryption: desktops may sync, phones and tablets need HTTPS with a certificate they trust.`,
+      text: `${url} is not encrypted: desktops can sync, phones and tablets need HTTPS with a trusted certificate.`,
     };
   }
   try {
     const { certificate, distrust } = await readShownCertificate(
       new URL(url),
-      within(signal, USUAL_WAIT_MS),
+      within(signal, REQUEST_TIMEOUT_MS),
     );
     const ends = Date.parse(certificate.validTo);
     const issuer =
@@ -105,63 +107,63 @@ async function certificateFinding({
       return {
         name,
         state: "bad",
-        text: `the certificate ended on ${until}: renew it.`,
+        text: `the certificate expired on ${until}: renew it.`,
       };
     }
     if (distrust !== undefined) {
       return {
         name,
         state: "bad",
-        text: `the certificate (by ${issuer}) is not trusted (${distrust}): phones refuse it; use one of a known authority, with its whole chain, or install yours on every device.`,
+        text: `the certificate (issued by ${issuer}) is not trusted (${distrust}), and phones reject it: use a certificate of a public authority with its full chain, or install this one on every device.`,
       };
     }
     return ends - now() < EXPIRES_SOON_MS
       ? {
           name,
           state: "warning",
-          text: `the certificate ends on ${until}: see that it is renewed.`,
+          text: `the certificate expires on ${until}: check its renewal.`,
         }
       : {
           name,
           state: "fine",
-          text: `trusted, by ${issuer}, until ${until}`,
+          text: `trusted, issued by ${issuer}, valid until ${until}`,
         };
   } catch (error) {
     return {
       name,
       state: "bad",
-      text: `no certificate could be read at ${url} (${reason(error)}): see that HTTPS is served there.`,
+      text: `no certificate found at ${url} (${reason(error)}): check that the address serves HTTPS.`,
     };
   }
 }
 
-async function reachFinding({ url, signal }: DoctorAsk): Promise<Finding> {
+async function reachFinding({ url, signal }: DoctorOptions): Promise<Finding> {
   const name = "reachable";
   try {
     const { status, body } = await probe(url, {
       method: "GET",
       path: "/_up",
-      signal: within(signal, USUAL_WAIT_MS),
+      signal: within(signal, REQUEST_TIMEOUT_MS),
     });
     if (status === 200 && body.includes('"ok"')) {
-      return { name, state: "fine", text: `${url}/_up says ok` };
+      return { name, state: "fine", text: `${url}/_up responds with ok` };
     }
     return {
       name,
       state: "bad",
-      text: `${url}/_up answers ${status}, which is no healthy notes store: see where the address leads.`,
+      text: `${url}/_up returned ${status}, not the response of a healthy notes store: check the address.`,
     };
   } catch (error) {
     return {
       name,
       state: "bad",
-      text: `nothing answers at ${url} (${reason(error)}): see that the address and the proxy are right, and that a device's network reaches it.`,
+      text: `no response from ${url} (${reason(error)}): check the address, the proxy, and whether the devices' network can reach it.`,
     };
   }
 }
 
 async function preflightFinding(
-  { url, vault, signal }: DoctorAsk,
+  { url, vault, signal }: DoctorOptions,
   origin: string,
 ): Promise<Finding> {
   const name = `preflight ${origin}`;
@@ -174,7 +176,7 @@ async function preflightFinding(
         "access-control-request-method": "GET",
         "access-control-request-headers": "authorization,content-type",
       },
-      signal: within(signal, USUAL_WAIT_MS),
+      signal: within(signal, REQUEST_TIMEOUT_MS),
     });
     const allowed = headers["access-control-allow-origin"];
     const credentials = headers["access-control-allow-credentials"];
@@ -189,21 +191,21 @@ async function preflightFinding(
     return {
       name,
       state: "bad",
-      text: `the answer to the preflight is ${status} with access-control-allow-origin ${String(allowed)}: let the proxy pass OPTIONS on, and add no CORS headers of its own.`,
+      text: `the preflight returned ${status} with access-control-allow-origin ${String(allowed)}: configure the proxy to forward OPTIONS and to add no CORS headers.`,
     };
   } catch (error) {
     return {
       name,
       state: "bad",
-      text: `the preflight got no answer (${reason(error)}): see whether the store runs (\`hearth status\`) and what the proxy in front of it logs.`,
+      text: `no response to the preflight (${reason(error)}). Run \`hearth status\` and check the proxy's log.`,
     };
   }
 }
 
 const config = z.record(z.string(), z.record(z.string(), z.string()));
 
-/** What the plugin's own check looks at, and what it wants. */
-const WANTED: readonly (readonly [
+/** The settings that the plugin's own check requires. */
+const REQUIRED_SETTINGS: readonly (readonly [
   string,
   string,
   (value: string) => boolean,
@@ -228,22 +230,22 @@ const WANTED: readonly (readonly [
 async function settingsFindings({
   couch,
   signal,
-}: DoctorAsk): Promise<readonly Finding[]> {
+}: DoctorOptions): Promise<readonly Finding[]> {
   const name = "server settings";
   try {
     const sections = asExpected(
       config,
       await couch.ask("GET", "/_node/_local/_config", { signal }),
     );
-    const wrong = WANTED.filter(
+    const wrong = REQUIRED_SETTINGS.filter(
       ([section, key, fits]) => !fits(sections[section]?.[key] ?? ""),
     );
     return wrong.length === 0
-      ? [{ name, state: "fine", text: "as the plugin wants them" }]
+      ? [{ name, state: "fine", text: "as the plugin requires" }]
       : wrong.map(([section, key]) => ({
           name,
           state: "bad",
-          text: `[${section}] ${key} is ${JSON.stringify(sections[section]?.[key] ?? null)}, which the plugin's check refuses: mend the server's ini.`,
+          text: `[${section}] ${key} is ${JSON.stringify(sections[section]?.[key] ?? null)}, which the plugin's check rejects: fix the server's ini file.`,
         }));
   } catch (error) {
     return [{ name, state: "bad", text: textOf(error) }];

@@ -11,28 +11,28 @@ import {
   type VaultPart,
 } from "./backup-format.ts";
 
-/** What the newest backup has of a vault: a new one stores only what differs, and links to the files of this one. */
+/** A vault in the newest backup. A new backup stores only what differs, and links to the files of this one. */
 export interface EarlierVault {
   readonly backup: string;
   readonly name: string;
   /** Newest first. */
   readonly parts: readonly VaultPart[];
   readonly files: readonly BackupFile[];
-  /** Of each document, its leaves as `leavesKey` gives them, and how many bytes its lines have. */
+  /** For each document, the `leavesKey` of its leaves and the bytes of its lines. */
   readonly documents: Map<
     string,
     { readonly leaves: string; readonly bytes: number }
   >;
 }
 
-/** A document with other leaves than in the earlier backup is stored again, with all of them. */
+/** Compares the leaves of documents: one whose key differs from the earlier backup is stored again with all its leaves. */
 export function leavesKey(revisions: readonly string[]): string {
   return revisions.toSorted().join(" ");
 }
 
 /**
- * Reads the newest backup's part of a vault; undefined where there is none to build on: none of this database, or one that an
- * older version took. `onDamage` hears of a file that is not as it was written, and nothing is built on that one either.
+ * Reads a vault from the newest backup; undefined if that is not a usable base: it lacks this database, was created by an older
+ * version, or is damaged. `onDamage` is called with the path of a damaged file.
  */
 export async function readEarlier(
   directory: string,
@@ -75,7 +75,7 @@ function entryIn(backup: string, vault: string) {
     const entry = vaults.find((each) => each.name === vault);
     return entry === undefined ? undefined : { entry, files };
   } catch (error) {
-    // A backup that cannot be read is what the drill and `hearth backup list` report; this one is taken in full.
+    // The drill and `hearth backup list` report an unreadable backup; the new one is a full backup.
     if (error instanceof Failure) {
       return undefined;
     }
@@ -99,15 +99,15 @@ async function readDocuments(
   return documents;
 }
 
-/** Parts that are smaller are written again each time, so that a year of nights is a few files. */
+/** Bytes. Smaller parts are rewritten each time, so that a year of nightly backups is a few files. */
 const SMALL_PART = 1_000_000;
 
 /**
- * How many of the parts, from the newest on, a new file of `written` bytes takes in: while a part is not twice as large as what
- * is written anyway, so that each line is written a few times in its life and there are few files. All of them when less than
- * half of their bytes is `live`.
+ * How many of the parts, from the newest on, are merged into a new file of `written` bytes: each part that is less than twice as
+ * large as the bytes written before it. So each line is rewritten only a few times, and there are few files. All parts are merged
+ * when less than half of their bytes is `live`.
  */
-export function partsToTakeIn(
+export function partsToMerge(
   parts: readonly VaultPart[],
   written: number,
   live: number,
@@ -128,7 +128,7 @@ export function partsToTakeIn(
   return count;
 }
 
-/** Makes a part available in a new backup under a name of its own there, without copying where the file system has links. */
+/** Adds a part to a new backup under a separate name; copies it only if the file system does not support links. */
 export function linkPart(
   earlier: EarlierVault,
   part: VaultPart,

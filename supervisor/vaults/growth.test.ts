@@ -29,7 +29,7 @@ const grow = (vault: string, days: number, perDay: number): void =>
     })),
   });
 
-test("the line of the last month says when the disk is full, for all vaults together", () => {
+test("the trend of the last month predicts when all vaults together fill the disk", () => {
   grow("work", 10, 2e6);
   grow("family", 10, 1e6);
   expect(growthOf(state, "work", 300e6)).toEqual({
@@ -38,19 +38,19 @@ test("the line of the last month says when the disk is full, for all vaults toge
     fullInDays: 100,
   });
   expect(growthWords(growthOf(state, "work", 300e6))).toBe(
-    "It grows by 2.0 MB a day (measured for 10 days); with the growth of all vaults the disk is full in 100 days.",
+    "Growing by 2.0 MB per day (measured over 10 days); disk full in 100 days at the growth of all vaults.",
   );
   expect(growthAlarm(state, 300e6)).toBeUndefined();
   expect(growthAlarm(state, 60e6)).toMatchObject({
     level: "warning",
-    text: "at the present growth of the vaults the disk is full in 20 days: 60.0 MB are free, and vault work grows most, by 2.0 MB a day.",
+    text: "the disk will be full in 20 days at the current growth of the vaults: 60.0 MB free; vault work grows fastest, by 2.0 MB per day.",
     command: "hearth notes space work",
   });
 });
 
-test("there is no forecast without measurements, without growth, or where sizes jump about", () => {
+test("there is no forecast without measurements, growth or a trend", () => {
   expect(growthWords(growthOf(state, "none", 1e6))).toBe(
-    "Its growth is known after two days of measurements.",
+    "Growth unknown: needs two days of measurements.",
   );
   grow("new", 1, 9e9);
   grow("shrinking", 10, -1000);
@@ -61,12 +61,12 @@ test("there is no forecast without measurements, without growth, or where sizes 
     expect(growthOf(state, vault, 1000).fullInDays).toBeNull();
   }
   expect(growthWords(growthOf(state, "shrinking", 1000))).toBe(
-    "It shrinks by 1 kB a day (measured for 10 days).",
+    "Shrinking by 1 kB per day (measured over 10 days).",
   );
   expect(growthAlarm(state, 1000)).toBeUndefined();
 });
 
-test("one measurement a day for 30 days; those ahead of a clock that was set back go", () => {
+test("one measurement a day is kept for 30 days; those ahead of a clock that was set back are removed", () => {
   let sizes: { at: number; value: number }[] = [];
   for (let at = 0; at < 50; at += 1) {
     sizes = withMeasurement(sizes, at * DAY, at);

@@ -3,12 +3,12 @@ import { sizeWords } from "../../core/size.ts";
 import { slopeOf, type Point } from "../straight-line.ts";
 import type { NotesState } from "./notes-state.ts";
 
-/** How a vault grows, by the daily measurements of the last 30 days. */
+/** Growth of a vault, from the daily measurements of the last 30 days. */
 export interface Growth {
   readonly days: number;
-  /** Bytes a day; null before there are measurements of three days, or where they show no trend. */
+  /** Bytes per day; null with less than two days of measurements or without a trend. */
   readonly perDay: number | null;
-  /** Until the disk is full, if all vaults go on like this; null where they do not grow. */
+  /** Days until the disk is full at the current growth of all vaults; null if they do not grow. */
   readonly fullInDays: number | null;
 }
 
@@ -16,10 +16,10 @@ export const GROWTH_FINGERPRINT = "notes-growth";
 
 const DAY_MS = 86_400_000;
 const BASIS_DAYS = 30;
-const LEAST_DAYS = 2;
+const MIN_DAYS = 2;
 const WARN_WITHIN_DAYS = 30;
 
-/** The measurements with one more; one a day is enough. */
+/** The measurements of the last 30 days with a new one added. */
 export function withMeasurement(
   sizes: readonly Point[],
   now: number,
@@ -59,7 +59,7 @@ function spanOf(sizes: readonly Point[]): number {
 }
 
 function perDay(sizes: readonly Point[]): number | null {
-  if (spanOf(sizes) < LEAST_DAYS * DAY_MS) {
+  if (spanOf(sizes) < MIN_DAYS * DAY_MS) {
     return null;
   }
   const slope = slopeOf(sizes);
@@ -71,35 +71,35 @@ export function growthAlarm(
   state: NotesState,
   freeBytes: number,
 ): Alarm | undefined {
-  const [most] = state
+  const [fastest] = state
     .known()
     .map((vault) => ({ vault, ...growthOf(state, vault, freeBytes) }))
     .toSorted((a, b) => (b.perDay ?? 0) - (a.perDay ?? 0));
-  if (most?.fullInDays == null || most.fullInDays >= WARN_WITHIN_DAYS) {
+  if (fastest?.fullInDays == null || fastest.fullInDays >= WARN_WITHIN_DAYS) {
     return undefined;
   }
   return {
     fingerprint: GROWTH_FINGERPRINT,
     level: "warning",
     subject: "notes",
-    text: `at the present growth of the vaults the disk is full in ${dayWords(most.fullInDays)}: ${sizeWords(freeBytes)} are free, and vault ${most.vault} grows most, by ${sizeWords(Math.round(most.perDay ?? 0))} a day.`,
-    command: `hearth notes space ${most.vault}`,
+    text: `the disk will be full in ${dayWords(fastest.fullInDays)} at the current growth of the vaults: ${sizeWords(freeBytes)} free; vault ${fastest.vault} grows fastest, by ${sizeWords(Math.round(fastest.perDay ?? 0))} per day.`,
+    command: `hearth notes space ${fastest.vault}`,
   };
 }
 
-/** "It grows by 2.1 MB a day; the disk is full in 40 days …", for pages and the command line. */
+/** "Growing by 2.1 MB per day …; disk full in 40 days …", for pages and the CLI. */
 export function growthWords({ days, perDay, fullInDays }: Growth): string {
-  if (days < LEAST_DAYS) {
-    return "Its growth is known after two days of measurements.";
+  if (days < MIN_DAYS) {
+    return "Growth unknown: needs two days of measurements.";
   }
   const grows =
     perDay === null || Math.abs(perDay) < 1
-      ? "It does not grow steadily"
-      : `It ${perDay > 0 ? "grows" : "shrinks"} by ${sizeWords(Math.round(Math.abs(perDay)))} a day (measured for ${dayWords(days)})`;
+      ? "No steady growth"
+      : `${perDay > 0 ? "Growing" : "Shrinking"} by ${sizeWords(Math.round(Math.abs(perDay)))} per day (measured over ${dayWords(days)})`;
   const full =
     fullInDays === null
       ? ""
-      : `; with the growth of all vaults the disk is full in ${fullInDays > 3650 ? "more than ten years" : dayWords(fullInDays)}`;
+      : `; disk full in ${fullInDays > 3650 ? "more than ten years" : dayWords(fullInDays)} at the growth of all vaults`;
   return `${grows}${full}.`;
 }
 

@@ -45,46 +45,46 @@ const storeSpace = z.looseObject({
   free: z.number(),
 });
 
-/** What takes up the room of a database, in bytes: each chunk, then sums. */
+/** Use of a database's space in bytes: each chunk, then totals. */
 export type StoreSpace = Readonly<z.output<typeof storeSpace>>;
-/** How far a vault's history reaches back (milliseconds since 1970), what it takes up, and the salt of its encryption. */
+/** Start of a vault's history (milliseconds since 1970), its size, and the salt of its encryption. */
 export type HistorySummary = Pick<
   z.output<typeof summary>,
   "from" | "now" | "versions" | "bytes"
 > & { readonly salt: string | null };
-/** Notes as they were at `at`, which can be earlier than asked where the history is thinned. */
+/** Notes as of `at`, which can be earlier than requested where the history is thinned. */
 export type HistoryPage = Readonly<z.output<typeof page>>;
 export type HistoryRow = HistoryPage["rows"][number];
 export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
 
-/** Versions of documents that the store has, without chunks; `notesSeq` is the newest change of any when the page was read. */
+/** Stored versions of documents, without chunks; `notesSeq` is the newest change at the time the page was read. */
 export type HeldPage = Readonly<z.output<typeof heldPage>>;
 
-/** Notes that changed, as they are now, the oldest change first; where `next` starts, and whether there are more at once. */
+/** Changed notes in their current version, the oldest change first; `next` continues, `more` tells whether more are available. */
 export interface NoteChanges {
   readonly rows: readonly {
     readonly id: string;
-    /** Undefined where the note is gone. */
+    /** Undefined if the note is deleted. */
     readonly doc: unknown;
   }[];
   readonly next: string;
   readonly more: boolean;
 }
 
-/** The past of a vault, as it is stored: encrypted where the vault is. */
+/** The history of a vault as stored: encrypted if the vault is. */
 export interface HistorySource {
   readonly summary: () => Promise<HistorySummary>;
   readonly space: () => Promise<StoreSpace>;
   readonly notesAt: (at: number, start: string) => Promise<HistoryPage>;
-  /** A page of every version that the store still has, current or not, from the `next` of the page before on. */
+  /** A page of all stored versions, current or not; `start` is the `next` of the previous page. */
   readonly held: (start: string) => Promise<HeldPage>;
-  /** Every version of one document that is kept, the newest first. */
+  /** All stored versions of one document, the newest first. */
   readonly versions: (document: string) => Promise<readonly HistoryRow[]>;
-  /** Changes of notes after `since`, "0" for all; waits a while when there are none. */
+  /** Changes of notes after `since`, "0" for all; long-polls when there are none. */
   readonly changes: (since: string) => Promise<NoteChanges>;
-  /** Those that there are, also where they are deleted meanwhile. */
+  /** The existing chunks, including deleted ones still in the history. */
   readonly chunks: (ids: readonly string[]) => Promise<readonly ChunkRow[]>;
-  /** Writes new revisions of notes, and before them those of the named chunks that were deleted meanwhile. */
+  /** Writes new revisions of notes; first restores those of the named chunks that are deleted. */
   readonly write: (
     documents: readonly Readonly<Record<string, unknown>>[],
     chunks: readonly string[],
@@ -94,11 +94,11 @@ export interface HistorySource {
 const NOTES_PER_PAGE = 500;
 const CHANGES_PER_PAGE = 200;
 const WAIT_FOR_CHANGES_MS = 20_000;
-/** A note that was deleted for good has no type any more. */
+/** A permanently deleted note has no type. */
 const notesAndDeletions = {
   $or: [{ type: { $in: [...NOTE_TYPES, "notes"] } }, { _deleted: true }],
 };
-const NOTE_MEMBERS = [
+const NOTE_FIELDS = [
   "_id",
   "_rev",
   "_deleted",
@@ -165,7 +165,7 @@ async function changesAfter(
     limit: CHANGES_PER_PAGE,
     longpollMs: WAIT_FOR_CHANGES_MS,
     selector: notesAndDeletions,
-    fields: NOTE_MEMBERS,
+    fields: NOTE_FIELDS,
   });
   return {
     rows: results.map(({ id, deleted, doc }) => ({
@@ -177,7 +177,7 @@ async function changesAfter(
   };
 }
 
-/** Writes those of the chunks again that were deleted meanwhile. */
+/** Writes those of the chunks again that are deleted. */
 async function restoreChunks(
   database: Database,
   ids: readonly string[],
@@ -195,7 +195,7 @@ async function restoreChunks(
   }
 }
 
-/** The store is a CouchDB. */
+/** The store has no history: it is a CouchDB. */
 export class NoHistory extends Failure {}
 
 function inWords(error: unknown, vault: string): unknown {
@@ -203,12 +203,12 @@ function inWords(error: unknown, vault: string): unknown {
     return error;
   }
   if (error.reason.startsWith("The history goes back")) {
-    return new Failure(`${error.reason} Name a later time.`);
+    return new Failure(`${error.reason} Choose a later time.`);
   }
-  // CouchDB takes the names for those of documents: 404, or 400 where it knows that none may have them.
+  // CouchDB interprets the paths as document ids: 404, or 400 for ids that it reserves.
   return error.status === 404 || error.code === "illegal_docid"
     ? new NoHistory(
-        `the store keeps no history of vault ${vault}: only Hearth's own store does, not CouchDB.`,
+        `no history of vault ${vault}: only the embedded notes store keeps one, not CouchDB.`,
       )
     : error;
 }

@@ -10,7 +10,7 @@ const store = (answer: unknown): Couch => ({
 });
 const now = Date.parse("2026-11-22T12:00:00.000Z");
 
-test("a vault that hangs is known, and for an hour one that was reopened", async () => {
+test("a hung vault is reported, and a reopened one for an hour", async () => {
   const at = (time: string) => `2026-11-22T${time}:00.000Z`;
   const found = await hungVaults(
     store({
@@ -30,7 +30,7 @@ test("a vault that hangs is known, and for an hour one that was reopened", async
   ]);
 });
 
-test("CouchDB's own answer names none", async () => {
+test("CouchDB reports none", async () => {
   const found = await hungVaults(store({ uptime: 5, memory: {} }), now);
   expect(found.size).toBe(0);
 });

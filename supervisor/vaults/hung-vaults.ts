@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
 
-/** How long a vault that was reopened is reported. */
+/** How long a reopened vault is reported. */
 const REPORTED_MS = 3_600_000;
 
 const systemSchema = z.object({
@@ -11,7 +11,7 @@ const systemSchema = z.object({
     .default([]),
 });
 
-/** Databases of the embedded store that do not respond (true), or were reopened within the last hour because of that (false). CouchDB reports none. */
+/** Databases of the embedded store that do not respond (true), or were reopened for that reason within the last hour (false). CouchDB reports none. */
 export async function hungVaults(
   couch: Couch,
   now: number,

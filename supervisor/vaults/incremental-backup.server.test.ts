@@ -15,9 +15,9 @@ import {
   openNotesStand,
   type NotesStand,
 } from "../../test/supervisor/notes-stand.ts";
-import { backupNotes, type TakenBackup } from "./backup.ts";
+import { backupNotes, type CreatedBackup } from "./backup.ts";
 import { openDatabase, type Database } from "./database.ts";
-import { partsToTakeIn } from "./earlier-backup.ts";
+import { partsToMerge } from "./earlier-backup.ts";
 import { restoreNotes } from "./restore.ts";
 import { drillRestore } from "./restore-drill.ts";
 
@@ -42,7 +42,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
   afterAll(() => stand.close());
 
-  const backup = (): Promise<TakenBackup> =>
+  const backup = (): Promise<CreatedBackup> =>
     backupNotes({
       couch: stand.couch,
       directory: stand.backups,
@@ -51,7 +51,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
   const stored = () =>
     bytesOf(measureBackups(join(stand.directory, "backups")));
-  const entryOf = ({ manifest }: TakenBackup) => manifest.vaults[0]!;
+  const entryOf = ({ manifest }: CreatedBackup) => manifest.vaults[0]!;
 
   async function leaves(of: Database): Promise<readonly unknown[]> {
     const { results } = await of.changes({
@@ -67,7 +67,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     );
   }
 
-  /** Restores beside the vault, and answers what is there then. */
+  /** Restores to another vault and returns its content. */
   async function restore(path: string): Promise<readonly unknown[]> {
     const as = `vault-restored-${(restored += 1)}`;
     await restoreNotes({ ...stand, ...quiet, backup: path, vault: VAULT, as });
@@ -77,7 +77,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     return found;
   }
 
-  test("a night without changes stores nothing of the vault, a night with some stores those; each restores to its own state", async () => {
+  test("each backup stores only the vault's changes and restores to its own state", async () => {
     const first = await backup();
     const states = [{ ...first, leaves: await leaves(database) }];
     const full = stored();
@@ -117,12 +117,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
       expect(await restore(state.path)).toEqual(state.leaves);
       await drillRestore({ ...stand, ...quiet, backup: state.path });
     }
-    // The oldest may go: what the others need of it stays.
+    // The oldest can be removed: files that others need remain.
     rmSync(states[0]!.path, { recursive: true });
     expect(await restore(states.at(-1)!.path)).toEqual(states.at(-1)!.leaves);
   });
 
-  test("what was deleted does not stay for good: when most of the old files is no longer needed, all is written again", async () => {
+  test("deleted data does not stay: when most of the old files is no longer needed, everything is written again", async () => {
     const { results } = await database.changes({
       since: "0",
       limit: 1000,
@@ -141,7 +141,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await restore(taken.path)).toEqual(await leaves(database));
   });
 
-  test("a damaged file is found by the next night, which takes everything anew and says so", async () => {
+  test("a damaged file is detected by the next backup, which is a full one and reports it", async () => {
     const before = await backup();
     const path = join(before.path, entryOf(before).file);
     const bytes = readFileSync(path);
@@ -154,7 +154,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect((await backup()).damaged).toEqual([]);
   });
 
-  test("a backup of an earlier version restores, and the next one builds on none of it", async () => {
+  test("a backup of an earlier version restores and is not used as a base", async () => {
     const taken = await backup();
     const { vaults, ...manifest } = taken.manifest;
     const old = vaults.map(
@@ -176,7 +176,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(entryOf(await backup()).parts).toEqual([]);
   });
 
-  test("a database that was created again under its name has nothing of the one before", async () => {
+  test("a database recreated under the same name contains nothing of the previous one", async () => {
     await backup();
     await database.drop();
     await database.create();
@@ -190,17 +190,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 });
 
-test("a part is taken in while it is not twice as large as what is written, and all when half of the bytes is no longer live", () => {
+test("a part is merged unless it is twice as large as what is written, and all are when half of the bytes is no longer live", () => {
   const parts = [2_000_000, 3_000_000, 40_000_000].map((size, index) => ({
     file: `${index}.gz`,
     size,
   }));
-  expect(partsToTakeIn(parts, 100, 45_000_000)).toBe(0);
-  expect(partsToTakeIn(parts, 1_500_000, 45_000_000)).toBe(2);
-  expect(partsToTakeIn(parts, 20_000_000, 45_000_000)).toBe(3);
-  expect(partsToTakeIn(parts, 100, 22_000_000)).toBe(3);
-  expect(partsToTakeIn([], 100, 0)).toBe(0);
-  expect(partsToTakeIn([{ file: "a.gz", size: 900_000 }], 0, 900_000)).toBe(1);
+  expect(partsToMerge(parts, 100, 45_000_000)).toBe(0);
+  expect(partsToMerge(parts, 1_500_000, 45_000_000)).toBe(2);
+  expect(partsToMerge(parts, 20_000_000, 45_000_000)).toBe(3);
+  expect(partsToMerge(parts, 100, 22_000_000)).toBe(3);
+  expect(partsToMerge([], 100, 0)).toBe(0);
+  expect(partsToMerge([{ file: "a.gz", size: 900_000 }], 0, 900_000)).toBe(1);
 });
 
 /** Text that does not compress. */

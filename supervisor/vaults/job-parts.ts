@@ -7,7 +7,7 @@ import type { NotesState } from "./notes-state.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
-/** What the jobs about the notes store work with. */
+/** Dependencies of the notes store's jobs. */
 export interface NotesJobParts {
   readonly couch: Couch;
   readonly state: NotesState;
@@ -17,15 +17,15 @@ export interface NotesJobParts {
   readonly config: SupervisorConfig;
   /** `backups/notes`. */
   readonly backups: string;
-  /** Bytes that are free where the store and the backups lie. */
+  /** Free bytes on the file system of the store and the backups. */
   readonly freeBytes: () => number;
   /** Vaults that are being restored. */
   readonly busy: Set<string>;
-  /** Where devices reach the store unless a vault's file says otherwise. */
+  /** The store's address for devices unless a vault's file sets another. */
   readonly address: () => string;
 }
 
-/** Options as a person gave them with a job; throws a Failure that names the first mistake. */
+/** The parsed options of a job; throws a Failure with the first error. */
 export function optionsOf<T extends z.ZodType>(
   schema: T,
   options: unknown,
@@ -36,6 +36,6 @@ export function optionsOf<T extends z.ZodType>(
   }
   const issue = parsed.error.issues[0];
   throw new Failure(
-    `${issue?.path.join(".") || "the options"}: ${issue?.message ?? "cannot be read"}.`,
+    `${issue?.path.join(".") || "options"}: ${issue?.message ?? "invalid"}.`,
   );
 }

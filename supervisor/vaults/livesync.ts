@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** Ids of the documents that the plugin keeps beside the notes. */
+/** Ids of the plugin's own documents. */
 export const SEED_ID = "_local/obsidian_livesync_sync_parameters";
 export const MILESTONE_ID = "_local/obsydian_livesync_milestone";
 
-/** Chunks of an encrypted vault lie between these ids. */
+/** The range of ids of an encrypted vault's chunks. */
 export const ENCRYPTED_CHUNKS = ["h:+", "h:+\uffff"] as const;
 
-/** What a note's document is: its text lies in chunks of type `leaf`. */
+/** Types of a note's document; its text is stored in chunks of type `leaf`. */
 export const NOTE_TYPES = ["plain", "newnote"] as const;
 
 const seed = z.looseObject({ pbkdf2salt: z.string().default("") });
@@ -17,7 +17,7 @@ export type Seed = Readonly<Record<string, unknown>> & {
   readonly pbkdf2salt: string;
 };
 
-/** The seed in a document; undefined while it is missing or still empty (a device writes it empty first). */
+/** The seed in a document; undefined while it is missing or empty (devices write it empty first). */
 export function seedOf(document: unknown): Seed | undefined {
   const parsed = seed.safeParse(document);
   if (!parsed.success || parsed.data.pbkdf2salt === "") {
@@ -27,7 +27,7 @@ export function seedOf(document: unknown): Seed | undefined {
   return rest;
 }
 
-/** Paths and times of encrypted notes are inside the encryption. */
+/** Paths and times of encrypted notes are encrypted, too. */
 export function isEncryptedPath(path: string): boolean {
   return path.startsWith("/\\:");
 }

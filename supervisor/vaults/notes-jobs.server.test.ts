@@ -61,7 +61,7 @@ test("a compaction by the calendar leaves a small vault as it is, and says why",
   expect(await run("compaction", {}, false)).toMatchObject({
     status: "skipped",
     summary: expect.stringMatching(
-      /^Vault vault-jobs \(0\.\d MB\) was left as it is: only 0\.\d MB could be had back\.$/,
+      /^Vault vault-jobs \(0\.\d MB\) not compacted: only 0\.\d MB can be reclaimed\.$/,
     ) as string,
   });
   // The supervisor's own wish, because of the size, passes no gate either.
@@ -92,7 +92,7 @@ test("what a person said wrong is refused in one sentence", async () => {
 
 test("the drill needs a backup; then it says what it compared", async () => {
   await expect(run("notes-drill")).rejects.toThrow(
-    "there is no backup of the notes to try",
+    "there is no backup of the notes to test",
   );
   expect((await run("notes-backup")).summary).toMatch(
     /^1 vault with 6 revisions in 0\.0 MB: \S+Z\.$/,
@@ -111,7 +111,7 @@ test("a backup removes those that are no longer to be kept", async () => {
     mkdirSync(join(stand.backups, name), { recursive: true });
   }
   const { summary } = await run("notes-backup");
-  expect(summary).toContain("old ones were removed");
+  expect(summary).toContain("old backups removed");
   const left = listBackups(stand.backups);
   expect(left.length).toBeLessThan(15);
   expect(left.length).toBeGreaterThanOrEqual(8);

@@ -110,7 +110,7 @@ test.each(VAULTS)(
       await forgetReader(couch, VAULT, id);
     }
     await expect(forgetReader(couch, VAULT, "phone")).rejects.toThrow(
-      'knows no device or checkpoint "phone"',
+      'has no device or checkpoint "phone"',
     );
 
     expect(await run(false)).toMatchObject({

@@ -63,7 +63,7 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
   const { page } = await openAt("/notes/past", { javaScript: false });
   await takePicture(page, "vault-space");
   expect(await page.locator("#space ~ .card").first().innerText()).toContain(
-    "Its growth is known after two days",
+    "Growth unknown: needs two days",
   );
   await page.getByLabel("Show the vault as it was").fill("in a week");
   await page.getByRole("button", { name: "Show changes" }).click();
