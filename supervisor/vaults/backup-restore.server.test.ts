@@ -26,7 +26,7 @@ const VAULT = "vault-kept";
 const seed = { type: "sync-parameters", protocolVersion: 2, pbkdf2salt: "s" };
 const milestone = { type: "milestoneinfo", locked: false };
 
-/** Every leaf with its body and history, in an order of its own. */
+/** Every leaf with its body and history, sorted. */
 async function allLeaves(database: Database): Promise<readonly unknown[]> {
   const { results } = await database.changes({
     since: "0",
@@ -169,7 +169,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await expect(
       restore(stand, path, { vault: "vault-other" }),
     ).rejects.toThrow(`has no vault "vault-other"; it has ${VAULT}.`);
-    // Both have one user: neither a rotation nor a removal may cut the other off.
+    // Both share one user: neither a rotation nor a removal may lock out the other.
     const made = await stand.provisioning.rotate({ vault: "vault-beside" });
     expect(stand.files.read(VAULT)?.password).toBe(made.password);
     await stand.provisioning.remove("vault-beside");
@@ -297,7 +297,7 @@ describe("a supervisor that is killed", () => {
   });
   afterAll(() => stand.close());
 
-  /** Lets another process work on the store, and kills it in the middle. */
+  /** Starts the operation in another process and kills it halfway. */
   async function killed(
     work: "backup" | "restore",
     path: string,

@@ -23,7 +23,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
   afterAll(() => stand.close());
 
-  /** Two devices that have written the same note while they were apart; the second wrote later. */
+  /** Two devices that edited the same note offline; the second wrote later. */
   async function conflicted(vault: string) {
     const made = await stand.provisioning.add({
       vault,

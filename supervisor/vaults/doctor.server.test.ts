@@ -61,7 +61,7 @@ async function findings(
   return Object.fromEntries(found.map((each) => [each.name, each]));
 }
 
-/** A proxy in front of the store; `spoil` answers itself what it wants to. */
+/** A proxy in front of the store; requests for which `spoil` returns true are not forwarded. */
 async function behind(
   spoil: (...args: Parameters<RequestListener>) => boolean,
   tls?: { readonly cert: string; readonly key: string },

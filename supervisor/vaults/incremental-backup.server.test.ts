@@ -33,7 +33,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     stand = await openNotesStand(under);
     database = openDatabase(stand.couch, VAULT);
     await database.create();
-    // Larger than what is written again each night.
+    // Larger than the parts that are rewritten each night.
     for (let file = 0; file < 8; file += 1) {
       await database.write(
         noteDocuments(`large ${file}.bin`, noise(400_000), 1),
@@ -111,7 +111,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     states.push({ ...(await backup()), leaves: await leaves(database) });
     expect(stored() - full).toBeLessThan(50_000);
 
-    // Small nights do not add up to many files.
+    // Small backups do not accumulate files.
     expect(entryOf(states.at(-1)!).parts).toHaveLength(1);
     for (const state of states) {
       expect(await restore(state.path)).toEqual(state.leaves);

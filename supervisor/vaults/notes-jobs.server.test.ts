@@ -70,17 +70,17 @@ test("a compaction by the calendar leaves a small vault as it is, and says why",
   });
 });
 
-test("one that a person asks for is done, and told in figures", async () => {
+test("a requested compaction runs and reports sizes", async () => {
   const { status, summary, details } = await run("compaction");
   expect(status).toBe("done");
-  expect(summary).toMatch(/^Vault vault-jobs went from \S+ MB to \S+ MB\.$/);
+  expect(summary).toMatch(/^Vault vault-jobs compacted from \S+ MB to \S+ MB\.$/);
   expect(details).toMatchObject({ vaults: [{ vault: VAULT, status: "done" }] });
 });
 
-test("what a person said wrong is refused in one sentence", async () => {
+test("invalid options are rejected with one sentence", async () => {
   await expect(run("compaction", { vault: 7 })).rejects.toThrow(/^vault: /);
   await expect(run("notes-restore", { backup: "../etc" })).rejects.toThrow(
-    "there is no backup",
+    'backup "../etc" not found',
   );
   await expect(run("notes-doctor", { vault: "nowhere" })).rejects.toThrow(
     'there is no vault "nowhere"',
@@ -90,7 +90,7 @@ test("what a person said wrong is refused in one sentence", async () => {
   );
 });
 
-test("the drill needs a backup; then it says what it compared", async () => {
+test("the drill needs a backup and reports what it compared", async () => {
   await expect(run("notes-drill")).rejects.toThrow(
     "there is no backup of the notes to test",
   );
