@@ -57,14 +57,14 @@ function run(
   });
 }
 
-test("a compaction by the calendar leaves a small vault as it is, and says why", async () => {
+test("a scheduled compaction skips a small vault and reports the reason", async () => {
   expect(await run("compaction", {}, false)).toMatchObject({
     status: "skipped",
     summary: expect.stringMatching(
       /^Vault vault-jobs \(0\.\d MB\) not compacted: only 0\.\d MB can be reclaimed\.$/,
     ) as string,
   });
-  // The supervisor's own wish, because of the size, passes no gate either.
+  // A compaction started because of the size is skipped, too.
   expect(await run("compaction", { vault: VAULT, large: true })).toMatchObject({
     status: "skipped",
   });
@@ -73,7 +73,9 @@ test("a compaction by the calendar leaves a small vault as it is, and says why",
 test("a requested compaction runs and reports sizes", async () => {
   const { status, summary, details } = await run("compaction");
   expect(status).toBe("done");
-  expect(summary).toMatch(/^Vault vault-jobs compacted from \S+ MB to \S+ MB\.$/);
+  expect(summary).toMatch(
+    /^Vault vault-jobs compacted from \S+ MB to \S+ MB\.$/,
+  );
   expect(details).toMatchObject({ vaults: [{ vault: VAULT, status: "done" }] });
 });
 
@@ -102,7 +104,7 @@ test("the drill needs a backup and reports what it compared", async () => {
   );
 });
 
-test("a backup removes those that are no longer to be kept", async () => {
+test("a backup removes those beyond the retention", async () => {
   const day = 86_400_000;
   const old = Array.from({ length: 40 }, (_each, index) =>
     backupName(stand.now() - (index + 1) * day),
@@ -117,7 +119,7 @@ test("a backup removes those that are no longer to be kept", async () => {
   expect(left.length).toBeGreaterThanOrEqual(8);
 });
 
-test("conflicts are reported at once, and an alarm when they are open for a week", async () => {
+test("conflicts are reported immediately, with an alarm after a week", async () => {
   const database = openDatabase(stand.couch, VAULT);
   for (const rev of ["1-aa", "1-bb"]) {
     await database.write(
