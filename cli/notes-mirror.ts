@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import {
-  openMirrorFolder,
+  MirrorFolder,
   type MirrorCounts,
 } from "../supervisor/vaults/mirror-folder.ts";
 import { openMirrorGit } from "../supervisor/vaults/mirror-git.ts";
@@ -46,7 +46,7 @@ export const mirror = defineVerb({
       args["passphrase-file"],
     );
     const report = (sentence: string): void => print(paint("warn", sentence));
-    const folder = openMirrorFolder(directory, vault, report);
+    const folder = new MirrorFolder(directory, vault, report);
     const git = withGit
       ? await openMirrorGit(directory, vault, Date.now)
       : undefined;

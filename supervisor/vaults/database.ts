@@ -100,191 +100,213 @@ export type ChangesAsk = CouchAsk & {
   readonly longpollMs?: number;
 };
 
-/** One database of the store; every call throws as `Couch.ask` does. */
-export interface Database {
-  readonly name: string;
-  /** Undefined when there is no such database. */
-  readonly info: (options?: CouchAsk) => Promise<DatabaseInfo | undefined>;
-  readonly create: () => Promise<void>;
-  /** True when it was there. */
-  readonly drop: (options?: CouchAsk) => Promise<boolean>;
-  readonly security: () => Promise<Security>;
-  readonly secure: (security: Security) => Promise<void>;
-  readonly document: (id: string) => Promise<CouchDocument | undefined>;
-  readonly put: (
-    id: string,
-    document: Readonly<Record<string, unknown>>,
-  ) => Promise<void>;
-  /** All leaves of a document, deleted ones too. */
-  readonly leaves: (id: string) => Promise<readonly CouchDocument[]>;
-  readonly changes: (ask: ChangesAsk) => Promise<ChangesPage>;
-  /** The named revisions with their histories, without a name every leaf; those that are gone are left out. */
-  readonly revisions: (
-    wanted: readonly { readonly id: string; readonly rev?: string }[],
-    options?: CouchAsk,
-  ) => Promise<readonly CouchDocument[]>;
-  /** Writes documents; with `asTheyAre` their revisions and histories are kept. Throws for the first that is refused. */
-  readonly write: (
-    documents: readonly Readonly<Record<string, unknown>>[],
-    options?: CouchAsk & { readonly asTheyAre?: boolean },
-  ) => Promise<void>;
-  readonly find: (
-    query: Readonly<Record<string, unknown>>,
-    options?: CouchAsk,
-  ) => Promise<readonly CouchDocument[]>;
-  /** Whether a document lies between two ids. */
-  readonly hasBetween: (first: string, last: string) => Promise<boolean>;
-  /** Those of the named documents that are there and not deleted. */
-  readonly live: (ids: readonly string[]) => Promise<readonly string[]>;
-  readonly compact: () => Promise<void>;
-}
-
-/** The longest wait for answers that carry documents. */
+/** Deadline for answers that carry documents. */
 const LONG_ANSWER_MS = 300_000;
 
-export function openDatabase(couch: Couch, name: string): Database {
-  const base = `/${encodeURIComponent(name)}`;
-  const document = async (id: string) =>
-    (await couch.look(`${base}/${pathOf(id)}`)) as CouchDocument | undefined;
-  return {
-    name,
-    info: async (options) => {
-      const answer = await couch.look(base, options);
-      return answer === undefined ? undefined : asExpected(info, answer);
-    },
-    create: async () => {
-      await couch.ask("PUT", base);
-    },
-    drop: async (options) => {
-      try {
-        await couch.ask("DELETE", base, options);
-        return true;
-      } catch (error) {
-        if (error instanceof CouchRefusal && error.status === 404) {
-          return false;
-        }
-        throw error;
+/** One database of the store; every call throws as `Couch.ask` does. */
+export class Database {
+  readonly name: string;
+  readonly #couch: Couch;
+  readonly #base: string;
+
+  constructor(couch: Couch, name: string) {
+    this.name = name;
+    this.#couch = couch;
+    this.#base = `/${encodeURIComponent(name)}`;
+  }
+
+  /** Undefined if the database does not exist. */
+  async info(options?: CouchAsk): Promise<DatabaseInfo | undefined> {
+    const answer = await this.#couch.look(this.#base, options);
+    return answer === undefined ? undefined : asExpected(info, answer);
+  }
+
+  async create(): Promise<void> {
+    await this.#couch.ask("PUT", this.#base);
+  }
+
+  /** True if the database existed. */
+  async drop(options?: CouchAsk): Promise<boolean> {
+    try {
+      await this.#couch.ask("DELETE", this.#base, options);
+      return true;
+    } catch (error) {
+      if (error instanceof CouchRefusal && error.status === 404) {
+        return false;
       }
-    },
-    security: async () =>
-      asExpected(security, await couch.ask("GET", `${base}/_security`)),
-    secure: async (rules) => {
-      await couch.ask("PUT", `${base}/_security`, { body: rules });
-    },
-    document,
-    put: async (id, content) => {
-      await couch.ask("PUT", `${base}/${pathOf(id)}`, { body: content });
-    },
-    leaves: async (id) => {
-      const answer = (await couch.ask(
-        "GET",
-        `${base}/${pathOf(id)}?open_revs=all`,
-      )) as readonly { readonly ok?: CouchDocument }[];
-      return answer.flatMap(({ ok }) => (ok === undefined ? [] : [ok]));
-    },
-    changes: async ({
+      throw error;
+    }
+  }
+
+  async security(): Promise<Security> {
+    return asExpected(
+      security,
+      await this.#couch.ask("GET", `${this.#base}/_security`),
+    );
+  }
+
+  async secure(rules: Security): Promise<void> {
+    await this.#couch.ask("PUT", `${this.#base}/_security`, { body: rules });
+  }
+
+  async document(id: string): Promise<CouchDocument | undefined> {
+    const answer = await this.#couch.look(this.#pathOf(id));
+    return answer as CouchDocument | undefined;
+  }
+
+  async put(
+    id: string,
+    content: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    await this.#couch.ask("PUT", this.#pathOf(id), { body: content });
+  }
+
+  /** All leaves of a document, including deleted ones. */
+  async leaves(id: string): Promise<readonly CouchDocument[]> {
+    const answer = (await this.#couch.ask(
+      "GET",
+      `${this.#pathOf(id)}?open_revs=all`,
+    )) as readonly { readonly ok?: CouchDocument }[];
+    return answer.flatMap(({ ok }) => (ok === undefined ? [] : [ok]));
+  }
+
+  async changes({
+    since,
+    limit,
+    allLeaves,
+    selector,
+    fields,
+    longpollMs,
+    ...options
+  }: ChangesAsk): Promise<ChangesPage> {
+    const query = new URLSearchParams({
       since,
-      limit,
-      allLeaves,
-      selector,
-      fields,
-      longpollMs,
+      limit: String(limit),
+      ...(allLeaves === true ? { style: "all_docs" } : {}),
+      ...(selector === undefined ? {} : { filter: "_selector" }),
+      ...(fields === undefined ? {} : { include_docs: "true" }),
+      ...(longpollMs === undefined
+        ? {}
+        : { feed: "longpoll", timeout: String(longpollMs) }),
+    });
+    const body =
+      selector === undefined
+        ? {}
+        : { selector, ...(fields === undefined ? {} : { fields }) };
+    return asExpected(
+      changesPage,
+      await this.#askLong(`_changes?${query.toString()}`, body, options),
+    );
+  }
+
+  /** The named revisions with their histories, or every leaf where no revision is named; missing revisions are left out. */
+  async revisions(
+    wanted: readonly { readonly id: string; readonly rev?: string }[],
+    options?: CouchAsk,
+  ): Promise<readonly CouchDocument[]> {
+    const body = { docs: wanted };
+    const { results } = asExpected(
+      bulkGot,
+      await this.#askLong("_bulk_get?revs=true", body, options),
+    );
+    const documents = results.flatMap(({ docs }) =>
+      docs.flatMap(({ ok }) => (ok === undefined ? [] : [ok])),
+    );
+    return documents as unknown as readonly CouchDocument[];
+  }
+
+  /** Writes documents; `asTheyAre` keeps their revisions and histories. Throws for the first rejected document. */
+  async write(
+    documents: readonly Readonly<Record<string, unknown>>[],
+    {
+      asTheyAre = false,
       ...options
-    }) => {
-      const query = new URLSearchParams({
-        since,
-        limit: String(limit),
-        ...(allLeaves === true ? { style: "all_docs" } : {}),
-        ...(selector === undefined ? {} : { filter: "_selector" }),
-        ...(fields === undefined ? {} : { include_docs: "true" }),
-        ...(longpollMs === undefined
-          ? {}
-          : { feed: "longpoll", timeout: String(longpollMs) }),
-      });
-      return asExpected(
-        changesPage,
-        await couch.ask("POST", `${base}/_changes?${query.toString()}`, {
-          timeoutMs: LONG_ANSWER_MS,
-          ...options,
-          body:
-            selector === undefined
-              ? {}
-              : { selector, ...(fields === undefined ? {} : { fields }) },
-        }),
+    }: CouchAsk & { readonly asTheyAre?: boolean } = {},
+  ): Promise<void> {
+    const body = {
+      docs: documents,
+      ...(asTheyAre ? { new_edits: false } : {}),
+    };
+    const answer = asExpected(
+      written,
+      await this.#askLong("_bulk_docs", body, options),
+    );
+    const rejected = answer.find(({ error }) => error !== undefined);
+    if (rejected !== undefined) {
+      throw new CouchRefusal(
+        409,
+        rejected.error ?? "",
+        rejected.reason ?? "",
+        `document ${rejected.id ?? ""} of ${this.name}`,
       );
-    },
-    revisions: async (wanted, options) => {
-      const { results } = asExpected(
-        bulkGot,
-        await couch.ask("POST", `${base}/_bulk_get?revs=true`, {
-          timeoutMs: LONG_ANSWER_MS,
-          ...options,
-          body: { docs: wanted },
-        }),
-      );
-      const documents = results.flatMap(({ docs }) =>
-        docs.flatMap(({ ok }) => (ok === undefined ? [] : [ok])),
-      );
-      return documents as unknown as readonly CouchDocument[];
-    },
-    write: async (documents, { asTheyAre = false, ...options } = {}) => {
-      const answer = asExpected(
-        written,
-        await couch.ask("POST", `${base}/_bulk_docs`, {
-          timeoutMs: LONG_ANSWER_MS,
-          ...options,
-          body: {
-            docs: documents,
-            ...(asTheyAre ? { new_edits: false } : {}),
-          },
-        }),
-      );
-      const refused = answer.find(({ error }) => error !== undefined);
-      if (refused !== undefined) {
-        throw new CouchRefusal(
-          409,
-          refused.error ?? "",
-          refused.reason ?? "",
-          `document ${refused.id ?? ""} of ${name}`,
-        );
-      }
-    },
-    find: async (query, options) => {
-      const { docs } = asExpected(
-        found,
-        await couch.ask("POST", `${base}/_find`, {
-          timeoutMs: LONG_ANSWER_MS,
-          ...options,
-          body: query,
-        }),
-      );
-      return docs as unknown as readonly CouchDocument[];
-    },
-    hasBetween: async (first, last) => {
-      const query = new URLSearchParams({
-        startkey: JSON.stringify(first),
-        endkey: JSON.stringify(last),
-        limit: "1",
-      });
-      const { rows } = (await couch.ask(
-        "GET",
-        `${base}/_all_docs?${query.toString()}`,
-      )) as { readonly rows: readonly unknown[] };
-      return rows.length > 0;
-    },
-    live: async (keys) => {
-      const { rows } = asExpected(
-        keyedRows,
-        await couch.ask("POST", `${base}/_all_docs`, { body: { keys } }),
-      );
-      return rows.flatMap(({ id, value }) =>
-        id === undefined || value?.deleted === true ? [] : [id],
-      );
-    },
-    compact: async () => {
-      await couch.ask("POST", `${base}/_compact`);
-    },
-  };
+    }
+  }
+
+  async find(
+    query: Readonly<Record<string, unknown>>,
+    options?: CouchAsk,
+  ): Promise<readonly CouchDocument[]> {
+    const { docs } = asExpected(
+      found,
+      await this.#askLong("_find", query, options),
+    );
+    return docs as unknown as readonly CouchDocument[];
+  }
+
+  /** Whether a document exists between two ids. */
+  async hasBetween(first: string, last: string): Promise<boolean> {
+    const query = new URLSearchParams({
+      startkey: JSON.stringify(first),
+      endkey: JSON.stringify(last),
+      limit: "1",
+    });
+    const { rows } = (await this.#couch.ask(
+      "GET",
+      `${this.#base}/_all_docs?${query.toString()}`,
+    )) as { readonly rows: readonly unknown[] };
+    return rows.length > 0;
+  }
+
+  /** The ids among `keys` whose documents exist and are not deleted. */
+  async live(keys: readonly string[]): Promise<readonly string[]> {
+    const { rows } = asExpected(
+      keyedRows,
+      await this.#couch.ask("POST", `${this.#base}/_all_docs`, {
+        body: { keys },
+      }),
+    );
+    return rows.flatMap(({ id, value }) =>
+      id === undefined || value?.deleted === true ? [] : [id],
+    );
+  }
+
+  async compact(): Promise<void> {
+    await this.#couch.ask("POST", `${this.#base}/_compact`);
+  }
+
+  #pathOf(id: string): string {
+    const local = "_local/";
+    const path = id.startsWith(local)
+      ? local + encodeURIComponent(id.slice(local.length))
+      : encodeURIComponent(id);
+    return `${this.#base}/${path}`;
+  }
+
+  #askLong(
+    path: string,
+    body: unknown,
+    options: CouchAsk | undefined,
+  ): Promise<unknown> {
+    return this.#couch.ask("POST", `${this.#base}/${path}`, {
+      timeoutMs: LONG_ANSWER_MS,
+      ...options,
+      body,
+    });
+  }
+}
+
+export function openDatabase(couch: Couch, name: string): Database {
+  return new Database(couch, name);
 }
 
 /** All databases that hold notes: not the store's own, and not our scratch ones. */
@@ -321,10 +343,4 @@ export function asExpected<T extends z.ZodType>(
   throw new Failure(
     `what answers as the notes store is no CouchDB: in an answer, ${issue?.path.join(".") || "the whole"} is not as expected (${issue?.message ?? ""}).`,
   );
-}
-
-function pathOf(id: string): string {
-  return id.startsWith("_local/")
-    ? `_local/${encodeURIComponent(id.slice("_local/".length))}`
-    : encodeURIComponent(id);
 }

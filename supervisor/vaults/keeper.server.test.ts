@@ -316,7 +316,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         { length: to - from },
         (_each, index) => `note ${from + index}.md`,
       );
-      const documents = await Promise.all(ids.map(database.document));
+      const documents = await Promise.all(ids.map((id) => database.document(id)));
       await database.write(
         documents.map((document) => ({ ...document, deleted: true })),
       );

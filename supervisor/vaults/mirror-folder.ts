@@ -37,17 +37,6 @@ export interface MirroredFile {
   readonly mtime: number;
 }
 
-/** A folder with the files of a vault. What was not written by the mirror is never overwritten or deleted, but renamed and reported. */
-export interface MirrorFolder {
-  /** Whether this revision was written and its file is still there. */
-  readonly has: (file: MirroredFile) => boolean;
-  readonly put: (file: MirroredFile, content: Buffer) => void;
-  readonly remove: (id: string) => void;
-  readonly removeExcept: (ids: ReadonlySet<string>) => void;
-  readonly save: () => void;
-  readonly counts: () => MirrorCounts;
-}
-
 export interface MirrorCounts {
   readonly files: number;
   readonly written: number;
@@ -56,22 +45,121 @@ export interface MirrorCounts {
   readonly leftOut: number;
 }
 
-/** Throws a Failure for a folder that holds something else than a mirror of this vault. */
-export function openMirrorFolder(
-  directory: string,
-  vault: string,
-  report: (sentence: string) => void,
-): MirrorFolder {
-  const data = join(directory, MIRROR_DATA);
-  const manifestFile = join(data, "files.json");
-  const files = claim(directory, manifestFile, vault);
-  const leftOut = new Map<string, string>();
-  let written = 0;
-  let deleted = 0;
+/** A folder with the files of a vault. What was not written by the mirror is never overwritten or deleted, but renamed and reported. */
+export class MirrorFolder {
+  readonly #directory: string;
+  readonly #vault: string;
+  readonly #report: (sentence: string) => void;
+  readonly #manifestFile: string;
+  readonly #files: Map<string, HeldFile>;
+  /** Path to reason. */
+  readonly #leftOut = new Map<string, string>();
+  #written = 0;
+  #deleted = 0;
 
-  /** A file that the mirror did not write, or that was edited since, gets another name. */
-  const setAside = (path: string, known: readonly string[]): void => {
-    const target = join(directory, path);
+  /** Throws a Failure for a folder that contains something other than a mirror of this vault. */
+  constructor(
+    directory: string,
+    vault: string,
+    report: (sentence: string) => void,
+  ) {
+    this.#directory = directory;
+    this.#vault = vault;
+    this.#report = report;
+    this.#manifestFile = join(directory, MIRROR_DATA, "files.json");
+    this.#files = claim(directory, this.#manifestFile, vault);
+  }
+
+  /** Whether this revision was written and its file still exists. */
+  has({ id, rev, path }: MirroredFile): boolean {
+    const held = this.#files.get(id);
+    return (
+      held?.rev === rev &&
+      held.path === path &&
+      existsSync(join(this.#directory, path))
+    );
+  }
+
+  put(file: MirroredFile, content: Buffer): void {
+    const held = this.#files.get(file.id);
+    if (held !== undefined && held.path !== file.path) {
+      this.remove(file.id);
+    }
+    const why =
+      whyOutside(file.path) ??
+      whyReserved(file.path) ??
+      guarded(file.path, () => this.#write(file, content));
+    if (why === undefined) {
+      this.#leftOut.delete(file.path);
+    } else if (this.#leftOut.get(file.path) !== why) {
+      this.#leftOut.set(file.path, why);
+      this.#report(`Not written: ${file.path} (${why}).`);
+    }
+  }
+
+  remove(id: string): void {
+    const held = this.#files.get(id);
+    if (held === undefined) {
+      return;
+    }
+    guarded(held.path, () => this.#removeFile(held));
+    this.#files.delete(id);
+    this.#deleted += 1;
+  }
+
+  removeExcept(ids: ReadonlySet<string>): void {
+    for (const id of [...this.#files.keys()]) {
+      if (!ids.has(id)) {
+        this.remove(id);
+      }
+    }
+  }
+
+  save(): void {
+    writeManifest(this.#manifestFile, this.#vault, [...this.#files.values()]);
+  }
+
+  counts(): MirrorCounts {
+    return {
+      files: this.#files.size,
+      written: this.#written,
+      deleted: this.#deleted,
+      leftOut: this.#leftOut.size,
+    };
+  }
+
+  #write(file: MirroredFile, content: Buffer): void {
+    const { id, path, mtime } = file;
+    const target = join(this.#directory, path);
+    const sha256 = sha256Of(content);
+    const held = this.#files.get(id);
+    makeFolderOf(target);
+    this.#setAside(path, [
+      sha256,
+      ...(held?.path === path ? [held.sha256] : []),
+    ]);
+    // Renamed into place: an interrupted write would leave a partial file, which would count as edited.
+    const incoming = join(this.#directory, MIRROR_DATA, "incoming");
+    writeFileSync(incoming, content);
+    utimesSync(incoming, new Date(), new Date(mtime));
+    renameSync(incoming, target);
+    this.#files.set(id, { id, path, rev: file.rev, sha256 });
+    this.#written += 1;
+  }
+
+  #removeFile({ path, sha256 }: HeldFile): void {
+    const target = join(this.#directory, path);
+    this.#setAside(path, [sha256]);
+    if (!existsSync(target)) {
+      return;
+    }
+    rmSync(target);
+    pruneFolders(this.#directory, dirname(path));
+  }
+
+  /** Renames a file that the mirror did not write, or that was edited since. */
+  #setAside(path: string, known: readonly string[]): void {
+    const target = join(this.#directory, path);
     const found = lstatSync(target, { throwIfNoEntry: false });
     if (found === undefined || found.isDirectory()) {
       return;
@@ -79,87 +167,12 @@ export function openMirrorFolder(
     if (found.isFile() && known.includes(sha256Of(readFileSync(target)))) {
       return;
     }
-    const other = freeName(directory, path);
-    renameSync(target, join(directory, other));
-    report(
+    const other = freeName(this.#directory, path);
+    renameSync(target, join(this.#directory, other));
+    this.#report(
       `${path} was edited in the mirror; the edited file is now ${other}.`,
     );
-  };
-  const removeFile = ({ path, sha256 }: HeldFile): void => {
-    const target = join(directory, path);
-    setAside(path, [sha256]);
-    if (!existsSync(target)) {
-      return;
-    }
-    rmSync(target);
-    pruneFolders(directory, dirname(path));
-  };
-  const remove = (id: string): void => {
-    const held = files.get(id);
-    if (held === undefined) {
-      return;
-    }
-    guarded(held.path, () => removeFile(held));
-    files.delete(id);
-    deleted += 1;
-  };
-  const write = (file: MirroredFile, content: Buffer): void => {
-    const { id, path, mtime } = file;
-    const target = join(directory, path);
-    const sha256 = sha256Of(content);
-    const held = files.get(id);
-    makeFolderOf(target);
-    setAside(path, [sha256, ...(held?.path === path ? [held.sha256] : [])]);
-    // Renamed into place, so that a stop leaves no half file, which would count as edited.
-    const incoming = join(data, "incoming");
-    writeFileSync(incoming, content);
-    utimesSync(incoming, new Date(), new Date(mtime));
-    renameSync(incoming, target);
-    files.set(id, { id, path, rev: file.rev, sha256 });
-    written += 1;
-  };
-
-  return {
-    has: ({ id, rev, path }) => {
-      const held = files.get(id);
-      return (
-        held?.rev === rev &&
-        held.path === path &&
-        existsSync(join(directory, path))
-      );
-    },
-    put: (file, content) => {
-      const held = files.get(file.id);
-      if (held !== undefined && held.path !== file.path) {
-        remove(file.id);
-      }
-      const why =
-        whyOutside(file.path) ??
-        whyReserved(file.path) ??
-        guarded(file.path, () => write(file, content));
-      if (why === undefined) {
-        leftOut.delete(file.path);
-      } else if (leftOut.get(file.path) !== why) {
-        leftOut.set(file.path, why);
-        report(`Not written: ${file.path} (${why}).`);
-      }
-    },
-    remove,
-    removeExcept: (ids) => {
-      for (const id of [...files.keys()]) {
-        if (!ids.has(id)) {
-          remove(id);
-        }
-      }
-    },
-    save: () => writeManifest(manifestFile, vault, [...files.values()]),
-    counts: () => ({
-      files: files.size,
-      written,
-      deleted,
-      leftOut: leftOut.size,
-    }),
-  };
+  }
 }
 
 function claim(

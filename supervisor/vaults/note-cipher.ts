@@ -44,85 +44,107 @@ const SEALED_PATH = "/\\:";
 const SEALED_EDEN = "h:++encrypted-hkdf";
 
 /** Reads and writes the documents of one vault; encryption is LiveSync's second (HKDF, AES-256-GCM), by its author's library. */
-export interface NoteCipher {
-  /** Undefined for a document that is no note. */
-  readonly read: (document: unknown) => Promise<NoteDocument | undefined>;
-  /** The stored form of a document with some members changed; encrypted where it was before. */
-  readonly change: (
+export class NoteCipher {
+  readonly #vault: string;
+  readonly #salt: string | null;
+  readonly #askPassphrase: () => Promise<string>;
+  #asked: Promise<string> | undefined;
+
+  constructor(
+    vault: string,
+    salt: string | null,
+    askPassphrase: () => Promise<string>,
+  ) {
+    this.#vault = vault;
+    this.#salt = salt;
+    this.#askPassphrase = askPassphrase;
+  }
+
+  /** Undefined for a document that is not a note. */
+  async read(document: unknown): Promise<NoteDocument | undefined> {
+    const parsed = metadata.safeParse(document);
+    if (!parsed.success) {
+      return undefined;
+    }
+    const stored = parsed.data;
+    const eden = stored.eden[SEALED_EDEN];
+    return {
+      ...stored,
+      ...(isEncryptedPath(stored.path)
+        ? sealed.parse(await this.#unsealPath(stored.path))
+        : {}),
+      ...(eden === undefined
+        ? {}
+        : {
+            eden: JSON.parse(
+              await this.#unseal(eden.data),
+            ) as NoteDocument["eden"],
+          }),
+    };
+  }
+
+  /** The stored form of a document with some members changed; encrypted if it was encrypted before. */
+  async change(
     stored: Readonly<Record<string, unknown>>,
     members: Readonly<Record<string, unknown>> & { readonly mtime: number },
-  ) => Promise<Readonly<Record<string, unknown>>>;
-  readonly chunk: (chunk: ChunkDocument) => Promise<string>;
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const { path } = stored;
+    if (typeof path !== "string" || !isEncryptedPath(path)) {
+      return { ...stored, ...members };
+    }
+    const { mtime, ...others } = members;
+    const inside = (await this.#unsealPath(path)) as object;
+    const text = JSON.stringify({ ...inside, mtime });
+    const changed = await encryptText(
+      text,
+      await this.#passphrase(),
+      this.#seed(),
+    );
+    return { ...stored, ...others, path: SEALED_PATH + changed };
+  }
+
+  async chunk({ data, e_: encrypted }: ChunkDocument): Promise<string> {
+    return encrypted === true ? this.#unseal(data) : data;
+  }
+
+  async #unsealPath(path: string): Promise<unknown> {
+    return JSON.parse(await this.#unseal(path.slice(SEALED_PATH.length)));
+  }
+
+  async #unseal(text: string): Promise<string> {
+    if (!text.startsWith(HKDF_ENCRYPTED_PREFIX)) {
+      throw new Failure(
+        `vault ${this.#vault} holds notes of an encryption older than version 2: rewrite them on a device (Rebuild everything) first.`,
+      );
+    }
+    const key = await this.#passphrase();
+    return decrypt(text, key, this.#seed()).catch(() => {
+      throw new Failure(`this is not the passphrase of vault ${this.#vault}.`);
+    });
+  }
+
+  #passphrase(): Promise<string> {
+    this.#asked ??= this.#askPassphrase();
+    return this.#asked;
+  }
+
+  #seed(): Uint8Array<ArrayBuffer> {
+    if (this.#salt !== null) {
+      return new Uint8Array(base64ToArrayBuffer(this.#salt));
+    }
+    throw new Failure(
+      `vault ${this.#vault} has lost its security seed: \`hearth notes restore-seed ${this.#vault}\` puts it back.`,
+    );
+  }
 }
 
-/** `passphrase` is asked for when something encrypted is met. `salt` is the vault's security seed in base64. */
+/** `passphrase` is requested once, when encrypted data is first found. `salt` is the vault's security seed in base64. */
 export function openCipher(
   vault: string,
   salt: string | null,
   passphrase: () => Promise<string>,
 ): NoteCipher {
-  let asked: Promise<string> | undefined;
-  const seed = () => {
-    if (salt !== null) {
-      return new Uint8Array(base64ToArrayBuffer(salt));
-    }
-    throw new Failure(
-      `vault ${vault} has lost its security seed: \`hearth notes restore-seed ${vault}\` puts it back.`,
-    );
-  };
-  const unseal = async (text: string): Promise<string> => {
-    if (!text.startsWith(HKDF_ENCRYPTED_PREFIX)) {
-      throw new Failure(
-        `vault ${vault} holds notes of an encryption older than version 2: rewrite them on a device (Rebuild everything) first.`,
-      );
-    }
-    asked ??= passphrase();
-    const key = await asked;
-    return decrypt(text, key, seed()).catch(() => {
-      throw new Failure(`this is not the passphrase of vault ${vault}.`);
-    });
-  };
-  const seal = async (text: string): Promise<string> => {
-    asked ??= passphrase();
-    return encryptText(text, await asked, seed());
-  };
-  return {
-    read: async (document) => {
-      const parsed = metadata.safeParse(document);
-      if (!parsed.success) {
-        return undefined;
-      }
-      const stored = parsed.data;
-      const eden = stored.eden[SEALED_EDEN];
-      return {
-        ...stored,
-        ...(isEncryptedPath(stored.path)
-          ? sealed.parse(
-              JSON.parse(await unseal(stored.path.slice(SEALED_PATH.length))),
-            )
-          : {}),
-        ...(eden === undefined
-          ? {}
-          : {
-              eden: JSON.parse(await unseal(eden.data)) as NoteDocument["eden"],
-            }),
-      };
-    },
-    change: async (stored, members) => {
-      const { path } = stored;
-      if (typeof path !== "string" || !isEncryptedPath(path)) {
-        return { ...stored, ...members };
-      }
-      const { mtime, ...others } = members;
-      const inside = JSON.parse(
-        await unseal(path.slice(SEALED_PATH.length)),
-      ) as object;
-      const text = JSON.stringify({ ...inside, mtime });
-      return { ...stored, ...others, path: SEALED_PATH + (await seal(text)) };
-    },
-    chunk: async ({ data, e_: encrypted }) =>
-      encrypted === true ? unseal(data) : data,
-  };
+  return new NoteCipher(vault, salt, passphrase);
 }
 
 /** Encrypts a text as LiveSync does. The library's own `encrypt` needs a browser's FileReader for longer ones. */

@@ -21,7 +21,7 @@ import {
 } from "vitest";
 import { openCouch } from "../../supervisor/vaults/couch.ts";
 import { openHistory } from "../../supervisor/vaults/history-source.ts";
-import { openMirrorFolder } from "../../supervisor/vaults/mirror-folder.ts";
+import { MirrorFolder } from "../../supervisor/vaults/mirror-folder.ts";
 import { openMirrorGit } from "../../supervisor/vaults/mirror-git.ts";
 import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
 import {
@@ -90,7 +90,7 @@ function mirror(
     await mirrorVault({
       report,
       stop: stop.signal,
-      folder: openMirrorFolder(into, vault, report),
+      folder: new MirrorFolder(into, vault, report),
       source: openHistory(stoppable, "vault"),
       cipher: openCipher("vault", saltText, async () => PASSPHRASE),
       passed: async () => undefined,
