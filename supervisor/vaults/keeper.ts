@@ -38,62 +38,109 @@ export interface SeedAnswer {
   readonly did: "restored" | "accepted";
 }
 
-/** Looks after every vault: seeds, access rules, deletions, databases that come and go. */
-export interface Keeper {
-  /** One look at everything but the vaults that are quiet; never throws. True when the store answered. */
-  readonly look: (quiet?: ReadonlySet<string>) => Promise<boolean>;
-  /** The same for one vault of ours, as soon as its database was created again; never throws. */
-  readonly lookAt: (vault: string) => Promise<void>;
-  /** Puts the accepted seed back, or takes the present one (`accept`), and lets the devices in again. Throws a Failure. */
-  readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
-  /** The vault was removed on purpose: nothing about it is told any more. */
-  readonly forget: (vault: string) => void;
-}
-
 /** What happened stays an alarm for so long, unless it is silenced. */
 const STANDS_FOR_MS = 24 * 3_600_000;
 const STORE_FINGERPRINT = "notes-store";
 
-export function openKeeper(parts: KeeperParts): Keeper {
-  const { couch, state, escrow, alarms, now } = parts;
-  const goneBefore = new Set<string>();
-  /** Their last look failed. */
-  const failed = new Set<string>();
-  let hungBefore: readonly string[] = [];
+/** Maintains every vault: seeds, access rules, deletions, databases that are created or dropped. */
+export class Keeper {
+  readonly #parts: KeeperParts;
+  readonly #goneBefore = new Set<string>();
+  /** Vaults whose last look failed. */
+  readonly #failed = new Set<string>();
+  #hungBefore: readonly string[] = [];
 
-  async function lookAtAll(quiet: ReadonlySet<string>): Promise<void> {
+  constructor(parts: KeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks once at everything except quiet vaults; never throws. True if the store answered. */
+  look(quiet: ReadonlySet<string> = new Set()): Promise<boolean> {
+    return this.#parts.turns(async () => {
+      try {
+        await this.#lookAtAll(quiet);
+        return true;
+      } catch (error) {
+        // A store that does not answer is reported by the checks.
+        if (!(error instanceof NoAnswer)) {
+          this.#parts.alarms.raise({
+            fingerprint: STORE_FINGERPRINT,
+            level: "warning",
+            subject: "notes",
+            text: `nobody looks after the vaults: ${sentencesOf(error).join(" ")}`,
+            command: "hearth notes list",
+          });
+        }
+        return false;
+      }
+    });
+  }
+
+  /** The same for one vault of ours, as soon as its database was created again; never throws. */
+  lookAt(vault: string): Promise<void> {
+    const { turns, busy, state } = this.#parts;
+    return turns(async () => {
+      if (busy.has(vault) || state.vault(vault).member === null) {
+        return;
+      }
+      // The next look finds what this one could not.
+      await this.#lookAtOne(vault).catch(() => {});
+      this.#tellStanding();
+    });
+  }
+
+  /** Puts the accepted seed back, or accepts the present one (`accept`), and lets the devices in again. Throws a Failure. */
+  restoreSeed(vault: string, accept: boolean): Promise<SeedAnswer> {
+    return this.#parts.turns(() => this.#settleSeed(vault, accept));
+  }
+
+  /** The vault was removed on purpose: its alarms end. */
+  forget(vault: string): void {
+    const { alarms, state } = this.#parts;
+    const own = allFingerprints(vault);
+    this.#goneBefore.delete(vault);
+    this.#failed.delete(vault);
+    own.forEach((fingerprint) => alarms.clear(fingerprint));
+    state.stand(
+      state.standing().filter(({ alarm }) => !own.includes(alarm.fingerprint)),
+    );
+  }
+
+  async #lookAtAll(quiet: ReadonlySet<string>): Promise<void> {
+    const { couch, state, alarms, busy } = this.#parts;
     const there = await vaultNames(couch);
     alarms.clear(STORE_FINGERPRINT);
-    await tellHung();
+    await this.#tellHung();
     const known = state.known().filter((name) => !there.includes(name));
     for (const name of there.concat(known)) {
-      if (parts.busy.has(name)) {
+      if (busy.has(name)) {
         continue;
       }
-      const isRead = quiet.has(name) && !failed.has(name);
+      const isRead = quiet.has(name) && !this.#failed.has(name);
       if (there.includes(name) && isRead) {
         continue;
       }
       if (!there.includes(name) && state.vault(name).member === null) {
         // It was never ours to miss.
-        forget(name);
+        this.forget(name);
         state.forget(name);
         continue;
       }
-      await lookAtOne(name);
+      await this.#lookAtOne(name);
     }
-    const growth = growthAlarm(state, parts.freeBytes());
+    const growth = growthAlarm(state, this.#parts.freeBytes());
     if (growth === undefined) {
       alarms.clear(GROWTH_FINGERPRINT);
     } else {
       alarms.raise(growth);
     }
-    tellStanding();
+    this.#tellStanding();
   }
 
-  async function tellHung(): Promise<void> {
+  async #tellHung(): Promise<void> {
+    const { couch, alarms, now } = this.#parts;
     const hung = await hungVaults(couch, now());
-    for (const vault of hungBefore) {
+    for (const vault of this.#hungBefore) {
       if (!hung.has(vault)) {
         alarms.clear(fingerprints.hung(vault));
       }
@@ -101,23 +148,24 @@ export function openKeeper(parts: KeeperParts): Keeper {
     for (const [vault, isHung] of hung) {
       alarms.raise(hungAlarm(vault, isHung));
     }
-    hungBefore = [...hung.keys()];
+    this.#hungBefore = [...hung.keys()];
   }
 
-  async function lookAtOne(vault: string): Promise<void> {
+  async #lookAtOne(vault: string): Promise<void> {
+    const { alarms } = this.#parts;
     const trouble = fingerprints.look(vault);
-    failed.add(vault);
+    this.#failed.add(vault);
     try {
-      const findings = await lookAtVault(parts, vault);
-      tell(vault, findings);
+      const findings = await lookAtVault(this.#parts, vault);
+      this.#tell(vault, findings);
       if (findings.large) {
-        parts.onLarge(vault);
+        this.#parts.onLarge(vault);
       }
       if (findings.active !== null) {
-        await measureDaily(parts, vault, findings.active);
+        await measureDaily(this.#parts, vault, findings.active);
       }
       alarms.clear(trouble);
-      failed.delete(vault);
+      this.#failed.delete(vault);
     } catch (error) {
       if (error instanceof NoAnswer) {
         throw error;
@@ -132,19 +180,20 @@ export function openKeeper(parts: KeeperParts): Keeper {
     }
   }
 
-  function tell(vault: string, { lasting, happened }: LookFindings): void {
+  #tell(vault: string, { lasting, happened }: LookFindings): void {
+    const { alarms, state, now } = this.#parts;
     const gone = fingerprints.gone(vault);
     const found = lasting.filter(({ fingerprint }) => {
       if (fingerprint !== gone) {
         return true;
       }
       // A device that rebuilds its remote drops the database for a moment.
-      const before = goneBefore.has(vault);
-      goneBefore.add(vault);
+      const before = this.#goneBefore.has(vault);
+      this.#goneBefore.add(vault);
       return before;
     });
     if (!lasting.some(({ fingerprint }) => fingerprint === gone)) {
-      goneBefore.delete(vault);
+      this.#goneBefore.delete(vault);
     }
     for (const fingerprint of [gone, fingerprints.seed(vault)]) {
       if (!found.some((alarm) => alarm.fingerprint === fingerprint)) {
@@ -161,7 +210,8 @@ export function openKeeper(parts: KeeperParts): Keeper {
   }
 
   /** What happened is told again at every look, also after a restart, until its time is over. */
-  function tellStanding(): void {
+  #tellStanding(): void {
+    const { alarms, state, now } = this.#parts;
     const standing = state.standing();
     for (const { alarm, until } of standing) {
       if (until > now()) {
@@ -173,54 +223,8 @@ export function openKeeper(parts: KeeperParts): Keeper {
     state.stand(standing.filter(({ until }) => until > now()));
   }
 
-  return {
-    look: (quiet = new Set()) =>
-      parts.turns(async () => {
-        try {
-          await lookAtAll(quiet);
-          return true;
-        } catch (error) {
-          // That nothing answers is the checks' to tell.
-          if (!(error instanceof NoAnswer)) {
-            alarms.raise({
-              fingerprint: STORE_FINGERPRINT,
-              level: "warning",
-              subject: "notes",
-              text: `nobody looks after the vaults: ${sentencesOf(error).join(" ")}`,
-              command: "hearth notes list",
-            });
-          }
-          return false;
-        }
-      }),
-    lookAt: (vault) =>
-      parts.turns(async () => {
-        if (parts.busy.has(vault) || state.vault(vault).member === null) {
-          return;
-        }
-        // The next look finds what this one could not.
-        await lookAtOne(vault).catch(() => {});
-        tellStanding();
-      }),
-    restoreSeed: (vault, accept) =>
-      parts.turns(() => settleSeed(vault, accept)),
-    forget,
-  };
-
-  function forget(vault: string): void {
-    const own = allFingerprints(vault);
-    goneBefore.delete(vault);
-    failed.delete(vault);
-    own.forEach((fingerprint) => alarms.clear(fingerprint));
-    state.stand(
-      state.standing().filter(({ alarm }) => !own.includes(alarm.fingerprint)),
-    );
-  }
-
-  async function settleSeed(
-    vault: string,
-    accept: boolean,
-  ): Promise<SeedAnswer> {
+  async #settleSeed(vault: string, accept: boolean): Promise<SeedAnswer> {
+    const { couch, state, escrow, alarms, now } = this.#parts;
     const database = openDatabase(couch, vault);
     const info = await database.info();
     if (info === undefined) {

@@ -10,7 +10,7 @@ import {
 import { openDatabase } from "./database.ts";
 import { SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
-import { openProvisioning } from "./provisioning.ts";
+import { Provisioning } from "./provisioning.ts";
 import { openSetupUri } from "./setup-uri.ts";
 
 const choices = vaultChoices.parse({});
@@ -123,7 +123,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     async (moment) => {
       const vault = `vault-broken-${moment}`;
       const made = await stand.provisioning.add({ vault, choices });
-      const cut = openProvisioning({
+      const cut = new Provisioning({
         ...stand,
         address: () => stand.server.url,
         couch: {

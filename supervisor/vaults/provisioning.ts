@@ -15,8 +15,16 @@ import {
   type VaultChoices,
 } from "./plugin-settings.ts";
 import { openSetupUri, sealSetupUri } from "./setup-uri.ts";
-import { openUsers } from "./users.ts";
+import { openUsers, type Users } from "./users.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
+import {
+  credentialsOf,
+  credentialsOfUser,
+  isUserShared,
+  passphraseOf,
+  readableFile,
+  sharedCredentials,
+} from "./vault-credentials.ts";
 import type { VaultFile, VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
@@ -44,56 +52,62 @@ export interface Removed {
   readonly stays: readonly string[];
 }
 
-export interface Provisioning {
-  /** Makes database, user, rules and credentials file; a try that broke off is taken up. */
-  readonly add: (wish: {
-    readonly vault: string;
-    readonly url?: string | undefined;
-    readonly choices: VaultChoices;
-    readonly forgetPassphrase?: boolean;
-  }) => Promise<SetupAnswer>;
-  /** A new Setup URI for the same vault; `url` makes it for another address, which `keep` makes the vault's own. */
-  readonly setupUri: (wish: {
-    readonly vault: string;
-    readonly url?: string | undefined;
-    /** Where the vault's own was to be forgotten. */
-    readonly vaultPassphrase?: string | undefined;
-    readonly choices?: DeviceChoices | undefined;
-    readonly keep?: boolean;
-  }) => Promise<SetupAnswer>;
-  /** A new password for the vault's user; every device needs the new Setup URI. */
-  readonly rotate: (wish: {
-    readonly vault: string;
-    readonly vaultPassphrase?: string | undefined;
-  }) => Promise<SetupAnswer>;
-  /** Drops database, user and credentials. */
-  readonly remove: (vault: string) => Promise<Removed>;
+interface AddOptions {
+  readonly vault: string;
+  readonly url?: string | undefined;
+  readonly choices: VaultChoices;
+  readonly forgetPassphrase?: boolean;
+}
+
+interface SetupUriOptions {
+  readonly vault: string;
+  readonly url?: string | undefined;
+  /** Required if the vault's passphrase is not stored. */
+  readonly vaultPassphrase?: string | undefined;
+  readonly choices?: DeviceChoices | undefined;
+  /** Store `url` as the vault's address. */
+  readonly keep?: boolean;
+}
+
+interface RotateOptions {
+  readonly vault: string;
+  readonly vaultPassphrase?: string | undefined;
+}
+
+interface ProvisioningParts {
+  readonly couch: Couch;
+  readonly files: VaultFiles;
+  readonly state: NotesState;
+  /** Address at which devices reach the store unless another is given. */
+  readonly address: () => string;
+  readonly escrow: EscrowFiles;
+  readonly backups: string;
 }
 
 /** 5 groups of 5 clear characters hold 123 bits, 4 groups 99. */
 const VAULT_PASSPHRASE_GROUPS = 5;
 const SETUP_PASSPHRASE_GROUPS = 4;
 
-/** Makes vaults on the store at `couch` and keeps their credentials. `address` is where devices reach the store unless told. */
-export function openProvisioning(parts: {
-  readonly couch: Couch;
-  readonly files: VaultFiles;
-  readonly state: NotesState;
-  readonly address: () => string;
-  readonly escrow: EscrowFiles;
-  readonly backups: string;
-}): Provisioning {
-  const { couch, files, state } = parts;
-  const users = openUsers(couch);
+/** Creates vaults on the store at `couch` and stores their credentials. */
+export class Provisioning {
+  readonly #parts: ProvisioningParts;
+  readonly #users: Users;
 
-  async function add({
+  constructor(parts: ProvisioningParts) {
+    this.#parts = parts;
+    this.#users = openUsers(parts.couch);
+  }
+
+  /** Creates database, user, rules and credentials file; an interrupted attempt is continued. */
+  async add({
     vault,
     url,
     choices,
     forgetPassphrase = false,
-  }: Parameters<Provisioning["add"]>[0]): Promise<SetupAnswer> {
+  }: AddOptions): Promise<SetupAnswer> {
+    const { couch, files, state } = this.#parts;
     checkVaultName(vault);
-    const address = publicAddress(url ?? parts.address());
+    const address = publicAddress(url ?? this.#parts.address());
     const database = openDatabase(couch, vault);
     const exists = (await database.info()) !== undefined;
     const unfinished = files.read(vault);
@@ -106,7 +120,7 @@ export function openProvisioning(parts: {
       );
     }
     const user = unfinished?.user ?? vault;
-    if (unfinished === undefined && (await users.exists(user))) {
+    if (unfinished === undefined && (await this.#users.exists(user))) {
       throw new Failure(
         `the notes store has a user "${user}" already, so the vault "${vault}" cannot have its own of that name: choose another name.`,
       );
@@ -118,28 +132,134 @@ export function openProvisioning(parts: {
       password: makePassword(),
       passphrase: choices.e2ee ? makePassphrase(VAULT_PASSPHRASE_GROUPS) : null,
     };
-    // First of all: with the file there, a try that breaks off later is taken up by the next one.
-    const keep = (passphrase: string | null): void =>
-      files.write({
-        vault,
-        url: address,
-        user,
-        password: access.password,
-        connection: connectionString(access),
-        vaultPassphrase: passphrase,
-        choices,
-      });
-    keep(forgetPassphrase ? null : access.passphrase);
+    // Written first, so that an interrupted attempt is continued by the next one.
+    files.write({
+      vault,
+      url: address,
+      user,
+      password: access.password,
+      connection: connectionString(access),
+      vaultPassphrase: forgetPassphrase ? null : access.passphrase,
+      choices,
+    });
     if (!exists) {
       await database.create();
     }
-    await users.save(user, access.password);
+    await this.#users.save(user, access.password);
     await database.secure(memberRules(user));
     state.change(vault, { member: user });
-    return seal(access, choices);
+    return this.#seal(access, choices);
   }
 
-  async function seal(
+  /** A new Setup URI for the same vault; `url` makes it for another address, which `keep` stores as the vault's own. */
+  async setupUri({
+    vault,
+    url,
+    vaultPassphrase,
+    choices,
+    keep,
+  }: SetupUriOptions): Promise<SetupAnswer> {
+    const { files } = this.#parts;
+    const file = credentialsOf(this.#parts, checkVaultName(vault));
+    if (file.nextPassword !== undefined) {
+      throw new Failure(
+        `a rotation of vault "${vault}" is not over: \`hearth notes rotate ${vault}\` goes on with it.`,
+      );
+    }
+    const access = {
+      ...file,
+      url: publicAddress(url ?? file.url),
+      passphrase: passphraseOf(file, vaultPassphrase),
+    };
+    if (keep === true) {
+      files.write({
+        ...file,
+        url: access.url,
+        connection: connectionString(access),
+      });
+    }
+    return this.#seal(access, { ...file.choices, ...choices });
+  }
+
+  /** A new password for the vault's user; every device needs the new Setup URI. */
+  async rotate({
+    vault,
+    vaultPassphrase,
+  }: RotateOptions): Promise<SetupAnswer> {
+    const { files } = this.#parts;
+    const file = await this.#fileToRotate(checkVaultName(vault));
+    const passphrase = passphraseOf(file, vaultPassphrase);
+    const password = file.nextPassword ?? makePassword();
+    const holders = [file, ...credentialsOfUser(files, file.user)];
+    // The old password stays until the store has accepted the new one; an interrupted rotation continues with the same one.
+    for (const each of holders) {
+      files.write({ ...each, nextPassword: password });
+    }
+    await this.#users.save(file.user, password);
+    for (const each of holders) {
+      const { nextPassword: _taken, ...kept } = each;
+      const connection = connectionString({ ...kept, password, passphrase });
+      files.write({ ...kept, password, connection });
+    }
+    return this.#seal({ ...file, password, passphrase }, file.choices);
+  }
+
+  /** Drops database, user and credentials. */
+  async remove(vault: string): Promise<Removed> {
+    const { couch, files, state, escrow, backups } = this.#parts;
+    const database = openDatabase(couch, checkVaultName(vault));
+    const info = await database.info();
+    const file = files.read(vault);
+    const { member } = state.vault(vault);
+    if (info === undefined && file === undefined && member === null) {
+      throw new NoSuchVault(vault);
+    }
+    const user = file?.user ?? member;
+    if (user !== null && !isUserShared(state, user, vault)) {
+      await this.#users.remove(user);
+    }
+    await database.drop();
+    files.remove(vault);
+    state.forget(vault);
+    return {
+      vault,
+      documents: info?.doc_count ?? 0,
+      stays: [
+        `The notes stay on the devices that have them, and in the backups in ${backups}: \`hearth notes restore\` brings them back from there.`,
+        ...(escrow.read(vault).versions.length === 0
+          ? []
+          : [`Its security seed stays in ${escrow.pathOf(vault)}.`]),
+      ],
+    };
+  }
+
+  /** After a restore on another machine there is a user but no file: new credentials are created. */
+  async #fileToRotate(vault: string): Promise<VaultFile> {
+    const { couch, files, state } = this.#parts;
+    const file =
+      readableFile(files, vault) ?? sharedCredentials(this.#parts, vault);
+    const { member } = state.vault(vault);
+    if (file !== undefined) {
+      return file;
+    }
+    if (member === null) {
+      throw new NoSuchVault(vault);
+    }
+    const e2ee = await openDatabase(couch, vault).hasBetween(
+      ...ENCRYPTED_CHUNKS,
+    );
+    return {
+      vault,
+      url: publicAddress(this.#parts.address()),
+      user: member,
+      password: "",
+      connection: "",
+      vaultPassphrase: null,
+      choices: vaultChoices.parse({ e2ee }),
+    };
+  }
+
+  async #seal(
     access: Parameters<typeof buildPluginSettings>[0],
     choices: VaultChoices,
   ): Promise<SetupAnswer> {
@@ -161,159 +281,9 @@ export function openProvisioning(parts: {
       setupUri,
       setupPassphrase,
       vaultPassphrase: passphrase,
-      file: files.pathOf(vault),
+      file: this.#parts.files.pathOf(vault),
       advice: adviceFor(url),
     };
-  }
-
-  function fileOf(vault: string): VaultFile {
-    const file = files.read(vault) ?? sharedFile(vault);
-    if (file !== undefined) {
-      return file;
-    }
-    if (state.vault(vault).member === null) {
-      throw new NoSuchVault(vault);
-    }
-    throw new Failure(
-      `the credentials of vault "${vault}" are not here (they are in no backup): \`hearth notes rotate ${vault}\` makes new ones.`,
-    );
-  }
-
-  /** A vault that was restored beside another has that one's user. */
-  function sharedFile(vault: string): VaultFile | undefined {
-    const { member } = state.vault(vault);
-    const file = filesOf(member).at(0);
-    return file === undefined ? undefined : { ...file, vault };
-  }
-
-  function filesOf(user: string | null): readonly VaultFile[] {
-    return files
-      .names()
-      .flatMap((name) => readable(files, name) ?? [])
-      .filter((file) => file.user === user);
-  }
-
-  function isShared(user: string, vault: string): boolean {
-    return state
-      .known()
-      .some((name) => name !== vault && state.vault(name).member === user);
-  }
-
-  /** After a restore on another machine there is a user but no file: one is made. */
-  async function fileToRotate(vault: string): Promise<VaultFile> {
-    const file = readable(files, vault) ?? sharedFile(vault);
-    const { member } = state.vault(vault);
-    if (file !== undefined) {
-      return file;
-    }
-    if (member === null) {
-      throw new NoSuchVault(vault);
-    }
-    const e2ee = await openDatabase(couch, vault).hasBetween(
-      ...ENCRYPTED_CHUNKS,
-    );
-    return {
-      vault,
-      url: publicAddress(parts.address()),
-      user: member,
-      password: "",
-      connection: "",
-      vaultPassphrase: null,
-      choices: vaultChoices.parse({ e2ee }),
-    };
-  }
-
-  function passphraseOf(
-    file: VaultFile,
-    given: string | undefined,
-  ): string | null {
-    if (!file.choices.e2ee) {
-      return null;
-    }
-    const passphrase = given ?? file.vaultPassphrase;
-    if (passphrase !== null) {
-      return passphrase;
-    }
-    throw new Failure(
-      `the passphrase of vault "${file.vault}" is not kept here: give it in HEARTH_VAULT_PASSPHRASE (or the file that HEARTH_VAULT_PASSPHRASE_FILE names).`,
-    );
-  }
-
-  return {
-    add,
-    setupUri: async ({ vault, url, vaultPassphrase, choices, keep }) => {
-      const file = fileOf(checkVaultName(vault));
-      if (file.nextPassword !== undefined) {
-        throw new Failure(
-          `a rotation of vault "${vault}" is not over: \`hearth notes rotate ${vault}\` goes on with it.`,
-        );
-      }
-      const access = {
-        ...file,
-        url: publicAddress(url ?? file.url),
-        passphrase: passphraseOf(file, vaultPassphrase),
-      };
-      if (keep === true) {
-        files.write({
-          ...file,
-          url: access.url,
-          connection: connectionString(access),
-        });
-      }
-      return seal(access, { ...file.choices, ...choices });
-    },
-    rotate: async ({ vault, vaultPassphrase }) => {
-      const file = await fileToRotate(checkVaultName(vault));
-      const passphrase = passphraseOf(file, vaultPassphrase);
-      const password = file.nextPassword ?? makePassword();
-      const holders = [file, ...filesOf(file.user)];
-      // The old one stays until the store has taken the new one; a rotation that broke off goes on with the same.
-      for (const each of holders) {
-        files.write({ ...each, nextPassword: password });
-      }
-      await users.save(file.user, password);
-      for (const each of holders) {
-        const { nextPassword: _taken, ...kept } = each;
-        const connection = connectionString({ ...kept, password, passphrase });
-        files.write({ ...kept, password, connection });
-      }
-      return seal({ ...file, password, passphrase }, file.choices);
-    },
-    remove: async (vault) => {
-      const database = openDatabase(couch, checkVaultName(vault));
-      const info = await database.info();
-      const file = files.read(vault);
-      const { member } = state.vault(vault);
-      if (info === undefined && file === undefined && member === null) {
-        throw new NoSuchVault(vault);
-      }
-      const user = file?.user ?? member;
-      if (user !== null && !isShared(user, vault)) {
-        await users.remove(user);
-      }
-      await database.drop();
-      files.remove(vault);
-      state.forget(vault);
-      return {
-        vault,
-        documents: info?.doc_count ?? 0,
-        stays: [
-          `The notes stay on the devices that have them, and in the backups in ${parts.backups}: \`hearth notes restore\` brings them back from there.`,
-          ...(parts.escrow.read(vault).versions.length === 0
-            ? []
-            : [`Its security seed stays in ${parts.escrow.pathOf(vault)}.`]),
-        ],
-      };
-    },
-  };
-}
-
-/** The file, or undefined when it is not there or broken. */
-function readable(files: VaultFiles, vault: string): VaultFile | undefined {
-  try {
-    return files.read(vault);
-  } catch {
-    return undefined;
   }
 }
 

@@ -9,12 +9,12 @@ import { LARGE_BYTES } from "./compaction.ts";
 import { impatient, openCouch, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
-import { openKeeper } from "./keeper.ts";
+import { Keeper } from "./keeper.ts";
 import { notesJobs } from "./notes-jobs.ts";
 import { openPendingConflicts } from "./pending-conflicts.ts";
 import { openNotesState } from "./notes-state.ts";
 import { vaultChoices } from "./plugin-settings.ts";
-import { openProvisioning } from "./provisioning.ts";
+import { Provisioning } from "./provisioning.ts";
 import { dropUnfinished } from "./restore.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
 import { readRoster } from "./roster.ts";
@@ -81,7 +81,7 @@ export function openVaultsModule(
   const turns = takeTurns();
   const freeBytes = () => freeBytesOf(home.root);
   const largeAt = new Map<string, number>();
-  const keeper = openKeeper({
+  const keeper = new Keeper({
     couch,
     state,
     escrow,
@@ -111,7 +111,7 @@ export function openVaultsModule(
     freeBytes,
     now: Date.now,
   });
-  const provisioning = openProvisioning({
+  const provisioning = new Provisioning({
     couch,
     files,
     state,
@@ -256,7 +256,7 @@ export function openVaultsModule(
       timer = setInterval(tick, TICK_EVERY_MS);
       void followDatabases(
         couch,
-        { created: keeper.lookAt, quiet },
+        { created: (vault) => keeper.lookAt(vault), quiet },
         stopping.signal,
       );
     },

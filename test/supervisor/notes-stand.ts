@@ -5,15 +5,12 @@ import { join } from "node:path";
 import type { Alarm, Alarms } from "../../supervisor/alerts/alarm.ts";
 import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
 import { openDatabase } from "../../supervisor/vaults/database.ts";
-import { openKeeper, type Keeper } from "../../supervisor/vaults/keeper.ts";
+import { Keeper } from "../../supervisor/vaults/keeper.ts";
 import {
   openNotesState,
   type NotesState,
 } from "../../supervisor/vaults/notes-state.ts";
-import {
-  openProvisioning,
-  type Provisioning,
-} from "../../supervisor/vaults/provisioning.ts";
+import { Provisioning } from "../../supervisor/vaults/provisioning.ts";
 import {
   openEscrow,
   type EscrowFiles,
@@ -86,7 +83,7 @@ function standOn(
   };
   const busy = new Set<string>();
   const large: string[] = [];
-  const keeper = openKeeper({
+  const keeper = new Keeper({
     couch,
     state,
     escrow,
@@ -99,7 +96,7 @@ function standOn(
     freeBytes: () => 1e8,
     now,
   });
-  const provisioning = openProvisioning({
+  const provisioning = new Provisioning({
     couch,
     files,
     state,
