@@ -13,17 +13,13 @@ import { publicAddress } from "./plugin-settings.ts";
 import { conflicts, devices } from "./report-jobs.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
-/** What the supervisor does with the notes store by itself or when asked. */
+/** The jobs of the notes store, scheduled and on demand. */
 export function notesJobs(parts: NotesJobParts): readonly Job[] {
+  return [...scheduledJobs(parts), ...jobsOnDemand(parts)];
+}
+
+function scheduledJobs(parts: NotesJobParts): readonly Job[] {
   const { jobs } = parts.config;
-  const whichVault = (otherwise: string): JobOption => ({
-    name: "vault",
-    kind: "choice",
-    label: "Vault",
-    otherwise,
-    values: () => parts.state.known().toSorted(),
-  });
-  const asked = (timeoutMs: number) => ({ cron: null, timeoutMs, retries: 0 });
   return [
     {
       name: "compaction",
@@ -31,7 +27,7 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
         "Give back the room of superseded revisions; no leaf is ever removed.",
       schedule: scheduleOf(jobs.compaction),
       options: [
-        whichVault("every one"),
+        whichVault(parts, "every one"),
         {
           name: "force",
           kind: "tick",
@@ -66,10 +62,20 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
       schedule: scheduleOf(jobs.notes_devices),
       run: () => devices(parts),
     },
+  ];
+}
+
+function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
+  const onDemand = (timeoutMs: number) => ({
+    cron: null,
+    timeoutMs,
+    retries: 0,
+  });
+  return [
     {
       name: "notes-restore",
       description: "Put vaults of a backup back.",
-      schedule: asked(4 * 3_600_000),
+      schedule: onDemand(4 * 3_600_000),
       options: [
         whichBackup(parts.backups),
         {
@@ -90,9 +96,9 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
     {
       name: "notes-doctor",
       description: "Look at the notes store as a device does.",
-      schedule: asked(600_000),
+      schedule: onDemand(600_000),
       options: [
-        whichVault("the first"),
+        whichVault(parts, "the first"),
         {
           name: "url",
           kind: "text",
@@ -103,6 +109,16 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
       run: (context) => doctor(parts, context),
     },
   ];
+}
+
+function whichVault({ state }: NotesJobParts, otherwise: string): JobOption {
+  return {
+    name: "vault",
+    kind: "choice",
+    label: "Vault",
+    otherwise,
+    values: () => state.known().toSorted(),
+  };
 }
 
 const doctorOptions = z.strictObject({

@@ -91,23 +91,6 @@ export interface VaultActs {
 }
 
 export function openVaultActs(parts: VaultActParts): VaultActs {
-  const { couch, state, keeper, provisioning, turns, note } = parts;
-  const database = async (vault: string): Promise<Database> => {
-    const found = openDatabase(couch, checkVaultName(vault));
-    if ((await found.info()) === undefined) {
-      throw new NoSuchVault(vault);
-    }
-    return found;
-  };
-  /** Does it in its turn, and keeps that it was done. */
-  const noting = async <T>(
-    work: () => Promise<T>,
-    sentence: string,
-  ): Promise<T> => {
-    const answer = await turns(work);
-    note(sentence);
-    return answer;
-  };
   return {
     list: () => listVaults(parts),
     view: async (vault) => {
@@ -117,35 +100,57 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
       }
       return view;
     },
-    database,
-    history: async (vault) => openHistory(couch, (await database(vault)).name),
+    database: (vault) => databaseOf(parts.couch, vault),
+    growth: async (vault) => {
+      const { name } = await databaseOf(parts.couch, vault);
+      return {
+        growth: growthOf(parts.state, name, parts.freeBytes()),
+        space: parts.state.vault(name).space,
+      };
+    },
+    devices: async (vault) => readRoster(await databaseOf(parts.couch, vault)),
+    ...noteActs(parts),
+    ...accessActs(parts),
+  };
+}
+
+/** The database of a vault; throws a Failure if it does not exist. */
+async function databaseOf(couch: Couch, vault: string): Promise<Database> {
+  const database = openDatabase(couch, checkVaultName(vault));
+  if ((await database.info()) === undefined) {
+    throw new NoSuchVault(vault);
+  }
+  return database;
+}
+
+type NoteActs = Pick<
+  VaultActs,
+  "history" | "restoreNotes" | "collect" | "conflicts" | "resolve"
+>;
+
+/** Acts on the notes of a vault. */
+function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
+  const history = async (vault: string) =>
+    openHistory(couch, (await databaseOf(couch, vault)).name);
+  return {
+    history,
     restoreNotes: async (vault, documents, chunks) => {
-      await openHistory(couch, (await database(vault)).name).write(
-        documents,
-        chunks,
-      );
+      await (await history(vault)).write(documents, chunks);
       if (documents.length > 0) {
         note(
           `${documents.length} notes of vault ${vault} were restored from its history.`,
         );
       }
     },
-    growth: async (vault) => {
-      const { name } = await database(vault);
-      return {
-        growth: growthOf(state, name, parts.freeBytes()),
-        space: state.vault(name).space,
-      };
-    },
     collect: async (vault, { free, forget, ...unused }) => {
-      const { name } = await database(vault);
+      const { name } = await databaseOf(couch, vault);
       for (const id of forget) {
         await forgetReader(couch, name, id);
         note(`device or checkpoint ${id} of vault ${name} was forgotten.`);
       }
       const collection = await collectChunks(couch, name, unused, {
         free,
-        now: parts.now(),
+        now: now(),
       });
       const { count } = collection.freed;
       if (count > 0) {
@@ -154,11 +159,15 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
       return collection;
     },
     conflicts: async (vault) =>
-      findConflicts(await database(vault), state, parts.now(), MOST_CONFLICTS),
-    devices: async (vault) => readRoster(await database(vault)),
+      findConflicts(
+        await databaseOf(couch, vault),
+        state,
+        now(),
+        MOST_CONFLICTS,
+      ),
     resolve: async (vault, document, resolution) => {
       const resolved = await resolveConflict(
-        await database(vault),
+        await databaseOf(couch, vault),
         document,
         resolution,
       );
@@ -167,6 +176,31 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
       );
       return resolved;
     },
+  };
+}
+
+type AccessActs = Pick<
+  VaultActs,
+  "add" | "setupUri" | "rotate" | "remove" | "restoreSeed"
+>;
+
+/** Acts on a vault as a whole and on the access of its devices. */
+function accessActs({
+  keeper,
+  provisioning,
+  turns,
+  note,
+}: VaultActParts): AccessActs {
+  /** Runs the work in its turn and records that it was done. */
+  const noting = async <T>(
+    work: () => Promise<T>,
+    sentence: string,
+  ): Promise<T> => {
+    const answer = await turns(work);
+    note(sentence);
+    return answer;
+  };
+  return {
     add: (wish) =>
       noting(() => provisioning.add(wish), `vault ${wish.vault} was made.`),
     setupUri: (wish) =>
