@@ -1,34 +1,24 @@
 import { join } from "node:path";
 import { readVariable } from "../../core/environment.ts";
-import { Failure, sentencesOf } from "../../core/failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { notesOffsiteDrill } from "../offsite/offsite-jobs.ts";
-import type { Context, Module, VaultDevice } from "../context.ts";
+import type { Context, Module } from "../context.ts";
 import { LARGE_BYTES } from "./compaction.ts";
-import { impatient, openCouch, type Couch } from "./couch.ts";
-import { openDatabase, vaultNames } from "./database.ts";
-import { followDatabases } from "./database-updates.ts";
+import { impatient, openCouch } from "./couch.ts";
 import { Keeper } from "./keeper.ts";
 import { notesJobs } from "./notes-jobs.ts";
-import { openPendingConflicts } from "./pending-conflicts.ts";
-import { openNotesState } from "./notes-state.ts";
-import { vaultChoices } from "./plugin-settings.ts";
+import { openNotesState, type NotesState } from "./notes-state.ts";
 import { Provisioning } from "./provisioning.ts";
-import { dropUnfinished } from "./restore.ts";
-import { openQuietVaults } from "./quiet-vaults.ts";
-import { readRoster } from "./roster.ts";
 import { openEscrow, type EscrowFiles } from "./seed-escrow.ts";
 import { takeTurns } from "./turns.ts";
 import { openVaultActs, type VaultActs } from "./vault-acts.ts";
 import { openVaultFiles, type VaultFiles } from "./vault-file.ts";
+import { VaultMaintenance } from "./vault-maintenance.ts";
 
-const TICK_EVERY_MS = 2000;
-const LOOK_EVERY_MS = 60_000;
 const LARGE_AGAIN_AFTER_MS = 24 * 3_600_000;
 const PAGE_WAITS_AT_MOST_MS = 2500;
-const STOP_WITHIN_MS = 5000;
-const BEGIN_FINGERPRINT = "notes-begin";
 
 /** What the console does with the vaults. */
 export interface Vaults {
@@ -51,255 +41,102 @@ export interface NoVaults {
 export function openVaultsModule(
   context: Context,
 ): Module & { readonly vaults: Vaults | NoVaults } {
-  const { home, env, config, alarms, jobs, onNotice } = context;
-  const url = readVariable("NOTES_URL", env);
-  if (url === undefined || !jobsAreOn(env)) {
-    const peer = readVariable("HEARTH_PEER_URL", env);
-    const why =
-      url === undefined
-        ? "NOTES_URL is not set, so this supervisor knows no notes store."
-        : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
+  const url = readVariable("NOTES_URL", context.env);
+  if (url === undefined || !jobsAreOn(context.env)) {
     return {
-      vaults: { why, peer },
+      vaults: noVaults(context.env, url),
       start: () => {},
       stop: async () => {},
     };
   }
-  const couch = openCouch({
-    url,
-    password: () => readVariable("NOTES_ADMIN_PASSWORD", env),
-  });
-  const address = () => config.notes.public_url ?? url;
-  const state = openNotesState(join(home.root, "notes-state.json"), onNotice);
-  const escrow = openEscrow(join(home.root, "escrow"));
-  const files = openVaultFiles(join(home.root, "vaults"));
-  const backups = join(home.backups, "notes");
-  const busy = new Set<string>();
-  const quiet = openQuietVaults(Date.now);
-  const devices = openDevices(couch);
-  const pendingConflicts = openPendingConflicts(couch, state, Date.now);
-  const turns = takeTurns();
-  const freeBytes = () => freeBytesOf(home.root);
-  const largeAt = new Map<string, number>();
-  const keeper = new Keeper({
-    couch,
-    state,
-    escrow,
-    alarms,
-    deletionLimits: config.notes.mass_deletion,
-    largeFrom: LARGE_BYTES,
-    turns,
-    busy,
-    onLarge: (vault) => {
-      const last = Math.max(
-        largeAt.get(vault) ?? 0,
-        state.vault(vault).compactedAt ?? 0,
-      );
-      if (Date.now() - last < LARGE_AGAIN_AFTER_MS) {
-        return;
-      }
-      largeAt.set(vault, Date.now());
-      try {
-        jobs.run("compaction", { vault, large: true });
-      } catch (error) {
-        if (!(error instanceof Failure)) {
-          throw error;
-        }
-        largeAt.delete(vault);
-      }
-    },
-    freeBytes,
-    now: Date.now,
-  });
-  const provisioning = new Provisioning({
-    couch,
-    files,
-    state,
-    address,
-    escrow,
-    backups,
-  });
-  const actParts = {
-    couch,
-    state,
-    escrow,
-    files,
-    keeper,
-    provisioning,
-    turns,
-    freeBytes,
-    now: Date.now,
-    note: (sentence: string) => context.history.act("notes", "asked", sentence),
-  };
-  const vaults: Vaults = {
-    acts: openVaultActs(actParts),
-    promptActs: openVaultActs({
-      ...actParts,
-      couch: impatient(couch, PAGE_WAITS_AT_MOST_MS),
-    }),
-    escrow,
-    files,
-    backups,
-  };
-  for (const job of notesJobs({
-    couch,
-    state,
-    escrow,
-    files,
-    alarms,
-    config,
-    backups,
-    busy,
-    address,
-    freeBytes,
-  })) {
-    jobs.add(job);
+  const parts = openParts(context, url);
+  for (const job of notesJobs(parts)) {
+    context.jobs.add(job);
   }
-  jobs.add(notesOffsiteDrill(context, couch, busy));
-
-  let leftoversDropped = false;
-
-  /** Each step once after a start, as soon as the store answers. */
-  async function prepare(): Promise<void> {
-    if (!leftoversDropped) {
-      for (const vault of await dropUnfinished(couch, busy)) {
-        onNotice(
-          `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
-        );
-      }
-    }
-    leftoversDropped = true;
-    await makeFirstVault();
-  }
-
-  async function makeFirstVault(): Promise<void> {
-    const vault = config.notes.first_vault;
-    if (vault === "off" || state.firstVaultMade()) {
-      return;
-    }
-    const others = (await vaultNames(couch)).filter(
-      (name) => name !== vault || files.read(name) === undefined,
-    );
-    if (others.length === 0 && state.vault(vault).member === null) {
-      await provisioning.add({ vault, choices: vaultChoices.parse({}) });
-    }
-    state.rememberFirstVault();
-  }
-
-  const stopping = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
-  let prepared = false;
-  let nextLook = 0;
-  let seenStart = "";
-
-  async function lookOnce(): Promise<void> {
-    let trouble: unknown;
-    try {
-      if (!prepared) {
-        await turns(prepare);
-      }
-      prepared = true;
-    } catch (error) {
-      trouble = error;
-    }
-    const skipped = quiet.take();
-    const restored = new Set(busy);
-    const answered = await keeper.look(skipped);
-    // Where nothing can be done at all, the look has told so.
-    if (trouble === undefined) {
-      alarms.clear(BEGIN_FINGERPRINT);
-    } else if (answered) {
-      alarms.raise({
-        fingerprint: BEGIN_FINGERPRINT,
-        level: "warning",
-        subject: "notes",
-        text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
-        command: "hearth notes list",
-      });
-    }
-    if (answered) {
-      const names = await vaultNames(couch);
-      context.showDevices(await devices(names, skipped));
-      context.need("conflicts", await pendingConflicts(names, skipped));
-      quiet.read(
-        names.filter((vault) => !restored.has(vault) && !busy.has(vault)),
-      );
-    }
-    nextLook = Date.now() + (answered ? LOOK_EVERY_MS : 0);
-  }
-
-  function tick(): void {
-    const service = context.runtime()?.inspect("notes");
-    const start =
-      service === undefined
-        ? ""
-        : `${service.pid} ${service.state} ${service.since}`;
-    if (start !== seenStart) {
-      nextLook = 0;
-    }
-    seenStart = start;
-    if (looking !== undefined || Date.now() < nextLook) {
-      return;
-    }
-    looking = lookOnce()
-      .catch((error: unknown) => onNotice(sentencesOf(error).join(" ")))
-      .finally(() => {
-        looking = undefined;
-      });
-  }
-
+  context.jobs.add(notesOffsiteDrill(context, parts.couch, parts.busy));
+  const maintenance = new VaultMaintenance(context, parts);
   return {
-    vaults,
-    start: () => {
-      tick();
-      timer = setInterval(tick, TICK_EVERY_MS);
-      void followDatabases(
-        couch,
-        { created: (vault) => keeper.lookAt(vault), quiet },
-        stopping.signal,
-      );
+    vaults: {
+      acts: openVaultActs(parts),
+      promptActs: openVaultActs({
+        ...parts,
+        couch: impatient(parts.couch, PAGE_WAITS_AT_MOST_MS),
+      }),
+      escrow: parts.escrow,
+      files: parts.files,
+      backups: parts.backups,
     },
-    stop: async () => {
-      clearInterval(timer);
-      stopping.abort();
-      const patience = Promise.withResolvers<void>();
-      const giveUp = setTimeout(patience.resolve, STOP_WITHIN_MS);
-      await Promise.race([looking, patience.promise]);
-      clearTimeout(giveUp);
-    },
+    start: () => maintenance.start(),
+    stop: () => maintenance.stop(),
   };
 }
 
-/** The devices of vaults, as the status page shows them; those of quiet vaults as they were read last. */
-function openDevices(couch: Couch) {
-  const known = new Map<string, readonly VaultDevice[]>();
-  return async (
-    vaults: readonly string[],
-    quiet: ReadonlySet<string>,
-  ): Promise<readonly VaultDevice[]> => {
-    const all: VaultDevice[] = [];
-    for (const vault of vaults) {
-      if (!quiet.has(vault)) {
-        known.set(vault, await devicesOf(couch, vault));
-      }
-      all.push(...(known.get(vault) ?? []));
+function noVaults(env: Context["env"], url: string | undefined): NoVaults {
+  const peer = readVariable("HEARTH_PEER_URL", env);
+  const why =
+    url === undefined
+      ? "NOTES_URL is not set, so this supervisor knows no notes store."
+      : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
+  return { why, peer };
+}
+
+/** What maintenance, jobs and acts work with. */
+function openParts(context: Context, url: string) {
+  const { home, env, config, alarms, history, onNotice } = context;
+  const store = {
+    couch: openCouch({
+      url,
+      password: () => readVariable("NOTES_ADMIN_PASSWORD", env),
+    }),
+    state: openNotesState(join(home.root, "notes-state.json"), onNotice),
+    escrow: openEscrow(join(home.root, "escrow")),
+    files: openVaultFiles(join(home.root, "vaults")),
+    backups: join(home.backups, "notes"),
+    address: () => config.notes.public_url ?? url,
+    busy: new Set<string>(),
+    turns: takeTurns(),
+    freeBytes: () => freeBytesOf(home.root),
+    alarms,
+    now: Date.now,
+  };
+  return {
+    ...store,
+    config,
+    keeper: new Keeper({
+      ...store,
+      deletionLimits: config.notes.mass_deletion,
+      largeFrom: LARGE_BYTES,
+      onLarge: compactionOfLarge(context.jobs, store.state),
+    }),
+    provisioning: new Provisioning(store),
+    note: (sentence: string) => history.act("notes", "asked", sentence),
+  };
+}
+
+/** Runs the compaction for a vault that has grown large, at most once a day. */
+function compactionOfLarge(
+  jobs: Context["jobs"],
+  state: NotesState,
+): (vault: string) => void {
+  const startedAt = new Map<string, number>();
+  return (vault) => {
+    const last = Math.max(
+      startedAt.get(vault) ?? 0,
+      state.vault(vault).compactedAt ?? 0,
+    );
+    if (Date.now() - last < LARGE_AGAIN_AFTER_MS) {
+      return;
     }
-    return all;
+    startedAt.set(vault, Date.now());
+    try {
+      jobs.run("compaction", { vault, large: true });
+    } catch (error) {
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
+      startedAt.delete(vault);
+    }
   };
-}
-
-async function devicesOf(
-  couch: Couch,
-  vault: string,
-): Promise<readonly VaultDevice[]> {
-  const { devices } = await readRoster(openDatabase(couch, vault));
-  return devices.map(({ name, lastSeen, behind }) => ({
-    vault,
-    name,
-    behind,
-    seenAt: lastSeen === 0 ? null : lastSeen,
-  }));
 }
 
 function peerHint(peer: string | undefined): string {

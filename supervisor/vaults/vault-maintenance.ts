@@ -1,0 +1,214 @@
+import { sentencesOf } from "../../core/failure.ts";
+import type { Context, VaultDevice } from "../context.ts";
+import type { Couch } from "./couch.ts";
+import { openDatabase, vaultNames } from "./database.ts";
+import { followDatabases } from "./database-updates.ts";
+import type { Keeper } from "./keeper.ts";
+import type { NotesState } from "./notes-state.ts";
+import { openPendingConflicts } from "./pending-conflicts.ts";
+import { vaultChoices } from "./plugin-settings.ts";
+import type { Provisioning } from "./provisioning.ts";
+import { openQuietVaults } from "./quiet-vaults.ts";
+import { dropUnfinished } from "./restore.ts";
+import { readRoster } from "./roster.ts";
+import type { Turns } from "./turns.ts";
+import type { VaultFiles } from "./vault-file.ts";
+
+const TICK_EVERY_MS = 2000;
+const LOOK_EVERY_MS = 60_000;
+const STOP_WITHIN_MS = 5000;
+const BEGIN_FINGERPRINT = "notes-begin";
+
+export interface MaintenanceParts {
+  readonly couch: Couch;
+  readonly state: NotesState;
+  readonly files: VaultFiles;
+  readonly keeper: Keeper;
+  readonly provisioning: Provisioning;
+  readonly turns: Turns;
+  /** Vaults that are being restored. */
+  readonly busy: Set<string>;
+}
+
+/** Runs the keeper once a minute, and at once after the notes service has started. */
+export class VaultMaintenance {
+  readonly #context: Context;
+  readonly #parts: MaintenanceParts;
+  readonly #quiet = openQuietVaults(Date.now);
+  readonly #devices: ReturnType<typeof openDevices>;
+  readonly #pendingConflicts: ReturnType<typeof openPendingConflicts>;
+  readonly #stopping = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  #leftoversDropped = false;
+  #prepared = false;
+  #nextLook = 0;
+  #seenStart = "";
+
+  constructor(context: Context, parts: MaintenanceParts) {
+    this.#context = context;
+    this.#parts = parts;
+    this.#devices = openDevices(parts.couch);
+    this.#pendingConflicts = openPendingConflicts(
+      parts.couch,
+      parts.state,
+      Date.now,
+    );
+  }
+
+  start(): void {
+    const { couch, keeper } = this.#parts;
+    this.#tick();
+    this.#timer = setInterval(() => this.#tick(), TICK_EVERY_MS);
+    void followDatabases(
+      couch,
+      { created: (vault) => keeper.lookAt(vault), quiet: this.#quiet },
+      this.#stopping.signal,
+    );
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopping.abort();
+    const patience = Promise.withResolvers<void>();
+    const giveUp = setTimeout(patience.resolve, STOP_WITHIN_MS);
+    await Promise.race([this.#looking, patience.promise]);
+    clearTimeout(giveUp);
+  }
+
+  #tick(): void {
+    const service = this.#context.runtime()?.inspect("notes");
+    const start =
+      service === undefined
+        ? ""
+        : `${service.pid} ${service.state} ${service.since}`;
+    if (start !== this.#seenStart) {
+      this.#nextLook = 0;
+    }
+    this.#seenStart = start;
+    if (this.#looking !== undefined || Date.now() < this.#nextLook) {
+      return;
+    }
+    this.#looking = this.#lookOnce()
+      .catch((error: unknown) =>
+        this.#context.onNotice(sentencesOf(error).join(" ")),
+      )
+      .finally(() => {
+        this.#looking = undefined;
+      });
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { keeper, turns, busy } = this.#parts;
+    let trouble: unknown;
+    try {
+      if (!this.#prepared) {
+        await turns(() => this.#prepare());
+      }
+      this.#prepared = true;
+    } catch (error) {
+      trouble = error;
+    }
+    const skipped = this.#quiet.take();
+    const restored = new Set(busy);
+    const answered = await keeper.look(skipped);
+    this.#reportPreparation(trouble, answered);
+    if (answered) {
+      await this.#publish(skipped, restored);
+    }
+    this.#nextLook = Date.now() + (answered ? LOOK_EVERY_MS : 0);
+  }
+
+  #reportPreparation(trouble: unknown, answered: boolean): void {
+    const { alarms } = this.#context;
+    // A store that does not answer at all is reported already.
+    if (trouble === undefined) {
+      alarms.clear(BEGIN_FINGERPRINT);
+    } else if (answered) {
+      alarms.raise({
+        fingerprint: BEGIN_FINGERPRINT,
+        level: "warning",
+        subject: "notes",
+        text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
+        command: "hearth notes list",
+      });
+    }
+  }
+
+  /** Publishes devices and conflicts, and marks the vaults that were not being restored as read. */
+  async #publish(
+    skipped: ReadonlySet<string>,
+    restored: ReadonlySet<string>,
+  ): Promise<void> {
+    const { couch, busy } = this.#parts;
+    const names = await vaultNames(couch);
+    this.#context.showDevices(await this.#devices(names, skipped));
+    this.#context.need(
+      "conflicts",
+      await this.#pendingConflicts(names, skipped),
+    );
+    this.#quiet.read(
+      names.filter((vault) => !restored.has(vault) && !busy.has(vault)),
+    );
+  }
+
+  /** Each step once after a start, as soon as the store answers. */
+  async #prepare(): Promise<void> {
+    const { couch, busy } = this.#parts;
+    if (!this.#leftoversDropped) {
+      for (const vault of await dropUnfinished(couch, busy)) {
+        this.#context.onNotice(
+          `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
+        );
+      }
+    }
+    this.#leftoversDropped = true;
+    await this.#createFirstVault();
+  }
+
+  async #createFirstVault(): Promise<void> {
+    const { couch, state, files, provisioning } = this.#parts;
+    const vault = this.#context.config.notes.first_vault;
+    if (vault === "off" || state.firstVaultMade()) {
+      return;
+    }
+    const others = (await vaultNames(couch)).filter(
+      (name) => name !== vault || files.read(name) === undefined,
+    );
+    if (others.length === 0 && state.vault(vault).member === null) {
+      await provisioning.add({ vault, choices: vaultChoices.parse({}) });
+    }
+    state.rememberFirstVault();
+  }
+}
+
+/** The devices of vaults, as the status page shows them; those of quiet vaults as they were read last. */
+function openDevices(couch: Couch) {
+  const known = new Map<string, readonly VaultDevice[]>();
+  return async (
+    vaults: readonly string[],
+    quiet: ReadonlySet<string>,
+  ): Promise<readonly VaultDevice[]> => {
+    const all: VaultDevice[] = [];
+    for (const vault of vaults) {
+      if (!quiet.has(vault)) {
+        known.set(vault, await devicesOf(couch, vault));
+      }
+      all.push(...(known.get(vault) ?? []));
+    }
+    return all;
+  };
+}
+
+async function devicesOf(
+  couch: Couch,
+  vault: string,
+): Promise<readonly VaultDevice[]> {
+  const { devices } = await readRoster(openDatabase(couch, vault));
+  return devices.map(({ name, lastSeen, behind }) => ({
+    vault,
+    name,
+    behind,
+    seenAt: lastSeen === 0 ? null : lastSeen,
+  }));
+}
