@@ -9,7 +9,8 @@ import {
   type VaultEntry,
   type VaultHead,
 } from "./backup-format.ts";
-import type { CouchDocument, Database, DatabaseInfo } from "./database.ts";
+import type { DatabaseInfo } from "./couch-answers.ts";
+import type { CouchDocument, Database } from "./database.ts";
 import {
   leavesKey,
   linkPart,

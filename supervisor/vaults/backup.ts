@@ -17,12 +17,8 @@ import { versionWords } from "../release/version.ts";
 import { backUpVault } from "./backup-vault.ts";
 import { inMegabytes } from "./compaction.ts";
 import type { Couch } from "./couch.ts";
-import {
-  openDatabase,
-  vaultNames,
-  type Database,
-  type DatabaseInfo,
-} from "./database.ts";
+import type { DatabaseInfo } from "./couch-answers.ts";
+import { openDatabase, vaultNames, type Database } from "./database.ts";
 import { openUsers } from "./users.ts";
 
 export interface BackupOptions {

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
-import { asExpected, openDatabase, sequenceNumber } from "./database.ts";
+import { asExpected } from "./couch-answers.ts";
+import { openDatabase, sequenceNumber } from "./database.ts";
 import type { HistorySource } from "./history-source.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import type { NoteCipher } from "./note-cipher.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
-import { asExpected } from "./database.ts";
+import { asExpected } from "./couch-answers.ts";
 import type { QuietVaults } from "./quiet-vaults.ts";
 
 const updates = z.looseObject({

@@ -1,5 +1,16 @@
 import { z } from "zod";
-import { Failure } from "../../core/failure.ts";
+import {
+  asExpected,
+  bulkGot,
+  changesPage,
+  found,
+  info,
+  keyedRows,
+  security,
+  written,
+  type ChangesPage,
+  type DatabaseInfo,
+} from "./couch-answers.ts";
 import { CouchRefusal, type Couch, type CouchAsk } from "./couch.ts";
 
 /** A document as the store gives it, with its revision members. */
@@ -23,70 +34,6 @@ interface Members {
   readonly names: readonly string[];
   readonly roles: readonly string[];
 }
-
-const info = z.looseObject({
-  update_seq: z.union([z.string(), z.number()]).transform(String),
-  doc_count: z.number(),
-  doc_del_count: z.number(),
-  compact_running: z.boolean(),
-  instance_start_time: z.string(),
-  sizes: z.looseObject({ file: z.number(), active: z.number() }),
-});
-const list = z.array(z.string()).default([]);
-const members = z
-  .looseObject({ names: list, roles: list })
-  .prefault({})
-  .transform(({ names, roles }) => ({ names, roles }));
-const security = z
-  .looseObject({ admins: members, members })
-  .transform(({ admins, members }) => ({ admins, members }));
-const changesPage = z.looseObject({
-  results: z.array(
-    z.looseObject({
-      id: z.string(),
-      changes: z.array(z.looseObject({ rev: z.string() })),
-      deleted: z.boolean().optional(),
-      doc: z.unknown().optional(),
-    }),
-  ),
-  last_seq: z.union([z.string(), z.number()]).transform(String),
-  pending: z.number().default(0),
-});
-const bulkGot = z.looseObject({
-  results: z.array(
-    z.looseObject({
-      id: z.string(),
-      docs: z.array(
-        z.looseObject({
-          ok: z.looseObject({ _id: z.string(), _rev: z.string() }).optional(),
-          error: z.unknown().optional(),
-        }),
-      ),
-    }),
-  ),
-});
-const found = z.looseObject({
-  docs: z.array(z.looseObject({ _id: z.string(), _rev: z.string() })),
-  bookmark: z.string().default("nil"),
-});
-const keyedRows = z.looseObject({
-  rows: z.array(
-    z.looseObject({
-      id: z.string().optional(),
-      value: z.looseObject({ deleted: z.boolean().optional() }).nullish(),
-    }),
-  ),
-});
-const written = z.array(
-  z.looseObject({
-    id: z.string().optional(),
-    error: z.string().optional(),
-    reason: z.string().optional(),
-  }),
-);
-
-export type DatabaseInfo = Readonly<z.output<typeof info>>;
-export type ChangesPage = Readonly<z.output<typeof changesPage>>;
 
 export type ChangesAsk = CouchAsk & {
   readonly since: string;
@@ -328,19 +275,4 @@ export function isScratch(name: string): boolean {
 /** The number in front of an update sequence; how far something is can be told by it. */
 export function sequenceNumber(sequence: string): number {
   return Number.parseInt(sequence, 10) || 0;
-}
-
-/** The answer in its expected shape; throws a Failure where a CouchDB would never say so. */
-export function asExpected<T extends z.ZodType>(
-  schema: T,
-  answer: unknown,
-): z.output<T> {
-  const parsed = schema.safeParse(answer);
-  if (parsed.success) {
-    return parsed.data;
-  }
-  const [issue] = parsed.error.issues;
-  throw new Failure(
-    `what answers as the notes store is no CouchDB: in an answer, ${issue?.path.join(".") || "the whole"} is not as expected (${issue?.message ?? ""}).`,
-  );
 }

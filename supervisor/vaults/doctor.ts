@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { readShownCertificate } from "../checks/shown-certificate.ts";
 import { textOf } from "../../core/failure.ts";
-import { asExpected, openDatabase } from "./database.ts";
+import { asExpected } from "./couch-answers.ts";
+import { openDatabase } from "./database.ts";
 import {
   bodyFinding,
   heartbeatFinding,

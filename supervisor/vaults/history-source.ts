@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
-import { asExpected, openDatabase, type Database } from "./database.ts";
+import { asExpected } from "./couch-answers.ts";
+import { openDatabase, type Database } from "./database.ts";
 import { NOTE_TYPES, SEED_ID, seedOf } from "./livesync.ts";
 
 const summary = z.looseObject({

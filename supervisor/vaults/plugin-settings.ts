@@ -174,3 +174,21 @@ export function publicAddress(text: string): string {
   }
   return href.toLowerCase().replace(/\/+$/, "");
 }
+
+/** What devices need to sync with the store at an address, one sentence each. */
+export function adviceFor(url: string): readonly string[] {
+  const { protocol, hostname } = new URL(url);
+  const local = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return [
+    ...(local
+      ? [
+          "Only this machine reaches that address: give one that your devices reach with --url.",
+        ]
+      : []),
+    ...(protocol === "http:"
+      ? [
+          "Phones and tablets sync over HTTPS only, with a certificate they trust: put a proxy or a VPN with HTTPS in front and give its address with --url.",
+        ]
+      : []),
+  ];
+}

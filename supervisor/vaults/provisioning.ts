@@ -7,6 +7,7 @@ import { ENCRYPTED_CHUNKS } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { makePassphrase, makePassword } from "./passwords.ts";
 import {
+  adviceFor,
   buildPluginSettings,
   connectionString,
   publicAddress,
@@ -285,22 +286,4 @@ export class Provisioning {
       advice: adviceFor(url),
     };
   }
-}
-
-/** What an address means for devices. */
-function adviceFor(url: string): readonly string[] {
-  const { protocol, hostname } = new URL(url);
-  const local = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-  return [
-    ...(local
-      ? [
-          "Only this machine reaches that address: give one that your devices reach with --url.",
-        ]
-      : []),
-    ...(protocol === "http:"
-      ? [
-          "Phones and tablets sync over HTTPS only, with a certificate they trust: put a proxy or a VPN with HTTPS in front and give its address with --url.",
-        ]
-      : []),
-  ];
 }

@@ -14,8 +14,8 @@ import {
   type VaultHead,
 } from "./backup-format.ts";
 import type { Couch } from "./couch.ts";
+import { asExpected } from "./couch-answers.ts";
 import {
-  asExpected,
   isScratch,
   openDatabase,
   vaultNames,

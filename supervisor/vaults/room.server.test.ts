@@ -235,7 +235,7 @@ describe("what is not understood is said in one sentence", () => {
     [["add", "x", "--url", "example.org"], 1, "is no address for devices"],
     [["devices", "nowhere"], 2, 'there is no vault "nowhere"'],
     [["resolve", "family", "a.md"], 2, "choose the version to keep"],
-    [["restore", "yesterday"], 1, 'there is no backup "yesterday"'],
+    [["restore", "yesterday"], 1, 'backup "yesterday" not found'],
     [["restore-seed", "family"], 1, "there is no copy of a security seed"],
     [
       ["setup-uri", "family", "--qr", "x.gif"],

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { asExpected, sequenceNumber, type Database } from "./database.ts";
+import { asExpected } from "./couch-answers.ts";
+import { sequenceNumber, type Database } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 
 const node = z.looseObject({

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
-import { asExpected, openDatabase, type CouchDocument } from "./database.ts";
+import { asExpected } from "./couch-answers.ts";
+import { openDatabase, type CouchDocument } from "./database.ts";
 
 const PREFIX = "org.couchdb.user:";
 const rows = z.looseObject({
