@@ -151,7 +151,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
     // Backups contain no credentials; new ones can be created.
     await expect(stand.provisioning.setupUri({ vault: VAULT })).rejects.toThrow(
-      `\`hearth notes rotate ${VAULT}\` makes new ones`,
+      `\`hearth notes rotate ${VAULT}\` to create new ones`,
     );
     const made = await stand.provisioning.rotate({ vault: VAULT });
     expect(made.vaultPassphrase).toBeNull();

@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 
+export interface CouchAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
 export const info = z.looseObject({
   update_seq: z.union([z.string(), z.number()]).transform(String),
   doc_count: z.number(),

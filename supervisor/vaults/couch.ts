@@ -1,10 +1,7 @@
 import { askHttp } from "../checks/http-get.ts";
 import { codeOf, Failure, textOf } from "../../core/failure.ts";
-import {
-  isRejectedPassword,
-  PasswordGate,
-  type CouchAnswer,
-} from "./password-gate.ts";
+import type { CouchAnswer } from "./couch-answers.ts";
+import { isRejectedPassword, PasswordGate } from "./password-gate.ts";
 
 export type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
 

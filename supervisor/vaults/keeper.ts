@@ -24,9 +24,9 @@ export interface KeeperParts {
   readonly largeFrom: number;
   /** Looks and changes of vaults never overlap. */
   readonly turns: Turns;
-  /** Vaults that are being restored: nobody looks at them. */
+  /** Vaults that are being restored; they are skipped. */
   readonly busy: ReadonlySet<string>;
-  /** A database has grown so large, with so much to be had back, that it should not wait for its month to end. */
+  /** A database is so large, with so much reclaimable space, that it should be compacted before its monthly schedule. */
   readonly onLarge: (vault: string) => void;
   /** Bytes that are free where the store keeps its files. */
   readonly freeBytes: () => number;
@@ -67,7 +67,7 @@ export class Keeper {
             fingerprint: STORE_FINGERPRINT,
             level: "warning",
             subject: "notes",
-            text: `nobody looks after the vaults: ${sentencesOf(error).join(" ")}`,
+            text: `maintenance of the vaults failed: ${sentencesOf(error).join(" ")}`,
             command: "hearth notes list",
           });
         }
@@ -121,7 +121,7 @@ export class Keeper {
         continue;
       }
       if (!there.includes(name) && state.vault(name).member === null) {
-        // It was never ours to miss.
+        // The vault was not provisioned here.
         this.forget(name);
         state.forget(name);
         continue;
@@ -236,7 +236,7 @@ export class Keeper {
     if (seed === undefined) {
       throw new Failure(
         accept
-          ? `vault "${vault}" has no security seed that could be accepted: without --accept the copy is put back.`
+          ? `vault "${vault}" has no security seed to accept: omit --accept to restore the stored copy.`
           : `there is no copy of a security seed of vault "${vault}": a device makes one when it syncs first.`,
       );
     }
@@ -245,7 +245,7 @@ export class Keeper {
     }
     const { member } = state.vault(vault);
     const rules = member === null ? kept.closed?.rules : memberRules(member);
-    // Rules that were closed already when the seed changed would keep everybody out for ever.
+    // Rules that were already closed when the seed changed would lock out every device permanently.
     if (kept.closed !== null) {
       await database.secure(rules ?? closedRules);
     }

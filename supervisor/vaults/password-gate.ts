@@ -1,15 +1,11 @@
 import { Failure } from "../../core/failure.ts";
+import type { CouchAnswer } from "./couch-answers.ts";
 
 /**
  * Delays before a rejected password is tried again: five rejections within five minutes lock the admin out.
  * The first one is short because a CouchDB rejects the right password for a moment after it was changed.
  */
 const RETRY_DELAYS_MS = [5000, 600_000] as const;
-
-export interface CouchAnswer {
-  readonly status: number;
-  readonly text: string;
-}
 
 export interface PasswordGateOptions {
   /** Undefined while there is no password. */

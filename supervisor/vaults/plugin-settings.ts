@@ -182,7 +182,7 @@ export function adviceFor(url: string): readonly string[] {
   return [
     ...(local
       ? [
-          "Only this machine reaches that address: give one that your devices reach with --url.",
+          "This address is reachable only from this machine: set an address that your devices can reach with --url.",
         ]
       : []),
     ...(protocol === "http:"

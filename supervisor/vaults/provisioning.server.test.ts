@@ -154,7 +154,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         ),
       ).toBe(200);
       await expect(stand.provisioning.setupUri({ vault })).rejects.toThrow(
-        `\`hearth notes rotate ${vault}\` goes on with it`,
+        `\`hearth notes rotate ${vault}\` to finish it`,
       );
       const rotated = await stand.provisioning.rotate({ vault });
       expect(rotated.password).toBe(kept?.nextPassword);

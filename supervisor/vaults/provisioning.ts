@@ -29,7 +29,7 @@ import {
 import type { VaultFile, VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
-/** What a device needs, said once. */
+/** Everything a device needs; displayed once. */
 export interface SetupAnswer {
   readonly vault: string;
   readonly url: string;
@@ -123,7 +123,7 @@ export class Provisioning {
     const user = unfinished?.user ?? vault;
     if (unfinished === undefined && (await this.#users.exists(user))) {
       throw new Failure(
-        `the notes store has a user "${user}" already, so the vault "${vault}" cannot have its own of that name: choose another name.`,
+        `user "${user}" already exists in the notes store: choose another name for vault "${vault}".`,
       );
     }
     const access = {
@@ -164,7 +164,7 @@ export class Provisioning {
     const file = credentialsOf(this.#parts, checkVaultName(vault));
     if (file.nextPassword !== undefined) {
       throw new Failure(
-        `a rotation of vault "${vault}" is not over: \`hearth notes rotate ${vault}\` goes on with it.`,
+        `the rotation of vault "${vault}" is incomplete. Run \`hearth notes rotate ${vault}\` to finish it.`,
       );
     }
     const access = {
@@ -270,7 +270,7 @@ export class Provisioning {
     const opened = await openSetupUri(setupUri, setupPassphrase);
     if (!isDeepStrictEqual(opened, settings)) {
       throw new Failure(
-        "the Setup URI that was just made does not open to its own settings: nothing is shown; please report this.",
+        "the new Setup URI does not decode to its settings and was discarded. Please report this.",
       );
     }
     const { vault, url, user, password, passphrase } = access;

@@ -21,11 +21,11 @@ export function credentialsOf(
     throw new NoSuchVault(vault);
   }
   throw new Failure(
-    `the credentials of vault "${vault}" are not here (they are in no backup): \`hearth notes rotate ${vault}\` makes new ones.`,
+    `the credentials of vault "${vault}" are missing (backups do not contain them). Run \`hearth notes rotate ${vault}\` to create new ones.`,
   );
 }
 
-/** A vault that was restored beside another has that one's user. */
+/** A vault that was restored under another name shares the user of the original. */
 export function sharedCredentials(
   { files, state }: CredentialParts,
   vault: string,
@@ -81,6 +81,6 @@ export function passphraseOf(
     return passphrase;
   }
   throw new Failure(
-    `the passphrase of vault "${file.vault}" is not kept here: give it in HEARTH_VAULT_PASSPHRASE (or the file that HEARTH_VAULT_PASSPHRASE_FILE names).`,
+    `the passphrase of vault "${file.vault}" is not stored: set HEARTH_VAULT_PASSPHRASE or HEARTH_VAULT_PASSPHRASE_FILE.`,
   );
 }

@@ -129,7 +129,7 @@ export class VaultMaintenance {
         fingerprint: BEGIN_FINGERPRINT,
         level: "warning",
         subject: "notes",
-        text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
+        text: `creating the first vault or cleaning up an interrupted restore failed: ${sentencesOf(trouble).join(" ")}`,
         command: "hearth notes list",
       });
     }
@@ -158,7 +158,7 @@ export class VaultMaintenance {
     if (!this.#leftoversDropped) {
       for (const vault of await dropUnfinished(couch, busy)) {
         this.#context.onNotice(
-          `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
+          `the restore of vault ${vault} was interrupted and its partial copy was dropped: run the restore again.`,
         );
       }
     }

@@ -75,7 +75,7 @@ function noVaults(env: Context["env"], url: string | undefined): NoVaults {
   const peer = readVariable("HEARTH_PEER_URL", env);
   const why =
     url === undefined
-      ? "NOTES_URL is not set, so this supervisor knows no notes store."
+      ? "NOTES_URL is not set: this supervisor has no notes store."
       : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
   return { why, peer };
 }
