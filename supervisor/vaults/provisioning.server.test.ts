@@ -175,7 +175,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(stand.files.read("vault-forgetful")?.vaultPassphrase).toBeNull();
     await expect(
       stand.provisioning.setupUri({ vault: "vault-forgetful" }),
-    ).rejects.toThrow("give it in HEARTH_VAULT_PASSPHRASE");
+    ).rejects.toThrow("set HEARTH_VAULT_PASSPHRASE");
     const again = await stand.provisioning.setupUri({
       vault: "vault-forgetful",
       vaultPassphrase: made.vaultPassphrase ?? "",
