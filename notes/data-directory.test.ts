@@ -24,7 +24,7 @@ test.each([
   expect(directoryFailure("/data", failing(code))).toBe(sentence);
 });
 
-test("a second store touches nothing of the first one's; what an ended one left unstored is cleared", () => {
+test("a second store leaves the first one's files untouched; unstored bodies of a previous process are removed", () => {
   const directory = mkdtempSync(join(tmpdir(), "hearth-notes-data-"));
   try {
     const first = claimDataDirectory(directory);

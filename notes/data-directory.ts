@@ -4,15 +4,15 @@ import { DatabaseSync } from "node:sqlite";
 import { isFullDisk } from "./refusal.ts";
 import { writeDurably } from "../core/durable-file.ts";
 
-/** The places within the data directory. */
+/** The paths within the data directory. */
 export interface DataDirectory {
   readonly databases: string;
   readonly spool: string;
-  /** Lets another process use the directory. */
+  /** Releases the directory for another process. */
   readonly release: () => void;
 }
 
-/** Makes the data directory usable and keeps other notes stores out of it. Throws one sentence. */
+/** Prepares the data directory and locks it against other notes stores. Throws an error of one sentence. */
 export function claimDataDirectory(directory: string): DataDirectory {
   const databases = join(directory, "databases");
   const spool = join(directory, "spool");
@@ -26,7 +26,7 @@ export function claimDataDirectory(directory: string): DataDirectory {
   }
   const release = lock(directory);
   try {
-    // What an earlier process received but could not store was never acknowledged. One that still runs would miss it.
+    // Bodies that a previous process received but did not store were never acknowledged. A process that still runs would need them, so the lock comes first.
     for (const file of readdirSync(spool)) {
       rmSync(join(spool, file));
     }
@@ -37,7 +37,7 @@ export function claimDataDirectory(directory: string): DataDirectory {
   return { databases, spool, release };
 }
 
-/** A full disk is no reason to refuse: what is there can be read, and there may be room later. */
+/** A full disk does not prevent the start: existing notes can be read, and space may be freed later. */
 function checkWritable(directory: string): void {
   try {
     writeDurably(join(directory, "written-at-start"), `${process.pid}\n`);
@@ -48,7 +48,7 @@ function checkWritable(directory: string): void {
   }
 }
 
-/** One sentence on why the directory cannot be used. */
+/** Explains in one sentence why the directory cannot be used. */
 export function directoryFailure(directory: string, failure: unknown): string {
   const { code, message } = failure as NodeJS.ErrnoException;
   switch (code) {
@@ -57,27 +57,27 @@ export function directoryFailure(directory: string, failure: unknown): string {
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `the data directory ${directory} is not writable for this user; change its owner or set NOTES_DIR to another one`;
+      return `the data directory ${directory} is not writable by this user; change its owner or set NOTES_DIR to another directory`;
     case "ENOTDIR":
     case "EEXIST":
-      return `the data directory ${directory} is no directory; set NOTES_DIR to another one`;
+      return `the data directory ${directory} is not a directory; set NOTES_DIR to another path`;
     default:
       return `the data directory ${directory} cannot be used: ${message}`;
   }
 }
 
-// An SQLite lock: the system gives it up with the process, however that ends.
+// An SQLite lock: the system releases it however the process ends.
 function lock(directory: string): () => void {
   const file = new DatabaseSync(join(directory, "lock.sqlite"));
   try {
-    // Nothing is ever written, so the lock works on a full disk, too.
+    // Nothing is ever written, so the lock works on a full disk too.
     file.exec(
       "PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE",
     );
   } catch {
     file.close();
     throw new Error(
-      `another notes store is already using the data directory ${directory}; stop it, or set NOTES_DIR to another one`,
+      `another notes store is already using the data directory ${directory}; stop it, or set NOTES_DIR to another directory`,
     );
   }
   return () => file.close();

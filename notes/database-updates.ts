@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { FeedSource } from "./feed-wait.ts";
 
-/** Feeds learn of writes at most this often; a device that types writes several times a second. */
+/** Feeds report writes to a database at most this often: a device writes several times a second while its user types. */
 const UPDATE_DELAY_MS = 1000;
-/** Names of deleted databases must not pile up. */
+/** Bounds the memory for names of deleted databases. */
 const MAX_ROWS = 10_000;
 
 export type UpdateType = "created" | "updated" | "deleted";
@@ -14,23 +14,23 @@ export interface DatabaseUpdate {
   readonly seq: string;
 }
 
-/** What happened to the databases since this process started: of each the last event of each type, as in CouchDB's `_db_updates`. */
+/** Events of the databases since this process started: the last one of each type per database, as in CouchDB's `_db_updates`. */
 export interface DatabaseUpdates extends FeedSource {
   readonly add: (name: string, type: UpdateType) => void;
-  /** Events after a token; all where the token is of an earlier process. */
+  /** Events after a sequence number. */
   readonly after: (seq: number) => readonly DatabaseUpdate[];
   readonly token: (seq: number) => string;
   readonly seqOf: (token: string | undefined) => number;
   readonly close: () => void;
 }
 
-/** `names` are the existing databases; their earlier events are not known. */
+/** `names` are the existing databases; their earlier events are unknown. */
 export function openDatabaseUpdates(names: readonly string[]): DatabaseUpdates {
   return new UpdateLog(names);
 }
 
 class UpdateLog implements DatabaseUpdates {
-  /** Tells tokens of this process from those of an earlier one. */
+  /** Distinguishes tokens of this process from those of a previous one. */
   readonly #process = randomBytes(8).toString("hex");
   /** By type and name; the latest event is the last. */
   readonly #rows = new Map<

@@ -39,7 +39,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Answers one request at this address and gives what the answering left waiting for the client to go away. */
+/** Answers one request to this path and returns the listeners that still wait for the client to disconnect. */
 async function leftAfter(
   method: string,
   address: string,
@@ -75,7 +75,7 @@ async function leftAfter(
   return getEventListeners(gone, "abort").length;
 }
 
-test.each(["GET", "HEAD"])("%s leaves no call behind", async (method) => {
+test.each(["GET", "HEAD"])("%s leaves no call pending", async (method) => {
   expect(
     await leftAfter(method, "/vault/_all_docs", async (exchange) =>
       sendAnswer(

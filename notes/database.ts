@@ -10,15 +10,15 @@ import type {
 } from "./store/protocol.ts";
 import { openWatchdog, type Watchdog } from "./watchdog.ts";
 
-/** An answer of a database: a whole body, or chunks that come as they are read from it. */
+/** An answer of a database: a whole body, or chunks that arrive as they are read. */
 export interface DatabaseAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** Ends with where a changes answer ended. Must be read to its end, or discarded, or the call's signal aborted. */
+  /** Returns the end position of a changes answer. Must be read to the end or discarded, or the call's signal aborted. */
   readonly chunks:
     AsyncGenerator<Uint8Array, ChangesEnd | undefined> | undefined;
-  /** Gives up the chunks, none of which was read: a generator that was never begun does nothing when it is returned. */
+  /** Cancels unread chunks: `return()` on a generator that never started runs no clean-up. */
   readonly discard: () => void;
 }
 
@@ -30,21 +30,21 @@ export interface Database {
     request: StoreRequest,
     signal: AbortSignal,
   ) => Promise<DatabaseAnswer>;
-  /** Calls `listener` after every change of the state, and at last when the database closes. Returns how to stop that. */
+  /** Calls `listener` after every change of the state, and when the database closes. Returns a function that stops this. */
   readonly onState: (listener: () => void) => () => void;
   readonly isClosed: () => boolean;
   /** Whether the thread does not answer. */
   readonly isHung: () => boolean;
-  /** No request, feed or compaction is under way. Who opens a database uses it before any timer runs. */
+  /** No request, feed or compaction is running. Callers use a database they opened before any timer can fire. */
   readonly isIdle: () => boolean;
   /** Resolves when the thread has ended and the file is free. */
   readonly exited: Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** What a database reports on its own. */
+/** Events that a database reports. */
 export interface DatabaseEvents {
-  /** A full disk let it be opened for reading alone. */
+  /** The database was opened read-only because the disk is full. */
   readonly readOnly: (name: string) => void;
   readonly compacted: (
     name: string,
@@ -52,10 +52,10 @@ export interface DatabaseEvents {
     after: number,
     milliseconds: number,
   ) => void;
-  /** Something was written: documents, local ones too, or settings. */
+  /** Documents (local ones included) or settings were written. */
   readonly changed: (name: string) => void;
   readonly failed: (name: string, detail: string) => void;
-  /** The thread did not answer for so long and was given up. */
+  /** The thread did not answer for this long and was terminated. */
   readonly hung: (name: string, milliseconds: number) => void;
 }
 
@@ -67,17 +67,17 @@ interface Call {
   end: ChangesEnd | undefined;
   failure: Error | undefined;
   wake: () => void;
-  /** Forgets the call. */
+  /** Removes the call. */
   done: () => void;
 }
 
-/** The longest that a thread may be silent while requests wait for it. */
+/** Maximum time without an answer while requests wait for the thread. */
 const WATCHDOG_MS = 30_000;
 
 const closedRefusal = (): Refusal =>
   new Refusal("not_found", "Database does not exist.");
 
-/** Opens a database file in its own thread. Rejects with one sentence when it cannot be used. */
+/** Opens a database file in its own thread. Rejects with an error of one sentence when the file cannot be used. */
 export async function openDatabase(
   data: WorkerData,
   events: DatabaseEvents,
@@ -113,7 +113,7 @@ class DatabaseThread implements Database {
     this.#worker = new Worker(new URL("./store/worker.ts", import.meta.url), {
       workerData: data,
       name: `notes ${data.name}`,
-      // Bodies live outside the heap; a small young generation keeps garbage from piling up.
+      // Bodies are outside the heap; a small young generation limits garbage.
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     });
     this.exited = new Promise((resolve) => {
@@ -123,7 +123,7 @@ class DatabaseThread implements Database {
       deadlineMs: watchdogMs,
       isBusy: () => this.#calls.size > 0 || this.#closing,
       ping: () => this.#send({ kind: "ping" }),
-      expired: () => this.#giveUp(watchdogMs),
+      expired: () => this.#terminate(watchdogMs),
     });
     this.#worker.on("message", (message: FromWorker) => this.#on(message));
     this.#worker.on("error", (failure: Error) => this.#fail(failure));
@@ -237,7 +237,7 @@ class DatabaseThread implements Database {
     }
   }
 
-  #giveUp(watchdogMs: number): void {
+  #terminate(watchdogMs: number): void {
     this.#events.hung(this.name, watchdogMs);
     this.#shut(
       new Refusal(
@@ -254,7 +254,7 @@ class DatabaseThread implements Database {
     this.#shut(
       new Refusal(
         "internal_error",
-        "The notes store failed on this database; its log says why.",
+        "The notes store failed on this database; see its log.",
       ),
     );
     this.#opening.reject(failure);
@@ -302,7 +302,7 @@ function receive(
         headers: message.headers,
         body: message.body,
         chunks: message.streaming ? read(message.call, call, send) : undefined,
-        discard: () => giveUp(message.call, call, send),
+        discard: () => cancelCall(message.call, call, send),
       });
       if (!message.streaming) {
         call.done();
@@ -339,7 +339,7 @@ async function startCall(
 ): Promise<DatabaseAnswer> {
   signal.throwIfAborted();
   return await new Promise<DatabaseAnswer>((resolve, reject) => {
-    // A write that has begun is finished and its answer awaited; only what streams is cut short.
+    // A write that has started is finished and its answer awaited; only streams are cut short.
     const cancel = (): void => {
       send({ kind: "cancel", call: number });
       call.failure = signal.reason as Error;
@@ -388,11 +388,11 @@ async function* read(
       });
     }
   } finally {
-    giveUp(number, call, send);
+    cancelCall(number, call, send);
   }
 }
 
-function giveUp(
+function cancelCall(
   number: number,
   call: Call,
   send: (message: ToWorker) => void,

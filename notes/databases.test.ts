@@ -14,7 +14,7 @@ beforeEach(async () => {
     directory,
     passwordIterations: 1,
     historyMaxBytes: 1_000_000,
-    // Closed almost as soon as they are unused.
+    // Closed almost immediately after use.
     idleMs: 4,
     events: {
       compacted: () => undefined,
@@ -56,7 +56,7 @@ async function count(name: string): Promise<unknown> {
   return (JSON.parse(body!) as { doc_count: unknown }).doc_count;
 }
 
-test("no request fails because its database is just being closed", async () => {
+test("no request fails while its database closes", async () => {
   const names = ["one", "two", "three"];
   for (const name of names) {
     await databases.create(name);

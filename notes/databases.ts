@@ -15,23 +15,23 @@ import { watchIdle, type IdleWatch } from "./idle.ts";
 import { Refusal } from "./refusal.ts";
 import { isEmptyFile, UNFINISHED } from "./store/schema.ts";
 
-/** The database of user documents; always there. */
+/** The database of user documents; it always exists. */
 export const USERS = "_users";
 
 const SUFFIX = ".sqlite";
 const REMOVED = ".removed-";
-/** File names end at 255 bytes; SQLite adds `-wal` to ours. */
+/** File names have at most 255 bytes, including `-wal`, which SQLite appends. */
 const MAX_NAME_BYTES = 238;
 
-/** All databases of the data directory; each is opened when it is asked for and closed when it has not been used for a while. */
+/** All databases of the data directory; each is opened at its first use and closed when idle. */
 export interface Databases {
   readonly names: () => string[];
   readonly open: (name: string) => Promise<Database>;
   readonly create: (name: string) => Promise<void>;
   readonly remove: (name: string) => Promise<void>;
-  /** Those that are open now. */
+  /** The open databases. */
   readonly opened: () => readonly Database[];
-  /** Which were created, changed and deleted. */
+  /** Databases created, changed and deleted. */
   readonly updates: DatabaseUpdates;
   /** Names of databases whose thread does not answer. */
   readonly hung: () => string[];
@@ -127,7 +127,7 @@ class DataDirectory implements Databases {
       );
     }
     this.#names.add(name);
-    // Never the second of an earlier database, so that a recreated database can be told from the previous one.
+    // Later than that of any earlier database, so that a recreated database differs from the previous one.
     this.#newestStart = Math.max(
       Math.floor(Date.now() / 1000),
       this.#newestStart + 1,
@@ -195,7 +195,7 @@ class DataDirectory implements Databases {
         this.#running.delete(name);
       }
     };
-    // After a thread has failed, the next request starts another once the file is free; until then the database says why it is closed.
+    // After a thread has failed, the next request starts another once the file is released; until then requests get the failure.
     opening.then((database) => {
       this.#running.set(name, database);
       void database.exited.then(forget);
@@ -223,7 +223,7 @@ class DataDirectory implements Databases {
     );
   }
 
-  /** Until the file is free, requests wait; then they open it again. */
+  /** Requests wait until the file is released, then reopen it. */
   async #closeIdle(database: Database): Promise<void> {
     const { name } = database;
     this.#opened.delete(name);
@@ -237,7 +237,7 @@ class DataDirectory implements Databases {
   }
 }
 
-/** Names of the databases; removes what interrupted removals and creations left. */
+/** Returns the names of the databases; removes the files of interrupted removals and creations. */
 async function readNames(directory: string): Promise<string[]> {
   const files = await readdir(directory);
   await Promise.all(
@@ -258,7 +258,7 @@ async function readNames(directory: string): Promise<string[]> {
   return names;
 }
 
-/** Throws for a name no database can have. */
+/** Throws for an invalid database name. */
 export function checkName(name: string): void {
   if (!/^[a-z][a-z0-9_$()+/-]*$/.test(name)) {
     throw new Refusal(
@@ -275,7 +275,7 @@ export function checkName(name: string): void {
 }
 
 async function removeFiles(directory: string, file: string): Promise<void> {
-  // The main file first: without it the others are nothing.
+  // The main file first: the others are useless without it.
   const parts = [file, `${file}-wal`, `${file}-shm`].map((part) => ({
     part: join(directory, part),
     removed: join(directory, REMOVED + randomUUID()),

@@ -1,4 +1,4 @@
-/** A record whose keys come from outside: without the members of every object, such as `constructor`. */
+/** A record for keys from outside, without inherited members such as `constructor`. */
 export function dictionary<T>(
   entries: Readonly<Record<string, T>> = {},
 ): Record<string, T> {

@@ -1,34 +1,34 @@
 import type { ServerResponse } from "node:http";
 import { Refusal } from "./refusal.ts";
 
-/** CouchDB's default, and the longest a client may ask for. */
+/** CouchDB's default, and the maximum that a client may request. */
 const MAX_WAIT_MS = 60_000;
 
 export type FeedKind = "normal" | "longpoll" | "continuous";
 
-/** How a feed behaves while nothing happens: line feeds at an interval, or an end after a while. */
+/** How a feed behaves without changes: line feeds at an interval, or an end after a timeout. */
 export interface Patience {
   readonly heartbeat: number | undefined;
   readonly timeout: number;
 }
 
-/** What a feed follows. */
+/** The source of a feed's changes. */
 export interface FeedSource {
   readonly seq: () => number;
   readonly isClosed: () => boolean;
-  /** Calls `listener` after every change, and when the source closes. Returns how to stop that. */
+  /** Calls `listener` after every change, and when the source closes. Returns a function that stops this. */
   readonly onChange: (listener: () => void) => () => void;
 }
 
 export interface Wait {
-  /** True when there may be changes after `seq`; false when the feed is to end. */
+  /** Resolves with true when there may be changes after `seq`, with false when the feed must end. */
   readonly forChangeAfter: (seq: number) => Promise<boolean>;
   /** Restarts the timeout. */
   readonly restart: () => void;
   readonly close: () => void;
 }
 
-/** `stop` is aborted when the client goes away or the server stops. */
+/** Opens a wait on a source; `stop` is aborted when the client disconnects or the server stops. */
 export function openWait(
   source: FeedSource,
   { heartbeat, timeout }: Patience,
@@ -83,7 +83,7 @@ export function openWait(
 }
 
 function sendLineFeed(response: ServerResponse): void {
-  // A client that reads nothing gets no pile of line feeds.
+  // Line feeds must not accumulate for a client that does not read.
   if (response.writableLength === 0) {
     response.write("\n");
   }
@@ -102,7 +102,7 @@ export function readKind(feed: string | undefined): FeedKind {
     case "eventsource":
       throw new Refusal(
         "not_implemented",
-        "This notes store has no event source feed; use feed=longpoll or feed=continuous.",
+        "The eventsource feed is not supported; use feed=longpoll or feed=continuous.",
       );
     default:
       throw new Refusal(

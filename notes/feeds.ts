@@ -19,12 +19,12 @@ interface Feed {
   readonly body: Body | undefined;
   readonly kind: FeedKind;
   readonly patience: Patience;
-  /** Aborted when the client goes away or the server stops. */
+  /** Aborted when the client disconnects or the server stops. */
   readonly stop: AbortSignal;
   readonly maxDocumentSize: number;
 }
 
-/** Answers `_changes`: once, or as long as the client listens. */
+/** Answers `_changes` once, or for as long as the client listens. */
 export async function answerChanges(
   exchange: DatabaseExchange,
   body: Body | undefined,
@@ -42,7 +42,7 @@ export async function answerChanges(
     stop: AbortSignal.any([exchange.gone, stopping]),
     maxDocumentSize,
   };
-  // Bad parameters are refused before the answer begins.
+  // Invalid parameters are rejected before the response starts.
   const first = await pass(feed, query.since, undefined, true);
   const { response } = exchange;
   if (first.chunks === undefined) {
@@ -93,7 +93,7 @@ async function runContinuous(feed: Feed, first: Chunks): Promise<void> {
   let end = ended(await pipeChunks(response, first));
   left -= end.rows;
   if (left > 0 && !oneWay) {
-    // Sends the headers when there were no rows to send them with.
+    // Flushes the headers when there were no rows.
     if (end.rows === 0) {
       response.write("\n");
     }
@@ -115,7 +115,7 @@ async function runContinuous(feed: Feed, first: Chunks): Promise<void> {
   }
 }
 
-/** One more look at what came since. A database that has been deleted has nothing more. */
+/** Sends the changes since the last pass. A deleted database has none. */
 async function nextPass(
   feed: Feed,
   end: ChangesEnd,
@@ -156,12 +156,12 @@ async function pass(
 
 function ended(end: ChangesEnd | undefined): ChangesEnd {
   if (end === undefined) {
-    throw new Error("a changes answer was cut short");
+    throw new Error("a changes answer ended early");
   }
   return end;
 }
 
-/** A database that has been deleted has no more changes. */
+/** Waits for changes; a deleted database ends the wait. */
 const waitFor = ({ exchange, patience, stop }: Feed): Wait =>
   openWait(
     {

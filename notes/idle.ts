@@ -1,11 +1,11 @@
 import type { Database } from "./database.ts";
 
-/** Checks per idle time: a database is closed at most a quarter later than due. */
+/** Checks per idle time: a database is closed at most a quarter of it late. */
 const CHECKS = 4;
 
-/** Closes databases that have not been used for a while: each has a thread and caches of its own. */
+/** Closes unused databases, since each has a thread and caches. */
 export interface IdleWatch {
-  /** The database was asked for. */
+  /** Records a use of the database. */
   readonly used: (database: Database) => void;
   readonly stop: () => void;
 }

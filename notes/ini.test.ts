@@ -12,7 +12,7 @@ test("sections, comments, spaces and values with equals signs are read", () => {
 
 test.each([
   ["[a]\nx=1\nhunter2", "line 3 is neither a [section] nor a key = value"],
-  ["x=1", "line 1 stands before the first [section]"],
+  ["x=1", "line 1 precedes the first [section]"],
   ["[a\nx=1", "line 1 is neither a [section] nor a key = value"],
 ])("%j is refused with its line and without its text", (text, sentence) => {
   expect(() => parseIni(text)).toThrow(new Error(sentence));

@@ -3,7 +3,7 @@ import { dictionary } from "./dictionary.ts";
 /** Sections of an ini file, each with its keys and values. */
 export type Ini = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Reads the ini format of CouchDB. Throws with the number of the first line it cannot read, and never with its text: it may hold a secret. */
+/** Reads the ini format of CouchDB. Throws with the number of the first invalid line, never with its text, which may contain a secret. */
 export function parseIni(text: string): Ini {
   const sections = dictionary<Record<string, string>>();
   let section: Record<string, string> | undefined;
@@ -23,7 +23,7 @@ export function parseIni(text: string): Ini {
       throw new Error(`${where} is neither a [section] nor a key = value`);
     }
     if (section === undefined) {
-      throw new Error(`${where} stands before the first [section]`);
+      throw new Error(`${where} precedes the first [section]`);
     }
     section[line.slice(0, equals).trim()] = line.slice(equals + 1).trim();
   }

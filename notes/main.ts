@@ -9,11 +9,11 @@ import { openDatabases, type Databases } from "./databases.ts";
 import { openLog, type Log } from "./log.ts";
 import { readOptions, type Options } from "./options.ts";
 import { openRestarts } from "./restarts.ts";
-import { makeServer } from "./server.ts";
+import { createNotesServer } from "./server.ts";
 import { readSettings } from "./settings.ts";
 import { onStopSignal } from "./signals.ts";
 
-/** What runs must end within this time after a stop signal; the rest is cut. */
+/** Time for running requests to finish after a stop signal; then connections are cut. */
 const STOP_MS = 8_000;
 const FORCED_STOP_MS = 9_500;
 
@@ -43,7 +43,7 @@ async function start(options: Options, log: Log): Promise<void> {
       readOnly: (database) =>
         log.warn(
           { database },
-          "database opened read-only: the disk is full; writes are accepted again when there is room",
+          "database opened read-only: the disk is full; writes are accepted again once space is free",
         ),
       compacted: (database, before, after, milliseconds) =>
         log.info(
@@ -63,7 +63,7 @@ async function start(options: Options, log: Log): Promise<void> {
       : new Error(directoryFailure(options.dataDirectory, failure));
   });
   const stopping = new AbortController();
-  const server = makeServer({
+  const server = createNotesServer({
     settings,
     databases,
     restarts,
@@ -98,12 +98,12 @@ function listenFailure(
 ): string {
   switch (failure.code) {
     case "EADDRINUSE":
-      return `port ${port} on ${host} is already in use by another program; stop that program or give another port with --port or HEARTH_NOTES_PORT`;
+      return `port ${port} on ${host} is already in use; stop the program that uses it, or set another port with --port or HEARTH_NOTES_PORT`;
     case "EACCES":
-      return `port ${port} may not be used by this user; give one above 1023 with --port`;
+      return `port ${port} requires more rights; set a port above 1023 with --port`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return `this machine has no address ${host}; give another one with --host`;
+      return `this machine has no address ${host}; set another one with --host`;
     default:
       return `cannot listen on ${host}:${port}: ${failure.message}`;
   }
@@ -116,7 +116,7 @@ async function stop(
   stopping: AbortController,
   log: Log,
 ): Promise<void> {
-  // Whatever hangs then was not acknowledged.
+  // Requests that still hang by then were not acknowledged.
   setTimeout(() => process.exit(1), FORCED_STOP_MS).unref();
   const cut = setTimeout(() => server.closeAllConnections(), STOP_MS);
   const closed = new Promise<void>((resolve) => {

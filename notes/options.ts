@@ -1,18 +1,18 @@
 import { parseArgs } from "node:util";
 import { readIni } from "./settings.ts";
 
-/** Where and with what the store runs. */
+/** The options of the process. */
 export interface Options {
   readonly iniFile: string;
   readonly dataDirectory: string;
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
 }
 
 const DEFAULT_PORT = 5984;
 
-/** Reads the command line, the environment and, for the address, the ini. Throws one sentence. */
+/** Reads the command line, the environment and, for the address, the ini. Throws an error of one sentence. */
 export function readOptions(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -33,13 +33,11 @@ export function readOptions(
     );
   }
   if (values.ini === undefined) {
-    throw new Error("no ini file is given; add --ini FILE");
+    throw new Error("--ini FILE is required");
   }
   const dataDirectory = environment.NOTES_DIR;
   if (dataDirectory === undefined || dataDirectory === "") {
-    throw new Error(
-      "NOTES_DIR is not set; set it to the directory that holds the notes",
-    );
+    throw new Error("NOTES_DIR is required; set it to the data directory");
   }
   const { chttpd = {} } = readIni(values.ini);
   return {
@@ -59,7 +57,7 @@ function readPort(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) {
     throw new Error(
-      `the port ${JSON.stringify(text)} is no number from 0 to 65535; give another with --port`,
+      `port ${JSON.stringify(text)} must be a number from 0 to 65535; set it with --port`,
     );
   }
   return port;

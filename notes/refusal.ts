@@ -1,4 +1,4 @@
-/** What a request can be refused for: the `error` word of CouchDB's answers and the HTTP status it stands for. */
+/** The `error` values of CouchDB's responses and their HTTP statuses. */
 const statuses = {
   bad_content_type: 415,
   bad_request: 400,
@@ -34,7 +34,7 @@ const statuses = {
 
 export type RefusalCode = keyof typeof statuses;
 
-/** A request that is answered with an error: thrown anywhere, turned into an answer in one place. */
+/** An error response: thrown anywhere, sent in one place. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly headers: Readonly<Record<string, string>>;
@@ -59,7 +59,7 @@ export function refusalBody(refusal: Refusal): string {
   return `${JSON.stringify({ error: refusal.code, reason: refusal.message })}\n`;
 }
 
-/** What an unexpected failure becomes: a full disk is named, everything else is an internal error whose details go to the log only. */
+/** The response to any failure: a full disk is named; other unexpected failures are internal errors whose details are only logged. */
 export function refusalOf(failure: unknown): Refusal {
   if (failure instanceof Refusal) {
     return failure;
@@ -69,7 +69,7 @@ export function refusalOf(failure: unknown): Refusal {
   }
   return new Refusal(
     "internal_error",
-    "The notes store failed on this request; its log says why.",
+    "The notes store failed on this request; see its log.",
   );
 }
 
@@ -83,7 +83,7 @@ export const fullDisk = (): Refusal =>
 const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
 
 export function isFullDisk(failure: unknown): boolean {
-  // node:sqlite puts SQLite's number into errcode.
+  // node:sqlite sets errcode to SQLite's error number.
   const { code, errcode } = failure as { code?: unknown; errcode?: unknown };
   return (
     code === "ENOSPC" || code === "EDQUOT" || FULL_DISK_CODES.includes(errcode)

@@ -1,4 +1,4 @@
-/** A database whose thread hung and was given up. */
+/** A database whose thread hung and was terminated. */
 export interface Restart {
   readonly database: string;
   /** In ISO 8601. */

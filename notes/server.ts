@@ -29,15 +29,15 @@ import { endSession, startSession } from "./routes/session-routes.ts";
 import { answerUtils } from "./routes/utils-routes.ts";
 import type { ServerContext } from "./routes/context.ts";
 
-/** The HTTP server of the notes store; not listening yet. */
-export function makeServer(context: ServerContext): Server {
+/** Creates the HTTP server of the notes store, not yet listening. */
+export function createNotesServer(context: ServerContext): Server {
   const authentication = openAuthentication(
     context.settings,
     context.databases,
     context.log,
   );
   const server = createServer(
-    // A body may take longer than any fixed time: what stops coming is given up by request-body.ts.
+    // No fixed limit for slow uploads; request-body.ts times out stalled ones.
     { requestTimeout: 0, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 },
     (request, response) => {
       void serve(context, authentication, request, response);
@@ -57,7 +57,7 @@ async function serve(
   const gone = new AbortController();
   response.on("close", () => {
     if (!response.writableFinished) {
-      gone.abort(new Error("the client went away"));
+      gone.abort(new Error("the client disconnected"));
     }
   });
   response.setHeader("server", `CouchDB/${COUCHDB_VERSION} (Hearth notes)`);
@@ -105,7 +105,7 @@ async function route(
     response.setHeader("set-cookie", login.setCookie);
   }
   if (login === undefined) {
-    // The health check needs no credentials; wrong ones are refused even there.
+    // The health check needs no credentials; wrong ones are rejected even here.
     if (isUp && (method === "GET" || method === "HEAD")) {
       await up(context, { response });
       return;
@@ -119,13 +119,13 @@ async function route(
     response,
     method,
     target,
-    user: (login ?? nobody).user,
-    login: login ?? nobody,
+    user: (login ?? ANONYMOUS).user,
+    login: login ?? ANONYMOUS,
     gone,
   });
 }
 
-const nobody: Login = {
+const ANONYMOUS: Login = {
   user: { name: "", roles: [] },
   by: "default",
   onEnd: () => () => undefined,
@@ -152,13 +152,16 @@ async function answer(
     return await removeDatabase(context, exchange);
   }
   if (MISSING_FEATURES.includes(first!)) {
-    throw new Refusal("not_implemented", `This notes store has no ${first}.`);
+    throw new Refusal(
+      "not_implemented",
+      `This notes store does not implement ${first}.`,
+    );
   }
   const database = await context.databases.open(first!);
   await answerDatabase(context, { ...exchange, database });
 }
 
-/** What CouchDB has under its own address and this store does not. */
+/** Endpoints of CouchDB that this store does not implement. */
 const MISSING_FEATURES = [
   "_global_changes",
   "_prometheus",
@@ -167,7 +170,7 @@ const MISSING_FEATURES = [
   "_scheduler",
 ];
 
-/** Clients behind proxies that know only GET and POST name the real method in a header. */
+/** Clients behind proxies that allow only GET and POST send the real method in a header. */
 function methodOf(request: IncomingMessage): string {
   const override = request.headers["x-http-method-override"];
   return request.method === "POST" && typeof override === "string"
@@ -190,7 +193,7 @@ async function refuse(
     );
   }
   if (response.headersSent || request.errored !== null) {
-    // The answer has begun: cut it, so that it cannot be taken for a whole one. Or the request broke off.
+    // The response has started, or the request was interrupted: cut the connection, so that the response is not mistaken for a complete one.
     response.destroy();
     return;
   }

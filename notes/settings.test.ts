@@ -30,7 +30,7 @@ function read(lines: readonly string[]): Settings {
   return readSettings(file, directory);
 }
 
-test("a password that is set stays after a start, as a hash in a file of the owner's", async () => {
+test("a password that is set survives a restart, as a hash in a file readable by its owner only", async () => {
   await read([`admin=${hash("a")}`]).set("admins", "admin", "not-a-secret");
   const kept = read([`admin=${hash("a")}`]).admins().admin!;
   expect(isPasswordHash(kept)).toBe(true);
@@ -38,24 +38,24 @@ test("a password that is set stays after a start, as a hash in a file of the own
   expect(statSync(join(directory, "config.json")).mode & 0o777).toBe(0o600);
 });
 
-test("an ini that was changed after that wins again", async () => {
+test("an ini changed after that takes precedence", async () => {
   await read([`admin=${hash("a")}`]).set("admins", "admin", "not-a-secret");
   expect(read([`admin=${hash("b")}`]).admins().admin).toBe(hash("b"));
 });
 
-test("a setting that is removed stays removed", async () => {
+test("a removed setting stays removed", async () => {
   const lines = [`admin=${hash("a")}`, `second=${hash("b")}`];
   await read(lines).set("admins", "second", undefined);
   expect(Object.keys(read(lines).admins())).toEqual(["admin"]);
 });
 
-test("without a uuid in the ini the server makes one and keeps it", () => {
+test("without a uuid in the ini the server creates and keeps one", () => {
   const { uuid } = read([`admin=${hash("a")}`]);
   expect(uuid).toMatch(/^[0-9a-f]{32}$/);
   expect(read([`admin=${hash("a")}`]).uuid).toBe(uuid);
 });
 
-test("a setting that could not be kept does not take effect with the next one", async () => {
+test("a setting that could not be saved does not take effect with the next one", async () => {
   const settings = read([`admin=${hash("a")}`]);
   const obstacle = join(directory, `config.json.${process.pid}.next`);
   mkdirSync(obstacle);

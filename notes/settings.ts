@@ -8,11 +8,11 @@ import { dictionary } from "./dictionary.ts";
 import { parseIni, type Ini } from "./ini.ts";
 import { writeDurably } from "../core/durable-file.ts";
 
-/** The server's settings: the ini file, and over it what was changed through `/_node/_local/_config`. */
+/** The server's settings: the ini file, overridden by changes through `/_node/_local/_config`. */
 export interface Settings {
   readonly sections: () => Ini;
   readonly get: (section: string, key: string) => string | undefined;
-  /** Keeps a value (undefined removes the key) for this and every later start. Passwords of admins are kept as hashes only. */
+  /** Saves a value (undefined removes the key) for this and later processes. Passwords of admins are saved as hashes only. */
   readonly set: (
     section: string,
     key: string,
@@ -26,21 +26,21 @@ export interface Settings {
   readonly passwordIterations: () => number;
   /** How long a session cookie is valid. */
   readonly sessionSeconds: () => number;
-  /** How long a database's thread may be silent. */
+  /** How long a database's thread may stay unresponsive. */
   readonly watchdogMs: () => number;
   /** How long an unused database stays open. */
   readonly idleMs: () => number;
-  /** Connections whose `X-Forwarded-For` counts: our own edge. */
+  /** Proxies whose `X-Forwarded-For` is trusted, such as the stack's edge. */
   readonly trustedProxies: BlockList;
   /** Calls `listener` after every change through `set`. */
   readonly onChange: (listener: () => void) => void;
-  /** Bytes of past versions that each database may keep. */
+  /** Maximum bytes of past versions per database. */
   readonly historyMaxBytes: () => number;
-  /** Identifies this server for its whole life. */
+  /** Identifies this server permanently. */
   readonly uuid: string;
 }
 
-/** Where the ini is silent: CouchDB's own defaults, and ours for the history. Metadata is small and chunks are shared, so that years of writing fit into it. */
+/** CouchDB's defaults, and one for the history: metadata is small and chunks are shared, so years of writing fit into it. */
 const defaults = {
   maxDocumentSize: 8_000_000,
   maxRequestSize: 4_294_967_296,
@@ -51,7 +51,7 @@ const defaults = {
   historyMaxBytes: 500_000_000,
 };
 
-/** A value that was set by a request, and what the ini said then: an ini that says something new since then wins. */
+/** A value set by a request, and the ini's value at that time: an ini that has changed since then takes precedence. */
 interface Override {
   readonly value: string | null;
   readonly insteadOf: string | null;
@@ -59,7 +59,7 @@ interface Override {
 
 type Overrides = Record<string, Record<string, Override>>;
 
-/** Reads the ini and what was kept in the data directory. Throws one sentence about what is wrong with the ini. */
+/** Reads the ini and the values saved in the data directory. Throws an error of one sentence for an invalid ini. */
 export function readSettings(iniFile: string, dataDirectory: string): Settings {
   const ini = readIni(iniFile);
   const keptFile = join(dataDirectory, "config.json");
@@ -88,7 +88,7 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       };
       const next = dictionary(kept);
       next[section] = dictionary({ ...kept[section], [key]: override });
-      // In force once it is on disk: a change that a full disk rejects must not take effect with the next one.
+      // Applied only once it is on disk: a change that a full disk rejects must not take effect with the next one.
       writeDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
       kept = next;
       merged = merge(ini, kept);
@@ -120,7 +120,7 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
   };
 }
 
-/** Reads and checks the ini file alone. Throws one sentence. */
+/** Reads and checks only the ini file. Throws an error of one sentence. */
 export function readIni(iniFile: string): Ini {
   let text: string;
   try {
@@ -129,15 +129,15 @@ export function readIni(iniFile: string): Ini {
     const code = (failure as NodeJS.ErrnoException).code;
     throw new Error(
       code === "ENOENT"
-        ? `the ini file ${iniFile} does not exist; give the right one with --ini`
-        : `the ini file ${iniFile} cannot be read (${code}); make it readable for this user`,
+        ? `the ini file ${iniFile} not found; set the right path with --ini`
+        : `the ini file ${iniFile} cannot be read (${code}); make it readable by this user`,
     );
   }
   try {
     return parseIni(text);
   } catch (failure) {
     throw new Error(
-      `the ini file ${iniFile} is broken: ${(failure as Error).message}`,
+      `the ini file ${iniFile} is invalid: ${(failure as Error).message}`,
     );
   }
 }
@@ -146,13 +146,13 @@ function checkAdmins(iniFile: string, ini: Ini): void {
   const admins = Object.entries(ini.admins ?? {});
   if (admins.length === 0) {
     throw new Error(
-      `the ini file ${iniFile} names no server admin; add admin = -pbkdf2:sha256-… under [admins]`,
+      `the ini file ${iniFile} has no server admin; add admin = -pbkdf2:sha256-… under [admins]`,
     );
   }
   for (const [name, hash] of admins) {
     if (!isPasswordHash(hash)) {
       throw new Error(
-        `the ini file ${iniFile} holds something else than a password hash for admin ${name}; put -pbkdf2:sha256-<64 hex>,<salt>,<iterations> there`,
+        `the ini file ${iniFile} has no valid password hash for admin ${name}; it must be -pbkdf2:sha256-<64 hex>,<salt>,<iterations>`,
       );
     }
   }

@@ -7,7 +7,7 @@ afterEach(() => {
   }
 });
 
-test("the same signal twice within a second counts once, later it exits", () => {
+test("a signal repeated within a second is ignored; later it exits", () => {
   let now = 0;
   const stops: string[] = [];
   const exits: number[] = [];

@@ -1,4 +1,4 @@
-/** The same signal twice within this time counts once: npm passes Ctrl-C on to a process that the terminal has already told. */
+/** Repeated signals within this time are ignored: npm forwards a Ctrl-C that the terminal has already delivered. */
 const SAME_MS = 1_000;
 const FORCED_EXIT_CODE = 1;
 

@@ -1,12 +1,12 @@
-/** Unanswered pings until a thread counts as hung, and until it is given up. */
+/** Unanswered pings until a thread counts as hung, and until it is terminated. */
 const HUNG_AFTER = 2;
 const EXPIRED_AFTER = 6;
 
-/** Watches that a thread answers while something waits for it. Counts pings, not time: a machine that slept, or a main thread that was busy, has missed none. */
+/** Detects a thread that stops answering while requests wait for it. Counts pings, not time: a suspended machine or a busy main thread misses none. */
 export interface Watchdog {
-  /** Something waits for the thread. */
+  /** Starts pinging, when a request waits for the thread. */
   readonly start: () => void;
-  /** The thread answered a ping. */
+  /** Records an answer to a ping. */
   readonly answered: () => void;
   readonly stop: () => void;
   readonly isHung: () => boolean;
@@ -14,10 +14,10 @@ export interface Watchdog {
 
 export interface WatchdogOptions {
   readonly deadlineMs: number;
-  /** Whether anything still waits. */
+  /** Whether any request still waits. */
   readonly isBusy: () => boolean;
   readonly ping: () => void;
-  /** Nothing was answered for the deadline. */
+  /** Called when no ping was answered within the deadline. */
   readonly expired: () => void;
 }
 

@@ -5,7 +5,7 @@ import { Refusal } from "../refusal.ts";
 import type { Settings } from "../settings.ts";
 import { parsePasswordHash, type PasswordHash } from "./passwords.ts";
 
-/** Who is calling. */
+/** The caller of a request. */
 export interface User {
   readonly name: string;
   readonly roles: readonly string[];
@@ -13,14 +13,14 @@ export interface User {
 
 export interface Account extends User {
   readonly hash: PasswordHash | undefined;
-  /** Whether the ini names it: a server admin, whom no user document can stand for. */
+  /** Whether the account is a server admin of the ini, which no user document can override. */
   readonly isAdmin: boolean;
 }
 
 /** The accounts of the ini and of the `_users` database. */
 export interface Accounts {
   readonly find: (name: string) => Promise<Account | undefined>;
-  /** Calls `listener` once when this account has another password or other roles, or is gone. Returns how to stop that. */
+  /** Calls `listener` once when the password or roles of this account change, or it is deleted. Returns a function that stops this. */
   readonly onChange: (account: Account, listener: () => void) => () => void;
 }
 
@@ -42,7 +42,7 @@ export function openAccounts(
   async function review(): Promise<void> {
     const names = new Set([...watches].map(({ account }) => account.name));
     for (const name of names) {
-      // Where the users cannot be read just now, the next request says so.
+      // If the users cannot be read now, the next request reports it.
       const now = await find(name).catch(() => null);
       if (now === null) {
         continue;
@@ -89,7 +89,7 @@ function adminAccount(settings: Settings, name: string): Account | undefined {
   };
 }
 
-/** Reads user documents; they are remembered until the users database changes, which `changed` is notified of. */
+/** Reads user documents and caches them until the users database changes; then `changed` is called. */
 function openUserLookup(
   databases: Databases,
   changed: () => void,

@@ -27,7 +27,7 @@ test.each([
 );
 
 test.each(["nonsense", "10.0.0.0/33", "10.0.0.0/x", "10.0.0/8"])(
-  "%s is no proxy",
+  "%s is rejected as a proxy",
   (text) => {
     expect(() => readProxies(text)).toThrow("no address and no range");
   },

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
 
-/** Proxies whose word about the caller's address counts: addresses and ranges such as `10.0.0.0/8`. Throws one sentence. */
+/** Reads the trusted proxies: addresses and ranges such as `10.0.0.0/8`. Throws an error of one sentence. */
 export function readProxies(text: string): BlockList {
   const proxies = new BlockList();
   for (const entry of text.split(",").map((each) => each.trim())) {
@@ -19,7 +19,7 @@ export function readProxies(text: string): BlockList {
       bits > longest
     ) {
       throw new Error(
-        `[hearth] trusted_proxies holds "${entry}", which is no address and no range such as 10.0.0.0/8`,
+        `[hearth] trusted_proxies: "${entry}" must be an address or a range such as 10.0.0.0/8`,
       );
     }
     proxies.addSubnet(address, bits, kind);
@@ -27,7 +27,7 @@ export function readProxies(text: string): BlockList {
   return proxies;
 }
 
-/** Where a request comes from: the other end of the connection, or what a trusted proxy there says. Of several addresses the last one, as CouchDB has it: the proxy added it. */
+/** The client address of a request: the remote end of the connection, or the address that a trusted proxy there reports. Of several addresses the last one, as in CouchDB: the proxy added it. */
 export function addressOf(
   request: IncomingMessage,
   proxies: BlockList,
@@ -49,7 +49,7 @@ function isIn(address: string, proxies: BlockList): boolean {
   );
 }
 
-/** An IPv4 address as such, also on a socket of both kinds. */
+/** The plain IPv4 address, also on a dual-stack socket. */
 function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }

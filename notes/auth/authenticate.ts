@@ -12,13 +12,13 @@ import { openTurns } from "./turns.ts";
 
 export type { User } from "./accounts.ts";
 
-/** A user who has proven to be one. */
+/** An authenticated user. */
 export interface Login {
   readonly user: User;
   readonly by: "default" | "cookie";
-  /** The value of `Set-Cookie` that goes with the answer. */
+  /** The value of the response's `Set-Cookie`. */
   readonly setCookie?: string;
-  /** Calls `listener` when the login ends: another password, other roles, no such user. Returns how to stop that. */
+  /** Calls `listener` when the login ends: password or roles changed, or user deleted. Returns a function that stops this. */
   readonly onEnd: (listener: () => void) => () => void;
 }
 
@@ -27,7 +27,7 @@ export interface Authentication {
   readonly authenticate: (
     request: IncomingMessage,
   ) => Promise<Login | undefined>;
-  /** Starts a session: its cookie is in `setCookie`. Throws as `authenticate`. */
+  /** Starts a session: its cookie is in `setCookie`. Throws like `authenticate`. */
   readonly logIn: (
     request: IncomingMessage,
     credentials: Credentials,
@@ -106,8 +106,8 @@ export interface Credentials {
 }
 
 /**
- * Says whether a password is right; throws 403 for a locked-out user. A password that was right before costs nothing. Any other
- * is counted before it is derived, one derivation at a time, and a name that does not exist takes as long as one that does.
+ * Whether a password is correct; throws 403 for a locked-out user. A password that was correct before costs nothing. Any other
+ * counts before its key is derived, one derivation at a time, and an unknown name takes as long as an existing one.
  */
 function openVerification(
   settings: Settings,
@@ -128,7 +128,7 @@ function openVerification(
     const attempt: Attempt = { address, user: name, salt: hash?.salt ?? "" };
     const digest = check.digest(password);
     const trial = JSON.stringify([attempt, digest]);
-    // CouchDB never locks an unknown user; the guesses are not checked any more all the same.
+    // CouchDB never locks an unknown user; further guesses are rejected without a check.
     const stop = (): false => {
       if (hash === undefined) {
         return false;
@@ -136,7 +136,7 @@ function openVerification(
       throw locked();
     };
     if (hash !== undefined && check.isRemembered(password, hash)) {
-      // Guesses of others from this address do not lock out an admin who logged in from it: the supervisor.
+      // Other clients' guesses from this address must not lock out an admin that logged in from it, such as the supervisor.
       if (lockout.isLocked(attempt) && !adminsHere.has(trial)) {
         return stop();
       }
@@ -147,7 +147,7 @@ function openVerification(
     }
     let derived = deriving.get(trial);
     if (derived === undefined) {
-      if (!lockout.begin(attempt)) {
+      if (!lockout.start(attempt)) {
         return stop();
       }
       derived = inTurn(
@@ -173,7 +173,7 @@ function openVerification(
   };
 }
 
-/** The last few logins that were found right. */
+/** The most recent successful logins. */
 function openProven(): Pick<Set<string>, "has"> & {
   readonly add: (login: string) => void;
 } {

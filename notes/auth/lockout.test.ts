@@ -3,7 +3,7 @@ import { isBeyond, locks, openLockout, type Attempt } from "./lockout.ts";
 
 const ann: Attempt = { address: "10.0.0.1", user: "ann", salt: "salt" };
 
-test("five failures lock one user at one address for five minutes", () => {
+test("five failures lock out a user at an address for five minutes", () => {
   let now = 0;
   const lockout = openLockout(() => now);
   const fail = (): boolean => locks(lockout.failed(ann));
@@ -24,7 +24,7 @@ test("five failures lock one user at one address for five minutes", () => {
   expect(lockout.isLocked(ann)).toBe(false);
 });
 
-test("a password that is saved again has another salt, which unlocks", () => {
+test("saving a password again changes the salt, which unlocks", () => {
   const lockout = openLockout(() => 0);
   for (let count = 0; count < 5; count += 1) {
     lockout.failed(ann);
@@ -33,13 +33,13 @@ test("a password that is saved again has another salt, which unlocks", () => {
   expect(lockout.isLocked({ ...ann, salt: "new" })).toBe(false);
 });
 
-test("passwords that are being checked count as wrong ones until they are checked", () => {
+test("passwords count as wrong while they are being checked", () => {
   const lockout = openLockout(() => 0);
   lockout.failed(ann);
-  const begun = Array.from({ length: 6 }, () => lockout.begin(ann));
-  expect(begun).toEqual([true, true, true, true, false, false]);
+  const started = Array.from({ length: 6 }, () => lockout.start(ann));
+  expect(started).toEqual([true, true, true, true, false, false]);
   lockout.end(ann);
-  expect(lockout.begin(ann)).toBe(true);
+  expect(lockout.start(ann)).toBe(true);
   expect(isBeyond(5)).toBe(false);
   expect(isBeyond(6)).toBe(true);
 });

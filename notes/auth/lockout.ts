@@ -1,23 +1,23 @@
-/** Wrong passwords that get 401; every further attempt gets 403. */
+/** Wrong passwords answered with 401; further attempts get 403. */
 const MAX_FAILURES = 5;
 const LOCKED_MS = 5 * 60_000;
 const MAX_ENTRIES = 10_000;
 
-/** Whose attempts are counted together. The salt is part of it, so that saving the same password again unlocks. */
+/** Attempts with the same key count together. The salt is part of it, so that saving the same password again unlocks. */
 export interface Attempt {
   readonly address: string;
   readonly user: string;
   readonly salt: string;
 }
 
-/** Counts wrong passwords for an address and a user. */
+/** Counts wrong passwords by address and user. */
 export interface Lockout {
   readonly isLocked: (attempt: Attempt) => boolean;
-  /** Counts a password that is being checked; false, and not counted, when it would be one too many. */
-  readonly begin: (attempt: Attempt) => boolean;
-  /** The password that `begin` counted was checked. */
+  /** Counts a password that is about to be checked; false, and not counted, above the limit. */
+  readonly start: (attempt: Attempt) => boolean;
+  /** Records that the password counted by `start` was checked. */
   readonly end: (attempt: Attempt) => void;
-  /** Counts a wrong password; gives how many there were. */
+  /** Counts a wrong password; returns how many there were. */
   readonly failed: (attempt: Attempt) => number;
 }
 
@@ -40,7 +40,7 @@ export function openLockout(now: () => number = Date.now): Lockout {
     JSON.stringify([address, user, salt]);
   return {
     isLocked: (attempt) => failuresOf(nameOf(attempt)) >= MAX_FAILURES,
-    begin: (attempt) => {
+    start: (attempt) => {
       const name = nameOf(attempt);
       const under = checking.get(name) ?? 0;
       if (failuresOf(name) + under >= MAX_FAILURES) {
@@ -63,7 +63,7 @@ export function openLockout(now: () => number = Date.now): Lockout {
       const count = failuresOf(name) + 1;
       failures.delete(name);
       if (failures.size >= MAX_ENTRIES) {
-        // The oldest entry makes room.
+        // Evict the oldest entry.
         failures.delete(failures.keys().next().value!);
       }
       failures.set(name, { count, at: now() });

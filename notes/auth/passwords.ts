@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 
 const derive = promisify(pbkdf2);
 
-/** A stored PBKDF2 hash: the salt is used as the text it is, the key is 32 bytes in hex. */
+/** A stored PBKDF2 hash: the salt is used as text, not decoded; the key is 32 bytes in hex. */
 export interface PasswordHash {
   readonly prf: "sha1" | "sha256";
   readonly key: string;
@@ -13,7 +13,7 @@ export interface PasswordHash {
 
 const FORMAT = /^-pbkdf2:(sha256)-([0-9a-f]{64}),([^,]+),([1-9]\d{0,8})$/;
 
-/** Whether a text is an admin's password hash as CouchDB writes it. */
+/** Whether a text is an admin's password hash in CouchDB's format. */
 export function isPasswordHash(text: string): boolean {
   return FORMAT.test(text);
 }
@@ -41,20 +41,20 @@ export async function hashPassword(
   return `-pbkdf2:sha256-${key.toString("hex")},${salt},${iterations}`;
 }
 
-/** Checks passwords against hashes; a right one is remembered (as a keyed digest), since PBKDF2 takes a good part of a second. */
+/** Checks passwords against hashes; correct ones are cached as keyed digests, since PBKDF2 takes a large part of a second. */
 export interface PasswordCheck {
-  /** What stands for a password in this process. */
+  /** The keyed digest of a password in this process. */
   readonly digest: (password: string) => string;
-  /** Whether this very password was found right before. */
+  /** Whether this exact password was correct before. */
   readonly isRemembered: (password: string, hash: PasswordHash) => boolean;
-  /** Derives the key; without a hash the same work is done and the password is wrong. */
+  /** Derives the key; without a hash the same work is done and the result is false. */
   readonly derive: (
     password: string,
     hash: PasswordHash | undefined,
   ) => Promise<boolean>;
 }
 
-/** `iterations` of a password that has no hash. */
+/** `iterations` is used for a user without a hash. */
 export function openPasswordCheck(iterations: () => number): PasswordCheck {
   const secret = randomBytes(32);
   const MAX_REMEMBERED = 1000;

@@ -3,7 +3,7 @@ import { Refusal } from "../refusal.ts";
 import type { SecurityObject } from "../store/protocol.ts";
 import { challenge, type User } from "./authenticate.ts";
 
-/** What a route asks of its caller, from the least to the most. */
+/** Rights that a route can require, in ascending order. */
 export type Right = "member" | "databaseAdmin" | "serverAdmin";
 
 const notAllowed = (): Refusal =>
@@ -17,14 +17,14 @@ export function isDatabaseAdmin(user: User, security: SecurityObject): boolean {
   return isServerAdmin(user) || isNamed(user, security.admins);
 }
 
-/** Throws unless the user is a server admin. CouchDB says 401 here, even to somebody it knows. */
+/** Throws unless the user is a server admin. CouchDB answers 401 here, even to an authenticated user. */
 export function requireServerAdmin(user: User): void {
   if (!isServerAdmin(user)) {
     throw new Refusal("unauthorized", "You are not a server admin.", challenge);
   }
 }
 
-/** Throws unless the user may do this on the database. */
+/** Throws unless the user has this right on the database. */
 export function requireRight(
   user: User,
   database: string,

@@ -3,17 +3,17 @@ import type { Settings } from "../settings.ts";
 import type { Account } from "./accounts.ts";
 
 const NAME = "AuthSession";
-/** A cookie is renewed when this part of its time is over, as in CouchDB. */
+/** A cookie is renewed after this fraction of its lifetime, as in CouchDB. */
 const RENEWED_AFTER = 0.1;
 
-/** What a session cookie says, before it is verified. */
+/** The contents of a session cookie, not yet verified. */
 export interface SessionClaim {
   readonly name: string;
   readonly since: number;
   readonly signature: Buffer;
 }
 
-/** Signed session cookies of CouchDB's form: name, time and signature. Nothing is kept: another password makes them invalid. */
+/** Signed session cookies in CouchDB's format: name, time and signature. Stateless: a password change invalidates them. */
 export interface SessionCookies {
   readonly read: (header: string | undefined) => SessionClaim | undefined;
   readonly isValid: (claim: SessionClaim, account: Account) => boolean;
@@ -83,7 +83,7 @@ function readClaim(header: string | undefined): SessionClaim | undefined {
     return undefined;
   }
   const bytes = Buffer.from(value, "base64url");
-  // Names of users hold no colon.
+  // User names contain no colon.
   const match = /^([^:]+):([0-9A-Fa-f]{1,12}):/.exec(bytes.toString("latin1"));
   if (match === null) {
     return undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openTurns } from "./turns.ts";
 
-test("one piece of work at a time, the addresses in turn", async () => {
+test("one task at a time, round-robin by address", async () => {
   const turns = openTurns();
   const order: string[] = [];
   let running = 0;
@@ -23,7 +23,7 @@ test("one piece of work at a time, the addresses in turn", async () => {
   expect(order.indexOf("p1")).toBeLessThan(order.indexOf("g3"));
 });
 
-test("what waits is bounded for an address and for all; a failure ends its own turn only", async () => {
+test("waiting tasks are bounded per address and in total; a failure ends only its task", async () => {
   const turns = openTurns();
   let release = (): void => undefined;
   const blocked = new Promise<void>((resolve) => {

@@ -1,14 +1,14 @@
 import { Refusal } from "../refusal.ts";
 
-/** Waiting checks of one address, and of all. */
-const MAX_OF_ADDRESS = 10;
+/** Maximum of waiting checks per address, and in total. */
+const MAX_PER_ADDRESS = 10;
 const MAX_WAITING = 64;
 
 interface Waiting {
   readonly run: () => Promise<void>;
 }
 
-/** Runs one piece of work at a time, the addresses that asked for it in turn, so that many guesses delay no other's login by more than one. */
+/** Runs one task at a time, round-robin by address, so that many guesses delay a login from another address by one task at most. */
 export function openTurns(): <T>(
   address: string,
   work: () => Promise<T>,
@@ -29,7 +29,7 @@ export function openTurns(): <T>(
       }
       const [address, queue] = first.value;
       const { run } = queue.shift()!;
-      // To the end of the line.
+      // Moved to the end of the queue.
       queues.delete(address);
       if (queue.length > 0) {
         queues.set(address, queue);
@@ -42,7 +42,7 @@ export function openTurns(): <T>(
 
   return async (address, work) => {
     const queue = queues.get(address) ?? [];
-    if (queue.length >= MAX_OF_ADDRESS || waiting >= MAX_WAITING) {
+    if (queue.length >= MAX_PER_ADDRESS || waiting >= MAX_WAITING) {
       throw new Refusal(
         "service_unavailable",
         "Too many passwords are being checked. Try again in a few seconds.",

@@ -40,7 +40,7 @@ const EXPOSED_HEADERS =
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Headers for every answer to a page of an allowed origin, errors too; none for others. */
+/** Headers of every response (errors included) to a page of an allowed origin; none for other origins. */
 export function corsHeaders(
   request: IncomingMessage,
   origins: readonly string[],
@@ -56,7 +56,7 @@ export function corsHeaders(
   };
 }
 
-/** Headers of the 204 that a preflight gets; undefined when the request is none, or asks for what is not allowed. */
+/** Headers of the 204 response to a preflight; undefined for other requests and for a preflight that is not allowed. */
 export function preflightHeaders(
   request: IncomingMessage,
   origins: readonly string[],

@@ -4,7 +4,7 @@ import type { Database, DatabaseAnswer } from "../database.ts";
 import type { ChangesEnd } from "../store/protocol.ts";
 import type { Target } from "./target.ts";
 
-/** One request and the answer to it. */
+/** One request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -13,7 +13,7 @@ export interface Exchange {
   readonly target: Target;
   readonly user: User;
   readonly login: Login;
-  /** Aborted when the client goes away, or may no longer do this. */
+  /** Aborted when the client disconnects or loses the right to this request. */
   readonly gone: AbortSignal;
 }
 
@@ -50,7 +50,7 @@ export function sendText(
   response.end(response.req.method === "HEAD" ? undefined : bytes);
 }
 
-/** Passes a database's answer on as it comes. */
+/** Streams a database's answer to the client. */
 export async function sendAnswer(
   { response, request }: Exchange,
   answer: DatabaseAnswer,
@@ -72,7 +72,7 @@ export async function sendAnswer(
   response.end();
 }
 
-/** Writes chunks as fast as the client takes them; gives what the generator ended with. */
+/** Writes chunks as fast as the client reads them; returns the generator's return value. */
 export async function pipeChunks(
   response: ServerResponse,
   chunks: AsyncGenerator<Uint8Array, ChangesEnd | undefined>,
@@ -100,7 +100,7 @@ async function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Locations are told with the address the client used. */
+/** Makes a `Location` absolute, with the host that the client used. */
 export function withAddress(
   request: IncomingMessage,
   headers: Headers,

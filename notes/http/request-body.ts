@@ -6,14 +6,14 @@ import { createGunzip } from "node:zlib";
 import { Refusal } from "../refusal.ts";
 import type { Body } from "../store/protocol.ts";
 
-/** Bodies up to this size stay in memory; longer ones wait in a file, so that four large uploads cost no memory. */
+/** Bodies up to this size stay in memory; longer ones are spooled to a file, so that large uploads do not take up memory. */
 const MEMORY_BYTES = 1_048_576;
-/** Zeros pack a thousand to one: a small request must not fill the memory or the disk. */
+/** Zeros compress a thousand to one: a small request must not fill the memory or the disk. */
 const MAX_UNPACKED_BYTES = 100_000_000;
-/** A client that sends nothing for this long is given up. */
+/** A client that sends nothing for this long is disconnected. */
 const IDLE_MS = 60_000;
 
-/** What is dropped at most of a body that was rejected; a longer or slower one ends with its connection. */
+/** Limits for draining a rejected body; the connection of a longer or slower one is closed. */
 const MAX_DROPPED_BYTES = 67_108_864;
 const MAX_DROPPING_MS = 10_000;
 
@@ -24,14 +24,14 @@ export interface ReceivedBody {
   readonly discard: () => Promise<void>;
 }
 
-/** Receives a request's body, unpacked when it came gzipped. `maxBytes` counts unpacked bytes; of a gzipped body never more than 100 MB. */
+/** Receives a request's body, decompressed if gzipped. `maxBytes` counts decompressed bytes; a gzipped body has at most 100 MB. */
 export async function receiveBody(
   request: IncomingMessage,
   spoolDirectory: string,
   maxBytes: number,
 ): Promise<ReceivedBody> {
   const started = performance.now();
-  const most =
+  const limit =
     request.headers["content-encoding"] === "gzip"
       ? Math.min(maxBytes, MAX_UNPACKED_BYTES)
       : maxBytes;
@@ -41,13 +41,13 @@ export async function receiveBody(
   const spool = new Spool(join(spoolDirectory, randomUUID()));
   const idle = setTimeout(() => {
     request.destroy(
-      new Refusal("request_timeout", "The request's body stopped coming."),
+      new Refusal("request_timeout", "The request body stalled."),
     );
   }, IDLE_MS);
   try {
     for await (const piece of unpacked(request)) {
       idle.refresh();
-      if (spool.length + piece.length > most) {
+      if (spool.length + piece.length > limit) {
         throw tooLarge();
       }
       await spool.add(piece);
@@ -67,7 +67,7 @@ export async function receiveBody(
   };
 }
 
-/** Collects a body in memory, and in a file once it is long. */
+/** Buffers a body in memory, or in a file once it is long. */
 class Spool {
   readonly #path: string;
   readonly #pieces: Buffer[] = [];
@@ -112,7 +112,7 @@ class Spool {
   }
 }
 
-/** Drops what is left of a rejected body, so that the client reads the answer. False when the connection has to be closed for that. */
+/** Drains a rejected body, so that the client reads the response. False when the connection must be closed instead. */
 export async function dropRest(request: IncomingMessage): Promise<boolean> {
   const length = Number(request.headers["content-length"] ?? 0);
   if (length > MAX_DROPPED_BYTES) {
@@ -146,7 +146,7 @@ function unpacked(request: IncomingMessage): AsyncIterable<Buffer> {
   const encoding = request.headers["content-encoding"] ?? "identity";
   switch (encoding) {
     case "identity":
-      // Leaving the loop must not destroy the request: it takes the answer with it and leaves the socket open.
+      // Leaving the loop must not destroy the request: that would also destroy the response and leave the socket open.
       return request.iterator({ destroyOnReturn: false });
     case "gzip": {
       const gunzip = createGunzip();

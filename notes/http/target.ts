@@ -1,7 +1,7 @@
 import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 
-/** A request's address: decoded path segments (empty ones dropped) and query. */
+/** A request's URL: decoded path segments (without empty ones) and query. */
 export interface Target {
   readonly segments: readonly string[];
   readonly query: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ function decode(text: string): string {
   } catch {
     throw new Refusal(
       "bad_request",
-      "The address holds a percent sign that is no UTF-8 escape.",
+      "The URL contains an invalid percent escape.",
     );
   }
 }

@@ -59,11 +59,11 @@ export function overviewPage(
           ${vaults(rows).length === 0 ? emptyState : html``} ${table(rows)}
           <p class="soft">
             Compaction deletes the bodies of superseded revisions and frees
-            their disk space. Notes, conflicts and deletions stay.
+            their disk space. Notes, conflicts and deletions are kept.
           </p>
         </main>
         <footer>
-          <span>Hearth notes store</span><span>Answers as CouchDB 3.5</span>
+          <span>Hearth notes store</span><span>CouchDB 3.5 API</span>
         </footer>
       </body>
     </html> `.html;
@@ -175,7 +175,7 @@ function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-/** Bytes in words, such as 4.2 MB. */
+/** Formats bytes, such as 4.2 MB. */
 export function size(bytes: number): string {
   const units = ["bytes", "kB", "MB", "GB", "TB"];
   let value = bytes;

@@ -1,7 +1,7 @@
 import type { DatabaseExchange } from "../http/exchange.ts";
 import { Refusal } from "../refusal.ts";
 
-/** Runs `work` with a signal that is also aborted as soon as the login ends or `check`, asked again at every change of the database, throws. */
+/** Runs `work` with a signal that is also aborted when the login ends, or when `check` throws, which runs again at every change of the database. */
 export async function whileAllowed(
   exchange: DatabaseExchange,
   check: () => void,

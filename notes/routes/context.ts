@@ -3,14 +3,14 @@ import type { Log } from "../log.ts";
 import type { Restarts } from "../restarts.ts";
 import type { Settings } from "../settings.ts";
 
-/** What every route can use. */
+/** Dependencies of the routes. */
 export interface ServerContext {
   readonly settings: Settings;
   readonly databases: Databases;
   readonly restarts: Restarts;
   readonly log: Log;
-  /** Long request bodies wait here. */
+  /** Directory for long request bodies. */
   readonly spoolDirectory: string;
-  /** Aborted when the server is told to stop: feeds end then. */
+  /** Aborted when the server stops: feeds end then. */
   readonly stopping: AbortSignal;
 }

@@ -1,7 +1,7 @@
 import { Refusal } from "../refusal.ts";
 import type { ServerContext } from "./context.ts";
 
-/** A database's info; undefined when there is none of that name. `signal` ends the call. */
+/** A database's info; undefined when the database does not exist. `signal` aborts the call. */
 export async function databaseInfo(
   context: ServerContext,
   name: string,

@@ -13,7 +13,7 @@ import type { ServerContext } from "./context.ts";
 import { whileAllowed } from "./access.ts";
 import { findRoute, type Route } from "./database-table.ts";
 
-/** Answers a request for what lies below a database's address. */
+/** Answers a request to a path below a database. */
 export async function answerDatabase(
   context: ServerContext,
   exchange: DatabaseExchange,
@@ -65,17 +65,17 @@ async function answerRoute(
   }
 }
 
-/** Only `_bulk_docs` is read piece by piece; any other body lies in memory as a whole. */
+/** Only `_bulk_docs` is read in pieces; any other body is in memory as a whole. */
 function maxBodyBytes(settings: Settings, { does }: Route): number {
-  const most = settings.maxRequestSize();
+  const limit = settings.maxRequestSize();
   if (does === "bulkDocs") {
-    return most;
+    return limit;
   }
   return Math.min(
-    most,
+    limit,
     DOCUMENT_WRITES.has(does)
       ? settings.maxDocumentSize() * 1.25 + BODY_SLACK_BYTES
-      : MAX_QUESTION_BYTES,
+      : MAX_QUERY_BYTES,
   );
 }
 
@@ -86,7 +86,7 @@ const DOCUMENT_WRITES: ReadonlySet<Route["does"]> = new Set([
 ]);
 
 /** Lists of ids, revisions or keys, and selectors: some 100,000 ids. */
-const MAX_QUESTION_BYTES = 8_000_000;
+const MAX_QUERY_BYTES = 8_000_000;
 /** White space and special members, which are not part of a document's size. */
 const BODY_SLACK_BYTES = 1_048_576;
 
@@ -139,7 +139,7 @@ function authorize(
   const state = database.state();
   const feedOfUsers =
     database.name === USERS && (first === "_all_docs" || first === "_changes");
-  // Whoever may not even read is told so; whoever may, but is no admin of it, gets the other word.
+  // A user without read access gets the error of a member, a reader who is not an admin that of an admin.
   const changesSettings = first === "_security" || first === "_revs_limit";
   if (changesSettings && route.right === "databaseAdmin") {
     requireRight(user, database.name, state.security, "member");

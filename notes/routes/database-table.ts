@@ -7,10 +7,10 @@ import { Refusal } from "../refusal.ts";
 import type { OperationName } from "../store/protocol.ts";
 import type { ServerContext } from "./context.ts";
 
-/** What a database's address answers to one method. */
+/** The route of one method. */
 export interface Route {
   readonly right: Right;
-  /** An operation of the database's worker, or what the main thread does itself. */
+  /** An operation of the database's worker, or a handler on the main thread. */
   readonly does: OperationName | Handler;
   readonly body?: "none" | "json" | "any";
 }
@@ -41,7 +41,7 @@ const security: Handler = async (_context, exchange) =>
   sendJson(exchange.response, 200, exchange.database.state().security);
 
 const ensureFullCommit: Handler = async (_context, exchange) =>
-  // Every write is on disk before it is answered.
+  // Every write is on disk before its response.
   sendJson(exchange.response, 201, {
     ok: true,
     instance_start_time: exchange.database.state().instanceStartTime,
@@ -73,22 +73,20 @@ const lacking =
   };
 
 const noViews = lacking(
-  "This notes store has no design documents, views or indexes; use _all_docs, _changes or _find.",
+  "Design documents, views and indexes are not supported; use _all_docs, _changes or _find.",
 );
-const noQueries = lacking(
-  "This notes store answers one query at a time; use _all_docs.",
-);
+const noQueries = lacking("Multiple queries are not supported; use _all_docs.");
 const noMissingRevs = lacking(
-  "This notes store has no _missing_revs; use _revs_diff.",
+  "_missing_revs is not supported; use _revs_diff.",
 );
 const noCopy = lacking(
-  "This notes store does not copy documents; read the document and write it under another id.",
+  "COPY is not supported; read the document and write it under another id.",
 );
 const noPurge = lacking(
-  "This notes store does not purge; delete the document and compact the database.",
+  "_purge is not supported; delete the document and compact the database.",
 );
 
-/** Addresses below a database, in the order in which CouchDB names their methods. */
+/** Paths below a database, with their methods in CouchDB's order. */
 const routes: Readonly<Record<string, Methods>> = {
   "": {
     GET: member("info"),
@@ -159,7 +157,7 @@ const localMethods: Methods = {
   PUT: member("putLocal", "any"),
 };
 
-/** The word `allowed` of a 405, as CouchDB orders it. */
+/** The methods of a 405 response, in CouchDB's order. */
 const allowed: Readonly<Record<string, string>> = {
   "": "DELETE,GET,HEAD,POST",
   _all_docs: "GET,HEAD,POST",
@@ -169,7 +167,7 @@ const allowed: Readonly<Record<string, string>> = {
   document: "DELETE,GET,HEAD,POST,PUT,COPY",
 };
 
-/** What the segments below a database's address stand for, and the document they name. Throws 404, 405, and 400 for what can be nothing. */
+/** Resolves the segments below a database to a route and the document they name. Throws 404, 405, or 400 for an invalid path. */
 export function findRoute(
   rest: readonly string[],
   exchange: DatabaseExchange,
@@ -204,12 +202,12 @@ export function findRoute(
         first.startsWith("_")
           ? missing
           : lacking(
-              "This notes store keeps no attachments. Put the content into a member of the document.",
+              "Attachments are not supported. Put the content into a member of the document.",
             ),
       ),
     };
   }
-  // No document can have such an id, and this is none of our addresses.
+  // Neither a valid document id nor a known path.
   if (first.startsWith("_") && method === "POST") {
     return { route: member(missing) };
   }

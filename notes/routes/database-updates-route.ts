@@ -5,7 +5,7 @@ import { openWait, readKind, readPatience } from "../feed-wait.ts";
 import { sendJson, type Exchange } from "../http/exchange.ts";
 import type { ServerContext } from "./context.ts";
 
-/** Answers `_db_updates`: which databases were created, changed and deleted; once, or as long as the client listens. */
+/** Answers `_db_updates`, the databases created, changed and deleted: once, or for as long as the client listens. */
 export async function databaseUpdates(
   { databases: { updates }, stopping }: ServerContext,
   { request, response, target, user, login, gone }: Exchange,

@@ -3,7 +3,7 @@ import { receiveBody } from "../http/request-body.ts";
 import { bodyJson } from "../store/query.ts";
 import type { ServerContext } from "./context.ts";
 
-/** Bytes of a request to the server itself; none of them needs more. */
+/** Maximum bytes of a request to the server itself. */
 const MAX_BYTES = 1_000_000;
 
 /** The JSON body of a request to the server itself. */

@@ -39,12 +39,12 @@ export async function answerNode(
     default:
       throw new Refusal(
         "not_implemented",
-        "This notes store tells only _config and _system of its node.",
+        "Only _config and _system of the node are supported.",
       );
   }
 }
 
-/** Vaults that do not answer or were reopened because of that; not there while all is well. */
+/** Vaults that do not respond or were reopened because of that; omitted while all respond. */
 function hungDatabases({
   databases,
   restarts,
@@ -107,7 +107,7 @@ async function answerConfig(
     if (section === "admins" && Object.keys(settings.admins()).length === 1) {
       throw new Refusal(
         "forbidden",
-        "This is the last server admin; make another one first.",
+        "This is the last server admin; create another one first.",
       );
     }
     await settings.set(section, key, undefined);

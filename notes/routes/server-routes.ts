@@ -12,7 +12,7 @@ import { databaseUpdates } from "./database-updates-route.ts";
 
 type Handler = (context: ServerContext, exchange: Exchange) => Promise<void>;
 
-/** The version this server stands in for; clients look at it to know what they may ask. */
+/** The version whose API this server implements; clients check it for supported features. */
 export const COUCHDB_VERSION = "3.5.0";
 
 const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
@@ -33,7 +33,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
 
 export const NODE = "hearth@127.0.0.1";
 
-/** Answers a request for the server itself; false when the address is none of these. */
+/** Answers a request to the server itself; false for other paths. */
 export async function answerServer(
   context: ServerContext,
   exchange: Exchange,
@@ -56,7 +56,7 @@ export async function answerServer(
   return true;
 }
 
-/** What `/_up` says. */
+/** Answers `/_up`. */
 export async function up(
   context: ServerContext,
   exchange: Pick<Exchange, "response">,
@@ -180,14 +180,14 @@ async function session(
 async function noCluster(): Promise<void> {
   throw new Refusal(
     "not_implemented",
-    "This notes store is a single server and has no cluster.",
+    "Clusters are not supported: this notes store is a single server.",
   );
 }
 
 async function noReplicator(): Promise<void> {
   throw new Refusal(
     "not_implemented",
-    "This notes store does not replicate by itself; let the client do it.",
+    "Replication by the server is not supported; replicate from the client.",
   );
 }
 
@@ -225,11 +225,11 @@ const GLOBAL_CHANGES = "_global_changes";
 function noSuchFeature(database: string): Refusal {
   return new Refusal(
     "not_implemented",
-    `This notes store has no database ${database}: it does not replicate by itself and keeps no list of all changes.`,
+    `Database ${database} is not supported: the server neither replicates nor records global changes.`,
   );
 }
 
-/** Makes a database. */
+/** Creates a database. */
 export async function createDatabase(
   context: ServerContext,
   exchange: Exchange,
@@ -262,7 +262,7 @@ export async function createDatabase(
   );
 }
 
-/** Removes a database and all that is in it. */
+/** Deletes a database with its contents. */
 export async function removeDatabase(
   context: ServerContext,
   exchange: Exchange,
@@ -278,7 +278,7 @@ export async function removeDatabase(
   if (name === USERS) {
     throw new Refusal(
       "forbidden",
-      "The database _users holds every user and cannot be deleted. Delete single users instead.",
+      "The database _users contains all users and cannot be deleted. Delete single users instead.",
     );
   }
   if (name === REPLICATOR || name === GLOBAL_CHANGES) {

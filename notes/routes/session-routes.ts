@@ -25,12 +25,12 @@ export async function startSession(
   const credentials = await readCredentials(context, request);
   const { next } = target.query;
   if (next !== undefined && !/^\/(?![/\\])/.test(next)) {
-    throw new Refusal("bad_request", "next must be a path of this server.");
+    throw new Refusal("bad_request", "`next` must be a path of this server.");
   }
   const login = await authentication
     .logIn(request, credentials)
     .catch((failure: unknown) => {
-      // Not the challenge of basic authentication: a browser would ask for a password itself.
+      // No challenge of basic authentication: a browser would prompt for a password.
       throw failure instanceof Refusal && failure.code === "unauthorized"
         ? new Refusal("unauthorized", failure.message, {
             "set-cookie": authentication.clearedCookie(),
@@ -49,7 +49,7 @@ export async function startSession(
   );
 }
 
-/** Answers `DELETE /_session`: the client is to drop its cookie. */
+/** Answers `DELETE /_session`: makes the client delete its cookie. */
 export function endSession({
   response,
   authentication,

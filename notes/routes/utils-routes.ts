@@ -10,7 +10,7 @@ import type { ServerContext } from "./context.ts";
 const stylesheet = new URL("../../core/hearth.css", import.meta.url);
 const MAX_FORM_BYTES = 10_000;
 
-/** Answers `/_utils`, the administration page, and its one form. */
+/** Answers `/_utils`: the administration page and its form. */
 export async function answerUtils(
   context: ServerContext,
   exchange: Exchange,
@@ -61,7 +61,7 @@ async function readRows(
   return rows;
 }
 
-/** The browser sends the password along with forms of other sites too. */
+/** Browsers also send the password with forms of other sites. */
 function refuseForeignForm({ request }: Exchange): void {
   const { origin, host } = request.headers;
   const site = request.headers["sec-fetch-site"];
@@ -69,10 +69,7 @@ function refuseForeignForm({ request }: Exchange): void {
     (site !== undefined && site !== "same-origin") ||
     (origin !== undefined && URL.parse(origin)?.host !== host);
   if (foreign) {
-    throw new Refusal(
-      "forbidden",
-      "This form was sent by a page of another site.",
-    );
+    throw new Refusal("forbidden", "Forms of other sites are rejected.");
   }
 }
 

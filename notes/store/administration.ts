@@ -6,7 +6,7 @@ import { bodyJson } from "./query.ts";
 import { sequenceToken } from "./sequence.ts";
 import { inTransaction, type Store } from "./store.ts";
 
-/** What the database holds and how much room it takes, in bytes. */
+/** Counts of the database and its sizes, in bytes. */
 export function info(store: Store): Answer {
   const totals = store.read.totals.get() as Record<string, number>;
   return json(200, {
@@ -28,7 +28,7 @@ export function info(store: Store): Answer {
   });
 }
 
-/** What the administration page shows of a database. */
+/** The numbers of a database on the administration page. */
 export function overview(store: Store): Answer {
   const totals = store.read.totals.get() as Record<string, number>;
   const conflicted = store.read
@@ -64,7 +64,7 @@ function activeBytes(store: Store, staleBytes: number): number {
   return Math.max(0, used - staleBytes);
 }
 
-/** Replaces who may use the database. A change counts as an update, as in CouchDB. */
+/** Replaces the security object. A change counts as an update, as in CouchDB. */
 export async function putSecurity(
   store: Store,
   request: StoreRequest,

@@ -17,7 +17,7 @@ export function allDocs(store: Store, request: StoreRequest): Answer {
   return { status: 200, pieces: view(store, query) };
 }
 
-/** The options of the body count as those of the query. */
+/** Options in the body count like those of the query. */
 function withBody(request: StoreRequest): Query {
   if (request.body === undefined) {
     return request.query;
@@ -35,7 +35,7 @@ function queryOf(body: Record<string, unknown>): Record<string, string> {
   );
 }
 
-// Reads its parameters at once, so that bad ones are refused before the answer begins.
+// Parameters are read first, so that invalid ones are rejected before the response starts.
 function view(store: Store, query: Query): Generator<Piece, void> {
   const keys = jsonParameter(query, "keys");
   const limit = count(query, "limit") ?? Infinity;
@@ -195,7 +195,7 @@ function conditions(range: Range): { sql: string; values: string[] } {
   return { sql: parts.join(" AND "), values };
 }
 
-/** How many documents come before the range: CouchDB's `offset`. */
+/** The number of documents before the range: CouchDB's `offset`. */
 function rowsBefore(store: Store, range: Range): number {
   const bound = range.descending ? range.high : range.low;
   if (bound === undefined) {
@@ -250,7 +250,7 @@ function* rowsIn(
   }
 }
 
-/** The `_local` documents by id; they are no part of `_all_docs`. */
+/** The `_local` documents by id; `_all_docs` does not list them. */
 export function localDocs(store: Store, request: StoreRequest): Answer {
   const query = withBody(request);
   const keys = jsonParameter(query, "keys");

@@ -1,9 +1,9 @@
 import type { ChangesEnd } from "./protocol.ts";
 
-/** A piece of a streamed body; an empty string is a chance for other requests to run. */
+/** A piece of a streamed body; an empty string yields to other requests. */
 export type Piece = string | Uint8Array;
 
-/** What an operation answers: a whole JSON text, or pieces of a body that is sent as they come. */
+/** The result of an operation: a whole JSON text, or a body streamed in pieces. */
 export type Answer =
   | {
       readonly status: number;
@@ -16,7 +16,7 @@ export type Answer =
       readonly pieces: Generator<Piece, ChangesEnd | void>;
     };
 
-/** An answer of one JSON value, with the line feed CouchDB ends it with. */
+/** An answer of one JSON value, followed by a line feed as in CouchDB. */
 export function json(
   status: number,
   value: unknown,

@@ -2,7 +2,7 @@ import type { Piece } from "./answer.ts";
 import { historyOf, stateOf, type RevisionTree } from "./revisions.ts";
 import { treeOf, type DocumentRow, type Store } from "./store.ts";
 
-/** Which special members a read document carries. */
+/** The special members to add to a document. */
 export interface Extras {
   readonly revs?: boolean;
   readonly revsInfo?: boolean;
@@ -11,7 +11,7 @@ export interface Extras {
   readonly localSeq?: boolean;
 }
 
-/** The JSON text of a document revision, in pieces; undefined when its body is gone or never came. */
+/** The JSON text of a document revision, in pieces; undefined when its body was deleted or never received. */
 export function documentPieces(
   store: Store,
   row: DocumentRow,

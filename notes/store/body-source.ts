@@ -2,10 +2,10 @@ import { closeSync, openSync, readSync } from "node:fs";
 import type { Body } from "./protocol.ts";
 import { bodyBytes } from "./query.ts";
 
-/** The bytes of a received body, wherever they are. */
+/** The bytes of a received body, in memory or in a file. */
 export interface BodySource {
   readonly length: number;
-  /** The bytes from `start` to `end`, in `into` if it is long enough and in a new buffer otherwise. */
+  /** Reads the bytes from `start` to `end`: into `into` if it is long enough, otherwise into a new buffer. */
   readonly read: (start: number, end: number, into?: Buffer) => Buffer;
   /** Frees a buffer at once: the garbage collector would let several of 50 MB accumulate. */
   readonly free: (bytes: Buffer) => void;

@@ -11,28 +11,28 @@ import {
 } from "./incoming.ts";
 import { INCOMPLETE, scanValue, skipSpace } from "./scan-json.ts";
 
-/** Bytes of a spooled body held at a time, unless one document is longer. */
+/** Bytes of a spooled body in memory at a time, unless one document is longer. */
 const WINDOW_BYTES = 1_048_576;
 /** A document longer than this gets its own buffer. */
 const MAX_SCRATCH_BYTES = 16_777_216;
 const NOTHING = Buffer.alloc(0);
 
-/** A document found in a `_bulk_docs` body; `read` brings it again from where it lies, once, until the next one is read. */
+/** A document found in a `_bulk_docs` body; `read` reads it again from the source, once, before the next one is read. */
 export interface BulkEntry {
   readonly head: DocumentHead;
   readonly read: () => IncomingDocument;
 }
 
-/** Moves over a JSON body, holding one part of it at a time. */
+/** Moves over a JSON body with one part of it in memory at a time. */
 export class BodyWindow {
   readonly #source: BodySource;
   readonly #maxDocumentSize: number;
-  /** Where the window starts in the body. */
+  /** Position of the window in the body. */
   #base = 0;
   /** Position in the window. */
   #at = 0;
   #bytes: Buffer;
-  // Two buffers take turns, so that a long body leaves no trail of memory.
+  // Two alternating buffers, so that a long body leaves no garbage.
   #spare: Buffer = NOTHING;
   #scratch: Buffer = NOTHING;
 
@@ -98,7 +98,7 @@ export class BodyWindow {
     }
   }
 
-  /** Releases its buffers: the documents are read again from the source, and a long one would be in memory twice. */
+  /** Releases its buffers: the documents are read again from the source, so a long one would otherwise be in memory twice. */
   release(): void {
     this.#source.free(this.#bytes);
     this.#source.free(this.#spare);

@@ -30,8 +30,8 @@ function inFile(text: string): Body {
 const read = async (body: Body) =>
   await readBulkBody(body, MAX, async () => undefined);
 
-test("documents of a body longer than the window come back as they were sent", async () => {
-  // Lengths around the window of 1 MiB, with signs of several bytes at its edges.
+test("documents of a body longer than the window are read back as sent", async () => {
+  // Lengths around the window of 1 MiB, with multi-byte characters at its edges.
   const docs = [10, 1_048_500, 70, 2_500_000, 0, 600_000, 600_000].map(
     (length, index) => ({
       _id: `doc ${index} é`,
@@ -56,7 +56,7 @@ test("documents of a body longer than the window come back as they were sent", a
   }
 });
 
-test("a document far beyond the limit is refused without being held whole", async () => {
+test("a document far above the limit is rejected without being read whole", async () => {
   const text = JSON.stringify({
     docs: [{ _id: "huge", data: "x".repeat(9_000_000) }],
   });
@@ -78,7 +78,7 @@ test.each([
   await expect(read(inMemory(text))).rejects.toThrow(sentence);
 });
 
-test("a body may say new_edits before or after the documents, and may be spaced", async () => {
+test("a body may contain new_edits before or after the documents, and white space", async () => {
   const { entries, newEdits } = await read(
     inMemory(' { "new_edits" : false , "docs" : [ { "_id" : "a" } ] } \n'),
   );

@@ -13,7 +13,7 @@ export interface BulkBody {
   readonly close: () => void;
 }
 
-/** Scans a `_bulk_docs` body without holding all of it: each document is checked, and read again when it is written. */
+/** Scans a `_bulk_docs` body without loading all of it: each document is checked, and read again when it is written. */
 export async function readBulkBody(
   body: Body | undefined,
   maxDocumentSize: number,

@@ -19,12 +19,12 @@ type Outcome =
   | { readonly ok: true; readonly id: string; readonly rev: string }
   | { readonly id: string; readonly error: string; readonly reason: string };
 
-/** Writes many documents in one transaction. One bad or too large document refuses the whole request; a conflict refuses only itself. */
+/** Writes many documents in one transaction. One invalid or too large document rejects the whole request; a conflict rejects only its document. */
 export async function bulkDocs(
   store: Store,
   request: StoreRequest,
 ): Promise<Answer> {
-  // One body at a time is held, however many devices push.
+  // One body at a time is in memory, however many devices push.
   const turn = lastTurn.then(async () => await takeTurn(store, request));
   lastTurn = turn.catch(() => undefined);
   return await turn;
@@ -50,7 +50,7 @@ async function takeTurn(store: Store, request: StoreRequest): Promise<Answer> {
         }
       });
     }
-    // With new_edits false only what was refused is told.
+    // With new_edits false only rejected documents are reported.
     const told = body.newEdits
       ? outcomes
       : outcomes.filter(
@@ -62,7 +62,7 @@ async function takeTurn(store: Store, request: StoreRequest): Promise<Answer> {
   }
 }
 
-/** The documents in the order of their ids, in which CouchDB gives them their sequences. */
+/** The documents by id, the order in which CouchDB assigns sequences. */
 function place(
   entries: readonly BulkEntry[],
   maxDocumentSize: number,

@@ -8,7 +8,7 @@ import { bodyObject, flag } from "./query.ts";
 import { leavesOf, parseRevision, revisionText, stateOf } from "./revisions.ts";
 import { treeOf, type DocumentRow, type Store } from "./store.ts";
 
-/** One document of a `_bulk_get` answer: its pieces, or why there are none. */
+/** One document of a `_bulk_get` answer: its pieces, or an error. */
 type Found =
   | { readonly pieces: readonly Piece[] }
   | {
@@ -20,7 +20,7 @@ type Found =
       };
     };
 
-/** Many documents at once, each in the revision asked for. */
+/** Reads many documents, each in the requested revision. */
 export function bulkGet(store: Store, request: StoreRequest): Answer {
   const { docs } = bodyObject(request.body);
   if (docs === undefined) {

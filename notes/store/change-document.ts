@@ -14,7 +14,7 @@ import { treeOf, type DocumentRow, type Store } from "./store.ts";
 const conflict = (): Refusal =>
   new Refusal("conflict", "Document update conflict.");
 
-/** Writes an edit: it must name the leaf it follows. Returns the new revision; throws 409 otherwise. Call within a transaction. */
+/** Writes an edit, which must name its parent leaf. Returns the new revision; throws 409 otherwise. Call within a transaction. */
 export function edit(
   store: Store,
   id: string,
@@ -28,13 +28,13 @@ export function edit(
   const hash = newHash(document.deleted, parentText, document.body);
   const ids = parent === undefined ? [hash] : [hash, parent.hash];
   if (!insert(store, row, id, { start: generation + 1, ids }, document)) {
-    // The very same edit of the same parent has been made before and was edited or deleted since.
+    // The same edit of the same parent already exists and was edited or deleted since.
     throw conflict();
   }
   return `${generation + 1}-${hash}`;
 }
 
-/** Writes a revision that was made elsewhere, with its history; one that is known already stays as it is. Call within a transaction. */
+/** Writes a replicated revision with its history; an existing one is unchanged. Call within a transaction. */
 export function replicate(
   store: Store,
   id: string,
@@ -47,7 +47,7 @@ export function replicate(
       "When `new_edits: false`, the document needs `_rev` or `_revisions` specified",
     );
   }
-  // Where the two disagree, CouchDB follows the history.
+  // If the two differ, CouchDB uses the history.
   const path = history ?? { start: rev!.pos, ids: [rev!.hash] };
   if (path.start < 1) {
     throw new Refusal("bad_request", "Invalid rev format");
@@ -81,7 +81,7 @@ function parentOf(
     }
     return rev;
   }
-  // A deleted document may be made again; the new one goes on from the deletion.
+  // A deleted document may be recreated; the new revision follows the deletion.
   if (row.deleted === 0 || deletes) {
     throw conflict();
   }
@@ -89,7 +89,7 @@ function parentOf(
   return { pos: Number(pos), hash: hash! };
 }
 
-/** Puts a path and its newest revision's body in place. False when the revision was there already. */
+/** Stores a path and the body of its newest revision. False when the revision already exists. */
 function insert(
   store: Store,
   row: DocumentRow | undefined,
@@ -101,7 +101,7 @@ function insert(
   const before = row === undefined ? undefined : treeOf(row);
   const oldLeaves = before === undefined ? [] : stateOf(before).leaves;
   const rev = `${path.start}-${path.ids[0]!}`;
-  // merge() cannot tell: it calls a second root an internal node too.
+  // The result of merge() does not show this: it reports a second root as an internal node too.
   if (before !== undefined && historyOf(before, rev) !== undefined) {
     return false;
   }
@@ -115,7 +115,7 @@ function insert(
   const conflicts = state.leaves.filter(
     (leaf) => !leaf.deleted && leaf.rev !== state.winner,
   ).length;
-  // Several revisions of one document in one request are one change.
+  // Several revisions of one document in a request are one change.
   const again = row !== undefined && row.seq > store.committedSeq;
   if (!again || row.seq !== totals.updateSeq) {
     totals.updateSeq += 1;

@@ -14,13 +14,13 @@ const PAGE_ROWS = 200;
 
 interface Filter {
   readonly passes: (row: DocumentRow) => boolean;
-  /** Members to show of an included document; all when undefined. */
+  /** Members to include of a document; all when undefined. */
   readonly fields: readonly string[] | undefined;
-  /** CouchDB counts what is left differently for filters that it does not run along the whole feed. */
+  /** CouchDB counts pending changes differently for filters that it does not run over the whole feed. */
   readonly pendingCountsAll: boolean;
 }
 
-/** One pass over the changes feed: the rows since `since`, and where it ended. */
+/** One pass over the changes feed: the rows since `since`, and its end position. */
 export function changes(store: Store, request: StoreRequest): Answer {
   const { query } = request;
   const committed = committedSequence(store);
@@ -34,7 +34,7 @@ export function changes(store: Store, request: StoreRequest): Answer {
     );
   }
   const filter = readFilter(store, request);
-  // A body that no filter reads must still be JSON.
+  // Even a body that no filter reads must be JSON.
   if (filter === undefined && request.body !== undefined) {
     bodyJson(request.body);
   }
@@ -78,7 +78,7 @@ function* changesRows(
     }
     const passes = pass.filter === undefined || pass.filter.passes(row);
     if (rows >= pass.limit) {
-      // As in CouchDB, a full answer takes one more row along if the filter drops it.
+      // As in CouchDB, a full answer also consumes the next row if the filter drops it.
       if (!passes && pass.limit > 0) {
         last = row.seq;
       }
@@ -89,7 +89,7 @@ function* changesRows(
     if (!passes) {
       continue;
     }
-    // CouchDB gives the sequence of a row when the rows that may still come, this one included, are a multiple of the interval.
+    // CouchDB includes the sequence when the number of rows that may still follow, this one included, is a multiple of the interval.
     const remaining = (pass.limit % interval) - (rows % interval);
     const withSequence = !(interval > 1) || remaining % interval === 0;
     if (!lines && (rows > 0 || feed?.first === false)) {
@@ -110,7 +110,7 @@ function* changesRows(
   const countFrom = rows >= pass.limit ? lastGiven : last;
   return {
     token: sequenceToken(store, last),
-    // Not every change is a row: a new _security raises the sequence alone, and CouchDB does not tell it here.
+    // Not every change is a row: a new _security only raises the sequence, which CouchDB does not report here.
     seen: full ? last : pass.committed,
     rows,
     pending: pendingAfter(store, pass, rows, countFrom, descending),
@@ -127,7 +127,7 @@ function* rowsBetween(
       ? `SELECT * FROM documents WHERE seq < ? AND seq > ? ORDER BY seq DESC LIMIT ${PAGE_ROWS}`
       : `SELECT * FROM documents WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ${PAGE_ROWS}`,
   );
-  // CouchDB ignores `since` when it goes backwards.
+  // CouchDB ignores `since` for a descending feed.
   let at = descending ? pass.committed + 1 : pass.since;
   for (;;) {
     const page = statement.all(
@@ -280,7 +280,7 @@ function selectorFilter(store: Store, request: StoreRequest): Filter {
   };
 }
 
-/** Members that are known without reading a document's body: LiveSync's selector asks for no other. */
+/** Members that are known without reading a document's body: LiveSync's selector uses no others. */
 const QUICK_MEMBERS = new Set(["type", "_id", "_rev", "_deleted"]);
 
 function headOf(

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * `unused_chunks` says since when no version that the store holds has named a chunk, of which sequence the chunk was then, and
- * the newest change of a note at that time. `collected_chunks` names those that were removed.
+ * `unused_chunks` records since when no stored version references a chunk, the sequence of the chunk then, and the newest
+ * change of a note at that time. `collected_chunks` lists removed chunks.
  *
  * Only additions, so that an earlier release can still open the file.
  */
@@ -17,7 +17,7 @@ CREATE ${kind} unused_chunks (
 CREATE ${kind} collected_chunks (id TEXT PRIMARY KEY) WITHOUT ROWID;
 `;
 
-/** Adds to a database file what the collection of chunks keeps there. */
+/** Adds the tables of the chunk collection to a database file. */
 export function prepareCollection(database: DatabaseSync): void {
   if (isPrepared(database)) {
     return;
@@ -25,7 +25,7 @@ export function prepareCollection(database: DatabaseSync): void {
   database.exec(`BEGIN IMMEDIATE; ${tables("TABLE")} COMMIT;`);
 }
 
-/** In memory, in place of what `prepareCollection` has no room for on a full disk. */
+/** Creates the tables in memory when a full disk has no space for `prepareCollection`. */
 export function standInCollection(database: DatabaseSync): void {
   if (!isPrepared(database)) {
     database.exec(tables("TEMP TABLE"));

@@ -130,7 +130,7 @@ const chunkIds = (): unknown => {
 
 const note = { type: "plain", path: "a.md", mtime: 1 };
 
-test("a chunk goes once it is unused for long enough and every device has read past that; its room is free then", async () => {
+test("a chunk is removed once it is unused for long enough and every device has read past that; its space is freed", async () => {
   await putChunk("h:old");
   await putChunk("h:now");
   await put("a.md", { ...note, children: ["h:now"] });
@@ -163,7 +163,7 @@ test("a chunk goes once it is unused for long enough and every device has read p
   expect(await run()).toMatchObject({ unused: { count: 0 } });
 });
 
-test("a note that was written since the versions were read keeps every chunk", async () => {
+test("a note written after the versions were read keeps every chunk", async () => {
   await putChunk("h:old");
   await put("a.md", { ...note, children: [] });
   await run({ free: false });
@@ -173,12 +173,12 @@ test("a note that was written since the versions were read keeps every chunk", a
   expect(chunkIds()).toEqual(["h:old"]);
 });
 
-test("a chunk that a note names again, or that is written again, is not unused from before", async () => {
+test("a chunk that is referenced or written again no longer counts as unused since before", async () => {
   const rev = await putChunk("h:old");
   await run({ free: false });
   const marked = Date.now();
   await setTimeout(2);
-  // Named by a note for a time.
+  // Referenced by a note for some time.
   await run({ free: false, unused: [] });
   expect(await run({ before: marked })).toMatchObject({
     unused: { count: 1 },
@@ -194,7 +194,7 @@ test("a chunk that a note names again, or that is written again, is not unused f
   });
 });
 
-test("every version that is held is listed: current, conflicted, superseded, and kept by the history after a compaction", async () => {
+test("every stored version is listed: current, conflicted, superseded, and kept by the history after a compaction", async () => {
   const first = await put("a.md", { ...note, children: ["h:1"] });
   // A version that was current for less than a millisecond is not kept.
   await setTimeout(2);
@@ -208,7 +208,7 @@ test("every version that is held is listed: current, conflicted, superseded, and
   expect(children()).toEqual([["h:2"], ["h:1"]]);
 });
 
-test("a device that asks for a collected chunk lets the server forget what devices have sent, once, also after a restart", async () => {
+test("a request for a collected chunk resets the devices' checkpoints, once, also after a restart", async () => {
   await putChunk("h:old");
   await run({ free: false });
   await run();

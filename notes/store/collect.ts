@@ -5,20 +5,20 @@ import type { StoreRequest } from "./protocol.ts";
 import { bodyObject } from "./query.ts";
 import { breather, inTransaction, type Store } from "./store.ts";
 
-/** Chunks removed per transaction; other writes go on in between. */
+/** Chunks removed per transaction; other writes run in between. */
 const CHUNKS_PER_STEP = 100;
 
-/** Which chunks may go. */
+/** The chunks that may be removed. */
 interface Wish {
   /** The newest change of a note that the list below is based on. */
   readonly notesSeq: number;
-  /** All chunks that no version held by the store names. */
+  /** All chunks that no stored version references. */
   readonly unused: readonly string[];
   /** Unused since then or earlier; milliseconds since 1970. */
   readonly before: number;
-  /** Every device has read the changes up to this one. */
+  /** Sequence up to which every device has read the changes. */
   readonly readUpTo: number;
-  /** Else they are counted only. */
+  /** Whether to remove them; otherwise they are only counted. */
   readonly free: boolean;
 }
 
@@ -33,9 +33,9 @@ interface Due {
 }
 
 /**
- * Records since when chunks are unused and, on request, removes those that were for long enough and that every device has read
- * past. The caller names the unused ones: it may have the passphrase. A note written meanwhile could name one of
- * them: 409.
+ * Records since when chunks are unused and, on request, removes those that were unused for long enough and that every device
+ * has read past. The caller lists the unused chunks, since it may have the passphrase. A note written meanwhile could
+ * reference one of them: 409.
  */
 export async function collect(
   store: Store,
@@ -99,7 +99,7 @@ function checkNotes(store: Store, { notesSeq }: Wish): void {
   );
 }
 
-/** A chunk that was written again since counts from now. Call within a transaction. */
+/** A chunk that was rewritten since counts as unused from now. Call within a transaction. */
 async function mark(store: Store, unused: readonly string[]): Promise<void> {
   const { write } = store;
   const breathe = breather();
@@ -119,7 +119,7 @@ async function mark(store: Store, unused: readonly string[]): Promise<void> {
       .run(id, notesSeq, store.transactionTime);
     await breathe();
   }
-  // Those that a note names again.
+  // Chunks that a note references again.
   write.other("DELETE FROM unused_chunks WHERE notes_seq < 0").run();
 }
 
@@ -134,7 +134,7 @@ function sumOf(store: Store, before: number, readUpTo: number): Sum {
     .get(before, readUpTo) as unknown as Sum;
 }
 
-/** Removes chunks without a trace, so that a device that still has one can send it again. Call within a transaction. */
+/** Removes chunks completely, so that a device that still has one can send it again. Call within a transaction. */
 function removeSome(store: Store, wish: Wish): Sum {
   checkNotes(store, wish);
   const { write, totals } = store;
@@ -166,8 +166,8 @@ function removeSome(store: Store, wish: Wish): Sum {
 }
 
 /**
- * A device asks for a chunk that is not there. If it was collected, another device has used its own copy again, and believes it
- * to be on the server: devices compare all that they have once more when the server forgets what they have sent.
+ * Handles a request for a missing chunk. If it was collected, another device has reused its own copy and assumes that the
+ * server has it. Resetting the devices' checkpoints makes them compare all their documents again.
  */
 export function onMissingChunk(store: Store, id: string): void {
   const collected = store.read
@@ -186,11 +186,11 @@ export function onMissingChunk(store: Store, id: string): void {
         store.write.dropLocal.run(local.id);
       }
     }
-    // On a full disk, the next request tries again.
+    // On a full disk, the next request retries.
   }).catch(() => undefined);
 }
 
-/** The sequence of a checkpoint is that of the database that is read: a device's own is a number, ours is a text. */
+/** A checkpoint has the sequence of its source database: a number for a device, a string for this store. */
 function isPushCheckpoint(body: Uint8Array): boolean {
   const { replicator, last_seq: last } = JSON.parse(
     `{${Buffer.from(body).toString()}}`,

@@ -13,12 +13,12 @@ import {
   type Store,
 } from "./store.ts";
 
-/** Superseded revisions dropped, and pages given back, per step; writes and feeds go on between the steps. */
+/** Superseded revisions dropped, and pages released, per step; writes and feeds run between the steps. */
 const REVISIONS_PER_STEP = 200;
 const PAGES_PER_STEP = 256;
 const PAUSE_MS = 2;
 
-/** Starts a compaction and answers at once. Leaves, deleted ones too, are never touched; what the history keeps moves there. */
+/** Starts a compaction and answers at once. Leaves, deleted ones too, are never touched; bodies that the history keeps move there. */
 export function compact(store: Store): Answer {
   if (!store.compacting) {
     store.compacting = true;

@@ -13,11 +13,11 @@ import { threadId } from "node:worker_threads";
 import { isFullDisk } from "../refusal.ts";
 import { UNFINISHED } from "./schema.ts";
 
-/** More than a step of a compaction and the write-ahead log before its checkpoint take. */
+/** More than a compaction step and the write-ahead log before its checkpoint need. */
 export const RESERVE_BYTES = 16 * 1024 * 1024;
 const ZEROS = Buffer.alloc(1024 * 1024);
 
-/** A file that holds room on the disk for the compaction of a full one; every database of a directory shares it. */
+/** A file that reserves disk space for compaction when the disk is full; shared by the databases of a directory. */
 export function keepReserve(path: string): boolean {
   if (existsSync(path)) {
     return true;
@@ -26,7 +26,7 @@ export function keepReserve(path: string): boolean {
   if (bavail * bsize < RESERVE_BYTES) {
     return false;
   }
-  // What a kill leaves of it goes with the unfinished databases, at the next start.
+  // After a kill, it is removed with unfinished databases at the next start.
   const next = `${path}.sqlite${UNFINISHED}${threadId}`;
   try {
     const file = openSync(next, "w", 0o600);

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { Refusal } from "../refusal.ts";
 
-/** Throws for ids that no document may have. */
+/** Throws for invalid document ids. */
 export function checkId(id: string): void {
   if (id === "") {
     throw new Refusal("illegal_docid", "Document id must not be empty");
@@ -14,7 +14,7 @@ export function checkId(id: string): void {
   }
 }
 
-/** Throws for design documents: a member may not write them, and this store runs no views. */
+/** Throws for design documents: members may not write them, and views are not supported. */
 export function refuseDesign(id: string, admin: boolean): void {
   if (!id.startsWith("_design/")) {
     return;
@@ -24,14 +24,14 @@ export function refuseDesign(id: string, admin: boolean): void {
   }
   throw new Refusal(
     "not_implemented",
-    "This notes store keeps no design documents: it has no views, indexes or validation functions.",
+    "Design documents are not supported: there are no views, indexes or validation functions.",
   );
 }
 
 let idPrefix = "";
 let idSuffix = Infinity;
 
-/** A new id. Ids made one after the other sort in that order, which keeps their rows together. */
+/** Creates an id. Ids sort in the order of their creation, which keeps their rows together. */
 export function newId(): string {
   const MAX_SUFFIX = 0xffffff;
   const MAX_STEP = 0xffd;

@@ -43,18 +43,18 @@ interface Search {
   readonly stats: boolean;
 }
 
-/** Ends of the ids that a selector can match at all. */
+/** Bounds of the ids that a selector can match. */
 interface IdRange {
   readonly low: string | undefined;
   readonly high: string | undefined;
 }
 
-/** Mango search: every live document is looked at, in the order of their ids; there are no indexes. */
+/** Mango search: examines every live document by id; there are no indexes. */
 export function find(store: Store, request: StoreRequest): Answer {
   const body = bodyObject(request.body);
   const search = readSearch(body);
   const { low, high } = search.range;
-  // Mango compares the ends by collation before it looks: `h:` to `h;` is empty, since `;` sorts before `:`.
+  // Mango first compares the bounds by collation: `h:` to `h;` is empty, since `;` sorts before `:`.
   if (low !== undefined && high !== undefined && collate(low, high) > 0) {
     return { status: 200, body: '{"docs":[\r\n]}\r\n\n' };
   }

@@ -44,7 +44,7 @@ const write = async (id: string, size: number): Promise<string> =>
     ),
   );
 
-test("a disk that fills up refuses the write in one sentence, changes nothing, and is forgotten when there is room again", async () => {
+test("a full disk rejects the write in one sentence, changes nothing, and writes succeed once space is free", async () => {
   await write("before", 100);
   // SQLite reports its own limit exactly as it reports a full disk.
   const pages = store.writer.prepare("PRAGMA page_count").get()!.page_count;
@@ -64,7 +64,7 @@ test("a disk that fills up refuses the write in one sentence, changes nothing, a
   expect(store.totals).toMatchObject({ updateSeq: 2, documents: 2 });
 });
 
-test("a failed transaction leaves the counters and the documents as they were", async () => {
+test("a failed transaction leaves the counters and the documents unchanged", async () => {
   await write("a", 10);
   await expect(
     inTransaction(store, () => {

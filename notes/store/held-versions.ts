@@ -10,7 +10,7 @@ export const AFTER_CHUNKS = "h;";
 const PAGE_ROWS = 200;
 const isNoChunk = `(d.id < '${FIRST_CHUNK}' OR d.id >= '${AFTER_CHUNKS}')`;
 
-/** A body that compaction moves to the history while pages are read is met there. */
+/** Bodies that compaction moves to the history while pages are read are found there. */
 const sources = {
   revisions: `SELECT v.rowid AS row, d.id, v.rev, v.body FROM revisions v JOIN documents d ON d.number = v.document
     WHERE v.rowid > ? AND ${isNoChunk} AND LENGTH(v.body) > 0 ORDER BY v.rowid LIMIT ${PAGE_ROWS}`,
@@ -25,7 +25,7 @@ interface Held {
   readonly body: Uint8Array;
 }
 
-/** The newest change of anything but a chunk. */
+/** The newest change of any document but chunks. */
 export function notesSequence(statements: Statements): number {
   const found = statements
     .other(
@@ -35,7 +35,7 @@ export function notesSequence(statements: Statements): number {
   return found?.seq ?? 0;
 }
 
-/** A page of all that the store still has of every document but chunks: current, conflicted, superseded and kept versions. */
+/** A page of all stored versions of all documents but chunks: current, conflicted, superseded and past ones. */
 export function heldVersions(store: Store, start: string): Answer {
   const match = /^(?:(revisions|history)-(\d{1,15}))?$/.exec(start);
   if (match === null) {

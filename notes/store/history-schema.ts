@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * `history` says from when to when each version of a note was current (`until` is null while it is), and holds the body once
- * compaction has taken it from `revisions`. Of chunks, which never change, only those that were deleted are in it.
+ * `history` records from when to when each version of a note was current (`until` is null while it is), and its body once
+ * compaction has removed it from `revisions`. Of chunks, which never change, it contains only deleted ones.
  *
- * Only additions, so that an earlier release can still open the file. Such a one writes no history, which `recorded_seq` shows:
- * it then differs from `update_seq`.
+ * Only additions, so that an earlier release can still open the file. It writes no history, and `recorded_seq` then differs
+ * from `update_seq`.
  */
 const COLUMNS = `(
   document INTEGER NOT NULL,
@@ -24,7 +24,7 @@ ALTER TABLE totals ADD COLUMN recorded_seq INTEGER;
 INSERT INTO properties VALUES ('history_from', '0');
 `;
 
-/** Adds the history to a database file that has none yet; `now` in milliseconds since 1970. */
+/** Adds the history to a database file without one; `now` in milliseconds since 1970. */
 export function prepareHistory(database: DatabaseSync, now: number): void {
   const state = stateOf(database);
   if (state === "whole") {
@@ -41,12 +41,12 @@ export function prepareHistory(database: DatabaseSync, now: number): void {
   database.exec("COMMIT");
 }
 
-/** In memory, in place of what `prepareHistory` has no room for on a full disk: an empty history that begins now. */
+/** Creates an empty history, starting now, in memory when a full disk has no space for `prepareHistory`. */
 export function standInHistory(database: DatabaseSync, now: number): void {
   if (stateOf(database) === "whole") {
     return;
   }
-  // Temporary tables come before those of the file: https://www.sqlite.org/lang_naming.html
+  // Temporary tables take precedence over those of the file: https://www.sqlite.org/lang_naming.html
   database.exec(`
     PRAGMA temp_store = MEMORY;
     CREATE TEMP TABLE history ${COLUMNS};

@@ -161,7 +161,7 @@ test("a note can be read as of any minute of the last day, compacted or not", as
   ]);
 });
 
-test("before the beginning and beside times, it says what is possible", () => {
+test("times before the start and invalid ones are rejected with the allowed values", () => {
   vi.setSystemTime(START + HOUR);
   expect(() => read({ at: String(START - 1) })).toThrow(
     "The history goes back to 2026-01-05T09:00:00.000Z.",
@@ -170,7 +170,7 @@ test("before the beginning and beside times, it says what is possible", () => {
   expect(() => read({ id: "nothing" })).toThrow("missing");
 });
 
-test("the version that won then is shown, of two in conflict", async () => {
+test("of two versions in conflict, the one that won then is shown", async () => {
   const write = async (rev: string, text: string): Promise<void> => {
     await inTransaction(store, () =>
       replicate(
@@ -203,7 +203,7 @@ test("a chunk that was deleted can still be read, compacted or not", async () =>
   }
 });
 
-test("beyond its limit the oldest versions go, and what is left is whole", async () => {
+test("above its limit the oldest versions are dropped, and the remaining states are complete", async () => {
   close();
   store = open(2000);
   let rev: string | undefined;
@@ -227,7 +227,7 @@ test("beyond its limit the oldest versions go, and what is left is whole", async
   }
 });
 
-test("what an earlier release wrote meanwhile is not taken for history", async () => {
+test("writes of an earlier release are not taken for history", async () => {
   const rev = await put("note.md", note("one"));
   vi.setSystemTime(START + HOUR);
   await put("note.md", note("two"), rev);

@@ -21,8 +21,8 @@ interface Version {
 }
 
 /**
- * The past of a vault. Without parameters: how far it reaches. With `at`: every note as it was then; `startkey` and `limit` page
- * through them. With `id`: all versions of one document. With `held`: every version that the store still has. A body `{"chunks": [ids]}` asks for chunks, deleted ones too.
+ * The history of a vault. Without parameters: its range and size. With `at`: every note as of then; `startkey` and `limit` page
+ * through them. With `id`: all versions of one document. With `held`: every stored version. A body `{"chunks": [ids]}` requests chunks, deleted ones too.
  */
 export function history(store: Store, request: StoreRequest): Answer {
   const { query } = request;
@@ -41,14 +41,14 @@ export function history(store: Store, request: StoreRequest): Answer {
   return json(200, reach(store));
 }
 
-/** How far the history reaches back, and what it takes up. */
+/** The start of the history and its size. */
 function reach(store: Store): Readonly<Record<string, number>> {
   const now = Date.now();
   const from = firstKeptInstant(historyFrom(store), now);
   return { from, now, ...pastTotals(store) };
 }
 
-/** The earlier versions that are kept, and their bytes. */
+/** The number of past versions and their bytes. */
 export function pastTotals(store: Store): {
   readonly versions: number;
   readonly bytes: number;
@@ -60,7 +60,7 @@ export function pastTotals(store: Store): {
     .get() as { versions: number; bytes: number };
 }
 
-/** Since when the history is whole, in milliseconds since 1970. */
+/** The time since which the history is complete, in milliseconds since 1970. */
 export function historyFrom(store: Store): number {
   const row = store.read.property.get("history_from") as { value: string };
   return Number(row.value);
@@ -134,7 +134,7 @@ function afterId(id: string): string {
   return `${id}\0`;
 }
 
-/** The version that won at a time; a deleted one is none. */
+/** The winning version at a time; undefined if it was deleted. */
 function versionAt(
   store: Store,
   document: number,
@@ -149,7 +149,7 @@ function versionAt(
 }
 
 const IS_NOTE = "type IN ('plain', 'newnote', 'notes')";
-/** A version from before the history was kept counts as there from its beginning. */
+/** A version from before the history counts as current from its start. */
 const currentVersions = `SELECT rev, COALESCE((SELECT since FROM history WHERE history.document = revisions.document AND history.rev = revisions.rev), 0) AS since, NULL AS until FROM revisions WHERE document = ?1 AND leaf = 1 AND deleted = 0 AND ${IS_NOTE}`;
 const pastVersions = `SELECT rev, since, until FROM history WHERE document = ?1 AND until > since AND ${IS_NOTE}`;
 
@@ -248,7 +248,7 @@ function* chunkList(
   yield "\n]}\n";
 }
 
-/** Any body of a chunk: its id is made of its content, so all are the same. */
+/** Any body of a chunk: its id is derived from its content, so all are equal. */
 function anyBody(store: Store, row: DocumentRow): Piece[] | undefined {
   if (row.deleted === 0) {
     return documentPieces(store, row, row.winner);

@@ -8,17 +8,17 @@ import {
 } from "./revisions.ts";
 import { INCOMPLETE, scanObject, scanValue, type Member } from "./scan-json.ts";
 
-/** A document as a client sent it: its special members read, the others kept as the bytes they came in. */
+/** A document as a client sent it: its special members parsed, the others as the bytes received. */
 export interface IncomingDocument {
   readonly id: string | undefined;
   readonly rev: Revision | undefined;
   readonly deleted: boolean;
-  /** The history as the client tells it, newest hash first; `start` is the newest one's generation. */
+  /** The history as sent by the client, newest hash first; `start` is the newest one's generation. */
   readonly history:
     { readonly start: number; readonly ids: string[] } | undefined;
   /** The ordinary members as JSON, separated by commas, without the braces. */
   readonly body: Buffer;
-  /** The member `type` if it is a string: what LiveSync's pull selects by. */
+  /** The member `type` if it is a string: LiveSync's pull selects by it. */
   readonly type: string | undefined;
 }
 
@@ -39,7 +39,7 @@ const IGNORED_SPECIALS = new Set([
   "_replication_stats",
 ]);
 
-/** Reads one document from the whole of `bytes`, which becomes its own. */
+/** Reads one document from all of `bytes` and takes ownership of them. */
 export function readDocument(bytes: Buffer): IncomingDocument {
   const found = membersAt(bytes, spaceBefore(bytes), true);
   if (found === undefined || !onlySpace(bytes, found.end)) {
@@ -49,19 +49,19 @@ export function readDocument(bytes: Buffer): IncomingDocument {
   if (hasAttachments) {
     throw new Refusal(
       "not_implemented",
-      "This notes store keeps no attachments. Put the content into a member of the document.",
+      "Attachments are not supported. Put the content into a member of the document.",
     );
   }
   return { ...head, body: joinMembers(bytes, ordinary) };
 }
 
-/** What is known of a document without its body. */
+/** A document without its body. */
 export interface DocumentHead extends Omit<IncomingDocument, "body"> {
   /** Bytes of the body. */
   readonly size: number;
 }
 
-/** Looks at the document that starts at `at`; undefined when more bytes are needed. One with attachments is rejected when it is read. */
+/** Scans the document that starts at `at`; undefined when more bytes are needed. One with attachments is rejected when it is read. */
 export function inspectDocumentAt(
   bytes: Buffer,
   at: number,
@@ -122,7 +122,7 @@ function headOf(
         JSON.parse(bytes.toString("utf8", member.valueStart, member.valueEnd)),
       );
     } else {
-      // The last of two members of the same name counts.
+      // Of duplicate members the last one counts.
       ordinary.delete(key);
       ordinary.set(key, member);
     }
@@ -167,7 +167,7 @@ function sizeOf(members: readonly Member[]): number {
   return Math.max(0, sum - 1);
 }
 
-/** Moves the members together within `bytes`, which is not of use to others afterwards: the body of 50 MB is not copied. */
+/** Compacts the members within `bytes`, which callers must not use afterwards: a body of 50 MB is not copied. */
 function joinMembers(bytes: Buffer, members: readonly Member[]): Buffer {
   const [first] = members;
   if (first === undefined) {
@@ -265,7 +265,7 @@ export function spaceBefore(bytes: Buffer): number {
   return at;
 }
 
-/** Whether nothing but white space follows. */
+/** Whether only white space follows. */
 export function onlySpace(bytes: Buffer, at: number): boolean {
   return bytes.toString("latin1", at).trim() === "";
 }

@@ -16,7 +16,7 @@ test("everything for a day, hours for a week, days for a quarter, then weeks", (
 
 const moment = fc.integer({ min: 0, max: 400 * 24 * 3_600_000 });
 
-test("what is kept later was kept before", () => {
+test("every instant kept later was kept before", () => {
   fc.assert(
     fc.property(moment, moment, moment, (instant, first, second) => {
       const earlier = instant + Math.min(first, second);
@@ -41,7 +41,7 @@ test("a version that is part of a kept state is kept", () => {
   );
 });
 
-test("the first kept instant is kept, and none lies between it and the beginning", () => {
+test("the first kept instant is kept, and there is none between it and the start", () => {
   fc.assert(
     fc.property(moment, moment, fc.nat(), (from, age, probe) => {
       const present = from + age;

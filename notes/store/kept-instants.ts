@@ -4,14 +4,14 @@ const WEEK = 7 * DAY;
 /** 1 January 1970 was a Thursday; weeks begin on Monday. */
 const FIRST_MONDAY = 4 * DAY;
 
-/** How long every moment can be read, then every full hour, then every midnight; after that, every Monday's (all UTC). */
+/** How long every moment is kept, then every full hour, then every midnight; after that, every Monday's (all UTC). */
 export const EVERY_MOMENT_MS = DAY;
 export const HOURLY_MS = WEEK;
 export const DAILY_MS = 13 * WEEK;
 
 /**
- * The newest instant, at or before `at`, whose state is kept, in milliseconds since 1970. What is kept at a time was kept at
- * every time before, so history can be thinned whenever it suits.
+ * The newest instant, at or before `at`, whose state is kept, in milliseconds since 1970. Every kept instant was kept at all
+ * earlier times too, so history can be thinned at any time.
  */
 export function keptInstant(at: number, now: number): number {
   let instant = at;
@@ -24,7 +24,7 @@ export function keptInstant(at: number, now: number): number {
   }
 }
 
-/** Whether a version that was current from `since` to just before `until` is part of any state that is kept. */
+/** Whether a version that was current from `since` to just before `until` is part of any kept state. */
 export function isKept(since: number, until: number, now: number): boolean {
   if (until <= since) {
     return false;

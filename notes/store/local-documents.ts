@@ -26,7 +26,7 @@ export function getLocal(store: Store, request: StoreRequest): Answer {
   };
 }
 
-/** Writes a `_local` document, whatever is stored. */
+/** Writes a `_local` document, replacing any stored one. */
 export async function putLocal(
   store: Store,
   request: StoreRequest,

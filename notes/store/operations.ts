@@ -27,7 +27,7 @@ type Operation = (
   request: StoreRequest,
 ) => Answer | Promise<Answer>;
 
-/** Everything a database's worker can be asked. */
+/** All operations of a database's worker. */
 export const operations: Readonly<Record<OperationName, Operation>> = {
   allDocs,
   bulkDocs,

@@ -1,5 +1,5 @@
 declare module "pouchdb-merge" {
-  /** A node: revision hash, what is known of it, its children. */
+  /** A node: revision hash, its status, its children. */
   export type RevisionNode = [
     hash: string,
     about: { deleted?: boolean; status?: string },

@@ -1,4 +1,4 @@
-// What the main thread and a database's worker thread say to each other.
+// The messages between the main thread and a database's worker thread.
 
 /** A request body: in memory when small, else in a file that the main thread removes afterwards. */
 export type Body =
@@ -10,7 +10,7 @@ export interface SecurityObject {
   readonly members?: { readonly names?: unknown; readonly roles?: unknown };
 }
 
-/** One operation on a database. Which members count depends on the operation. */
+/** One operation on a database. The members used depend on the operation. */
 export interface StoreRequest {
   readonly operation: OperationName;
   readonly query: Readonly<Record<string, string>>;
@@ -54,7 +54,7 @@ export const OPERATION_NAMES = [
 
 export type OperationName = (typeof OPERATION_NAMES)[number];
 
-/** Where a changes answer ended: the token for `since`, up to which sequence it has looked, the rows given, and what is left. */
+/** The end of a changes answer: the token for `since`, the last sequence examined, the rows sent, and those pending. */
 export interface ChangesEnd {
   readonly token: string;
   readonly seen: number;
@@ -121,7 +121,7 @@ export type FromWorker =
     }
   | { readonly kind: "closed" };
 
-/** What the main thread knows of an open database at any time. */
+/** The state of an open database on the main thread. */
 export interface PublicState {
   readonly updateSeq: number;
   readonly security: SecurityObject;
@@ -137,6 +137,6 @@ export interface WorkerData {
   readonly instanceStartTime: string;
   /** PBKDF2 rounds for the passwords of user documents. */
   readonly passwordIterations: number;
-  /** Bytes of past versions that may be kept; any number when it is not given. */
+  /** Maximum bytes of past versions; unlimited when undefined. */
   readonly historyMaxBytes?: number;
 }

@@ -6,12 +6,12 @@ import type { Body, StoreRequest } from "./protocol.ts";
 
 type Query = StoreRequest["query"];
 
-/** Only the word `true` switches an option on. */
+/** Only `true` enables an option. */
 export function flag(query: Query, name: string): boolean {
   return query[name] === "true";
 }
 
-/** A count of rows; undefined when it is not given. */
+/** A number of rows; undefined without the parameter. */
 export function count(query: Query, name: string): number | undefined {
   const text = query[name];
   if (text === undefined) {
@@ -33,7 +33,7 @@ export function count(query: Query, name: string): number | undefined {
   return value;
 }
 
-/** A parameter that holds JSON; undefined when it is not given. */
+/** A JSON parameter; undefined without the parameter. */
 export function jsonParameter(query: Query, ...names: string[]): unknown {
   for (const name of names) {
     const text = query[name];
@@ -65,7 +65,7 @@ export function bodyBytes(body: Body | undefined): Buffer {
   }
 }
 
-/** The body as JSON; an empty one is no JSON. */
+/** The body as JSON; an empty one is invalid. */
 export function bodyJson(body: Body | undefined): unknown {
   const bytes = bodyBytes(body);
   if (!isUtf8(bytes)) {

@@ -36,7 +36,7 @@ export function getDocument(store: Store, request: StoreRequest): Answer {
     throw new Refusal("not_found", "missing");
   }
   const etag = `"${rev}"`;
-  // What the answer then shows can change while the revision does not.
+  // These members can change while the revision does not.
   const cacheable =
     !extras.revsInfo &&
     !extras.conflicts &&

@@ -4,7 +4,7 @@ import type { Store } from "./store.ts";
 const NOTE_TYPES: ReadonlySet<string> = new Set(["plain", "newnote", "notes"]);
 const CHUNK = "leaf";
 
-/** Notes that a version has become current. Call within a transaction. */
+/** Records that a version has become current. Call within a transaction. */
 export function recordStart(
   store: Store,
   document: number,
@@ -19,7 +19,7 @@ export function recordStart(
   if (deleted || type === undefined || !NOTE_TYPES.has(type)) {
     return;
   }
-  // A version that fell off its tree can come back from a device that still has it.
+  // A version pruned from its tree can return from a device that still has it.
   store.write
     .other(
       "INSERT INTO history (document, rev, type, size, since) VALUES (?, ?, ?, ?, ?) ON CONFLICT (document, rev) DO UPDATE SET until = NULL",
@@ -27,7 +27,7 @@ export function recordStart(
     .run(document, rev, type, size, store.transactionTime);
 }
 
-/** Notes that a version is current no more. Call within a transaction. */
+/** Records that a version is no longer current. Call within a transaction. */
 export function recordEnd(
   store: Store,
   document: number,
@@ -43,7 +43,7 @@ export function recordEnd(
     return;
   }
   if (NOTE_TYPES.has(type)) {
-    // A clock that was put back must not end a version before it began. Versions from before the history have no row.
+    // A clock set back must not end a version before its start. Versions from before the history have no row.
     store.write
       .other(
         "INSERT INTO history (document, rev, type, size, since, until) VALUES (?1, ?2, ?3, ?4, 0, ?5) ON CONFLICT (document, rev) DO UPDATE SET until = MAX(since, excluded.until)",
@@ -58,7 +58,7 @@ export function recordEnd(
   }
 }
 
-/** Lets the history hold a body that is about to leave `revisions`; without effect for a version that it does not keep. Call within a transaction. */
+/** Copies a body that is about to leave `revisions` into the history; no effect for a version that is not kept. Call within a transaction. */
 export function keepBody(store: Store, document: number, rev: string): void {
   store.write
     .other(

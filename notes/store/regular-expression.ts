@@ -5,7 +5,7 @@ import type { Budget } from "./work-budget.ts";
 const MAX_PATTERNS = 20;
 const MAX_PATTERN_LENGTH = 1000;
 
-/** Compiles the `$regex` patterns of one selector. They are matched in linear time (RE2): a pattern such as `^(a+)+$` takes JavaScript's own hours. */
+/** Compiles the `$regex` patterns of one selector. They are matched in linear time (RE2): a pattern such as `^(a+)+$` takes JavaScript's engine hours. */
 export function openRegularExpressions(
   budget: Budget,
 ): (pattern: string) => (text: string) => boolean {

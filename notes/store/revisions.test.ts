@@ -33,14 +33,14 @@ test("the leaves below an ancestor are found", () => {
   expect(leavesOf(tree, "9-z")).toEqual([]);
 });
 
-test("a history that is longer than the limit loses its oldest revisions", () => {
+test("a history longer than the limit loses its oldest revisions", () => {
   const ids = ["e", "d", "c", "b", "a"];
   const { tree } = graft([], { start: 5, ids }, false, 3);
   expect(historyOf(tree, "5-e")).toEqual({ start: 5, ids: ["e", "d", "c"] });
 });
 
 test("two devices that exchange the same revisions in any order see the same tree", () => {
-  // Branches of one history: each path is some ancestors and an own end.
+  // Branches of one history: each path is some ancestors and a separate end.
   const paths = [
     { start: 3, ids: ["c", "b", "a"] },
     { start: 3, ids: ["x", "b", "a"] },

@@ -18,7 +18,7 @@ export interface Revision {
   readonly hash: string;
 }
 
-/** Reads `N-hash`; anything else is refused with 400. */
+/** Reads `N-hash`; anything else is rejected with 400. */
 export function parseRevision(text: unknown): Revision {
   const match =
     typeof text === "string" ? /^(\d{1,15})-(.+)$/s.exec(text) : null;
@@ -28,7 +28,7 @@ export function parseRevision(text: unknown): Revision {
   return { pos: Number(match[1]), hash: match[2]! };
 }
 
-/** CouchDB takes any text for a hash. Here it goes into answers as it is, so what JSON would escape is refused. */
+/** CouchDB accepts any text as a hash. Here hashes are written to responses unescaped, so a text that JSON would escape is rejected. */
 export function isHash(text: string): boolean {
   return text !== "" && JSON.stringify(text) === `"${text}"`;
 }
@@ -52,7 +52,7 @@ export function newHash(
     .digest("hex");
 }
 
-/** What a document's tree says about its present state. */
+/** The current state of a document, derived from its tree. */
 export interface TreeState {
   readonly winner: string;
   readonly deleted: boolean;
@@ -78,7 +78,7 @@ export function stateOf(tree: RevisionTree): TreeState {
   return { winner, deleted: leaves[0]!.deleted, leaves };
 }
 
-/** Adds a path (newest hash first) to the tree; `stemmed` revisions fell off its far end. */
+/** Adds a path (newest hash first) to the tree; `stemmed` revisions were pruned from its far end. */
 export function graft(
   tree: RevisionTree,
   path: { readonly start: number; readonly ids: readonly string[] },
@@ -98,7 +98,7 @@ export function graft(
   return { tree: merged.tree, stemmed: merged.stemmedRevs || [] };
 }
 
-/** The history of one revision, itself first; undefined when the tree does not hold it. */
+/** The history of one revision, itself first; undefined when it is not in the tree. */
 export function historyOf(
   tree: RevisionTree,
   rev: string,
@@ -114,7 +114,7 @@ export function historyOf(
   return undefined;
 }
 
-/** Every revision the tree knows of, with or without a body. */
+/** All revisions of the tree, with or without a body. */
 export function knownRevisions(tree: RevisionTree): Set<string> {
   const revs = new Set<string>();
   traverseRevTree(tree, (_isLeaf, pos, hash) => {
@@ -123,7 +123,7 @@ export function knownRevisions(tree: RevisionTree): Set<string> {
   return revs;
 }
 
-/** The leaves that descend from (or are) the given revision; empty when the tree does not hold it. */
+/** The leaves that descend from (or are) the given revision; empty when it is not in the tree. */
 export function leavesOf(tree: RevisionTree, rev: string): string[] {
   const { pos, hash } = parseRevision(rev);
   const below = rootToLeaf(tree)

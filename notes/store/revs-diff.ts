@@ -15,7 +15,7 @@ interface Missing {
   readonly possible_ancestors?: readonly string[];
 }
 
-/** Which of the named revisions this database lacks, and leaves that may be their ancestors. */
+/** The given revisions that this database lacks, and leaves that may be their ancestors. */
 export function revsDiff(store: Store, request: StoreRequest): Answer {
   return json(200, Object.fromEntries(difference(store, request)));
 }

@@ -4,7 +4,7 @@ import { INCOMPLETE, INVALID, scanValue, skipSpace } from "./scan-json.ts";
 
 const bytesOf = (text: string): Buffer => Buffer.from(text);
 
-test("the end of any JSON value is found, however it is spaced", () => {
+test("the end of any JSON value is found, with any white space", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 1, 2), (value, indent) => {
       const bytes = bytesOf(JSON.stringify(value, null, indent));
@@ -33,7 +33,7 @@ test("a text is accepted exactly when JSON.parse accepts it", () => {
   );
 });
 
-test("a value that is cut anywhere asks for more bytes and is then found", () => {
+test("a value cut anywhere is incomplete, and found with the remaining bytes", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.nat(), (value, cut) => {
       const bytes = bytesOf(`${JSON.stringify(value)} `);
@@ -53,11 +53,11 @@ test.each([
   expect(scanValue(bytesOf(text), 0, true)).toBe(INVALID);
 });
 
-test("a whole surrogate pair is fine", () => {
+test("a complete surrogate pair is accepted", () => {
   expect(scanValue(bytesOf('"\\ud83d\\ude00"'), 0, true)).toBe(14);
 });
 
-test("nesting beyond any document is refused, not a crash", () => {
+test("excessive nesting is rejected, not a crash", () => {
   expect(scanValue(bytesOf("[".repeat(100_000)), 0, true)).toBe(INVALID);
 });
 

@@ -1,5 +1,5 @@
 // Finds the ends of JSON values in bytes without making strings of them: a document's `data` may be 50 MB,
-// and it is stored exactly as it came. Every byte is checked, so what passes is valid JSON.
+// and it is stored exactly as received. Every byte is checked, so accepted bytes are valid JSON.
 
 /** The text is not JSON. */
 export const INVALID = -1;
@@ -20,7 +20,7 @@ export interface Member {
   readonly valueEnd: number;
 }
 
-/** Position of the first byte that is no white space. */
+/** Position of the first byte that is not white space. */
 export function skipSpace(bytes: Uint8Array, at: number): number {
   for (;;) {
     const byte = bytes[at];
@@ -31,7 +31,7 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** End of the value that starts at `at`, or INVALID or INCOMPLETE. `final` says that no more bytes will follow. */
+/** End of the value that starts at `at`, or INVALID or INCOMPLETE. `final` means that no more bytes will follow. */
 export function scanValue(
   bytes: Uint8Array,
   at: number,
@@ -185,7 +185,7 @@ function scanString(bytes: Uint8Array, at: number, final: boolean): number {
     if (unit < 0xd800 || unit > 0xdbff) {
       continue;
     }
-    // Half a character: the other half must follow, or the text could not be stored as UTF-8.
+    // Half of a surrogate pair: without the other half the text cannot be stored as UTF-8.
     if (at + 6 > length) {
       break;
     }

@@ -11,7 +11,7 @@ import { DatabaseSync } from "node:sqlite";
 import { prepareCollection, standInCollection } from "./collect-schema.ts";
 import { prepareHistory, standInHistory } from "./history-schema.ts";
 
-/** Kept in the file; a newer program refuses a file of a version it does not know. */
+/** Stored in the file; a file of an unknown version is rejected. */
 const SCHEMA_VERSION = 1;
 
 const SCHEMA = `
@@ -70,7 +70,7 @@ export function openWriter(
   }
 }
 
-/** The only connection to an existing file: without the index of the write-ahead log, for which a full disk has no room. */
+/** The only connection to an existing file: without the index of the write-ahead log, for which a full disk has no space. */
 export function openOnFullDisk(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   // https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
@@ -94,8 +94,8 @@ function checkVersion(database: DatabaseSync): DatabaseSync {
     }
     throw new Error(
       version === 0
-        ? "it holds no notes: its creation was interrupted"
-        : `it was written by a newer version of Hearth (schema ${String(version)}, this one knows ${SCHEMA_VERSION}); start that version`,
+        ? "it contains no notes: its creation was interrupted"
+        : `it was written by a newer version of Hearth (schema ${String(version)}, supported: ${SCHEMA_VERSION}); start that version`,
     );
   } catch (failure) {
     database.close();
@@ -123,17 +123,17 @@ export function isEmptyFile(file: string): boolean {
     const tables = database.prepare("SELECT COUNT(*) AS n FROM sqlite_master");
     return tables.get()?.n === 0 && versionOf(database) === 0;
   } catch {
-    // Damaged: said when it is opened.
+    // A damaged file is reported when it is opened.
     return false;
   } finally {
     database.close();
   }
 }
 
-/** A file with this ending was never acknowledged. */
+/** The creation of a file with this suffix was never acknowledged. */
 export const UNFINISHED = "~";
 
-/** Under another name until it is complete, so that a full disk or a kill leaves no database that does not work. */
+/** Creates a file under another name until it is complete, so that a full disk or a kill leaves no unusable database. */
 function createFile(file: string, instanceStartTime: string): void {
   const next = file + UNFINISHED;
   const parts = [next, `${next}-wal`, `${next}-shm`, `${next}-journal`];
@@ -147,7 +147,7 @@ function createFile(file: string, instanceStartTime: string): void {
     const database = openFile(next);
     try {
       create(database, instanceStartTime);
-      // The file alone is renamed.
+      // Only the main file is renamed, so the write-ahead log is merged into it first.
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } finally {
       database.close();
@@ -182,7 +182,7 @@ function openFile(file: string): DatabaseSync {
   }
 }
 
-/** A second connection of the same thread: it sees committed writes only, so reads go on while a large write is under way. */
+/** A second connection of the same thread: it sees only committed writes, so reads run during a large write. */
 export function openReader(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true });
   database.exec("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -8192;");
@@ -194,7 +194,7 @@ function create(database: DatabaseSync, instanceStartTime: string): void {
   database.exec(SCHEMA);
   const insert = database.prepare("INSERT INTO properties VALUES (?, ?)");
   insert.run("instance_start_time", instanceStartTime);
-  // Part of every sequence token: a token of another database, or of a former life of this one, is told apart by it.
+  // Part of every sequence token: identifies tokens of another database, or of this one before it was recreated.
   insert.run("instance_id", randomBytes(16).toString("hex"));
   insert.run(
     "security",

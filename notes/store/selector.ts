@@ -1,26 +1,26 @@
 // CouchDB's mango selectors. pouchdb-selector-core was tried: it lets `$ne` match a missing member, which CouchDB
-// does not, and so every LiveSync pull would have brought deleted chunks.
+// does not, so every LiveSync pull would have included deleted chunks.
 import { Refusal } from "../refusal.ts";
 import { openRegularExpressions } from "./regular-expression.ts";
 import { openBudget, type Budget } from "./work-budget.ts";
 
-/** Whether a value matches; `undefined` stands for a member that is not there. */
+/** Whether a value matches; `undefined` means a missing member. */
 type Test = (value: unknown, raw: boolean) => boolean;
 
 export interface Selector {
   readonly matches: (document: Readonly<Record<string, unknown>>) => boolean;
-  /** The first names of all member paths it looks at. */
+  /** The first names of all member paths it reads. */
   readonly members: ReadonlySet<string>;
 }
 
-/** What the conditions of one selector share. */
+/** State shared by the conditions of one selector. */
 interface Context {
   readonly members: Set<string>;
   readonly budget: Budget;
   readonly regularExpression: (argument: string) => (text: string) => boolean;
 }
 
-/** Compiles a selector; throws `invalid_operator` for what mango does not know. */
+/** Compiles a selector; throws `invalid_operator` for unknown operators. */
 export function compileSelector(
   selector: Readonly<Record<string, unknown>>,
 ): Selector {
@@ -32,7 +32,7 @@ export function compileSelector(
   };
   const test = all(selector, false, context);
   return {
-    // One document must not keep the vault's other requests waiting.
+    // One document must not block the vault's other requests.
     matches: (document) => {
       budget.reset();
       return test(document, false) && !budget.isSpent();
@@ -93,7 +93,7 @@ function member(
   };
 }
 
-/** Whether a condition comes down to `$exists: false`. */
+/** Whether a condition is equivalent to `$exists: false`. */
 function wantsMissing(condition: unknown, negated: boolean): boolean {
   if (!isObject(condition) || Object.keys(condition).length !== 1) {
     return false;

@@ -1,17 +1,17 @@
 import { Refusal } from "../refusal.ts";
 import type { Store } from "./store.ts";
 
-/** A sequence as clients see it: its number and which database, in which of its lives, it belongs to. */
+/** A sequence token: its number, and an identifier of the database that changes when it is recreated. */
 export function sequenceToken(store: Store, seq: number): string {
   return `${seq}-h1${store.instanceId}`;
 }
 
-/** The update sequence of what is committed. */
+/** The committed update sequence. */
 export function committedSequence(store: Store): number {
   return (store.read.totals.get() as { update_seq: number }).update_seq;
 }
 
-/** Reads `since`: 0, `now`, or a token; a token of another database starts at 0; anything else is refused. */
+/** Reads `since`: 0, `now`, or a token; a token of another database starts at 0; anything else is rejected. */
 export function readSince(
   store: Store,
   since: string | undefined,
@@ -31,6 +31,6 @@ export function readSince(
     );
   }
   const seq = Number(match[1]);
-  // A number beyond our last one comes from before an older copy of the file was put back.
+  // A number above the last one dates from before an older copy of the file was restored.
   return match[2] === store.instanceId && seq <= committed ? seq : 0;
 }

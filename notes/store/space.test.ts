@@ -58,14 +58,14 @@ function measured(): Measured {
 }
 
 test("every chunk is listed with its size; earlier versions count once, before and after a compaction", async () => {
-  // More than are read at a time.
+  // More than one page.
   const ids = Array.from({ length: 1200 }, (_, at) => `h:${at}`);
   for (const id of ids) {
     await put(id, { type: "leaf", data: id.padEnd(100) });
   }
   const note = { type: "plain", path: "a.md", mtime: 1, children: ["h:0"] };
   const first = await put("a.md", note);
-  // A version that lasted no time is not kept.
+  // A version with no duration is not kept.
   await setTimeout(5);
   await put("a.md", { ...note, _rev: first, children: ["h:1"] });
   const other = await put("settings", { big: "x".repeat(5000) });

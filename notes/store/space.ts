@@ -18,13 +18,13 @@ interface HeldRevision {
   readonly leaf: number;
   readonly deleted: number;
   readonly size: number;
-  /** 1 where the history keeps this superseded version. */
+  /** 1 if the history keeps this superseded version. */
   readonly kept: number;
 }
 
 /**
- * What takes up the room of a database, in bytes: the ids and sizes of the chunks, then totals. `history` holds every earlier
- * version that is kept, `superseded` what a compaction removes, `free` the empty pages of the file.
+ * The disk usage of a database, in bytes: the ids and sizes of the chunks, then totals. `history` counts all past versions
+ * that are kept, `superseded` those that a compaction removes, `free` the empty pages of the file.
  */
 export function space(store: Store): Answer {
   return { status: 200, pieces: measure(store) };

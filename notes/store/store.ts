@@ -40,7 +40,7 @@ export interface Totals {
   staleBytes: number;
 }
 
-/** What an administrator sets for a database. */
+/** Settings of a database. */
 export interface StoreSettings {
   readonly security: SecurityObject;
   readonly revsLimit: number;
@@ -58,23 +58,23 @@ export interface Store {
   reader: DatabaseSync;
   write: Statements;
   read: Statements;
-  /** Opened on a full disk; the next write tries to leave that. */
+  /** Opened on a full disk; the next write tries to reopen it for writing. */
   readOnly: boolean;
   readonly totals: Totals;
   readonly tell: (message: FromWorker) => void;
-  /** Committed settings, the only ones that anything else sees. */
+  /** Committed settings, the only ones visible outside the transaction. */
   settings: StoreSettings;
-  /** Settings as the running transaction leaves them; in force once it is committed. */
+  /** Settings as the running transaction leaves them; applied once it is committed. */
   pendingSettings: StoreSettings;
   compacting: boolean;
   closing: boolean;
-  /** The update sequence of what is committed. */
+  /** The committed update sequence. */
   committedSeq: number;
-  /** When the running transaction began, in milliseconds since 1970. */
+  /** The start of the running transaction, in milliseconds since 1970. */
   transactionTime: number;
-  /** Bytes of past versions that may be kept. */
+  /** Maximum bytes of past versions. */
   readonly historyMaxBytes: number;
-  /** The end of the last write: writes go one after the other. */
+  /** Resolves at the end of the last write: writes run one at a time. */
   lastWrite: Promise<unknown>;
 }
 
@@ -119,7 +119,7 @@ type Connections = Pick<
   "writer" | "reader" | "write" | "read" | "readOnly"
 >;
 
-/** On a full disk an existing file can be read all the same. */
+/** On a full disk an existing file can still be read. */
 function connect(file: string, instanceStartTime: string): Connections {
   let writer: DatabaseSync | undefined;
   try {
@@ -156,7 +156,7 @@ export function disconnect(store: Store): void {
   store.writer.close();
 }
 
-/** Writes may go on once there is room. Throws while there is none. */
+/** Reopens the file for writing once the disk has space. Throws while it is full. */
 function leaveReadOnly(store: Store): void {
   disconnect(store);
   Object.assign(store, connect(store.file, store.instanceStartTime));
@@ -177,7 +177,7 @@ export function reserveOf(store: Store): string {
   return join(dirname(store.file), "reserve");
 }
 
-/** What is committed: a transaction under way may still fail. */
+/** The committed state: a running transaction may still fail. */
 export function publicState(store: Store): PublicState {
   return {
     updateSeq: store.committedSeq,
@@ -187,7 +187,7 @@ export function publicState(store: Store): PublicState {
   };
 }
 
-/** Runs `change` alone and in one transaction, then tells the main thread. What it returns is on disk when the promise resolves. */
+/** Runs `change` exclusively and in one transaction, then notifies the main thread. Its writes are on disk when the promise resolves. */
 export async function inTransaction<T>(
   store: Store,
   change: () => T | Promise<T>,
@@ -198,7 +198,7 @@ export async function inTransaction<T>(
   });
 }
 
-/** The same for a change that gives room back: on a full disk it draws on the room that is reserved for it. */
+/** Like `inTransaction`, for changes that free space: on a full disk they use the reserve. */
 export async function inReserve<T>(
   store: Store,
   change: () => T | Promise<T>,
@@ -239,7 +239,7 @@ async function transact<T>(
   return result;
 }
 
-/** Runs `work` when every earlier write has ended. */
+/** Runs `work` after all earlier writes. */
 export async function exclusively<T>(
   store: Store,
   work: () => Promise<T>,
@@ -249,7 +249,7 @@ export async function exclusively<T>(
   return await mine;
 }
 
-/** Lets other requests of this database run when the present one has worked for some milliseconds. */
+/** Yields to other requests of this database once the current one has run for some milliseconds. */
 export function breather(): () => Promise<void> {
   const SLICE_MS = 8;
   let since = performance.now();

@@ -3,7 +3,7 @@ import { historyFrom } from "./history.ts";
 import { isKept } from "./kept-instants.ts";
 import { inReserve, type Store } from "./store.ts";
 
-/** Versions checked, and dropped, per step; writes and feeds go on between the steps. */
+/** Versions checked, and dropped, per step; writes and feeds run between the steps. */
 const VERSIONS_PER_STEP = 500;
 const PAUSE_MS = 2;
 const FIRST_RUN_MS = 60_000;
@@ -22,7 +22,7 @@ export function thinRegularly(store: Store): void {
     if (store.closing) {
       return;
     }
-    // What could not be dropped, on a full disk for one, is dropped by a later run.
+    // Versions that could not be dropped, as on a full disk, are dropped by a later run.
     thinHistory(store).catch(() => undefined);
   };
   globalThis.setTimeout(run, FIRST_RUN_MS).unref();
@@ -85,7 +85,7 @@ async function fitLimit(store: Store): Promise<void> {
       dropped.push(version);
       excess -= version.size;
     }
-    // From the end of the last one on, every state is whole.
+    // From the end of the last one on, every state is complete.
     await drop(store, dropped, dropped.at(-1)!.until);
     await setTimeout(PAUSE_MS);
   }
@@ -98,7 +98,7 @@ async function drop(
 ): Promise<void> {
   await inReserve(store, () => {
     for (const { row, until } of versions) {
-      // One that has become current again meanwhile stays.
+      // A version that is current again is kept.
       store.write
         .other("DELETE FROM history WHERE rowid = ? AND until = ?")
         .run(row, until);

@@ -8,7 +8,7 @@ const KEY_BYTES = 32;
 
 const forbidden = (reason: string): Refusal => new Refusal("forbidden", reason);
 
-/** What is stored of a document: in `_users` a checked one whose password has become a hash, elsewhere the document itself. */
+/** The document to store: in `_users` a validated one with its password hashed, elsewhere the document itself. */
 export function storable(
   store: Store,
   id: string,
@@ -38,7 +38,7 @@ export function storable(
   };
 }
 
-/** The members CouchDB stores in the place of a password. The salt is used as the text it is. */
+/** The members that CouchDB stores instead of a password. The salt is used as text, not decoded. */
 function derivedKey(
   password: string,
   iterations: number,

@@ -1,12 +1,12 @@
 /** Steps that the conditions of a selector may take on one document: about a second. */
 const MAX_STEPS = 50_000_000;
 
-/** Bounds the work on one document: a selector can ask for any number of comparisons. */
+/** Bounds the work on one document: a selector can contain any number of comparisons. */
 export interface Budget {
   readonly reset: () => void;
-  /** False when the work would exceed what is left; it is then not to be done. */
+  /** False when the work would exceed the budget; it must then be skipped. */
   readonly spend: (steps: number) => boolean;
-  /** Whether anything was left out: what the conditions then say does not count. */
+  /** Whether any work was skipped: the result of the conditions is then invalid. */
   readonly isSpent: () => boolean;
 }
 

@@ -1,4 +1,4 @@
-// The thread of one database: it alone opens the file. Large writes and long reads give way to other requests every few milliseconds.
+// The thread of one database: only it opens the file. Large writes and long reads yield to other requests every few milliseconds.
 import { parentPort, workerData } from "node:worker_threads";
 import { isFullDisk, Refusal, refusalOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
@@ -20,10 +20,10 @@ import {
 } from "./store.ts";
 import { thinRegularly } from "./thin-history.ts";
 
-/** Bytes gathered before they are sent, and chunks that may be under way to a client at a time. */
+/** Bytes per chunk, and chunks sent to a client but not yet acknowledged. */
 const CHUNK_BYTES = 65_536;
-const CHUNKS_UNDER_WAY = 4;
-/** A chunk of more than this goes alone. */
+const MAX_UNACKNOWLEDGED_CHUNKS = 4;
+/** A longer piece is sent as a separate chunk. */
 const LARGE_BYTES = 262_144;
 
 interface Call {
@@ -103,7 +103,7 @@ async function answer(
     sendHead(number, result);
     if ("pieces" in result) {
       const end = await sendPieces(number, call, result.pieces);
-      // A cut answer must not look like a whole one.
+      // An interrupted answer must not look like a complete one.
       if (!call.cancelled) {
         tell({ kind: "end", call: number, end });
       }
@@ -142,10 +142,10 @@ async function sendPieces(
   pieces: Generator<Piece, ChangesEnd | void>,
 ): Promise<ChangesEnd | undefined> {
   const breathe = breather();
-  let gathered: Uint8Array[] = [];
+  let batch: Uint8Array[] = [];
   let size = 0;
   const send = async (bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
-    const most = bytes.length > LARGE_BYTES ? 0 : CHUNKS_UNDER_WAY - 1;
+    const most = bytes.length > LARGE_BYTES ? 0 : MAX_UNACKNOWLEDGED_CHUNKS - 1;
     while (call.underWay > most && !call.cancelled) {
       await new Promise<void>((resolve) => {
         call.wake = resolve;
@@ -158,8 +158,8 @@ async function sendPieces(
     if (size === 0) {
       return;
     }
-    const bytes = joined(gathered, size);
-    gathered = [];
+    const bytes = joined(batch, size);
+    batch = [];
     size = 0;
     await send(bytes);
   };
@@ -175,12 +175,12 @@ async function sendPieces(
     }
     const piece = next.value;
     if (typeof piece !== "string" && isOwnBuffer(piece)) {
-      // A large body goes as it is: a copy would only cost memory.
+      // A large body is transferred without a copy, which would only cost memory.
       await flush();
       await send(piece);
     } else if (piece.length > 0) {
       const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
-      gathered.push(bytes);
+      batch.push(bytes);
       size += bytes.length;
       if (size >= CHUNK_BYTES) {
         await flush();

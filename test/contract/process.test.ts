@@ -54,7 +54,7 @@ describe("a start that cannot be is one sentence", () => {
     writeFileSync(ini, "[admins]\nnot-a-secret-but-private\n");
     const said = await fails(["--ini", ini]);
     expect(said).toContain(
-      "is broken: line 2 is neither a [section] nor a key = value",
+      "is invalid: line 2 is neither a [section] nor a key = value",
     );
     expect(said).not.toContain("private");
   });
@@ -62,13 +62,13 @@ describe("a start that cannot be is one sentence", () => {
   test("a plain password in the ini", async () => {
     writeFileSync(ini, "[admins]\nadmin=not-a-secret-plain\n");
     const said = await fails(["--ini", ini]);
-    expect(said).toContain("holds something else than a password hash");
+    expect(said).toContain("has no valid password hash");
     expect(said).not.toContain("not-a-secret-plain");
   });
 
   test("no admin", async () => {
     writeFileSync(ini, "[couchdb]\nuuid=1\n");
-    expect(await fails(["--ini", ini])).toContain("names no server admin");
+    expect(await fails(["--ini", ini])).toContain("has no server admin");
   });
 
   test("no ini", async () => {
@@ -79,9 +79,9 @@ describe("a start that cannot be is one sentence", () => {
   });
 
   test("no data directory", async () => {
-    expect(await fails(["--ini", ini], {})).toContain("NOTES_DIR is not set");
+    expect(await fails(["--ini", ini], {})).toContain("NOTES_DIR is required");
     expect(await fails(["--ini", ini], { NOTES_DIR: ini })).toContain(
-      "is no directory",
+      "is not a directory",
     );
   });
 
@@ -197,7 +197,7 @@ test("what CouchDB has under an address of its own and this store does not is na
       expect(answer.status).toBe(501);
       expect(await answer.json()).toEqual({
         error: "not_implemented",
-        reason: `This notes store has no ${name}.`,
+        reason: `This notes store does not implement ${name}.`,
       });
     }
   } finally {
