@@ -14,13 +14,13 @@ test.each([
   ],
   [
     "EACCES",
-    "the data directory /data is not writable for this user; change its owner or set NOTES_DIR to another one",
+    "the data directory /data is not writable by this user; change its owner or set NOTES_DIR to another directory",
   ],
   [
     "EROFS",
-    "the data directory /data is not writable for this user; change its owner or set NOTES_DIR to another one",
+    "the data directory /data is not writable by this user; change its owner or set NOTES_DIR to another directory",
   ],
-])("%s is said in one sentence", (code, sentence) => {
+])("%s is explained in one sentence", (code, sentence) => {
   expect(directoryFailure("/data", failing(code))).toBe(sentence);
 });
 

@@ -29,6 +29,6 @@ test.each([
 test.each(["nonsense", "10.0.0.0/33", "10.0.0.0/x", "10.0.0/8"])(
   "%s is rejected as a proxy",
   (text) => {
-    expect(() => readProxies(text)).toThrow("no address and no range");
+    expect(() => readProxies(text)).toThrow("must be an address or a range");
   },
 );

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ask, spawnNotes, startNotes, testIni } from "./start-notes.ts";
 
-describe("a start that cannot be is one sentence", () => {
+describe("a failed start is explained in one sentence", () => {
   let directory: string;
   let ini: string;
 
@@ -72,9 +72,9 @@ describe("a start that cannot be is one sentence", () => {
   });
 
   test("no ini", async () => {
-    expect(await fails([])).toContain("add --ini FILE");
+    expect(await fails([])).toContain("--ini FILE is required");
     expect(await fails(["--ini", join(directory, "none")])).toContain(
-      "does not exist",
+      "not found",
     );
   });
 
@@ -85,9 +85,9 @@ describe("a start that cannot be is one sentence", () => {
     );
   });
 
-  test("a port that is none", async () => {
+  test("an invalid port", async () => {
     expect(await fails(["--ini", ini, "--port", "70000"])).toContain(
-      "no number from 0 to 65535",
+      "must be a number from 0 to 65535",
     );
   });
 
