@@ -104,7 +104,7 @@ export async function runHere(
   }
 }
 
-/** On a terminal a bar is drawn in place and removed at the end; elsewhere each new sentence is a line. */
+/** On a terminal, a progress bar that is removed at the end; elsewhere one line per new message. */
 function showProgress(quiet: boolean): (run: RunView) => void {
   const stream = process.stderr;
   let printed = "";

@@ -13,16 +13,16 @@ export interface LiveScreen {
 
 const REDRAW_EVERY_MS = 100;
 
-/** Services that are starting or stopping: a table drawn in place on a terminal, elsewhere one plain line for each change. */
+/** Services that are starting or stopping: a table updated in place on a terminal, elsewhere one line per change. */
 export function openScreen(stream: Stream = process.stdout): LiveScreen {
   return stream.isTTY ? drawnScreen(stream) : plainScreen(stream);
 }
 
 function drawnScreen(stream: Stream): LiveScreen {
   const views = new Map<string, ServiceView>();
-  let drawn = 0;
+  let shownLines = 0;
   let ended = false;
-  const erase = () => (drawn === 0 ? "" : `\x1b[${drawn}A\x1b[0J`);
+  const erase = () => (shownLines === 0 ? "" : `\x1b[${shownLines}A\x1b[0J`);
   const draw = () => {
     const lines = alignColumns(
       [...views.values()].map(cellsOf),
@@ -30,7 +30,7 @@ function drawnScreen(stream: Stream): LiveScreen {
       stream,
     );
     stream.write(`${erase()}${lines.map((line) => `${line}\n`).join("")}`);
-    drawn = lines.length;
+    shownLines = lines.length;
   };
   const timer = setInterval(draw, REDRAW_EVERY_MS);
   return {
@@ -43,7 +43,7 @@ function drawnScreen(stream: Stream): LiveScreen {
     },
     say: (sentence) => {
       stream.write(`${erase()}${sentence}\n`);
-      drawn = 0;
+      shownLines = 0;
       if (!ended) {
         draw();
       }

@@ -13,7 +13,7 @@ import { findStack } from "./stack-client.ts";
 import { print, type Tone } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
-/** `--url` is the address for devices here, so the supervisor has an option of its own. */
+/** `--url` is the address for devices here, so the supervisor has another option. */
 export const supervisorArg = {
   supervisor: {
     type: "string",

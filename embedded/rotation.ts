@@ -40,13 +40,13 @@ export async function rotateSecret(
 ): Promise<Secrets> {
   const { home } = place;
   const known = readOrCreateSecrets(home);
-  const begun = known.rotation;
-  if (begun !== undefined && begun.of !== kind) {
+  const unfinished = known.rotation;
+  if (unfinished !== undefined && unfinished.of !== kind) {
     throw new Failure(
-      `the rotation of ${begun.of} is not complete. Run \`hearth rotate ${begun.of}\` to continue it.`,
+      `the rotation of ${unfinished.of} is not complete. Run \`hearth rotate ${unfinished.of}\` to continue it.`,
     );
   }
-  const values = begun?.values ?? decide(kind, known, graceMs);
+  const values = unfinished?.values ?? decide(kind, known, graceMs);
   changeSecrets(home, { rotation: { of: kind, values } });
   switch (kind) {
     case "master":

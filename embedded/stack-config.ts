@@ -18,7 +18,7 @@ import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
 
 const LOOPBACK = "127.0.0.1";
 
-/** The operator's environment with the addresses and secrets of the stack, as for a supervisor on a host of its own. */
+/** The operator's environment with the addresses and secrets of the stack, as for a supervisor on a separate host. */
 export function stackEnvironment(
   home: Home,
   env: Environment,

@@ -49,7 +49,7 @@ export class Supervision {
   readonly vaults: Vaults | NoVaults;
   readonly makeReport: MakeReport;
   readonly #options: SupervisionOptions;
-  readonly #begun = Date.now();
+  readonly #startedAt = Date.now();
   readonly #release = ownRelease();
   /** In starting order; stopped in reverse order. */
   readonly #modules: readonly Module[];
@@ -121,7 +121,7 @@ export class Supervision {
       supervisor: {
         pid: process.pid,
         address: this.#address,
-        since: this.#begun,
+        since: this.#startedAt,
         home: home.root,
         release: this.#release?.id ?? null,
         memoryBytes: process.memoryUsage.rss(),

@@ -5,7 +5,7 @@ import {
   type SupervisorFacts,
 } from "../../supervisor/metrics/supervisor-metrics.ts";
 
-/** GET /metrics: for Prometheus, by a token of its own (`authorization` of its scrape configuration). */
+/** GET /metrics: for Prometheus, with a separate token (`authorization` of its scrape configuration). */
 export function registerMetricsRoutes(
   server: FastifyInstance,
   facts: () => Omit<SupervisorFacts, "cpuSeconds">,

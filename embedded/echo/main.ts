@@ -15,7 +15,7 @@ const echo = await startEcho({
 // A full disk must not end the process.
 process.stdout.on("error", () => undefined);
 process.stdout.write(
-  `hearth echo (repeats what it is told, no model) on ${echo.address}\n`,
+  `hearth echo (repeats the prompt; no model) on ${echo.address}\n`,
 );
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.once(signal, () => {

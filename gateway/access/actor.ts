@@ -113,7 +113,7 @@ function withinOf({ team, organization }: KeyCaller): Within | null {
   return organization === null ? null : { organization_id: organization.id };
 }
 
-/** The role that a key gives: its user's, where nobody else can take the key over. */
+/** The role that a key gives: its user's, if no admin can take the key over. */
 export function roleOf(caller: KeyCaller): Role {
   const role = roleNamed(caller.user?.role);
   return withinOf(caller) === null ? role : roleOfSharedKey(role);

@@ -9,7 +9,7 @@ import {
   type RouteName,
 } from "./policy.ts";
 
-/** Calls and views belong to whoever asks, not to a team. */
+/** Calls and views belong to the caller, not to a team. */
 const NO_PART = { adminOfATeam: false, memberOfATeam: false } as const;
 
 /** Throws 403 naming the missing right when a caller's role, key type or allowed routes leave a route out. */

@@ -1,7 +1,7 @@
 /** Which roles may use which route, and whose objects they reach: decided only here. */
 import type { Role } from "./roles.ts";
 
-/** Whose objects: everyone's, those of the organizations one administers and one's own, one's own, nobody's. */
+/** Whose objects: everyone's, those of the organizations one administers and one's own, one's own, none. */
 export type Reach = "all" | "organization" | "own" | "none";
 
 /** What a route is for; `key_type` and `allowed_routes` of a key name these. */

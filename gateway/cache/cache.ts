@@ -13,7 +13,7 @@ export interface ResponseCache {
   count(hit: boolean): void;
   readonly hits: number;
   readonly misses: number;
-  /** Writes and reads one entry of its own; throws when it cannot. */
+  /** Writes and reads a test entry; throws if that fails. */
   ping(): Promise<void>;
   /** INFO of the Redis server; null where answers are in this process. Throws while it is away. */
   serverInfo(): Promise<Readonly<Record<string, string>> | null>;
@@ -100,7 +100,7 @@ export function createRedisResponseCache(
       const key = `${namespace}:ping`;
       await redis.set(key, "ping", "PX", 1_000);
       if ((await redis.get(key)) !== "ping") {
-        throw new Error("Redis did not give back what was written");
+        throw new Error("Redis did not return the written value");
       }
     },
     serverInfo: async () => parseInfo(await redis.info()),

@@ -19,19 +19,19 @@ export function readCacheOptions(
   headers: IncomingHttpHeaders,
 ): CacheOptions {
   const control = headers["cache-control"] ?? "";
-  const wishes =
+  const options =
     typeof body["cache"] === "object" && body["cache"] !== null
       ? (body["cache"] as Record<string, unknown>)
       : {};
-  const noStore = control.includes("no-store") || wishes["no-store"] === true;
-  const noCache = control.includes("no-cache") || wishes["no-cache"] === true;
+  const noStore = control.includes("no-store") || options["no-store"] === true;
+  const noCache = control.includes("no-cache") || options["no-cache"] === true;
   return {
     read: !noCache && !noStore,
     store: !noStore,
-    asked: wishes["use-cache"] === true,
+    asked: options["use-cache"] === true,
     ttlMs:
-      typeof wishes["ttl"] === "number" && wishes["ttl"] > 0
-        ? wishes["ttl"] * 1_000
+      typeof options["ttl"] === "number" && options["ttl"] > 0
+        ? options["ttl"] * 1_000
         : null,
   };
 }
@@ -66,21 +66,21 @@ export interface AskedOfCache {
 export function cacheKeyOf(
   config: CacheConfig,
   asked: AskedOfCache,
-  wishes: CacheOptions,
+  options: CacheOptions,
 ): string | null {
-  if (!isCached(config, asked.callType, wishes)) {
+  if (!isCached(config, asked.callType, options)) {
     return null;
   }
   return nameOf(config, textOf(config, asked, NOT_IN_KEY));
 }
 
-/** The name of each item of an embeddings call, whatever list it stands in; null: not cached. */
+/** The name of each item of an embeddings call, whatever list contains it; null: not cached. */
 export function itemKeysOf(
   config: CacheConfig,
   asked: AskedOfCache,
-  wishes: CacheOptions,
+  options: CacheOptions,
 ): readonly string[] | null {
-  if (!isCached(config, asked.callType, wishes)) {
+  if (!isCached(config, asked.callType, options)) {
     return null;
   }
   const common = textOf(config, asked, NOT_IN_ITEM_KEY);
@@ -97,7 +97,7 @@ export function itemsOf(input: unknown): readonly unknown[] {
 function isCached(
   config: CacheConfig,
   callType: string,
-  wishes: CacheOptions,
+  options: CacheOptions,
 ): boolean {
   if (
     !config.enabled ||
@@ -105,10 +105,10 @@ function isCached(
   ) {
     return false;
   }
-  if (config.mode === "default_off" && !wishes.asked) {
+  if (config.mode === "default_off" && !options.asked) {
     return false;
   }
-  return wishes.read || wishes.store;
+  return options.read || options.store;
 }
 
 function nameOf({ namespace }: CacheConfig, text: string): string {

@@ -2,7 +2,7 @@ import { admitWaiting } from "../limits/waiting.ts";
 import type { Admission, AdmitCall } from "../limits/limits.ts";
 import { nanosFromEstimate, type Nanos } from "../pricing/money.ts";
 import { limitedEntities } from "../ledger/payers.ts";
-import { dearest } from "../pricing/prices.ts";
+import { mostExpensive } from "../pricing/prices.ts";
 import { LIFETIME, windowEnd } from "../ledger/windows.ts";
 import { askedTiers } from "../tokens/usage.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
@@ -129,7 +129,7 @@ function estimateOf(
       return 0;
     }
     const margin = gateway.tokens.margin(deployment);
-    return dearest(
+    return mostExpensive(
       priceCard,
       Math.ceil(call.inputTokens * margin),
       call.outputTokens,

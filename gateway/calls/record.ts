@@ -143,7 +143,7 @@ export async function journalOutcome(
     // Until the database is ready, drained calls count as those of a previous process, which are pending nowhere.
     charged:
       spend === 0 || !gateway.database.ready()
-        ? NOBODY
+        ? NO_PAYER
         : chargedWindows(gateway, call, endedAt),
   };
   gateway.underWay.recorded(call.id);
@@ -229,7 +229,7 @@ export function storePrompt(
 
 type Charged = Outcome["charged"];
 
-const NOBODY: Charged = {};
+const NO_PAYER: Charged = {};
 const charged = new WeakMap<readonly LimitedEntity[], Charged>();
 
 /** A call belongs to the window in which it ended. */

@@ -86,7 +86,7 @@ async function archive(
     ARCHIVE_TIMEOUT_MS,
   );
   await lockLedger(client);
-  // Windows that are over and reach into the month cannot be summed by the hour any more, and nobody asks for them.
+  // Windows that are over and reach into the month cannot be summed by the hour any more, and no query needs them.
   if (Number.isFinite(lastEnd)) {
     await query(
       client,

@@ -37,7 +37,7 @@ const OTHER_LOCKS_MS = 1_000;
 const LEDGER_LOCK_MS = 10_000;
 
 /**
- * Until the end of the transaction nobody else changes a sum. Throws {@link DatabaseUnavailable} when another transaction
+ * Until the end of the transaction no other session changes a sum. Throws {@link DatabaseUnavailable} when another transaction
  * holds the lock for longer than `waitMs`, and so do later statements that wait long for a lock.
  */
 export async function lockLedger(

@@ -46,7 +46,7 @@ type Options = Partial<
   readonly alsoAt?: readonly string[];
 };
 
-/** A route that needs no key. Each of its paths is an operation of its own in `/openapi.json`. */
+/** A route that needs no key. Each of its paths is a separate operation in `/openapi.json`. */
 export interface OpenRoute {
   readonly paths: readonly string[];
   readonly summary: string;

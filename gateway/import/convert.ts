@@ -27,7 +27,7 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
   ["policies", "policies are not supported"],
 ];
 
-/** Of those, what stands in `metadata`. */
+/** The part of these in `metadata`. */
 const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
   ["guardrails", "guardrails are not supported"],
   ["enforced_params", "`enforced_params` is not supported"],

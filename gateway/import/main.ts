@@ -43,7 +43,7 @@ function given(name: string): string | null {
   }
 }
 
-const wishes = readArguments();
+const options = readArguments();
 const litellmUrl =
   given("LITELLM_DATABASE_URL") ??
   fail(
@@ -74,8 +74,8 @@ try {
       proxyDuration: general.budgetDuration,
     },
     keeping: { config: loaded.config, env: process.env, litellmKeys },
-    dryRun: wishes["dry-run"],
-    logs: wishes.logs,
+    dryRun: options["dry-run"],
+    logs: options.logs,
     now: Date.now(),
     progress: (rows) => {
       if (process.stderr.isTTY) {
@@ -85,11 +85,11 @@ try {
       }
     },
   });
-  if (process.stderr.isTTY && wishes.logs) {
+  if (process.stderr.isTTY && options.logs) {
     process.stderr.write("\n");
   }
   process.stdout.write(
-    wishes.json
+    options.json
       ? `${JSON.stringify({ ...brought, kinds: notes.tallies(), remarks: notes.remarks() }, null, 2)}\n`
       : `${report(notes, brought)}\n`,
   );

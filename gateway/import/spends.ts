@@ -62,7 +62,7 @@ export async function bringSpends(
   };
 }
 
-/** What LiteLLM counted since the run before. Where it counts less now, a new window of its own began at 0. */
+/** What LiteLLM counted since the run before. If it counts less now, a new window has started at 0. */
 async function spentSince(client: Client, found: readonly FoundSpend[]) {
   const known = found.filter(({ isNew }) => !isNew);
   return query<{ entity: string; dollars: string }>(

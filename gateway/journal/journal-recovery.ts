@@ -75,7 +75,7 @@ function report(
     {
       segment: segment.number,
       damagedLines: damaged.length,
-      // Enough to look at; a whole damaged segment is not listed.
+      // Enough to inspect; a damaged segment is not listed in full.
       at: damaged.slice(0, 10),
     },
     "Damaged journal lines were skipped: check the disk. Their calls are missing from the ledger.",

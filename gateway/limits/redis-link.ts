@@ -196,7 +196,7 @@ export class Link {
     this.#gate.resolve();
   }
 
-  async #join(anew: boolean): Promise<void> {
+  async #join(newGeneration: boolean): Promise<void> {
     if (this.#joining) {
       return;
     }
@@ -204,7 +204,7 @@ export class Link {
     this.#triedAt = performance.now();
     try {
       for (let attempt = 0; ; attempt++) {
-        if (await this.#joinOnce(anew && attempt === 0)) {
+        if (await this.#joinOnce(newGeneration && attempt === 0)) {
           break;
         }
         if (attempt === 4) {
@@ -221,14 +221,14 @@ export class Link {
   }
 
   /** False when Redis was flushed, or another generation started, meanwhile. */
-  async #joinOnce(anew: boolean): Promise<boolean> {
+  async #joinOnce(newGeneration: boolean): Promise<boolean> {
     await this.#session.loadScripts();
     this.#open = false;
     this.#session.renew();
     const fresh = this.#session.generation === "";
     const [, id] = await this.#session.send("begin", [
       randomId(),
-      anew ? "1" : "0",
+      newGeneration ? "1" : "0",
       String(fresh ? this.#options.discoverMs : 0),
       String(this.#options.rebuildMs),
       fresh ? "1" : "0",

@@ -3,7 +3,7 @@ import type { Admission, AdmitCall, LimitStore } from "./limits.ts";
 export interface WaitingOptions {
   /** Maximum time that a call waits for budget reserved by calls in flight; ms. */
   readonly maxWaitMs?: number;
-  /** Ends the wait early: the caller is gone. */
+  /** Ends the wait early: the caller has disconnected. */
   readonly signal?: AbortSignal;
 }
 

@@ -13,7 +13,7 @@ import {
   billOf,
   costOf,
   createPriceBook,
-  dearest,
+  mostExpensive,
   readPricesFile,
   usageFromOpenAI,
   type PriceCard,
@@ -443,7 +443,7 @@ test("the most expensive case covers every call of that size, cached or not", ()
           cacheWriteTokens: written,
           outputTokens: output,
         });
-        expect(dearest(priced, input, output)).toBeGreaterThanOrEqual(
+        expect(mostExpensive(priced, input, output)).toBeGreaterThanOrEqual(
           real - 1e-12,
         );
       },
@@ -627,12 +627,12 @@ test("the estimate of a more expensive tier covers it, of a cheaper one the stan
   if (priced === null) {
     throw new Error("no card");
   }
-  const standard = dearest(priced, 1_000, 1_000);
-  expect(dearest(priced, 1_000, 1_000, 0, ["priority"])).toBeCloseTo(
+  const standard = mostExpensive(priced, 1_000, 1_000);
+  expect(mostExpensive(priced, 1_000, 1_000, 0, ["priority"])).toBeCloseTo(
     2 * standard,
     12,
   );
-  expect(dearest(priced, 1_000, 1_000, 0, ["flex"])).toBe(standard);
+  expect(mostExpensive(priced, 1_000, 1_000, 0, ["flex"])).toBe(standard);
 });
 
 test("a price file's other prices are used, and an entry without token prices is unpriced", () => {

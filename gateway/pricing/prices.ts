@@ -7,7 +7,7 @@ import { isLocalRunner } from "./local-runner.ts";
 export type { PriceCard } from "./price-card.ts";
 export { readPricesFile, type FilePrices } from "./price-file.ts";
 
-export { billOf, costOf, mostExpensive as dearest, type Bill } from "./cost.ts";
+export { billOf, costOf, mostExpensive, type Bill } from "./cost.ts";
 export {
   inputOnly,
   MAX_TOKENS,

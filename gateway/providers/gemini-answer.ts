@@ -15,15 +15,15 @@ import type { StreamTranslator, TranslatedAnswer } from "./wire.ts";
 /** A whole answer with OpenAI's usage and finish reason; unchanged when they are right already. */
 export function geminiAnswer(bytes: Buffer): TranslatedAnswer {
   const answer = parseRecord(bytes.toString("utf8"));
-  const mended = answer === null ? null : mendedAnswer(answer);
+  const fixed = answer === null ? null : fixedAnswer(answer);
   const body =
-    mended === null || mended === answer
+    fixed === null || fixed === answer
       ? bytes
-      : Buffer.from(JSON.stringify(mended));
+      : Buffer.from(JSON.stringify(fixed));
   return { body, facts: readAnswer(body) };
 }
 
-function mendedAnswer(answer: JsonRecord): JsonRecord {
+function fixedAnswer(answer: JsonRecord): JsonRecord {
   const choices = mapChoices(answer["choices"], (choice) => {
     const calls = recordOf(choice["message"])["tool_calls"];
     return Array.isArray(calls) && calls.length > 0
@@ -39,7 +39,7 @@ export function createGeminiStream(): StreamTranslator {
   const places = new Map<number, ToolPlaces>();
   let ended = false;
 
-  function mendedChunk(chunk: JsonRecord): JsonRecord {
+  function fixedChunk(chunk: JsonRecord): JsonRecord {
     const choices = mapChoices(chunk["choices"], (choice) => {
       const index = numberOf(choice["index"]) ?? 0;
       const tools = places.get(index) ?? createToolPlaces();
@@ -60,10 +60,10 @@ export function createGeminiStream(): StreamTranslator {
   return {
     push(event) {
       const chunk = event.data === "[DONE]" ? null : chunkIn(event.data);
-      const mended = chunk === null ? null : mendedChunk(chunk);
-      const asItWas = mended === chunk && !event.data.startsWith("[");
+      const fixed = chunk === null ? null : fixedChunk(chunk);
+      const asItWas = fixed === chunk && !event.data.startsWith("[");
       const data =
-        mended === null || asItWas ? event.data : JSON.stringify(mended);
+        fixed === null || asItWas ? event.data : JSON.stringify(fixed);
       const kind = reader.read({ event: null, data });
       ended ||= kind === "done" || kind === "error";
       return [{ kind, event: event.event, data }];
@@ -124,29 +124,29 @@ function calledTools(choice: JsonRecord): JsonRecord {
 
 function mapChoices(
   choices: unknown,
-  mend: (choice: JsonRecord) => JsonRecord,
+  fix: (choice: JsonRecord) => JsonRecord,
 ): unknown {
   if (!Array.isArray(choices)) {
     return choices;
   }
-  const mended = choices.map((choice: unknown) =>
-    isRecord(choice) ? mend(choice) : choice,
+  const fixed = choices.map((choice: unknown) =>
+    isRecord(choice) ? fix(choice) : choice,
   );
-  return mended.every((choice, index) => choice === choices[index])
+  return fixed.every((choice, index) => choice === choices[index])
     ? choices
-    : mended;
+    : fixed;
 }
 
 /** Thinking is only part of the total: all tokens except the prompt are billed as output. */
 function withUsage(answer: JsonRecord, choices: unknown): JsonRecord {
   const usage = answer["usage"];
-  const mended = isRecord(usage) ? mendedUsage(usage) : usage;
-  return mended === usage && choices === answer["choices"]
+  const fixed = isRecord(usage) ? fixedUsage(usage) : usage;
+  return fixed === usage && choices === answer["choices"]
     ? answer
-    : { ...answer, choices, usage: mended };
+    : { ...answer, choices, usage: fixed };
 }
 
-function mendedUsage(usage: JsonRecord): JsonRecord {
+function fixedUsage(usage: JsonRecord): JsonRecord {
   const prompt = numberOf(usage["prompt_tokens"]);
   const total = numberOf(usage["total_tokens"]);
   const completion = numberOf(usage["completion_tokens"]) ?? 0;

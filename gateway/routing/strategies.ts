@@ -1,5 +1,5 @@
 import { pricesCalls } from "../pricing/price-card.ts";
-import { dearest } from "../pricing/prices.ts";
+import { mostExpensive } from "../pricing/prices.ts";
 import type { RoutingStrategy } from "../config/types.ts";
 import type { PricedDeployment } from "./catalog.ts";
 
@@ -71,7 +71,7 @@ export function orderBy(
       return sortBy(shuffled, ({ priceCard }) =>
         priceCard === null || !pricesCalls(priceCard)
           ? Infinity
-          : dearest(priceCard, size.inputTokens, size.outputTokens),
+          : mostExpensive(priceCard, size.inputTokens, size.outputTokens),
       );
     default:
       return strategy satisfies never;

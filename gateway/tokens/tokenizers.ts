@@ -17,7 +17,7 @@ const SAMPLED_RAISE = 1.1;
 
 /**
  * Counts tokens with encodings that are loaded on first use (4 MB and an eighth of a second for the larger one, in pieces
- * between which calls go on). Until one is loaded, its counts are upper bounds by size.
+ * between which other calls are served). Until one is loaded, its counts are upper bounds by size.
  */
 export interface Tokenizers {
   /** As near as it is cheap: exact up to `EXACT_UP_TO` characters, above that an estimate that leans upwards. */

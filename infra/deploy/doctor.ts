@@ -59,12 +59,12 @@ export function withoutRejectedCommands(
   const refused = rolesInState
     ? /npm run deploy -- (up|adopt|rotate master --end)\b/
     : /npm run deploy -- (up|rotate master --end)\b/;
-  return found.map(({ what, mend }) => ({
+  return found.map(({ what, fix }) => ({
     what,
-    mend:
-      mend !== resume && refused.test(mend)
+    fix:
+      fix !== resume && refused.test(fix)
         ? `${resume}, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`
-        : mend,
+        : fix,
   }));
 }
 
@@ -77,14 +77,14 @@ async function checkThisMachine(session: Session): Promise<readonly Finding[]> {
       : [
           {
             what: `the stack has been locked since ${lock.timestamp} by process ${lock.pid} on ${lock.hostname}${lock.dead ? ", which has ended" : ""}`,
-            mend: lock.dead
+            fix: lock.dead
               ? `${RUN}cancel`
               : `wait for it to end; if it is stuck: ${RUN}cancel`,
           },
         ]),
     ...left.map(({ pid, program }) => ({
       what: `${program} (process ${pid}) is left over from a killed run`,
-      mend: `${RUN}cancel`,
+      fix: `${RUN}cancel`,
     })),
   ];
 }
@@ -100,7 +100,7 @@ function checkSettings(
       : [
           {
             what: `a rotation of ${rotation.of} is unfinished`,
-            mend: `${RUN}${rotateCommand(rotation)}`,
+            fix: `${RUN}${rotateCommand(rotation)}`,
           },
         ]),
     ...(config.importRoles === "no"
@@ -108,7 +108,7 @@ function checkSettings(
       : [
           {
             what: "hearth:importRoles is still set; it is only needed for one up after a lost state",
-            mend: "npx pulumi config rm hearth:importRoles",
+            fix: "npx pulumi config rm hearth:importRoles",
           },
         ]),
     ...(until === undefined || Date.parse(until) > Date.now()
@@ -116,7 +116,7 @@ function checkSettings(
       : [
           {
             what: `the old master key expired at ${until} but is still in the configuration`,
-            mend: `${RUN}rotate master --end`,
+            fix: `${RUN}rotate master --end`,
           },
         ]),
   ];

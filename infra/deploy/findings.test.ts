@@ -178,8 +178,8 @@ test.each<[string, Seen, string, string]>([
   ],
 ])(
   "%s is reported with the command that fixes it",
-  (_case, seen, what, mend) => {
-    expect(findDisagreements(seen)).toEqual([{ what, mend }]);
+  (_case, seen, what, fix) => {
+    expect(findDisagreements(seen)).toEqual([{ what, fix }]);
   },
 );
 

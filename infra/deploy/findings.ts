@@ -18,7 +18,7 @@ import { containersOn } from "./unknown-stack.ts";
 /** A disagreement of state, hosts and configuration, and the command that fixes it. */
 export interface Finding {
   readonly what: string;
-  readonly mend: string;
+  readonly fix: string;
 }
 
 export interface Seen {
@@ -47,7 +47,7 @@ export function findDisagreements({
     return [
       {
         what: `the state is empty, but Hearth is running on the hosts (${namesByHost(unknown)})`,
-        mend: `set PULUMI_BACKEND_URL as for the \`up\`; or, if the state is lost: ${RUN}adopt`,
+        fix: `set PULUMI_BACKEND_URL as for the \`up\`; or, if the state is lost: ${RUN}adopt`,
       },
     ];
   }
@@ -56,7 +56,7 @@ export function findDisagreements({
   return [
     ...state.pending_operations.map(({ type, resource }) => ({
       what: `an interrupted run left ${nameOf(resource.urn)} with its operation "${type}" unfinished`,
-      mend: `${RUN}up`,
+      fix: `${RUN}up`,
     })),
     ...(["a", "b"] as const).flatMap((host) => {
       const view = hosts[host];
@@ -76,7 +76,7 @@ export function findDisagreements({
 function away(host: "a" | "b"): Finding {
   return {
     what: `host ${host.toUpperCase()}: Docker does not respond`,
-    mend: `start it, or continue without it: ${RUN}up --without ${host}`,
+    fix: `start it, or continue without it: ${RUN}up --without ${host}`,
   };
 }
 
@@ -95,7 +95,7 @@ function known(
       return [
         {
           what: `${what} is in the state but not on the host`,
-          mend: `${RUN}up --refresh`,
+          fix: `${RUN}up --refresh`,
         },
       ];
     }
@@ -104,7 +104,7 @@ function known(
       return [
         {
           what: `${what} keeps restarting (${there.status})`,
-          mend: `${typed(`logs --tail 50 ${name}`)} shows why; fix that and run ${RUN}up, or roll back`,
+          fix: `${typed(`logs --tail 50 ${name}`)} shows why; fix that and run ${RUN}up, or roll back`,
         },
       ];
     }
@@ -112,7 +112,7 @@ function known(
       return [
         {
           what: `${what} is unhealthy`,
-          mend: `${typed(`logs --tail 50 ${name}`)} shows why; ${typed(`restart ${name}`)} restarts it`,
+          fix: `${typed(`logs --tail 50 ${name}`)} shows why; ${typed(`restart ${name}`)} restarts it`,
         },
       ];
     }
@@ -120,7 +120,7 @@ function known(
       return [
         {
           what: `${what} is not running (${there.status})`,
-          mend: `${RUN}up --refresh`,
+          fix: `${RUN}up --refresh`,
         },
       ];
     }
@@ -140,7 +140,7 @@ function findUnknownContainers(
     .filter(({ id }) => !ids.has(id))
     .map(({ name }) => ({
       what: `host ${host.toUpperCase()}: ${name} is on the host but not in the state`,
-      mend: `${RUN}${knowsHost ? "up" : "adopt"}`,
+      fix: `${RUN}${knowsHost ? "up" : "adopt"}`,
     }));
 }
 
@@ -154,7 +154,7 @@ function volumes(
     .filter((name) => !view.volumes.includes(name))
     .map((name) => ({
       what: `host ${host.toUpperCase()}: the volume ${name} and its data no longer exist`,
-      mend: `${RUN}up --refresh creates an empty one; then restore a backup`,
+      fix: `${RUN}up --refresh creates an empty one; then restore a backup`,
     }));
 }
 
@@ -170,7 +170,7 @@ function disagreeingRoles(
       : [
           {
             what: "the roles of Postgres cannot be read",
-            mend: `if ${postgres} is not running: ${RUN}up --refresh; otherwise \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` shows why`,
+            fix: `if ${postgres} is not running: ${RUN}up --refresh; otherwise \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` shows why`,
           },
         ];
   }
@@ -180,13 +180,13 @@ function disagreeingRoles(
       .filter((name) => !there.includes(name))
       .map((name) => ({
         what: `the role ${name} is in the state but not in Postgres`,
-        mend: `${RUN}up --refresh`,
+        fix: `${RUN}up --refresh`,
       })),
     ...LOGIN_ROLE_NAMES.filter(
       (name) => there.includes(name) && !names.includes(name),
     ).map((name) => ({
       what: `the role ${name} is in Postgres but not in the state`,
-      mend: `${RUN}adopt`,
+      fix: `${RUN}adopt`,
     })),
   ];
 }

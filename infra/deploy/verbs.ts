@@ -138,8 +138,8 @@ async function doctorVerb(session: Session): Promise<number> {
     session.say("State, hosts and configuration agree.");
     return 0;
   }
-  for (const { what, mend } of findings) {
-    session.say(`${what}: ${mend}`);
+  for (const { what, fix } of findings) {
+    session.say(`${what}: ${fix}`);
   }
   return 1;
 }

@@ -37,10 +37,15 @@ async function main(): Promise<number> {
   const ok = findings.every((finding) => finding.ok);
   process.stdout.write(
     flags["json"] === true
-      ? `${JSON.stringify({ ok, findings }, null, 2)}\n`
+      ? `${JSON.stringify({ ok, findings: findings.map(asJson) }, null, 2)}\n`
       : describe(findings),
   );
   return ok ? 0 : 1;
+}
+
+/** `mend` is the name of `fix` in earlier releases. */
+function asJson(finding: Finding): Finding & { readonly mend: string | null } {
+  return { ...finding, mend: finding.fix };
 }
 
 type Flags = Readonly<Record<string, string | boolean | undefined>>;
@@ -123,11 +128,11 @@ function describe(findings: readonly Finding[]): string {
     .map((name) => {
       const lines = findings
         .filter(({ host }) => host === name)
-        .map(({ ok, text, mend }) => {
+        .map(({ ok, text, fix }) => {
           const mark = styleText(ok ? "green" : "red", ok ? "✓" : "✕", {
             stream: process.stdout,
           });
-          return `  ${mark} ${text}${mend === null ? "" : `\n      → ${mend}`}\n`;
+          return `  ${mark} ${text}${fix === null ? "" : `\n      → ${fix}`}\n`;
         });
       return `host ${name.toUpperCase()}\n${lines.join("")}`;
     })

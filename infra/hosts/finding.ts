@@ -20,20 +20,20 @@ export interface Finding {
   /** The result, one sentence without its full stop. */
   readonly text: string;
   /** The command that fixes it; null if nothing needs to be done. */
-  readonly mend: string | null;
+  readonly fix: string | null;
 }
 
 type Subject = Pick<Finding, "host" | "check">;
 
 export function fine(subject: Subject, text: string): Finding {
-  return { ...subject, ok: true, text, mend: null };
+  return { ...subject, ok: true, text, fix: null };
 }
 
-export function wrong(subject: Subject, text: string, mend: string): Finding {
-  return { ...subject, ok: false, text, mend };
+export function wrong(subject: Subject, text: string, fix: string): Finding {
+  return { ...subject, ok: false, text, fix };
 }
 
 /** For people. */
-export function sentenceOf({ host, text, mend }: Finding): string {
-  return `host ${host.toUpperCase()}: ${text}${mend === null ? "" : `: ${mend}`}`;
+export function sentenceOf({ host, text, fix }: Finding): string {
+  return `host ${host.toUpperCase()}: ${text}${fix === null ? "" : `: ${fix}`}`;
 }

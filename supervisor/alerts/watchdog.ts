@@ -8,7 +8,7 @@ const FAILURES_BEFORE_ALARM = 3;
 const FINGERPRINT = "watchdog";
 
 /**
- * Requests an external address regularly; when the requests stop, that service alerts that this supervisor is gone. Returns a
+ * Requests an external address regularly; when the requests stop, that service reports the supervisor as missing. Returns a
  * function that ends it.
  */
 export function startWatchdog(

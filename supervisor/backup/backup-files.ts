@@ -89,7 +89,7 @@ export function sizeOf(backup: string): number {
     .reduce((sum, size) => sum + size, 0);
 }
 
-/** Compresses a stream into a file that is on the disk when this resolves. `onBytes` hears of what went in. */
+/** Compresses a stream into a file that is on the disk when this resolves. `onBytes` gets the number of uncompressed bytes. */
 export async function writeCompressed(
   directory: string,
   name: string,

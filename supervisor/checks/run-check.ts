@@ -36,7 +36,7 @@ export async function runCheck(
   check: Check,
   context: Omit<ProbeContext, "signal">,
 ): Promise<CheckResult> {
-  const begun = performance.now();
+  const started = performance.now();
   const limit = new AbortController();
   const late = Promise.withResolvers<ProbeResult>();
   const timer = setTimeout(() => {
@@ -54,7 +54,7 @@ export async function runCheck(
     level: seen.level ?? "down",
     text: seen.text,
     measures: seen.measures ?? {},
-    latencyMs: Math.round(performance.now() - begun),
+    latencyMs: Math.round(performance.now() - started),
     at: context.now,
   };
 }

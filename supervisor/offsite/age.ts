@@ -12,7 +12,7 @@ import {
 import { watching } from "../backup/backup-files.ts";
 import { Failure, textOf } from "../../core/failure.ts";
 
-/** `AGE-SECRET-KEY-1…`, as age-keygen makes it; whoever has it can decrypt. */
+/** `AGE-SECRET-KEY-1…`, as age-keygen creates it; it decrypts everything. */
 export function makeIdentity(): Promise<string> {
   return generateX25519Identity();
 }

@@ -9,7 +9,7 @@ export interface Budget {
   readonly budget: number;
   /** 1 is all of it; more than 1 where it was overshot, or lowered. Null for a budget of nothing. */
   readonly used: number | null;
-  /** ISO text; null for a budget that never begins anew. */
+  /** ISO text; null for a budget that never resets. */
   readonly resetsAt: string | null;
 }
 
@@ -93,7 +93,7 @@ export function nameOf(entity: string, name: string | null): string {
   return `${kind} ${name ?? shortened(entity.slice(colon + 1))}`;
 }
 
-/** A hash is told by its beginning. */
+/** A hash is shown by its first characters. */
 export function shortened(id: string): string {
   return /^[0-9a-f]{64}$/.test(id) ? `${id.slice(0, 8)}…` : id;
 }

@@ -5,7 +5,7 @@ import { addDays, daysBetween, endOfMonth, firstOf } from "./period.ts";
 export interface Forecast {
   readonly until: string;
   readonly spend: number;
-  /** Dollars a day that it goes on with. */
+  /** Dollars per day for the rest of the month. */
   readonly perDay: number;
   /** Finished days that the daily spend was worked out from. */
   readonly basis: number;
@@ -43,7 +43,7 @@ export async function readForecastBasis(
 }
 
 /**
- * What the month that holds `today` will have cost if it goes on as the last 28 finished days did (fewer where the ledger is
+ * The forecast cost of the month of `today`, at the average of the last 28 complete days (fewer where the ledger is
  * younger): what was spent, what is missing to an average day today, and an average day for each day that is left. Null before
  * a day of the ledger is over.
  */

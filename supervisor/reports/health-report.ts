@@ -29,7 +29,7 @@ export interface HealthReport {
   readonly restarts: readonly {
     readonly at: number;
     readonly service: string;
-    /** restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so. */
+    /** restart: after the service ended; heal: because of a check; restart-asked: by a person. */
     readonly act: string;
     readonly reason: string;
   }[];

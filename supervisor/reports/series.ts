@@ -23,7 +23,7 @@ export interface Series {
 
 const APART = 4;
 
-/** The steps in which a period is drawn: their unit and first days, and which of them holds a day. */
+/** The steps of a chart of a period: their unit and first days, and the step of a day. */
 export function stepsOf({ from, until }: Pick<Period, "from" | "until">): {
   readonly unit: PeriodUnit;
   readonly firsts: readonly string[];
@@ -51,11 +51,11 @@ export function seriesOf(
   period: Pick<Period, "from" | "until">,
 ): Series {
   const { unit, firsts, placeOf } = stepsOf(period);
-  const dearest = new Map<string, number>();
+  const spendByAlias = new Map<string, number>();
   for (const { alias, sums } of calls) {
-    dearest.set(alias, (dearest.get(alias) ?? 0) + sums.spend);
+    spendByAlias.set(alias, (spendByAlias.get(alias) ?? 0) + sums.spend);
   }
-  const aliases = [...dearest]
+  const aliases = [...spendByAlias]
     .filter(([, spend]) => spend > 0)
     .toSorted((a, b) => b[1] - a[1])
     .slice(0, APART)

@@ -37,7 +37,7 @@ export function watchSoftBudgets({
   };
 }
 
-/** Raises an alarm for each soft budget that calls have reached, until its window ends or it is raised; nobody is refused for it. */
+/** Raises an alarm for each soft budget that calls have reached, until its window ends or it is raised; no call is rejected. */
 export async function tellSoftBudgets(
   databaseUrl: string,
   alarms: Alarms,

@@ -28,7 +28,7 @@ export interface SpendReport {
   readonly previous: Sums;
   /** Against the previous period: 0.12 is 12 % more; null when nothing was spent then. */
   readonly change: number | null;
-  /** Of the month that goes on; null in a report about days that are over. */
+  /** Of the current month; null in a report on past days. */
   readonly forecast: Forecast | null;
   readonly series: Series;
   readonly users: readonly Payer[];

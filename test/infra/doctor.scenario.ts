@@ -166,9 +166,9 @@ test("every problem is reported at once, each with its fix", async () => {
     `b port: ${addresses.b}:4443, needed by the supervisor, is used by the container squatter`,
     `b runner: ${runner}`,
   ]);
-  for (const { ok, mend } of findings) {
+  for (const { ok, fix } of findings) {
     if (!ok) {
-      expect(mend).not.toBeNull();
+      expect(fix).not.toBeNull();
     }
   }
   await nothingIsLeft();

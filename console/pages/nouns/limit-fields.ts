@@ -73,7 +73,7 @@ export interface ModelsView {
   readonly all: boolean;
   readonly models: readonly {
     readonly id: string;
-    readonly ticked: boolean;
+    readonly selected: boolean;
     readonly note: string;
   }[];
   readonly mistake: string | undefined;
@@ -83,20 +83,20 @@ export function viewModels(
   known: readonly Model[],
   { typed, mistakes }: Filled,
 ): ModelsView {
-  const ticked = new Set([typed["models"] ?? []].flat());
+  const selected = new Set([typed["models"] ?? []].flat());
   const ids = new Set(known.map(({ id }) => id));
-  const others = [...ticked].filter((id) => !ids.has(id));
+  const others = [...selected].filter((id) => !ids.has(id));
   return {
     all: (typed["every_model"] ?? "all") === "all",
     models: [
       ...known.map(({ id, pending }) => ({
         id,
-        ticked: ticked.has(id),
+        selected: selected.has(id),
         note: pending ? "needs an API key or address" : "",
       })),
       ...others.map((id) => ({
         id,
-        ticked: true,
+        selected: true,
         note: "no longer configured",
       })),
     ],

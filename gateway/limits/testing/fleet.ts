@@ -61,7 +61,7 @@ export async function startFleet(
   await until(
     async () => (await members[0]?.redis.zcard(`${prefix}beats`)) === instances,
   );
-  // Each must have heard of the others.
+  // Each must know of the others.
   await sleep(50);
 
   async function member(i: number) {

@@ -25,9 +25,9 @@ export async function probeHttp(
   { url, expect }: z.output<typeof httpCheck>,
   { signal }: ProbeContext,
 ): Promise<ProbeResult> {
-  const begun = performance.now();
+  const started = performance.now();
   const answer = await askHttp(url, { signal });
-  const took = performance.now() - begun;
+  const took = performance.now() - started;
   const { status, within, json } = expect;
   if (answer.status !== status) {
     return failing(

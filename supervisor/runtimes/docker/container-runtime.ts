@@ -71,7 +71,7 @@ export class ContainerRuntime implements Runtime {
   readonly #options: ContainerRuntimeOptions;
   readonly #engine: Engine;
   readonly #pace: Pace;
-  readonly #begun = Date.now();
+  readonly #supervisedSince = Date.now();
   readonly #known: KnownContainers;
   readonly #stopped = new AbortController();
   #trouble: { readonly since: number; readonly text: string } | undefined;
@@ -244,7 +244,11 @@ export class ContainerRuntime implements Runtime {
     if (answer.status === 404 || answer.status === 403) {
       return undefined;
     }
-    return readContainer(textIn(answer), this.#begun, this.#options.prefix);
+    return readContainer(
+      textIn(answer),
+      this.#supervisedSince,
+      this.#options.prefix,
+    );
   }
 
   async #measure(): Promise<void> {

@@ -63,10 +63,10 @@ const inspected = z.object({
     .nullish(),
 });
 
-/** The service view of a container from Docker's answer; undefined without our label. `begun` is the start of this supervisor, in milliseconds since 1970; names of containers start with `prefix`. */
+/** The service view of a container from Docker's answer; undefined without our label. `supervisedSince` is the start of this supervisor, in milliseconds since 1970; names of containers start with `prefix`. */
 export function readContainer(
   answer: string,
-  begun: number,
+  supervisedSince: number,
   prefix: string,
 ): ServiceView | undefined {
   const { Id, Name, RestartCount, Config, State, NetworkSettings } =
@@ -94,14 +94,14 @@ export function readContainer(
     since:
       (state === "ended" || state === "backing-off"
         ? State.FinishedAt
-        : State.StartedAt) ?? begun,
+        : State.StartedAt) ?? supervisedSince,
     pid: State.Pid === 0 ? null : State.Pid,
     address:
       published === undefined
         ? ""
         : `${published.HostIp}:${published.HostPort}`,
     port: Number(published?.HostPort ?? 0),
-    adopted: State.StartedAt !== null && State.StartedAt < begun,
+    adopted: State.StartedAt !== null && State.StartedAt < supervisedSince,
     tookMs: null,
     restarts: RestartCount,
     reason: reasonOf(facts, State.Error),

@@ -187,7 +187,7 @@ export class Service {
   async #attempt(): Promise<Attempt> {
     const { spec } = this;
     const logFrom = sizeOf(this.#logFile);
-    const begun = performance.now();
+    const started = performance.now();
     try {
       this.#become("waiting");
       await this.#events.untilRunning(spec.needs, this.#turn.signal);
@@ -201,7 +201,7 @@ export class Service {
       const failure = await untilHealthy(spec, running, this.#turn.signal);
       if (failure === undefined) {
         await spec.afterUp();
-        const tookMs = Math.round(performance.now() - begun);
+        const tookMs = Math.round(performance.now() - started);
         this.#become("running", { tookMs });
         return { kind: "up", running };
       }
