@@ -4,15 +4,15 @@ import {
   INPUT_PRICE,
   modelYaml,
   OUTPUT_PRICE,
-  startStand,
+  startTestbed,
   startTestGateway,
-  type Stand,
+  type Testbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
 import { query } from "../database/pool.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 let gateway: TestGateway;
 let provider: MockProvider;
 
@@ -36,11 +36,11 @@ const models = (url: string) => `
 `;
 
 beforeAll(async () => {
-  stand = await startStand((url) => modelYaml(url, models(url)));
-  ({ gateway, provider } = stand);
+  testbed = await startTestbed((url) => modelYaml(url, models(url)));
+  ({ gateway, provider } = testbed);
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 interface Row {
   readonly status: string;

@@ -4,9 +4,9 @@ import {
   INPUT_PRICE,
   modelYaml,
   OUTPUT_PRICE,
-  startStand,
+  startTestbed,
   startTestGateway,
-  type Stand,
+  type Testbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
@@ -14,16 +14,16 @@ import { query } from "../database/pool.ts";
 import { insertRow, updateRows } from "../database/rows.ts";
 import { hashKey } from "../access/keys.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 let gateway: TestGateway;
 let provider: MockProvider;
 
 beforeAll(async () => {
-  stand = await startStand();
-  ({ gateway, provider } = stand);
+  testbed = await startTestbed();
+  ({ gateway, provider } = testbed);
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 /** Over after one call. */

@@ -4,15 +4,15 @@ import {
   INPUT_PRICE,
   modelYaml,
   OUTPUT_PRICE,
-  startStand,
-  type Stand,
+  startTestbed,
+  type Testbed,
 } from "../../test/servers/gateway.ts";
 import { query } from "../database/pool.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 
 beforeAll(async () => {
-  stand = await startStand(
+  testbed = await startTestbed(
     (url) =>
       `${modelYaml(url, named(url))}proxy_settings: { litellm_headers: true, request_timeout: 60, cache: true, cache_params: { type: memory, namespace: "缓存" } }\n`,
   );
@@ -25,14 +25,14 @@ const named = (url: string) => `
     model_info: { id: "编号-é" }
 `;
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 /** On a busy machine. */
 const PATIENT = { timeout: 20_000 };
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 
 test("with litellm_headers an answer bears LiteLLM's headers too", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({ max_budget: 3 });
   await gateway.chat(key, "one");
   const { headers } = await gateway.chat(key, "two");
@@ -58,7 +58,7 @@ test("with litellm_headers an answer bears LiteLLM's headers too", async () => {
 test.each(["x-hearth", "x-litellm"])(
   "%s-… headers of a request say who pays, how long and how often",
   async (prefix) => {
-    const { gateway, provider } = stand;
+    const { gateway, provider } = testbed;
     const key = await gateway.makeKey({});
     const ask = (prompt: string, headers: Record<string, string>) =>
       gateway.request(
@@ -98,7 +98,7 @@ test.each(["x-hearth", "x-litellm"])(
 );
 
 test("request_timeout ends an attempt that takes longer", async () => {
-  const short = await startStand(
+  const short = await startTestbed(
     (url) =>
       `${modelYaml(url)}proxy_settings: { request_timeout: 0.2, num_retries: 0 }\n`,
   );
@@ -114,7 +114,7 @@ test("request_timeout ends an attempt that takes longer", async () => {
 test.each([{ stream: false }, { stream: true }])(
   "names beyond ASCII reach a client percent-encoded (%o)",
   async ({ stream }) => {
-    const { gateway } = stand;
+    const { gateway } = testbed;
     const key = await gateway.makeKey({});
     const ask = (model: string) =>
       gateway.chat(key, "hello", { model, stream });
@@ -137,7 +137,7 @@ test.each([{ stream: false }, { stream: true }])(
       model_name: `模型-${stream}`,
       provider_params: {
         model: "openai/m",
-        api_base: stand.provider.url,
+        api_base: testbed.provider.url,
         api_key: "x",
       },
     });
@@ -149,7 +149,7 @@ test.each([{ stream: false }, { stream: true }])(
 test.each(["writeHead", "setTimeout"] as const)(
   "a stream whose %s fails ends at once, stops the provider and is paid",
   async (method) => {
-    const { gateway, provider } = stand;
+    const { gateway, provider } = testbed;
     const { pool, ledger, underWay } = gateway.running.gateway;
     const key = await gateway.makeKey({});
     const working = ServerResponse.prototype[method] as (

@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   modelYaml,
-  startStand,
-  type Stand,
+  startTestbed,
+  type Testbed,
 } from "../../test/servers/gateway.ts";
 import { query } from "../database/pool.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 
 beforeAll(async () => {
-  stand = await startStand((url) =>
+  testbed = await startTestbed((url) =>
     modelYaml(
       url,
       `
@@ -21,7 +21,7 @@ beforeAll(async () => {
   );
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 const LONG = randomBytes(1_500).toString("hex");
 
@@ -37,7 +37,7 @@ const UNHOLDABLE = [
 test.each(UNHOLDABLE)(
   "a name that the ledger cannot hold is refused before anybody is asked (%#)",
   async (name, said) => {
-    const { gateway, provider } = stand;
+    const { gateway, provider } = testbed;
     const key = await gateway.makeKey({});
     const asked = provider.requests.length;
     for (const [field, fields] of [
@@ -61,7 +61,7 @@ test.each(UNHOLDABLE)(
 );
 
 test("a key or a team whose stored tags the ledger cannot hold goes on calling", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const { ledger, pool } = gateway.running.gateway;
   await gateway.request("POST", "/team/new", { team_id: "tagged" });
   const key = await gateway.makeKey({ team_id: "tagged" });
@@ -91,14 +91,14 @@ test("a key or a team whose stored tags the ledger cannot hold goes on calling",
 });
 
 test("nor does a key's own name for a model lead to one", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({ aliases: { mine: `openai/${LONG}` } });
   const answer = await gateway.chat(key, "hello", { model: "mine" });
   expect(answer.status).toBe(400);
 });
 
 test("a model of the longest name is called and recorded", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({});
   const model = `openai/${"漢".repeat(83)}`;
   expect(Buffer.byteLength(model)).toBe(256);
@@ -119,7 +119,7 @@ test("a model of the longest name is called and recorded", async () => {
 });
 
 test("what an admin makes has a name that the ledger can hold", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const params = { model: "openai/m", api_base: "http://127.0.0.1:9/v1" };
   for (const [name, said] of UNHOLDABLE) {
     for (const [path, body] of [
@@ -153,7 +153,7 @@ test("what an admin makes has a name that the ledger can hold", async () => {
 const OF_OBJECTS = ["constructor", "toString", "__proto__", "hasOwnProperty"];
 
 test.each(OF_OBJECTS)("a model of the name %s is a model", async (model) => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({
     aliases: { mine: "mock" },
     model_max_budget: { mock: 3 },
@@ -175,7 +175,7 @@ test.each(OF_OBJECTS)("a model of the name %s is a model", async (model) => {
 test.each(OF_OBJECTS)(
   "a route of the name %s allows nothing",
   async (route) => {
-    const { gateway } = stand;
+    const { gateway } = testbed;
     const key = await gateway.makeKey({ allowed_routes: [route] });
     expect((await gateway.chat(key, "hello")).status).toBe(403);
     const info = await gateway.request("GET", "/key/info", undefined, key);
@@ -184,7 +184,7 @@ test.each(OF_OBJECTS)(
 );
 
 test("a model of such a name falls back to nothing that nobody configured", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({});
   for (const model of OF_OBJECTS) {
     const answer = await gateway.chat(key, '[mock]{"status":500}', {

@@ -1,31 +1,31 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   modelYaml,
-  startStand,
-  type Stand,
+  startTestbed,
+  type Testbed,
   type TestAnswer,
 } from "../../test/servers/gateway.ts";
 import { dropOldPrompts } from "../database/retention.ts";
 import { query } from "../database/pool.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 
 beforeAll(async () => {
-  stand = await startStand(
+  testbed = await startTestbed(
     (url) =>
       `${modelYaml(url)}proxy_settings: { cache: true }\ngeneral_settings: { store_prompts_in_spend_logs: true }\n`,
   );
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 async function rowOf(answer: TestAnswer) {
-  const { ledger, prompts } = stand.gateway.running.gateway;
+  const { ledger, prompts } = testbed.gateway.running.gateway;
   // A stream's call is recorded before its last byte, so it is in the journal by now.
   await ledger.flush();
   await prompts.flush();
   const id = answer.headers.get("x-hearth-call-id");
-  const logs = await stand.gateway.request(
+  const logs = await testbed.gateway.request(
     "GET",
     `/spend/logs?request_id=${id}`,
   );
@@ -33,7 +33,7 @@ async function rowOf(answer: TestAnswer) {
 }
 
 test("prompts and answers are kept with their rows: whole, streamed and from the cache", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({});
   const whole = await gateway.chat(key, "what? \u0000 \ud800");
   expect(await rowOf(whole)).toMatchObject({
@@ -53,13 +53,13 @@ test("prompts and answers are kept with their rows: whole, streamed and from the
 });
 
 test("they go with the retention of the rows", async () => {
-  const { pool } = stand.gateway.running.gateway;
+  const { pool } = testbed.gateway.running.gateway;
   await query(
     pool,
     "UPDATE prompts SET started_at = now() - interval '9 days'",
   );
-  const fresh = await stand.gateway.chat(
-    await stand.gateway.makeKey({}),
+  const fresh = await testbed.gateway.chat(
+    await testbed.gateway.makeKey({}),
     "fresh",
   );
   await rowOf(fresh);
@@ -70,7 +70,7 @@ test("they go with the retention of the rows", async () => {
 });
 
 test("without the setting nothing of them is written anywhere", async () => {
-  const silent = await startStand();
+  const silent = await startTestbed();
   try {
     const { gateway } = silent;
     await gateway.chat(await gateway.makeKey({}), "my secret question");

@@ -3,22 +3,22 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   modelYaml,
-  startStand,
-  type Stand,
+  startTestbed,
+  type Testbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 let gateway: TestGateway;
 let provider: MockProvider;
 
 beforeAll(async () => {
-  stand = await startStand();
-  ({ gateway, provider } = stand);
+  testbed = await startTestbed();
+  ({ gateway, provider } = testbed);
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 function write(text: string): void {
   writeFileSync(join(gateway.directory, "gateway.yaml"), text);

@@ -3,8 +3,8 @@ import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   modelYaml,
-  startStand,
-  type Stand,
+  startTestbed,
+  type Testbed,
 } from "../../test/servers/gateway.ts";
 import { ROUTES } from "./route-table.ts";
 
@@ -13,19 +13,19 @@ const ONE_MB = 1;
 const ALL_MB = 2;
 const MB = 1024 * 1024;
 
-let stand: Stand;
+let testbed: Testbed;
 let key: string;
 
 beforeAll(async () => {
-  stand = await startStand((url) =>
+  testbed = await startTestbed((url) =>
     modelYaml(
       url,
       `general_settings: { max_request_size_mb: ${ONE_MB}, max_request_bodies_mb: ${ALL_MB} }`,
     ),
   );
-  key = await stand.gateway.makeKey();
+  key = await testbed.gateway.makeKey();
 });
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 /** A request whose headers promise a body that never comes. */
 async function askWithoutBody(
@@ -39,7 +39,10 @@ async function askWithoutBody(
 }
 
 function open(route: string, headers: readonly string[]): Socket {
-  const socket = connect(Number(new URL(stand.gateway.url).port), "127.0.0.1");
+  const socket = connect(
+    Number(new URL(testbed.gateway.url).port),
+    "127.0.0.1",
+  );
   socket.write(
     [`${route} HTTP/1.1`, "host: gateway", ...headers, "", ""].join("\r\n"),
   );
@@ -76,7 +79,7 @@ test("a connection that still sends a large body is closed, others are kept", as
 
 test("a body above its limit is rejected, with and without content-length", async () => {
   const long = JSON.stringify({ model: "mock", text: "x".repeat(ONE_MB * MB) });
-  const { status, json } = await stand.gateway.request(
+  const { status, json } = await testbed.gateway.request(
     "POST",
     "/v1/chat/completions",
     long,
@@ -111,13 +114,13 @@ test("bodies of all requests share a limit: 503 above it, released when they end
   });
   const text = JSON.stringify({ model: "mock", text: "x".repeat(500_000) });
   const ask = () =>
-    stand.gateway.request("POST", "/v1/chat/completions", text, key);
+    testbed.gateway.request("POST", "/v1/chat/completions", text, key);
   await expect.poll(async () => (await ask()).status).toBe(503);
   const { json, headers } = await ask();
   expect(json["error"]?.["type"]).toBe("overloaded");
   expect(headers.get("retry-after")).toBe("1");
   // A small call still fits.
-  expect((await stand.gateway.chat(key, "small")).status).toBe(200);
+  expect((await testbed.gateway.chat(key, "small")).status).toBe(200);
   for (const socket of waiting) {
     socket.destroy();
   }
@@ -126,7 +129,7 @@ test("bodies of all requests share a limit: 503 above it, released when they end
 
 test("the memory of bodies is released after every call", async () => {
   for (let call = 0; call < 20; call++) {
-    const { status } = await stand.gateway.chat(key, "x".repeat(500_000), {
+    const { status } = await testbed.gateway.chat(key, "x".repeat(500_000), {
       stream: call % 2 === 0,
     });
     expect(status).toBe(200);
@@ -138,7 +141,7 @@ const nested = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
 test.each(withBody)("%s rejects 50,000 nested objects", async (route) => {
   const [method = "", path = ""] = route.replaceAll(/:\w+/g, "x").split(" ");
   for (const body of [nested, `{"metadata":${nested}}`]) {
-    const { status, text } = await stand.gateway.request(method, path, body);
+    const { status, text } = await testbed.gateway.request(method, path, body);
     expect(status).toBe(400);
     expect(text).toContain("nested deeper than 200");
   }

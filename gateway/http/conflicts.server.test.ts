@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startStand, type Stand } from "../../test/servers/gateway.ts";
+import { startTestbed, type Testbed } from "../../test/servers/gateway.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 
 beforeAll(async () => {
-  stand = await startStand();
+  testbed = await startTestbed();
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 /** 8,000 characters that do not compress. */
 const LONG = randomBytes(4_000).toString("hex");
@@ -73,7 +73,7 @@ const UNHOLDABLE = [
 test.each(UNHOLDABLE)(
   "%s %s with a value that cannot be stored is rejected (%#)",
   async (method, path, body, said) => {
-    const { status, json } = await stand.gateway.request(method, path, body);
+    const { status, json } = await testbed.gateway.request(method, path, body);
     expect([status, json["error"]?.["message"]]).toEqual([
       400,
       expect.stringContaining(said),
@@ -83,7 +83,7 @@ test.each(UNHOLDABLE)(
 );
 
 test("the largest allowed values can be stored", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   for (const fields of [
     { max_parallel_requests: 2_147_483_647 },
     { tpm_limit: Number.MAX_SAFE_INTEGER },

@@ -6,12 +6,12 @@ import {
   MASTER_KEY,
   modelYaml,
   OUTPUT_PRICE,
-  startStand,
+  startTestbed,
   startTestGateway,
-  type Stand,
+  type Testbed,
 } from "../../test/servers/gateway.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 
 const MORE = `
   - model_name: gone
@@ -29,13 +29,13 @@ general_settings: { metrics_key: the-key-of-prometheus, metrics_label_values: 3 
 `;
 
 beforeAll(async () => {
-  stand = await startStand((url) => modelYaml(url, MORE));
+  testbed = await startTestbed((url) => modelYaml(url, MORE));
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 async function collected(): Promise<string> {
-  const answer = await stand.gateway.request(
+  const answer = await testbed.gateway.request(
     "GET",
     "/metrics",
     undefined,
@@ -86,7 +86,7 @@ function labelsOf(text: string, name: string): readonly string[] {
 }
 
 test("calls, tokens, cost, latency and cache are counted by alias, provider, team and key", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   await gateway.request("POST", "/team/new", {
     team_id: "t1",
     team_alias: "kitchen",
@@ -135,7 +135,7 @@ test("calls, tokens, cost, latency and cache are counted by alias, provider, tea
 });
 
 test("failures, retries, fallbacks, cooldowns and rejections are counted", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({ key_alias: "unlucky" });
   await gateway.chat(key, "gone", { model: "gone" });
   await gateway.chat(key, "rejected", { model: "gone" });
@@ -172,7 +172,7 @@ test("failures, retries, fallbacks, cooldowns and rejections are counted", async
 });
 
 test("a label takes a limited number of values", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   for (let at = 0; at < 5; at++) {
     const key = await gateway.makeKey({ key_alias: `many-${at}` });
     await gateway.chat(key, `of ${at}`);
@@ -188,7 +188,7 @@ test("a label takes a limited number of values", async () => {
 });
 
 test("a name matched by a wildcard is counted as the wildcard, so that labels stay bounded", async () => {
-  const wild = await startStand((url) =>
+  const wild = await startTestbed((url) =>
     modelYaml(
       url,
       `
@@ -221,7 +221,7 @@ general_settings: { metrics_label_values: 3 }
 });
 
 test("reached soft budgets are counted by kind of payer, each present from the start", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const reached = async (payer: string) =>
     sample(await collected(), "hearth_soft_budgets_reached_total", { payer });
   for (const payer of [
@@ -243,7 +243,7 @@ test("reached soft budgets are counted by kind of payer, each present from the s
 });
 
 test("only roles that may read everything can scrape, and the metrics key does nothing else", async () => {
-  const { gateway } = stand;
+  const { gateway } = testbed;
   const key = await gateway.makeKey({});
   const as = (path: string, by: string) =>
     gateway.request("GET", path, undefined, by);
@@ -257,8 +257,8 @@ test("only roles that may read everything can scrape, and the metrics key does n
 test("metrics and health are served from the start, even before the database was ever available", async () => {
   const gateway = await startTestGateway({
     databaseUrl: "postgresql://nobody:none@127.0.0.1:9/none",
-    providerUrl: stand.provider.url,
-    yaml: `${modelYaml(stand.provider.url)}general_settings: { metrics_key: the-key-of-prometheus }\n`,
+    providerUrl: testbed.provider.url,
+    yaml: `${modelYaml(testbed.provider.url)}general_settings: { metrics_key: the-key-of-prometheus }\n`,
     atOnce: true,
   });
   try {

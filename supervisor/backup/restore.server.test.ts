@@ -18,11 +18,11 @@ import { programEnv } from "../../test/servers/program-env.ts";
 import { modelYaml, startTestGateway } from "../../test/servers/gateway.ts";
 import {
   asSuperuser,
-  backupStand,
+  backupTestbed,
   failureOf,
   jobContext,
   never,
-} from "../../test/supervisor/backup-stand.ts";
+} from "../../test/supervisor/backup-testbed.ts";
 import { projectRoot } from "../home/home.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
@@ -31,25 +31,25 @@ import { drillRestore } from "./drill.ts";
 import { sumLedger } from "./ledger-sums.ts";
 import { readManifest, writeManifest } from "./manifest.ts";
 
-const stand = backupStand();
+const testbed = backupTestbed();
 
 test("a backup taken under load, restored into an empty stack, has the sums of its moment, and its keys work", async () => {
   let calling = true;
   const callers = Array.from({ length: 4 }, async () => {
     for (let count = 0; calling; count += 1) {
       expect(
-        (await stand.stack().chat(stand.key(), `hello ${count}`)).status,
+        (await testbed.stack().chat(testbed.key(), `hello ${count}`)).status,
       ).toBe(200);
     }
   });
-  const { databaseUrl } = stand.stack();
+  const { databaseUrl } = testbed.stack();
   const before = await asSuperuser(databaseUrl, sumLedger);
-  const first = await stand.take();
+  const first = await testbed.take();
   await waitFor("calls in the ledger", async () => {
     const { calls } = await asSuperuser(databaseUrl, sumLedger);
     return Number(calls) > Number(before.calls);
   });
-  const second = await stand.take();
+  const second = await testbed.take();
   calling = false;
   await Promise.all(callers);
   expect(Number(second.manifest.sums.calls)).toBeGreaterThanOrEqual(
@@ -60,7 +60,7 @@ test("a backup taken under load, restored into an empty stack, has the sums of i
 
   const empty = await throwAwayDatabase();
   try {
-    const outcome = await stand.restoreTo(empty.url, { backup: second.name });
+    const outcome = await testbed.restoreTo(empty.url, { backup: second.name });
     expect(outcome.summary).toContain(`${second.name} is restored.`);
     const sums = await asSuperuser(empty.url, sumLedger);
     expect(sums).toEqual(second.manifest.sums);
@@ -70,14 +70,19 @@ test("a backup taken under load, restored into an empty stack, has the sums of i
     expect(different.rows).toEqual([]);
     const gateway = await startTestGateway({
       databaseUrl: empty.url,
-      providerUrl: stand.stack().providerUrl,
-      yaml: modelYaml(stand.stack().providerUrl),
+      providerUrl: testbed.stack().providerUrl,
+      yaml: modelYaml(testbed.stack().providerUrl),
     });
     try {
-      expect((await gateway.chat(stand.key(), "hello again")).status).toBe(200);
+      expect((await gateway.chat(testbed.key(), "hello again")).status).toBe(
+        200,
+      );
       const check = await gateway.request("GET", "/spend/check");
       expect(check.json["status"]).toBe("equal");
-      const info = await gateway.request("GET", `/key/info?key=${stand.key()}`);
+      const info = await gateway.request(
+        "GET",
+        `/key/info?key=${testbed.key()}`,
+      );
       expect(Number(info.json["info"]?.["spend"])).toBeGreaterThan(0);
     } finally {
       await gateway.stop();
@@ -88,7 +93,7 @@ test("a backup taken under load, restored into an empty stack, has the sums of i
 });
 
 test("a restored database is the one that the gateway makes: schema, owner, rights, sequences, every row", async () => {
-  const { name } = await stand.take();
+  const { name } = await testbed.take();
   const empty = await throwAwayDatabase();
   const shape = async (url: string) =>
     asSuperuser(url, async (client) => {
@@ -122,9 +127,9 @@ test("a restored database is the one that the gateway makes: schema, owner, righ
       };
     });
   try {
-    await stand.restoreTo(empty.url, { backup: name });
+    await testbed.restoreTo(empty.url, { backup: name });
     expect(await shape(empty.url)).toEqual(
-      await shape(stand.stack().databaseUrl),
+      await shape(testbed.stack().databaseUrl),
     );
   } finally {
     await empty.drop();
@@ -132,18 +137,18 @@ test("a restored database is the one that the gateway makes: schema, owner, righ
 });
 
 test("the API names no address, and the command restores to the one that the operator gives it", async () => {
-  const { name } = await stand.take();
+  const { name } = await testbed.take();
   const elsewhere = await throwAwayDatabase();
   const place = temporaryHome();
   try {
     expect(
       await failureOf(
-        stand.restoreTo(elsewhere.url, {
+        testbed.restoreTo(elsewhere.url, {
           databaseUrl: superuserUrl(elsewhere.url),
         }),
       ),
     ).toBe("unknown option databaseUrl: a restore takes backup and setAside.");
-    cpSync(stand.directory(), join(place.home.backups, "postgres"), {
+    cpSync(testbed.directory(), join(place.home.backups, "postgres"), {
       recursive: true,
     });
     const hearth = (databaseUrl: string, ...words: readonly string[]) =>
@@ -174,7 +179,7 @@ test("the API names no address, and the command restores to the one that the ope
     expect(done.stdout).toContain("Restart the gateways");
     const sums = await asSuperuser(elsewhere.url, sumLedger);
     expect(sums).toEqual(
-      await asSuperuser(stand.stack().databaseUrl, sumLedger),
+      await asSuperuser(testbed.stack().databaseUrl, sumLedger),
     );
     expect(hearth(address, "--yes")).toMatchObject({
       status: 1,
@@ -188,20 +193,20 @@ test("the API names no address, and the command restores to the one that the ope
 }, 120_000);
 
 test("a database that holds anything is not overwritten; asked to, it is kept under another name", async () => {
-  const { name } = await stand.take();
+  const { name } = await testbed.take();
   const full = await throwAwayDatabase();
   await asSuperuser(full.url, (client) =>
     client.query("INSERT INTO users (user_id) VALUES ('first')"),
   );
   try {
-    expect(await failureOf(stand.restoreTo(full.url, { backup: name }))).toBe(
+    expect(await failureOf(testbed.restoreTo(full.url, { backup: name }))).toBe(
       "the database is not empty (1 rows in users); a restore never overwrites data. With --set-aside it is kept under another name.",
     );
     // Somebody uses it all the time, as a gateway does.
     const busy = new pg.Client({ connectionString: full.url });
     busy.on("error", () => {});
     await busy.connect();
-    const { details } = await stand.restoreTo(full.url, { setAside: true });
+    const { details } = await testbed.restoreTo(full.url, { setAside: true });
     await busy.end();
     const kept = new URL(full.url);
     kept.pathname = `/${String(details?.["keptAs"])}`;
@@ -209,7 +214,7 @@ test("a database that holds anything is not overwritten; asked to, it is kept un
       client.query("SELECT user_id FROM users"),
     );
     expect(users.rows).toEqual([{ user_id: "first" }]);
-    await asSuperuser(stand.stack().databaseUrl, (client) =>
+    await asSuperuser(testbed.stack().databaseUrl, (client) =>
       client.query(`DROP DATABASE ${kept.pathname.slice(1)}`),
     );
   } finally {
@@ -241,14 +246,14 @@ test.each([
 ] as const)(
   "a file that was %s makes the backup useless, and a restore leaves everything as it was",
   async (_how, harm, sentence) => {
-    const { name } = await stand.take();
-    const backup = join(stand.directory(), name);
+    const { name } = await testbed.take();
+    const backup = join(testbed.directory(), name);
     await verifyFiles(backup, never);
     harm(join(backup, "keys.copy.gz"));
     expect(await failureOf(verifyFiles(backup, never))).toMatch(sentence);
     const empty = await throwAwayDatabase();
     try {
-      expect(await failureOf(stand.restoreTo(empty.url))).toMatch(sentence);
+      expect(await failureOf(testbed.restoreTo(empty.url))).toMatch(sentence);
       const databases = await asSuperuser(empty.url, (client) =>
         client.query(
           "SELECT datname FROM pg_database WHERE datname LIKE '%_restoring'",
@@ -262,8 +267,8 @@ test.each([
 );
 
 test("an altered manifest is found out, and so is one whose rows are not there", async () => {
-  const { name, manifest } = await stand.take();
-  const backup = join(stand.directory(), name);
+  const { name, manifest } = await testbed.take();
+  const backup = join(testbed.directory(), name);
   appendFileSync(join(backup, "manifest.json"), " ");
   readManifest(backup);
   const text = readFileSync(join(backup, "manifest.json"), "utf8");
@@ -273,7 +278,9 @@ test("an altered manifest is found out, and so is one whose rows are not there",
       .replace('"rows": 500', '"rows": 501')
       .replace('"rows": 0', '"rows": 1'),
   );
-  expect(() => readManifest(backup)).toThrow("has changed since it was written");
+  expect(() => readManifest(backup)).toThrow(
+    "has changed since it was written",
+  );
   const lying = {
     ...manifest,
     tables: manifest.tables.map((table) =>
@@ -283,7 +290,7 @@ test("an altered manifest is found out, and so is one whose rows are not there",
   writeManifest(backup, lying);
   const empty = await throwAwayDatabase();
   try {
-    expect(await failureOf(stand.restoreTo(empty.url))).toMatch(
+    expect(await failureOf(testbed.restoreTo(empty.url))).toMatch(
       /^keys has \d+ rows instead of \d+: the backup is incomplete/,
     );
   } finally {
@@ -292,15 +299,15 @@ test("an altered manifest is found out, and so is one whose rows are not there",
 });
 
 test("a backup of a newer Hearth is refused with what to do", async () => {
-  const { name, manifest } = await stand.take();
-  writeManifest(join(stand.directory(), name), {
+  const { name, manifest } = await testbed.take();
+  writeManifest(join(testbed.directory(), name), {
     ...manifest,
     madeBy: "hearth 9.9.9",
     migrations: [...manifest.migrations, "0099_tomorrow"],
   });
   const empty = await throwAwayDatabase();
   try {
-    expect(await failureOf(stand.restoreTo(empty.url))).toBe(
+    expect(await failureOf(testbed.restoreTo(empty.url))).toBe(
       "the backup was created by a newer version of Hearth (hearth 9.9.9; it has the migration 0099_tomorrow, which is unknown to this one, hearth 0.1.0): upgrade Hearth, then restore.",
     );
   } finally {
@@ -309,7 +316,7 @@ test("a backup of a newer Hearth is refused with what to do", async () => {
 });
 
 test("after an upgrade was gone back from, a backup of the database as it was left restores, and its drill passes", async () => {
-  const { databaseUrl } = stand.stack();
+  const { databaseUrl } = testbed.stack();
   const sql = `CREATE TABLE of_tomorrow (id text PRIMARY KEY, note text DEFAULT E'\\t"\\\\"');
 ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
   // What the release after this one did, before the operator went back.
@@ -330,17 +337,17 @@ ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
   });
   const empty = await throwAwayDatabase();
   try {
-    const { name } = await stand.take();
+    const { name } = await testbed.take();
     const drilled = await drillRestore(
       {
-        directory: stand.directory(),
-        migrations: stand.migrations,
-        databaseUrl: stand.backupUrl(),
+        directory: testbed.directory(),
+        migrations: testbed.migrations,
+        databaseUrl: testbed.backupUrl(),
       },
       jobContext(),
     );
     expect(drilled.status).toBe("done");
-    await stand.restoreTo(empty.url, { backup: name });
+    await testbed.restoreTo(empty.url, { backup: name });
     const kept = await asSuperuser(empty.url, async (client) => {
       const { rows } = await client.query(
         "SELECT note, (SELECT count(*)::int FROM keys WHERE since_tomorrow = 'kept, too') AS keys FROM of_tomorrow",
@@ -359,15 +366,15 @@ ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
 });
 
 test("kill -9 in the middle of a restore leaves the database as it was, and the next restore succeeds", async () => {
-  const { name, manifest } = await stand.take();
+  const { name, manifest } = await testbed.take();
   const empty = await throwAwayDatabase();
   try {
-    const child = stand.runKillable("restore", superuserUrl(empty.url));
+    const child = testbed.runKillable("restore", superuserUrl(empty.url));
     await child.said("filling spend_log");
     await child.kill();
     const sums = await asSuperuser(empty.url, sumLedger);
     expect(sums.calls).toBe("0");
-    const { summary } = await stand.restoreTo(empty.url, { backup: name });
+    const { summary } = await testbed.restoreTo(empty.url, { backup: name });
     const left = `${new URL(empty.url).pathname.slice(1)}_restoring`;
     expect(summary).toContain(
       `Dropped ${left}, left by an interrupted restore.`,

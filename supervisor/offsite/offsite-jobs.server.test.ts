@@ -23,16 +23,16 @@ import { backupNotes } from "../vaults/backup.ts";
 import { openDatabase, vaultNames } from "../vaults/database.ts";
 import {
   asSuperuser,
-  backupStand,
+  backupTestbed,
   failureOf,
   jobContext,
   never,
-} from "../../test/supervisor/backup-stand.ts";
+} from "../../test/supervisor/backup-testbed.ts";
 import {
-  openNotesStand,
+  openNotesTestbed,
   writeNotes,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { rcloneHere } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { makeIdentity } from "./age.ts";
@@ -40,17 +40,17 @@ import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
 import { storeOffsite } from "./settings.ts";
 import { probeOffsite, offsiteWarning } from "./warning.ts";
 
-const stand = backupStand();
+const testbed = backupTestbed();
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 
 describe.skipIf(!rcloneHere())("off-site jobs", () => {
   let place: ReturnType<typeof temporaryHome>;
-  let notes: NotesStand;
+  let notes: NotesTestbed;
   let target: string;
   const raised = new Map<string, Alarm>();
 
   beforeAll(async () => {
-    notes = await openNotesStand(embedded);
+    notes = await openNotesTestbed(embedded);
     await openDatabase(notes.couch, "vault-away").create();
     await writeNotes(notes.couch, "vault-away", 20);
   });
@@ -67,8 +67,8 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
   const env = () => ({
     PATH: process.env["PATH"],
     HEARTH_JOBS: "on",
-    BACKUP_DATABASE_URL: stand.backupUrl(),
-    HEARTH_MIGRATIONS: stand.migrations,
+    BACKUP_DATABASE_URL: testbed.backupUrl(),
+    HEARTH_MIGRATIONS: testbed.migrations,
   });
 
   function jobs(config: unknown = {}): readonly Job[] {
@@ -103,15 +103,15 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     await takeBackup({
       directory: join(place.home.backups, "postgres"),
       signal: never,
-      databaseUrl: stand.backupUrl(),
+      databaseUrl: testbed.backupUrl(),
       pgDump: false,
-      now: stand.now,
+      now: testbed.now,
       progress: () => {},
     });
     await backupNotes({
       couch: notes.couch,
       directory: join(place.home.backups, "notes"),
-      now: stand.now,
+      now: testbed.now,
       signal: never,
       progress: () => {},
     });
@@ -144,7 +144,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
       /Z restores: vault-away with 40 documents, 40 revisions \(40 compared\)\.$/,
     );
     const { rows } = await asSuperuser(
-      superuserUrl(stand.stack().databaseUrl),
+      superuserUrl(testbed.stack().databaseUrl),
       (client) =>
         client.query("SELECT 1 FROM pg_database WHERE datname LIKE '%_drill'"),
     );

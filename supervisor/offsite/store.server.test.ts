@@ -17,7 +17,7 @@ import {
   expect,
   test,
 } from "vitest";
-import { failureOf, never } from "../../test/supervisor/backup-stand.ts";
+import { failureOf, never } from "../../test/supervisor/backup-testbed.ts";
 import {
   placeBackup,
   rcloneHere,
@@ -43,7 +43,7 @@ interface Target {
 }
 
 const PATH = process.env["PATH"] ?? "";
-let stand: ReturnType<typeof temporaryHome>;
+let testbed: ReturnType<typeof temporaryHome>;
 let sftp: Awaited<ReturnType<typeof serveSftp>>;
 
 describe.skipIf(!rcloneHere())("with rclone", () => {
@@ -57,14 +57,14 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     sftpFiles.remove();
   });
   beforeEach(() => {
-    stand = temporaryHome();
-    mkdirSync(stand.home.backups, { recursive: true });
+    testbed = temporaryHome();
+    mkdirSync(testbed.home.backups, { recursive: true });
   });
-  afterEach(() => stand.remove());
+  afterEach(() => testbed.remove());
 
   const targets: Readonly<Record<string, () => Target>> = {
     "another disk": () => {
-      const files = join(stand.directory, "disk");
+      const files = join(testbed.directory, "disk");
       mkdirSync(files);
       return { target: files, env: { PATH }, files };
     },
@@ -79,10 +79,10 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     { target, env }: Target,
     identity: string,
   ): Promise<OffsitePlace> {
-    return openOffsite(stand.home, env, { target, identity }, "test");
+    return openOffsite(testbed.home, env, { target, identity }, "test");
   }
 
-  const postgres = () => join(stand.home.backups, "postgres");
+  const postgres = () => join(testbed.home.backups, "postgres");
 
   function push(
     place: OffsitePlace,
@@ -134,7 +134,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
         "2026-11-20T030000Z",
       ]);
 
-      const here = join(stand.directory, "fetched");
+      const here = join(testbed.directory, "fetched");
       const backup = await chooseOffsite(place, "postgres", undefined, never);
       await pullBackup(place, backup, here, work);
       for (const file of readdirSync(join(here, backup.name))) {
@@ -163,7 +163,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       const stored = readFileSync(object);
       stored[stored.length - 1]! ^= 1;
       writeFileSync(object, stored);
-      const here = join(stand.directory, "fetched");
+      const here = join(testbed.directory, "fetched");
       const pulled = pullBackup(place, { kind: "postgres", name }, here, work);
       expect(await failureOf(pulled)).toMatch(/cannot be decrypted/);
       expect(readdirSync(here)).toEqual([]);
@@ -224,7 +224,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       "2026-11-10T030000Z",
     ]);
     for (const backup of left) {
-      await pullBackup(place, backup, join(stand.directory, "f"), work);
+      await pullBackup(place, backup, join(testbed.directory, "f"), work);
     }
 
     // The limit takes the older one, and never the newest.

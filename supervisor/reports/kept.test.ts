@@ -4,7 +4,7 @@ import { openKeeping, StillReading } from "./kept.ts";
 const limits = { freshMs: 100, keepMs: 1000 };
 
 /** A clock that is set by hand, and a reading that answers what it is told. */
-function stand() {
+function testbed() {
   let at = 1_000_000;
   const answers: (() => Promise<number>)[] = [];
   let readings = 0;
@@ -24,7 +24,7 @@ function stand() {
 }
 
 test("what is fresh is not read again, what is old is shown while it is read anew, what is too old is waited for", async () => {
-  const { ask, answer, pass, readings } = stand();
+  const { ask, answer, pass, readings } = testbed();
   for (const value of [1, 2, 3]) {
     answer(async () => value);
   }
@@ -41,7 +41,7 @@ test("what is fresh is not read again, what is old is shown while it is read ane
 });
 
 test("what cannot be read anew is shown with the reason, and rests before it is tried again", async () => {
-  const { ask, answer, pass, readings } = stand();
+  const { ask, answer, pass, readings } = testbed();
   answer(async () => 1);
   await ask();
   pass(1000);
@@ -55,16 +55,16 @@ test("what cannot be read anew is shown with the reason, and rests before it is 
 });
 
 test("what was never read says why, or that it takes its time", async () => {
-  const { ask, answer } = stand();
+  const { ask, answer } = testbed();
   answer(() => Promise.reject(new Error("it is away")));
   await expect(ask()).rejects.toThrow("it is away");
-  const slow = stand();
+  const slow = testbed();
   slow.answer(() => new Promise(() => {}));
   await expect(slow.ask()).rejects.toBeInstanceOf(StillReading);
 });
 
 test("many who ask at once cause one reading", async () => {
-  const { ask, answer, readings } = stand();
+  const { ask, answer, readings } = testbed();
   answer(async () => 7);
   const all = await Promise.all([ask(), ask(), ask()]);
   expect(all.map(({ value }) => value)).toEqual([7, 7, 7]);

@@ -10,10 +10,10 @@ import {
 import { ask } from "../../test/contract/start-notes.ts";
 import {
   noteDocuments,
-  openNotesStand,
+  openNotesTestbed,
   writeNotes,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { backupNotes } from "./backup.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase, vaultNames, type Database } from "./database.ts";
@@ -87,40 +87,40 @@ const quiet = {
   progress: () => {},
 };
 
-const backup = (stand: NotesStand, more: Partial<typeof quiet> = {}) =>
+const backup = (testbed: NotesTestbed, more: Partial<typeof quiet> = {}) =>
   backupNotes({
-    couch: stand.couch,
-    directory: stand.backups,
-    now: stand.now,
+    couch: testbed.couch,
+    directory: testbed.backups,
+    now: testbed.now,
     ...quiet,
     ...more,
   });
 
 const restore = (
-  stand: NotesStand,
+  testbed: NotesTestbed,
   path: string,
   more: Partial<Parameters<typeof restoreNotes>[0]> = {},
-) => restoreNotes({ ...stand, backup: path, ...quiet, ...more });
+) => restoreNotes({ ...testbed, backup: path, ...quiet, ...more });
 
 describe.each(serversUnderTest())("on $name", (under) => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   let member: { readonly name: string; readonly password: string };
   beforeAll(async () => {
-    stand = await openNotesStand(under);
-    const made = await stand.provisioning.add({
+    testbed = await openNotesTestbed(under);
+    const made = await testbed.provisioning.add({
       vault: VAULT,
       choices: vaultChoices.parse({}),
     });
     member = { name: made.user, password: made.password };
-    await fill(stand.couch);
-    await stand.keeper.look();
+    await fill(testbed.couch);
+    await testbed.keeper.look();
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   test("a backup restores into an empty server to the same leaves, and devices keep their passwords", async () => {
-    const database = openDatabase(stand.couch, VAULT);
+    const database = openDatabase(testbed.couch, VAULT);
     const before = await allLeaves(database);
-    const { path, manifest } = await backup(stand);
+    const { path, manifest } = await backup(testbed);
     expect(manifest.vaults).toEqual([
       {
         name: VAULT,
@@ -133,66 +133,66 @@ describe.each(serversUnderTest())("on $name", (under) => {
         instance: expect.any(String),
       },
     ]);
-    await stand.provisioning.remove(VAULT);
-    expect((await ask(`${stand.server.url}/`, { user: member })).status).toBe(
+    await testbed.provisioning.remove(VAULT);
+    expect((await ask(`${testbed.server.url}/`, { user: member })).status).toBe(
       401,
     );
 
-    await restore(stand, path);
+    await restore(testbed, path);
     expect(await allLeaves(database)).toEqual(before);
     expect(await database.document(SEED_ID)).toMatchObject(seed);
     expect(await database.document(MILESTONE_ID)).toMatchObject(milestone);
     expect(
-      (await ask(`${stand.server.url}/${VAULT}`, { user: member })).status,
+      (await ask(`${testbed.server.url}/${VAULT}`, { user: member })).status,
     ).toBe(200);
-    await stand.keeper.look();
-    expect([...stand.raised.keys()]).toEqual([]);
-    expect(stand.state.vault(VAULT).member).toBe(VAULT);
+    await testbed.keeper.look();
+    expect([...testbed.raised.keys()]).toEqual([]);
+    expect(testbed.state.vault(VAULT).member).toBe(VAULT);
 
     // Backups contain no credentials; new ones can be created.
-    await expect(stand.provisioning.setupUri({ vault: VAULT })).rejects.toThrow(
-      `\`hearth notes rotate ${VAULT}\` to create new ones`,
-    );
-    const made = await stand.provisioning.rotate({ vault: VAULT });
+    await expect(
+      testbed.provisioning.setupUri({ vault: VAULT }),
+    ).rejects.toThrow(`\`hearth notes rotate ${VAULT}\` to create new ones`);
+    const made = await testbed.provisioning.rotate({ vault: VAULT });
     expect(made.vaultPassphrase).toBeNull();
   });
 
   test("a restore never overwrites but can create another vault", async () => {
-    const { path } = await backup(stand);
-    await expect(restore(stand, path)).rejects.toThrow(
+    const { path } = await backup(testbed);
+    await expect(restore(testbed, path)).rejects.toThrow(
       `restore beside it with --as ${VAULT}-restored`,
     );
-    await restore(stand, path, { vault: VAULT, as: "vault-beside" });
-    expect(await allLeaves(openDatabase(stand.couch, "vault-beside"))).toEqual(
-      await allLeaves(openDatabase(stand.couch, VAULT)),
-    );
+    await restore(testbed, path, { vault: VAULT, as: "vault-beside" });
+    expect(
+      await allLeaves(openDatabase(testbed.couch, "vault-beside")),
+    ).toEqual(await allLeaves(openDatabase(testbed.couch, VAULT)));
     await expect(
-      restore(stand, path, { vault: "vault-other" }),
+      restore(testbed, path, { vault: "vault-other" }),
     ).rejects.toThrow(`has no vault "vault-other"; it has ${VAULT}.`);
     // Both share one user: neither a rotation nor a removal may lock out the other.
-    const made = await stand.provisioning.rotate({ vault: "vault-beside" });
-    expect(stand.files.read(VAULT)?.password).toBe(made.password);
-    await stand.provisioning.remove("vault-beside");
-    const answer = await ask(`${stand.server.url}/${VAULT}`, {
+    const made = await testbed.provisioning.rotate({ vault: "vault-beside" });
+    expect(testbed.files.read(VAULT)?.password).toBe(made.password);
+    await testbed.provisioning.remove("vault-beside");
+    const answer = await ask(`${testbed.server.url}/${VAULT}`, {
       user: { name: made.user, password: made.password },
     });
     expect(answer.status).toBe(200);
   });
 
   test("changes by devices since the start of the restore are kept, and devices keep access", async () => {
-    const { path, manifest } = await backup(stand);
+    const { path, manifest } = await backup(testbed);
     const target = "vault-written";
-    const made = await stand.provisioning.add({
+    const made = await testbed.provisioning.add({
       vault: target,
       choices: vaultChoices.parse({}),
     });
-    const database = openDatabase(stand.couch, target);
+    const database = openDatabase(testbed.couch, target);
     await database.write(noteDocuments("mine.md", "just written", 1));
     const before = await allLeaves(database);
     const [entry] = manifest.vaults;
     await expect(
       restoreVault({
-        ...stand,
+        ...testbed,
         ...quiet,
         backup: path,
         entry: entry!,
@@ -200,77 +200,81 @@ describe.each(serversUnderTest())("on $name", (under) => {
       }),
     ).rejects.toThrow("a restore never overwrites");
     expect(await allLeaves(database)).toEqual(before);
-    expect(await dropUnfinished(stand.couch, new Set())).toEqual([]);
+    expect(await dropUnfinished(testbed.couch, new Set())).toEqual([]);
     const user = { name: made.user, password: made.password };
-    const answer = await ask(`${stand.server.url}/${target}`, { user });
+    const answer = await ask(`${testbed.server.url}/${target}`, { user });
     expect(answer.status).toBe(200);
-    await stand.provisioning.remove(target);
+    await testbed.provisioning.remove(target);
   });
 
   test("a vault that is being restored is not a leftover", async () => {
-    const { path } = await backup(stand);
+    const { path } = await backup(testbed);
     const dropped: string[] = [];
     let looks = Promise.resolve();
-    await restore(stand, path, {
+    await restore(testbed, path, {
       vault: VAULT,
       as: "vault-under-way",
       progress: () => {
         looks = looks.then(async () => {
-          dropped.push(...(await dropUnfinished(stand.couch, stand.busy)));
+          dropped.push(...(await dropUnfinished(testbed.couch, testbed.busy)));
         });
       },
     });
     await looks;
     expect(dropped).toEqual([]);
-    expect(await vaultNames(stand.couch)).toContain("vault-under-way");
-    await stand.provisioning.remove("vault-under-way");
+    expect(await vaultNames(testbed.couch)).toContain("vault-under-way");
+    await testbed.provisioning.remove("vault-under-way");
   });
 
   test("the drill restores, compares, and leaves nothing behind", async () => {
-    const { path } = await backup(stand);
-    const [drilled] = await drillRestore({ ...stand, ...quiet, backup: path });
+    const { path } = await backup(testbed);
+    const [drilled] = await drillRestore({
+      ...testbed,
+      ...quiet,
+      backup: path,
+    });
     expect(drilled).toMatchObject({
       vault: VAULT,
       documents: 604,
       leaves: 605,
     });
     expect(drilled?.compared).toBeGreaterThan(40);
-    expect(await stand.couch.ask("GET", "/_all_dbs")).not.toContainEqual(
+    expect(await testbed.couch.ask("GET", "/_all_dbs")).not.toContainEqual(
       expect.stringContaining("drill"),
     );
   });
 
   test("a damaged backup is rejected before anything is changed", async () => {
-    const { path } = await backup(stand);
+    const { path } = await backup(testbed);
     const file = join(path, "vault-1.jsonl.gz");
     const bytes = readFileSync(file);
     bytes[bytes.length >> 1]! ^= 1;
     writeFileSync(file, bytes);
     await expect(
-      restore(stand, path, { vault: VAULT, as: "vault-broken" }),
+      restore(testbed, path, { vault: VAULT, as: "vault-broken" }),
     ).rejects.toThrow("checksum differs");
     await expect(
-      drillRestore({ ...stand, ...quiet, backup: path }),
+      drillRestore({ ...testbed, ...quiet, backup: path }),
     ).rejects.toThrow("checksum differs");
-    expect(await vaultNames(stand.couch)).not.toContain("vault-broken");
+    expect(await vaultNames(testbed.couch)).not.toContain("vault-broken");
   });
 
   test("a stopped backup leaves nothing behind", async () => {
-    const before = readdirSync(stand.backups);
+    const before = readdirSync(testbed.backups);
     const stop = new AbortController();
     await expect(
-      backup(stand, {
+      backup(testbed, {
         signal: stop.signal,
         progress: () => stop.abort(new Error("stopped")),
       }),
     ).rejects.toThrow();
-    expect(readdirSync(stand.backups)).toEqual(before);
+    expect(readdirSync(testbed.backups)).toEqual(before);
   });
 
   test("concurrent writes do not break it", async () => {
-    const database = openDatabase(stand.couch, VAULT);
+    const database = openDatabase(testbed.couch, VAULT);
     let written = 0;
-    const { path } = await backup(stand, {
+    const { path } = await backup(testbed, {
       progress: () => {
         if (written < 3) {
           void database.write(noteDocuments(`late ${written}.md`, "late", 1));
@@ -278,7 +282,11 @@ describe.each(serversUnderTest())("on $name", (under) => {
         written += 1;
       },
     });
-    const [drilled] = await drillRestore({ ...stand, ...quiet, backup: path });
+    const [drilled] = await drillRestore({
+      ...testbed,
+      ...quiet,
+      backup: path,
+    });
     expect(drilled?.documents).toBeGreaterThanOrEqual(604);
   });
 });
@@ -286,16 +294,16 @@ describe.each(serversUnderTest())("on $name", (under) => {
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 
 describe("a supervisor that is killed", () => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   beforeAll(async () => {
-    stand = await openNotesStand(embedded);
-    await stand.provisioning.add({
+    testbed = await openNotesTestbed(embedded);
+    await testbed.provisioning.add({
       vault: VAULT,
       choices: vaultChoices.parse({}),
     });
-    await fill(stand.couch);
+    await fill(testbed.couch);
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   /** Starts the operation in another process and kills it halfway. */
   async function killed(
@@ -308,9 +316,9 @@ describe("a supervisor that is killed", () => {
     );
     const child = spawn(
       process.execPath,
-      [program, work, stand.server.url, stand.directory, path],
+      [program, work, testbed.server.url, testbed.directory, path],
       {
-        env: { NOTES_ADMIN_PASSWORD: stand.server.admin.password },
+        env: { NOTES_ADMIN_PASSWORD: testbed.server.admin.password },
         stdio: ["ignore", "pipe", "inherit"],
       },
     );
@@ -322,29 +330,29 @@ describe("a supervisor that is killed", () => {
   }
 
   test("during a backup leaves no partial one: the next one removes its files", async () => {
-    await killed("backup", stand.backups);
-    expect(readdirSync(stand.backups)).toEqual([
+    await killed("backup", testbed.backups);
+    expect(readdirSync(testbed.backups)).toEqual([
       expect.stringMatching(/^\.making-/),
     ]);
-    const { name, path } = await backup(stand);
-    expect(readdirSync(stand.backups)).toEqual([name]);
-    await drillRestore({ ...stand, ...quiet, backup: path });
+    const { name, path } = await backup(testbed);
+    expect(readdirSync(testbed.backups)).toEqual([name]);
+    await drillRestore({ ...testbed, ...quiet, backup: path });
   });
 
   test("during a restore leaves no partial vault: the next start drops it", async () => {
-    const { path } = await backup(stand);
+    const { path } = await backup(testbed);
     await killed("restore", path);
-    const half = openDatabase(stand.couch, "vault-half");
+    const half = openDatabase(testbed.couch, "vault-half");
     expect((await half.info())?.doc_count).toBeGreaterThan(0);
     expect((await half.security()).members.roles).toEqual(["_admin"]);
-    expect(await dropUnfinished(stand.couch, stand.busy)).toEqual([
+    expect(await dropUnfinished(testbed.couch, testbed.busy)).toEqual([
       "vault-half",
     ]);
     expect(await half.info()).toBeUndefined();
-    await restore(stand, path, { vault: VAULT, as: "vault-half" });
-    expect(await dropUnfinished(stand.couch, stand.busy)).toEqual([]);
+    await restore(testbed, path, { vault: VAULT, as: "vault-half" });
+    expect(await dropUnfinished(testbed.couch, testbed.busy)).toEqual([]);
     expect(await allLeaves(half)).toEqual(
-      await allLeaves(openDatabase(stand.couch, VAULT)),
+      await allLeaves(openDatabase(testbed.couch, VAULT)),
     );
   });
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import {
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { compactVault, type CompactionOptions } from "./compaction.ts";
 import { openDatabase } from "./database.ts";
 import { vaultChoices } from "./plugin-settings.ts";
@@ -11,21 +11,21 @@ import { vaultChoices } from "./plugin-settings.ts";
 const MEGABYTE = 1_000_000;
 
 describe.each(serversUnderTest())("on $name", (under) => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   const vault = "vault-compact";
   beforeAll(async () => {
-    stand = await openNotesStand(under);
-    await stand.provisioning.add({
+    testbed = await openNotesTestbed(under);
+    await testbed.provisioning.add({
       vault,
       choices: vaultChoices.parse({}),
     });
     await supersede();
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   /** Creates some megabytes of superseded bodies. */
   async function supersede(): Promise<void> {
-    const database = openDatabase(stand.couch, vault);
+    const database = openDatabase(testbed.couch, vault);
     for (let round = 0; round < 4; round += 1) {
       const known = await database.document("large");
       await database.put("large", {
@@ -37,8 +37,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   const compact = (more: Partial<CompactionOptions> = {}) =>
     compactVault({
-      database: openDatabase(stand.couch, vault),
-      state: stand.state,
+      database: openDatabase(testbed.couch, vault),
+      state: testbed.state,
       limits: {
         leastBytes: MEGABYTE,
         leastPercent: 20,
@@ -48,15 +48,15 @@ describe.each(serversUnderTest())("on $name", (under) => {
       freeBytes: () => 1000 * MEGABYTE,
       asked: false,
       force: false,
-      now: stand.now,
+      now: testbed.now,
       signal: new AbortController().signal,
       ...more,
     });
 
   test("a large database with much reclaimable space is reported", async () => {
-    await openDatabase(stand.couch, "vault-small").create();
-    await stand.keeper.look();
-    expect(stand.large).toEqual([vault]);
+    await openDatabase(testbed.couch, "vault-small").create();
+    await testbed.keeper.look();
+    expect(testbed.large).toEqual([vault]);
   });
 
   test("with too little reclaimable space or free disk space, a vault is not compacted", async () => {
@@ -70,17 +70,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
       status: "skipped",
       why: expect.stringContaining("can be reclaimed") as string,
     });
-    const { space } = stand.state.vault(vault);
-    stand.state.change(vault, { space: null });
+    const { space } = testbed.state.vault(vault);
+    testbed.state.change(vault, { space: null });
     expect(await compact({ freeBytes: () => 1000 })).toMatchObject({
       status: "skipped",
       why: expect.stringContaining("of free disk space") as string,
     });
-    stand.state.change(vault, { space });
+    testbed.state.change(vault, { space });
   });
 
   test("too many open conflicts prevent compaction unless it is forced", async () => {
-    const database = openDatabase(stand.couch, vault);
+    const database = openDatabase(testbed.couch, vault);
     for (const id of ["one", "two"]) {
       for (const rev of ["1-aa", "1-bb"]) {
         await database.write(
@@ -94,7 +94,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       why: expect.stringContaining("more than 1 open conflicts") as string,
     });
     // The embedded store, which measures its space, needs no additional space.
-    const inPlace = stand.state.vault(vault).space !== null;
+    const inPlace = testbed.state.vault(vault).space !== null;
     expect(
       await compact({
         force: true,
@@ -112,7 +112,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       status: "skipped",
       why: expect.stringContaining("last compacted at") as string,
     });
-    const later = stand.again();
+    const later = testbed.again();
     expect(await compact({ ...allowed, state: later.state })).toMatchObject({
       status: "skipped",
     });
@@ -121,13 +121,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
       throw new Error(done.why);
     }
     expect(done.beforeBytes - done.afterBytes).toBeGreaterThan(4 * MEGABYTE);
-    stand.pass(25 * 3_600_000);
+    testbed.pass(25 * 3_600_000);
     await supersede();
     expect(await compact(allowed)).toMatchObject({ status: "done" });
   });
 
   test("a missing vault is reported", async () => {
-    const database = openDatabase(stand.couch, "vault-nowhere");
+    const database = openDatabase(testbed.couch, "vault-nowhere");
     await expect(compact({ database })).rejects.toThrow(
       'there is no vault "vault-nowhere"',
     );

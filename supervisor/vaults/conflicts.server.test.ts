@@ -6,9 +6,9 @@ import {
   type VaultDevice,
 } from "../../test/contract/vault-device.ts";
 import {
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { readTexts } from "./conflict-texts.ts";
 import { countConflicts, findConflicts, resolveConflict } from "./conflicts.ts";
 import { openDatabase, vaultNames } from "./database.ts";
@@ -16,20 +16,20 @@ import { openPendingConflicts } from "./pending-conflicts.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 describe.each(serversUnderTest())("on $name", (under) => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   let clock = 1_800_000_000_000;
   beforeAll(async () => {
-    stand = await openNotesStand(under);
+    testbed = await openNotesTestbed(under);
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   /** Two devices that edited the same note offline; the second wrote later. */
   async function conflicted(vault: string) {
-    const made = await stand.provisioning.add({
+    const made = await testbed.provisioning.add({
       vault,
       choices: vaultChoices.parse({}),
     });
-    const server = remote(stand.server.url, vault, {
+    const server = remote(testbed.server.url, vault, {
       name: made.user,
       password: made.password,
     });
@@ -49,11 +49,11 @@ describe.each(serversUnderTest())("on $name", (under) => {
       }
       return Promise.all([left, right].map((device) => device.files(server)));
     };
-    return { database: openDatabase(stand.couch, vault), files };
+    return { database: openDatabase(testbed.couch, vault), files };
   }
 
   const report = (database: ReturnType<typeof openDatabase>) =>
-    findConflicts(database, stand.state, stand.now(), 100);
+    findConflicts(database, testbed.state, testbed.now(), 100);
 
   test("a conflict of two devices is reported with its versions and its age", async () => {
     const { database } = await conflicted("vault-report");
@@ -64,7 +64,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(conflict).toMatchObject({ path: "note.md", device: null });
     expect(conflict?.versions.map(({ wins }) => wins)).toEqual([true, false]);
     expect(conflict?.versions.every(({ mtime }) => mtime !== null)).toBe(true);
-    stand.pass(3_600_000);
+    testbed.pass(3_600_000);
     const later = await report(database);
     expect(later.conflicts[0]?.firstSeen).toBe(conflict?.firstSeen);
     expect(await countConflicts(database, 10)).toBe(1);
@@ -72,8 +72,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("a vault with a conflict needs attention until it is resolved", async () => {
     const { database } = await conflicted("vault-pending");
-    const look = openPendingConflicts(stand.couch, stand.state, stand.now);
-    const pending = async () => look(await vaultNames(stand.couch), new Set());
+    const look = openPendingConflicts(
+      testbed.couch,
+      testbed.state,
+      testbed.now,
+    );
+    const pending = async () =>
+      look(await vaultNames(testbed.couch), new Set());
     const ofVault = async () =>
       (await pending()).filter(({ name }) => name === "vault vault-pending");
     const found = await ofVault();
@@ -84,7 +89,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         command: "hearth notes conflicts vault-pending",
       },
     ]);
-    stand.pass(60_000);
+    testbed.pass(60_000);
     expect(await ofVault()).toEqual(found);
     await resolveConflict(database, "note.md", "newer");
     expect(await ofVault()).toEqual([]);
@@ -195,7 +200,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("a document of one device is reported with the device", async () => {
-    const database = openDatabase(stand.couch, "vault-refusals");
+    const database = openDatabase(testbed.couch, "vault-refusals");
     for (const rev of ["1-aa", "1-bb"]) {
       await database.write(
         [

@@ -5,29 +5,29 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
 import {
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { CouchRefusal, NoAnswer, openCouch } from "./couch.ts";
 
 describe.each(serversUnderTest())("on $name", (under) => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   beforeAll(async () => {
-    stand = await openNotesStand(under);
+    testbed = await openNotesTestbed(under);
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   const admin = (password: string) =>
-    ask(`${stand.server.url}/_all_dbs`, {
-      user: { name: stand.server.admin.name, password },
+    ask(`${testbed.server.url}/_all_dbs`, {
+      user: { name: testbed.server.admin.name, password },
     });
 
   test("a supervisor with a stale password locks nobody out, however often and at once it asks", async () => {
     let password = "stale-password";
     let clock = 1_800_000_000_000;
     const couch = openCouch({
-      url: stand.server.url,
-      admin: stand.server.admin.name,
+      url: testbed.server.url,
+      admin: testbed.server.admin.name,
       password: () => password,
       now: () => clock,
     });
@@ -46,21 +46,21 @@ describe.each(serversUnderTest())("on $name", (under) => {
       await many();
       clock += 55_000;
     }
-    expect((await admin(stand.server.admin.password)).status).toBe(200);
+    expect((await admin(testbed.server.admin.password)).status).toBe(200);
 
     // A new password counts at once.
-    password = stand.server.admin.password;
+    password = testbed.server.admin.password;
     expect(await couch.ask("GET", "/_all_dbs")).toBeInstanceOf(Array);
   });
 
   test("what the store refuses is said with its reason", async () => {
-    const refused = stand.couch.ask("PUT", "/Bad-Name");
+    const refused = testbed.couch.ask("PUT", "/Bad-Name");
     await expect(refused).rejects.toBeInstanceOf(CouchRefusal);
     await expect(refused).rejects.toMatchObject({
       status: 400,
       code: "illegal_database_name",
     });
-    expect(await stand.couch.look("/vault-nowhere")).toBeUndefined();
+    expect(await testbed.couch.look("/vault-nowhere")).toBeUndefined();
   });
 });
 

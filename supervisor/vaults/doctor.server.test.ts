@@ -14,9 +14,9 @@ import {
 } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
 import {
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
 import { openDatabase } from "./database.ts";
 import { examine } from "./doctor.ts";
@@ -26,18 +26,18 @@ import { vaultChoices } from "./plugin-settings.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 const VAULT = "vault-doctor";
-let stand: NotesStand;
+let testbed: NotesTestbed;
 let member: { readonly user: string; readonly password: string };
 let proxy: Server | undefined;
 
 beforeAll(async () => {
-  stand = await openNotesStand(embedded);
-  member = await stand.provisioning.add({
+  testbed = await openNotesTestbed(embedded);
+  member = await testbed.provisioning.add({
     vault: VAULT,
     choices: vaultChoices.parse({}),
   });
 });
-afterAll(() => stand.close());
+afterAll(() => testbed.close());
 afterEach(() => {
   proxy?.closeAllConnections();
   proxy?.close();
@@ -48,10 +48,10 @@ async function findings(
   more: Partial<DoctorOptions> = {},
 ): Promise<Readonly<Record<string, Finding>>> {
   const found = await examine({
-    url: stand.server.url,
+    url: testbed.server.url,
     vault: VAULT,
     member,
-    couch: stand.couch,
+    couch: testbed.couch,
     heartbeatMs: 500,
     bodyBytes: 3_000_000,
     now: Date.now,
@@ -72,7 +72,7 @@ async function behind(
     }
     const { method, url, headers } = incoming;
     const call = request(
-      `${stand.server.url}${url}`,
+      `${testbed.server.url}${url}`,
       { ...(method === undefined ? {} : { method }), headers },
       (answer) => {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -91,7 +91,7 @@ async function behind(
 }
 
 test("a healthy store has no findings but the missing encryption, which phones require", async () => {
-  const before = await openDatabase(stand.couch, VAULT).info();
+  const before = await openDatabase(testbed.couch, VAULT).info();
   const found = await findings();
   expect(
     Object.values(found)
@@ -103,13 +103,16 @@ test("a healthy store has no findings but the missing encryption, which phones r
     text: expect.stringContaining("phones and tablets need HTTPS") as string,
   });
   // Nothing is left behind.
-  const after = await openDatabase(stand.couch, VAULT).info();
+  const after = await openDatabase(testbed.couch, VAULT).info();
   expect(after?.update_seq).toBe(before?.update_seq);
-  expect(await stand.couch.ask("GET", "/_all_dbs")).toEqual(["_users", VAULT]);
+  expect(await testbed.couch.ask("GET", "/_all_dbs")).toEqual([
+    "_users",
+    VAULT,
+  ]);
 });
 
 test("a vault left locked by a rebuild is reported with the fix", async () => {
-  const database = openDatabase(stand.couch, VAULT);
+  const database = openDatabase(testbed.couch, VAULT);
   const lock = (locked: boolean) =>
     database.put(MILESTONE_ID, {
       locked,
@@ -192,14 +195,14 @@ test("a stale password is tried once and does not lock the user out", async () =
     });
     expect(found["heartbeat"]).toMatchObject({ state: "skipped" });
   }
-  const answer = await ask(`${stand.server.url}/${VAULT}`, {
+  const answer = await ask(`${testbed.server.url}/${VAULT}`, {
     user: { name: member.user, password: member.password },
   });
   expect(answer.status).toBe(200);
 });
 
 test("a user with administrator rights is detected", async () => {
-  await openDatabase(stand.couch, VAULT).secure({
+  await openDatabase(testbed.couch, VAULT).secure({
     admins: { names: [member.user], roles: [] },
     members: { names: [], roles: [] },
   });

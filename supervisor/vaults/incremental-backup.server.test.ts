@@ -12,9 +12,9 @@ import { bytesOf, measureBackups } from "../backup/size-cap.ts";
 import { MANIFEST_NAME, writeManifest } from "../backup/manifest.ts";
 import {
   noteDocuments,
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { backupNotes, type CreatedBackup } from "./backup.ts";
 import { openDatabase, type Database } from "./database.ts";
 import { partsToMerge } from "./earlier-backup.ts";
@@ -25,13 +25,13 @@ const VAULT = "vault-nightly";
 const quiet = { signal: new AbortController().signal, progress: () => {} };
 
 describe.each(serversUnderTest())("on $name", (under) => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   let database: Database;
   let restored = 0;
 
   beforeAll(async () => {
-    stand = await openNotesStand(under);
-    database = openDatabase(stand.couch, VAULT);
+    testbed = await openNotesTestbed(under);
+    database = openDatabase(testbed.couch, VAULT);
     await database.create();
     // Larger than the parts that are rewritten each night.
     for (let file = 0; file < 8; file += 1) {
@@ -40,17 +40,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
       );
     }
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   const backup = (): Promise<CreatedBackup> =>
     backupNotes({
-      couch: stand.couch,
-      directory: stand.backups,
-      now: stand.now,
+      couch: testbed.couch,
+      directory: testbed.backups,
+      now: testbed.now,
       ...quiet,
     });
   const stored = () =>
-    bytesOf(measureBackups(join(stand.directory, "backups")));
+    bytesOf(measureBackups(join(testbed.directory, "backups")));
   const entryOf = ({ manifest }: CreatedBackup) => manifest.vaults[0]!;
 
   async function leaves(of: Database): Promise<readonly unknown[]> {
@@ -70,8 +70,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
   /** Restores to another vault and returns its content. */
   async function restore(path: string): Promise<readonly unknown[]> {
     const as = `vault-restored-${(restored += 1)}`;
-    await restoreNotes({ ...stand, ...quiet, backup: path, vault: VAULT, as });
-    const target = openDatabase(stand.couch, as);
+    await restoreNotes({
+      ...testbed,
+      ...quiet,
+      backup: path,
+      vault: VAULT,
+      as,
+    });
+    const target = openDatabase(testbed.couch, as);
     const found = await leaves(target);
     await target.drop();
     return found;
@@ -115,7 +121,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(entryOf(states.at(-1)!).parts).toHaveLength(1);
     for (const state of states) {
       expect(await restore(state.path)).toEqual(state.leaves);
-      await drillRestore({ ...stand, ...quiet, backup: state.path });
+      await drillRestore({ ...testbed, ...quiet, backup: state.path });
     }
     // The oldest can be removed: files that others need remain.
     rmSync(states[0]!.path, { recursive: true });

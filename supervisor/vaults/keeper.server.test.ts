@@ -5,10 +5,10 @@ import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
 import {
   noteDocuments,
-  openNotesStand,
+  openNotesTestbed,
   writeNotes,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { closedRules, memberRules } from "./access-rules.ts";
 import { openDatabase } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
@@ -24,24 +24,24 @@ const seed = (salt: string) => ({
 });
 
 describe.each(serversUnderTest())("on $name", (under) => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   beforeAll(async () => {
-    stand = await openNotesStand(under);
+    testbed = await openNotesTestbed(under);
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   /** A vault with a few encrypted notes and a seed that was looked at. */
   async function vaultWithSeed(vault: string, salt = "first") {
-    const made = await stand.provisioning.add({ vault, choices });
-    const database = openDatabase(stand.couch, vault);
+    const made = await testbed.provisioning.add({ vault, choices });
+    const database = openDatabase(testbed.couch, vault);
     await database.put(SEED_ID, seed(salt));
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);
-    await stand.keeper.look();
+    await testbed.keeper.look();
     const statusOfMember = async () =>
       (
-        await ask(`${stand.server.url}/${vault}`, {
+        await ask(`${testbed.server.url}/${vault}`, {
           user: { name: made.user, password: made.password },
         })
       ).status;
@@ -49,11 +49,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
   }
 
   const saltIn = async (vault: string) =>
-    (await openDatabase(stand.couch, vault).document(SEED_ID))?.["pbkdf2salt"];
+    (await openDatabase(testbed.couch, vault).document(SEED_ID))?.[
+      "pbkdf2salt"
+    ];
 
   /** `instance_start_time` has whole seconds. */
   async function makeAnew(vault: string): Promise<void> {
-    const database = openDatabase(stand.couch, vault);
+    const database = openDatabase(testbed.couch, vault);
     await wait(1100);
     await database.drop();
     await database.create();
@@ -61,36 +63,36 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("a seed is copied when it is first seen, in a file that only its owner can read", async () => {
     const { database } = await vaultWithSeed("vault-copy");
-    const kept = stand.escrow.read("vault-copy");
+    const kept = testbed.escrow.read("vault-copy");
     expect(kept).toMatchObject({
       accepted: "first",
       closed: null,
       versions: [{ seed: seed("first") }],
     });
     expect(kept.instance).toBe((await database.info())?.instance_start_time);
-    expect(statSync(stand.escrow.pathOf("vault-copy")).mode & 0o777).toBe(
+    expect(statSync(testbed.escrow.pathOf("vault-copy")).mode & 0o777).toBe(
       0o600,
     );
   });
 
   test("an empty seed, as a device writes it first, is not taken for one", async () => {
     const vault = "vault-empty-seed";
-    await stand.provisioning.add({ vault, choices });
-    await openDatabase(stand.couch, vault).put(SEED_ID, seed(""));
-    await stand.keeper.look();
-    expect(stand.escrow.read(vault).versions).toEqual([]);
-    expect([...stand.raised.keys()]).toEqual([]);
+    await testbed.provisioning.add({ vault, choices });
+    await openDatabase(testbed.couch, vault).put(SEED_ID, seed(""));
+    await testbed.keeper.look();
+    expect(testbed.escrow.read(vault).versions).toEqual([]);
+    expect([...testbed.raised.keys()]).toEqual([]);
   });
 
   test("a lost seed is put back at once, and somebody is told", async () => {
     const vault = "vault-lost";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     const { _rev } = (await database.document(SEED_ID)) ?? {};
-    await stand.couch.ask("DELETE", `/${vault}/${SEED_ID}?rev=${_rev}`);
-    await stand.keeper.look();
+    await testbed.couch.ask("DELETE", `/${vault}/${SEED_ID}?rev=${_rev}`);
+    await testbed.keeper.look();
     expect(await saltIn(vault)).toBe("first");
     expect(await statusOfMember()).toBe(200);
-    expect(stand.raised.get(`notes-seed-lost:${vault}`)?.text).toContain(
+    expect(testbed.raised.get(`notes-seed-lost:${vault}`)?.text).toContain(
       "was gone and was put back at once",
     );
   });
@@ -99,46 +101,46 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-changed";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await database.put(SEED_ID, seed("second"));
-    await stand.keeper.look();
+    await testbed.keeper.look();
     expect(await database.security()).toEqual(closedRules);
     expect(await statusOfMember()).toBe(403);
-    expect(stand.raised.get(`notes-seed:${vault}`)).toMatchObject({
+    expect(testbed.raised.get(`notes-seed:${vault}`)).toMatchObject({
       level: "down",
       command: `hearth notes restore-seed ${vault}`,
     });
     // Neither a restart nor somebody who opens it changes that.
-    const later = stand.again();
+    const later = testbed.again();
     await database.secure(memberRules(vault));
     await later.keeper.look();
     expect(await database.security()).toEqual(closedRules);
     expect(later.raised.has(`notes-seed:${vault}`)).toBe(true);
     // Not even the seed's return by another hand: a person looks first.
     await database.put(SEED_ID, seed("first"));
-    await stand.keeper.look();
+    await testbed.keeper.look();
     expect(await statusOfMember()).toBe(403);
 
     await database.put(SEED_ID, seed("second"));
-    expect(await stand.keeper.restoreSeed(vault, false)).toEqual({
+    expect(await testbed.keeper.restoreSeed(vault, false)).toEqual({
       vault,
       did: "restored",
     });
     expect(await saltIn(vault)).toBe("first");
     expect(await statusOfMember()).toBe(200);
-    await stand.keeper.look();
-    expect(stand.raised.has(`notes-seed:${vault}`)).toBe(false);
-    expect(stand.escrow.read(vault).versions).toHaveLength(2);
+    await testbed.keeper.look();
+    expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
+    expect(testbed.escrow.read(vault).versions).toHaveLength(2);
   });
 
   test("or until the new one is accepted; the old one stays in the file", async () => {
     const vault = "vault-accepted";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await database.put(SEED_ID, seed("second"));
-    await stand.keeper.look();
-    await stand.keeper.restoreSeed(vault, true);
-    await stand.keeper.look();
+    await testbed.keeper.look();
+    await testbed.keeper.restoreSeed(vault, true);
+    await testbed.keeper.look();
     expect(await saltIn(vault)).toBe("second");
     expect(await statusOfMember()).toBe(200);
-    expect(stand.escrow.read(vault)).toMatchObject({
+    expect(testbed.escrow.read(vault)).toMatchObject({
       accepted: "second",
       versions: [{ seed: seed("first") }, { seed: seed("second") }],
     });
@@ -150,12 +152,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await makeAnew(vault);
     await database.put(SEED_ID, seed("second"));
     expect(await statusOfMember()).toBe(403);
-    await stand.keeper.look();
+    await testbed.keeper.look();
     expect(await statusOfMember()).toBe(200);
     expect(await saltIn(vault)).toBe("second");
-    expect(stand.raised.has(`notes-anew:${vault}`)).toBe(true);
-    expect(stand.raised.has(`notes-seed:${vault}`)).toBe(false);
-    expect(stand.escrow.read(vault)).toMatchObject({
+    expect(testbed.raised.has(`notes-anew:${vault}`)).toBe(true);
+    expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
+    expect(testbed.escrow.read(vault)).toMatchObject({
       accepted: "second",
       versions: [{ seed: seed("first") }, { seed: seed("second") }],
     });
@@ -165,20 +167,20 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-at-once";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     if (!under.embedded) {
-      await stand.couch.ask("PUT", "/_global_changes");
+      await testbed.couch.ask("PUT", "/_global_changes");
     }
     const stop = new AbortController();
     const repaired = Promise.withResolvers<void>();
     const following = followDatabases(
-      stand.couch,
+      testbed.couch,
       {
         created: async (created) => {
-          await stand.keeper.lookAt(created);
-          if (stand.raised.has(`notes-anew:${vault}`)) {
+          await testbed.keeper.lookAt(created);
+          if (testbed.raised.has(`notes-anew:${vault}`)) {
             repaired.resolve();
           }
         },
-        quiet: openQuietVaults(stand.now),
+        quiet: openQuietVaults(testbed.now),
       },
       stop.signal,
     );
@@ -186,9 +188,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await repaired.promise;
     expect(await statusOfMember()).toBe(200);
     await database.put(SEED_ID, seed("second"));
-    await stand.keeper.look();
+    await testbed.keeper.look();
     expect(await saltIn(vault)).toBe("second");
-    expect(stand.raised.has(`notes-seed:${vault}`)).toBe(false);
+    expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
     stop.abort();
     await following;
   });
@@ -198,10 +200,10 @@ describe.each(serversUnderTest())("on $name", (under) => {
     async () => {
       const vault = "vault-quiet";
       const { database } = await vaultWithSeed(vault);
-      const quiet = openQuietVaults(stand.now);
+      const quiet = openQuietVaults(testbed.now);
       const stop = new AbortController();
       const following = followDatabases(
-        stand.couch,
+        testbed.couch,
         { created: async () => {}, quiet },
         stop.signal,
       );
@@ -211,7 +213,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         return isRead;
       };
       await expect.poll(read, { timeout: 60_000 }).toBe(false);
-      await stand.keeper.look(new Set([vault]));
+      await testbed.keeper.look(new Set([vault]));
       for (const change of [
         () => database.put("_local/other", {}),
         () => database.secure(closedRules),
@@ -224,20 +226,20 @@ describe.each(serversUnderTest())("on $name", (under) => {
       await following;
       // The feed's end makes nothing quiet, and a quiet vault is left out of the look.
       expect(read()).toBe(true);
-      await stand.keeper.look(new Set([vault]));
+      await testbed.keeper.look(new Set([vault]));
       expect(await database.security()).toEqual(closedRules);
-      await stand.keeper.look();
+      await testbed.keeper.look();
       expect(await database.security()).toEqual(memberRules(vault));
     },
   );
 
   test("a database that is none of ours is left alone when it is created", async () => {
-    const database = openDatabase(stand.couch, "vault-of-others");
+    const database = openDatabase(testbed.couch, "vault-of-others");
     await database.create();
     const before = await database.security();
-    await stand.keeper.lookAt("vault-of-others");
+    await testbed.keeper.lookAt("vault-of-others");
     expect(await database.security()).toEqual(before);
-    expect(stand.state.known()).not.toContain("vault-of-others");
+    expect(testbed.state.known()).not.toContain("vault-of-others");
     await database.drop();
   });
 
@@ -248,10 +250,10 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);
-    await stand.keeper.look();
+    await testbed.keeper.look();
     expect(await saltIn(vault)).toBe("first");
-    await stand.keeper.look();
-    expect(stand.escrow.read(vault).closed).toBeNull();
+    await testbed.keeper.look();
+    expect(testbed.escrow.read(vault).closed).toBeNull();
   });
 
   test("rules that were changed from outside are put back", async () => {
@@ -261,21 +263,21 @@ describe.each(serversUnderTest())("on $name", (under) => {
       admins: { names: [], roles: [] },
       members: { names: [], roles: [] },
     });
-    await stand.keeper.look();
+    await testbed.keeper.look();
     expect(await database.security()).toEqual(memberRules(vault));
     expect(await statusOfMember()).toBe(200);
-    expect(stand.raised.has(`notes-rules:${vault}`)).toBe(true);
+    expect(testbed.raised.has(`notes-rules:${vault}`)).toBe(true);
   });
 
   test("a database that was not made by hearth is left as it is", async () => {
     const vault = "vault-foreign";
-    const database = openDatabase(stand.couch, vault);
+    const database = openDatabase(testbed.couch, vault);
     await database.create();
     const before = await database.security();
-    await stand.keeper.look();
+    await testbed.keeper.look();
     expect(await database.security()).toEqual(before);
     const locked = `notes-locked:${vault}`;
-    stand.alarms.raise({
+    testbed.alarms.raise({
       fingerprint: locked,
       level: "warning",
       subject: vault,
@@ -283,32 +285,32 @@ describe.each(serversUnderTest())("on $name", (under) => {
       command: "hearth notes devices",
     });
     await database.drop();
-    await stand.keeper.look();
-    expect(stand.raised.has(`notes-gone:${vault}`)).toBe(false);
+    await testbed.keeper.look();
+    expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
     // Nobody is told of what is no more.
-    expect(stand.raised.has(locked)).toBe(false);
+    expect(testbed.raised.has(locked)).toBe(false);
   });
 
   test("a vault whose database is gone is told at the second look, until it is back", async () => {
     const vault = "vault-gone";
     const { database } = await vaultWithSeed(vault);
     await database.drop();
-    await stand.keeper.look();
-    expect(stand.raised.has(`notes-gone:${vault}`)).toBe(false);
-    await stand.keeper.look();
-    expect(stand.raised.get(`notes-gone:${vault}`)).toMatchObject({
+    await testbed.keeper.look();
+    expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
+    await testbed.keeper.look();
+    expect(testbed.raised.get(`notes-gone:${vault}`)).toMatchObject({
       level: "down",
     });
     await wait(1100);
     await database.create();
-    await stand.keeper.look();
-    expect(stand.raised.has(`notes-gone:${vault}`)).toBe(false);
+    await testbed.keeper.look();
+    expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
   });
 
   describe("deletions", () => {
     const vault = "vault-deleting";
     let database: ReturnType<typeof openDatabase>;
-    const alarm = () => stand.raised.get(`notes-deletions:${vault}`);
+    const alarm = () => testbed.raised.get(`notes-deletions:${vault}`);
 
     /** As the plugin deletes: the document stays, with `deleted: true`. */
     async function remove(from: number, to: number): Promise<void> {
@@ -316,22 +318,24 @@ describe.each(serversUnderTest())("on $name", (under) => {
         { length: to - from },
         (_each, index) => `note ${from + index}.md`,
       );
-      const documents = await Promise.all(ids.map((id) => database.document(id)));
+      const documents = await Promise.all(
+        ids.map((id) => database.document(id)),
+      );
       await database.write(
         documents.map((document) => ({ ...document, deleted: true })),
       );
     }
 
     beforeAll(async () => {
-      await stand.provisioning.add({ vault, choices });
-      database = openDatabase(stand.couch, vault);
-      await writeNotes(stand.couch, vault, 40);
-      await stand.keeper.look();
+      await testbed.provisioning.add({ vault, choices });
+      database = openDatabase(testbed.couch, vault);
+      await writeNotes(testbed.couch, vault, 40);
+      await testbed.keeper.look();
     });
 
     test("a few are nobody's business", async () => {
       await remove(0, 4);
-      await stand.keeper.look();
+      await testbed.keeper.look();
       expect(alarm()).toBeUndefined();
     });
 
@@ -342,14 +346,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
           noteDocuments(`moved/${index}.md`, `text of ${index}`, 1),
         ).flat(),
       );
-      await stand.keeper.look();
+      await testbed.keeper.look();
       expect(alarm()).toBeUndefined();
     });
 
     test("many at once are told, with what is left, also after a restart", async () => {
       await remove(14, 24);
-      await stand.keeper.look();
-      expect(stand.raised.get(`notes-look:${vault}`)).toBeUndefined();
+      await testbed.keeper.look();
+      expect(testbed.raised.get(`notes-look:${vault}`)).toBeUndefined();
       expect((await database.info())?.doc_del_count).toBe(0);
       expect(alarm()).toMatchObject({
         level: "warning",
@@ -357,14 +361,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
           /^24 notes .*\(and 10 made\); 26 are left/,
         ) as string,
       });
-      const later = stand.again();
+      const later = testbed.again();
       await later.keeper.look();
       expect(later.raised.has(`notes-deletions:${vault}`)).toBe(true);
     });
 
     test("and told no more a day later", async () => {
-      stand.pass(25 * 3_600_000);
-      await stand.keeper.look();
+      testbed.pass(25 * 3_600_000);
+      await testbed.keeper.look();
       expect(alarm()).toBeUndefined();
     });
   });

@@ -101,7 +101,7 @@ export class Keeper {
     this.#goneBefore.delete(vault);
     this.#failed.delete(vault);
     own.forEach((fingerprint) => alarms.clear(fingerprint));
-    state.stand(
+    state.testbed(
       state.standing().filter(({ alarm }) => !own.includes(alarm.fingerprint)),
     );
   }
@@ -202,7 +202,7 @@ export class Keeper {
     }
     found.forEach((alarm) => alarms.raise(alarm));
     if (happened.length > 0) {
-      state.stand([
+      state.testbed([
         ...state.standing().filter(({ alarm }) => !isAmong(alarm, happened)),
         ...happened.map((alarm) => ({ alarm, until: now() + STANDS_FOR_MS })),
       ]);
@@ -220,7 +220,7 @@ export class Keeper {
         alarms.clear(alarm.fingerprint);
       }
     }
-    state.stand(standing.filter(({ until }) => until > now()));
+    state.testbed(standing.filter(({ until }) => until > now()));
   }
 
   async #settleSeed(vault: string, accept: boolean): Promise<SeedAnswer> {

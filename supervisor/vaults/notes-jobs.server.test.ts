@@ -9,10 +9,10 @@ import { backupName, listBackups } from "../backup/manifest.ts";
 import { configSchema } from "../config/schema.ts";
 import type { Job, JobOutcome } from "../jobs/job.ts";
 import {
-  openNotesStand,
+  openNotesTestbed,
   writeNotes,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { openDatabase } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { notesJobs } from "./notes-jobs.ts";
@@ -20,24 +20,24 @@ import { vaultChoices } from "./plugin-settings.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 const VAULT = "vault-jobs";
-let stand: NotesStand;
+let testbed: NotesTestbed;
 let jobs: readonly Job[];
 
 beforeAll(async () => {
-  stand = await openNotesStand(embedded);
+  testbed = await openNotesTestbed(embedded);
   jobs = notesJobs({
-    ...stand,
+    ...testbed,
     config: configSchema.parse({}),
     freeBytes: () => 1e12,
-    address: () => stand.server.url,
+    address: () => testbed.server.url,
   });
-  await stand.provisioning.add({
+  await testbed.provisioning.add({
     vault: VAULT,
     choices: vaultChoices.parse({}),
   });
-  await writeNotes(stand.couch, VAULT, 3);
+  await writeNotes(testbed.couch, VAULT, 3);
 });
-afterAll(() => stand.close());
+afterAll(() => testbed.close());
 
 function run(
   name: string,
@@ -50,7 +50,7 @@ function run(
   }
   return job.run({
     signal: new AbortController().signal,
-    now: stand.now,
+    now: testbed.now,
     progress: () => {},
     asked,
     options,
@@ -107,20 +107,20 @@ test("the drill needs a backup and reports what it compared", async () => {
 test("a backup removes those beyond the retention", async () => {
   const day = 86_400_000;
   const old = Array.from({ length: 40 }, (_each, index) =>
-    backupName(stand.now() - (index + 1) * day),
+    backupName(testbed.now() - (index + 1) * day),
   );
   for (const name of old) {
-    mkdirSync(join(stand.backups, name), { recursive: true });
+    mkdirSync(join(testbed.backups, name), { recursive: true });
   }
   const { summary } = await run("notes-backup");
   expect(summary).toContain("old backups removed");
-  const left = listBackups(stand.backups);
+  const left = listBackups(testbed.backups);
   expect(left.length).toBeLessThan(15);
   expect(left.length).toBeGreaterThanOrEqual(8);
 });
 
 test("conflicts are reported immediately, with an alarm after a week", async () => {
-  const database = openDatabase(stand.couch, VAULT);
+  const database = openDatabase(testbed.couch, VAULT);
   for (const rev of ["1-aa", "1-bb"]) {
     await database.write(
       [{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}`, path: "a.md" }],
@@ -131,30 +131,30 @@ test("conflicts are reported immediately, with an alarm after a week", async () 
     "vault-jobs: 1 conflicted.",
   );
   const fingerprint = `notes-conflicts:${VAULT}`;
-  expect(stand.raised.has(fingerprint)).toBe(false);
-  stand.pass(8 * 86_400_000);
+  expect(testbed.raised.has(fingerprint)).toBe(false);
+  testbed.pass(8 * 86_400_000);
   await run("notes-conflicts");
-  expect(stand.raised.get(fingerprint)?.text).toContain(
+  expect(testbed.raised.get(fingerprint)?.text).toContain(
     "1 note of vault vault-jobs is conflicted, the oldest for 8 d",
   );
   await database.write([
     { _id: "a.md", _rev: `1-aa${"0".repeat(30)}`, _deleted: true },
   ]);
   expect((await run("notes-conflicts")).summary).toBe("no note is conflicted.");
-  expect(stand.raised.has(fingerprint)).toBe(false);
+  expect(testbed.raised.has(fingerprint)).toBe(false);
 });
 
 test("a locked vault is an alarm until it is open", async () => {
-  const database = openDatabase(stand.couch, VAULT);
+  const database = openDatabase(testbed.couch, VAULT);
   const fingerprint = `notes-locked:${VAULT}`;
   await database.put(MILESTONE_ID, { locked: true, node_info: {} });
   await run("notes-devices");
-  expect(stand.raised.get(fingerprint)?.command).toBe(
+  expect(testbed.raised.get(fingerprint)?.command).toBe(
     `hearth notes devices ${VAULT}`,
   );
   await database.put(MILESTONE_ID, { locked: false, node_info: {} });
   expect((await run("notes-devices")).summary).toBe(
     "0 devices, nothing to see to.",
   );
-  expect(stand.raised.has(fingerprint)).toBe(false);
+  expect(testbed.raised.has(fingerprint)).toBe(false);
 });

@@ -59,7 +59,7 @@ export interface NotesState {
   readonly rememberFirstVault: () => void;
   /** Alarms about something that happened, which stand until their time is over. */
   readonly standing: () => readonly Standing[];
-  readonly stand: (standing: readonly Standing[]) => void;
+  readonly testbed: (standing: readonly Standing[]) => void;
 }
 
 /** Opens the state file; one that cannot be read is put aside and said. */
@@ -103,7 +103,7 @@ export function openNotesState(
     firstVaultMade: () => state.firstVaultMade,
     rememberFirstVault: () => save({ ...state, firstVaultMade: true }),
     standing: () => state.standing as unknown as readonly Standing[],
-    stand: (next) =>
+    testbed: (next) =>
       save({
         ...state,
         standing: next.map((each) => ({ ...each, alarm: { ...each.alarm } })),

@@ -4,9 +4,9 @@ import { newDevice, remote } from "../../test/contract/devices.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
 import {
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { openDatabase } from "./database.ts";
 import { SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
@@ -16,17 +16,20 @@ import { openSetupUri } from "./setup-uri.ts";
 const choices = vaultChoices.parse({});
 
 describe.each(serversUnderTest())("on $name", (under) => {
-  let stand: NotesStand;
+  let testbed: NotesTestbed;
   beforeAll(async () => {
-    stand = await openNotesStand(under);
+    testbed = await openNotesTestbed(under);
   });
-  afterAll(() => stand.close());
+  afterAll(() => testbed.close());
 
   test("a vault's Setup URI lets a device sync, and nothing more", async () => {
-    const made = await stand.provisioning.add({ vault: "vault-one", choices });
+    const made = await testbed.provisioning.add({
+      vault: "vault-one",
+      choices,
+    });
     const settings = await openSetupUri(made.setupUri, made.setupPassphrase);
     expect(settings).toMatchObject({
-      couchDB_URI: stand.server.url,
+      couchDB_URI: testbed.server.url,
       couchDB_DBNAME: "vault-one",
       passphrase: made.vaultPassphrase,
     });
@@ -34,17 +37,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
       name: String(settings["couchDB_USER"]),
       password: String(settings["couchDB_PASSWORD"]),
     };
-    expect(member.password).not.toBe(stand.server.admin.password);
+    expect(member.password).not.toBe(testbed.server.admin.password);
     expect(member.password).toMatch(/^[\w-]{32}$/);
 
     const [one, other] = [newDevice(), newDevice()];
-    const there = remote(stand.server.url, "vault-one", member);
+    const there = remote(testbed.server.url, "vault-one", member);
     await one.put({ _id: "hello.md", text: "hello" });
     await one.replicate.to(there);
     await other.replicate.from(there);
     expect(await other.get("hello.md")).toMatchObject({ text: "hello" });
 
-    const base = `${stand.server.url}/vault-one`;
+    const base = `${testbed.server.url}/vault-one`;
     const as = (path: string, method: string) =>
       ask(base + path, { method, user: member, json: {} });
     expect((await as("/_compact", "POST")).status).toBe(401);
@@ -52,7 +55,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect((await as("/_security", "PUT")).status).toBeGreaterThan(400);
     expect(
       (
-        await ask(`${stand.server.url}/vault-other`, {
+        await ask(`${testbed.server.url}/vault-other`, {
           method: "PUT",
           user: member,
         })
@@ -61,10 +64,10 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("the credentials lie in a file that only its owner can read", async () => {
-    const path = stand.files.pathOf("vault-one");
+    const path = testbed.files.pathOf("vault-one");
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    const { host } = new URL(stand.server.url);
-    expect(stand.files.read("vault-one")).toMatchObject({
+    const { host } = new URL(testbed.server.url);
+    expect(testbed.files.read("vault-one")).toMatchObject({
       vault: "vault-one",
       user: "vault-one",
       connection: expect.stringMatching(
@@ -77,7 +80,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("a new Setup URI opens to the same settings, for another address if told", async () => {
-    const again = await stand.provisioning.setupUri({
+    const again = await testbed.provisioning.setupUri({
       vault: "vault-one",
       url: "https://Notes.Example.org/",
       choices: { mode: "on-save" },
@@ -85,17 +88,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const settings = await openSetupUri(again.setupUri, again.setupPassphrase);
     expect(settings).toMatchObject({
       couchDB_URI: "https://notes.example.org",
-      couchDB_PASSWORD: stand.files.read("vault-one")?.password,
+      couchDB_PASSWORD: testbed.files.read("vault-one")?.password,
       syncOnSave: true,
     });
     expect(again.advice).toEqual([]);
-    expect(stand.files.read("vault-one")?.url).toBe(stand.server.url);
-    await stand.provisioning.setupUri({
+    expect(testbed.files.read("vault-one")?.url).toBe(testbed.server.url);
+    await testbed.provisioning.setupUri({
       vault: "vault-one",
       url: "https://notes.example.org",
       keep: true,
     });
-    expect(stand.files.read("vault-one")).toMatchObject({
+    expect(testbed.files.read("vault-one")).toMatchObject({
       url: "https://notes.example.org",
       connection: expect.stringContaining(
         "@notes.example.org/vault-one",
@@ -104,36 +107,36 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("after a rotation only the new password lets devices in", async () => {
-    const before = stand.files.read("vault-one");
-    const made = await stand.provisioning.rotate({ vault: "vault-one" });
+    const before = testbed.files.read("vault-one");
+    const made = await testbed.provisioning.rotate({ vault: "vault-one" });
     const statusWith = async (password: string) =>
       (
-        await ask(`${stand.server.url}/vault-one`, {
+        await ask(`${testbed.server.url}/vault-one`, {
           user: { name: made.user, password },
         })
       ).status;
     expect(await statusWith(made.password)).toBe(200);
     expect(await statusWith(before?.password ?? "")).toBe(401);
     expect(made.vaultPassphrase).toBe(before?.vaultPassphrase);
-    expect(stand.files.read("vault-one")?.password).toBe(made.password);
+    expect(testbed.files.read("vault-one")?.password).toBe(made.password);
   });
 
   test.each(["before", "after"] as const)(
     "a rotation that breaks off %s the store has taken the password goes on with the same one",
     async (moment) => {
       const vault = `vault-broken-${moment}`;
-      const made = await stand.provisioning.add({ vault, choices });
+      const made = await testbed.provisioning.add({ vault, choices });
       const cut = new Provisioning({
-        ...stand,
-        address: () => stand.server.url,
+        ...testbed,
+        address: () => testbed.server.url,
         couch: {
-          ...stand.couch,
+          ...testbed.couch,
           ask: async (method, path, options) => {
             const isUser = method === "PUT" && path.startsWith("/_users/");
             if (isUser && moment === "before") {
               throw new Error("cut off");
             }
-            const answer = await stand.couch.ask(method, path, options);
+            const answer = await testbed.couch.ask(method, path, options);
             if (isUser) {
               throw new Error("cut off");
             }
@@ -143,23 +146,23 @@ describe.each(serversUnderTest())("on $name", (under) => {
       });
       const statusWith = async (password = "") => {
         const user = { name: made.user, password };
-        return (await ask(`${stand.server.url}/${vault}`, { user })).status;
+        return (await ask(`${testbed.server.url}/${vault}`, { user })).status;
       };
       await expect(cut.rotate({ vault })).rejects.toThrow("cut off");
-      const kept = stand.files.read(vault);
+      const kept = testbed.files.read(vault);
       expect(kept?.password).toBe(made.password);
       expect(
         await statusWith(
           moment === "before" ? kept?.password : kept?.nextPassword,
         ),
       ).toBe(200);
-      await expect(stand.provisioning.setupUri({ vault })).rejects.toThrow(
+      await expect(testbed.provisioning.setupUri({ vault })).rejects.toThrow(
         `\`hearth notes rotate ${vault}\` to finish it`,
       );
-      const rotated = await stand.provisioning.rotate({ vault });
+      const rotated = await testbed.provisioning.rotate({ vault });
       expect(rotated.password).toBe(kept?.nextPassword);
       expect(await statusWith(rotated.password)).toBe(200);
-      const file = stand.files.read(vault);
+      const file = testbed.files.read(vault);
       expect(file?.password).toBe(rotated.password);
       expect(file?.nextPassword).toBeUndefined();
       expect(file?.connection).toContain(rotated.password);
@@ -167,16 +170,16 @@ describe.each(serversUnderTest())("on $name", (under) => {
   );
 
   test("a passphrase that was to be forgotten is kept nowhere, and must be given for a new URI", async () => {
-    const made = await stand.provisioning.add({
+    const made = await testbed.provisioning.add({
       vault: "vault-forgetful",
       choices,
       forgetPassphrase: true,
     });
-    expect(stand.files.read("vault-forgetful")?.vaultPassphrase).toBeNull();
+    expect(testbed.files.read("vault-forgetful")?.vaultPassphrase).toBeNull();
     await expect(
-      stand.provisioning.setupUri({ vault: "vault-forgetful" }),
+      testbed.provisioning.setupUri({ vault: "vault-forgetful" }),
     ).rejects.toThrow("set HEARTH_VAULT_PASSPHRASE");
-    const again = await stand.provisioning.setupUri({
+    const again = await testbed.provisioning.setupUri({
       vault: "vault-forgetful",
       vaultPassphrase: made.vaultPassphrase ?? "",
     });
@@ -192,52 +195,55 @@ describe.each(serversUnderTest())("on $name", (under) => {
     ["../etc", "begins with a lower-case letter"],
     ["hearth_drill_1", "are kept for restore drills"],
   ])("%s is no vault's name: %s", async (vault, message) => {
-    await expect(stand.provisioning.add({ vault, choices })).rejects.toThrow(
+    await expect(testbed.provisioning.add({ vault, choices })).rejects.toThrow(
       message,
     );
   });
 
   test("a vault, or a database of the name, is never taken over", async () => {
     await expect(
-      stand.provisioning.add({ vault: "vault-one", choices }),
+      testbed.provisioning.add({ vault: "vault-one", choices }),
     ).rejects.toThrow('there is a vault "vault-one" already');
-    await openDatabase(stand.couch, "vault-foreign").create();
+    await openDatabase(testbed.couch, "vault-foreign").create();
     await expect(
-      stand.provisioning.add({ vault: "vault-foreign", choices }),
+      testbed.provisioning.add({ vault: "vault-foreign", choices }),
     ).rejects.toThrow('there is a vault "vault-foreign" already');
   });
 
   test("a try that broke off is taken up by the next", async () => {
-    const made = await stand.provisioning.add({ vault: "vault-late", choices });
+    const made = await testbed.provisioning.add({
+      vault: "vault-late",
+      choices,
+    });
     // As a supervisor leaves it that is killed before its last step.
-    stand.state.forget("vault-late");
-    await openDatabase(stand.couch, "vault-late").drop();
-    const again = await stand.provisioning.add({
+    testbed.state.forget("vault-late");
+    await openDatabase(testbed.couch, "vault-late").drop();
+    const again = await testbed.provisioning.add({
       vault: "vault-late",
       choices,
     });
     expect(again.user).toBe(made.user);
-    const answer = await ask(`${stand.server.url}/vault-late`, {
+    const answer = await ask(`${testbed.server.url}/vault-late`, {
       user: { name: again.user, password: again.password },
     });
     expect(answer.status).toBe(200);
   });
 
   test("removing a vault says what stays, and keeps its seed", async () => {
-    await openDatabase(stand.couch, "vault-late").put(SEED_ID, {
+    await openDatabase(testbed.couch, "vault-late").put(SEED_ID, {
       type: "sync-parameters",
       pbkdf2salt: "late",
     });
-    await stand.keeper.look();
-    const { stays } = await stand.provisioning.remove("vault-late");
-    expect(stand.escrow.read("vault-late").accepted).toBe("late");
-    expect(stays.join(" ")).toContain(stand.backups);
-    expect(stays.join(" ")).toContain(stand.escrow.pathOf("vault-late"));
-    expect(stand.files.read("vault-late")).toBeUndefined();
+    await testbed.keeper.look();
+    const { stays } = await testbed.provisioning.remove("vault-late");
+    expect(testbed.escrow.read("vault-late").accepted).toBe("late");
+    expect(stays.join(" ")).toContain(testbed.backups);
+    expect(stays.join(" ")).toContain(testbed.escrow.pathOf("vault-late"));
+    expect(testbed.files.read("vault-late")).toBeUndefined();
     expect(
-      await openDatabase(stand.couch, "vault-late").info(),
+      await openDatabase(testbed.couch, "vault-late").info(),
     ).toBeUndefined();
-    await expect(stand.provisioning.remove("vault-late")).rejects.toThrow(
+    await expect(testbed.provisioning.remove("vault-late")).rejects.toThrow(
       'there is no vault "vault-late"',
     );
   });

@@ -4,22 +4,22 @@ import {
   type ServerUnderTest,
 } from "../../test/contract/server-under-test.ts";
 import {
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { openDatabase, type Database } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { readRoster } from "./roster.ts";
 
 const [under] = serversUnderTest() as [ServerUnderTest];
-let stand: NotesStand;
+let testbed: NotesTestbed;
 let database: Database;
 beforeAll(async () => {
-  stand = await openNotesStand(under);
-  database = openDatabase(stand.couch, "vault-roster");
+  testbed = await openNotesTestbed(under);
+  database = openDatabase(testbed.couch, "vault-roster");
   await database.create();
 });
-afterAll(() => stand.close());
+afterAll(() => testbed.close());
 
 /** A milestone as LiveSync 1.0.16 keeps it. */
 const milestone = (more: Readonly<Record<string, unknown>> = {}) => ({

@@ -5,9 +5,9 @@ import {
 } from "../../test/contract/server-under-test.ts";
 import {
   noteDocuments,
-  openNotesStand,
-  type NotesStand,
-} from "../../test/supervisor/notes-stand.ts";
+  openNotesTestbed,
+  type NotesTestbed,
+} from "../../test/supervisor/notes-testbed.ts";
 import { openDatabase } from "./database.ts";
 import { growthOf } from "./growth.ts";
 import { openHistory } from "./history-source.ts";
@@ -20,24 +20,24 @@ import { readVaultAt } from "./vault-past.ts";
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 const choices = vaultChoices.parse({});
 const DAY = 86_400_000;
-let stand: NotesStand;
+let testbed: NotesTestbed;
 
 beforeAll(async () => {
-  stand = await openNotesStand(embedded);
+  testbed = await openNotesTestbed(embedded);
 });
-afterAll(() => stand.close());
+afterAll(() => testbed.close());
 
 test("a plain vault is measured by folder, with the chunks that no note uses", async () => {
   const vault = "vault-plain";
-  await stand.provisioning.add({ vault, choices });
-  const database = openDatabase(stand.couch, vault);
+  await testbed.provisioning.add({ vault, choices });
+  const database = openDatabase(testbed.couch, vault);
   await database.write([
     ...noteDocuments("daily/a.md", "a".repeat(3000), 1),
     ...noteDocuments("daily/deep/b.md", "b".repeat(5000), 1),
     ...noteDocuments("top.md", "t".repeat(1000), 1),
     { _id: "h:unused", type: "leaf", data: "u".repeat(2000) },
   ]);
-  const source = openHistory(stand.couch, vault);
+  const source = openHistory(testbed.couch, vault);
   const measured = await measureVault(source, vault);
   expect(rowsOf(measured).map(({ name }) => name)).toEqual([
     "daily/",
@@ -75,8 +75,8 @@ test("a plain vault is measured by folder, with the chunks that no note uses", a
 
 test("an encrypted vault shows its sums to the server, and its folders to who has the passphrase", async () => {
   const vault = "vault-sealed";
-  await stand.provisioning.add({ vault, choices });
-  const database = openDatabase(stand.couch, vault);
+  await testbed.provisioning.add({ vault, choices });
+  const database = openDatabase(testbed.couch, vault);
   const salt = Buffer.alloc(32, 7);
   await database.put(SEED_ID, { pbkdf2salt: salt.toString("base64") });
   const inside = JSON.stringify({
@@ -99,7 +99,7 @@ test("an encrypted vault shows its sums to the server, and its folders to who ha
       path: `/\\:${await encryptText(inside, "passphrase", new Uint8Array(salt))}`,
     },
   ]);
-  const source = openHistory(stand.couch, vault);
+  const source = openHistory(testbed.couch, vault);
   const measured = await measureVault(source, vault);
   expect(measured).toMatchObject({ folders: null, unused: null });
   expect(measured.chunks).toBeGreaterThan(4000);
@@ -115,27 +115,27 @@ test("an encrypted vault shows its sums to the server, and its folders to who ha
 
 test("the supervisor measures each vault once a day, and warns when the disk will be full within a month", async () => {
   const vault = "vault-growing";
-  await stand.provisioning.add({ vault, choices });
-  const database = openDatabase(stand.couch, vault);
+  await testbed.provisioning.add({ vault, choices });
+  const database = openDatabase(testbed.couch, vault);
   for (let at = 0; at < 4; at += 1) {
     await database.write(
       noteDocuments(`${at}.bin`, String(at).repeat(6_000_000), 1),
     );
-    await stand.keeper.look();
-    await stand.keeper.look();
-    stand.pass(DAY);
+    await testbed.keeper.look();
+    await testbed.keeper.look();
+    testbed.pass(DAY);
   }
-  expect(stand.state.vault(vault).sizes).toHaveLength(4);
-  expect(stand.state.vault(vault).space?.folders).toHaveLength(4);
-  const { perDay } = growthOf(stand.state, vault, 1e8);
+  expect(testbed.state.vault(vault).sizes).toHaveLength(4);
+  expect(testbed.state.vault(vault).space?.folders).toHaveLength(4);
+  const { perDay } = growthOf(testbed.state, vault, 1e8);
   expect(perDay).toBeGreaterThan(5_900_000);
   expect(perDay).toBeLessThan(6_500_000);
-  expect(stand.raised.get("notes-growth")).toMatchObject({
+  expect(testbed.raised.get("notes-growth")).toMatchObject({
     level: "warning",
     command: `hearth notes space ${vault}`,
   });
   // A database that is created again begins again.
-  await stand.provisioning.remove(vault);
-  await stand.keeper.look();
-  expect(stand.raised.has("notes-growth")).toBe(false);
+  await testbed.provisioning.remove(vault);
+  await testbed.keeper.look();
+  expect(testbed.raised.has("notes-growth")).toBe(false);
 });

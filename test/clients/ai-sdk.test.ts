@@ -19,21 +19,21 @@ import {
   collected,
   countingFetch,
   PIXEL,
-  startClientStand,
-  type ClientStand,
-} from "./stand.ts";
+  startClientTestbed,
+  type ClientTestbed,
+} from "./testbed.ts";
 
-let stand: ClientStand;
+let testbed: ClientTestbed;
 let key: string;
 
 beforeAll(async () => {
-  stand = await startClientStand();
-  key = await stand.makeKey();
+  testbed = await startClientTestbed();
+  key = await testbed.makeKey();
 });
-afterAll(() => stand.stop());
+afterAll(() => testbed.stop());
 
 function hearth(apiKey = key, options: { fetch?: typeof fetch } = {}) {
-  return createOpenAI({ baseURL: `${stand.url}/v1`, apiKey, ...options });
+  return createOpenAI({ baseURL: `${testbed.url}/v1`, apiKey, ...options });
 }
 
 /** The SDK speaks Responses unless it is told to speak chat. */
@@ -164,7 +164,7 @@ test.each(["openai", "gemini", "azure"])(
 );
 
 test("our own errors: an unknown key, a spent budget", async () => {
-  const spent = await stand.makeKey({ max_budget: 0 });
+  const spent = await testbed.makeKey({ max_budget: 0 });
   for (const [apiKey, statusCode] of [
     ["sk-nobody-made-this-key", 401],
     [spent, 400],

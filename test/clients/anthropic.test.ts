@@ -6,25 +6,25 @@ import {
   caught,
   countingFetch,
   PIXEL,
-  startClientStand,
-  type ClientStand,
-} from "./stand.ts";
+  startClientTestbed,
+  type ClientTestbed,
+} from "./testbed.ts";
 
-let stand: ClientStand;
+let testbed: ClientTestbed;
 let key: string;
 
 beforeAll(async () => {
-  stand = await startClientStand();
-  key = await stand.makeKey();
+  testbed = await startClientTestbed();
+  key = await testbed.makeKey();
 });
-afterAll(() => stand.stop());
+afterAll(() => testbed.stop());
 
 function clientOf(
   options: ConstructorParameters<typeof Anthropic>[0] = {},
 ): Anthropic {
   return new Anthropic({
     apiKey: key,
-    baseURL: stand.url,
+    baseURL: testbed.url,
     maxRetries: 0,
     ...options,
   });
@@ -149,14 +149,14 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
   });
 
   test("tokens are counted without asking anyone", async () => {
-    const before = stand.providers.requests.length;
+    const before = testbed.providers.requests.length;
     const counted = await clientOf().messages.countTokens({
       model,
       messages: [user("Hello, how are you today?")],
     });
     expect(counted.input_tokens).toBeGreaterThan(5);
     expect(counted.input_tokens).toBeLessThan(60);
-    expect(stand.providers.requests.length).toBe(before);
+    expect(testbed.providers.requests.length).toBe(before);
   });
 
   test.each([
@@ -235,7 +235,7 @@ test("thinking comes back as Anthropic said it, and may be sent again", async ()
     ],
   });
   expect(textIn(again)).toBe(PLAYED.text);
-  const { headers } = stand.providers.requests.at(-1) ?? {};
+  const { headers } = testbed.providers.requests.at(-1) ?? {};
   expect(headers?.["anthropic-beta"]).toBe("interleaved-thinking-2025-05-14");
 });
 
@@ -243,7 +243,7 @@ test("both ways of sending the key", async () => {
   const bearer = new Anthropic({
     apiKey: null,
     authToken: key,
-    baseURL: stand.url,
+    baseURL: testbed.url,
   });
   const answer = await bearer.messages.create({
     model: "anthropic-chat",
@@ -251,7 +251,7 @@ test("both ways of sending the key", async () => {
     messages: [user("Hello")],
   });
   expect(textIn(answer)).toBe(PLAYED.text);
-  const { headers } = stand.providers.requests.at(-1) ?? {};
+  const { headers } = testbed.providers.requests.at(-1) ?? {};
   expect(JSON.stringify(headers)).not.toContain(key);
 });
 
@@ -299,7 +299,7 @@ describe("our own errors in Anthropic's shape", () => {
   });
 
   test("a spent budget is not retried", async () => {
-    const apiKey = await stand.makeKey({ max_budget: 0 });
+    const apiKey = await testbed.makeKey({ max_budget: 0 });
     const { fetch, count } = countingFetch();
     const error = await ask(clientOf({ apiKey, fetch, maxRetries: 3 }));
     expect(error).toBeInstanceOf(Anthropic.BadRequestError);
@@ -308,7 +308,7 @@ describe("our own errors in Anthropic's shape", () => {
   });
 
   test("a rate limit says when to come back", async () => {
-    const apiKey = await stand.makeKey({ rpm_limit: 1 });
+    const apiKey = await testbed.makeKey({ rpm_limit: 1 });
     const client = clientOf({ apiKey });
     await client.messages.create({
       model: "openai-chat",

@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PLAYED } from "./formats/played-model.ts";
 import { pythonOrLeaveOut } from "./python.ts";
-import { startClientStand, type ClientStand } from "./stand.ts";
+import { startClientTestbed, type ClientTestbed } from "./testbed.ts";
 
 const inProject = (path: string) =>
   fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -23,19 +23,19 @@ const [RUN = "", NOT_RUN = ""] = readFileSync(
 ).split("## Not run by the tests");
 const GATEWAY = "http://127.0.0.1:4000";
 
-let stand: ClientStand;
+let testbed: ClientTestbed;
 let directory: string;
 let key: string;
 
 beforeAll(async () => {
-  stand = await startClientStand();
-  key = await stand.makeKey();
+  testbed = await startClientTestbed();
+  key = await testbed.makeKey();
   directory = mkdtempSync(join(tmpdir(), "hearth-test-docs-"));
   symlinkSync(inProject("node_modules"), join(directory, "node_modules"));
 });
 afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
-  await stand.stop();
+  await testbed.stop();
 });
 
 /** The code of one section of the page, with the address of the gateway that runs. */
@@ -44,7 +44,7 @@ function codeOf(section: string, language: string): readonly string[] {
   const blocks = [...(text ?? "").matchAll(/^```(\w+)\n(.*?)^```$/gms)];
   return blocks.flatMap(([, named, code]) =>
     named === language && code !== undefined
-      ? [code.replaceAll(GATEWAY, stand.url)]
+      ? [code.replaceAll(GATEWAY, testbed.url)]
       : [],
   );
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { query } from "../../gateway/database/pool.ts";
 import { FUZZED, fuzzedBody } from "./fuzz-bodies.ts";
-import { startClientStand, type ClientStand } from "./stand.ts";
+import { startClientTestbed, type ClientTestbed } from "./testbed.ts";
 
 /** `HEARTH_FUZZ_RUNS=5000` for a long run. */
 const RUNS_PER_ROUTE = Number(process.env["HEARTH_FUZZ_RUNS"] ?? 80);
@@ -26,14 +26,14 @@ const DOCUMENTED_ANTHROPIC: Readonly<Record<number, string>> = {
 const INSIDES =
   /\bat (async )?[\w.]+ \(|node_modules|\.ts:\d|TypeError|RangeError|call stack|Cannot read prop|is not a function|is not iterable/;
 
-let stand: ClientStand;
+let testbed: ClientTestbed;
 let key: string;
 
 beforeAll(async () => {
-  stand = await startClientStand();
-  key = await stand.makeKey({ max_budget: 1_000_000, key_alias: "fuzzed" });
+  testbed = await startClientTestbed();
+  key = await testbed.makeKey({ max_budget: 1_000_000, key_alias: "fuzzed" });
 });
-afterAll(() => stand.stop());
+afterAll(() => testbed.stop());
 
 interface Told {
   readonly status: number;
@@ -44,9 +44,9 @@ interface Told {
 const seenCalls = new Set<string>();
 
 async function send(path: string, body: string): Promise<Told> {
-  const before = stand.providers.requests.length;
-  const { status, text } = await stand.request("POST", path, body, key);
-  const asked = stand.providers.requests.slice(before);
+  const before = testbed.providers.requests.length;
+  const { status, text } = await testbed.request("POST", path, body, key);
+  const asked = testbed.providers.requests.slice(before);
   for (const { headers } of asked) {
     seenCalls.add(String(headers["x-request-id"]));
   }
@@ -106,7 +106,7 @@ test.each([
 ])(
   "%s %s: an address that means nothing has a documented error",
   async (method, path) => {
-    const { status, text } = await stand.request(
+    const { status, text } = await testbed.request(
       method,
       path,
       method === "POST" ? { messages: [] } : undefined,
@@ -118,7 +118,7 @@ test.each([
 );
 
 test("afterwards the ledger holds the calls that reached a provider, and nothing else", async () => {
-  const { pool, journal } = stand.running.gateway;
+  const { pool, journal } = testbed.running.gateway;
   await expect
     .poll(() => journal.state().pendingRecords, { timeout: 10_000 })
     .toBe(0);

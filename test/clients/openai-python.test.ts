@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { FORMATS } from "./provider-formats.ts";
 import { pythonOrLeaveOut } from "./python.ts";
-import { startClientStand } from "./stand.ts";
+import { startClientTestbed } from "./testbed.ts";
 
 const SUITE = fileURLToPath(new URL("openai_suite.py", import.meta.url));
 
@@ -15,19 +15,19 @@ test("OpenAI's Python client, through every provider format", async ({
   if (python === null) {
     return skip();
   }
-  const stand = await startClientStand();
+  const testbed = await startClientTestbed();
   try {
     const { stdout } = await promisify(execFile)(python, [SUITE, ...FORMATS], {
       env: {
         PATH: process.env["PATH"] ?? "",
         PYTHONIOENCODING: "utf-8",
-        HEARTH_URL: stand.url,
-        HEARTH_KEY: await stand.makeKey(),
+        HEARTH_URL: testbed.url,
+        HEARTH_KEY: await testbed.makeKey(),
       },
     });
     // Eight checks of each format, and embeddings where there are any.
     expect(stdout.trim().split("\n")).toHaveLength(8 * FORMATS.length + 3);
   } finally {
-    await stand.stop();
+    await testbed.stop();
   }
 }, 180_000);

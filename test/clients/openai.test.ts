@@ -15,25 +15,25 @@ import {
   collected,
   countingFetch,
   PIXEL,
-  startClientStand,
-  type ClientStand,
-} from "./stand.ts";
+  startClientTestbed,
+  type ClientTestbed,
+} from "./testbed.ts";
 
-let stand: ClientStand;
+let testbed: ClientTestbed;
 let key: string;
 
 beforeAll(async () => {
-  stand = await startClientStand();
-  key = await stand.makeKey();
+  testbed = await startClientTestbed();
+  key = await testbed.makeKey();
 });
-afterAll(() => stand.stop());
+afterAll(() => testbed.stop());
 
 function clientOf(
   options: ConstructorParameters<typeof OpenAI>[0] = {},
 ): OpenAI {
   return new OpenAI({
     apiKey: key,
-    baseURL: `${stand.url}/v1`,
+    baseURL: `${testbed.url}/v1`,
     maxRetries: 0,
     ...options,
   });
@@ -284,7 +284,7 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
     }).chat.completions.create({ model, messages: user(prompt) });
     expect(answer.choices[0]?.message.content).toBe(PLAYED.text);
     expect(count()).toBe(2);
-    const [first, second] = stand.providers.requests
+    const [first, second] = testbed.providers.requests
       .filter((seen) => seen.format === format)
       .slice(-2);
     // Without retry-after the client waits at most half a second.
@@ -359,7 +359,7 @@ test("an endpoint that a provider lacks is refused by name", async () => {
 
 test("Azure's client names the alias in the path", async () => {
   const client = new AzureOpenAI({
-    endpoint: stand.url,
+    endpoint: testbed.url,
     apiKey: key,
     apiVersion: "2024-10-21",
     maxRetries: 0,
@@ -425,14 +425,14 @@ describe("our own errors by class", () => {
   });
 
   test("a model that the key may not use", async () => {
-    const apiKey = await stand.makeKey({ models: ["azure-chat"] });
+    const apiKey = await testbed.makeKey({ models: ["azure-chat"] });
     const error = await ask(clientOf({ apiKey }));
     expect(error).toBeInstanceOf(PermissionDeniedError);
     expect(error).toMatchObject({ type: "key_model_access_denied" });
   });
 
   test("a spent budget is not retried", async () => {
-    const apiKey = await stand.makeKey({ max_budget: 0 });
+    const apiKey = await testbed.makeKey({ max_budget: 0 });
     const { fetch, count } = countingFetch();
     const error = await ask(clientOf({ apiKey, fetch, maxRetries: 3 }));
     expect(error).toBeInstanceOf(BadRequestError);
@@ -444,7 +444,7 @@ describe("our own errors by class", () => {
   });
 
   test("a rate limit says when to come back", async () => {
-    const apiKey = await stand.makeKey({ rpm_limit: 1 });
+    const apiKey = await testbed.makeKey({ rpm_limit: 1 });
     const client = clientOf({ apiKey });
     await client.chat.completions.create({
       model: "openai-chat",

@@ -4,7 +4,7 @@ import type { Account } from "./accounts.ts";
 import { call, endsOf, type Told } from "./calls.ts";
 import { startRun, type CampaignOptions, type Run } from "./campaign.ts";
 import { combined, type Verdict } from "./judge.ts";
-import { openStand, type Stand } from "./stand.ts";
+import { openTestbed, type Testbed } from "./testbed.ts";
 
 type Store = "Postgres" | "Redis";
 
@@ -48,7 +48,7 @@ export async function awayCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const verdicts: Verdict[] = [];
-  // A short run splits the outages: each order, of losing and of returning, on one of the stands.
+  // A short run splits the outages: each order, of losing and of returning, on one of the testbeds.
   const short = options.rounds < OUTAGES.length;
   for (const [gateways, some] of [
     [3, [0, 3]],
@@ -66,27 +66,27 @@ async function outagesOf(
   gateways: number,
   outages: readonly Outage[],
 ): Promise<Verdict> {
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways,
     redis: true,
   });
   const rejected: Told[] = [];
   try {
-    const run = await startRun(stand, options, {
+    const run = await startRun(testbed, options, {
       calls: CALLS,
       allowance: gateways,
       parallel: 8,
     });
     for (const outage of outages) {
       await run.load.pause();
-      await stand.drained();
+      await testbed.drained();
       const { accounts } = await run.renew();
-      for (const told of await callEach(stand, accounts)) {
+      for (const told of await callEach(testbed, accounts)) {
         run.heard(told);
       }
       run.load.resume();
       await sleep(500);
-      const during = await suffer(postgres, stand, run, {
+      const during = await suffer(postgres, testbed, run, {
         ...options,
         ...outage,
         accounts,
@@ -109,7 +109,7 @@ async function outagesOf(
     };
   } finally {
     await postgres.start().catch(() => undefined);
-    await stand.close();
+    await testbed.close();
   }
 }
 
@@ -120,7 +120,7 @@ interface Suffering extends CampaignOptions, Outage {
 /** One outage under load. Answers what was told in it, and known keys that were rejected because of it. */
 async function suffer(
   postgres: TestPostgres,
-  stand: Stand,
+  testbed: Testbed,
   run: Run,
   { accounts, first, backFirst, stopped, awayMs }: Suffering,
 ) {
@@ -128,18 +128,18 @@ async function suffer(
     store === "Redis" ? "Postgres" : "Redis";
   const from = run.told.length;
   const ends = [first, other(first)].map((store) =>
-    takeAway(postgres, stand, store, stopped),
+    takeAway(postgres, testbed, store, stopped),
   );
   await Promise.all(ends);
-  const atFirst = await callEach(stand, accounts);
+  const atFirst = await callEach(testbed, accounts);
   for (const told of atFirst) {
     run.heard(told);
   }
   await sleep(awayMs);
   const told = run.told.slice(from);
-  await bringBack(postgres, stand, backFirst, stopped);
+  await bringBack(postgres, testbed, backFirst, stopped);
   await sleep(Math.min(awayMs, 3_000));
-  await bringBack(postgres, stand, other(backFirst), stopped);
+  await bringBack(postgres, testbed, other(backFirst), stopped);
   await sleep(500);
   const rejected = [
     ...atFirst.filter(({ end }) => !ALLOWED_AT_FIRST.has(end)),
@@ -150,7 +150,7 @@ async function suffer(
 
 async function takeAway(
   postgres: TestPostgres,
-  { gateways, redis }: Stand,
+  { gateways, redis }: Testbed,
   store: Store,
   stopped: boolean,
 ): Promise<void> {
@@ -167,7 +167,7 @@ async function takeAway(
 
 async function bringBack(
   postgres: TestPostgres,
-  { gateways, redis }: Stand,
+  { gateways, redis }: Testbed,
   store: Store,
   stopped: boolean,
 ): Promise<void> {
@@ -184,7 +184,7 @@ async function bringBack(
 
 /** Every account at every gateway: from then on each gateway knows each key. */
 function callEach(
-  { gateways }: Stand,
+  { gateways }: Testbed,
   accounts: readonly Account[],
 ): Promise<readonly Told[]> {
   return Promise.all(

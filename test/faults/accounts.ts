@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Member, Stand } from "./stand.ts";
+import type { Member, Testbed } from "./testbed.ts";
 
 /** A key under test and who pays with it. */
 export interface Account {
@@ -30,7 +30,7 @@ export const DEAREST_CALL = 10 * 0.000001 + 8 * 0.000002;
 
 /** Keys of every sort: free ones, with a budget of their own, a daily one, a user's, a team's, a tag's, few slots. */
 export async function makeAccounts(
-  stand: Stand,
+  testbed: Testbed,
   by: Member,
   options: { readonly calls: number; readonly allowance?: number },
 ): Promise<Accounts> {
@@ -42,15 +42,15 @@ export async function makeAccounts(
   const user = `user-${suffix}`;
   const team = `team-${suffix}`;
   const tag = `tag-${suffix}`;
-  await stand.sql(
+  await testbed.sql(
     "INSERT INTO users (user_id, max_budget) VALUES ($1, $2), ($3, NULL)",
     [user, dollars * 2, `free-${suffix}`],
   );
-  await stand.sql("INSERT INTO teams (team_id, max_budget) VALUES ($1, $2)", [
+  await testbed.sql("INSERT INTO teams (team_id, max_budget) VALUES ($1, $2)", [
     team,
     dollars * 2,
   ]);
-  await stand.sql("INSERT INTO tags (name, max_budget) VALUES ($1, $2)", [
+  await testbed.sql("INSERT INTO tags (name, max_budget) VALUES ($1, $2)", [
     tag,
     dollars,
   ]);
@@ -64,7 +64,7 @@ export async function makeAccounts(
     fields: Readonly<Record<string, unknown>>,
     sent: Readonly<Record<string, unknown>> = {},
   ): Promise<string> {
-    const key = await makeKey(stand, by, fields);
+    const key = await makeKey(testbed, by, fields);
     accounts.push({ key, fields: sent });
     return entityOfKey(key);
   }
@@ -92,12 +92,12 @@ export async function makeAccounts(
 
 /** One key with money for so many of the dearest calls. */
 export async function makeBudgetKey(
-  stand: Stand,
+  testbed: Testbed,
   by: Member,
   dollars: number,
   allowance = 1,
 ): Promise<{ readonly account: Account; readonly budget: Budget }> {
-  const key = await makeKey(stand, by, { max_budget: dollars });
+  const key = await makeKey(testbed, by, { max_budget: dollars });
   return {
     account: { key, fields: {} },
     budget: { entity: entityOfKey(key), dollars, daily: false, allowance },
@@ -111,12 +111,12 @@ export function entityOfKey(key: string): string {
 
 /** Asks again while the gateway finds back to a database that was away. */
 export async function makeKey(
-  stand: Stand,
+  testbed: Testbed,
   by: Member,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<string> {
   for (let tries = 0; ; tries++) {
-    const made = await stand.admin(by, "/key/generate", fields);
+    const made = await testbed.admin(by, "/key/generate", fields);
     if (made.status === 200) {
       return (JSON.parse(made.text) as { key: string }).key;
     }

@@ -7,16 +7,16 @@ import { makeKey, type Account } from "./accounts.ts";
 import { call, endsOf, type Told } from "./calls.ts";
 import { missingNow } from "./campaign.ts";
 import {
-  openStand,
-  startStandPostgres,
+  openTestbed,
+  startTestbedPostgres,
   type Member,
-  type Stand,
-} from "./stand.ts";
+  type Testbed,
+} from "./testbed.ts";
 
 // Postgres and Redis unavailable at the same time: what losing host A means for the gateway on host B.
 let postgres: TestPostgres;
 beforeAll(async () => {
-  postgres = await startStandPostgres();
+  postgres = await startTestbedPostgres();
 });
 afterAll(async () => {
   await postgres?.remove();
@@ -32,32 +32,32 @@ const QUICK = {
 const HEARTBEATS_MS = 600;
 const PRICE = 10 * 0.000001 + 4 * 0.000002;
 
-async function withStand(
+async function withTestbed(
   gateways: number,
-  work: (stand: Stand, first: Member) => Promise<void>,
+  work: (testbed: Testbed, first: Member) => Promise<void>,
 ): Promise<void> {
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways,
     redis: true,
   });
   try {
-    const [first] = stand.gateways;
+    const [first] = testbed.gateways;
     if (first === undefined) {
-      throw new Error("a stand without a gateway");
+      throw new Error("a testbed without a gateway");
     }
-    await work(stand, first);
+    await work(testbed, first);
   } finally {
     await postgres.start();
-    await stand.close();
+    await testbed.close();
   }
 }
 
 async function accountOf(
-  stand: Stand,
+  testbed: Testbed,
   by: Member,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Account> {
-  return { key: await makeKey(stand, by, fields), fields: {} };
+  return { key: await makeKey(testbed, by, fields), fields: {} };
 }
 
 async function callTimes(
@@ -82,28 +82,28 @@ async function until(is: () => boolean, what: string): Promise<void> {
   throw new Error(`it did not come true: ${what}`);
 }
 
-async function cutBoth(stand: Stand, redisFirst: boolean): Promise<void> {
+async function cutBoth(testbed: Testbed, redisFirst: boolean): Promise<void> {
   const cuts = [
-    () => stand.gateways.forEach(({ redisRelay }) => redisRelay?.cut()),
-    () => stand.gateways.forEach(({ postgresRelay }) => postgresRelay.cut()),
+    () => testbed.gateways.forEach(({ redisRelay }) => redisRelay?.cut()),
+    () => testbed.gateways.forEach(({ postgresRelay }) => postgresRelay.cut()),
   ];
   for (const cut of redisFirst ? cuts : cuts.reverse()) {
     cut();
   }
   await until(
-    () => saidOf(stand, "Redis is unavailable"),
+    () => saidOf(testbed, "Redis is unavailable"),
     "Redis is unavailable",
   );
 }
 
-function restoreBoth({ gateways }: Stand): void {
+function restoreBoth({ gateways }: Testbed): void {
   for (const { postgresRelay, redisRelay } of gateways) {
     postgresRelay.restore();
     redisRelay?.restore();
   }
 }
 
-function saidOf({ gateways }: Stand, words: string): boolean {
+function saidOf({ gateways }: Testbed, words: string): boolean {
   return gateways.every((gateway) => gateway.said().includes(words));
 }
 
@@ -123,11 +123,11 @@ async function readinessOf({ url }: Member): Promise<unknown> {
 
 describe.runIf(redisServerHere())("Postgres and Redis", () => {
   test("a commit whose answer was lost does not count twice against the budget", async () => {
-    await withStand(1, async (stand, gateway) => {
-      const key = await accountOf(stand, gateway, { max_budget: 10 * PRICE });
+    await withTestbed(1, async (testbed, gateway) => {
+      const key = await accountOf(testbed, gateway, { max_budget: 10 * PRICE });
       // The first rows of a month commit its partition as well.
       expect((await call(gateway.url, key, QUICK)).end).toBe("ok");
-      await stand.drained();
+      await testbed.drained();
       let lost = false;
       gateway.postgresRelay.at("after commit", 1, () => {
         lost = true;
@@ -140,35 +140,37 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
       expect(endsOf(told)).toBe("8 ok");
       await until(() => lost, "the answer to a COMMIT is lost");
       gateway.postgresRelay.restore();
-      await stand.redis?.client.flushall();
+      await testbed.redis?.client.flushall();
       expect(endsOf(await callTimes(gateway, key, 1))).toBe("1 ok");
       expect((await call(gateway.url, key, QUICK)).end).toBe("budget_exceeded");
-      expect(await missingNow(stand)).toEqual([]);
+      expect(await missingNow(testbed)).toEqual([]);
     });
   });
 
   test.each(["Redis first", "Postgres first"])(
     "known keys keep working with what is left of their budgets, without waiting (%s)",
     async (order) => {
-      await withStand(2, async (stand, first) => {
+      await withTestbed(2, async (testbed, first) => {
         const budget = 200 * PRICE;
-        const key = await accountOf(stand, first, { max_budget: budget });
-        const daily = await accountOf(stand, first, {
+        const key = await accountOf(testbed, first, { max_budget: budget });
+        const daily = await accountOf(testbed, first, {
           max_budget: budget,
           budget_duration: "1d",
         });
-        const spent = await accountOf(stand, first, { max_budget: 2 * PRICE });
-        const unused = await accountOf(stand, first, { max_budget: budget });
-        for (const gateway of stand.gateways) {
+        const spent = await accountOf(testbed, first, {
+          max_budget: 2 * PRICE,
+        });
+        const unused = await accountOf(testbed, first, { max_budget: budget });
+        for (const gateway of testbed.gateways) {
           for (const account of [key, daily]) {
             expect(endsOf(await callTimes(gateway, account, 2))).toBe("2 ok");
           }
           await listModels(gateway, unused);
         }
         expect(endsOf(await callTimes(first, spent, 2))).toBe("2 ok");
-        await stand.drained();
-        await cutBoth(stand, order === "Redis first");
-        for (const gateway of stand.gateways) {
+        await testbed.drained();
+        await cutBoth(testbed, order === "Redis first");
+        for (const gateway of testbed.gateways) {
           for (const account of [key, daily, unused]) {
             expect(endsOf(await callTimes(gateway, account, 10))).toBe("10 ok");
           }
@@ -184,23 +186,23 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
           db: "Not connected",
           limits: "redis_away",
         });
-        restoreBoth(stand);
-        await stand.drained();
-        expect(await missingNow(stand)).toEqual([]);
-        expect(await stand.sql("SELECT * FROM spend_check")).toEqual([]);
+        restoreBoth(testbed);
+        await testbed.drained();
+        expect(await missingNow(testbed)).toEqual([]);
+        expect(await testbed.sql("SELECT * FROM spend_check")).toEqual([]);
       });
     },
   );
 
   test("the last calls of a budget are shared, and no caller is told that it is exceeded while money is left", async () => {
-    await withStand(2, async (stand, first) => {
-      const key = await accountOf(stand, first, { max_budget: 26 * PRICE });
-      for (const gateway of stand.gateways) {
+    await withTestbed(2, async (testbed, first) => {
+      const key = await accountOf(testbed, first, { max_budget: 26 * PRICE });
+      for (const gateway of testbed.gateways) {
         expect(endsOf(await callTimes(gateway, key, 3))).toBe("3 ok");
       }
-      await stand.drained();
-      await cutBoth(stand, true);
-      for (const gateway of stand.gateways) {
+      await testbed.drained();
+      await cutBoth(testbed, true);
+      for (const gateway of testbed.gateways) {
         // 20 calls are left, 10 for each; half of a share is kept back, for what the other one may have had in flight.
         const told = await callTimes(gateway, key, 7);
         const ok = told.filter(({ end }) => end === "ok").length;
@@ -208,15 +210,15 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
         expect(ok).toBeLessThanOrEqual(6);
         expect(told.at(-1)?.end).toBe("budget_held");
       }
-      restoreBoth(stand);
+      restoreBoth(testbed);
       await until(
-        () => saidOf(stand, "Redis is available again"),
+        () => saidOf(testbed, "Redis is available again"),
         "Redis is back",
       );
       const rest = await callTimes(first, key, 12);
       expect(rest.at(-1)?.end).toBe("budget_exceeded");
-      await stand.drained();
-      const [row] = await stand.sql<{ calls: number }>(
+      await testbed.drained();
+      const [row] = await testbed.sql<{ calls: number }>(
         "SELECT count(*)::int AS calls FROM spend_log WHERE api_key = encode(sha256($1::bytea), 'hex')",
         [key.key],
       );
@@ -225,26 +227,26 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
   });
 
   test("a Redis that is flushed, or restarted, while Postgres is unavailable gets the last known totals", async () => {
-    await withStand(2, async (stand, first) => {
-      const [, second] = stand.gateways;
+    await withTestbed(2, async (testbed, first) => {
+      const [, second] = testbed.gateways;
       if (second === undefined) {
         throw new Error("too few gateways");
       }
-      const key = await accountOf(stand, first, { max_budget: 20 * PRICE });
+      const key = await accountOf(testbed, first, { max_budget: 20 * PRICE });
       expect(endsOf(await callTimes(first, key, 1))).toBe("1 ok");
       // What the second gateway brings into the ledger the first one hears from Redis alone.
       expect(endsOf(await callTimes(second, key, 9))).toBe("9 ok");
-      await stand.drained();
+      await testbed.drained();
       await sleep(HEARTBEATS_MS);
-      for (const { postgresRelay } of stand.gateways) {
+      for (const { postgresRelay } of testbed.gateways) {
         postgresRelay.cut();
       }
-      await stand.redis?.client.flushall();
+      await testbed.redis?.client.flushall();
       expect(endsOf(await callTimes(first, key, 4))).toBe("4 ok");
-      await stand.redis?.stop();
-      await stand.redis?.start();
+      await testbed.redis?.stop();
+      await testbed.redis?.start();
       await until(
-        () => saidOf(stand, "Redis is available again"),
+        () => saidOf(testbed, "Redis is available again"),
         "Redis is back",
       );
       const told = [
@@ -252,24 +254,24 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
         ...(await callTimes(first, key, 5)),
       ];
       expect(endsOf(told)).toMatch(/^6 ok, 2 budget_(exceeded|held)$/);
-      restoreBoth(stand);
-      await stand.drained();
-      expect(await missingNow(stand)).toEqual([]);
+      restoreBoth(testbed);
+      await testbed.drained();
+      expect(await missingNow(testbed)).toEqual([]);
     });
   });
 
   test("the master key keeps working, with a budget too", async () => {
-    await withStand(1, async (stand, gateway) => {
-      await stand.sql(
+    await withTestbed(1, async (testbed, gateway) => {
+      await testbed.sql(
         "INSERT INTO users (user_id, max_budget) VALUES ('default_user_id', 1) ON CONFLICT (user_id) DO UPDATE SET max_budget = 1",
       );
       const master = { key: MASTER_KEY, fields: {} };
       expect(endsOf(await callTimes(gateway, master, 2))).toBe("2 ok");
-      await cutBoth(stand, true);
+      await cutBoth(testbed, true);
       expect(endsOf(await callTimes(gateway, master, 5))).toBe("5 ok");
-      restoreBoth(stand);
-      await stand.drained();
-      expect(await missingNow(stand)).toEqual([]);
+      restoreBoth(testbed);
+      await testbed.drained();
+      expect(await missingNow(testbed)).toEqual([]);
     });
   });
 });

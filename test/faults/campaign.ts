@@ -9,7 +9,7 @@ import { startLoad, type Load, type Told } from "./calls.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { leakedInRedis, leakedToCallers } from "./leases.ts";
 import type { Random } from "./random.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 /** How long and how loudly campaigns run. */
 export interface CampaignOptions {
@@ -25,7 +25,7 @@ export interface CampaignOptions {
   readonly say: (line: string) => void;
 }
 
-/** Load on a stand and everything that is needed to judge it afterwards. */
+/** Load on a testbed and everything that is needed to judge it afterwards. */
 export interface Run {
   readonly told: Told[];
   readonly budgets: Budget[];
@@ -47,9 +47,9 @@ export interface RunOptions {
   readonly allowance?: number;
 }
 
-/** Starts clients with accounts of every sort against all gateways of a stand. */
+/** Starts clients with accounts of every sort against all gateways of a testbed. */
 export async function startRun(
-  stand: Stand,
+  testbed: Testbed,
   options: CampaignOptions,
   shape: RunOptions = {},
 ): Promise<Run> {
@@ -59,11 +59,11 @@ export async function startRun(
   let current: readonly Account[] = [];
 
   async function make(allowance: number): Promise<Accounts> {
-    const [first] = stand.gateways;
+    const [first] = testbed.gateways;
     if (first === undefined) {
-      throw new Error("a stand without a gateway");
+      throw new Error("a testbed without a gateway");
     }
-    const made = await makeAccounts(stand, first, { calls, allowance });
+    const made = await makeAccounts(testbed, first, { calls, allowance });
     budgets.push(...made.budgets);
     current = made.accounts;
     return made;
@@ -71,7 +71,7 @@ export async function startRun(
 
   const { accounts } = await make(shape.allowance ?? 1);
   const load = startLoad({
-    urls: stand.gateways.map(({ url }) => url),
+    urls: testbed.gateways.map(({ url }) => url),
     accounts,
     random: options.random,
     parallel,
@@ -91,7 +91,11 @@ export async function startRun(
     },
     async end(name) {
       await load.stop();
-      return finish(name, stand, options, { told, budgets, accounts: current });
+      return finish(name, testbed, options, {
+        told,
+        budgets,
+        accounts: current,
+      });
     },
   };
 }
@@ -99,7 +103,7 @@ export async function startRun(
 /** Waits until all is quiet, looks for leaks and compares. */
 export async function finish(
   name: string,
-  stand: Stand,
+  testbed: Testbed,
   options: CampaignOptions,
   played: {
     readonly told: Told[];
@@ -107,31 +111,31 @@ export async function finish(
     readonly accounts: readonly Account[];
   },
 ): Promise<Verdict> {
-  await stand.drained();
+  await testbed.drained();
   const leaks = [
-    ...(await leakedInRedis(stand, options)),
+    ...(await leakedInRedis(testbed, options)),
     ...(await leakedToCallers(
-      stand,
+      testbed,
       played.accounts.slice(0, PROBED_ACCOUNTS),
       played.budgets,
       (told) => void played.told.push(told),
     )),
   ];
-  await stand.drained();
+  await testbed.drained();
   // The counters in Redis hear of a commit shortly after it.
   await sleep(300);
-  return judge(name, stand, played.told, played.budgets, leaks);
+  return judge(name, testbed, played.told, played.budgets, leaks);
 }
 
 /** Free ones, one with few slots, two with budgets. */
 const PROBED_ACCOUNTS = 5;
 
 /** Ids that reached the provider and are missing now; between rounds, to find the round that lost them. */
-export async function missingNow(stand: Stand): Promise<readonly string[]> {
-  await stand.drained();
-  const rows = await stand.sql<{ request_id: string }>(
+export async function missingNow(testbed: Testbed): Promise<readonly string[]> {
+  await testbed.drained();
+  const rows = await testbed.sql<{ request_id: string }>(
     "SELECT request_id FROM spend_log",
   );
   const known = new Set(rows.map((row) => row.request_id));
-  return [...stand.provider.asked].filter((id) => !known.has(id));
+  return [...testbed.provider.asked].filter((id) => !known.has(id));
 }

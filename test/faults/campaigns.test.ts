@@ -4,12 +4,12 @@ import { redisServerHere } from "../servers/redis.ts";
 import { CAMPAIGNS, type CampaignName } from "./campaigns.ts";
 import { isClean } from "./judge.ts";
 import { createRandom } from "./random.ts";
-import { startStandPostgres } from "./stand.ts";
+import { startTestbedPostgres } from "./testbed.ts";
 
 // A short round of each campaign; `npm run test:faults` runs them long.
 let postgres: TestPostgres;
 beforeAll(async () => {
-  postgres = await startStandPostgres();
+  postgres = await startTestbedPostgres();
 });
 afterAll(async () => {
   await postgres?.remove();

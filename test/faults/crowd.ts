@@ -3,7 +3,7 @@ import { makeBudgetKey } from "./accounts.ts";
 import { call, endsOf, type Told } from "./calls.ts";
 import { finish, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
-import { openStand, type Stand } from "./stand.ts";
+import { openTestbed, type Testbed } from "./testbed.ts";
 
 const CROWD = 200;
 const CROWD_CALL = {
@@ -23,32 +23,32 @@ export async function crowdCampaign(
   options: CampaignOptions,
   shape: { readonly gateways: number; readonly redis: boolean },
 ): Promise<Verdict> {
-  const stand = await openStand(postgres.url("postgres"), shape);
+  const testbed = await openTestbed(postgres.url("postgres"), shape);
   const name = `crowd ${shape.redis ? "redis" : "memory"} x${shape.gateways}`;
   const told: Told[] = [];
   const budgets = [];
   const accounts = [];
   try {
     for (let time = 0; time < Math.max(1, options.rounds / 50); time++) {
-      const { account, budget } = await crowd(stand, told);
+      const { account, budget } = await crowd(testbed, told);
       budgets.push(budget);
       accounts.unshift(account);
       options.say(`${name}: ${endsOf(told.slice(-CROWD))}`);
     }
-    return await finish(name, stand, options, { told, budgets, accounts });
+    return await finish(name, testbed, options, { told, budgets, accounts });
   } finally {
-    await stand.close();
+    await testbed.close();
   }
 }
 
-async function crowd(stand: Stand, told: Told[]) {
-  const { gateways } = stand;
+async function crowd(testbed: Testbed, told: Told[]) {
+  const { gateways } = testbed;
   const [first] = gateways;
   if (first === undefined) {
-    throw new Error("a stand without a gateway");
+    throw new Error("a testbed without a gateway");
   }
   const made = await makeBudgetKey(
-    stand,
+    testbed,
     first,
     Math.round(MONEY_FOR * CROWD_PRICE * 1e9) / 1e9,
   );

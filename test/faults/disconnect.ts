@@ -3,24 +3,24 @@ import { makeBudgetKey } from "./accounts.ts";
 import { call, endsOf } from "./calls.ts";
 import { startRun, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
-import { openStand, type Member } from "./stand.ts";
+import { openTestbed, type Member } from "./testbed.ts";
 
 /** Clients leave their streams after each number of chunks; what was produced is billed. */
 export async function disconnectCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: 1,
     redis: false,
   });
   const chunks = 8;
   try {
-    const run = await startRun(stand, options, { parallel: 2 });
-    const [gateway] = stand.gateways as readonly [Member];
+    const run = await startRun(testbed, options, { parallel: 2 });
+    const [gateway] = testbed.gateways as readonly [Member];
     for (let time = 0; time < Math.max(1, options.rounds / 20); time++) {
       for (let leaveAfter = 0; leaveAfter <= chunks + 1; leaveAfter++) {
-        const { account, budget } = await makeBudgetKey(stand, gateway, 0.01);
+        const { account, budget } = await makeBudgetKey(testbed, gateway, 0.01);
         run.budgets.push(budget);
         const ends = await Promise.all(
           [0, 0, 2, 5].map((chunkDelayMs) =>
@@ -45,6 +45,6 @@ export async function disconnectCampaign(
     }
     return await run.end("disconnect");
   } finally {
-    await stand.close();
+    await testbed.close();
   }
 }

@@ -2,7 +2,7 @@ import { INPUT_PRICE, OUTPUT_PRICE } from "../servers/gateway.ts";
 import { entityOfKey, type Budget } from "./accounts.ts";
 import type { Told } from "./calls.ts";
 import { heldInRedis } from "./redis-limits.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 /** What a campaign found; all but the first group must be zero. */
 export interface Verdict {
@@ -55,7 +55,7 @@ export function isClean(verdict: Verdict): boolean {
   return ZEROS.every((name) => verdict[name] === 0);
 }
 
-/** One verdict of several stands. */
+/** One verdict of several testbeds. */
 export function combined(
   campaign: string,
   verdicts: readonly Verdict[],
@@ -110,7 +110,7 @@ const SAID_CHARACTERS = 2_000;
 /** Compares what clients were told, what the provider recorded and what the ledger holds. Everything must have ended. */
 export async function judge(
   campaign: string,
-  stand: Stand,
+  testbed: Testbed,
   told: readonly Told[],
   budgets: readonly Budget[],
   leaks: readonly string[],
@@ -123,7 +123,7 @@ export async function judge(
     return found.length;
   }
 
-  const rows = await readRows(stand);
+  const rows = await readRows(testbed);
   const byId = new Map<string, Row>();
   const doubled: string[] = [];
   for (const row of rows) {
@@ -132,8 +132,8 @@ export async function judge(
     }
     byId.set(row.request_id, row);
   }
-  const { asked } = stand.provider;
-  const finished = stand.provider.finished();
+  const { asked } = testbed.provider;
+  const finished = testbed.provider.finished();
   const reached = new Set([...asked, ...finished]);
   const spending = budgets.map((budget) => spendingOf(budget, rows));
   const overshoot = spending.map(overshootOf);
@@ -172,11 +172,11 @@ export async function judge(
     ),
     phantoms: count("phantom", phantoms(told, spending)),
     leakedLeases: count("leaked", leaks),
-    wrongSums: count("wrong sum", await wrongSums(stand, rows)),
+    wrongSums: count("wrong sum", await wrongSums(testbed, rows)),
     wrongAnswers: count("wrong answer", wrongAnswers(told)),
     ended: count(
       "ended by itself",
-      stand.gateways
+      testbed.gateways
         .filter((gateway) => !gateway.running())
         .map(({ name, said }) => `${name}: ${said().slice(-SAID_CHARACTERS)}`),
     ),
@@ -184,8 +184,8 @@ export async function judge(
   };
 }
 
-function readRows(stand: Stand): Promise<readonly Row[]> {
-  return stand.sql<Row & { [name: string]: unknown }>(
+function readRows(testbed: Testbed): Promise<readonly Row[]> {
+  return testbed.sql<Row & { [name: string]: unknown }>(
     `SELECT request_id, status, spend::float8 AS spend, ended_at, api_key, user_id, user_pays, team_id, tags,
        prompt_tokens::int AS prompt_tokens, completion_tokens::int AS completion_tokens,
        coalesce(metadata ->> 'client_disconnected' = 'true', false) AS left_by_client
@@ -291,10 +291,10 @@ function entityNamed(message: string, key: string): string {
 }
 
 async function wrongSums(
-  stand: Stand,
+  testbed: Testbed,
   rows: readonly Row[],
 ): Promise<readonly string[]> {
-  const sums = await stand.sql("SELECT * FROM spend_check");
+  const sums = await testbed.sql("SELECT * FROM spend_check");
   const prices = rows.filter((row) => {
     const whole = row.status === "success" && !row.left_by_client;
     const price =
@@ -309,7 +309,7 @@ async function wrongSums(
     ...sums.map((row) => JSON.stringify(row)),
     ...prices.map((row) => `price of ${JSON.stringify(row)}`),
     ...free.map((row) => `free ${JSON.stringify(row)}`),
-    ...(await wrongCounters(stand)),
+    ...(await wrongCounters(testbed)),
   ];
 }
 
@@ -318,8 +318,8 @@ function differ(one: number, other: number): boolean {
 }
 
 /** Counters of Redis' present generation, once everything is drained: the ledger's total and nothing pending. */
-async function wrongCounters(stand: Stand): Promise<readonly string[]> {
-  const rows = await stand.sql<{
+async function wrongCounters(testbed: Testbed): Promise<readonly string[]> {
+  const rows = await testbed.sql<{
     name: string;
     spend: number;
     version: number;
@@ -327,7 +327,7 @@ async function wrongCounters(stand: Stand): Promise<readonly string[]> {
     "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::int AS version FROM spend_totals",
   );
   const totals = new Map(rows.map((row) => [row.name, row]));
-  const held = await heldInRedis(stand);
+  const held = await heldInRedis(testbed);
   return held.flatMap(({ entity, windows }) =>
     windows.flatMap(({ name, current, total, version, pending }) => {
       const known = totals.get(`${entity}|${name}`);

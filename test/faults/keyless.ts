@@ -6,7 +6,7 @@ import type { TestPostgres } from "../servers/postgres.ts";
 import { endsOf } from "./calls.ts";
 import { startRun, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
-import { openStand, type Stand } from "./stand.ts";
+import { openTestbed, type Testbed } from "./testbed.ts";
 
 const runProgram = promisify(execFile);
 
@@ -25,22 +25,22 @@ export async function keylessCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const { say, awayMs } = options;
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: 1,
     redis: false,
   });
   try {
-    const run = await startRun(stand, options, { calls: 60 });
-    const warmUp = startAttack(stand, SMALL_BODY);
+    const run = await startRun(testbed, options, { calls: 60 });
+    const warmUp = startAttack(testbed, SMALL_BODY);
     await sleep(WARM_UP_MS);
     await warmUp.stop();
-    const before = await rssMbOf(stand);
+    const before = await rssMbOf(testbed);
     const from = run.told.length;
-    const attack = startAttack(stand, BODY);
+    const attack = startAttack(testbed, BODY);
     let most = before;
     for (const until = Date.now() + awayMs; Date.now() < until;) {
       await sleep(100);
-      most = Math.max(most, await rssMbOf(stand));
+      most = Math.max(most, await rssMbOf(testbed));
     }
     const served = run.told.slice(from);
     const answers = await attack.stop();
@@ -61,11 +61,11 @@ export async function keylessCampaign(
       details: [...verdict.details, ...faults],
     };
   } finally {
-    await stand.close();
+    await testbed.close();
   }
 }
 
-async function rssMbOf({ gateways: [gateway] }: Stand): Promise<number> {
+async function rssMbOf({ gateways: [gateway] }: Testbed): Promise<number> {
   const { stdout } = await runProgram("ps", [
     "-o",
     "rss=",
@@ -76,10 +76,13 @@ async function rssMbOf({ gateways: [gateway] }: Stand): Promise<number> {
 }
 
 /** Each attacker sends one body after the other, on a connection of its own, until it is answered. */
-function startAttack(stand: Stand, body: Buffer): { stop(): Promise<string> } {
-  const [gateway] = stand.gateways;
+function startAttack(
+  testbed: Testbed,
+  body: Buffer,
+): { stop(): Promise<string> } {
+  const [gateway] = testbed.gateways;
   if (gateway === undefined) {
-    throw new Error("a stand without a gateway");
+    throw new Error("a testbed without a gateway");
   }
   const { port } = gateway;
   const statuses = new Set<string>();

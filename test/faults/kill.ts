@@ -5,7 +5,7 @@ import type { RelayMoment } from "../servers/relay.ts";
 import { missingNow, startRun, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
 import type { Random } from "./random.ts";
-import { openStand, type Member, type Stand } from "./stand.ts";
+import { openTestbed, type Member, type Testbed } from "./testbed.ts";
 
 /** Where a gateway is killed, as seen from outside. */
 type KillPoint =
@@ -44,19 +44,19 @@ export async function killCampaign(
   const redis = where === "redis";
   const points = [...PROVIDER, ...POSTGRES, ...CLIENT, ...(redis ? REDIS : [])];
   // With Redis a second gateway goes on serving the same keys.
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: redis ? 2 : 1,
     redis,
   });
   try {
-    const run = await startRun(stand, options);
+    const run = await startRun(testbed, options);
     const first = options.random.whole(0, points.length - 1);
     let late = 0;
     let slowestStart = 0;
     for (let round = 0; round < options.rounds; round++) {
       const point = points[(first + round) % points.length] as KillPoint;
-      const victim = options.random.pick(stand.gateways);
-      if (!(await killAt(stand, victim, point, options.random, run.told))) {
+      const victim = options.random.pick(testbed.gateways);
+      if (!(await killAt(testbed, victim, point, options.random, run.told))) {
         late++;
       }
       const began = performance.now();
@@ -64,7 +64,7 @@ export async function killCampaign(
       slowestStart = Math.max(slowestStart, performance.now() - began);
       if ((round + 1) % CHECK_EVERY === 0 || round + 1 === options.rounds) {
         await run.load.pause();
-        const missing = await missingNow(stand);
+        const missing = await missingNow(testbed);
         options.say(
           `kill ${where}: ${round + 1}/${options.rounds} rounds, ${run.told.length} calls, ${missing.length} missing, slowest start ${Math.round(slowestStart)} ms, ${late} kills beside their point`,
         );
@@ -79,13 +79,13 @@ export async function killCampaign(
     }
     return await run.end(`kill ${where}`);
   } finally {
-    await stand.close();
+    await testbed.close();
   }
 }
 
 /** Kills at the point, or after a while anyway; false when the point was not reached. */
 async function killAt(
-  stand: Stand,
+  testbed: Testbed,
   victim: Member,
   point: KillPoint,
   random: Random,
@@ -95,7 +95,7 @@ async function killAt(
   const kill = () => process.kill(victim.pid(), "SIGKILL");
   switch (point.at) {
     case "provider":
-      void stand.provider.killAt(
+      void testbed.provider.killAt(
         point.moment,
         count,
         victim.pid(),
@@ -120,7 +120,7 @@ async function killAt(
     victim.exited().then(() => true),
     sleep(REACHED_WITHIN_MS, false),
   ]);
-  stand.provider.disarm();
+  testbed.provider.disarm();
   victim.postgresRelay.disarm();
   victim.redisRelay?.disarm();
   await victim.kill();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { entityOfKey, type Account, type Budget } from "./accounts.ts";
 import { call, type Told } from "./calls.ts";
 import { callsInRedis, endLeases, heldInRedis } from "./redis-limits.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 /** A lease of a gateway that was killed ends by itself after a minute, at a heartbeat of those that live. */
 const LEASE_MS = 60_000;
@@ -13,23 +13,26 @@ const GONE_WITHIN_MS = LEASE_MS + 15_000;
  * is set to be over: what then remains would have remained for ever.
  */
 export async function leakedInRedis(
-  stand: Stand,
+  testbed: Testbed,
   options: { readonly hurry: boolean },
 ): Promise<readonly string[]> {
-  if (stand.redis === null) {
+  if (testbed.redis === null) {
     return [];
   }
   if (options.hurry) {
-    await endLeases(stand);
+    await endLeases(testbed);
   }
   const until = performance.now() + (options.hurry ? 5_000 : GONE_WITHIN_MS);
-  while ((await callsInRedis(stand)).length > 0 && performance.now() < until) {
+  while (
+    (await callsInRedis(testbed)).length > 0 &&
+    performance.now() < until
+  ) {
     await sleep(200);
   }
-  const leaked = (await callsInRedis(stand)).map(
+  const leaked = (await callsInRedis(testbed)).map(
     (id) => `the lease of call ${id}`,
   );
-  for (const { entity, leased, holders, slots } of await heldInRedis(stand)) {
+  for (const { entity, leased, holders, slots } of await heldInRedis(testbed)) {
     if (leased !== 0 || holders !== 0 || slots !== 0) {
       leaked.push(
         `${entity} holds ${leased} nanos of ${holders} calls, ${slots} slots`,
@@ -55,7 +58,7 @@ const PROBE = {
  * all slots are taken, since none is in flight. So nothing is held in a store that cannot be looked into.
  */
 export async function leakedToCallers(
-  stand: Stand,
+  testbed: Testbed,
   accounts: readonly Account[],
   budgets: readonly Budget[],
   heard: (told: Told) => void,
@@ -63,7 +66,7 @@ export async function leakedToCallers(
   const limited = new Set(budgets.map(({ entity }) => entity));
   const leaked: string[] = [];
   for (const account of accounts) {
-    for (const { url } of stand.gateways) {
+    for (const { url } of testbed.gateways) {
       const probes = limited.has(entityOfKey(account.key))
         ? MOST_PROBES
         : FREE_PROBES;

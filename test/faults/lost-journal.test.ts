@@ -9,7 +9,7 @@ import { programEnv } from "../servers/program-env.ts";
 import { redisServerHere } from "../servers/redis.ts";
 import { makeKey } from "./accounts.ts";
 import { call } from "./calls.ts";
-import { openStand, type Member } from "./stand.ts";
+import { openTestbed, type Member } from "./testbed.ts";
 
 const CALL = {
   stream: false,
@@ -39,27 +39,27 @@ async function hearth(gateway: Member, words: readonly string[]) {
 test.runIf(redisServerHere())(
   "the spend of a gateway whose journal is lost counts until its instance is forgotten",
   async () => {
-    const stand = await openStand(inject("postgresUrl"), {
+    const testbed = await openTestbed(inject("postgresUrl"), {
       gateways: 2,
       redis: true,
     });
     try {
-      const [first, lost] = stand.gateways;
+      const [first, lost] = testbed.gateways;
       if (first === undefined || lost === undefined) {
         throw new Error("too few gateways");
       }
-      const key = await makeKey(stand, first, { max_budget: 10 * PRICE });
+      const key = await makeKey(testbed, first, { max_budget: 10 * PRICE });
       const account = { key, fields: {} };
       const use = async (gateway: Member) =>
         (await call(gateway.url, account, CALL)).end;
       expect(await use(lost)).toBe("ok");
-      await stand.drained();
+      await testbed.drained();
       lost.postgresRelay.cut();
       for (let calls = 0; calls < 4; calls++) {
         expect(await use(lost)).toBe("ok");
       }
       const listed = async () =>
-        JSON.parse((await stand.admin(first, "/instances")).text) as {
+        JSON.parse((await testbed.admin(first, "/instances")).text) as {
           instances: {
             instance: string;
             this_one: boolean;
@@ -102,7 +102,7 @@ test.runIf(redisServerHere())(
       const unknown = await hearth(first, ["instances", "forget", "nothing"]);
       expect(unknown.error).toContain('No instance "nothing"');
     } finally {
-      await stand.close();
+      await testbed.close();
     }
   },
 );

@@ -2,7 +2,7 @@
 import { CAMPAIGNS, type CampaignName } from "./campaigns.ts";
 import { isClean, ZEROS, type Verdict } from "./judge.ts";
 import { createRandom } from "./random.ts";
-import { startStandPostgres } from "./stand.ts";
+import { startTestbedPostgres } from "./testbed.ts";
 import {
   numberOf,
   readCommandLine,
@@ -50,7 +50,7 @@ const say = (line: string) =>
 say(`seed ${seed}`);
 
 const verdicts: Verdict[] = [];
-const postgres = await startStandPostgres();
+const postgres = await startTestbedPostgres();
 try {
   for (const name of names) {
     if (!only.includes(name)) {

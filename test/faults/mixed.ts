@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TestPostgres } from "../servers/postgres.ts";
 import { missingNow, startRun, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
-import { openStand } from "./stand.ts";
+import { openTestbed } from "./testbed.ts";
 
 const GATEWAYS = 3;
 const CHECK_EVERY_MS = 60_000;
@@ -13,11 +13,11 @@ export async function mixedCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const { random, say } = options;
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
   });
-  const { redis, gateways } = stand;
+  const { redis, gateways } = testbed;
   if (redis === null) {
     throw new Error("the mix needs Redis");
   }
@@ -81,7 +81,7 @@ export async function mixedCampaign(
   };
 
   try {
-    const run = await startRun(stand, options, {
+    const run = await startRun(testbed, options, {
       allowance: GATEWAYS,
       calls: 30,
     });
@@ -99,7 +99,7 @@ export async function mixedCampaign(
       checkAt = performance.now() + CHECK_EVERY_MS;
       await run.load.pause();
       await Promise.all(gateways.map((gateway) => gateway.untilReady()));
-      const missing = await missingNow(stand);
+      const missing = await missingNow(testbed);
       say(
         `mixed: ${played.length} faults, ${run.told.length} calls, ${missing.length} missing, ${Math.max(0, Math.round((until - performance.now()) / 1_000))} s to go`,
       );
@@ -113,6 +113,6 @@ export async function mixedCampaign(
   } finally {
     redis.thaw();
     await postgres.start().catch(() => undefined);
-    await stand.close();
+    await testbed.close();
   }
 }

@@ -3,7 +3,7 @@ import type { TestPostgres } from "../servers/postgres.ts";
 import { endsOf } from "./calls.ts";
 import { startRun, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
-import { openStand } from "./stand.ts";
+import { openTestbed } from "./testbed.ts";
 
 const GATEWAYS = 2;
 
@@ -13,12 +13,12 @@ export async function postgresCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const { say, awayMs } = options;
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
   });
   try {
-    const run = await startRun(stand, options, { calls: 60 });
+    const run = await startRun(testbed, options, { calls: 60 });
     for (const how of ["SIGINT", "SIGQUIT"] as const) {
       await sleep(Math.min(2_000, awayMs / 2));
       await postgres.stop(how);
@@ -30,7 +30,7 @@ export async function postgresCampaign(
         `postgres: away ${awayMs} ms (${how}); meanwhile ${served}; now back`,
       );
       await run.load.pause();
-      await stand.drained();
+      await testbed.drained();
       await run.renew();
       run.load.resume();
     }
@@ -38,7 +38,7 @@ export async function postgresCampaign(
     return await run.end("postgres");
   } finally {
     await postgres.start().catch(() => undefined);
-    await stand.close();
+    await testbed.close();
   }
 }
 
@@ -48,16 +48,16 @@ export async function redisCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const { say, awayMs, random } = options;
-  const stand = await openStand(postgres.url("postgres"), {
+  const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
   });
-  const { redis } = stand;
+  const { redis } = testbed;
   if (redis === null) {
     throw new Error("a Redis campaign without Redis");
   }
   const away = Math.min(awayMs, 30_000);
-  const relays = stand.gateways.map(({ redisRelay }) => redisRelay);
+  const relays = testbed.gateways.map(({ redisRelay }) => redisRelay);
   /** While Redis is away a budget may be crossed by one call of each instance. */
   const faults: readonly {
     readonly name: string;
@@ -117,7 +117,7 @@ export async function redisCampaign(
     },
   ];
   try {
-    const run = await startRun(stand, options, { calls: 40 });
+    const run = await startRun(testbed, options, { calls: 40 });
     for (const { name, allowance, act } of faults) {
       await run.load.pause();
       await run.renew(allowance);
@@ -131,6 +131,6 @@ export async function redisCampaign(
     return await run.end("redis");
   } finally {
     redis.thaw();
-    await stand.close();
+    await testbed.close();
   }
 }

@@ -8,17 +8,17 @@ import { makeKey, type Account } from "./accounts.ts";
 import { call, randomWishes, startLoad, type Told } from "./calls.ts";
 import { createRandom } from "./random.ts";
 import {
-  openStand,
-  startStandPostgres,
+  openTestbed,
+  startTestbedPostgres,
   type Member,
-  type Stand,
-  type StandOptions,
-} from "./stand.ts";
+  type Testbed,
+  type TestbedOptions,
+} from "./testbed.ts";
 
 // The table of what happens while something is away, row by row, with the real servers stopped and started under load.
 let postgres: TestPostgres;
 beforeAll(async () => {
-  postgres = await startStandPostgres();
+  postgres = await startTestbedPostgres();
 });
 afterAll(async () => {
   await postgres?.remove();
@@ -33,30 +33,30 @@ const QUICK = {
   leaveAfter: null,
 } as const;
 
-async function withStand(
-  options: StandOptions,
-  work: (stand: Stand, gateways: readonly Member[]) => Promise<void>,
+async function withTestbed(
+  options: TestbedOptions,
+  work: (testbed: Testbed, gateways: readonly Member[]) => Promise<void>,
 ): Promise<void> {
-  const stand = await openStand(postgres.url("postgres"), options);
+  const testbed = await openTestbed(postgres.url("postgres"), options);
   try {
-    await work(stand, stand.gateways);
+    await work(testbed, testbed.gateways);
   } finally {
     await postgres.start();
-    await stand.close();
+    await testbed.close();
   }
 }
 
 async function newAccount(
-  stand: Stand,
+  testbed: Testbed,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<Account> {
-  return { key: await makeKey(stand, firstOf(stand), fields), fields: {} };
+  return { key: await makeKey(testbed, firstOf(testbed), fields), fields: {} };
 }
 
-function firstOf({ gateways }: Stand): Member {
+function firstOf({ gateways }: Testbed): Member {
   const [first] = gateways;
   if (first === undefined) {
-    throw new Error("a stand without a gateway");
+    throw new Error("a testbed without a gateway");
   }
   return first;
 }
@@ -65,9 +65,9 @@ function unknownAccount(): Account {
   return { key: `sk-${randomBytes(16).toString("base64url")}`, fields: {} };
 }
 
-function loadOn(stand: Stand, accounts: readonly Account[], told: Told[]) {
+function loadOn(testbed: Testbed, accounts: readonly Account[], told: Told[]) {
   return startLoad({
-    urls: stand.gateways.map(({ url }) => url),
+    urls: testbed.gateways.map(({ url }) => url),
     accounts,
     random,
     parallel: 3,
@@ -95,83 +95,88 @@ async function readiness(gateway: Member) {
 }
 
 /** Every id that reached the provider has one row, every sum is right. */
-async function expectAllRecorded(stand: Stand): Promise<void> {
-  await stand.drained();
-  const rows = await stand.sql<{ request_id: string }>(
+async function expectAllRecorded(testbed: Testbed): Promise<void> {
+  await testbed.drained();
+  const rows = await testbed.sql<{ request_id: string }>(
     "SELECT request_id FROM spend_log",
   );
   const ids = rows.map((row) => row.request_id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect([...stand.provider.asked].filter((id) => !ids.includes(id))).toEqual(
+  expect([...testbed.provider.asked].filter((id) => !ids.includes(id))).toEqual(
     [],
   );
-  expect(await stand.sql("SELECT * FROM spend_check")).toEqual([]);
+  expect(await testbed.sql("SELECT * FROM spend_check")).toEqual([]);
 }
 
 test("without Postgres known keys are served, unknown ones and admins hear 503, and nothing needs a restart", async () => {
-  await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
-    if (gateway === undefined) {
-      throw new Error("too few gateways");
-    }
-    const known = await newAccount(stand, { max_budget: 1 });
-    const pid = gateway.pid();
-    const told: Told[] = [];
-    const load = loadOn(stand, [known], told);
-    await until(
-      () => told.some(({ end }) => end === "ok"),
-      "the key is known to the gateway",
-    );
-    await postgres.stop();
-    const from = told.length;
-    await until(
-      async () =>
-        JSON.stringify(await readiness(gateway)).includes("Not connected"),
-      "readiness tells that the database is away",
-    );
-    expect((await readiness(gateway)).status).toBe(200);
-    for (let tries = 0; tries < 5; tries++) {
-      const unknown = await call(gateway.url, unknownAccount(), QUICK);
-      expect(unknown).toMatchObject({
-        status: 503,
-        end: "database_unavailable",
+  await withTestbed(
+    { gateways: 1, redis: false },
+    async (testbed, [gateway]) => {
+      if (gateway === undefined) {
+        throw new Error("too few gateways");
+      }
+      const known = await newAccount(testbed, { max_budget: 1 });
+      const pid = gateway.pid();
+      const told: Told[] = [];
+      const load = loadOn(testbed, [known], told);
+      await until(
+        () => told.some(({ end }) => end === "ok"),
+        "the key is known to the gateway",
+      );
+      await postgres.stop();
+      const from = told.length;
+      await until(
+        async () =>
+          JSON.stringify(await readiness(gateway)).includes("Not connected"),
+        "readiness tells that the database is away",
+      );
+      expect((await readiness(gateway)).status).toBe(200);
+      for (let tries = 0; tries < 5; tries++) {
+        const unknown = await call(gateway.url, unknownAccount(), QUICK);
+        expect(unknown).toMatchObject({
+          status: 503,
+          end: "database_unavailable",
+        });
+      }
+      const refused = await fetch(`${gateway.url}/key/generate`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${MASTER_KEY}`,
+          "content-type": "application/json",
+        },
+        body: "{}",
       });
-    }
-    const refused = await fetch(`${gateway.url}/key/generate`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${MASTER_KEY}`,
-        "content-type": "application/json",
-      },
-      body: "{}",
-    });
-    expect(refused.status).toBe(503);
-    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect(await refused.text()).toContain('"database_unavailable"');
-    await until(() => told.length > from + 20, "calls go on");
-    expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
-      new Set(["ok"]),
-    );
-    await postgres.start();
-    await load.stop();
-    await expectAllRecorded(stand);
-    expect(gateway.pid()).toBe(pid);
-    expect(gateway.running()).toBe(true);
-    expect((await call(gateway.url, unknownAccount(), QUICK)).status).toBe(401);
-  });
+      expect(refused.status).toBe(503);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect(await refused.text()).toContain('"database_unavailable"');
+      await until(() => told.length > from + 20, "calls go on");
+      expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
+        new Set(["ok"]),
+      );
+      await postgres.start();
+      await load.stop();
+      await expectAllRecorded(testbed);
+      expect(gateway.pid()).toBe(pid);
+      expect(gateway.running()).toBe(true);
+      expect((await call(gateway.url, unknownAccount(), QUICK)).status).toBe(
+        401,
+      );
+    },
+  );
 });
 
 test("a key that was checked longer ago than key_cache_seconds is not served without Postgres", async () => {
-  await withStand(
+  await withTestbed(
     {
       gateways: 1,
       redis: false,
       yaml: "general_settings: { key_cache_seconds: 1 }\n",
     },
-    async (stand, [gateway]) => {
+    async (testbed, [gateway]) => {
       if (gateway === undefined) {
         throw new Error("too few gateways");
       }
-      const known = await newAccount(stand);
+      const known = await newAccount(testbed);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
       await until(
@@ -187,58 +192,63 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
         async () => (await call(gateway.url, known, QUICK)).end === "ok",
         "the key is looked up again",
       );
-      await expectAllRecorded(stand);
+      await expectAllRecorded(testbed);
     },
   );
 });
 
 test("without Postgres at its start a gateway lives, answers calls with 503, then replays its journal and serves", async () => {
-  await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
-    if (gateway === undefined) {
-      throw new Error("too few gateways");
-    }
-    const known = await newAccount(stand);
-    expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
-    await postgres.stop();
-    for (let calls = 0; calls < 5; calls++) {
+  await withTestbed(
+    { gateways: 1, redis: false },
+    async (testbed, [gateway]) => {
+      if (gateway === undefined) {
+        throw new Error("too few gateways");
+      }
+      const known = await newAccount(testbed);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
-    }
-    await gateway.kill();
-    gateway.launch();
-    await until(
-      () =>
-        fetch(`${gateway.url}/health/liveliness`).then(
-          ({ status }) => status === 200,
-          () => false,
-        ),
-      "liveliness answers",
-    );
-    expect((await readiness(gateway)).status).toBe(503);
-    expect(await call(gateway.url, known, QUICK)).toMatchObject({
-      status: 503,
-      end: "database_unavailable",
-    });
-    expect((await stand.admin(gateway, "/key/generate", {})).status).toBe(503);
-    await postgres.start();
-    await gateway.untilReady();
-    expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
-    await expectAllRecorded(stand);
-    expect(stand.provider.asked.size).toBe(7);
-  });
+      await postgres.stop();
+      for (let calls = 0; calls < 5; calls++) {
+        expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+      }
+      await gateway.kill();
+      gateway.launch();
+      await until(
+        () =>
+          fetch(`${gateway.url}/health/liveliness`).then(
+            ({ status }) => status === 200,
+            () => false,
+          ),
+        "liveliness answers",
+      );
+      expect((await readiness(gateway)).status).toBe(503);
+      expect(await call(gateway.url, known, QUICK)).toMatchObject({
+        status: 503,
+        end: "database_unavailable",
+      });
+      expect((await testbed.admin(gateway, "/key/generate", {})).status).toBe(
+        503,
+      );
+      await postgres.start();
+      await gateway.untilReady();
+      expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+      await expectAllRecorded(testbed);
+      expect(testbed.provider.asked.size).toBe(7);
+    },
+  );
 });
 
 test("a full journal refuses calls before the provider is asked, and those under way end", async () => {
-  await withStand(
+  await withTestbed(
     {
       gateways: 1,
       redis: false,
       yaml: "general_settings: { journal_limit_mb: 1 }\n",
     },
-    async (stand, [gateway]) => {
+    async (testbed, [gateway]) => {
       if (gateway === undefined) {
         throw new Error("too few gateways");
       }
-      const known = await newAccount(stand);
+      const known = await newAccount(testbed);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
       const underWay: Promise<Told>[] = [];
@@ -264,10 +274,10 @@ test("a full journal refuses calls before the provider is asked, and those under
       }
       expect(last).toMatchObject({ status: 503, end: "journal_full" });
       const fullAt = Date.now();
-      const asked = stand.provider.asked.size;
+      const asked = testbed.provider.asked.size;
       expect((await readiness(gateway)).status).toBe(503);
       expect((await call(gateway.url, known, QUICK)).end).toBe("journal_full");
-      expect(stand.provider.asked.size).toBe(asked);
+      expect(testbed.provider.asked.size).toBe(asked);
       const ends = await Promise.all(underWay);
       expect(
         ends.filter(({ end }) => !["ok", "journal_full"].includes(end)),
@@ -280,156 +290,166 @@ test("a full journal refuses calls before the provider is asked, and those under
         async () => (await call(gateway.url, known, QUICK)).end === "ok",
         "calls are served again",
       );
-      await expectAllRecorded(stand);
+      await expectAllRecorded(testbed);
     },
   );
 });
 
 describe.runIf(redisServerHere())("Redis away", () => {
   test("limits go on at a share of each, and the counters are set again", async () => {
-    await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
-      const money = 20 * (10 * 0.000001 + 4 * 0.000002);
-      const poor = await newAccount(stand, { max_budget: money });
-      const slow = await newAccount(stand, { rpm_limit: 8 });
-      const rich = await newAccount(stand);
-      const told: Told[] = [];
-      const load = loadOn(stand, [rich], told);
-      for (const { url } of gateways) {
-        for (const account of [poor, slow]) {
-          expect((await call(url, account, QUICK)).end).toBe("ok");
+    await withTestbed(
+      { gateways: 2, redis: true },
+      async (testbed, gateways) => {
+        const money = 20 * (10 * 0.000001 + 4 * 0.000002);
+        const poor = await newAccount(testbed, { max_budget: money });
+        const slow = await newAccount(testbed, { rpm_limit: 8 });
+        const rich = await newAccount(testbed);
+        const told: Told[] = [];
+        const load = loadOn(testbed, [rich], told);
+        for (const { url } of gateways) {
+          for (const account of [poor, slow]) {
+            expect((await call(url, account, QUICK)).end).toBe("ok");
+          }
         }
-      }
-      await stand.redis?.stop();
-      await until(
-        () =>
-          gateways.every((gateway) =>
-            gateway.said().includes("Redis is unavailable"),
-          ),
-        "both gateways know",
-      );
-      const from = told.length;
-      const served: number[] = [];
-      for (const { url } of gateways) {
-        let ok = 0;
-        const ends = await Promise.all(
-          Array.from({ length: 12 }, () => call(url, slow, QUICK)),
+        await testbed.redis?.stop();
+        await until(
+          () =>
+            gateways.every((gateway) =>
+              gateway.said().includes("Redis is unavailable"),
+            ),
+          "both gateways know",
         );
-        expect(ends.filter(({ end }) => end === "ok").length).toBe(4);
-        while ((await call(url, poor, QUICK)).end === "ok") {
-          ok++;
+        const from = told.length;
+        const served: number[] = [];
+        for (const { url } of gateways) {
+          let ok = 0;
+          const ends = await Promise.all(
+            Array.from({ length: 12 }, () => call(url, slow, QUICK)),
+          );
+          expect(ends.filter(({ end }) => end === "ok").length).toBe(4);
+          while ((await call(url, poor, QUICK)).end === "ok") {
+            ok++;
+          }
+          served.push(ok);
         }
-        served.push(ok);
-      }
-      // 18 calls are left. Half of what each knows to be left is its share: what the first has spent may be in the ledger
-      // when the second is asked. One call more crosses each share.
-      for (const ok of served) {
-        expect(ok).toBeGreaterThanOrEqual(3);
-        expect(ok).toBeLessThanOrEqual(10);
-      }
-      await until(() => told.length > from + 20, "others are served");
-      expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
-        new Set(["ok"]),
-      );
-      await stand.redis?.start();
-      await until(
-        () =>
-          gateways.every((gateway) =>
-            gateway.said().includes("Redis is available again"),
-          ),
-        "both gateways know",
-      );
-      let last: Told | null = null;
-      for (let calls = 0; calls < 30; calls++) {
-        last = await call(random.pick(gateways).url, poor, QUICK);
-        if (last.end !== "ok") {
-          break;
+        // 18 calls are left. Half of what each knows to be left is its share: what the first has spent may be in the ledger
+        // when the second is asked. One call more crosses each share.
+        for (const ok of served) {
+          expect(ok).toBeGreaterThanOrEqual(3);
+          expect(ok).toBeLessThanOrEqual(10);
         }
-      }
-      expect(last?.end).toBe("budget_exceeded");
-      await load.stop();
-      await expectAllRecorded(stand);
-      const [total] = await stand.sql<{ spend: number }>(
-        "SELECT sum(spend)::float8 AS spend FROM spend_log WHERE api_key = encode(sha256($1::bytea), 'hex')",
-        [poor.key],
-      );
-      expect(total?.spend).toBeGreaterThanOrEqual(money - 1e-8);
-      expect(total?.spend).toBeLessThan(money + 2 * (money / 20));
-    });
+        await until(() => told.length > from + 20, "others are served");
+        expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
+          new Set(["ok"]),
+        );
+        await testbed.redis?.start();
+        await until(
+          () =>
+            gateways.every((gateway) =>
+              gateway.said().includes("Redis is available again"),
+            ),
+          "both gateways know",
+        );
+        let last: Told | null = null;
+        for (let calls = 0; calls < 30; calls++) {
+          last = await call(random.pick(gateways).url, poor, QUICK);
+          if (last.end !== "ok") {
+            break;
+          }
+        }
+        expect(last?.end).toBe("budget_exceeded");
+        await load.stop();
+        await expectAllRecorded(testbed);
+        const [total] = await testbed.sql<{ spend: number }>(
+          "SELECT sum(spend)::float8 AS spend FROM spend_log WHERE api_key = encode(sha256($1::bytea), 'hex')",
+          [poor.key],
+        );
+        expect(total?.spend).toBeGreaterThanOrEqual(money - 1e-8);
+        expect(total?.spend).toBeLessThan(money + 2 * (money / 20));
+      },
+    );
   });
 
   test("a gateway that starts while Redis is away takes no more than its share", async () => {
-    await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
-      const [first] = gateways;
-      const price = 10 * 0.000001 + 4 * 0.000002;
-      const poor = await newAccount(stand, { max_budget: 20 * price });
-      await stand.redis?.stop();
-      await first?.kill();
-      await first?.start();
-      await until(
-        () =>
-          gateways.every((gateway) =>
-            gateway.said().includes("Redis is unavailable"),
+    await withTestbed(
+      { gateways: 2, redis: true },
+      async (testbed, gateways) => {
+        const [first] = gateways;
+        const price = 10 * 0.000001 + 4 * 0.000002;
+        const poor = await newAccount(testbed, { max_budget: 20 * price });
+        await testbed.redis?.stop();
+        await first?.kill();
+        await first?.start();
+        await until(
+          () =>
+            gateways.every((gateway) =>
+              gateway.said().includes("Redis is unavailable"),
+            ),
+          "both gateways know",
+        );
+        const ends = await Promise.all(
+          gateways.flatMap(({ url }) =>
+            Array.from({ length: 40 }, () =>
+              call(url, poor, { ...QUICK, delayMs: 100 }),
+            ),
           ),
-        "both gateways know",
-      );
-      const ends = await Promise.all(
-        gateways.flatMap(({ url }) =>
-          Array.from({ length: 40 }, () =>
-            call(url, poor, { ...QUICK, delayMs: 100 }),
+        );
+        const served = ends.filter(({ end }) => end === "ok").length;
+        expect(served).toBeGreaterThanOrEqual(10);
+        expect(served).toBeLessThanOrEqual(22);
+        expect(
+          ends.filter(
+            ({ end }) =>
+              !["ok", "budget_held", "budget_exceeded"].includes(end),
           ),
-        ),
-      );
-      const served = ends.filter(({ end }) => end === "ok").length;
-      expect(served).toBeGreaterThanOrEqual(10);
-      expect(served).toBeLessThanOrEqual(22);
-      expect(
-        ends.filter(
-          ({ end }) => !["ok", "budget_held", "budget_exceeded"].includes(end),
-        ),
-      ).toEqual([]);
-      await expectAllRecorded(stand);
-    });
+        ).toEqual([]);
+        await expectAllRecorded(testbed);
+      },
+    );
   });
 
   test("spend that a gateway brought into the ledger while Redis was away is not held for ever after its restart", async () => {
-    await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
-      const [first, second] = gateways;
-      if (first === undefined || second === undefined) {
-        throw new Error("too few gateways");
-      }
-      const price = 10 * 0.000001 + 4 * 0.000002;
-      const poor = await newAccount(stand, { max_budget: 10 * price });
-      expect((await call(first.url, poor, QUICK)).end).toBe("ok");
-      // Redis has heard of four calls that are not in the ledger; of their way there it does not hear.
-      first.postgresRelay.stall();
-      for (let calls = 0; calls < 4; calls++) {
+    await withTestbed(
+      { gateways: 2, redis: true },
+      async (testbed, gateways) => {
+        const [first, second] = gateways;
+        if (first === undefined || second === undefined) {
+          throw new Error("too few gateways");
+        }
+        const price = 10 * 0.000001 + 4 * 0.000002;
+        const poor = await newAccount(testbed, { max_budget: 10 * price });
         expect((await call(first.url, poor, QUICK)).end).toBe("ok");
-      }
-      first.redisRelay?.cut();
-      first.postgresRelay.restore();
-      await stand.drained();
-      expect(await first.stop()).toBe(0);
-      first.redisRelay?.restore();
-      await first.start();
-      const ends: string[] = [];
-      for (let calls = 0; calls < 10 && ends.at(-1) !== "budget_exceeded";) {
-        calls++;
-        ends.push((await call(second.url, poor, QUICK)).end);
-        await stand.drained();
-      }
-      expect(ends).toEqual([
-        ...Array.from({ length: 5 }, () => "ok"),
-        "budget_exceeded",
-      ]);
-      await expectAllRecorded(stand);
-    });
+        // Redis has heard of four calls that are not in the ledger; of their way there it does not hear.
+        first.postgresRelay.stall();
+        for (let calls = 0; calls < 4; calls++) {
+          expect((await call(first.url, poor, QUICK)).end).toBe("ok");
+        }
+        first.redisRelay?.cut();
+        first.postgresRelay.restore();
+        await testbed.drained();
+        expect(await first.stop()).toBe(0);
+        first.redisRelay?.restore();
+        await first.start();
+        const ends: string[] = [];
+        for (let calls = 0; calls < 10 && ends.at(-1) !== "budget_exceeded";) {
+          calls++;
+          ends.push((await call(second.url, poor, QUICK)).end);
+          await testbed.drained();
+        }
+        expect(ends).toEqual([
+          ...Array.from({ length: 5 }, () => "ok"),
+          "budget_exceeded",
+        ]);
+        await expectAllRecorded(testbed);
+      },
+    );
   });
 
   test("the cache is passed by, and used again when Redis is back", async () => {
-    await withStand(
+    await withTestbed(
       { gateways: 1, redis: true, yaml: "proxy_settings: { cache: true }\n" },
-      async (stand, [gateway]) => {
-        const { key } = await newAccount(stand);
+      async (testbed, [gateway]) => {
+        const { key } = await newAccount(testbed);
         async function cached(): Promise<string> {
           const answer = await fetch(`${gateway?.url}/v1/chat/completions`, {
             method: "POST",
@@ -449,57 +469,57 @@ describe.runIf(redisServerHere())("Redis away", () => {
         }
         expect(await cached()).toBe("miss");
         await until(async () => (await cached()) === "hit", "a hit");
-        await stand.redis?.stop();
+        await testbed.redis?.stop();
         for (let calls = 0; calls < 4; calls++) {
           expect(["miss", "bypass"]).toContain(await cached());
         }
-        await stand.redis?.start();
+        await testbed.redis?.start();
         await until(async () => (await cached()) === "hit", "a hit again");
-        await expectAllRecorded(stand);
+        await expectAllRecorded(testbed);
       },
     );
   });
 
   test("with fail_closed calls hear 503 until it is back", async () => {
-    await withStand(
+    await withTestbed(
       {
         gateways: 1,
         redis: true,
         yaml: "general_settings: { fail_closed: true }\n",
       },
-      async (stand, [gateway]) => {
+      async (testbed, [gateway]) => {
         if (gateway === undefined) {
           throw new Error("too few gateways");
         }
-        const account = await newAccount(stand);
+        const account = await newAccount(testbed);
         const told: Told[] = [];
-        const load = loadOn(stand, [account], told);
+        const load = loadOn(testbed, [account], told);
         await until(() => told.length > 5, "calls are served");
-        await stand.redis?.stop();
+        await testbed.redis?.stop();
         await until(
           async () =>
             (await call(gateway.url, account, randomWishes(random))).end ===
             "limits_unavailable",
           "calls are refused",
         );
-        const asked = stand.provider.asked.size;
+        const asked = testbed.provider.asked.size;
         expect(await call(gateway.url, account, QUICK)).toMatchObject({
           status: 503,
           end: "limits_unavailable",
         });
         await load.pause();
-        expect(stand.provider.asked.size - asked).toBeLessThanOrEqual(3);
-        expect((await stand.admin(gateway, "/key/generate", {})).status).toBe(
+        expect(testbed.provider.asked.size - asked).toBeLessThanOrEqual(3);
+        expect((await testbed.admin(gateway, "/key/generate", {})).status).toBe(
           200,
         );
         load.resume();
-        await stand.redis?.start();
+        await testbed.redis?.start();
         await until(
           async () => (await call(gateway.url, account, QUICK)).end === "ok",
           "calls are served again",
         );
         await load.stop();
-        await expectAllRecorded(stand);
+        await expectAllRecorded(testbed);
       },
     );
   });

@@ -1,4 +1,4 @@
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 const PREFIX = "hearth:limits:";
 
@@ -37,9 +37,9 @@ const READ = `
 
 /** Everything that the limits hold in Redis now, payer by payer. */
 export async function heldInRedis(
-  stand: Stand,
+  testbed: Testbed,
 ): Promise<readonly HeldInRedis[]> {
-  const read = await stand.redis?.client.eval(READ, 1, PREFIX);
+  const read = await testbed.redis?.client.eval(READ, 1, PREFIX);
   // An empty Lua table is an empty object in JSON.
   return JSON.parse(String(read ?? "[]"), (_, value: unknown) =>
     isEmpty(value) ? [] : value,
@@ -55,13 +55,15 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** Ids of calls that hold something. */
-export async function callsInRedis(stand: Stand): Promise<readonly string[]> {
-  return (await stand.redis?.client.hkeys(`${PREFIX}calls`)) ?? [];
+export async function callsInRedis(
+  testbed: Testbed,
+): Promise<readonly string[]> {
+  return (await testbed.redis?.client.hkeys(`${PREFIX}calls`)) ?? [];
 }
 
 /** Sets the time of all leases to be over; one that was given back meanwhile does not come back. */
-export async function endLeases(stand: Stand): Promise<void> {
-  const client = stand.redis?.client;
+export async function endLeases(testbed: Testbed): Promise<void> {
+  const client = testbed.redis?.client;
   for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? []) {
     await client?.call("ZADD", `${PREFIX}leases`, "XX", "1", id);
   }

@@ -1,36 +1,36 @@
 import { expect, inject, test } from "vitest";
 import { redisServerHere } from "../servers/redis.ts";
-import { openStand } from "./stand.ts";
+import { openTestbed } from "./testbed.ts";
 
 test.runIf(redisServerHere())(
   "a gateway does not start on a Redis that may evict limits, and says what to set",
   async () => {
-    const stand = await openStand(inject("postgresUrl"), {
+    const testbed = await openTestbed(inject("postgresUrl"), {
       gateways: 1,
       redis: true,
       start: false,
     });
     try {
-      const [gateway] = stand.gateways;
+      const [gateway] = testbed.gateways;
       if (gateway === undefined) {
-        throw new Error("a stand without a gateway");
+        throw new Error("a testbed without a gateway");
       }
       for (const policy of ["allkeys-lru", "allkeys-random"]) {
-        await stand.redis?.client.config("SET", "maxmemory-policy", policy);
+        await testbed.redis?.client.config("SET", "maxmemory-policy", policy);
         gateway.launch();
         expect(await gateway.exited()).toBe(1);
         expect(gateway.said()).toContain(
           `hearth: Redis evicts any key when its memory is full (maxmemory-policy ${policy}), limits and spend included: set maxmemory-policy to volatile-lru or noeviction.`,
         );
       }
-      await stand.redis?.client.config(
+      await testbed.redis?.client.config(
         "SET",
         "maxmemory-policy",
         "volatile-ttl",
       );
       await gateway.start();
       // It does not end for what is set later, but says so at its next connection.
-      await stand.redis?.client.config(
+      await testbed.redis?.client.config(
         "SET",
         "maxmemory-policy",
         "allkeys-lfu",
@@ -41,7 +41,7 @@ test.runIf(redisServerHere())(
         .poll(() => gateway.said(), { timeout: 20_000 })
         .toContain("maxmemory-policy allkeys-lfu");
     } finally {
-      await stand.close();
+      await testbed.close();
     }
   },
 );

@@ -1,16 +1,16 @@
 import { expect, inject, test } from "vitest";
 import { makeKey } from "./accounts.ts";
 import { call } from "./calls.ts";
-import { openStand } from "./stand.ts";
+import { openTestbed } from "./testbed.ts";
 
 test("a second gateway without Redis on the same database refuses to start and says why", async () => {
-  const stand = await openStand(inject("postgresUrl"), {
+  const testbed = await openTestbed(inject("postgresUrl"), {
     gateways: 2,
     redis: false,
     start: false,
   });
   try {
-    const [first, second] = stand.gateways;
+    const [first, second] = testbed.gateways;
     if (first === undefined || second === undefined) {
       throw new Error("too few gateways");
     }
@@ -20,7 +20,7 @@ test("a second gateway without Redis on the same database refuses to start and s
     expect(second.said()).toContain(
       "hearth: another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.",
     );
-    const account = { key: await makeKey(stand, first, {}), fields: {} };
+    const account = { key: await makeKey(testbed, first, {}), fields: {} };
     const answer = await call(first.url, account, {
       stream: false,
       tokens: 4,
@@ -30,6 +30,6 @@ test("a second gateway without Redis on the same database refuses to start and s
     });
     expect(answer.end).toBe("ok");
   } finally {
-    await stand.close();
+    await testbed.close();
   }
 });

@@ -21,16 +21,16 @@ beforeAll(() => {
 /** Changes of an `up` on a running stack. */
 describe("changes", () => {
   test("2: a second preview is empty, and a refresh finds no drift", async () => {
-    const { stand } = running();
+    const { testbed } = running();
     await timed("preview", () =>
-      stand.stack.preview({
+      testbed.stack.preview({
         expectNoChanges: true,
         parallel: PARALLEL,
         onOutput: quiet,
       }),
     );
     const { summary } = await timed("refresh", () =>
-      stand.stack.refresh({
+      testbed.stack.refresh({
         expectNoChanges: true,
         parallel: PARALLEL,
         onOutput: quiet,
@@ -38,7 +38,7 @@ describe("changes", () => {
     );
     expect(changes(summary.resourceChanges)).toEqual([]);
     await timed("preview after refresh", () =>
-      stand.stack.preview({
+      testbed.stack.preview({
         expectNoChanges: true,
         parallel: PARALLEL,
         onOutput: quiet,
@@ -47,32 +47,32 @@ describe("changes", () => {
   });
 
   test("3: one setting changed by the plain pulumi command replaces exactly one container; data and keys stay", async () => {
-    const { stand, key } = running();
-    const before = await containerIds(stand);
+    const { testbed, key } = running();
+    const before = await containerIds(testbed);
     // For the plain command, resources created through the automation API are unchanged.
     await timed("pulumi preview", () =>
-      stand.pulumi("preview", "--expect-no-changes"),
+      testbed.pulumi("preview", "--expect-no-changes"),
     );
     const memory = { postgres: 256, redis: 160, gateway: 512 };
-    await stand.pulumi(
+    await testbed.pulumi(
       "config",
       "set",
       "hearth:memory",
       JSON.stringify(memory),
     );
     const told = await timed("pulumi up", () =>
-      stand.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
+      testbed.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
     );
     expect(told).toMatch(/1 replaced\n/);
     say(inOneLine(/Resources:\n([^]*?)\n\n/.exec(told)?.[1] ?? told));
-    expect(await changedSince(stand, before)).toEqual(["a hearth-redis"]);
+    expect(await changedSince(testbed, before)).toEqual(["a hearth-redis"]);
     await chat(EDGES[1], key, "still there?");
   });
 
   test("ten mistakes are ten sentences, and nothing is changed", async () => {
-    const { stand } = running();
-    const before = await containerIds(stand);
-    const right = await stand.stack.getAllConfig();
+    const { testbed } = running();
+    const before = await containerIds(testbed);
+    const right = await testbed.stack.getAllConfig();
     const hosts = JSON.parse(right["hearth:hosts"]?.value ?? "") as {
       readonly a: object;
       readonly b: object;
@@ -91,8 +91,8 @@ describe("changes", () => {
       backupDirectory: "here",
       colour: "blue",
     };
-    await stand.configure(mistakes);
-    const refused = await stand
+    await testbed.configure(mistakes);
+    const refused = await testbed
       .pulumi("up", "--yes", "--skip-preview")
       .then(() => "")
       .catch((error: { readonly stdout: string }) => error.stdout);
@@ -113,32 +113,32 @@ describe("changes", () => {
       "notesUuid",
       "placement.redis",
     ]);
-    expect(await containerIds(stand)).toEqual(before);
-    await stand.stack.removeAllConfig(
-      Object.keys(await stand.stack.getAllConfig()),
+    expect(await containerIds(testbed)).toEqual(before);
+    await testbed.stack.removeAllConfig(
+      Object.keys(await testbed.stack.getAllConfig()),
     );
-    await stand.stack.setAllConfig(right);
+    await testbed.stack.setAllConfig(right);
   });
 
   test("3: a new gateway image under load through both edges: no call fails", async () => {
-    const { stand, key } = running();
-    const before = await containerIds(stand);
+    const { testbed, key } = running();
+    const before = await containerIds(testbed);
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
     // Another base is another image; another tag of the same one would not be.
     for (const host of ["a", "b"] as const) {
-      await stand.makeNextBase(host);
+      await testbed.makeNextBase(host);
     }
     const images = JSON.parse(
-      (await stand.stack.getConfig("hearth:images")).value,
+      (await testbed.stack.getConfig("hearth:images")).value,
     ) as Record<string, string>;
-    await stand.configure({
+    await testbed.configure({
       images: JSON.stringify({ ...images, nodeBase: "hearth-test/node:next" }),
     });
     await timed("up", () =>
-      stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
+      testbed.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
     expectNoFailedCall(await load.stop(), say);
-    expect(await changedSince(stand, before)).toEqual([
+    expect(await changedSince(testbed, before)).toEqual([
       "a hearth-gateway",
       "a hearth-supervisor",
       "b hearth-gateway",
@@ -146,29 +146,30 @@ describe("changes", () => {
     ]);
   });
 
-  test("no deployment raised an alert", () => noAlerts(running().stand, since));
+  test("no deployment raised an alert", () =>
+    noAlerts(running().testbed, since));
 
   test("5: a gateway that never becomes healthy fails the up and leaves the other one serving; the old image fixes it", async () => {
-    const { stand, key } = running();
+    const { testbed, key } = running();
     const images = JSON.parse(
-      (await stand.stack.getConfig("hearth:images")).value,
+      (await testbed.stack.getConfig("hearth:images")).value,
     ) as Record<string, string>;
     // An image that runs but does not respond.
     for (const host of ["a", "b"] as const) {
-      await stand.docker(
+      await testbed.docker(
         host,
         "tag",
         "hearth-test/haproxy",
         "hearth-test/sick:latest",
       );
     }
-    const before = await containerIds(stand);
+    const before = await containerIds(testbed);
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
-    await stand.configure({
+    await testbed.configure({
       images: JSON.stringify({ ...images, gateway: "hearth-test/sick:latest" }),
     });
     const { code, said } = await timed("failing up", () =>
-      deploy(stand, ["up"]),
+      deploy(testbed, ["up"]),
     );
     expect(code, said).toBe(1);
     expect(said).toContain("container failed to be in healthy state");
@@ -176,16 +177,16 @@ describe("changes", () => {
       "Last log lines of hearth-gateway on host B:",
     ]);
     expect(said).toMatch(/on host B:\n[^]*Cannot open configuration file/);
-    expect((await containerIds(stand))["a hearth-gateway"]).toBe(
+    expect((await containerIds(testbed))["a hearth-gateway"]).toBe(
       before["a hearth-gateway"],
     );
-    await stand.configure({ images: JSON.stringify(images) });
+    await testbed.configure({ images: JSON.stringify(images) });
     await timed("up with the old image", () =>
-      stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
+      testbed.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
     expectNoFailedCall(await load.stop(), say);
     for (const host of ["a", "b"] as const) {
-      expect(await healthyOn(stand, host)).toHaveLength(
+      expect(await healthyOn(testbed, host)).toHaveLength(
         containers[host].length,
       );
     }

@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 /** Names without "hearth-", by host. */
 export const containers = {
@@ -23,20 +23,20 @@ export interface Inspected {
 }
 
 export async function inspect(
-  stand: Stand,
+  testbed: Testbed,
   host: "a" | "b",
   ...names: string[]
 ): Promise<readonly Inspected[]> {
   return JSON.parse(
-    await stand.docker(host, "inspect", ...names),
+    await testbed.docker(host, "inspect", ...names),
   ) as Inspected[];
 }
 
 export async function healthyOn(
-  stand: Stand,
+  testbed: Testbed,
   host: "a" | "b",
 ): Promise<readonly string[]> {
-  const names = await stand.docker(
+  const names = await testbed.docker(
     host,
     "ps",
     "--filter",
@@ -50,11 +50,11 @@ export async function healthyOn(
 }
 
 /** Waits until every container of both hosts is healthy; in a hook too. */
-export async function allHealthy(stand: Stand): Promise<void> {
+export async function allHealthy(testbed: Testbed): Promise<void> {
   for (const host of ["a", "b"] as const) {
     await vi.waitFor(
       async () =>
-        expect(await healthyOn(stand, host)).toEqual(
+        expect(await healthyOn(testbed, host)).toEqual(
           containers[host].map((name) => `hearth-${name}`),
         ),
       { timeout: 400_000, interval: 1_000 },
@@ -64,11 +64,11 @@ export async function allHealthy(stand: Stand): Promise<void> {
 
 /** Container ids by host and name. */
 export async function containerIds(
-  stand: Stand,
+  testbed: Testbed,
 ): Promise<Readonly<Record<string, string>>> {
   const found: Record<string, string> = {};
   for (const host of ["a", "b"] as const) {
-    const lines = await stand.docker(
+    const lines = await testbed.docker(
       host,
       "ps",
       "-a",
@@ -87,31 +87,38 @@ export async function containerIds(
 
 /** Containers with another id than before, or with none then. */
 export async function changedSince(
-  stand: Stand,
+  testbed: Testbed,
   before: Readonly<Record<string, string>>,
 ): Promise<readonly string[]> {
-  const after = await containerIds(stand);
+  const after = await containerIds(testbed);
   return Object.keys(after).filter((name) => after[name] !== before[name]);
 }
 
 /** Sends a request from the supervisor's container; returns the status. */
 export async function throughSocketProxy(
-  stand: Stand,
+  testbed: Testbed,
   method: string,
   path: string,
 ): Promise<number> {
   const script = `const r = require("http").request({host: "socket-proxy", port: 2375, method: ${JSON.stringify(method)}, path: ${JSON.stringify(path)}}, (a) => { console.log(a.statusCode); process.exit(); }); r.end();`;
   return Number(
-    await stand.docker("a", "exec", "hearth-supervisor", "node", "-e", script),
+    await testbed.docker(
+      "a",
+      "exec",
+      "hearth-supervisor",
+      "node",
+      "-e",
+      script,
+    ),
   );
 }
 
 /** The last log lines of every container, for a failed scenario. */
-export async function showContainers(stand: Stand): Promise<void> {
+export async function showContainers(testbed: Testbed): Promise<void> {
   for (const host of ["a", "b"] as const) {
     for (const name of containers[host]) {
       process.stdout.write(
-        `  ${host} ${name}: ${await stand.log(host, `hearth-${name}`).catch(() => "no log\n")}`,
+        `  ${host} ${name}: ${await testbed.log(host, `hearth-${name}`).catch(() => "no log\n")}`,
       );
     }
   }

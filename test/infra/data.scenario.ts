@@ -23,7 +23,7 @@ import {
   upWithRefresh,
 } from "./day-two.ts";
 import { chat, deployedStack, EDGES, type Running } from "./running.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 import { addresses } from "./two-engines.ts";
 
 const running = deployedStack();
@@ -38,34 +38,34 @@ const notes = `http://${addresses.b}:5984`;
 /** 7: data after a destroy and after a lost state. */
 describe("data", () => {
   test("7: before gateways migrate, up backs up Postgres and the notes; when that fails, nothing is changed", async () => {
-    const { stand } = running();
-    const { engines } = await sessionOf(stand);
+    const { testbed } = running();
+    const { engines } = await sessionOf(testbed);
     const rename = (from: string, to: string) =>
       askPostgres(
         engines.a,
         `UPDATE migrations SET name = '${to}' WHERE name = '${from}';`,
       );
-    await writeNote(stand, "kept in a backup");
-    const before = await containerIds(stand);
+    await writeNote(testbed, "kept in a backup");
+    const before = await containerIds(testbed);
     // For the deployment this is a database of the previous version.
     await rename(newestMigration, "0000_renamed");
     try {
-      await stand.docker("a", "stop", "hearth-supervisor");
-      const failed = await deploy(stand, ["up"]);
+      await testbed.docker("a", "stop", "hearth-supervisor");
+      const failed = await deploy(testbed, ["up"]);
       expect(failed.code, failed.said).toBe(1);
       expect(failed.said).toContain("so nothing was changed");
-      expect(await containerIds(stand)).toEqual(before);
-      await stand.docker("a", "start", "hearth-supervisor");
-      await allHealthy(stand);
+      expect(await containerIds(testbed)).toEqual(before);
+      await testbed.docker("a", "start", "hearth-supervisor");
+      await allHealthy(testbed);
 
-      const { code, said } = await deploy(stand, ["up"]);
+      const { code, said } = await deploy(testbed, ["up"]);
       expect(code, said).toBe(0);
       expect(said).toContain(`migrate the database (${newestMigration})`);
     } finally {
       await rename("0000_renamed", newestMigration);
     }
     const backups = JSON.parse(
-      await stand.docker(
+      await testbed.docker(
         "a",
         "exec",
         "hearth-supervisor",
@@ -83,10 +83,10 @@ describe("data", () => {
   });
 
   test("7: destroy keeps rows, keys and notes; up finds them, and the gateway may migrate its old tables", async () => {
-    const { stand } = running();
-    await writeNote(stand, "kept through a destroy");
+    const { testbed } = running();
+    await writeNote(testbed, "kept through a destroy");
     const { code, said } = await timed("destroy", () =>
-      deploy(stand, ["destroy", "--yes"]),
+      deploy(testbed, ["destroy", "--yes"]),
     );
     expect(code, said).toBe(0);
     expect(said).toContain(
@@ -94,91 +94,93 @@ describe("data", () => {
     );
     for (const host of ["a", "b"] as const) {
       expect(
-        await stand.docker(host, "ps", "-aq", "--filter", "name=^/hearth-"),
+        await testbed.docker(host, "ps", "-aq", "--filter", "name=^/hearth-"),
       ).toBe("");
     }
 
-    const again = await timed("up", () => deploy(stand, ["up"]));
+    const again = await timed("up", () => deploy(testbed, ["up"]));
     expect(again.code, again.said).toBe(0);
     await dataIsThere(running(), "kept through a destroy");
-    await mayMigrate(stand);
-    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+    await mayMigrate(testbed);
+    await testbed.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
   test("7: with the state lost, adopt takes everything over in one command", async () => {
-    const { stand } = running();
-    await writeNote(stand, "kept without a state");
-    rmSync(join(stand.stack.workspace.workDir, "state", ".pulumi"), {
+    const { testbed } = running();
+    await writeNote(testbed, "kept without a state");
+    rmSync(join(testbed.stack.workspace.workDir, "state", ".pulumi"), {
       recursive: true,
     });
-    const told = await deploy(stand, ["doctor"]);
+    const told = await deploy(testbed, ["doctor"]);
     expect(told.code).toBe(1);
     expect(told.said).toMatch(
       /the state is empty, but Hearth is running on the hosts \(host A: .*hearth-postgres.*\): .*if the state is lost: npm run deploy -- adopt\n/,
     );
-    const before = await containerIds(stand);
+    const before = await containerIds(testbed);
     for (const verb of ["up", "preview"]) {
-      const refused = await deploy(stand, [verb]);
+      const refused = await deploy(testbed, [verb]);
       expect(refused.code).toBe(1);
       expect(refused.said).toContain(
         "the state is empty, but Hearth is running on the hosts",
       );
     }
-    await expect(stand.pulumi("up", "--yes")).rejects.toMatchObject({
+    await expect(testbed.pulumi("up", "--yes")).rejects.toMatchObject({
       stdout: expect.stringContaining(
         "the state is empty, but Hearth is running on the hosts",
       ),
     });
-    expect(await changedSince(stand, before)).toEqual([]);
+    expect(await changedSince(testbed, before)).toEqual([]);
     // What plain `pulumi` left in the state is no stack.
-    expect((await deploy(stand, ["up"])).code).toBe(1);
+    expect((await deploy(testbed, ["up"])).code).toBe(1);
 
-    const { code, said } = await timed("adopt", () => deploy(stand, ["adopt"]));
+    const { code, said } = await timed("adopt", () =>
+      deploy(testbed, ["adopt"]),
+    );
     expect(code, said).toBe(0);
-    await allHealthy(stand);
+    await allHealthy(testbed);
     await dataIsThere(running(), "kept without a state");
-    await mayMigrate(stand);
-    await nothingDisagrees(stand);
-    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+    await mayMigrate(testbed);
+    await nothingDisagrees(testbed);
+    await testbed.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
   test("7: with host A on an empty machine at another address, up --refresh recreates everything on it, and leaves B alone", async () => {
-    const { stand } = running();
-    const before = await containerIds(stand);
-    await wipeHostA(stand);
-    await rememberHostA(stand, `tcp://${addresses.a}:1`);
-    await upWithRefresh(stand);
-    const after = await containerIds(stand);
+    const { testbed } = running();
+    const before = await containerIds(testbed);
+    await wipeHostA(testbed);
+    await rememberHostA(testbed, `tcp://${addresses.a}:1`);
+    await upWithRefresh(testbed);
+    const after = await containerIds(testbed);
     expect(
       Object.keys(after).filter((name) => after[name] === before[name]),
     ).toEqual(containers.b.map((name) => `b hearth-${name}`));
-    await nothingDisagrees(stand);
+    await nothingDisagrees(testbed);
   });
 
   test("7: purge removes the data as well, and leaves nothing", async () => {
-    const { stand } = running();
-    const asked = await deploy(stand, ["destroy", "--purge"]);
+    const { testbed } = running();
+    const asked = await deploy(testbed, ["destroy", "--purge"]);
     expect(asked.code).toBe(2);
     expect(asked.said).toContain("asks for the stack's name");
     const { code, said } = await timed("destroy", () =>
-      deploy(stand, ["destroy", "--yes"]),
+      deploy(testbed, ["destroy", "--yes"]),
     );
     expect(code, said).toBe(0);
-    const session = await sessionOf(stand);
+    const session = await sessionOf(testbed);
     await timed("purge", async () =>
       purge(session, await keptVolumes(session)),
     );
     for (const host of ["a", "b"] as const) {
       expect(
-        await stand.docker(host, "volume", "ls", "-q", "-f", "name=^hearth-"),
+        await testbed.docker(host, "volume", "ls", "-q", "-f", "name=^hearth-"),
       ).toBe("");
     }
-    expect((await readState(stand.stack)).resources).toEqual([]);
+    expect((await readState(testbed.stack)).resources).toEqual([]);
   });
 });
 
 /** Removes everything that a new machine does not have. */
-async function wipeHostA({ docker }: Stand): Promise<void> {
+async function wipeHostA({ docker }: Testbed): Promise<void> {
   const list = async (...args: readonly string[]) =>
     (await docker("a", ...args)).split("\n").filter((each) => each !== "");
   await docker("a", "rm", "--force", "--volumes", ...(await list("ps", "-aq")));
@@ -194,7 +196,7 @@ async function wipeHostA({ docker }: Stand): Promise<void> {
 }
 
 /** Sets host A's address in the state to one without a host. */
-async function rememberHostA({ stack }: Stand, host: string): Promise<void> {
+async function rememberHostA({ stack }: Testbed, host: string): Promise<void> {
   await changeState(stack, ({ resources = [] }) => ({
     resources: resources.map((resource) =>
       nameOf(resource.urn) === "host-a"
@@ -211,12 +213,12 @@ async function rememberHostA({ stack }: Stand, host: string): Promise<void> {
 const NOTE = "day-two/note";
 
 async function notesRequest(
-  stand: Stand,
+  testbed: Testbed,
   method: string,
   path: string,
   body?: object,
 ): Promise<Response> {
-  const password = await settingOf(stand, "notesAdminPassword");
+  const password = await settingOf(testbed, "notesAdminPassword");
   return fetch(`${notes}/${path}`, {
     method,
     headers: {
@@ -227,12 +229,12 @@ async function notesRequest(
   });
 }
 
-async function writeNote(stand: Stand, text: string): Promise<void> {
-  await notesRequest(stand, "PUT", "day-two");
-  const known = (await (await notesRequest(stand, "GET", NOTE)).json()) as {
+async function writeNote(testbed: Testbed, text: string): Promise<void> {
+  await notesRequest(testbed, "PUT", "day-two");
+  const known = (await (await notesRequest(testbed, "GET", NOTE)).json()) as {
     readonly _rev?: string;
   };
-  const written = await notesRequest(stand, "PUT", NOTE, {
+  const written = await notesRequest(testbed, "PUT", NOTE, {
     text,
     ...(known._rev === undefined ? {} : { _rev: known._rev }),
   });
@@ -240,26 +242,26 @@ async function writeNote(stand: Stand, text: string): Promise<void> {
 }
 
 async function dataIsThere(
-  { stand, key }: Running,
+  { testbed, key }: Running,
   text: string,
 ): Promise<void> {
   await chat(edge, key, text);
   const { info } = await ask(
     edge,
     `/key/info?key=${key}`,
-    await settingOf(stand, "masterKey"),
+    await settingOf(testbed, "masterKey"),
   );
   expect((info as { readonly spend: number }).spend).toBeGreaterThan(0);
-  const found = await notesRequest(stand, "GET", NOTE);
+  const found = await notesRequest(testbed, "GET", NOTE);
   expect(await found.json()).toMatchObject({ text });
 }
 
 /** Changes every table as the gateways' login role, and takes it back. */
-async function mayMigrate(stand: Stand): Promise<void> {
+async function mayMigrate(testbed: Testbed): Promise<void> {
   const client = new pg.Client({
     host: addresses.a,
-    user: `gateway_${await gatewayRoleOf(stand)}`,
-    password: await settingOf(stand, "gatewayPassword"),
+    user: `gateway_${await gatewayRoleOf(testbed)}`,
+    password: await settingOf(testbed, "gatewayPassword"),
     database: "hearth",
     ssl: { rejectUnauthorized: false },
   });

@@ -5,7 +5,7 @@ import { dockerAt } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { openSession, type Session } from "../../infra/deploy/session.ts";
 import { allHealthy } from "./containers.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 export interface Ended {
   /** null: by a signal. */
@@ -18,7 +18,7 @@ export interface Ended {
  * every piece of output and may send the group a signal, as a terminal does: bin/run.js passes it on once more.
  */
 export function deploy(
-  { stack: { name, workspace } }: Pick<Stand, "stack">,
+  { stack: { name, workspace } }: Pick<Testbed, "stack">,
   words: readonly string[],
   onOutput: (
     said: string,
@@ -41,7 +41,7 @@ export function deploy(
       env: {
         ...process.env,
         ...workspace.envVars,
-        // The engine that the stand uses; plugins are found there too.
+        // The engine that the testbed uses; plugins are found there too.
         PATH: `${dirname(workspace.pulumiCommand.command)}:${workspace.envVars["PATH"] ?? process.env["PATH"]}`,
       },
       stdio: ["ignore", "pipe", "pipe"],
@@ -74,7 +74,7 @@ export function deploy(
  * messages, which nobody is shown: they hold what the engine answered, secrets in clear, for as long as the command runs.
  */
 export async function sessionOf(
-  { stack }: Stand,
+  { stack }: Testbed,
   events: string[] = [],
 ): Promise<Session> {
   return openSession(stack, () => undefined, {
@@ -89,14 +89,14 @@ export async function sessionOf(
 
 /** A setting of the stack as it is now. */
 export async function settingOf(
-  { stack }: Stand,
+  { stack }: Testbed,
   name: string,
 ): Promise<string> {
   return (await stack.getConfig(`hearth:${name}`)).value;
 }
 
 /** Which of their two roles the gateways log in with; not written until the first rotation. */
-export async function gatewayRoleOf({ stack }: Stand): Promise<string> {
+export async function gatewayRoleOf({ stack }: Testbed): Promise<string> {
   return (await stack.getAllConfig())["hearth:gatewayRole"]?.value ?? "a";
 }
 
@@ -111,7 +111,7 @@ export async function dockerWithInput(
 }
 
 /** The file of the stack's state. */
-export function stateFile({ stack: { workspace } }: Stand): string {
+export function stateFile({ stack: { workspace } }: Testbed): string {
   return join(workspace.workDir, "state/.pulumi/stacks/hearth/test.json");
 }
 
@@ -136,16 +136,16 @@ export async function ask(
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-export async function upWithRefresh(stand: Stand): Promise<void> {
+export async function upWithRefresh(testbed: Testbed): Promise<void> {
   const { code, said } = await timed("up --refresh", () =>
-    deploy(stand, ["up", "--refresh"]),
+    deploy(testbed, ["up", "--refresh"]),
   );
   expect(code, said).toBe(0);
-  await allHealthy(stand);
+  await allHealthy(testbed);
 }
 
-export async function nothingDisagrees(stand: Stand): Promise<void> {
-  const { said } = await deploy(stand, ["doctor"]);
+export async function nothingDisagrees(testbed: Testbed): Promise<void> {
+  const { said } = await deploy(testbed, ["doctor"]);
   expect(said).toContain("State, hosts and configuration agree.");
 }
 

@@ -23,7 +23,7 @@ describe("encryption", () => {
     readonly own: string;
     readonly foreign: string;
   }> {
-    const caKey = await settingOf(running().stand, "caKey");
+    const caKey = await settingOf(running().testbed, "caKey");
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const other = String(privateKey.export({ type: "pkcs8", format: "pem" }));
     return {
@@ -33,9 +33,9 @@ describe("encryption", () => {
   }
 
   test("Postgres rejects plain text, and clients of another authority reject Postgres", async () => {
-    const { stand } = running();
+    const { testbed } = running();
     const { own, foreign } = await authorities();
-    const password = await settingOf(stand, "supervisorPassword");
+    const password = await settingOf(testbed, "supervisorPassword");
     const login = async (ssl: pg.ClientConfig["ssl"]): Promise<void> => {
       const client = new pg.Client({
         host: addresses.a,
@@ -51,7 +51,7 @@ describe("encryption", () => {
     await login({ ca: own });
     await expect(login(false)).rejects.toThrow(/no encryption/);
     await expect(login({ ca: foreign })).rejects.toThrow(/certificate/);
-    const { engines } = await sessionOf(stand);
+    const { engines } = await sessionOf(testbed);
     expect(
       await askPostgres(
         engines.a,
@@ -63,7 +63,7 @@ describe("encryption", () => {
 
   test("Redis rejects plain text, and clients of another authority reject Redis", async () => {
     const { own, foreign } = await authorities();
-    const password = await settingOf(running().stand, "redisPassword");
+    const password = await settingOf(running().testbed, "redisPassword");
     const ping = async (ca: string | null): Promise<string> => {
       const redis = new Redis({
         host: addresses.a,
@@ -124,9 +124,9 @@ describe("encryption", () => {
   });
 
   test("a supervisor rejects an endpoint whose certificate names another host", async () => {
-    const { stand } = running();
+    const { testbed } = running();
     const asked = (name: string) =>
-      stand.docker(
+      testbed.docker(
         ...(["a", "exec", "hearth-supervisor", "node", "-e"] as const),
         `fetch("https://${name}:4443/healthz").then(({ status }) => console.log(status), ({ cause }) => console.log(cause.code))`,
       );
@@ -136,19 +136,19 @@ describe("encryption", () => {
   });
 
   test("a host whose gateway is stopped is served by the other host's gateway", async () => {
-    const { stand, key } = running();
-    await stand.docker("a", "stop", "--time", "150", "hearth-gateway");
+    const { testbed, key } = running();
+    await testbed.docker("a", "stop", "--time", "150", "hearth-gateway");
     try {
       await chat(EDGES[0], key, "through both edges");
     } finally {
-      await stand.docker("a", "start", "hearth-gateway");
+      await testbed.docker("a", "start", "hearth-gateway");
     }
-    await allHealthy(stand);
+    await allHealthy(testbed);
   });
 
   test("due certificates are renewed under load, and containers without them are kept", async () => {
-    const { stand, key } = running();
-    const up = () => stand.stack.up({ parallel: PARALLEL, onOutput: quiet });
+    const { testbed, key } = running();
+    const up = () => testbed.stack.up({ parallel: PARALLEL, onOutput: quiet });
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 50 });
     try {
       // As they were issued a year ago: such certificates still hold, and are due.
@@ -157,9 +157,9 @@ describe("encryption", () => {
       await timed("up a year ago", up);
       vi.restoreAllMocks();
       const due = await shownByRedis();
-      const before = await containerIds(stand);
+      const before = await containerIds(testbed);
       await timed("renewal", up);
-      expect(await changedSince(stand, before)).toEqual([
+      expect(await changedSince(testbed, before)).toEqual([
         "a hearth-postgres",
         "a hearth-redis",
         "a hearth-supervisor",
@@ -176,7 +176,7 @@ describe("encryption", () => {
       const report = await load.stop();
       expectNoFailedCall(report, say);
     }
-    await allHealthy(stand);
+    await allHealthy(testbed);
   });
 });
 

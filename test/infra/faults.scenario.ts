@@ -9,26 +9,26 @@ import {
 } from "./containers.ts";
 import { say } from "./day-two.ts";
 import { deployedStack } from "./running.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 import { historyOf, serviceState, type HistoryLine } from "./supervisors.ts";
 
 type Host = "a" | "b";
 
 const running = deployedStack();
-const stand = (): Stand => running().stand;
+const testbed = (): Testbed => running().testbed;
 
 /** Faults of containers on the running stack: when the supervisors notice them, what they do, whom they notify. */
 describe("faults", () => {
   test("4: killed, hung and out of memory: each recovers within the restart budget, and an alert gives the reason", async () => {
     // After two minutes a missing container is no longer attributed to a deployment.
-    await stand().docker("b", "rm", "-f", "hearth-edge");
+    await testbed().docker("b", "rm", "-f", "hearth-edge");
 
     const killed = Date.now();
-    await stand().docker("a", "kill", "hearth-gateway");
+    await testbed().docker("a", "kill", "hearth-gateway");
     say(`killed: ${await healed("a", "gateway", killed)}`);
 
     const hung = Date.now();
-    signal(await mainProcess(stand(), "a", "hearth-gateway"), "SIGSTOP");
+    signal(await mainProcess(testbed(), "a", "hearth-gateway"), "SIGSTOP");
     say(`hung: ${await healed("a", "gateway", hung)}`);
     const restarts = (await historyOf("a")).filter(
       ({ at, kind, name, to }) =>
@@ -37,7 +37,7 @@ describe("faults", () => {
     expect(restarts).toHaveLength(2);
 
     const starved = Date.now();
-    await outgrowMemory(stand(), "b", "hearth-gateway");
+    await outgrowMemory(testbed(), "b", "hearth-gateway");
     const line = await lineAfter(
       "b",
       starved,
@@ -51,10 +51,10 @@ describe("faults", () => {
   });
 
   test("4: a removed container is reported, left alone, and restored by up --refresh", async () => {
-    const before = await containerIds(stand());
+    const before = await containerIds(testbed());
     expect(before["b hearth-edge"]).toBeUndefined();
     const told = (event: string) => () =>
-      stand().alerts.some(
+      testbed().alerts.some(
         (alarm) =>
           alarm.host === "host B" &&
           alarm.subject === "edge" &&
@@ -62,20 +62,20 @@ describe("faults", () => {
       );
     await expect.poll(told("raised"), { timeout: 240_000 }).toBe(true);
     expect(await serviceState("b", "edge")).toBe("absent");
-    await stand().stack.up({
+    await testbed().stack.up({
       refresh: true,
       parallel: PARALLEL,
       onOutput: () => {},
     });
-    expect(await changedSince(stand(), before)).toEqual(["b hearth-edge"]);
+    expect(await changedSince(testbed(), before)).toEqual(["b hearth-edge"]);
     for (const host of ["a", "b"] as const) {
-      expect(await healthyOn(stand(), host)).toHaveLength(
+      expect(await healthyOn(testbed(), host)).toHaveLength(
         containers[host].length,
       );
     }
     await expect.poll(told("resolved"), { timeout: 120_000 }).toBe(true);
     say(
-      `told: ${stand()
+      `told: ${testbed()
         .alerts.map(
           ({ host, event, subject }) => `${subject} ${event} (${host})`,
         )
@@ -138,12 +138,12 @@ async function lineAfter(
 
 /** Both engines' processes are this machine's. */
 async function mainProcess(
-  stand: Stand,
+  testbed: Testbed,
   host: Host,
   container: string,
 ): Promise<number> {
   return Number(
-    await stand.docker(host, "inspect", "-f", "{{.State.Pid}}", container),
+    await testbed.docker(host, "inspect", "-f", "{{.State.Pid}}", container),
   );
 }
 
@@ -156,15 +156,15 @@ function signal(pid: number, name: NodeJS.Signals): void {
 
 /** Fills the container's memory from a second process in it; the kernel is told to choose the main one. */
 async function outgrowMemory(
-  stand: Stand,
+  testbed: Testbed,
   host: Host,
   container: string,
 ): Promise<void> {
-  const pid = await mainProcess(stand, host, container);
+  const pid = await mainProcess(testbed, host, container);
   writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
   const hog = "const all = []; for (;;) all.push(Buffer.alloc(1e7, 1));";
   // It ends with the container.
-  await stand
+  await testbed
     .docker(host, "exec", container, "node", "-e", hog)
     .catch(() => undefined);
 }

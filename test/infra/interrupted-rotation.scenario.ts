@@ -16,38 +16,38 @@ describe("interrupted rotation", () => {
   ])(
     "6: an interrupted rotation of %s is continued by the same command, and any other command before it is rejected",
     async (kind, setting) => {
-      const { stand } = running();
-      const killed = await deploy(stand, ["rotate", kind], (said, signal) => {
+      const { testbed } = running();
+      const killed = await deploy(testbed, ["rotate", kind], (said, signal) => {
         if (/Container gateway-a .*creating/.test(said)) {
           signal("SIGKILL");
         }
       });
       expect(killed.code).toBeNull();
-      const decided = await settingOf(stand, setting);
-      expect((await deploy(stand, ["cancel"])).code).toBe(0);
+      const decided = await settingOf(testbed, setting);
+      expect((await deploy(testbed, ["cancel"])).code).toBe(0);
       for (const words of [["up"], ["refresh"], ["destroy", "--yes"]]) {
-        const refused = await deploy(stand, words);
+        const refused = await deploy(testbed, words);
         expect(refused.code).toBe(1);
         expect(refused.said).toContain(`npm run deploy -- rotate ${kind}`);
       }
-      await expect(stand.pulumi("preview")).rejects.toMatchObject({
+      await expect(testbed.pulumi("preview")).rejects.toMatchObject({
         stdout: expect.stringContaining("a rotation is unfinished"),
       });
       const { code, said } = await timed(`rotate ${kind} again`, () =>
-        deploy(stand, ["rotate", kind]),
+        deploy(testbed, ["rotate", kind]),
       );
       expect(code, said).toBe(0);
       expect(said).toContain(`Continuing the unfinished rotation of ${kind}`);
-      expect(await settingOf(stand, setting)).toBe(decided);
-      const masterKey = await settingOf(stand, "masterKey");
+      expect(await settingOf(testbed, setting)).toBe(decided);
+      const masterKey = await settingOf(testbed, "masterKey");
       for (const edge of EDGES) {
         expect(await keyAnswer(edge, masterKey)).toBe(200);
       }
-      const role = await gatewayRoleOf(stand);
+      const role = await gatewayRoleOf(testbed);
       expect(
         await logsIn(
           `gateway_${role}`,
-          await settingOf(stand, "gatewayPassword"),
+          await settingOf(testbed, "gatewayPassword"),
         ),
       ).toBe(true);
       secrets.push(decided);
@@ -57,6 +57,8 @@ describe("interrupted rotation", () => {
 
   test("6: no secret of an interrupted rotation in a log, the output, the state or docker inspect", async () => {
     expect(secrets).toHaveLength(2);
-    await expectNowhere(running().stand, secrets, { output: heard.join("\n") });
+    await expectNowhere(running().testbed, secrets, {
+      output: heard.join("\n"),
+    });
   });
 });

@@ -4,7 +4,7 @@ import { nameOf, readState } from "../../infra/deploy/state.ts";
 import { allHealthy, containers } from "./containers.ts";
 import { deploy, nothingDisagrees, say, timed } from "./day-two.ts";
 import { createKey, emptyStack } from "./running.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 const running = emptyStack();
 
@@ -36,18 +36,18 @@ const points =
 /** 9: one deployment from nothing, killed at each point and restarted after `cancel`. */
 describe("interruption", () => {
   test("9: up killed while creating each kind of resource: cancel and up complete it, and nothing is duplicated", async () => {
-    const stand = running();
+    const testbed = running();
     let killed = 0;
     for (const [index, point] of points.entries()) {
       // Resources created by an earlier run are not created again.
-      if (await isMade(stand, point)) {
+      if (await isMade(testbed, point)) {
         continue;
       }
       // Every third run simulates an impatient operator: Ctrl-C twice.
       const impatient = index % 3 === 2;
       let sent = false;
       const run = await timed(`killed at ${point}`, () =>
-        deploy(stand, ["up"], (said, signal) => {
+        deploy(testbed, ["up"], (said, signal) => {
           if (sent || !said.includes(`${point} creating`)) {
             return;
           }
@@ -61,39 +61,39 @@ describe("interruption", () => {
       );
       expect(sent, run.said).toBe(true);
       killed += 1;
-      const { code, said } = await deploy(stand, ["cancel"]);
+      const { code, said } = await deploy(testbed, ["cancel"]);
       expect(code, said).toBe(0);
       expect(await findLeftoverPlugins()).toEqual([]);
-      const { pending_operations: pending } = await readState(stand.stack);
+      const { pending_operations: pending } = await readState(testbed.stack);
       expect(pending.filter(({ type }) => type === "creating")).toEqual([]);
     }
     say(`${killed} runs were interrupted`);
     expect(killed).toBeGreaterThanOrEqual((points.length * 2) / 3);
     // Plain pulumi continues without mentioning it.
     const said = await timed("pulumi up", () =>
-      stand.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
+      testbed.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
     );
     expect(said).not.toContain("pending operations");
-    await allHealthy(stand);
-    await nothingDoubled(stand);
-    await nothingDisagrees(stand);
-    await stand.stack.preview({ refresh: true, expectNoChanges: true });
-    await createKey(stand);
+    await allHealthy(testbed);
+    await nothingDoubled(testbed);
+    await nothingDisagrees(testbed);
+    await testbed.stack.preview({ refresh: true, expectNoChanges: true });
+    await createKey(testbed);
   });
 });
 
-async function isMade(stand: Stand, point: string): Promise<boolean> {
-  const { resources } = await readState(stand.stack);
+async function isMade(testbed: Testbed, point: string): Promise<boolean> {
+  const { resources } = await readState(testbed.stack);
   const [, name] = point.split(" ");
   return resources.some(
     ({ urn, type }) => nameOf(urn) === name && !type.startsWith("hearth:"),
   );
 }
 
-async function nothingDoubled(stand: Stand): Promise<void> {
+async function nothingDoubled(testbed: Testbed): Promise<void> {
   for (const host of ["a", "b"] as const) {
     const lines = async (...args: string[]) =>
-      (await stand.docker(host, ...args)).trim().split("\n").toSorted();
+      (await testbed.docker(host, ...args)).trim().split("\n").toSorted();
     expect(await lines("ps", "-a", "--format", "{{.Names}}")).toEqual(
       containers[host].map((name) => `hearth-${name}`),
     );
@@ -108,7 +108,7 @@ async function nothingDoubled(stand: Stand): Promise<void> {
       ),
     ).toEqual(["hearth", "hearth-socket"]);
   }
-  const state = await readState(stand.stack);
+  const state = await readState(testbed.stack);
   expect(state.pending_operations).toEqual([]);
   const urns = state.resources.map(({ urn }) => urn);
   expect(new Set(urns).size).toBe(urns.length);

@@ -12,7 +12,7 @@ import {
   upWithRefresh,
 } from "./day-two.ts";
 import { deployedStack, EDGES } from "./running.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 import { runScript } from "./two-engines.ts";
 
 const running = deployedStack();
@@ -23,33 +23,39 @@ const awaySeconds = Number(process.env["HEARTH_HOST_AWAY_SECONDS"] ?? "20");
 /** 4: containers that die or are removed; 8: a whole host that is switched off. */
 describe("loss", () => {
   test("4: Docker brings back a gateway whose process is killed; doctor reports a removed container, and up --refresh creates it", async () => {
-    const { stand } = running();
+    const { testbed } = running();
     const look = async (field: string) =>
       Number(
-        await stand.docker("b", "inspect", "--format", field, "hearth-gateway"),
+        await testbed.docker(
+          "b",
+          "inspect",
+          "--format",
+          field,
+          "hearth-gateway",
+        ),
       );
     const pid = await look("{{.State.Pid}}");
     // 0, of a container that does not run, would be this process's own group.
     expect(pid).toBeGreaterThan(1);
-    const before = await containerIds(stand);
+    const before = await containerIds(testbed);
     const restarts = () => look("{{.RestartCount}}");
     const known = await restarts();
     process.kill(pid, "SIGKILL");
     await timed("back", async () => {
       await expect.poll(restarts, { timeout: 60_000 }).toBeGreaterThan(known);
-      await allHealthy(stand);
+      await allHealthy(testbed);
     });
-    expect(await containerIds(stand)).toEqual(before);
+    expect(await containerIds(testbed)).toEqual(before);
 
-    await stand.docker("b", "rm", "--force", "hearth-edge");
-    const told = await deploy(stand, ["doctor"]);
+    await testbed.docker("b", "rm", "--force", "hearth-edge");
+    const told = await deploy(testbed, ["doctor"]);
     expect(told.code).toBe(1);
     expect(told.said).toContain(
       "host B: hearth-edge is in the state but not on the host: npm run deploy -- up --refresh",
     );
-    await upWithRefresh(stand);
-    expect(await changedSince(stand, before)).toEqual(["b hearth-edge"]);
-    await nothingDisagrees(stand);
+    await upWithRefresh(testbed);
+    expect(await changedSince(testbed, before)).toEqual(["b hearth-edge"]);
+    await nothingDisagrees(testbed);
   });
 
   test.each([
@@ -58,49 +64,51 @@ describe("loss", () => {
   ])(
     "4: up --refresh restores a Postgres that was %s manually, with its data",
     async (_how, words) => {
-      const { stand, key } = running();
-      const before = await containerIds(stand);
-      await stand.docker("a", ...words, "hearth-postgres");
-      const told = await deploy(stand, ["doctor"]);
+      const { testbed, key } = running();
+      const before = await containerIds(testbed);
+      await testbed.docker("a", ...words, "hearth-postgres");
+      const told = await deploy(testbed, ["doctor"]);
       expect(told.said).toContain("the roles of Postgres cannot be read");
-      await upWithRefresh(stand);
-      expect(await changedSince(stand, before)).toEqual(["a hearth-postgres"]);
-      await expectSpent(stand, key);
-      await stand.stack.preview({ refresh: true, expectNoChanges: true });
+      await upWithRefresh(testbed);
+      expect(await changedSince(testbed, before)).toEqual([
+        "a hearth-postgres",
+      ]);
+      await expectSpent(testbed, key);
+      await testbed.stack.preview({ refresh: true, expectNoChanges: true });
     },
   );
 
   test("4: of manually removed containers, plain pulumi up creates the one that it changes, and deploy up the other one", async () => {
-    const { stand } = running();
-    const before = await containerIds(stand);
-    await stand.docker("a", "rm", "--force", "hearth-redis");
-    await stand.docker("b", "rm", "--force", "hearth-edge");
-    const memory = JSON.parse(await settingOf(stand, "memory")) as {
+    const { testbed } = running();
+    const before = await containerIds(testbed);
+    await testbed.docker("a", "rm", "--force", "hearth-redis");
+    await testbed.docker("b", "rm", "--force", "hearth-edge");
+    const memory = JSON.parse(await settingOf(testbed, "memory")) as {
       readonly redis?: number;
     };
-    await stand.configure({
+    await testbed.configure({
       memory: JSON.stringify({ ...memory, redis: (memory.redis ?? 128) + 32 }),
     });
     const plain = await timed("pulumi up", () =>
-      stand.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
+      testbed.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
     );
     expect(plain).toMatch(/1 replaced\n/);
-    expect(await containerIds(stand)).toMatchObject({
+    expect(await containerIds(testbed)).toMatchObject({
       "a hearth-redis": expect.any(String),
     });
-    expect((await containerIds(stand))["b hearth-edge"]).toBeUndefined();
-    const { code, said } = await timed("up", () => deploy(stand, ["up"]));
+    expect((await containerIds(testbed))["b hearth-edge"]).toBeUndefined();
+    const { code, said } = await timed("up", () => deploy(testbed, ["up"]));
     expect(code, said).toBe(0);
     expect(said).toContain("Removed manually: hearth-edge on host B.");
-    await allHealthy(stand);
-    expect(await changedSince(stand, before)).toEqual([
+    await allHealthy(testbed);
+    expect(await changedSince(testbed, before)).toEqual([
       "a hearth-redis",
       "b hearth-edge",
     ]);
   });
 
   test("8: host B switched off: A serves, up on A works, B recovers automatically, and the next preview is empty", async () => {
-    const { stand, key } = running();
+    const { testbed, key } = running();
     const load = callSteadily({
       baseUrls: [EDGES[0]],
       key,
@@ -109,10 +117,10 @@ describe("loss", () => {
     const since = performance.now();
     await runScript("scripts/hosts.sh", "off", "b");
     try {
-      const memory = JSON.parse(await settingOf(stand, "memory")) as {
+      const memory = JSON.parse(await settingOf(testbed, "memory")) as {
         readonly redis?: number;
       };
-      await stand.configure({
+      await testbed.configure({
         memory: JSON.stringify({
           ...memory,
           redis: (memory.redis ?? 128) + 32,
@@ -120,7 +128,7 @@ describe("loss", () => {
       });
       for (const verb of ["up", "refresh"]) {
         const { code, said } = await timed(`${verb} --without b`, () =>
-          deploy(stand, [verb, "--without", "b"]),
+          deploy(testbed, [verb, "--without", "b"]),
         );
         expect(code, said).toBe(0);
       }
@@ -130,39 +138,39 @@ describe("loss", () => {
     } finally {
       await runScript("scripts/hosts.sh", "up");
     }
-    await timed("B back", () => allHealthy(stand));
+    await timed("B back", () => allHealthy(testbed));
     expectNoFailedCall(await load.stop(), say);
-    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+    await testbed.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
   test("7: plain destroy changes nothing; with --skip-preview it removes containers before it fails at a volume, and up uses the data again", async () => {
-    const { stand, key } = running();
-    const before = await containerIds(stand);
+    const { testbed, key } = running();
+    const before = await containerIds(testbed);
     const volumes = () =>
-      stand.docker("a", "volume", "ls", "-q", "-f", "name=^hearth-");
+      testbed.docker("a", "volume", "ls", "-q", "-f", "name=^hearth-");
     const kept = await volumes();
-    await expect(stand.pulumi("destroy", "--yes")).rejects.toThrow();
-    expect(await containerIds(stand)).toEqual(before);
+    await expect(testbed.pulumi("destroy", "--yes")).rejects.toThrow();
+    expect(await containerIds(testbed)).toEqual(before);
     await expect(
-      stand.pulumi("destroy", "--yes", "--skip-preview", "--parallel", "4"),
+      testbed.pulumi("destroy", "--yes", "--skip-preview", "--parallel", "4"),
     ).rejects.toThrow();
-    const left = Object.keys(await containerIds(stand));
+    const left = Object.keys(await containerIds(testbed));
     say(`left by destroy --skip-preview: ${left.join(", ")}`);
     expect(left.length).toBeLessThan(Object.keys(before).length);
     expect(await volumes()).toBe(kept);
-    const { code, said } = await timed("up", () => deploy(stand, ["up"]));
+    const { code, said } = await timed("up", () => deploy(testbed, ["up"]));
     expect(code, said).toBe(0);
-    await allHealthy(stand);
-    await expectSpent(stand, key);
+    await allHealthy(testbed);
+    await expectSpent(testbed, key);
   });
 });
 
 /** The key's one call is still in the ledger. */
-async function expectSpent(stand: Stand, key: string): Promise<void> {
+async function expectSpent(testbed: Testbed, key: string): Promise<void> {
   const { info } = await ask(
     EDGES[1],
     `/key/info?key=${key}`,
-    await settingOf(stand, "masterKey"),
+    await settingOf(testbed, "masterKey"),
   );
   expect((info as { readonly spend: number }).spend).toBeGreaterThan(0);
 }

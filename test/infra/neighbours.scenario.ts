@@ -10,11 +10,11 @@ const edge = `http://${addresses.a}:14000`;
 /** Two stacks of the project on the same two hosts. */
 describe("neighbours", () => {
   test("a second stack with the same names is rejected before anything is changed; with its own names and ports it is deployed and destroyed independently", async () => {
-    const { stand, key } = running();
-    const before = await containerIds(stand);
-    const volumes = () => stand.docker("a", "volume", "ls", "--quiet");
+    const { testbed, key } = running();
+    const before = await containerIds(testbed);
+    const volumes = () => testbed.docker("a", "volume", "ls", "--quiet");
     const volumesBefore = await volumes();
-    const trial = await stand.neighbour("trial");
+    const trial = await testbed.neighbour("trial");
 
     const refused = await deploy(trial, ["up"]);
     expect(refused.code, refused.said).toBe(1);
@@ -25,7 +25,7 @@ describe("neighbours", () => {
     await expect(trial.pulumi("up", "--yes")).rejects.toMatchObject({
       stdout: expect.stringContaining("the stack hearth/test has ") as string,
     });
-    expect(await containerIds(stand)).toEqual(before);
+    expect(await containerIds(testbed)).toEqual(before);
     expect(await volumes()).toBe(volumesBefore);
 
     await trial.configure({ prefix: "trial" });
@@ -50,9 +50,9 @@ describe("neighbours", () => {
     const up = await timed("up of a second stack", () => deploy(trial, ["up"]));
     expect(up.code, up.said).toBe(0);
     await nothingDisagrees(trial);
-    await nothingDisagrees(stand);
+    await nothingDisagrees(testbed);
     expect(
-      Object.keys(await containerIds(stand)).filter(
+      Object.keys(await containerIds(testbed)).filter(
         (name) => !name.includes("trial"),
       ),
     ).toEqual(Object.keys(before));
@@ -64,8 +64,10 @@ describe("neighbours", () => {
 
     const down = await deploy(trial, ["destroy", "--yes"]);
     expect(down.code, down.said).toBe(0);
-    expect(await changedSince(stand, before)).toEqual([]);
-    expect(Object.keys(await containerIds(stand))).toEqual(Object.keys(before));
+    expect(await changedSince(testbed, before)).toEqual([]);
+    expect(Object.keys(await containerIds(testbed))).toEqual(
+      Object.keys(before),
+    );
     await chat(`http://${addresses.a}:4000`, key, "to the first stack");
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ask } from "./day-two.ts";
 import { EDGES } from "./running.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 const through = { A: EDGES[0], B: EDGES[1] } as const;
 
@@ -9,7 +9,7 @@ const through = { A: EDGES[0], B: EDGES[1] } as const;
 const TINY_BUDGET = 0.000001;
 
 /** 1: both gateways count against one budget, whichever of them the money was spent through. */
-export function budgetScenarios(running: () => Stand): void {
+export function budgetScenarios(running: () => Testbed): void {
   test.each([
     ["A", "B"],
     ["B", "A"],

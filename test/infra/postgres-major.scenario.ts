@@ -8,7 +8,7 @@ import { callSteadily, expectNoFailedCall, type Load } from "./callers.ts";
 import { allHealthy, containerIds } from "./containers.ts";
 import { ask, deploy, say, sessionOf, settingOf, timed } from "./day-two.ts";
 import { chat, createKey, EDGES, emptyStack } from "./running.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 
 const running = emptyStack();
 /** A machine has no network: the tests of the embedded stack have put it into the cache. */
@@ -21,86 +21,86 @@ describe("postgres-major", () => {
   beforeEach(({ skip }) => skip(earlier === null));
 
   test("an image of another major version is rejected by every deploying command, before anything is changed", async () => {
-    const stand = running();
-    await buildEarlier(stand, earlier ?? "");
-    await useImage(stand, "17");
-    await stand.configure({ postgresVersion: "17" });
-    const up = await timed("up", () => deploy(stand, ["up"]));
+    const testbed = running();
+    await buildEarlier(testbed, earlier ?? "");
+    await useImage(testbed, "17");
+    await testbed.configure({ postgresVersion: "17" });
+    const up = await timed("up", () => deploy(testbed, ["up"]));
     expect(up.code, up.said).toBe(0);
-    key = await createKey(stand);
-    expect(await majorRunning(stand)).toBe("17");
+    key = await createKey(testbed);
+    expect(await majorRunning(testbed)).toBe("17");
 
-    await useImage(stand, "18");
-    const before = await containerIds(stand);
+    await useImage(testbed, "18");
+    const before = await containerIds(testbed);
     for (const verb of ["up", "preview"]) {
-      const { code, said } = await deploy(stand, [verb]);
+      const { code, said } = await deploy(testbed, [verb]);
       expect(code, said).toBe(1);
       expect(said).toContain("npm run deploy -- upgrade postgres");
     }
-    const plain = await stand
+    const plain = await testbed
       .pulumi("up", "--yes", "--skip-preview")
       .catch((error: { readonly stdout: string }) => error.stdout);
     expect(plain).toContain("npm run deploy -- upgrade postgres");
-    expect(await containerIds(stand)).toEqual(before);
+    expect(await containerIds(testbed)).toEqual(before);
   });
 
   test("a killed copy leaves the earlier version in use, and every call is recorded", async () => {
-    const stand = running();
-    await underLoad(stand, async () => {
-      await killAt(stand, /copying into a new cluster/, () =>
+    const testbed = running();
+    await underLoad(testbed, async () => {
+      await killAt(testbed, /copying into a new cluster/, () =>
         expect
-          .poll(() => stand.docker("a", "ps", "--format", "{{.Names}}"), {
+          .poll(() => testbed.docker("a", "ps", "--format", "{{.Names}}"), {
             timeout: 30_000,
           })
           .toContain("hearth-postgres-next"),
       );
-      expect(await majorRunning(stand)).toBe("17");
+      expect(await majorRunning(testbed)).toBe("17");
       // The same command with the earlier image ends what is left.
-      await useImage(stand, "17");
-      const undone = await timed("undone", () => deploy(stand, UPGRADE));
+      await useImage(testbed, "17");
+      const undone = await timed("undone", () => deploy(testbed, UPGRADE));
       expect(undone.code, undone.said).toBe(0);
-      await useImage(stand, "18");
+      await useImage(testbed, "18");
     });
   });
 
   test("one command, killed after the copy and run again, brings rows, roles and keys to the new version under load; no call fails", async () => {
-    const stand = running();
-    const rows = await underLoad(stand, async () => {
-      const killed = await killAt(stand, /Container postgres .*delet/);
+    const testbed = running();
+    const rows = await underLoad(testbed, async () => {
+      const killed = await killAt(testbed, /Container postgres .*delet/);
       say(/Copied: .*/.exec(killed)?.[0] ?? killed);
       const { code, said } = await timed("upgrade", () =>
-        deploy(stand, UPGRADE),
+        deploy(testbed, UPGRADE),
       );
       expect(code, said).toBe(0);
       expect(said).toContain("Postgres 18 is in use");
     });
-    await allHealthy(stand);
-    expect(await majorRunning(stand)).toBe("18");
-    expect(await settingOf(stand, "postgresVersion")).toBe("18");
-    expect(await clusters(stand)).toEqual(["17", "18"]);
+    await allHealthy(testbed);
+    expect(await majorRunning(testbed)).toBe("18");
+    expect(await settingOf(testbed, "postgresVersion")).toBe("18");
+    expect(await clusters(testbed)).toEqual(["17", "18"]);
     await chat(EDGES[1], key, "still there?");
-    await ask(EDGES[0], "/key/generate", stand.masterKey, {});
-    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+    await ask(EDGES[0], "/key/generate", testbed.masterKey, {});
+    await testbed.stack.preview({ refresh: true, expectNoChanges: true });
     expect(rows).toBeGreaterThan(100);
   });
 
   test("--forget-old deletes the earlier cluster and keeps the one in use", async () => {
-    const stand = running();
-    const forgotten = await deploy(stand, [...UPGRADE, "--forget-old"]);
+    const testbed = running();
+    const forgotten = await deploy(testbed, [...UPGRADE, "--forget-old"]);
     expect(forgotten.code, forgotten.said).toBe(0);
-    expect(await clusters(stand)).toEqual(["18"]);
-    await stand.docker("a", "restart", "hearth-postgres");
-    await allHealthy(stand);
+    expect(await clusters(testbed)).toEqual(["18"]);
+    await testbed.docker("a", "restart", "hearth-postgres");
+    await allHealthy(testbed);
     await chat(EDGES[0], key, "still there?");
   });
 });
 
 /** Calls while `work` runs: none may fail, and each must be in the ledger at the end. How many there were. */
 async function underLoad(
-  stand: Stand,
+  testbed: Testbed,
   work: () => Promise<void>,
 ): Promise<number> {
-  const before = await ledgerCalls(stand);
+  const before = await ledgerCalls(testbed);
   const load: Load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
   const report = await work().then(
     () => load.stop(),
@@ -111,20 +111,20 @@ async function underLoad(
   );
   expectNoFailedCall(report, say);
   await expect
-    .poll(() => ledgerCalls(stand), { timeout: 60_000 })
+    .poll(() => ledgerCalls(testbed), { timeout: 60_000 })
     .toBe(before + report.calls);
   return report.calls;
 }
 
 /** Ends the upgrade when it says this and `and` is over, as a power failure would. What it said. */
 async function killAt(
-  stand: Stand,
+  testbed: Testbed,
   point: RegExp,
   and: () => Promise<void> = async () => {},
 ): Promise<string> {
   let sent = false;
   const killed = await timed(`killed at ${point.source}`, () =>
-    deploy(stand, UPGRADE, (said, signal) => {
+    deploy(testbed, UPGRADE, (said, signal) => {
       if (sent || !point.test(said)) {
         return;
       }
@@ -133,26 +133,29 @@ async function killAt(
     }),
   );
   expect(sent, killed.said).toBe(true);
-  const { code, said } = await deploy(stand, ["cancel"]);
+  const { code, said } = await deploy(testbed, ["cancel"]);
   expect(code, said).toBe(0);
   return killed.said;
 }
 
-async function onPostgres(stand: Stand, statement: string): Promise<string> {
-  const { engines } = await sessionOf(stand);
+async function onPostgres(
+  testbed: Testbed,
+  statement: string,
+): Promise<string> {
+  const { engines } = await sessionOf(testbed);
   return askPostgres(engines.a, statement);
 }
 
-async function ledgerCalls(stand: Stand): Promise<number> {
-  return Number(await onPostgres(stand, "SELECT count(*) FROM spend_log;"));
+async function ledgerCalls(testbed: Testbed): Promise<number> {
+  return Number(await onPostgres(testbed, "SELECT count(*) FROM spend_log;"));
 }
 
-async function majorRunning(stand: Stand): Promise<string | undefined> {
-  return (await onPostgres(stand, "SHOW server_version;")).split(".")[0];
+async function majorRunning(testbed: Testbed): Promise<string | undefined> {
+  return (await onPostgres(testbed, "SHOW server_version;")).split(".")[0];
 }
 
-async function clusters(stand: Stand): Promise<readonly string[]> {
-  const listed = await stand.docker(
+async function clusters(testbed: Testbed): Promise<readonly string[]> {
+  const listed = await testbed.docker(
     "a",
     "exec",
     "hearth-postgres",
@@ -162,11 +165,11 @@ async function clusters(stand: Stand): Promise<readonly string[]> {
   return listed.trim().split("\n").toSorted();
 }
 
-async function useImage(stand: Stand, tag: string): Promise<void> {
+async function useImage(testbed: Testbed, tag: string): Promise<void> {
   const images = JSON.parse(
-    (await stand.stack.getConfig("hearth:images")).value,
+    (await testbed.stack.getConfig("hearth:images")).value,
   ) as Record<string, string>;
-  await stand.configure({
+  await testbed.configure({
     images: JSON.stringify({
       ...images,
       postgres: `hearth-test/postgres:${tag}`,
@@ -175,7 +178,7 @@ async function useImage(stand: Stand, tag: string): Promise<void> {
 }
 
 /** The stand-in with the programs of the earlier version in place of its own; both with their version as tag. */
-async function buildEarlier(stand: Stand, programs: string): Promise<void> {
+async function buildEarlier(testbed: Testbed, programs: string): Promise<void> {
   const context = mkdtempSync(join(tmpdir(), "hearth-postgres-17-"));
   try {
     for (const part of ["bin", "lib", "share"]) {
@@ -196,7 +199,7 @@ RUN printf "listen_addresses = '*'\\nunix_socket_directories = '/var/run/postgre
 ENV PGDATA=/var/lib/postgresql/17/docker
 `,
     );
-    await stand.docker(
+    await testbed.docker(
       "a",
       "build",
       "--quiet",
@@ -204,7 +207,7 @@ ENV PGDATA=/var/lib/postgresql/17/docker
       "hearth-test/postgres:17",
       context,
     );
-    await stand.docker(
+    await testbed.docker(
       "a",
       "tag",
       "hearth-test/postgres",

@@ -14,7 +14,7 @@ import {
 } from "./day-two.ts";
 import { deployedStack, EDGES } from "./running.ts";
 import { expectNowhere, keyAnswer, logsIn } from "./secrets.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 import { addresses } from "./two-engines.ts";
 import { watchArguments } from "./watch-arguments.ts";
 
@@ -34,14 +34,14 @@ describe("rotation", () => {
     names: readonly string[],
     rotating: (session: Session) => Promise<void>,
   ): Promise<readonly { readonly old: string; readonly now: string }[]> {
-    const { stand, key } = running();
+    const { testbed, key } = running();
     const values = async () => {
-      const settings = await stand.stack.getAllConfig();
+      const settings = await testbed.stack.getAllConfig();
       return names.map((name) => settings[`hearth:${name}`]?.value ?? "");
     };
     const old = await values();
-    const before = await serverIds(stand);
-    const session = await sessionOf(stand, heard);
+    const before = await serverIds(testbed);
+    const session = await sessionOf(testbed, heard);
     const watch = watchArguments("pulumi", "docker");
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 50 });
     await timed(`rotate ${kind}`, () => rotating(session)).catch(
@@ -54,7 +54,7 @@ describe("rotation", () => {
     const report = await load.stop();
     commands.push(await watch.stop());
     expectNoFailedCall(report, say);
-    expect(await serverIds(stand)).toBe(before);
+    expect(await serverIds(testbed)).toBe(before);
     const now = await values();
     secrets.push(...old, ...now);
     return old.map((each, index) => ({ old: each, now: now[index] ?? "" }));
@@ -65,8 +65,8 @@ describe("rotation", () => {
     );
 
   test("6: Postgres' passwords under load: the other gateway role, and all old ones rejected", async () => {
-    const { stand } = running();
-    const role = await gatewayRoleOf(stand);
+    const { testbed } = running();
+    const role = await gatewayRoleOf(testbed);
     const [gateway, supervisor, backup, superuser] = await rotated(
       "postgres",
       "gatewayPassword",
@@ -75,7 +75,7 @@ describe("rotation", () => {
       "postgresPassword",
     );
     const other = role === "a" ? "b" : "a";
-    expect(await gatewayRoleOf(stand)).toBe(other);
+    expect(await gatewayRoleOf(testbed)).toBe(other);
     for (const [user, pair] of [
       ["supervisor", supervisor],
       ["backup", backup],
@@ -89,9 +89,9 @@ describe("rotation", () => {
   });
 
   test("6: Redis' password under load", async () => {
-    const { stand } = running();
+    const { testbed } = running();
     const [pair] = await rotated("redis", "redisPassword");
-    const session = await sessionOf(stand);
+    const session = await sessionOf(testbed);
     const answer = (password = "") =>
       dockerWithInput(
         session,
@@ -112,14 +112,14 @@ describe("rotation", () => {
   });
 
   test("6: the master key under load: both are valid for a while, then the old one is rejected", async () => {
-    const { stand } = running();
+    const { testbed } = running();
     const [pair] = await rotated("master", "masterKey");
     for (const edge of EDGES) {
       expect(await keyAnswer(edge, pair?.old)).toBe(200);
       expect(await keyAnswer(edge, pair?.now)).toBe(200);
     }
     const { code, said } = await timed("rotate master --end", () =>
-      deploy(stand, ["rotate", "master", "--end"]),
+      deploy(testbed, ["rotate", "master", "--end"]),
     );
     heard.push(said);
     expect(code, said).toBe(0);
@@ -130,7 +130,7 @@ describe("rotation", () => {
   });
 
   test("6: a provider's key and the notes admin's password under load", async () => {
-    const { stand } = running();
+    const { testbed } = running();
     const name = "OPENAI_API_KEY";
     const next = "sk-openai-another-0123456789";
     await underLoad("provider", [], (session) =>
@@ -142,7 +142,7 @@ describe("rotation", () => {
     secrets.push(next);
     for (const host of ["a", "b"] as const) {
       expect(
-        await stand.docker(
+        await testbed.docker(
           host,
           "exec",
           "hearth-gateway",
@@ -159,7 +159,7 @@ describe("rotation", () => {
 
   test("6: no secret, old or new, in a log, an event, the state, an argument or docker inspect", async () => {
     expect(secrets.length).toBeGreaterThan(12);
-    await expectNowhere(running().stand, secrets, {
+    await expectNowhere(running().testbed, secrets, {
       "events and output": heard.join("\n"),
       "a command's arguments": commands.join("\n"),
     });
@@ -167,8 +167,8 @@ describe("rotation", () => {
 });
 
 /** Ids of the servers whose password is changed while they run. */
-const serverIds = (stand: Stand): Promise<string> =>
-  stand.docker(
+const serverIds = (testbed: Testbed): Promise<string> =>
+  testbed.docker(
     "a",
     "inspect",
     "--format",

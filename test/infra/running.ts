@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, onTestFailed } from "vitest";
 import { allHealthy, showContainers } from "./containers.ts";
 import { ask, say } from "./day-two.ts";
-import { openStand, type Stand } from "./stand.ts";
+import { openTestbed, type Testbed } from "./testbed.ts";
 import { addresses } from "./two-engines.ts";
 
 /** A stack that is up, and a virtual key with a budget that has paid for one call. */
 export interface Running {
-  readonly stand: Stand;
+  readonly testbed: Testbed;
   readonly key: string;
 }
 
@@ -17,11 +17,11 @@ export const EDGES: readonly [string, string] = [
 ];
 
 /** A configured stack for the tests of this file: nothing is deployed yet. */
-export function emptyStack(): () => Stand {
-  let stand: Stand | undefined;
+export function emptyStack(): () => Testbed {
+  let testbed: Testbed | undefined;
   return stackOf(
-    async () => (stand = await openStand()),
-    () => stand,
+    async () => (testbed = await openTestbed()),
+    () => testbed,
   );
 }
 
@@ -30,12 +30,12 @@ export function deployedStack(): () => Running {
   let running: Running | undefined;
   stackOf(
     async () => {
-      const stand = await openStand(process.env["HEARTH_DEPLOYED_STATE"]);
-      await allHealthy(stand);
-      running = { stand, key: await createKey(stand) };
-      return stand;
+      const testbed = await openTestbed(process.env["HEARTH_DEPLOYED_STATE"]);
+      await allHealthy(testbed);
+      running = { testbed, key: await createKey(testbed) };
+      return testbed;
     },
-    () => running?.stand,
+    () => running?.testbed,
   );
   return () => {
     if (running === undefined) {
@@ -46,7 +46,7 @@ export function deployedStack(): () => Running {
 }
 
 /** A key of a dollar, created through host A and used through host B. */
-export async function createKey({ masterKey }: Stand): Promise<string> {
+export async function createKey({ masterKey }: Testbed): Promise<string> {
   const { key } = await ask(EDGES[0], "/key/generate", masterKey, {
     user_id: "ann",
     max_budget: 1,
@@ -69,17 +69,17 @@ export async function chat(
 }
 
 function stackOf(
-  open: () => Promise<Stand>,
-  opened: () => Stand | undefined,
-): () => Stand {
+  open: () => Promise<Testbed>,
+  opened: () => Testbed | undefined,
+): () => Testbed {
   beforeAll(async () => say((await open()).description));
   afterAll(() => opened()?.close());
   const get = () => {
-    const stand = opened();
-    if (stand === undefined) {
+    const testbed = opened();
+    if (testbed === undefined) {
       throw new Error("the stack is not configured");
     }
-    return stand;
+    return testbed;
   };
   beforeEach(() => onTestFailed(() => showContainers(get())));
   return get;

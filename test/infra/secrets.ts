@@ -4,24 +4,24 @@ import { containerLog } from "../../infra/engine.ts";
 import { logsIn as postgresLogsIn } from "../servers/postgres-login.ts";
 import { containers } from "./containers.ts";
 import { sessionOf, stateFile } from "./day-two.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 import { addresses } from "./two-engines.ts";
 
 /** Asserts that none of the secrets is in these texts, the state, or what Docker says of any container. */
 export async function expectNowhere(
-  stand: Stand,
+  testbed: Testbed,
   secrets: readonly string[],
   texts: Readonly<Record<string, string>>,
 ): Promise<void> {
   const places: Record<string, string> = {
     ...texts,
-    "the state": readFileSync(stateFile(stand), "utf8"),
+    "the state": readFileSync(stateFile(testbed), "utf8"),
   };
-  const { engines } = await sessionOf(stand);
+  const { engines } = await sessionOf(testbed);
   for (const host of ["a", "b"] as const) {
     for (const name of containers[host]) {
       const container = `hearth-${name}`;
-      places[`docker inspect ${container} on ${host}`] = await stand.docker(
+      places[`docker inspect ${container} on ${host}`] = await testbed.docker(
         host,
         "inspect",
         container,

@@ -11,7 +11,7 @@ import { budgetScenarios } from "./one-budget.ts";
 import { openFiles } from "./open-files.ts";
 import { chat, createKey, EDGES, emptyStack } from "./running.ts";
 import { rightConfig, secretsOf } from "./stack-config.ts";
-import type { Stand } from "./stand.ts";
+import type { Testbed } from "./testbed.ts";
 import { noAlerts } from "./supervisors.ts";
 import { addresses, runScript } from "./two-engines.ts";
 
@@ -31,24 +31,24 @@ describe("up", () => {
   });
 
   test("1: first up; a key created through A works through B, and both report the same spend", async () => {
-    const stand = running();
+    const testbed = running();
     const { summary } = await timed("up", () =>
-      stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
+      testbed.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
     say(`created ${summary.resourceChanges?.create ?? 0} resources`);
     for (const host of ["a", "b"] as const) {
-      expect(await healthyOn(stand, host)).toEqual(
+      expect(await healthyOn(testbed, host)).toEqual(
         containers[host].map((name) => `hearth-${name}`),
       );
     }
 
     isUp = true;
-    const key = await createKey(stand);
+    const key = await createKey(testbed);
     for (const edge of EDGES) {
       await chat(edge, key, `hello through ${edge}`);
     }
     const spends = await Promise.all(
-      EDGES.map((edge) => spendOf(stand, edge, key)),
+      EDGES.map((edge) => spendOf(testbed, edge, key)),
     );
     expect(spends[0]).toBeGreaterThan(0);
     expect(spends[1]).toBe(spends[0]);
@@ -62,8 +62,8 @@ describe("up", () => {
   budgetScenarios(running);
 
   test("CouchDB's container has its limits, and no container shows a secret", async () => {
-    const stand = running();
-    const [notes] = await inspect(stand, "a", "hearth-couchdb");
+    const testbed = running();
+    const [notes] = await inspect(testbed, "a", "hearth-couchdb");
     expect(notes?.HostConfig).toMatchObject({
       Memory: 1024 * 1024 * 1024,
       MemoryReservation: 512 * 1024 * 1024,
@@ -76,14 +76,14 @@ describe("up", () => {
     for (const host of ["a", "b"] as const) {
       const shown = JSON.stringify(
         await inspect(
-          stand,
+          testbed,
           host,
           ...containers[host].map((name) => `hearth-${name}`),
         ),
       );
       const processes = await Promise.all(
         containers[host].map((name) =>
-          stand.docker(host, "top", `hearth-${name}`, "-eo", "pid,args"),
+          testbed.docker(host, "top", `hearth-${name}`, "-eo", "pid,args"),
         ),
       );
       for (const secret of secrets) {
@@ -94,8 +94,14 @@ describe("up", () => {
   });
 
   test("the socket proxy allows what the supervisor needs, and nothing else", async () => {
-    const stand = running();
-    await stand.docker("a", "create", "--name", "stranger", "hearth-test/node");
+    const testbed = running();
+    await testbed.docker(
+      "a",
+      "create",
+      "--name",
+      "stranger",
+      "hearth-test/node",
+    );
     try {
       const asked: readonly (readonly [string, string, number])[] = [
         ["GET", "/v1.41/containers/json", 200],
@@ -116,12 +122,12 @@ describe("up", () => {
       ];
       for (const [method, path, status] of asked) {
         expect(
-          await throughSocketProxy(stand, method, path),
+          await throughSocketProxy(testbed, method, path),
           `${method} ${path}`,
         ).toBe(status);
       }
     } finally {
-      await stand.docker("a", "rm", "-f", "stranger");
+      await testbed.docker("a", "rm", "-f", "stranger");
     }
   });
 
@@ -130,7 +136,7 @@ describe("up", () => {
 
 /** What the key has spent, as this edge's gateway tells once the ledger has both calls. */
 async function spendOf(
-  { masterKey }: Stand,
+  { masterKey }: Testbed,
   edge: string,
   key: string,
 ): Promise<number> {

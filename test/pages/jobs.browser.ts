@@ -2,7 +2,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
-import { pastRun, startJobsStand, type JobsStand } from "./jobs-stand.ts";
+import { pastRun, startJobsTestbed, type JobsTestbed } from "./jobs-testbed.ts";
 import type { History } from "../../supervisor/history/history.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
@@ -10,14 +10,14 @@ const HOUR_MS = 3_600_000;
 const MARKUP = '<img src=x onerror="document.title=1">';
 
 let browser: Browser;
-let stand: JobsStand | undefined;
+let testbed: JobsTestbed | undefined;
 
 beforeAll(async () => {
   browser = await openBrowser();
 });
 afterEach(async () => {
-  await stand?.stop();
-  stand = undefined;
+  await testbed?.stop();
+  testbed = undefined;
 });
 afterAll(() => browser.close());
 
@@ -56,21 +56,21 @@ function aHostileNight(history: History, now: number): void {
 }
 
 test("jobs that never ran are reported on every screen", async () => {
-  stand = await startJobsStand();
-  await checkEveryScreen(browser, `${stand.address}/jobs`, {
+  testbed = await startJobsTestbed();
+  await checkEveryScreen(browser, `${testbed.address}/jobs`, {
     name: "jobs-empty",
     heading: "No job has run yet.",
   });
 });
 
 test("a failed job comes first, with the command to run it again, on every screen", async () => {
-  stand = await startJobsStand(anOrdinaryNight);
-  await checkEveryScreen(browser, `${stand.address}/jobs`, {
+  testbed = await startJobsTestbed(anOrdinaryNight);
+  await checkEveryScreen(browser, `${testbed.address}/jobs`, {
     name: "jobs-usual",
     heading: "slow-sweep failed.",
   });
   const { page } = await openPage(browser, desk);
-  await page.goto(`${stand.address}/jobs`);
+  await page.goto(`${testbed.address}/jobs`);
   expect(await page.locator(".attention").innerText()).toContain(
     "hearth jobs run slow-sweep",
   );
@@ -82,14 +82,14 @@ test("a failed job comes first, with the command to run it again, on every scree
 });
 
 test("hostile texts stay texts on the pages of jobs, a job and a run", async () => {
-  stand = await startJobsStand(aHostileNight);
+  testbed = await startJobsTestbed(aHostileNight);
   for (const width of [320, 1280]) {
     const { page, complaints } = await openPage(browser, {
       width,
       scheme: "dark",
     });
     for (const path of ["/jobs", "/jobs/slow-sweep", "/jobs/slow-sweep/1"]) {
-      await page.goto(`${stand.address}${path}`);
+      await page.goto(`${testbed.address}${path}`);
       expect(await page.textContent("h1")).toBe("slow-sweep failed.");
       expect(await page.locator("img").count()).toBe(0);
       expect(await overflowOf(page), `${path} at ${width}`).toBe(0);
@@ -102,9 +102,9 @@ test("hostile texts stay texts on the pages of jobs, a job and a run", async () 
 });
 
 test("forty runs have two pages, each run its output", async () => {
-  stand = await startJobsStand(anOrdinaryNight);
+  testbed = await startJobsTestbed(anOrdinaryNight);
   const { page } = await openPage(browser, desk);
-  await page.goto(`${stand.address}/jobs/steady`);
+  await page.goto(`${testbed.address}/jobs/steady`);
   await takePicture(page, "job-usual");
   expect(await page.locator("tbody tr").count()).toBe(30);
   await page.getByRole("link", { name: "Older runs" }).click();
@@ -112,14 +112,14 @@ test("forty runs have two pages, each run its output", async () => {
   await page.locator("tbody a").last().click();
   expect(await page.locator("main").innerText()).toContain('"night": 40');
   await page.getByRole("link", { name: "All jobs" }).click();
-  await page.waitForURL(`${stand.address}/jobs`);
+  await page.waitForURL(`${testbed.address}/jobs`);
   await page.context().close();
 });
 
 test("a job is started with options by keyboard alone, and the page follows it to its end", async () => {
-  stand = await startJobsStand();
+  testbed = await startJobsTestbed();
   const { page, complaints } = await openPage(browser, desk);
-  await page.goto(`${stand.address}/jobs/slow-sweep`);
+  await page.goto(`${testbed.address}/jobs/slow-sweep`);
   await page.locator(".ask summary").focus();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
@@ -133,7 +133,7 @@ test("a job is started with options by keyboard alone, and the page follows it t
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "slow-sweep is running." }).waitFor();
   await page.getByText('Job "slow-sweep" started.').waitFor();
-  const run = await stand.slowRun();
+  const run = await testbed.slowRun();
   expect(run.options).toEqual({ room: "attic", wet: true, broom: "besom" });
   run.progress("in the attic", 0.42);
   await page.getByText("in the attic").waitFor();
@@ -148,21 +148,21 @@ test("a job is started with options by keyboard alone, and the page follows it t
 });
 
 test("without script a run is started, followed and stopped", async () => {
-  stand = await startJobsStand();
+  testbed = await startJobsTestbed();
   const { page } = await openPage(browser, desk, { javaScript: false });
-  await page.goto(`${stand.address}/jobs`);
+  await page.goto(`${testbed.address}/jobs`);
   const job = page.locator("#job-slow-sweep");
   await job.locator("summary").click();
   await job.getByRole("button", { name: "Run now" }).click();
   await page.getByRole("heading", { name: "slow-sweep is running." }).waitFor();
-  await stand.slowRun();
+  await testbed.slowRun();
   expect(await page.content()).toContain('http-equiv="refresh" content="6"');
-  await page.goto(`${stand.address}/jobs`);
+  await page.goto(`${testbed.address}/jobs`);
   expect(await page.textContent("h1")).toBe("slow-sweep is running.");
   await job.locator("summary").click();
   await job.getByRole("button", { name: "Stop" }).click();
   await page.getByText('Stopping job "slow-sweep".').waitFor();
-  await page.goto(`${stand.address}/jobs/slow-sweep`);
+  await page.goto(`${testbed.address}/jobs/slow-sweep`);
   await page
     .getByRole("heading", { name: "slow-sweep was stopped." })
     .waitFor();
@@ -170,7 +170,7 @@ test("without script a run is started, followed and stopped", async () => {
 });
 
 test("a failed action is a page with the reason and a link back", async () => {
-  stand = await startJobsStand();
+  testbed = await startJobsTestbed();
   const { page } = await openPage(browser, desk);
   for (const [path, sentence] of [
     [
@@ -179,11 +179,11 @@ test("a failed action is a page with the reason and a link back", async () => {
     ],
     ["/jobs/steady/77", 'Run 77 of job "steady" not found.'],
   ] as const) {
-    const answer = await page.goto(`${stand.address}${path}`);
+    const answer = await page.goto(`${testbed.address}${path}`);
     expect(answer?.status()).toBe(404);
     await page.getByText(sentence).waitFor();
   }
   await page.getByRole("link", { name: "Go back" }).click();
-  await page.waitForURL(`${stand.address}/jobs`);
+  await page.waitForURL(`${testbed.address}/jobs`);
   await page.context().close();
 });

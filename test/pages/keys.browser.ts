@@ -6,35 +6,35 @@ import { query } from "../../gateway/database/pool.ts";
 import type { AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { findBarriers, openPage } from "./browser.ts";
-import { startConsoleStand } from "./console-stand.ts";
+import { startConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
   confirm,
   desk,
   mainText as main,
   PATIENT,
-  startGatewayStand,
-  type GatewayStand,
-} from "./gateway-stand.ts";
+  startGatewayTestbed,
+  type GatewayTestbed,
+} from "./gateway-testbed.ts";
 
 const MARKUP = '<img src=x onerror="document.title=1">';
 const hostile = `${MARKUP}${"endless".repeat(20)} 🔥 \u202e`;
 
 let browser: Browser;
 let fixture: AdminFixture;
-let stand: GatewayStand;
-let open: GatewayStand["open"];
+let testbed: GatewayTestbed;
+let open: GatewayTestbed["open"];
 
 beforeAll(async () => {
-  stand = await startGatewayStand(`
+  testbed = await startGatewayTestbed(`
   - model_name: waiting
     provider_params:
       model: openai/gpt-waiting
       api_key: os.environ/HEARTH_TEST_UNSET_KEY
 `);
-  ({ browser, fixture, open } = stand);
+  ({ browser, fixture, open } = testbed);
 });
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 test("an empty list explains how to create a key", async () => {
   const { page } = await open("/keys");
@@ -95,7 +95,7 @@ test("each state of a key has a shape and a word, each budget a meter", async ()
   expect(await page.locator("tbody .state svg").count()).toBe(6);
   expect(await page.locator("tbody .meter").count()).toBe(4);
   await takePicture(page, "keys-usual");
-  await page.goto(`${stand.address}/keys/${token}`);
+  await page.goto(`${testbed.address}/keys/${token}`);
   expect(await main(page)).toContain("Show table");
   await takePicture(page, "key-usual");
   await page.context().close();
@@ -200,13 +200,13 @@ test("a key is created, used, rejected at its budget, raised, blocked, rotated a
   await one.getByRole("link", { name: "Key details" }).click();
   await confirm(one, "Delete", "anna-desk");
   await one.getByText("Nothing was deleted").waitFor();
-  await one.goto(`${stand.address}/keys/${hashKey(renewed)}`);
+  await one.goto(`${testbed.address}/keys/${hashKey(renewed)}`);
   await confirm(one, "Delete", "anna-laptop");
   await one
     .getByRole("status")
     .getByText('Key "anna-laptop" deleted')
     .waitFor();
-  expect((await one.goto(`${stand.address}${at}`))?.status()).toBe(404);
+  expect((await one.goto(`${testbed.address}${at}`))?.status()).toBe(404);
   await one.context().close();
 });
 
@@ -269,7 +269,7 @@ test("hostile names run nothing and fit every screen", async () => {
     model_group: `${MARKUP}${"y".repeat(200)}`,
     spend: 0.95,
   });
-  await checkEveryScreen(browser, `${stand.address}/keys/${hashKey(key)}`, {
+  await checkEveryScreen(browser, `${testbed.address}/keys/${hashKey(key)}`, {
     name: "key-hostile",
     heading: /onerror.* left\.$/s,
   });
@@ -277,9 +277,9 @@ test("hostile names run nothing and fit every screen", async () => {
     `/keys?search=${encodeURIComponent(MARKUP)}&sort=nonsense&page=x`,
   );
   expect(await page.locator("tbody tr").count()).toBe(1);
-  await page.goto(`${stand.address}/keys/${hashKey(key)}/edit`);
+  await page.goto(`${testbed.address}/keys/${hashKey(key)}/edit`);
   expect(await page.getByLabel("Name").inputValue()).toBe(hostile);
-  await page.goto(`${stand.address}/keys/${hashKey(key)}`);
+  await page.goto(`${testbed.address}/keys/${hashKey(key)}`);
   await confirm(page, "Delete", hostile);
   await page.getByRole("status").getByText("deleted").waitFor();
   await page.context().close();
@@ -290,7 +290,7 @@ test("a form of another origin changes nothing", async () => {
   const { page } = await openPage(browser, desk);
   await page.goto("data:text/html,<h1>elsewhere</h1>");
   await page.setContent(
-    `<form method="post" action="${stand.address}/keys/${token}/block"><button>go</button></form>`,
+    `<form method="post" action="${testbed.address}/keys/${token}/block"><button>go</button></form>`,
   );
   await page.getByRole("button").click();
   await page.waitForLoadState();
@@ -340,11 +340,11 @@ describe("ten thousand keys", () => {
     );
     await page.getByRole("link", { name: /^blocked/ }).click();
     await page.getByText("1 to 11 of 11", { exact: true }).waitFor();
-    await page.goto(`${stand.address}/keys`);
+    await page.goto(`${testbed.address}/keys`);
     await page.getByRole("searchbox").fill("MANY-9999");
     await page.keyboard.press("Enter");
     await page.getByText("1 to 1 of 1", { exact: true }).waitFor();
-    await page.goto(`${stand.address}/keys?page=99999`);
+    await page.goto(`${testbed.address}/keys?page=99999`);
     expect(await main(page)).toContain("Nothing here.");
     expect(complaints).toEqual([]);
     await page.context().close();
@@ -353,11 +353,11 @@ describe("ten thousand keys", () => {
   test("are a small page that fits every screen", async () => {
     await fixture.makeKey({ key_alias: `zzz ${hostile}`, user_id: hostile });
     const list = "keys?sort=key_alias";
-    await checkEveryScreen(browser, `${stand.address}/${list}`, {
+    await checkEveryScreen(browser, `${testbed.address}/${list}`, {
       name: "keys-many",
       heading: /over budget/,
     });
-    const answer = await fetch(`${stand.address}/keys`, {
+    const answer = await fetch(`${testbed.address}/keys`, {
       headers: asOperator,
     });
     expect((await answer.text()).length).toBeLessThan(150_000);
@@ -365,11 +365,11 @@ describe("ten thousand keys", () => {
 });
 
 test("without a master key or a gateway, one sentence says what to do", async () => {
-  const without = await startConsoleStand({
+  const without = await startConsoleTestbed({
     services: [],
     env: { GATEWAY_URL: fixture.url },
   });
-  const away = await startConsoleStand({
+  const away = await startConsoleTestbed({
     services: [],
     env: { GATEWAY_URL: "http://127.0.0.1:1", PROXY_MASTER_KEY: MASTER_KEY },
   });

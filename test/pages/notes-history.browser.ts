@@ -11,24 +11,24 @@ import {
   serverOf,
   startNotesConsole,
   type NotesConsole,
-} from "./notes-stand.ts";
+} from "./notes-testbed.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
 let browser: Browser;
-let stand: NotesConsole;
+let testbed: NotesConsole;
 
 beforeAll(async () => {
   browser = await openBrowser();
-  stand = await startNotesConsole();
+  testbed = await startNotesConsole();
 });
 afterAll(async () => {
   await browser.close();
-  await stand.stop();
+  await testbed.stop();
 });
 
 async function openAt(path: string, options = {}) {
   const opened = await openPage(browser, desk, options);
-  await opened.page.goto(`${stand.address}${path}`);
+  await opened.page.goto(`${testbed.address}${path}`);
   return opened;
 }
 
@@ -42,8 +42,8 @@ async function between(): Promise<string> {
 
 test("a note, then the whole vault, is restored, and the devices follow", async () => {
   const server = serverOf(
-    stand,
-    await stand.makeVault("past", { e2ee: false }),
+    testbed,
+    await testbed.makeVault("past", { e2ee: false }),
   );
   const device = newVaultDevice(Date.now);
   await device.write("Trips/Plan.md", "# Plan\nto the sea\nby train");
@@ -55,7 +55,7 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
   await device.sync(server);
 
   const differs = `/notes/past/history?at=${encodeURIComponent(at)}`;
-  await checkEveryScreen(browser, `${stand.address}${differs}`, {
+  await checkEveryScreen(browser, `${testbed.address}${differs}`, {
     name: "history",
     heading: /^2 files changed since /,
   });
@@ -101,7 +101,7 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
     ["other", "nothing was restored"],
     ["past", "past restored: 0 written, 1 deleted."],
   ] as const) {
-    await page.goto(`${stand.address}${differs}`);
+    await page.goto(`${testbed.address}${differs}`);
     await page.getByText("Restore…").click();
     await page.getByLabel("Type past to confirm").fill(typed);
     await page.getByRole("button", { name: "Restore" }).click();
@@ -112,17 +112,17 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
     "Same.md",
     "Trips/Plan.md",
   ]);
-  await page.goto(`${stand.address}${differs}`);
+  await page.goto(`${testbed.address}${differs}`);
   expect(await page.textContent("h1")).toMatch(/^past is unchanged since /);
   await page.context().close();
 });
 
 test("for an encrypted vault the page shows the commands, and nothing is restored without the passphrase", async () => {
-  await stand.makeVault("sealed");
-  await encryptedConflict(stand, "sealed");
+  await testbed.makeVault("sealed");
+  await encryptedConflict(testbed, "sealed");
   await checkEveryScreen(
     browser,
-    `${stand.address}/notes/sealed/history?path=${encodeURIComponent("It's.md")}`,
+    `${testbed.address}/notes/sealed/history?path=${encodeURIComponent("It's.md")}`,
     { name: "history-encrypted", heading: /^History of sealed since/ },
   );
   const { page } = await openAt("/notes/sealed/history?path=It%27s.md");
@@ -136,11 +136,11 @@ test("for an encrypted vault the page shows the commands, and nothing is restore
 });
 
 test("the changes of an encrypted vault are shown after entering the passphrase, which never leaves the browser", async () => {
-  const made = await stand.makeVault("secret");
-  const server = serverOf(stand, made);
+  const made = await testbed.makeVault("secret");
+  const server = serverOf(testbed, made);
   const salt = createPBKDF2Salt();
   await ask(
-    `${stand.store.url}/secret/_local/obsidian_livesync_sync_parameters`,
+    `${testbed.store.url}/secret/_local/obsidian_livesync_sync_parameters`,
     {
       method: "PUT",
       json: {
@@ -162,7 +162,7 @@ test("the changes of an encrypted vault are shown after entering the passphrase,
   const silent = await openAt(path, { javaScript: false });
   expect(await silent.page.locator("#decrypt").isVisible()).toBe(false);
   await silent.page.context().close();
-  await checkEveryScreen(browser, `${stand.address}${path}`, {
+  await checkEveryScreen(browser, `${testbed.address}${path}`, {
     name: "history-decrypt",
     heading: /^History of secret since/,
   });
@@ -191,7 +191,7 @@ test("the changes of an encrypted vault are shown after entering the passphrase,
     "to the hills",
   ]);
   await takePicture(page, "history-decrypted");
-  await page.goto(`${stand.address}${path}&path=Trips%2FPlan.md`);
+  await page.goto(`${testbed.address}${path}&path=Trips%2FPlan.md`);
   await passphraseField.fill(passphrase);
   await passphraseField.press("Enter");
   await page.getByText("Trips/Plan.md changed.").waitFor();

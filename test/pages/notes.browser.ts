@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { asOperator } from "../supervisor/operator.ts";
 import { openSetupUri } from "../../supervisor/vaults/setup-uri.ts";
 import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
-import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
   conflictOf,
@@ -14,21 +14,21 @@ import {
   serverOf,
   startNotesConsole,
   type NotesConsole,
-} from "./notes-stand.ts";
+} from "./notes-testbed.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
 const MARKUP = '<img src=x onerror="document.title=1">';
 const devices = { laptop: "Laptop", phone: "Phone of Ada" };
 
 let browser: Browser;
-let stand: NotesConsole;
+let testbed: NotesConsole;
 /** The vault with conflicts, as devices access it. */
 let family: Device;
-const others: ConsoleStand[] = [];
+const others: ConsoleTestbed[] = [];
 
 beforeAll(async () => {
   browser = await openBrowser();
-  stand = await startNotesConsole();
+  testbed = await startNotesConsole();
 });
 afterEach(async () => {
   for (const other of others.splice(0)) {
@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await browser.close();
-  await stand.stop();
+  await testbed.stop();
 });
 
 const list = (...lines: readonly string[]) => lines.join("\n");
@@ -60,7 +60,7 @@ const right = list(...BASE.with(3, "Milk, three bottles of it"));
 
 async function openAt(path: string, options = {}) {
   const opened = await openPage(browser, desk, options);
-  await opened.page.goto(`${stand.address}${path}`);
+  await opened.page.goto(`${testbed.address}${path}`);
   return opened;
 }
 
@@ -94,7 +94,7 @@ test("without vaults, the page creates the first one and shows its Setup URI onc
   await page.getByRole("heading", { name: 'Vault "work" created.' }).waitFor();
   expect(await settingsOn(page)).toMatchObject({
     couchDB_DBNAME: "work",
-    couchDB_URI: stand.store.url,
+    couchDB_URI: testbed.store.url,
     liveSync: true,
     syncIgnoreRegEx: "^drafts/",
   });
@@ -109,16 +109,19 @@ test("without vaults, the page creates the first one and shows its Setup URI onc
 });
 
 test("a conflict is shown side by side, and the decision reaches both devices", async () => {
-  family = serverOf(stand, await stand.makeVault("family", { e2ee: false }));
+  family = serverOf(
+    testbed,
+    await testbed.makeVault("family", { e2ee: false }),
+  );
   const server = family;
-  await introduce(stand, "family", devices);
+  await introduce(testbed, "family", devices);
   const pair = await conflictOf(server, "Lists/Shopping.md", [left, right]);
   await conflictOf(server, "Plan.md", ["to the sea", "to the hills"]);
   for (const [name, path] of [
     ["notes-usual", "/notes"],
     ["vault-usual", "/notes/family"],
   ] as const) {
-    await checkEveryScreen(browser, `${stand.address}${path}`, {
+    await checkEveryScreen(browser, `${testbed.address}${path}`, {
       name,
       heading: "2 unresolved conflicts in family.",
     });
@@ -126,7 +129,7 @@ test("a conflict is shown side by side, and the decision reaches both devices", 
 
   const { page } = await openAt("/notes");
   await takePicture(page, "notes");
-  await page.goto(`${stand.address}/notes/family`);
+  await page.goto(`${testbed.address}/notes/family`);
   await takePicture(page, "conflicts");
   const conflict = page.locator(".conflict", { hasText: "Lists/Shopping.md" });
   const marked = await conflict.locator("mark").allInnerTexts();
@@ -157,9 +160,12 @@ test("the other version is chosen by keyboard alone, without script", async () =
   await page
     .getByRole("heading", { name: "Vault family is healthy." })
     .waitFor();
-  const kept = await fetch(`${stand.address}/api/history?name=notes&limit=1`, {
-    headers: asOperator,
-  });
+  const kept = await fetch(
+    `${testbed.address}/api/history?name=notes&limit=1`,
+    {
+      headers: asOperator,
+    },
+  );
   expect(await kept.text()).toContain("a conflict in vault family ended");
   const device = newVaultDevice(Date.now);
   await device.sync(family);
@@ -168,8 +174,8 @@ test("the other version is chosen by keyboard alone, without script", async () =
 });
 
 test("an encrypted conflict cannot be read but resolved", async () => {
-  await stand.makeVault("secret");
-  await encryptedConflict(stand, "secret");
+  await testbed.makeVault("secret");
+  await encryptedConflict(testbed, "secret");
   const { page } = await openAt("/notes/secret");
   await page.getByText("encrypted and cannot be read here").waitFor();
   expect(await page.getByText("encrypted", { exact: true }).count()).toBe(2);
@@ -185,18 +191,22 @@ test("an encrypted conflict cannot be read but resolved", async () => {
 
 test("hostile names of vault, device and note stay texts", async () => {
   const name = `v$()+-${"long".repeat(20)}`;
-  const made = await stand.makeVault(name, { e2ee: false });
-  await introduce(stand, name, {
+  const made = await testbed.makeVault(name, { e2ee: false });
+  await introduce(testbed, name, {
     one: `${MARKUP} ${"x".repeat(200)}`,
     two: "\u202Eעברית 🔥",
   });
-  await conflictOf(serverOf(stand, made), `${MARKUP}/${"deep".repeat(80)}.md`, [
-    `${MARKUP}\n${"w".repeat(3000)}`,
-    "</table><script>document.title=1</script>",
-  ]);
+  await conflictOf(
+    serverOf(testbed, made),
+    `${MARKUP}/${"deep".repeat(80)}.md`,
+    [
+      `${MARKUP}\n${"w".repeat(3000)}`,
+      "</table><script>document.title=1</script>",
+    ],
+  );
   const { page } = await openPage(browser, { width: 320, scheme: "dark" });
   for (const path of ["/notes", `/notes/${encodeURIComponent(name)}`]) {
-    await page.goto(`${stand.address}${path}`);
+    await page.goto(`${testbed.address}${path}`);
     expect(await page.textContent("h1")).toContain(name);
     expect(await page.title()).not.toBe("1");
     expect(await page.locator("img").count()).toBe(0);
@@ -204,7 +214,7 @@ test("hostile names of vault, device and note stay texts", async () => {
     expect(await findBarriers(page)).toEqual([]);
     await takePicture(page, `notes-hostile-${path.length}`);
   }
-  await page.goto(`${stand.address}/notes`);
+  await page.goto(`${testbed.address}/notes`);
   await page.getByRole("link", { name, exact: true }).click();
   await page.getByText("Keep B…").click();
   await page.getByRole("button", { name: "Keep B" }).click();
@@ -214,9 +224,9 @@ test("hostile names of vault, device and note stay texts", async () => {
 
 test("after signing in on the way to a vault, the Setup URI needs no further sign-in", async () => {
   const { page } = await openPage(browser, desk, { signedIn: false });
-  await page.goto(`${stand.address}/notes/work`);
+  await page.goto(`${testbed.address}/notes/work`);
   expect(await page.textContent("h1")).toBe("Sign in");
-  await page.getByLabel("Operator password").fill(stand.operatorPassword);
+  await page.getByLabel("Operator password").fill(testbed.operatorPassword);
   await page.keyboard.press("Enter");
   await page.getByText("Connect a device").click();
   expect(await page.getByLabel("Operator password").count()).toBe(0);
@@ -233,7 +243,7 @@ test("after signing in on the way to a vault, the Setup URI needs no further sig
 });
 
 test("a lost device: the vault gets a new password, and the old one is denied", async () => {
-  const before = (await stand.makeVault("lost", { e2ee: false })).password;
+  const before = (await testbed.makeVault("lost", { e2ee: false })).password;
   const { page } = await openAt("/notes/lost");
   await page.getByText("Change vault password").click();
   await page.getByRole("button", { name: "Create new password" }).click();
@@ -242,7 +252,7 @@ test("a lost device: the vault gets a new password, and the old one is denied", 
     .waitFor();
   const { couchDB_PASSWORD } = await settingsOn(page);
   expect(couchDB_PASSWORD).not.toBe(before);
-  const refused = await fetch(`${stand.store.url}/lost`, {
+  const refused = await fetch(`${testbed.store.url}/lost`, {
     headers: {
       authorization: `Basic ${Buffer.from(`lost:${before}`).toString("base64")}`,
     },
@@ -259,22 +269,22 @@ test("a backup is created, followed and listed with its age; a vault is compacte
   await page
     .getByRole("heading", { name: "notes-backup succeeded." })
     .waitFor();
-  await page.goto(`${stand.address}/notes`);
+  await page.goto(`${testbed.address}/notes`);
   expect(await page.locator(".figures").innerText()).toMatch(
     /Last backup\n.* ago\n1 kept/,
   );
-  await page.goto(`${stand.address}/notes/work`);
+  await page.goto(`${testbed.address}/notes/work`);
   await page.getByText("Compact now…").click();
   await page.getByRole("button", { name: "Compact now" }).click();
   await page.getByRole("heading", { name: "compaction succeeded." }).waitFor();
   expect(await page.locator("main").innerText()).toContain("Vault work went");
-  await page.goto(`${stand.address}/jobs`);
+  await page.goto(`${testbed.address}/jobs`);
   await takePicture(page, "jobs");
   await page.context().close();
 });
 
 test("removing a vault requires its name", async () => {
-  await stand.makeVault("old");
+  await testbed.makeVault("old");
   const { page } = await openAt("/notes/old");
   for (const [typed, sentence] of [
     ["work", "nothing was removed"],
@@ -288,7 +298,7 @@ test("removing a vault requires its name", async () => {
       await page.getByText("Go back").click();
     }
   }
-  const answer = await page.goto(`${stand.address}/notes/old`);
+  const answer = await page.goto(`${testbed.address}/notes/old`);
   expect(answer?.status()).toBe(404);
   await page.getByText('there is no vault "old"').waitFor();
   await page.context().close();
@@ -298,25 +308,25 @@ test("another site's form removes nothing", async () => {
   const { page } = await openPage(browser, desk);
   await page.goto("data:text/html,<h1>elsewhere</h1>");
   await page.setContent(
-    `<form method="post" action="${stand.address}/notes/work/remove"><input name="confirm" value="work"><button>go</button></form>`,
+    `<form method="post" action="${testbed.address}/notes/work/remove"><input name="confirm" value="work"><button>go</button></form>`,
   );
   await page.getByRole("button").click();
   await page.waitForLoadState();
-  await page.goto(`${stand.address}/notes/work`);
+  await page.goto(`${testbed.address}/notes/work`);
   expect(await page.textContent("h1")).toBe("Vault work is healthy.");
   await page.context().close();
 });
 
 test("a host without notes links to the other one, and an unavailable store is reported", async () => {
-  const elsewhere = await startConsoleStand({
+  const elsewhere = await startConsoleTestbed({
     services: [],
     env: {
       HEARTH_JOBS: "off",
-      NOTES_URL: stand.store.url,
+      NOTES_URL: testbed.store.url,
       HEARTH_PEER_URL: "http://10.0.0.1:4080",
     },
   });
-  const away = await startConsoleStand({
+  const away = await startConsoleTestbed({
     services: [],
     env: { NOTES_URL: "http://127.0.0.1:1", NOTES_ADMIN_PASSWORD: "none" },
   });

@@ -8,22 +8,22 @@ import {
   confirm,
   mainText as main,
   PATIENT,
-  startGatewayStand,
-  type GatewayStand,
-} from "./gateway-stand.ts";
+  startGatewayTestbed,
+  type GatewayTestbed,
+} from "./gateway-testbed.ts";
 
 const hostile = `<img src=x onerror="document.title=1">/../${"endless".repeat(20)} 🔥 \u202e?#`;
 
 let browser: Browser;
 let fixture: AdminFixture;
-let stand: GatewayStand;
-let open: GatewayStand["open"];
+let testbed: GatewayTestbed;
+let open: GatewayTestbed["open"];
 
 beforeAll(async () => {
-  stand = await startGatewayStand();
-  ({ browser, fixture, open } = stand);
+  testbed = await startGatewayTestbed();
+  ({ browser, fixture, open } = testbed);
 });
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 const said = (page: Page, words: string) =>
   page.getByRole("status").getByText(words).waitFor();
@@ -57,7 +57,7 @@ test("a user is created, spends across keys, is edited and deleted", async () =>
   await page.getByRole("button", { name: "Create key" }).click();
   const key = (await page.textContent("#the-key")) ?? "";
   await fixture.spend({ api_key: hashKey(key), user_id: "anna", spend: 1.5 });
-  await page.goto(`${stand.address}/users/user?id=anna`);
+  await page.goto(`${testbed.address}/users/user?id=anna`);
   expect(await page.textContent("h1")).toBe("anna has spent $ 1.50 of $ 2.00.");
   expect(await main(page)).toContain(key.slice(-4));
   await page.getByRole("link", { name: "Edit" }).click();
@@ -67,7 +67,7 @@ test("a user is created, spends across keys, is edited and deleted", async () =>
   await expect
     .poll(async () => (await fixture.chat(key, "no")).status, PATIENT)
     .toBe(400);
-  await page.goto(`${stand.address}/users?search=EXAMPLE.org`);
+  await page.goto(`${testbed.address}/users?search=EXAMPLE.org`);
   expect(await page.locator("tbody").innerText()).toMatch(
     /anna[^]*over budget[^]*150 %[^]*call models/,
   );
@@ -96,7 +96,7 @@ test("a team pays for its members, each with a budget", async () => {
   await said(page, 'Member "bob" added.');
   await confirmAdd(page, "bob");
   expect(await main(page)).toContain("is already in team kitchen");
-  await page.goto(`${stand.address}/teams/team?id=kitchen`);
+  await page.goto(`${testbed.address}/teams/team?id=kitchen`);
   expect(await main(page)).toMatch(/bob[^]*within budget[^]*of \$ 1\.00/);
   await page.getByRole("link", { name: "bob" }).click();
   await page.getByLabel("Budget in the team").fill("-1");
@@ -168,7 +168,7 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
     ["user", `users/user?id=${user}`, /onerror.* has spent \$ 0\.00/s],
     ["team", `teams/team?id=${id}`, /onerror.* has spent \$ 0\.00/s],
   ] as const) {
-    await checkEveryScreen(browser, `${stand.address}/${path}`, {
+    await checkEveryScreen(browser, `${testbed.address}/${path}`, {
       name: `${name}-hostile`,
       heading,
     });
@@ -177,7 +177,7 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
   expect(await page.textContent("h1")).toContain(" in Team ");
   expect(await overflowOf(page)).toBe(0);
   expect(await findBarriers(page)).toEqual([]);
-  await page.goto(`${stand.address}/users?search=onerror`);
+  await page.goto(`${testbed.address}/users?search=onerror`);
   await page.locator("tbody a").click();
   await page.getByRole("link", { name: "Edit" }).click();
   expect(await page.getByLabel("Full name").inputValue()).toBe(hostile);

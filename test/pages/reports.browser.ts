@@ -1,33 +1,33 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
-import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { takePicture } from "./every-screen.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
 
 let browser: Browser;
-let stand: ConsoleStand;
+let testbed: ConsoleTestbed;
 
 beforeAll(async () => {
   browser = await openBrowser();
-  stand = await startConsoleStand({ services: ["notes"] });
+  testbed = await startConsoleTestbed({ services: ["notes"] });
 });
 afterAll(async () => {
   await browser.close();
-  await stand.stop();
+  await testbed.stop();
 });
 
 test("a report is created by its job, listed, opened and downloaded", async () => {
   const { page, complaints } = await openPage(browser, desk);
-  await page.goto(`${stand.address}/reports/`);
+  await page.goto(`${testbed.address}/reports/`);
   expect(await page.textContent("h1")).toBe("No reports yet.");
   await page.getByRole("link", { name: "health-report" }).click();
   await page.getByText("Run now…").click();
   await page.getByRole("button", { name: "Run now" }).click();
   await page.getByRole("heading", { name: "succeeded" }).waitFor();
   expect(await page.getByText("Open the report").count()).toBe(1);
-  await page.goto(`${stand.address}/reports/`);
+  await page.goto(`${testbed.address}/reports/`);
   expect(await page.textContent("h1")).toBe("1 report.");
   const loaded = page.waitForEvent("download");
   await page.getByRole("link", { name: "csv" }).click();
@@ -44,7 +44,7 @@ test.each([
   { width: 320, scheme: "light" },
 ] as const)("the page fits at $width, $scheme", async (screen) => {
   const { page, complaints } = await openPage(browser, screen);
-  await page.goto(`${stand.address}/reports/`);
+  await page.goto(`${testbed.address}/reports/`);
   expect(await overflowOf(page)).toBe(0);
   expect(await findBarriers(page)).toEqual([]);
   await takePicture(page, `reports-${screen.width}-${screen.scheme}`);
@@ -54,7 +54,7 @@ test.each([
 
 test("without script a report of chosen days is created, and a failure is a page", async () => {
   const { page } = await openPage(browser, desk, { javaScript: false });
-  await page.goto(`${stand.address}/reports/`);
+  await page.goto(`${testbed.address}/reports/`);
   await page.getByLabel("Report", { exact: true }).selectOption("health");
   await page.getByLabel("Period", { exact: true }).selectOption("since");
   await page.getByRole("button", { name: "Create report" }).click();
@@ -63,12 +63,12 @@ test("without script a report of chosen days is created, and a failure is a page
   await page.getByLabel("Period", { exact: true }).selectOption("last-week");
   await page.getByRole("button", { name: "Create report" }).click();
   expect(await page.title()).toContain("the week from");
-  await page.goto(`${stand.address}/reports/`);
+  await page.goto(`${testbed.address}/reports/`);
   await page.getByRole("button", { name: "Create report" }).click();
   await page.getByText("cannot read what was spent").waitFor();
   await page.getByRole("link", { name: "Go back" }).click();
   const answer = await page.goto(
-    `${stand.address}/reports/spend-2020-01-01.html`,
+    `${testbed.address}/reports/spend-2020-01-01.html`,
   );
   expect(answer?.status()).toBe(404);
   await page.getByText('Report "spend-2020-01-01.html" not found.').waitFor();

@@ -7,11 +7,11 @@ import { waitFor } from "../supervisor/wait-for.ts";
 import { openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,
-  startConsoleStand,
+  startConsoleTestbed,
   withAlarm,
-  type ConsoleStand,
-  type StandOptions,
-} from "./console-stand.ts";
+  type ConsoleTestbed,
+  type TestbedOptions,
+} from "./console-testbed.ts";
 import { checkEveryScreen } from "./every-screen.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
@@ -19,14 +19,14 @@ const MARKUP = '<img src=x onerror="document.title=1">';
 const longName = `a${"-very-long-name".repeat(8)}`;
 
 let browser: Browser;
-let stand: ConsoleStand | undefined;
+let testbed: ConsoleTestbed | undefined;
 
 beforeAll(async () => {
   browser = await openBrowser();
 });
 afterEach(async () => {
-  await stand?.stop();
-  stand = undefined;
+  await testbed?.stop();
+  testbed = undefined;
 });
 afterAll(async () => {
   await browser.close();
@@ -36,8 +36,8 @@ const SITUATIONS: readonly {
   readonly name: string;
   readonly service: string;
   readonly heading: RegExp;
-  readonly options: StandOptions;
-  readonly prepare?: (stand: ConsoleStand) => void;
+  readonly options: TestbedOptions;
+  readonly prepare?: (testbed: ConsoleTestbed) => void;
 }[] = [
   {
     name: "usual",
@@ -99,22 +99,26 @@ describe.each(SITUATIONS)(
   "the page of a service, $name",
   ({ name, service, heading, options, prepare }) => {
     test("shows its heading, fits every screen and is accessible", async () => {
-      stand = await startConsoleStand(options);
-      prepare?.(stand);
-      await checkEveryScreen(browser, `${stand.address}/services/${service}`, {
-        name: `service-${name}`,
-        heading,
-      });
+      testbed = await startConsoleTestbed(options);
+      prepare?.(testbed);
+      await checkEveryScreen(
+        browser,
+        `${testbed.address}/services/${service}`,
+        {
+          name: `service-${name}`,
+          heading,
+        },
+      );
     });
   },
 );
 
 test("the page follows the restart of a service", async () => {
-  stand = await startConsoleStand({ services: [], programs: ["gateway"] });
-  const pid = () => stand?.status().services[0]?.pid;
+  testbed = await startConsoleTestbed({ services: [], programs: ["gateway"] });
+  const pid = () => testbed?.status().services[0]?.pid;
   const before = pid();
   const { page } = await openPage(browser, desk);
-  await page.goto(stand.address);
+  await page.goto(testbed.address);
   await page.getByRole("link", { name: "gateway" }).first().click();
   await page.getByText("Restart…").click();
   await page.getByRole("button", { name: "Restart" }).click();
@@ -130,13 +134,13 @@ test("the page follows the restart of a service", async () => {
 });
 
 test("without script: check, pause and resume, silence and end silence, each confirmed and recorded", async () => {
-  stand = await startConsoleStand({
+  testbed = await startConsoleTestbed({
     services: ["notes"],
     sick: { notes: "out of disk" },
   });
   const { page } = await openPage(browser, desk, { javaScript: false });
-  await page.goto(`${stand.address}/services/notes`);
-  const check = () => stand?.status().checks[0];
+  await page.goto(`${testbed.address}/services/notes`);
+  const check = () => testbed?.status().checks[0];
   await page.getByRole("button", { name: "Check now" }).click();
   await page.getByText("Checked: answered 500").waitFor();
   await page.getByText("Silence…").click();
@@ -144,7 +148,7 @@ test("without script: check, pause and resume, silence and end silence, each con
   await page.getByRole("button", { name: "Silence" }).click();
   await page.locator(".note", { hasText: "Silenced until" }).waitFor();
   await waitFor("the alarm to be silenced", () =>
-    stand?.status().attention.some(({ silenced }) => silenced !== null),
+    testbed?.status().attention.some(({ silenced }) => silenced !== null),
   );
   await page.getByText("End silence…").click();
   await page.getByRole("button", { name: "End silence" }).click();
@@ -157,7 +161,7 @@ test("without script: check, pause and resume, silence and end silence, each con
   await page.getByRole("button", { name: "Resume" }).click();
   await page.getByText('Check "notes" resumed.').waitFor();
   await waitFor("another look", () => check()?.state === "down");
-  await page.goto(`${stand.address}/services/notes`);
+  await page.goto(`${testbed.address}/services/notes`);
   for (const words of ["resumed", "paused by the operator", "for 8 h"]) {
     expect(await page.getByText(words).count()).toBeGreaterThan(0);
   }
@@ -165,8 +169,8 @@ test("without script: check, pause and resume, silence and end silence, each con
 });
 
 test("an unknown name and a form of another site change nothing", async () => {
-  stand = await startConsoleStand({ services: ["notes"] });
-  const { address } = stand;
+  testbed = await startConsoleTestbed({ services: ["notes"] });
+  const { address } = testbed;
   const unknown = await fetch(`${address}/services/nots`, {
     headers: { ...asOperator, accept: "text/html" },
   });
@@ -186,5 +190,5 @@ test("an unknown name and a form of another site change nothing", async () => {
     body: "for=ever",
   });
   expect(wrong.status).toBe(409);
-  expect(stand.status().checks[0]?.state).toBe("up");
+  expect(testbed.status().checks[0]?.state).toBe("up");
 });

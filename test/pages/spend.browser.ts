@@ -6,7 +6,7 @@ import { query } from "../../gateway/database/pool.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl, throwAwayDatabase } from "../servers/database.ts";
 import { openBrowser, openPage } from "./browser.ts";
-import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen } from "./every-screen.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
@@ -16,7 +16,7 @@ const hostile = `<img src=x onerror="document.title=1">'"& 💸 \u202eabc ${"lon
 let browser: Browser;
 let spending: AdminFixture;
 let empty: Awaited<ReturnType<typeof throwAwayDatabase>>;
-const stands: ConsoleStand[] = [];
+const testbeds: ConsoleTestbed[] = [];
 
 beforeAll(async () => {
   browser = await openBrowser();
@@ -25,21 +25,22 @@ beforeAll(async () => {
   empty = await throwAwayDatabase();
 });
 afterAll(async () => {
-  for (const stand of stands) {
-    await stand.stop();
+  for (const testbed of testbeds) {
+    await testbed.stop();
   }
   await browser?.close();
   await spending?.stop();
   await empty?.drop();
 });
 
-async function standOn(databaseUrl: string): Promise<ConsoleStand> {
-  const stand = await startConsoleStand({ services: [], databaseUrl });
-  stands.push(stand);
-  return stand;
+async function testbedOn(databaseUrl: string): Promise<ConsoleTestbed> {
+  const testbed = await startConsoleTestbed({ services: [], databaseUrl });
+  testbeds.push(testbed);
+  return testbed;
 }
 
-const onSpending = () => standOn(readerUrl(spending.databaseUrl, "supervisor"));
+const onSpending = () =>
+  testbedOn(readerUrl(spending.databaseUrl, "supervisor"));
 
 /** Seventy days of calls: two keys, four aliases, failures, cached and unpriced answers; before the last 25 days hostile names. */
 async function fillMonths(fixture: AdminFixture): Promise<void> {
@@ -89,29 +90,29 @@ describe("the spend page", () => {
     ["keys", "?by=key&period=last-month&sort=requests&order=up"],
     ["days", "?by=day&from=2026-01-01"],
   ])("%s: fits every screen and is accessible", async (name, query) => {
-    const stand = await onSpending();
-    await checkEveryScreen(browser, `${stand.address}/spend${query}`, {
+    const testbed = await onSpending();
+    await checkEveryScreen(browser, `${testbed.address}/spend${query}`, {
       name: `spend-${name}`,
       heading: /^\$ /,
     });
   });
 
   test("without calls it explains how to make one", async () => {
-    const stand = await standOn(readerUrl(empty.url, "supervisor"));
-    await checkEveryScreen(browser, `${stand.address}/spend`, {
+    const testbed = await testbedOn(readerUrl(empty.url, "supervisor"));
+    await checkEveryScreen(browser, `${testbed.address}/spend`, {
       name: "spend-empty",
       heading: /^No calls in /,
     });
   });
 
   test("without Postgres it says so and keeps its controls", async () => {
-    const stand = await standOn("postgres://nobody@127.0.0.1:1/hearth");
-    const csv = await fetch(`${stand.address}/spend.csv`, {
+    const testbed = await testbedOn("postgres://nobody@127.0.0.1:1/hearth");
+    const csv = await fetch(`${testbed.address}/spend.csv`, {
       headers: asOperator,
     });
     expect(csv.status).toBe(503);
     expect(await csv.text()).toContain("Postgres cannot be reached");
-    await checkEveryScreen(browser, `${stand.address}/spend`, {
+    await checkEveryScreen(browser, `${testbed.address}/spend`, {
       name: "spend-away",
       heading: "Spend is unavailable.",
     });
@@ -119,7 +120,7 @@ describe("the spend page", () => {
 });
 
 test("sums of the page and its CSV match the ledger in every dimension", async () => {
-  const stand = await onSpending();
+  const testbed = await onSpending();
   const { page } = await openPage(browser, desk, { javaScript: false });
   const from = new Date(Date.now() - 40 * DAY_MS).toISOString().slice(0, 10);
   const until = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10);
@@ -129,7 +130,7 @@ test("sums of the page and its CSV match the ledger in every dimension", async (
        FROM spend_log WHERE payer IS NULL AND day BETWEEN '${from}' AND '${until}'`,
   );
   for (const by of ["model", "key", "user", "team", "provider", "day"]) {
-    const address = `${stand.address}/spend?by=${by}&from=${from}&until=${until}`;
+    const address = `${testbed.address}/spend?by=${by}&from=${from}&until=${until}`;
     await page.goto(address);
     const cells = await page.locator("tfoot td").allInnerTexts();
     expect(cells.filter((text) => text !== "").slice(0, 2)).toEqual([
@@ -155,9 +156,9 @@ test("sums of the page and its CSV match the ledger in every dimension", async (
 });
 
 test("a new call is shown at once next to cached days", async () => {
-  const stand = await onSpending();
+  const testbed = await onSpending();
   const { page } = await openPage(browser, desk);
-  await page.goto(`${stand.address}/spend?period=7d&by=provider`);
+  await page.goto(`${testbed.address}/spend?period=7d&by=provider`);
   await spending.spend({ provider: "gemini", spend: 1.25 });
   await expect
     .poll(
@@ -172,9 +173,9 @@ test("a new call is shown at once next to cached days", async () => {
 });
 
 test("by keyboard alone: choose days, sort and filter rows, compare keys", async () => {
-  const stand = await onSpending();
+  const testbed = await onSpending();
   const { page, complaints } = await openPage(browser, desk);
-  await page.goto(`${stand.address}/spend`);
+  await page.goto(`${testbed.address}/spend`);
   await page.getByRole("link", { name: "7 days" }).press("Enter");
   await page.getByRole("heading", { name: /7 days since/ }).waitFor();
   await page.getByRole("link", { name: "Key", exact: true }).press("Enter");
@@ -205,7 +206,7 @@ test("by keyboard alone: choose days, sort and filter rows, compare keys", async
 });
 
 test("invalid days are named, and the page keeps its controls", async () => {
-  const stand = await onSpending();
+  const testbed = await onSpending();
   const { page } = await openPage(browser, desk);
   for (const [query, words] of [
     [
@@ -218,14 +219,14 @@ test("invalid days are named, and the page keeps its controls", async () => {
     ],
     ["from=yesterday", "Both days must be written as 2026-11-01."],
   ]) {
-    const answer = await page.goto(`${stand.address}/spend?${query}`);
+    const answer = await page.goto(`${testbed.address}/spend?${query}`);
     expect(answer?.status()).toBe(400);
     expect(await page.locator("#mistake").innerText()).toBe(words);
     expect(await page.getByLabel("From").getAttribute("aria-invalid")).toBe(
       "true",
     );
   }
-  const csv = await fetch(`${stand.address}/spend.csv?from=yesterday`, {
+  const csv = await fetch(`${testbed.address}/spend.csv?from=yesterday`, {
     headers: asOperator,
   });
   expect(csv.status).toBe(400);

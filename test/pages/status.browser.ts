@@ -8,11 +8,11 @@ import { waitFor } from "../supervisor/wait-for.ts";
 import { findBarriers, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,
-  startConsoleStand,
+  startConsoleTestbed,
   withAlarm,
-  type ConsoleStand,
-  type StandOptions,
-} from "./console-stand.ts";
+  type ConsoleTestbed,
+  type TestbedOptions,
+} from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 
 const SERVICES = ["gateway", "gateway-ready", "notes", "postgres", "redis"];
@@ -21,7 +21,7 @@ const MARKUP = '<img src=x onerror="document.title=1">';
 let browser: Browser;
 let spending: AdminFixture;
 let databaseUrl: string;
-let stand: ConsoleStand | undefined;
+let testbed: ConsoleTestbed | undefined;
 
 beforeAll(async () => {
   browser = await openBrowser();
@@ -30,8 +30,8 @@ beforeAll(async () => {
   databaseUrl = readerUrl(spending.databaseUrl, "supervisor");
 });
 afterEach(async () => {
-  await stand?.stop();
-  stand = undefined;
+  await testbed?.stop();
+  testbed = undefined;
 });
 afterAll(async () => {
   await browser.close();
@@ -96,13 +96,15 @@ const failedDrill = withAlarm(
   21_000_000,
 );
 
-const all = (...pasts: readonly NonNullable<StandOptions["past"]>[]) =>
+const all = (...pasts: readonly NonNullable<TestbedOptions["past"]>[]) =>
   ((history, now) =>
-    pasts.forEach((past) => past(history, now))) satisfies StandOptions["past"];
+    pasts.forEach((past) =>
+      past(history, now),
+    )) satisfies TestbedOptions["past"];
 
 const SITUATIONS: readonly {
   readonly name: string;
-  readonly options: () => StandOptions;
+  readonly options: () => TestbedOptions;
   readonly heading: string;
 }[] = [
   {
@@ -165,8 +167,8 @@ describe.each(SITUATIONS)(
   "the status page, $name",
   ({ name, options, heading }) => {
     test("shows its heading, fits every screen and is accessible", async () => {
-      stand = await startConsoleStand(options());
-      await checkEveryScreen(browser, stand.address, {
+      testbed = await startConsoleTestbed(options());
+      await checkEveryScreen(browser, testbed.address, {
         name: `status-${name}`,
         heading,
       });
@@ -177,29 +179,29 @@ describe.each(SITUATIONS)(
 const desk = { width: 1280, scheme: "light" } as const;
 
 test("a fault appears on an open page and disappears", async () => {
-  stand = await startConsoleStand({ services: SERVICES });
+  testbed = await startConsoleTestbed({ services: SERVICES });
   const { page } = await openPage(browser, desk);
   await page.clock.install();
-  await page.goto(stand.address);
+  await page.goto(testbed.address);
   await page.locator("summary").first().click();
-  stand.sicken("notes", "out of disk");
-  await waitFor("notes to be down", () => stand?.status().ok === false);
+  testbed.sicken("notes", "out of disk");
+  await waitFor("notes to be down", () => testbed?.status().ok === false);
   await page.clock.runFor(16_000);
   await page.getByRole("heading", { name: "Notes is down." }).waitFor();
   expect(await page.title()).toBe("✕ Notes is down. · Hearth");
   expect(await page.getByText("out of disk").first().isVisible()).toBe(true);
   expect(await page.locator("details[open]").count()).toBe(1);
-  stand.sicken("notes", undefined);
-  await waitFor("notes to be up", () => stand?.status().ok === true);
+  testbed.sicken("notes", undefined);
+  await waitFor("notes to be up", () => testbed?.status().ok === true);
   await page.clock.runFor(16_000);
   await page.getByRole("heading", { name: "All is well." }).waitFor();
   await page.context().close();
 });
 
 test("without script the page is complete and reloads itself", async () => {
-  stand = await startConsoleStand({ services: SERVICES, databaseUrl });
+  testbed = await startConsoleTestbed({ services: SERVICES, databaseUrl });
   const { page } = await openPage(browser, desk, { javaScript: false });
-  await page.goto(stand.address);
+  await page.goto(testbed.address);
   expect(await page.textContent("h1")).toBe("All is well.");
   expect(await page.locator(".service").count()).toBe(SERVICES.length);
   expect(await page.content()).toContain('http-equiv="refresh"');
@@ -207,22 +209,22 @@ test("without script the page is complete and reloads itself", async () => {
 });
 
 test("spend is right, and cached figures are shown without Postgres", async () => {
-  stand = await startConsoleStand({ services: [], databaseUrl });
+  testbed = await startConsoleTestbed({ services: [], databaseUrl });
   const { page } = await openPage(browser, desk);
-  await page.goto(stand.address);
+  await page.goto(testbed.address);
   const days = new Date().getUTCDate();
   expect(await page.locator(".figures").innerText()).toContain(
     `Calls\n${days * 4}`,
   );
   expect(await page.getByText("office & <home>").count()).toBe(1);
   expect(await page.locator(".key").innerText()).toContain("chat-large");
-  await stand.stop();
-  stand = await startConsoleStand({
+  await testbed.stop();
+  testbed = await startConsoleTestbed({
     services: [],
     databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
   });
   const away = await openPage(browser, desk);
-  await away.page.goto(stand.address);
+  await away.page.goto(testbed.address);
   expect(await away.page.getByText("Postgres cannot be reached").count()).toBe(
     1,
   );
@@ -232,10 +234,13 @@ test("spend is right, and cached figures are shown without Postgres", async () =
 });
 
 test("the printed page is light and keeps its commands", async () => {
-  stand = await startConsoleStand({ services: SERVICES, past: failedDrill });
+  testbed = await startConsoleTestbed({
+    services: SERVICES,
+    past: failedDrill,
+  });
   const { page } = await openPage(browser, { width: 1280, scheme: "dark" });
   await page.emulateMedia({ media: "print" });
-  await page.goto(stand.address);
+  await page.goto(testbed.address);
   expect(await page.locator("nav").isVisible()).toBe(false);
   expect(
     await page.evaluate("getComputedStyle(document.body).backgroundColor"),
@@ -251,15 +256,15 @@ describe("signing in", () => {
   }
 
   test("the operator signs in by keyboard alone, sees the page and signs out", async () => {
-    stand = await startConsoleStand({ services: SERVICES });
-    const { page } = await openUnknown(stand.address);
+    testbed = await startConsoleTestbed({ services: SERVICES });
+    const { page } = await openUnknown(testbed.address);
     expect(await page.textContent("h1")).toBe("Sign in");
     expect(await findBarriers(page)).toEqual([]);
     await takePicture(page, "sign-in");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
     await page.getByText("Incorrect password.").waitFor();
-    await page.keyboard.type(stand.operatorPassword);
+    await page.keyboard.type(testbed.operatorPassword);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "All is well." }).waitFor();
     const [cookie] = await page.context().cookies();
@@ -273,13 +278,13 @@ describe("signing in", () => {
   test.each([true, false])(
     "a link signs in once without a password, also from another site (script: %j)",
     async (javaScript) => {
-      stand = await startConsoleStand({ services: SERVICES });
-      const made = await fetch(`${stand.address}/api/sign-in-links`, {
+      testbed = await startConsoleTestbed({ services: SERVICES });
+      const made = await fetch(`${testbed.address}/api/sign-in-links`, {
         method: "POST",
         headers: asOperator,
       });
       const { path } = (await made.json()) as { readonly path: string };
-      const link = `${stand.address}${path}`;
+      const link = `${testbed.address}${path}`;
       const { page } = await openPage(browser, desk, {
         signedIn: false,
         javaScript,
@@ -299,7 +304,7 @@ describe("signing in", () => {
       expect(await findBarriers(other.page, { reload: false })).toEqual([]);
       await other.page
         .getByLabel("Operator password")
-        .fill(stand.operatorPassword);
+        .fill(testbed.operatorPassword);
       await other.page.keyboard.press("Enter");
       await other.page.getByRole("heading", { name: "All is well." }).waitFor();
       await other.page.context().close();
@@ -308,20 +313,20 @@ describe("signing in", () => {
   );
 
   test("another site's form changes nothing, and signing out ends the session", async () => {
-    stand = await startConsoleStand({ services: SERVICES });
-    const { page } = await openUnknown(stand.address);
-    await page.getByLabel("Operator password").fill(stand.operatorPassword);
+    testbed = await startConsoleTestbed({ services: SERVICES });
+    const { page } = await openUnknown(testbed.address);
+    await page.getByLabel("Operator password").fill(testbed.operatorPassword);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "All is well." }).waitFor();
     const foreign = await page.context().newPage();
     await foreign.goto("data:text/html,<h1>elsewhere</h1>");
     await foreign.setContent(
-      `<form method="post" action="${stand.address}/api/pause/notes"><button>go</button></form>`,
+      `<form method="post" action="${testbed.address}/api/pause/notes"><button>go</button></form>`,
     );
     await foreign.getByRole("button").click();
     await foreign.waitForLoadState();
     expect(
-      stand.status().checks.find(({ name }) => name === "notes")?.state,
+      testbed.status().checks.find(({ name }) => name === "notes")?.state,
     ).toBe("up");
     await page.context().close();
   });

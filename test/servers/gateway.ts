@@ -188,16 +188,16 @@ function parsed(text: string): Json {
 }
 
 /** A database, a mock provider and a gateway of a test file's own. */
-export interface Stand {
+export interface Testbed {
   readonly gateway: TestGateway;
   readonly provider: MockProvider;
   stop(): Promise<void>;
 }
 
 /** Starts all three; `yaml` makes the configuration from the provider's address. */
-export async function startStand(
+export async function startTestbed(
   yaml: (providerUrl: string) => string = modelYaml,
-): Promise<Stand> {
+): Promise<Testbed> {
   const database = await throwAwayDatabase();
   const provider = await startMockProvider();
   const gateway = await startTestGateway({

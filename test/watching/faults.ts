@@ -2,19 +2,19 @@ import { createServer, type Server } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import { fillDisk, freeDisk } from "../servers/small-disk.ts";
-import { until, type FaultStand } from "./fault-stand.ts";
+import { until, type FaultTestbed } from "./fault-testbed.ts";
 
 /** Something that goes wrong, and when it may end. */
 export interface Fault {
   readonly name: string;
-  readonly strike: (stand: FaultStand) => Promise<void>;
+  readonly strike: (testbed: FaultTestbed) => Promise<void>;
   /** It has shown what it should: noticed, healed or told. */
   readonly shown: (
-    stand: FaultStand,
+    testbed: FaultTestbed,
     entries: readonly HistoryEntry[],
   ) => boolean | Promise<boolean>;
   /** Ends it, where it does not end by itself. */
-  readonly mend: (stand: FaultStand) => Promise<void>;
+  readonly mend: (testbed: FaultTestbed) => Promise<void>;
 }
 
 /** What one fault led to. Milliseconds from the fault on. */
@@ -35,27 +35,27 @@ const ACTS = ["restart", "heal"];
 
 /** Strikes, waits until it is shown, mends, waits until all is well, and says what happened. */
 export async function runFault(
-  stand: FaultStand,
+  testbed: FaultTestbed,
   fault: Fault,
 ): Promise<FaultReport> {
   await until(`all to be well before ${fault.name}`, LONGEST_MS, () =>
-    isWell(stand),
+    isWell(testbed),
   );
   const from = Date.now();
-  await fault.strike(stand);
+  await fault.strike(testbed);
   try {
     await until(`${fault.name} to show`, LONGEST_MS, async () =>
-      fault.shown(stand, await stand.since(from)),
+      fault.shown(testbed, await testbed.since(from)),
     );
   } finally {
-    await fault.mend(stand);
+    await fault.mend(testbed);
   }
   const mended = Date.now();
   await until(`all to be well after ${fault.name}`, LONGEST_MS, () =>
-    isWell(stand),
+    isWell(testbed),
   );
   const well = Date.now();
-  const entries = await stand.since(from);
+  const entries = await testbed.since(from);
   const first = entries.find(({ kind, to }) => kind !== "act" && to !== "up");
   const firstAct = entries.find(({ to }) => ACTS.includes(to));
   return {
@@ -77,8 +77,8 @@ export async function runFault(
   };
 }
 
-async function isWell(stand: FaultStand): Promise<boolean> {
-  const { services, checks } = await stand.status();
+async function isWell(testbed: FaultTestbed): Promise<boolean> {
+  const { services, checks } = await testbed.status();
   return (
     services.every(({ state }) => state === "running") &&
     checks.every(({ state }) => state === "up")
@@ -88,14 +88,14 @@ async function isWell(stand: FaultStand): Promise<boolean> {
 const nothing = async () => {};
 const isDown =
   (check: string) =>
-  (_stand: FaultStand, entries: readonly HistoryEntry[]): boolean =>
+  (_testbed: FaultTestbed, entries: readonly HistoryEntry[]): boolean =>
     entries.some(
       ({ kind, name, to }) =>
         kind === "check" && name === check && to === "down",
     );
 const hasActed =
   (service: string) =>
-  (_stand: FaultStand, entries: readonly HistoryEntry[]): boolean =>
+  (_testbed: FaultTestbed, entries: readonly HistoryEntry[]): boolean =>
     entries.some(({ name, to }) => name === service && ACTS.includes(to));
 
 export function killed(service: string): Fault {
@@ -145,15 +145,15 @@ export const slow: Fault = {
 export const staysSick: Fault = {
   name: "gateway answers 500, whatever is done",
   strike: async ({ proxy }) => proxy.be({ kind: "status", status: 500 }),
-  shown: async (stand) => {
-    const { checks } = await stand.status();
+  shown: async (testbed) => {
+    const { checks } = await testbed.status();
     return checks.some(
       ({ healing }) => healing?.startsWith("gave up") === true,
     );
   },
-  mend: async (stand) => {
-    stand.proxy.be(undefined);
-    await stand.restart("gateway");
+  mend: async (testbed) => {
+    testbed.proxy.be(undefined);
+    await testbed.restart("gateway");
   },
 };
 
@@ -170,7 +170,7 @@ export function portTaken(service: string, forMs: number): Fault {
       thief = await takePort(port);
       struckAt = Date.now();
     },
-    shown: (_stand, entries) =>
+    shown: (_testbed, entries) =>
       Date.now() - struckAt > forMs &&
       entries.some(({ name, to }) => name === service && to === "alarm"),
     mend: async () => {
@@ -183,8 +183,8 @@ export const diskFull: Fault = {
   name: "the disk of the home full",
   strike: async ({ home }) => fillDisk(home),
   // The history cannot be written either: the state alone shows it.
-  shown: async (stand) => {
-    const { checks } = await stand.status();
+  shown: async (testbed) => {
+    const { checks } = await testbed.status();
     return checks.some(
       ({ name, state }) => name === "disk" && state === "down",
     );

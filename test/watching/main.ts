@@ -14,7 +14,7 @@ import {
   type Fault,
   type FaultReport,
 } from "./faults.ts";
-import { openFaultStand, shippedRhythm } from "./fault-stand.ts";
+import { openFaultTestbed, shippedRhythm } from "./fault-testbed.ts";
 import { readCommandLine } from "../../scripts/command-line.ts";
 
 /** What is over within half a minute is told to nobody, so that what lasts is given this long. */
@@ -54,7 +54,7 @@ const { every, only } = readCommandLine(USAGE, OPTIONS, (values) => {
   return values;
 });
 
-const stand = await openFaultStand({ ...shippedRhythm, every }, true);
+const testbed = await openFaultTestbed({ ...shippedRhythm, every }, true);
 const reports: FaultReport[] = [];
 let heard: readonly string[] = [];
 const wrong: string[] = [];
@@ -63,24 +63,24 @@ try {
     if (only !== undefined && fault.name !== only) {
       continue;
     }
-    if (fault === diskFull && !stand.ownDisk) {
+    if (fault === diskFull && !testbed.ownDisk) {
       process.stdout.write(
         "The full disk is left out: it needs the right to mount one.\n",
       );
       continue;
     }
-    const gatewayBefore = stand.pidOf("gateway");
-    const report = await runFault(stand, fault);
+    const gatewayBefore = testbed.pidOf("gateway");
+    const report = await runFault(testbed, fault);
     reports.push(report);
     process.stdout.write(`${inspect(report, { breakLength: 120 })}\n`);
-    wrong.push(...mistakes(report, stand.pidOf("gateway") !== gatewayBefore));
+    wrong.push(...mistakes(report, testbed.pidOf("gateway") !== gatewayBefore));
     // An operator looks at each: budgets begin anew.
-    await stand.restart("gateway");
+    await testbed.restart("gateway");
   }
   await wait(TOLD_AFTER_MS);
-  heard = stand.messages;
+  heard = testbed.messages;
 } finally {
-  await stand.close();
+  await testbed.close();
 }
 process.stdout.write(`\n${table(reports)}\n`);
 for (const mistake of wrong) {

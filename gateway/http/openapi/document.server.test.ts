@@ -9,27 +9,27 @@ import {
   type DocumentFixture,
 } from "./document-fixture.ts";
 
-let stand: DocumentFixture;
+let testbed: DocumentFixture;
 
 beforeAll(async () => {
-  stand = await startDocumentFixture();
+  testbed = await startDocumentFixture();
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
-const get = (path: string, key?: string) => stand.get(path, key);
+const get = (path: string, key?: string) => testbed.get(path, key);
 const post = (path: string, body: unknown, key?: string) =>
-  stand.post(path, body, key);
+  testbed.post(path, body, key);
 
 test("the document contains every route of the policy once", () => {
   expect(ROUTES.map(({ name }) => name).sort()).toEqual(
     [...ROUTE_NAMES].sort(),
   );
-  const ids = Object.values(stand.document.paths).flatMap((operations) =>
+  const ids = Object.values(testbed.document.paths).flatMap((operations) =>
     Object.values(operations).map(({ operationId }) => operationId),
   );
   expect(new Set(ids).size).toBe(ids.length);
-  expect(JSON.stringify(stand.document)).not.toContain("$defs");
+  expect(JSON.stringify(testbed.document)).not.toContain("$defs");
 });
 
 test("keys answer as documented", async () => {
@@ -97,7 +97,7 @@ test("teams answer as documented", async () => {
   });
   await post("/team/member_accept", { team_id, user_id: "m1" });
   await post("/team/member_update", { team_id, user_id: "m1", role: "admin" });
-  await stand.gateway.makeKey({ team_id, user_id: "m1" });
+  await testbed.gateway.makeKey({ team_id, user_id: "m1" });
   await get(`/team/info?team_id=${team_id}`);
   await get("/team/list");
   await get("/v2/team/list?search=docu&sort_by=budget_used");
@@ -117,28 +117,28 @@ test("teams answer as documented", async () => {
 test("organizations, end users, tags and tiers answer as documented", async () => {
   const organization_id = "org";
   await post("/organization/new", { organization_id, max_budget: 5 });
-  await stand.ask("PATCH", "/organization/update", {
+  await testbed.ask("PATCH", "/organization/update", {
     organization_id,
     organization_alias: "The Org",
   });
   await post("/team/new", { team_id: "of-org", organization_id });
   const member = { user_id: "org-member", role: "internal_user" };
   await post("/organization/member_add", { organization_id, member });
-  await stand.ask("PATCH", "/organization/member_update", {
+  await testbed.ask("PATCH", "/organization/member_update", {
     organization_id,
     ...member,
     role: "org_admin",
   });
   await get(`/organization/info?organization_id=${organization_id}`);
   await get("/organization/list");
-  await stand.ask("DELETE", "/organization/member_delete", {
+  await testbed.ask("DELETE", "/organization/member_delete", {
     organization_id,
     user_id: "org-member",
   });
   await post("/team/delete", { team_ids: ["of-org"] });
   await post("/organization/new", { organization_id: "other" });
   await post("/organization/delete", { organization_ids: ["other"] });
-  await stand.ask("DELETE", "/organization/delete", {
+  await testbed.ask("DELETE", "/organization/delete", {
     organization_ids: [organization_id],
   });
 
@@ -162,7 +162,7 @@ test("organizations, end users, tags and tiers answer as documented", async () =
 });
 
 test("calls answer as documented, and spend with them", async () => {
-  const key = await stand.gateway.makeKey({
+  const key = await testbed.gateway.makeKey({
     user_id: "spender",
     team_id: "users-team",
     key_alias: "spending",
@@ -172,11 +172,11 @@ test("calls answer as documented, and spend with them", async () => {
   const prompt = [{ role: "user", content: "hello" }];
   await post("/v1/chat/completions", { model: "mock", messages: prompt }, key);
   // A provider that speaks chat alone: the gateway makes the other shapes itself.
-  await stand.gateway.post("/model/new", {
+  await testbed.gateway.post("/model/new", {
     model_name: "translated",
     provider_params: {
       model: "gemini/mock-model",
-      api_base: stand.gateway.providerUrl,
+      api_base: testbed.gateway.providerUrl,
       api_key: "provider-secret-key",
     },
   });
@@ -196,10 +196,10 @@ test("calls answer as documented, and spend with them", async () => {
     ["/v1/chat/completions", { model: "none", messages: prompt }],
     ["/v1/messages", { ...message, model: "none" }],
   ] as const) {
-    expect(await stand.refused("POST", path, body, key)).toBe(400);
+    expect(await testbed.refused("POST", path, body, key)).toBe(400);
   }
-  await stand.gateway.running.gateway.ledger.flush();
-  await stand.gateway.running.gateway.refusals.flush();
+  await testbed.gateway.running.gateway.ledger.flush();
+  await testbed.gateway.running.gateway.refusals.flush();
 
   await get("/me/usage", key);
   await get("/me/usage");
@@ -244,10 +244,10 @@ test("health, cache and configuration answer as documented", async () => {
   await get("/metrics");
   await get("/cache/ping");
   // Where no redis-server is installed it is refused, as documented.
-  if (stand.redis !== null) {
+  if (testbed.redis !== null) {
     await get("/cache/redis/info");
   } else {
-    await stand.refused("GET", "/cache/redis/info");
+    await testbed.refused("GET", "/cache/redis/info");
   }
   await post("/cache/delete", { keys: ["proxy.cache:none"] });
   await post("/cache/flushall", {});
@@ -259,7 +259,7 @@ test("instances answer as documented", async () => {
   await get("/instances");
   // One that stopped a minute ago; without Redis there is none.
   const stopped = [Date.now() - 60_000, "gone"] as const;
-  const beat = await stand.redis?.client.zadd(
+  const beat = await testbed.redis?.client.zadd(
     "hearth:limits:beats",
     ...stopped,
   );
@@ -267,7 +267,7 @@ test("instances answer as documented", async () => {
   if (beat === 1) {
     await post("/instances/forget", forget);
   } else {
-    await stand.refused("POST", "/instances/forget", forget);
+    await testbed.refused("POST", "/instances/forget", forget);
   }
 });
 
@@ -276,7 +276,7 @@ test("models answer as documented", async () => {
     model_name: "stored",
     litellm_params: {
       model: "openai/stored-model",
-      api_base: stand.gateway.providerUrl,
+      api_base: testbed.gateway.providerUrl,
       api_key: "provider-secret-key",
     },
   });
@@ -288,16 +288,16 @@ test("models answer as documented", async () => {
 });
 
 test("every route and every operation of the document was answered above", () => {
-  const operations = Object.entries(stand.document.paths).flatMap(
+  const operations = Object.entries(testbed.document.paths).flatMap(
     ([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
   expect(operations).toHaveLength(
     ROUTES.length + OPEN_ROUTES.flatMap(({ paths }) => paths).length,
   );
-  const unanswered = operations.filter((one) => !stand.answered.has(one));
+  const unanswered = operations.filter((one) => !testbed.answered.has(one));
   expect(unanswered).toEqual(
-    stand.redis === null
+    testbed.redis === null
       ? ["GET /cache/redis/info", "POST /instances/forget"]
       : [],
   );

@@ -7,61 +7,61 @@ import {
 } from "./document-fixture.ts";
 
 /** Every query parameter and every nullable field is sent at least once. */
-let stand: DocumentFixture;
+let testbed: DocumentFixture;
 /** Existing values by the name of the parameter or field. */
 let there: Readonly<Record<string, unknown>>;
 
 beforeAll(async () => {
-  stand = await startDocumentFixture();
+  testbed = await startDocumentFixture();
   await createGroups();
   there = await createCalls();
 });
 
 /** An organization, a team, users and tiers. */
 async function createGroups(): Promise<void> {
-  await stand.post("/organization/new", { organization_id: "o1" });
-  await stand.post("/team/new", { team_id: "t1", organization_id: "o1" });
-  await stand.post("/user/new", {
+  await testbed.post("/organization/new", { organization_id: "o1" });
+  await testbed.post("/team/new", { team_id: "t1", organization_id: "o1" });
+  await testbed.post("/user/new", {
     user_id: "anna",
     user_email: "anna@example.org",
     teams: ["t1"],
     auto_create_key: false,
   });
-  await stand.post("/organization/member_add", {
+  await testbed.post("/organization/member_add", {
     organization_id: "o1",
     member: { user_id: "anna", role: "internal_user" },
   });
-  await stand.post("/customer/new", { user_id: "anna" });
-  await stand.post("/tag/new", { name: "red" });
-  await stand.post("/budget/new", { budget_id: "tier", max_budget: 9 });
+  await testbed.post("/customer/new", { user_id: "anna" });
+  await testbed.post("/tag/new", { name: "red" });
+  await testbed.post("/budget/new", { budget_id: "tier", max_budget: 9 });
 }
 
 /** Keys, a model and calls; returns existing values by the name of the parameter or field. */
 async function createCalls(): Promise<typeof there> {
-  const made = await stand.post("/key/generate", {
+  const made = await testbed.post("/key/generate", {
     user_id: "anna",
     team_id: "t1",
     key_alias: "annas",
     soft_budget: 0.0000001,
     tags: ["red"],
   });
-  const gone = await stand.post("/key/generate", { user_id: "anna" });
-  await stand.post("/key/delete", { keys: [gone["key"]] });
-  const model = await stand.post("/model/new", {
+  const gone = await testbed.post("/key/generate", { user_id: "anna" });
+  await testbed.post("/key/delete", { keys: [gone["key"]] });
+  const model = await testbed.post("/model/new", {
     model_name: "stored",
     provider_params: {
       model: "openai/m",
-      api_base: stand.gateway.providerUrl,
+      api_base: testbed.gateway.providerUrl,
       api_key: "x",
     },
   });
-  const called = await stand.gateway.chat(String(made["key"]), "hello", {
+  const called = await testbed.gateway.chat(String(made["key"]), "hello", {
     user: "anna",
   });
   expect(called.status).toBe(200);
-  await stand.gateway.chat(String(made["key"]), "hello", { model: "none" });
-  await stand.gateway.running.gateway.ledger.flush();
-  await stand.gateway.running.gateway.refusals.flush();
+  await testbed.gateway.chat(String(made["key"]), "hello", { model: "none" });
+  await testbed.gateway.running.gateway.ledger.flush();
+  await testbed.gateway.running.gateway.refusals.flush();
   const today = new Date().toISOString().slice(0, "2026-11-21".length);
   return {
     api_key: made["token"],
@@ -103,7 +103,7 @@ async function createCalls(): Promise<typeof there> {
   };
 }
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 /** All values of a choice and a flag, the bounds of a number, or an existing value. */
 function valuesOf({ name, schema }: Parameter): readonly unknown[] {
@@ -128,7 +128,7 @@ function valuesOf({ name, schema }: Parameter): readonly unknown[] {
 test("every query parameter is accepted with each of its values", async () => {
   const failed: string[] = [];
   let asked = 0;
-  for (const [template, { get }] of Object.entries(stand.document.paths)) {
+  for (const [template, { get }] of Object.entries(testbed.document.paths)) {
     if (get === undefined) {
       continue;
     }
@@ -152,7 +152,7 @@ test("every query parameter is accepted with each of its values", async () => {
           [parameter.name, String(value)],
         ]);
         asked++;
-        await stand
+        await testbed
           .get(`${path}?${query}`)
           .catch((error: Error) => failed.push(error.message));
       }
@@ -188,7 +188,7 @@ test("every nullable field of an update is reset by null, alone and with the oth
   const failed: string[] = [];
   let asked = 0;
   for (const [path, names] of Object.entries(NAMED_BY)) {
-    const operations = stand.document.paths[path] ?? {};
+    const operations = testbed.document.paths[path] ?? {};
     const [method = "post"] = Object.keys(operations);
     const body = operations[method]?.requestBody?.content["application/json"];
     const properties = (body?.schema["properties"] ?? {}) as Readonly<
@@ -202,7 +202,7 @@ test("every nullable field of an update is reset by null, alone and with the oth
     for (const fields of [...nullable.map((name) => [name]), nullable]) {
       const nulls = Object.fromEntries(fields.map((name) => [name, null]));
       asked++;
-      await stand
+      await testbed
         .ask(method.toUpperCase(), path, { ...named, ...nulls })
         .catch((error: Error) =>
           failed.push(`${fields.join(", ")}: ${error.message}`),
@@ -223,7 +223,7 @@ test("creating with every field null equals creating without fields", async () =
     ["/tag/new", { name: "colourless" }],
     ["/budget/new", { budget_id: "free" }],
   ] as const) {
-    const body = stand.document.paths[path]?.["post"]?.requestBody;
+    const body = testbed.document.paths[path]?.["post"]?.requestBody;
     const properties = (body?.content["application/json"]?.schema[
       "properties"
     ] ?? {}) as Readonly<Record<string, Schema>>;
@@ -232,6 +232,6 @@ test("creating with every field null equals creating without fields", async () =
         .filter(([, schema]) => mayBeNull(schema))
         .map(([name]) => [name, null]),
     );
-    await stand.post(path, { ...nulls, ...named });
+    await testbed.post(path, { ...nulls, ...named });
   }
 });

@@ -5,15 +5,15 @@ import {
   MASTER_KEY,
   modelYaml,
   OUTPUT_PRICE,
-  startStand,
-  type Stand,
+  startTestbed,
+  type Testbed,
   type TestAnswer,
   type TestGateway,
 } from "../../../test/servers/gateway.ts";
 import type { MockProvider } from "../../../test/servers/provider.ts";
 import { query } from "../../database/pool.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 let gateway: TestGateway;
 let provider: MockProvider;
 
@@ -25,13 +25,13 @@ const PENDING = `
 `;
 
 beforeAll(async () => {
-  stand = await startStand(
+  testbed = await startTestbed(
     (url) => `${modelYaml(url, PENDING)}proxy_settings: { cache: true }\n`,
   );
-  ({ gateway, provider } = stand);
+  ({ gateway, provider } = testbed);
 });
 
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 

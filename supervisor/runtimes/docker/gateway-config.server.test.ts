@@ -4,25 +4,25 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   MASTER_KEY,
   modelYaml,
-  startStand,
-  type Stand,
+  startTestbed,
+  type Testbed,
 } from "../../../test/servers/gateway.ts";
 import { checkGatewayConfig } from "./gateway-config.ts";
 
-let stand: Stand;
+let testbed: Testbed;
 let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  stand = await startStand();
+  testbed = await startTestbed();
   env = {
-    GATEWAY_URL: stand.gateway.url,
+    GATEWAY_URL: testbed.gateway.url,
     PROXY_MASTER_KEY: MASTER_KEY,
   };
 });
-afterAll(() => stand?.stop());
+afterAll(() => testbed?.stop());
 
 function write(text: string): void {
-  writeFileSync(join(stand.gateway.directory, "gateway.yaml"), text);
+  writeFileSync(join(testbed.gateway.directory, "gateway.yaml"), text);
 }
 
 test("a gateway that would not start again says why, and is not restarted", async () => {
@@ -30,7 +30,7 @@ test("a gateway that would not start again says why, and is not restarted", asyn
   await expect(checkGatewayConfig(env)).rejects.toThrow(
     /^the gateway was not restarted because it could not start again:\n.*gateway\.yaml:1/,
   );
-  write(modelYaml(stand.provider.url));
+  write(modelYaml(testbed.provider.url));
   await checkGatewayConfig(env);
 });
 

@@ -29,7 +29,7 @@ import {
   type TwoEngines,
 } from "./two-engines.ts";
 
-export interface Stand {
+export interface Testbed {
   readonly stack: Stack;
   readonly masterKey: string;
   /** What the supervisors have told, oldest first. */
@@ -47,7 +47,7 @@ export interface Stand {
   /** Sets settings of the stack. */
   configure(values: Readonly<Record<string, string>>): Promise<void>;
   /** A second stack of the project, on the same hosts and configured as this one; not yet up. */
-  neighbour(name: string): Promise<Stand>;
+  neighbour(name: string): Promise<Testbed>;
   /** Ends what this process serves; the stack ends with its machine. */
   close(): Promise<void>;
 }
@@ -59,7 +59,7 @@ const ports = { provider: 9_100, alerts: 9_101 } as const;
  * Two real engines, the engine of Pulumi with its plugins, and a configured stack: not yet up, or as `state` was saved after
  * its first `up`.
  */
-export async function openStand(state?: string): Promise<Stand> {
+export async function openTestbed(state?: string): Promise<Testbed> {
   const started = performance.now();
   const engines = await startTwoEngines(state);
   const { docker, directory } = engines;
@@ -90,7 +90,7 @@ export async function openStand(state?: string): Promise<Stand> {
     });
   const ofStack = (
     each: Stack,
-  ): Pick<Stand, "stack" | "pulumi" | "configure"> => ({
+  ): Pick<Testbed, "stack" | "pulumi" | "configure"> => ({
     stack: each,
     pulumi: async (...args) => {
       const command =
@@ -125,7 +125,7 @@ export async function openStand(state?: string): Promise<Stand> {
     await own.configure(settingsFor(engines));
   }
 
-  const stand: Stand = {
+  const testbed: Testbed = {
     ...own,
     masterKey: rightConfig["masterKey"] ?? "",
     alerts: receiver.received,
@@ -152,14 +152,14 @@ export async function openStand(state?: string): Promise<Stand> {
     async neighbour(name) {
       const other = ofStack(await open(name));
       await other.configure(settingsFor(engines));
-      return { ...stand, ...other };
+      return { ...testbed, ...other };
     },
     async close() {
       receiver.close();
       await provider.stop();
     },
   };
-  return stand;
+  return testbed;
 }
 
 /** What runs instead of what: one line each. */
@@ -195,7 +195,7 @@ function prepareDirectory(
     mkdirSync(dirname(engine), { recursive: true });
     linkTo(pulumiRoot, engine);
   } else if (prepared !== undefined) {
-    // Engine and plugins alone: which stack is selected stays this stand's own.
+    // Engine and plugins alone: which stack is selected stays this testbed's own.
     mkdirSync(home, { recursive: true });
     for (const part of ["versions", "plugins"]) {
       linkTo(resolve(prepared, part), join(home, part));

@@ -26,7 +26,7 @@ import type {
 } from "../contract/server-under-test.ts";
 
 /** What the supervisor does about one notes store, on files of its own and with a clock that a test may move. */
-export interface NotesStand {
+export interface NotesTestbed {
   readonly server: RunningServer;
   readonly directory: string;
   readonly backups: string;
@@ -46,24 +46,24 @@ export interface NotesStand {
   /** Moves the clock, milliseconds. */
   readonly pass: (ms: number) => void;
   /** The same on the same files, as after a restart of the supervisor. */
-  readonly again: () => NotesStand;
+  readonly again: () => NotesTestbed;
   readonly close: () => Promise<void>;
 }
 
 /** Starts a store of its own, or empties the CouchDB of COUCHDB_URL. */
-export async function openNotesStand(
+export async function openNotesTestbed(
   under: ServerUnderTest,
-): Promise<NotesStand> {
+): Promise<NotesTestbed> {
   const server = await under.start();
   const directory = mkdtempSync(join(tmpdir(), "hearth-notes-"));
-  return standOn(server, directory, 0);
+  return testbedOn(server, directory, 0);
 }
 
-function standOn(
+function testbedOn(
   server: RunningServer,
   directory: string,
   ahead: number,
-): NotesStand {
+): NotesTestbed {
   let shift = ahead;
   const now = () => Date.now() + shift;
   const couch = openCouch({
@@ -122,7 +122,7 @@ function standOn(
     pass: (ms) => {
       shift += ms;
     },
-    again: () => standOn(server, directory, shift),
+    again: () => testbedOn(server, directory, shift),
     close: async () => {
       rmSync(directory, { recursive: true, force: true });
       await server.stop();

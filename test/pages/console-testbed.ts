@@ -13,7 +13,7 @@ import type { Status } from "../../supervisor/status.ts";
 import { freePort } from "../servers/postgres.ts";
 import { signInAt } from "./browser.ts";
 
-export interface ConsoleStand {
+export interface ConsoleTestbed {
   readonly address: string;
   readonly operatorPassword: string;
   /** Where the programs write. */
@@ -24,7 +24,7 @@ export interface ConsoleStand {
   readonly stop: () => Promise<void>;
 }
 
-export interface StandOptions {
+export interface TestbedOptions {
   /** Names of services, each with a check. */
   readonly services: readonly string[];
   /** Services that are down from the start, with their answers. */
@@ -43,9 +43,9 @@ export interface StandOptions {
 }
 
 /** A real supervisor with its pages, checking small services whose health the test sets. */
-export async function startConsoleStand(
-  options: StandOptions,
-): Promise<ConsoleStand> {
+export async function startConsoleTestbed(
+  options: TestbedOptions,
+): Promise<ConsoleTestbed> {
   const sick = new Map<string, string>(Object.entries(options.sick ?? {}));
   const watched = createServer((request, response) => {
     const words = sick.get(decodeURIComponent(request.url?.slice(1) ?? ""));
@@ -152,7 +152,7 @@ const EVERY_MS = 300_000;
 export function anOrdinaryDay(
   services: readonly string[],
   troubled: string,
-): NonNullable<StandOptions["past"]> {
+): NonNullable<TestbedOptions["past"]> {
   return ({ db }, now) => {
     const add = db.prepare(
       `INSERT OR REPLACE INTO check_results (name, at, ok, counted, latency_ms, covers_ms, text, measures)
@@ -188,7 +188,7 @@ export function anOrdinaryDay(
 export function withAlarm(
   alarm: Readonly<Record<string, unknown>>,
   ageMs: number,
-): NonNullable<StandOptions["past"]> {
+): NonNullable<TestbedOptions["past"]> {
   return ({ db }, now) => {
     db.prepare(
       "INSERT INTO alarms (id, fingerprint, raised_at, cleared_at, alarm, told) VALUES (?, ?, ?, NULL, ?, '{}')",

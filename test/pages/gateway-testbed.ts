@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { openBrowser, openPage, type Watched } from "./browser.ts";
-import { startConsoleStand } from "./console-stand.ts";
+import { startConsoleTestbed } from "./console-testbed.ts";
 
 export const desk = { width: 1280, scheme: "light" } as const;
 
@@ -10,7 +10,7 @@ export const desk = { width: 1280, scheme: "light" } as const;
 export const PATIENT = { timeout: 20_000 };
 
 /** A console with the master key of a real gateway. */
-export interface GatewayStand {
+export interface GatewayTestbed {
   readonly browser: Browser;
   readonly fixture: AdminFixture;
   readonly address: string;
@@ -23,24 +23,26 @@ export interface GatewayStand {
 }
 
 /** `models` are additional ones, as YAML below `model_list:`. */
-export async function startGatewayStand(models = ""): Promise<GatewayStand> {
+export async function startGatewayTestbed(
+  models = "",
+): Promise<GatewayTestbed> {
   const browser = await openBrowser();
   const fixture = await startAdminFixture(models);
-  const stand = await startConsoleStand({
+  const testbed = await startConsoleTestbed({
     services: [],
     env: { GATEWAY_URL: fixture.url, PROXY_MASTER_KEY: MASTER_KEY },
   });
   return {
     browser,
     fixture,
-    address: stand.address,
+    address: testbed.address,
     open: async (path, options) => {
       const opened = await openPage(browser, desk, options);
-      await opened.page.goto(`${stand.address}${path}`);
+      await opened.page.goto(`${testbed.address}${path}`);
       return opened;
     },
     stop: async () => {
-      await stand.stop();
+      await testbed.stop();
       await fixture.stop();
       await browser.close();
     },

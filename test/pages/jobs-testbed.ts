@@ -11,7 +11,7 @@ import { temporaryHome } from "../supervisor/temporary-home.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 import { signInAt } from "./browser.ts";
 
-export interface JobsStand {
+export interface JobsTestbed {
   readonly address: string;
   /** The current run of `slow-sweep`, to report progress and end it. */
   readonly slowRun: () => Promise<JobContext & { readonly end: () => void }>;
@@ -19,10 +19,10 @@ export interface JobsStand {
 }
 
 /** The runner behind the real API, with a job that waits, one that fails and one that succeeds. */
-export async function startJobsStand(
+export async function startJobsTestbed(
   past: (history: History, now: number) => void = () => {},
   more: readonly Job[] = [],
-): Promise<JobsStand> {
+): Promise<JobsTestbed> {
   const place = temporaryHome();
   createHome(place.home);
   const history = openHistory(place.home.history);

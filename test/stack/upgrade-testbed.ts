@@ -9,12 +9,12 @@ import type { Checkout } from "./checkout.ts";
 import { prepareStack, type Stack } from "./stack.ts";
 
 /** A stack that a checkout started, with a model `mock` to call. */
-export interface UpgradeStand {
+export interface UpgradeTestbed {
   readonly stack: Stack;
   readonly hearth: (
     ...words: readonly string[]
   ) => ReturnType<Checkout["hearth"]>;
-  readonly status: () => Promise<StandStatus>;
+  readonly status: () => Promise<TestbedStatus>;
   readonly releaseRunning: () => Promise<string>;
   readonly pidOf: (name: string) => Promise<number>;
   /** Calls in eight loops until stopped; answers how many there were and what failed. */
@@ -26,7 +26,7 @@ export interface UpgradeStand {
   readonly remove: () => Promise<void>;
 }
 
-interface StandStatus {
+interface TestbedStatus {
   readonly ok: boolean;
   readonly supervisor: { readonly pid: number; readonly release: string };
   readonly services: readonly {
@@ -37,9 +37,9 @@ interface StandStatus {
 }
 
 /** Starts it as `npm start -- --detach` does. */
-export async function startUpgradeStand(
+export async function startUpgradeTestbed(
   checkout: Checkout,
-): Promise<UpgradeStand> {
+): Promise<UpgradeTestbed> {
   const provider: ProviderProcess = await startProviderProcess({ quiet: true });
   writeFileSync(
     join(checkout.path, "config", "gateway.local.yaml"),
@@ -63,7 +63,7 @@ export async function startUpgradeStand(
     throw new Error(`the stack did not start: ${up.said}`);
   }
 
-  async function status(): Promise<StandStatus> {
+  async function status(): Promise<TestbedStatus> {
     const { said } = await hearth("status", "--json");
     return JSON.parse(said);
   }

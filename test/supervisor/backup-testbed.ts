@@ -28,7 +28,7 @@ export const never: AbortSignal = new AbortController().signal;
  * A gateway with a ledger that is hard to copy, for a test file; and for each test a directory of backups. `key` is one that
  * may spend.
  */
-export function backupStand() {
+export function backupTestbed() {
   let stack: AdminFixture;
   let key: string;
   let directory: string;

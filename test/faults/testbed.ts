@@ -26,7 +26,7 @@ export interface Member extends GatewayProcess {
 }
 
 /** Everything that a campaign needs, all of it real: Postgres, Redis, a provider and gateways in processes of their own. */
-export interface Stand {
+export interface Testbed {
   readonly redis: TestRedis | null;
   readonly provider: ProviderProcess;
   readonly gateways: readonly Member[];
@@ -46,7 +46,7 @@ export interface Stand {
   close(): Promise<void>;
 }
 
-export interface StandOptions {
+export interface TestbedOptions {
   readonly gateways: number;
   readonly redis: boolean;
   /** Added to the configuration of each gateway. */
@@ -57,8 +57,8 @@ export interface StandOptions {
 
 const DRAINED_WITHIN_MS = 60_000;
 
-/** A Postgres of its own with the migrated template, for one or several stands after each other. */
-export async function startStandPostgres(): Promise<TestPostgres> {
+/** A Postgres of its own with the migrated template, for one or several testbeds after each other. */
+export async function startTestbedPostgres(): Promise<TestPostgres> {
   const postgres = await startPostgres();
   try {
     await prepareTemplate(postgres);
@@ -70,10 +70,10 @@ export async function startStandPostgres(): Promise<TestPostgres> {
 }
 
 /** `postgres`: the server by its superuser's address. */
-export async function openStand(
+export async function openTestbed(
   postgres: string,
-  options: StandOptions,
-): Promise<Stand> {
+  options: TestbedOptions,
+): Promise<Testbed> {
   const closing: (() => Promise<void>)[] = [];
   async function close(): Promise<void> {
     for (const end of closing.splice(0).reverse()) {
@@ -90,10 +90,10 @@ export async function openStand(
 
 async function open(
   postgres: string,
-  options: StandOptions,
+  options: TestbedOptions,
   closing: (() => Promise<void>)[],
   close: () => Promise<void>,
-): Promise<Stand> {
+): Promise<Testbed> {
   const database = `faults_${randomBytes(6).toString("hex")}`;
 
   function databaseUrl(name: string): string {

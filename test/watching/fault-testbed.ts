@@ -28,7 +28,7 @@ export const shippedRhythm: Rhythm = {
 };
 
 /** The embedded stack as a newcomer starts it, with somebody who listens to its alerts. */
-export interface FaultStand {
+export interface FaultTestbed {
   readonly rhythm: Rhythm;
   readonly stack: Stack;
   readonly home: string;
@@ -48,10 +48,10 @@ export interface FaultStand {
 
 const DISK_MEGABYTES = 700;
 
-export async function openFaultStand(
+export async function openFaultTestbed(
   rhythm: Rhythm,
   withDisk: boolean,
-): Promise<FaultStand> {
+): Promise<FaultTestbed> {
   const stack = await prepareStack();
   const ownDisk = withDisk && mountSmallDisk(stack.home, DISK_MEGABYTES);
   const messages: string[] = [];

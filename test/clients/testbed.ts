@@ -6,11 +6,11 @@ import {
 } from "./provider-formats.ts";
 
 /** A gateway over a database of its own, with aliases on every provider format. */
-export interface ClientStand extends TestGateway {
+export interface ClientTestbed extends TestGateway {
   readonly providers: PlayedProviders;
 }
 
-export async function startClientStand(): Promise<ClientStand> {
+export async function startClientTestbed(): Promise<ClientTestbed> {
   const [database, providers] = await Promise.all([
     throwAwayDatabase(),
     startPlayedProviders(),

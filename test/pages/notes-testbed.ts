@@ -8,12 +8,12 @@ import { remote, type Device } from "../contract/devices.ts";
 import { newVaultDevice, type VaultDevice } from "../contract/vault-device.ts";
 import type { SetupAnswer } from "../../supervisor/vaults/provisioning.ts";
 import {
-  startConsoleStand,
-  type ConsoleStand,
-  type StandOptions,
-} from "./console-stand.ts";
+  startConsoleTestbed,
+  type ConsoleTestbed,
+  type TestbedOptions,
+} from "./console-testbed.ts";
 
-export type NotesConsole = ConsoleStand & {
+export type NotesConsole = ConsoleTestbed & {
   readonly store: NotesProcess;
   /** Creates a vault as `hearth notes add` does. */
   readonly makeVault: (
@@ -24,10 +24,10 @@ export type NotesConsole = ConsoleStand & {
 
 /** A real notes store, and a supervisor with its pages, connected to it. */
 export async function startNotesConsole(
-  options: Partial<StandOptions> = {},
+  options: Partial<TestbedOptions> = {},
 ): Promise<NotesConsole> {
   const store = await startNotes();
-  const stand = await startConsoleStand({
+  const testbed = await startConsoleTestbed({
     services: [],
     ...options,
     settings: { notes: { first_vault: "off" } },
@@ -38,11 +38,11 @@ export async function startNotesConsole(
     },
   });
   return {
-    ...stand,
+    ...testbed,
     store,
     makeVault: async (vault, choices = {}) => {
-      const answer = await ask(`${stand.address}/api/notes`, {
-        user: { name: "operator", password: stand.operatorPassword },
+      const answer = await ask(`${testbed.address}/api/notes`, {
+        user: { name: "operator", password: testbed.operatorPassword },
         json: { vault, ...choices },
       });
       if (answer.status !== 200) {
@@ -51,15 +51,15 @@ export async function startNotesConsole(
       return (await answer.json()) as SetupAnswer;
     },
     stop: async () => {
-      await stand.stop();
+      await testbed.stop();
       await store.stop();
     },
   };
 }
 
 /** The vault as devices access it. */
-export function serverOf(stand: NotesConsole, made: SetupAnswer): Device {
-  return remote(stand.store.url, encodeURIComponent(made.vault), {
+export function serverOf(testbed: NotesConsole, made: SetupAnswer): Device {
+  return remote(testbed.store.url, encodeURIComponent(made.vault), {
     name: made.user,
     password: made.password,
   });
@@ -87,11 +87,11 @@ export async function conflictOf(
 
 /** A note that two devices wrote encrypted: the store sees revisions only. */
 export async function encryptedConflict(
-  stand: NotesConsole,
+  testbed: NotesConsole,
   vault: string,
 ): Promise<void> {
   const id = `f:${"ab".repeat(32)}`;
-  await ask(`${stand.store.url}/${vault}/_bulk_docs`, {
+  await ask(`${testbed.store.url}/${vault}/_bulk_docs`, {
     json: {
       new_edits: false,
       docs: ["a", "b"].map((each) => ({
@@ -111,14 +111,14 @@ export async function encryptedConflict(
 
 /** The devices' entries in the vault's milestone. */
 export async function introduce(
-  stand: NotesConsole,
+  testbed: NotesConsole,
   vault: string,
   devices: Readonly<Record<string, string>>,
 ): Promise<void> {
   const now = Date.now();
   const names = Object.keys(devices);
   const answer = await ask(
-    `${stand.store.url}/${encodeURIComponent(vault)}/_local/obsydian_livesync_milestone`,
+    `${testbed.store.url}/${encodeURIComponent(vault)}/_local/obsydian_livesync_milestone`,
     {
       method: "PUT",
       json: {
