@@ -27,9 +27,9 @@ const LONG = randomBytes(1_500).toString("hex");
 
 /** Names that no index of the ledger takes, and what is said of them. */
 const UNHOLDABLE = [
-  [`openai/${LONG}`, "too long"],
+  [`openai/${LONG}`, "at most 256 bytes"],
   // 255 characters, and three times as many bytes.
-  ["漢".repeat(255), "too long"],
+  ["漢".repeat(255), "at most 256 bytes"],
   ["nul\0", "cannot be stored"],
   ["half \ud800 a pair", "cannot be stored"],
 ] as const;

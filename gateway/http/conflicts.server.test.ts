@@ -64,9 +64,9 @@ const UNHOLDABLE = [
     "POST",
     "/key/generate",
     { model_max_budget: { [LONG]: { budget_limit: 3, time_period: "1d" } } },
-    "too long",
+    "at most 256 bytes",
   ],
-  ["POST", "/key/generate", { model_rpm_limit: { [LONG]: 3 } }, "too long"],
+  ["POST", "/key/generate", { model_rpm_limit: { [LONG]: 3 } }, "at most 256 bytes"],
   ["POST", "/spend/calculate", { model: LONG }, "at most 256"],
 ] as const;
 

@@ -39,12 +39,12 @@ test.each([
   [
     "a total",
     "UPDATE spend_totals SET spend = spend + 1 WHERE entity = 'user:user-1'",
-    /^1 sums of the ledger differ from their rows: total user:user-1 \(all\) says 3\.50, its rows say 2\.50\./,
+    /^1 sums of the ledger differ from their rows: total user:user-1 \(all\) is 3\.50, its rows sum to 2\.50\./,
   ],
   [
     "a day",
     "UPDATE daily_spend SET spend = 0 WHERE user_id = 'user-2'",
-    /^1 sums of the ledger differ from their rows: day .+ says 7\.50, its rows say 10\.00\./,
+    /^1 sums of the ledger differ from their rows: day .+ is 7\.50, its rows sum to 10\.00\./,
   ],
   [
     "rows that are gone",

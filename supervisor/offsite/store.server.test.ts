@@ -165,7 +165,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       writeFileSync(object, stored);
       const here = join(testbed.directory, "fetched");
       const pulled = pullBackup(place, { kind: "postgres", name }, here, work);
-      expect(await failureOf(pulled)).toMatch(/cannot be decrypted/);
+      expect(await failureOf(pulled)).toMatch(/cannot decrypt an off-site file/);
       expect(readdirSync(here)).toEqual([]);
     });
   });
@@ -252,7 +252,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       { postgres: keep, notes: keep },
       ...(["UTC", 1e9, never] as const),
     );
-    expect(await failureOf(pruned)).toMatch(/cannot be decrypted/);
+    expect(await failureOf(pruned)).toMatch(/cannot decrypt an off-site file/);
     expect(filesBelow(target.files)).toEqual(before);
   });
 

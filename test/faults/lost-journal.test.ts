@@ -75,7 +75,7 @@ test.runIf(redisServerHere())(
       const name = gone?.instance ?? "";
       const running = await hearth(first, ["instances", "forget", name]);
       expect(running.error).toContain(
-        "is running; only an instance that is gone",
+        "is running; only an instance that was removed",
       );
 
       await lost.kill();

@@ -47,7 +47,7 @@ test("data of an earlier version in the checkout stays in use until it is moved,
   });
   expect((await hearth("home", "show")).said.trim()).toBe(earlier);
   const { said } = await hearth("status");
-  expect(said).toContain("`hearth home move` moves it out");
+  expect(said).toContain("then `hearth home move`");
   const keys = await hearth("keys", "new", "--user", "me", "--budget", "1");
   expect(keys).toMatchObject({ code: 0 });
   const busy = await hearth("home", "move");

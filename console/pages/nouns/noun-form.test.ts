@@ -78,8 +78,8 @@ test("current values fill the form, including models and windows that are no lon
   ).toEqual({
     all: false,
     models: [
-      { id: "new", ticked: false, note: "needs an API key or address" },
-      { id: "old", ticked: true, note: "no longer configured" },
+      { id: "new", selected: false, note: "needs an API key or address" },
+      { id: "old", selected: true, note: "no longer configured" },
     ],
     mistake: undefined,
   });
