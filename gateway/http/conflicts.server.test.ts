@@ -66,7 +66,12 @@ const UNHOLDABLE = [
     { model_max_budget: { [LONG]: { budget_limit: 3, time_period: "1d" } } },
     "at most 256 bytes",
   ],
-  ["POST", "/key/generate", { model_rpm_limit: { [LONG]: 3 } }, "at most 256 bytes"],
+  [
+    "POST",
+    "/key/generate",
+    { model_rpm_limit: { [LONG]: 3 } },
+    "at most 256 bytes",
+  ],
   ["POST", "/spend/calculate", { model: LONG }, "at most 256"],
 ] as const;
 

@@ -165,7 +165,9 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       writeFileSync(object, stored);
       const here = join(testbed.directory, "fetched");
       const pulled = pullBackup(place, { kind: "postgres", name }, here, work);
-      expect(await failureOf(pulled)).toMatch(/cannot decrypt an off-site file/);
+      expect(await failureOf(pulled)).toMatch(
+        /cannot decrypt an off-site file/,
+      );
       expect(readdirSync(here)).toEqual([]);
     });
   });

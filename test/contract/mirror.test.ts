@@ -270,7 +270,7 @@ test("the mirror goes on when the store is back", async () => {
   await expect.poll(mirrored, patience).toEqual(await files());
   await running.end();
   for (const report of reports) {
-    expect(report).toContain("does not answer");
+    expect(report).toContain("does not respond");
   }
 });
 

@@ -85,7 +85,7 @@ test.runIf(redisServerHere())(
         .toMatchObject([
           {
             level: "hint",
-            mend: `start it again; if its journal is lost: hearth instances forget ${name}`,
+            fix: `start it again; if its journal is lost: hearth instances forget ${name}`,
           },
         ]);
       for (let calls = 0; calls < 5; calls++) {

@@ -93,7 +93,9 @@ test("an upgrade whose gateway cannot take over rolls back and fails no call", a
   const stopCalling = testbed.keepCalling();
   const upgrade = await hearth("upgrade");
   expect(upgrade.code).toBe(1);
-  expect(upgrade.said).toContain(`did not become healthy; switched back to ${first}`);
+  expect(upgrade.said).toContain(
+    `did not become healthy; switched back to ${first}`,
+  );
   const { calls, failed } = await stopCalling();
   expect(failed).toEqual([]);
   expect(calls).toBeGreaterThan(100);
