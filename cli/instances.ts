@@ -76,7 +76,7 @@ const forget = defineVerb({
       print(JSON.stringify(done, null, 2));
     } else {
       print(
-        `Instance ${instance} removed; its pending spend no longer counts.`,
+        `Instance ${instance} forgotten; its pending spend no longer counts.`,
       );
     }
     return 0;

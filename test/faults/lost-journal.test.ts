@@ -100,7 +100,7 @@ test.runIf(redisServerHere())(
       }
       expect(await use(first)).toBe("budget_exceeded");
       const unknown = await hearth(first, ["instances", "forget", "nothing"]);
-      expect(unknown.error).toContain('No instance "nothing"');
+      expect(unknown.error).toContain('Instance "nothing" not found');
     } finally {
       await testbed.close();
     }
