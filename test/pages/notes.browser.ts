@@ -277,7 +277,7 @@ test("a backup is created, followed and listed with its age; a vault is compacte
   await page.getByText("Compact now…").click();
   await page.getByRole("button", { name: "Compact now" }).click();
   await page.getByRole("heading", { name: "compaction succeeded." }).waitFor();
-  expect(await page.locator("main").innerText()).toContain("Vault work went");
+  expect(await page.locator("main").innerText()).toContain("Vault work compacted");
   await page.goto(`${testbed.address}/jobs`);
   await takePicture(page, "jobs");
   await page.context().close();
@@ -338,7 +338,7 @@ test("a host without notes links to the other one, and an unavailable store is r
   expect(await link.getAttribute("href")).toBe("http://10.0.0.1:4080/notes");
   await page.goto(`${away.address}/notes`);
   expect(await page.textContent("h1")).toBe("The notes store is unavailable.");
-  await page.getByText("does not answer (ECONNREFUSED)").waitFor();
+  await page.getByText("does not respond (ECONNREFUSED)").waitFor();
   const answer = await page.goto(`${away.address}/notes/work`);
   expect(answer?.status()).toBe(502);
   await page.context().close();

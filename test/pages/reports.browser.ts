@@ -65,7 +65,7 @@ test("without script a report of chosen days is created, and a failure is a page
   expect(await page.title()).toContain("the week from");
   await page.goto(`${testbed.address}/reports/`);
   await page.getByRole("button", { name: "Create report" }).click();
-  await page.getByText("cannot read what was spent").waitFor();
+  await page.getByText("cannot read spend").waitFor();
   await page.getByRole("link", { name: "Go back" }).click();
   const answer = await page.goto(
     `${testbed.address}/reports/spend-2020-01-01.html`,
