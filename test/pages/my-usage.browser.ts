@@ -187,9 +187,7 @@ test("an unknown key is rejected below the field", async () => {
   await page.getByLabel("Your key").fill("sk-nobody-knows-this-one");
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByRole("alert").waitFor();
-  expect(await page.getByRole("alert").textContent()).toContain(
-    "is unknown",
-  );
+  expect(await page.getByRole("alert").textContent()).toContain("is unknown");
   await page.context().close();
 });
 

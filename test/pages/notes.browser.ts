@@ -277,7 +277,9 @@ test("a backup is created, followed and listed with its age; a vault is compacte
   await page.getByText("Compact now…").click();
   await page.getByRole("button", { name: "Compact now" }).click();
   await page.getByRole("heading", { name: "compaction succeeded." }).waitFor();
-  expect(await page.locator("main").innerText()).toContain("Vault work compacted");
+  expect(await page.locator("main").innerText()).toContain(
+    "Vault work compacted",
+  );
   await page.goto(`${testbed.address}/jobs`);
   await takePicture(page, "jobs");
   await page.context().close();
