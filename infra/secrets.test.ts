@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../notes/settings.ts";
-import { buildCouchIni, hashAdminPassword } from "../core/couchdb-ini.ts";
+import { containerIni, hashAdminPassword } from "./components/couch-ini.ts";
 import { scramVerifier } from "../core/scram.ts";
 
 test("the verifier differs by role and password, and is the same for the same pair", () => {
@@ -22,7 +22,7 @@ test("the notes server reads the ini correctly", () => {
   const uuid = "00112233445566778899aabbccddeeff";
   writeFileSync(
     file,
-    buildCouchIni({ uuid, cookieSecret: "cookie", adminPassword: "secret" }),
+    containerIni({ uuid, cookieSecret: "cookie", adminPassword: "secret" }),
   );
   const settings = readSettings(file, directory);
   expect(settings.uuid).toBe(uuid);

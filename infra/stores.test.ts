@@ -10,7 +10,7 @@ import {
   text,
   volume,
 } from "../test/infra/expected-inputs.ts";
-import { buildCouchIni } from "../core/couchdb-ini.ts";
+import { containerIni } from "./components/couch-ini.ts";
 import { buildRedisUsers } from "./redis-login.ts";
 
 let containers: RegisteredContainers;
@@ -177,7 +177,7 @@ save ""
       waitTimeout: 150,
     });
     expect(files).toEqual({
-      "/opt/couchdb/etc/local.d/10-hearth.ini": `0440 ${buildCouchIni({
+      "/opt/couchdb/etc/local.d/10-hearth.ini": `0440 ${containerIni({
         uuid: "00112233445566778899aabbccddeeff",
         cookieSecret: "cookie-0123456789abcdef",
         adminPassword: "notes-0123456789abcdef",

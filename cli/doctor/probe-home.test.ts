@@ -5,7 +5,7 @@ import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeAndKeepCopyKey } from "../../supervisor/backup/copy-key.ts";
 import { writeManifest } from "../../supervisor/backup/manifest.ts";
-import { buildNotesIni, hashPassword } from "../../embedded/notes.ts";
+import { buildCouchIni, hashCouchPassword } from "../../core/couchdb-ini.ts";
 import { writeEchoConfig } from "../../embedded/echo.ts";
 import { lockHome } from "../../supervisor/home/lock.ts";
 import { createHome } from "../../supervisor/home/home.ts";
@@ -50,10 +50,18 @@ function fill(): void {
     join(home.root, "notes-state.json"),
     () => {},
   ).rememberFirstVault();
-  const adminHash = hashPassword("password", "salt", 1);
+  const adminHash = hashCouchPassword("password", "salt", 1);
   put(
     "notes.ini",
-    buildNotesIni({ port: 5984, uuid: "u", secret: "s", adminHash }),
+    buildCouchIni({
+      header: "Written by a test.",
+      bindAddress: "127.0.0.1",
+      port: 5984,
+      uuid: "u",
+      cookieSecret: "s",
+      trustedProxies: "",
+      adminHash,
+    }),
   );
   writeEchoConfig(home, 4001);
   makeAndKeepCopyKey(home, 0);

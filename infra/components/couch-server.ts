@@ -1,9 +1,9 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
-import { buildCouchIni } from "../../core/couchdb-ini.ts";
 import { ports, type Host } from "../hosts.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
+import { containerIni } from "./couch-ini.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
 export interface CouchServerArgs {
@@ -60,7 +60,7 @@ export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
     pulumi
       .all([args.cookieSecret, adminPassword])
       .apply(([cookieSecret, password]) =>
-        buildCouchIni({
+        containerIni({
           uuid: args.uuid,
           cookieSecret,
           adminPassword: password,

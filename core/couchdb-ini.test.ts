@@ -1,9 +1,9 @@
 import { pbkdf2Sync } from "node:crypto";
 import { expect, test } from "vitest";
-import { buildNotesIni, hashPassword } from "./notes.ts";
+import { buildCouchIni, hashCouchPassword } from "./couchdb-ini.ts";
 
 test("the administrator's password is hashed in CouchDB's form, the salt taken as text", () => {
-  const hash = hashPassword("secret", "0123456789abcdef", 1000);
+  const hash = hashCouchPassword("secret", "0123456789abcdef", 1000);
   const key = pbkdf2Sync(
     "secret",
     Buffer.from("0123456789abcdef", "ascii"),
@@ -14,14 +14,17 @@ test("the administrator's password is hashed in CouchDB's form, the salt taken a
   expect(hash).toBe(
     `-pbkdf2:sha256-${key.toString("hex")},0123456789abcdef,1000`,
   );
-  expect(hashPassword("secret")).not.toBe(hashPassword("secret"));
+  expect(hashCouchPassword("secret")).not.toBe(hashCouchPassword("secret"));
 });
 
 test("the settings hold what the store and the plugin's checker look for", () => {
-  const ini = buildNotesIni({
+  const ini = buildCouchIni({
+    header: "Written by a test.",
+    bindAddress: "127.0.0.1",
     port: 5984,
     uuid: "u",
-    secret: "s",
+    cookieSecret: "s",
+    trustedProxies: "",
     adminHash: "-pbkdf2:sha256-00,11,1",
   });
   for (const line of [
