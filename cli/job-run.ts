@@ -2,7 +2,7 @@ import { inWords } from "../core/duration.ts";
 import { Failure } from "../core/failure.ts";
 import type { JobContext, JobOutcome } from "../supervisor/jobs/job.ts";
 import type { RunView } from "../supervisor/jobs/runner.ts";
-import { onStopSignals } from "../embedded/signals.ts";
+import { onStopSignals } from "../core/signals.ts";
 import type { StackClient } from "./stack-client.ts";
 import { alignColumns, paint, print, widthOf, type Tone } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";

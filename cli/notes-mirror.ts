@@ -6,7 +6,7 @@ import {
 import { openMirrorGit } from "../supervisor/vaults/mirror-git.ts";
 import { mirrorVault } from "../supervisor/vaults/vault-mirror.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
-import { onStopSignals } from "../embedded/signals.ts";
+import { onStopSignals } from "../core/signals.ts";
 import { findStack } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";

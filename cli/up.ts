@@ -17,7 +17,7 @@ import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
 import type { LiveScreen } from "./live-screen.ts";
 import { createSignInLink } from "./open.ts";
 import { onOutputClosed } from "./output-closed.ts";
-import { onStopSignals } from "../embedded/signals.ts";
+import { onStopSignals } from "../core/signals.ts";
 import { findStack } from "./stack-client.ts";
 import { StackDisplay } from "./stack-display.ts";
 import { print } from "./terminal.ts";

@@ -2,7 +2,7 @@ import { locateHome } from "../supervisor/home/home.ts";
 import { startStack } from "./stack.ts";
 import { readVariable } from "../core/environment.ts";
 import { Failure, sentencesOf } from "../core/failure.ts";
-import { onStopSignals } from "./signals.ts";
+import { onStopSignals } from "../core/signals.ts";
 import { openLog, reportTo } from "../supervisor/log.ts";
 import {
   becomeRelease,

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pino, stdSerializers, type Logger } from "pino";
 import { openLogOutput } from "../core/log-output.ts";
+import { onStopSignals } from "../core/signals.ts";
 import {
   formatProblem,
   loadConfig,
@@ -72,9 +73,6 @@ function readVersion(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** Repeated signals within one second are ignored: npm forwards those that the terminal has already sent. */
-const SAME_SIGNAL_MS = 1_000;
-
 /** How long a gateway that hands over closes connections after each answer before it drains. */
 const HANDOVER_NOTICE_MS = 1_000;
 
@@ -111,18 +109,6 @@ try {
       },
     );
   };
-  let asked: { signal: NodeJS.Signals; at: number } | null = null;
-  const onSignal = (signal: NodeJS.Signals) => {
-    if (asked === null) {
-      asked = { signal, at: Date.now() };
-      stop();
-    } else if (
-      signal !== asked.signal ||
-      Date.now() - asked.at > SAME_SIGNAL_MS
-    ) {
-      process.exit(1);
-    }
-  };
   process.on("SIGHUP", () => {
     running.gateway
       .reload()
@@ -152,8 +138,11 @@ try {
       }
     });
   }
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
+  onStopSignals(
+    () => stop(),
+    () => process.exit(1),
+    { signals: ["SIGTERM", "SIGINT"] },
+  );
 } catch (error) {
   if (!(error instanceof StartError)) {
     throw error;

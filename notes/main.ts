@@ -5,13 +5,13 @@ import {
   directoryFailure,
   type DataDirectory,
 } from "./data-directory.ts";
+import { onStopSignals } from "../core/signals.ts";
 import { openDatabases, type Databases } from "./databases.ts";
 import { openLog, type Log } from "./log.ts";
 import { readOptions, type Options } from "./options.ts";
 import { openRestarts } from "./restarts.ts";
 import { createNotesServer } from "./server.ts";
 import { readSettings } from "./settings.ts";
-import { onStopSignal } from "./signals.ts";
 
 /** Time for running requests to finish after a stop signal; then connections are cut. */
 const STOP_MS = 8_000;
@@ -77,10 +77,13 @@ async function start(options: Options, log: Log): Promise<void> {
     { address, port, pid: process.pid, databases: databases.names().length },
     "notes store started",
   );
-  onStopSignal((signal) => {
-    log.info({ signal }, "notes store stopping");
-    void stop(server, databases, directory, stopping, log);
-  });
+  onStopSignals(
+    (signal) => {
+      log.info({ signal }, "notes store stopping");
+      void stop(server, databases, directory, stopping, log);
+    },
+    () => process.exit(1),
+  );
 }
 
 async function listen(server: Server, options: Options): Promise<void> {
