@@ -124,13 +124,13 @@ test.each([
       };
       await settle(now());
       for (let step = 0; step < STEPS; step += 1) {
-        pass(MINUTE * random.whole(2, step % 3 === 0 ? 4_000 : 120));
+        pass(MINUTE * random.integer(2, step % 3 === 0 ? 4_000 : 120));
         if (step % 5 === 2) {
           pass(31 * DAY);
         }
         const from = now();
         for (const device of devices) {
-          const path = `daily/${random.whole(0, 5)}.md`;
+          const path = `daily/${random.integer(0, 5)}.md`;
           const known = (await device.files(server))[path] !== undefined;
           const other = `moved/${step}.md`;
           if (known && random.chance(0.15)) {
@@ -170,7 +170,7 @@ test.each([
       const kept = (wanted: number): number => keptInstant(wanted, end);
       const first = firstKeptInstant(log[0]!.to, end);
       const probes = Array.from({ length: STEPS + 10 }, (_each, index) =>
-        kept(end - random.whole(0, index % 2 === 0 ? DAY : end - first)),
+        kept(end - random.integer(0, index % 2 === 0 ? DAY : end - first)),
       ).filter(
         (at) =>
           at >= first && !log.some(({ from, to }) => at >= from && at < to),
@@ -225,6 +225,6 @@ test.each([
 function contentFrom(random: Random): string {
   const numbers = random.chance(0.1) ? 22_500 : 5;
   return Array.from({ length: numbers }, () =>
-    random.whole(0, 2 ** 32 - 1).toString(16),
+    random.integer(0, 2 ** 32 - 1).toString(16),
   ).join("");
 }

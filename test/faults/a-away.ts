@@ -1,26 +1,26 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestPostgres } from "../servers/postgres.ts";
 import type { Account } from "./accounts.ts";
-import { call, endsOf, type Told } from "./calls.ts";
+import { call, endsOf, type Received } from "./calls.ts";
 import { startRun, type CampaignOptions, type Run } from "./campaign.ts";
 import { combined, type Verdict } from "./judge.ts";
 import { openTestbed, type Testbed } from "./testbed.ts";
 
 type Store = "Postgres" | "Redis";
 
-/** Host A goes with Postgres and Redis, at once as seen from outside: the gateways notice in either order. */
+/** Host A is lost, and with it Postgres and Redis at the same time; the gateways may notice in either order. */
 interface Outage {
   readonly first: Store;
-  readonly backFirst: Store;
-  /** The servers end and Redis loses its data; else the line is cut. */
+  readonly firstBack: Store;
+  /** Whether the servers are stopped, with the loss of Redis' data; otherwise only the connections are cut. */
   readonly stopped: boolean;
 }
 
 const OUTAGES: readonly Outage[] = [
-  { first: "Redis", backFirst: "Redis", stopped: false },
-  { first: "Postgres", backFirst: "Postgres", stopped: false },
-  { first: "Redis", backFirst: "Postgres", stopped: true },
-  { first: "Postgres", backFirst: "Redis", stopped: true },
+  { first: "Redis", firstBack: "Redis", stopped: false },
+  { first: "Postgres", firstBack: "Postgres", stopped: false },
+  { first: "Redis", firstBack: "Postgres", stopped: true },
+  { first: "Postgres", firstBack: "Redis", stopped: true },
 ];
 const PROBE = {
   stream: false,
@@ -29,7 +29,7 @@ const PROBE = {
   chunkDelayMs: 0,
   leaveAfter: null,
 } as const;
-/** What a known key may be told while both are unavailable; its share may be used up, and its slots taken. */
+/** How calls of a known key may end while both are unavailable: its share may be used up and its slots taken. */
 const ALLOWED = new Set([
   "ok",
   "left",
@@ -48,19 +48,21 @@ export async function awayCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const verdicts: Verdict[] = [];
-  // A short run splits the outages: each order, of losing and of returning, on one of the testbeds.
-  const short = options.rounds < OUTAGES.length;
-  for (const [gateways, some] of [
+  // A short run tests each order of loss and recovery on one of the testbeds only.
+  const isShort = options.rounds < OUTAGES.length;
+  for (const [gateways, selected] of [
     [3, [0, 3]],
     [1, [1, 2]],
   ] satisfies [number, number[]][]) {
-    const outages = OUTAGES.filter((_, at) => !short || some.includes(at));
-    verdicts.push(await outagesOf(postgres, options, gateways, outages));
+    const outages = OUTAGES.filter(
+      (_, at) => !isShort || selected.includes(at),
+    );
+    verdicts.push(await runOutages(postgres, options, gateways, outages));
   }
   return combined("a-away", verdicts);
 }
 
-async function outagesOf(
+async function runOutages(
   postgres: TestPostgres,
   options: CampaignOptions,
   gateways: number,
@@ -70,7 +72,7 @@ async function outagesOf(
     gateways,
     redis: true,
   });
-  const rejected: Told[] = [];
+  const rejected: Received[] = [];
   try {
     const run = await startRun(testbed, options, {
       calls: CALLS,
@@ -81,19 +83,19 @@ async function outagesOf(
       await run.load.pause();
       await testbed.drained();
       const { accounts } = await run.renew();
-      for (const told of await callEach(testbed, accounts)) {
-        run.heard(told);
+      for (const received of await callEach(testbed, accounts)) {
+        run.record(received);
       }
       run.load.resume();
       await sleep(500);
-      const during = await suffer(postgres, testbed, run, {
+      const during = await runOutage(postgres, testbed, run, {
         ...options,
         ...outage,
         accounts,
       });
       rejected.push(...during.rejected);
-      options.say(
-        `a-away x${gateways}: ${outage.first} first, ${outage.backFirst} back first; meanwhile ${endsOf(during.told)}; ${during.rejected.length} known keys rejected`,
+      options.log(
+        `a-away x${gateways}: ${outage.first} first, ${outage.firstBack} back first; during the outage ${endsOf(during.received)}; ${during.rejected.length} known keys rejected`,
       );
     }
     const verdict = await run.end(`a-away x${gateways}`);
@@ -113,42 +115,42 @@ async function outagesOf(
   }
 }
 
-interface Suffering extends CampaignOptions, Outage {
+interface OutageOptions extends CampaignOptions, Outage {
   readonly accounts: readonly Account[];
 }
 
-/** One outage under load. Answers what was told in it, and known keys that were rejected because of it. */
-async function suffer(
+/** Runs one outage under load. Returns the responses received during it, and those that rejected known keys because of it. */
+async function runOutage(
   postgres: TestPostgres,
   testbed: Testbed,
   run: Run,
-  { accounts, first, backFirst, stopped, awayMs }: Suffering,
+  { accounts, first, firstBack, stopped, awayMs }: OutageOptions,
 ) {
   const other = (store: Store): Store =>
     store === "Redis" ? "Postgres" : "Redis";
-  const from = run.told.length;
-  const ends = [first, other(first)].map((store) =>
-    takeAway(postgres, testbed, store, stopped),
+  const from = run.received.length;
+  const losses = [first, other(first)].map((store) =>
+    stopStore(postgres, testbed, store, stopped),
   );
-  await Promise.all(ends);
+  await Promise.all(losses);
   const atFirst = await callEach(testbed, accounts);
-  for (const told of atFirst) {
-    run.heard(told);
+  for (const received of atFirst) {
+    run.record(received);
   }
   await sleep(awayMs);
-  const told = run.told.slice(from);
-  await bringBack(postgres, testbed, backFirst, stopped);
+  const received = run.received.slice(from);
+  await restoreStore(postgres, testbed, firstBack, stopped);
   await sleep(Math.min(awayMs, 3_000));
-  await bringBack(postgres, testbed, other(backFirst), stopped);
+  await restoreStore(postgres, testbed, other(firstBack), stopped);
   await sleep(500);
   const rejected = [
     ...atFirst.filter(({ end }) => !ALLOWED_AT_FIRST.has(end)),
-    ...run.told.slice(from).filter(({ end }) => !ALLOWED.has(end)),
+    ...run.received.slice(from).filter(({ end }) => !ALLOWED.has(end)),
   ];
-  return { told, rejected: [...new Set(rejected)] };
+  return { received, rejected: [...new Set(rejected)] };
 }
 
-async function takeAway(
+async function stopStore(
   postgres: TestPostgres,
   { gateways, redis }: Testbed,
   store: Store,
@@ -165,7 +167,7 @@ async function takeAway(
   }
 }
 
-async function bringBack(
+async function restoreStore(
   postgres: TestPostgres,
   { gateways, redis }: Testbed,
   store: Store,
@@ -182,11 +184,11 @@ async function bringBack(
   }
 }
 
-/** Every account at every gateway: from then on each gateway knows each key. */
+/** Calls every gateway with every account, after which each gateway has cached each key. */
 function callEach(
   { gateways }: Testbed,
   accounts: readonly Account[],
-): Promise<readonly Told[]> {
+): Promise<readonly Received[]> {
   return Promise.all(
     gateways.flatMap(({ url }) =>
       accounts.map((account) => call(url, account, PROBE)),

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Member, Testbed } from "./testbed.ts";
 
-/** A key under test and who pays with it. */
+/** A key under test. */
 export interface Account {
   readonly key: string;
   /** Sent with each call. */
@@ -11,12 +11,12 @@ export interface Account {
 
 /** A budget under test; the judge compares it with the ledger's rows. */
 export interface Budget {
-  /** As the ledger names payers: `key:<hash>`, `user:<id>`, `team:<id>`. */
+  /** The ledger's name for the payer: `key:<hash>`, `user:<id>`, `team:<id>`. */
   readonly entity: string;
   readonly dollars: number;
-  /** It begins anew each day (UTC). */
+  /** Whether it resets every day (UTC). */
   readonly daily: boolean;
-  /** Calls by which it may be overshot: 1, and one for each instance where Redis was away. */
+  /** Calls by which it may be exceeded: 1, or one for each instance if Redis was unavailable. */
   readonly allowance: number;
 }
 
@@ -25,11 +25,11 @@ export interface Accounts {
   readonly budgets: readonly Budget[];
 }
 
-/** What the dearest call of the load costs (see calls.ts); budgets are made in such calls. */
-export const DEAREST_CALL = 10 * 0.000001 + 8 * 0.000002;
+/** The cost of the most expensive call of the load (see calls.ts); budgets are multiples of it. */
+export const MAX_CALL_COST = 10 * 0.000001 + 8 * 0.000002;
 
-/** Keys of every sort: free ones, with a budget of their own, a daily one, a user's, a team's, a tag's, few slots. */
-export async function makeAccounts(
+/** Keys of every kind: without a budget, with one (total or daily), of a user, of a team, with a tag, with few slots. */
+export async function createAccounts(
   testbed: Testbed,
   by: Member,
   options: { readonly calls: number; readonly allowance?: number },
@@ -38,7 +38,7 @@ export async function makeAccounts(
   const accounts: Account[] = [];
   const budgets: Budget[] = [];
   const suffix = randomBytes(4).toString("hex");
-  const dollars = Math.round(calls * DEAREST_CALL * 1e9) / 1e9;
+  const dollars = Math.round(calls * MAX_CALL_COST * 1e9) / 1e9;
   const user = `user-${suffix}`;
   const team = `team-${suffix}`;
   const tag = `tag-${suffix}`;
@@ -64,7 +64,7 @@ export async function makeAccounts(
     fields: Readonly<Record<string, unknown>>,
     sent: Readonly<Record<string, unknown>> = {},
   ): Promise<string> {
-    const key = await makeKey(testbed, by, fields);
+    const key = await createKey(testbed, by, fields);
     accounts.push({ key, fields: sent });
     return entityOfKey(key);
   }
@@ -90,38 +90,38 @@ export async function makeAccounts(
   return { accounts, budgets };
 }
 
-/** One key with money for so many of the dearest calls. */
-export async function makeBudgetKey(
+/** One key with a budget. */
+export async function createBudgetKey(
   testbed: Testbed,
   by: Member,
   dollars: number,
   allowance = 1,
 ): Promise<{ readonly account: Account; readonly budget: Budget }> {
-  const key = await makeKey(testbed, by, { max_budget: dollars });
+  const key = await createKey(testbed, by, { max_budget: dollars });
   return {
     account: { key, fields: {} },
     budget: { entity: entityOfKey(key), dollars, daily: false, allowance },
   };
 }
 
-/** As the ledger names a key. */
+/** The ledger's name for a key. */
 export function entityOfKey(key: string): string {
   return `key:${createHash("sha256").update(key).digest("hex")}`;
 }
 
-/** Asks again while the gateway finds back to a database that was away. */
-export async function makeKey(
+/** Creates a key; retries while the gateway reconnects to a database that was unavailable. */
+export async function createKey(
   testbed: Testbed,
   by: Member,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<string> {
   for (let tries = 0; ; tries++) {
-    const made = await testbed.admin(by, "/key/generate", fields);
-    if (made.status === 200) {
-      return (JSON.parse(made.text) as { key: string }).key;
+    const created = await testbed.admin(by, "/key/generate", fields);
+    if (created.status === 200) {
+      return (JSON.parse(created.text) as { key: string }).key;
     }
-    if (made.status !== 503 || tries > 40) {
-      throw new Error(made.text);
+    if (created.status !== 503 || tries > 40) {
+      throw new Error(created.text);
     }
     await sleep(250);
   }

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
 import { redisServerHere } from "../servers/redis.ts";
-import { makeKey, type Account } from "./accounts.ts";
-import { call, endsOf, type Told } from "./calls.ts";
+import { createKey, type Account } from "./accounts.ts";
+import { call, endsOf, type Received } from "./calls.ts";
 import { missingNow } from "./campaign.ts";
 import {
   openTestbed,
@@ -13,7 +13,7 @@ import {
   type Testbed,
 } from "./testbed.ts";
 
-// Postgres and Redis unavailable at the same time: what losing host A means for the gateway on host B.
+// Postgres and Redis are unavailable at the same time, as for the gateway on host B when host A is lost.
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startTestbedPostgres();
@@ -57,29 +57,29 @@ async function accountOf(
   by: Member,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Account> {
-  return { key: await makeKey(testbed, by, fields), fields: {} };
+  return { key: await createKey(testbed, by, fields), fields: {} };
 }
 
 async function callTimes(
   { url }: Member,
   account: Account,
   times: number,
-): Promise<readonly Told[]> {
-  const told: Told[] = [];
+): Promise<readonly Received[]> {
+  const received: Received[] = [];
   for (let at = 0; at < times; at++) {
-    told.push(await call(url, account, QUICK));
+    received.push(await call(url, account, QUICK));
   }
-  return told;
+  return received;
 }
 
-async function until(is: () => boolean, what: string): Promise<void> {
+async function until(isTrue: () => boolean, what: string): Promise<void> {
   for (let tries = 0; tries < 1_200; tries++) {
-    if (is()) {
+    if (isTrue()) {
       return;
     }
     await sleep(25);
   }
-  throw new Error(`it did not come true: ${what}`);
+  throw new Error(`timed out waiting for: ${what}`);
 }
 
 async function cutBoth(testbed: Testbed, redisFirst: boolean): Promise<void> {
@@ -91,8 +91,8 @@ async function cutBoth(testbed: Testbed, redisFirst: boolean): Promise<void> {
     cut();
   }
   await until(
-    () => saidOf(testbed, "Redis is unavailable"),
-    "Redis is unavailable",
+    () => allLogged(testbed, "Redis is unavailable"),
+    "Redis to be reported as unavailable",
   );
 }
 
@@ -103,11 +103,11 @@ function restoreBoth({ gateways }: Testbed): void {
   }
 }
 
-function saidOf({ gateways }: Testbed, words: string): boolean {
-  return gateways.every((gateway) => gateway.said().includes(words));
+function allLogged({ gateways }: Testbed, text: string): boolean {
+  return gateways.every((gateway) => gateway.said().includes(text));
 }
 
-/** Any route but a call makes a key known. */
+/** Makes a key known to the gateway without a call. */
 async function listModels({ url }: Member, { key }: Account): Promise<void> {
   const answer = await fetch(`${url}/v1/models`, {
     headers: { authorization: `Bearer ${key}` },
@@ -122,7 +122,7 @@ async function readinessOf({ url }: Member): Promise<unknown> {
 }
 
 describe.runIf(redisServerHere())("Postgres and Redis", () => {
-  test("a commit whose answer was lost does not count twice against the budget", async () => {
+  test("a commit whose response was lost counts once against the budget", async () => {
     await withTestbed(1, async (testbed, gateway) => {
       const key = await accountOf(testbed, gateway, { max_budget: 10 * PRICE });
       // The first rows of a month commit its partition as well.
@@ -134,11 +134,11 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
         gateway.postgresRelay.cut();
       });
       const together = { ...QUICK, delayMs: 150 };
-      const told = await Promise.all(
+      const received = await Promise.all(
         Array.from({ length: 8 }, () => call(gateway.url, key, together)),
       );
-      expect(endsOf(told)).toBe("8 ok");
-      await until(() => lost, "the answer to a COMMIT is lost");
+      expect(endsOf(received)).toBe("8 ok");
+      await until(() => lost, "the loss of the response to a COMMIT");
       gateway.postgresRelay.restore();
       await testbed.redis?.client.flushall();
       expect(endsOf(await callTimes(gateway, key, 1))).toBe("1 ok");
@@ -148,7 +148,7 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
   });
 
   test.each(["Redis first", "Postgres first"])(
-    "known keys keep working with what is left of their budgets, without waiting (%s)",
+    "known keys keep working within their remaining budgets, without waiting (%s)",
     async (order) => {
       await withTestbed(2, async (testbed, first) => {
         const budget = 200 * PRICE;
@@ -194,7 +194,7 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
     },
   );
 
-  test("the last calls of a budget are shared, and no caller is told that it is exceeded while money is left", async () => {
+  test("the remaining budget is shared between gateways and not reported as exceeded while money is left", async () => {
     await withTestbed(2, async (testbed, first) => {
       const key = await accountOf(testbed, first, { max_budget: 26 * PRICE });
       for (const gateway of testbed.gateways) {
@@ -203,17 +203,17 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
       await testbed.drained();
       await cutBoth(testbed, true);
       for (const gateway of testbed.gateways) {
-        // 20 calls are left, 10 for each; half of a share is kept back, for what the other one may have had in flight.
-        const told = await callTimes(gateway, key, 7);
-        const ok = told.filter(({ end }) => end === "ok").length;
+        // 20 calls are left, 10 for each gateway; half of a share is reserved for calls that the other one may have in flight.
+        const received = await callTimes(gateway, key, 7);
+        const ok = received.filter(({ end }) => end === "ok").length;
         expect(ok).toBeGreaterThanOrEqual(5);
         expect(ok).toBeLessThanOrEqual(6);
-        expect(told.at(-1)?.end).toBe("budget_held");
+        expect(received.at(-1)?.end).toBe("budget_held");
       }
       restoreBoth(testbed);
       await until(
-        () => saidOf(testbed, "Redis is available again"),
-        "Redis is back",
+        () => allLogged(testbed, "Redis is available again"),
+        "Redis to be available again",
       );
       const rest = await callTimes(first, key, 12);
       expect(rest.at(-1)?.end).toBe("budget_exceeded");
@@ -226,7 +226,7 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
     });
   });
 
-  test("a Redis that is flushed, or restarted, while Postgres is unavailable gets the last known totals", async () => {
+  test("a Redis that is flushed or restarted while Postgres is unavailable is filled with the last known totals", async () => {
     await withTestbed(2, async (testbed, first) => {
       const [, second] = testbed.gateways;
       if (second === undefined) {
@@ -234,7 +234,7 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
       }
       const key = await accountOf(testbed, first, { max_budget: 20 * PRICE });
       expect(endsOf(await callTimes(first, key, 1))).toBe("1 ok");
-      // What the second gateway brings into the ledger the first one hears from Redis alone.
+      // The first gateway learns only from Redis what the second one writes to the ledger.
       expect(endsOf(await callTimes(second, key, 9))).toBe("9 ok");
       await testbed.drained();
       await sleep(HEARTBEATS_MS);
@@ -246,21 +246,21 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
       await testbed.redis?.stop();
       await testbed.redis?.start();
       await until(
-        () => saidOf(testbed, "Redis is available again"),
-        "Redis is back",
+        () => allLogged(testbed, "Redis is available again"),
+        "Redis to be available again",
       );
-      const told = [
+      const received = [
         ...(await callTimes(second, key, 3)),
         ...(await callTimes(first, key, 5)),
       ];
-      expect(endsOf(told)).toMatch(/^6 ok, 2 budget_(exceeded|held)$/);
+      expect(endsOf(received)).toMatch(/^6 ok, 2 budget_(exceeded|held)$/);
       restoreBoth(testbed);
       await testbed.drained();
       expect(await missingNow(testbed)).toEqual([]);
     });
   });
 
-  test("the master key keeps working, with a budget too", async () => {
+  test("the master key keeps working, even with a budget", async () => {
     await withTestbed(1, async (testbed, gateway) => {
       await testbed.sql(
         "INSERT INTO users (user_id, max_budget) VALUES ('default_user_id', 1) ON CONFLICT (user_id) DO UPDATE SET max_budget = 1",

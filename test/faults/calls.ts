@@ -2,55 +2,55 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Account } from "./accounts.ts";
 import type { Random } from "./random.ts";
 
-/** What a client was told at the end of one call. */
-export interface Told {
+/** What a client received for one call. */
+export interface Received {
   readonly account: Account;
-  /** Name of the error, `ok` for a whole answer, else how it ended on our side. */
+  /** `ok` for a complete response, the name of the error, or how the client ended the call. */
   readonly end: string;
   readonly status: number | null;
   readonly message: string;
   readonly callId: string | null;
-  /** Ms since the epoch, when the end was read. */
+  /** When the end was read, in ms since 1970. */
   readonly at: number;
 }
 
-export interface CallWishes {
+export interface CallOptions {
   readonly stream: boolean;
   /** Output tokens, and chunks of a stream: at most 8. */
   readonly tokens: number;
   readonly delayMs: number;
   readonly chunkDelayMs: number;
-  /** The client leaves after so many chunks of its stream; 0: once the headers are there; null: never. */
+  /** The client disconnects after this many chunks of its stream; 0: after the headers; null: never. */
   readonly leaveAfter: number | null;
 }
 
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const INPUT_TOKENS = 10;
-const REFUSED_PAUSE_MS = 60;
+const ERROR_PAUSE_MS = 60;
 const UNREACHABLE_PAUSE_MS = 200;
-let counted = 0;
+let calls = 0;
 
-/** A call of the load at random: half of them streams, of one to eight tokens. */
-export function randomWishes(random: Random, leaving = 0): CallWishes {
+/** A random call: half are streams, of one to eight tokens. */
+export function randomCall(random: Random, leaving = 0): CallOptions {
   const stream = random.chance(0.5);
-  const tokens = random.whole(1, 8);
+  const tokens = random.integer(1, 8);
   return {
     stream,
     tokens,
-    delayMs: random.whole(0, 40),
-    chunkDelayMs: random.whole(0, 5),
+    delayMs: random.integer(0, 40),
+    chunkDelayMs: random.integer(0, 5),
     leaveAfter:
-      stream && random.chance(leaving) ? random.whole(0, tokens) : null,
+      stream && random.chance(leaving) ? random.integer(0, tokens) : null,
   };
 }
 
-/** One call; never throws. */
+/** Makes one call; never throws. */
 export async function call(
   url: string,
   account: Account,
-  wishes: CallWishes,
-): Promise<Told> {
-  const { stream, tokens, delayMs, chunkDelayMs, leaveAfter } = wishes;
+  options: CallOptions,
+): Promise<Received> {
+  const { stream, tokens, delayMs, chunkDelayMs, leaveAfter } = options;
   const usage = {
     prompt_tokens: INPUT_TOKENS,
     completion_tokens: tokens,
@@ -58,10 +58,10 @@ export async function call(
   };
   const mock = { delayMs, chunks: tokens, chunkDelayMs, usage };
   const aborter = new AbortController();
-  const patience = setTimeout(() => aborter.abort("stuck"), PATIENCE_MS);
+  const timeout = setTimeout(() => aborter.abort("stuck"), TIMEOUT_MS);
   let status: number | null = null;
   let callId: string | null = null;
-  const told = (end: string, message = ""): Told => ({
+  const result = (end: string, message = ""): Received => ({
     account,
     end,
     status,
@@ -84,7 +84,7 @@ export async function call(
         messages: [
           {
             role: "user",
-            content: `Call number ${++counted} of all. [mock]${JSON.stringify(mock)}`,
+            content: `Call number ${++calls} of all. [mock]${JSON.stringify(mock)}`,
           },
         ],
         ...account.fields,
@@ -93,37 +93,37 @@ export async function call(
     status = answer.status;
     callId = answer.headers.get("x-hearth-call-id");
     if (status !== 200) {
-      return refused(await answer.text(), told);
+      return readError(await answer.text(), result);
     }
     if (!stream) {
-      return told(wholeJson(await answer.text()) ? "ok" : "cut");
+      return result(isJson(await answer.text()) ? "ok" : "cut");
     }
-    return told(await readStream(answer, leaveAfter, aborter));
+    return result(await readStream(answer, leaveAfter, aborter));
   } catch (error) {
     if (aborter.signal.reason === "stuck") {
-      return told("stuck");
+      return result("stuck");
     }
-    return told("unreachable", String((error as Error).cause ?? error));
+    return result("unreachable", String((error as Error).cause ?? error));
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timeout);
   }
 }
 
-function refused(
+function readError(
   text: string,
-  told: (end: string, message: string) => Told,
-): Told {
+  result: (end: string, message: string) => Received,
+): Received {
   try {
     const { error } = JSON.parse(text) as {
       error: { type: string; message: string };
     };
-    return told(error.type, error.message);
+    return result(error.type, error.message);
   } catch {
-    return told("not_json", text);
+    return result("not_json", text);
   }
 }
 
-function wholeJson(text: string): boolean {
+function isJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;
@@ -164,12 +164,12 @@ async function readStream(
 }
 
 export interface Load {
-  /** Which accounts pay from now on. */
+  /** Uses these accounts from now on. */
   use(accounts: readonly Account[]): void;
-  /** Resolves when no call is under way; none begins until `resume`. */
+  /** Resolves when no call is in flight; no call starts until `resume`. */
   pause(): Promise<void>;
   resume(): void;
-  /** Ends when the calls under way have ended. */
+  /** Resolves when the calls in flight have ended. */
   stop(): Promise<void>;
 }
 
@@ -178,14 +178,14 @@ export interface LoadOptions {
   readonly accounts: readonly Account[];
   readonly random: Random;
   readonly parallel: number;
-  /** Between two calls of one client, at most. */
+  /** The longest pause between two calls of one client. */
   readonly pauseMs: number;
-  /** Share of the streams that their client leaves. */
+  /** Share of the streams from which the client disconnects. */
   readonly leaving?: number;
-  readonly told: (told: Told) => void;
+  readonly onReceived: (received: Received) => void;
 }
 
-/** Clients that call one after the other until they are stopped. */
+/** Starts clients that each make one call after the other until they are stopped. */
 export function startLoad(options: LoadOptions): Load {
   const { urls, random, parallel, pauseMs, leaving = 0 } = options;
   let { accounts } = options;
@@ -201,17 +201,17 @@ export function startLoad(options: LoadOptions): Load {
         idle--;
         continue;
       }
-      const told = await call(
+      const received = await call(
         random.pick(urls),
         random.pick(accounts),
-        randomWishes(random, leaving),
+        randomCall(random, leaving),
       );
-      options.told(told);
-      const pause = random.whole(0, pauseMs);
-      if (told.end === "unreachable") {
+      options.onReceived(received);
+      const pause = random.integer(0, pauseMs);
+      if (received.end === "unreachable") {
         await sleep(UNREACHABLE_PAUSE_MS);
       }
-      await sleep(told.end === "ok" ? pause : pause + REFUSED_PAUSE_MS);
+      await sleep(received.end === "ok" ? pause : pause + ERROR_PAUSE_MS);
     }
   }
 
@@ -240,9 +240,9 @@ export function startLoad(options: LoadOptions): Load {
 }
 
 /** "12 ok, 3 budget_held". */
-export function endsOf(told: readonly Told[]): string {
+export function endsOf(received: readonly Received[]): string {
   const counts = new Map<string, number>();
-  for (const { end } of told) {
+  for (const { end } of received) {
     counts.set(end, (counts.get(end) ?? 0) + 1);
   }
   return [...counts]

@@ -1,40 +1,40 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  makeAccounts,
+  createAccounts,
   type Account,
   type Accounts,
   type Budget,
 } from "./accounts.ts";
-import { startLoad, type Load, type Told } from "./calls.ts";
+import { startLoad, type Load, type Received } from "./calls.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { leakedInRedis, leakedToCallers } from "./leases.ts";
 import type { Random } from "./random.ts";
 import type { Testbed } from "./testbed.ts";
 
-/** How long and how loudly campaigns run. */
+/** How long campaigns run and where they log. */
 export interface CampaignOptions {
   readonly random: Random;
-  /** Kill -9 rounds; other campaigns repeat in proportion. */
+  /** Rounds of kill -9; other campaigns repeat in proportion. */
   readonly rounds: number;
-  /** Of the mix of all. */
+  /** Duration of the mixed campaign. */
   readonly minutes: number;
-  /** How long Postgres and Redis are away. */
+  /** How long Postgres and Redis are unavailable. */
   readonly awayMs: number;
-  /** The leases of the killed are ended rather than waited for. */
-  readonly hurry: boolean;
-  readonly say: (line: string) => void;
+  /** Whether to end the leases of killed gateways instead of waiting for their expiry. */
+  readonly expireLeases: boolean;
+  readonly log: (line: string) => void;
 }
 
-/** Load on a testbed and everything that is needed to judge it afterwards. */
+/** Load on a testbed, with the data needed to judge it afterwards. */
 export interface Run {
-  readonly told: Told[];
+  readonly received: Received[];
   readonly budgets: Budget[];
   readonly load: Load;
-  /** Adds what others than the load were told. */
-  heard(told: Told): void;
-  /** From now on new accounts pay. */
+  /** Adds a response to a call that was not part of the load. */
+  record(received: Received): void;
+  /** Switches the load to new accounts. */
   renew(allowance?: number): Promise<Accounts>;
-  /** Ends the load, waits until all is drained, and compares. */
+  /** Stops the load, waits until the journals are drained, and judges the run. */
   end(name: string): Promise<Verdict>;
 }
 
@@ -47,29 +47,29 @@ export interface RunOptions {
   readonly allowance?: number;
 }
 
-/** Starts clients with accounts of every sort against all gateways of a testbed. */
+/** Starts clients with accounts of every kind against all gateways of a testbed. */
 export async function startRun(
   testbed: Testbed,
   options: CampaignOptions,
-  shape: RunOptions = {},
+  runOptions: RunOptions = {},
 ): Promise<Run> {
-  const { parallel = 6, pauseMs = 30, leaving = 0.1, calls = 25 } = shape;
-  const told: Told[] = [];
+  const { parallel = 6, pauseMs = 30, leaving = 0.1, calls = 25 } = runOptions;
+  const received: Received[] = [];
   const budgets: Budget[] = [];
   let current: readonly Account[] = [];
 
-  async function make(allowance: number): Promise<Accounts> {
+  async function create(allowance: number): Promise<Accounts> {
     const [first] = testbed.gateways;
     if (first === undefined) {
       throw new Error("a testbed without a gateway");
     }
-    const made = await makeAccounts(testbed, first, { calls, allowance });
-    budgets.push(...made.budgets);
-    current = made.accounts;
-    return made;
+    const created = await createAccounts(testbed, first, { calls, allowance });
+    budgets.push(...created.budgets);
+    current = created.accounts;
+    return created;
   }
 
-  const { accounts } = await make(shape.allowance ?? 1);
+  const { accounts } = await create(runOptions.allowance ?? 1);
   const load = startLoad({
     urls: testbed.gateways.map(({ url }) => url),
     accounts,
@@ -77,22 +77,22 @@ export async function startRun(
     parallel,
     pauseMs,
     leaving,
-    told: (one) => void told.push(one),
+    onReceived: (one) => void received.push(one),
   });
   return {
-    told,
+    received,
     budgets,
     load,
-    heard: (one) => void told.push(one),
-    async renew(allowance = shape.allowance ?? 1) {
-      const made = await make(allowance);
-      load.use(made.accounts);
-      return made;
+    record: (one) => void received.push(one),
+    async renew(allowance = runOptions.allowance ?? 1) {
+      const created = await create(allowance);
+      load.use(created.accounts);
+      return created;
     },
     async end(name) {
       await load.stop();
       return finish(name, testbed, options, {
-        told,
+        received,
         budgets,
         accounts: current,
       });
@@ -100,13 +100,13 @@ export async function startRun(
   };
 }
 
-/** Waits until all is quiet, looks for leaks and compares. */
+/** Waits until the journals are drained, looks for leaks and judges the run. */
 export async function finish(
   name: string,
   testbed: Testbed,
   options: CampaignOptions,
-  played: {
-    readonly told: Told[];
+  results: {
+    readonly received: Received[];
     readonly budgets: readonly Budget[];
     readonly accounts: readonly Account[];
   },
@@ -116,21 +116,21 @@ export async function finish(
     ...(await leakedInRedis(testbed, options)),
     ...(await leakedToCallers(
       testbed,
-      played.accounts.slice(0, PROBED_ACCOUNTS),
-      played.budgets,
-      (told) => void played.told.push(told),
+      results.accounts.slice(0, PROBED_ACCOUNTS),
+      results.budgets,
+      (one) => void results.received.push(one),
     )),
   ];
   await testbed.drained();
-  // The counters in Redis hear of a commit shortly after it.
+  // The counters in Redis are updated shortly after a commit.
   await sleep(300);
-  return judge(name, testbed, played.told, played.budgets, leaks);
+  return judge(name, testbed, results.received, results.budgets, leaks);
 }
 
-/** Free ones, one with few slots, two with budgets. */
+/** Two without a limit, one with few slots, two with budgets. */
 const PROBED_ACCOUNTS = 5;
 
-/** Ids that reached the provider and are missing now; between rounds, to find the round that lost them. */
+/** Ids that reached the provider and are not in the ledger; checked between rounds to find the round that lost them. */
 export async function missingNow(testbed: Testbed): Promise<readonly string[]> {
   await testbed.drained();
   const rows = await testbed.sql<{ request_id: string }>(

@@ -6,7 +6,7 @@ import { isClean } from "./judge.ts";
 import { createRandom } from "./random.ts";
 import { startTestbedPostgres } from "./testbed.ts";
 
-// A short round of each campaign; `npm run test:faults` runs them long.
+// A short run of each campaign; `npm run test:faults` runs them for longer.
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startTestbedPostgres();
@@ -43,7 +43,7 @@ const names = (Object.keys(CAMPAIGNS) as CampaignName[]).filter(
 );
 
 test.each(names)(
-  "campaign %s finds nothing lost, doubled, overshot, made up or leaked",
+  "campaign %s finds no lost, duplicate or invented rows, no overspending and no leaks",
   async (name) => {
     const seed = Date.now() % 2 ** 31;
     const lines: string[] = [];
@@ -51,8 +51,8 @@ test.each(names)(
       random: createRandom(seed),
       ...SHORT[name],
       minutes: MIXED_MINUTES,
-      hurry: true,
-      say: (line) => void lines.push(line),
+      expireLeases: true,
+      log: (line) => void lines.push(line),
     });
     expect(
       isClean(verdict),

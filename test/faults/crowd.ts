@@ -1,6 +1,6 @@
 import type { TestPostgres } from "../servers/postgres.ts";
-import { makeBudgetKey } from "./accounts.ts";
-import { call, endsOf, type Told } from "./calls.ts";
+import { createBudgetKey } from "./accounts.ts";
+import { call, endsOf, type Received } from "./calls.ts";
 import { finish, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
 import { openTestbed, type Testbed } from "./testbed.ts";
@@ -13,50 +13,59 @@ const CROWD_CALL = {
   chunkDelayMs: 0,
   leaveAfter: null,
 } as const;
-/** What one such call costs; the budget is ten of them. */
-const CROWD_PRICE = 10 * 0.000001 + 8 * 0.000002;
-const MONEY_FOR = 10;
+/** The cost of one such call. */
+const CALL_COST = 10 * 0.000001 + 8 * 0.000002;
+/** Calls that the budget pays for. */
+const BUDGET_CALLS = 10;
 
-/** 200 calls at once on a key with money for 10, then one after the other until it is used up. */
+/** 200 concurrent calls with a key whose budget covers 10, then sequential calls until it is used up. */
 export async function crowdCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
-  shape: { readonly gateways: number; readonly redis: boolean },
+  size: { readonly gateways: number; readonly redis: boolean },
 ): Promise<Verdict> {
-  const testbed = await openTestbed(postgres.url("postgres"), shape);
-  const name = `crowd ${shape.redis ? "redis" : "memory"} x${shape.gateways}`;
-  const told: Told[] = [];
+  const testbed = await openTestbed(postgres.url("postgres"), size);
+  const name = `crowd ${size.redis ? "redis" : "memory"} x${size.gateways}`;
+  const received: Received[] = [];
   const budgets = [];
   const accounts = [];
   try {
-    for (let time = 0; time < Math.max(1, options.rounds / 50); time++) {
-      const { account, budget } = await crowd(testbed, told);
+    for (let round = 0; round < Math.max(1, options.rounds / 50); round++) {
+      const { account, budget } = await crowd(testbed, received);
       budgets.push(budget);
       accounts.unshift(account);
-      options.say(`${name}: ${endsOf(told.slice(-CROWD))}`);
+      options.log(`${name}: ${endsOf(received.slice(-CROWD))}`);
     }
-    return await finish(name, testbed, options, { told, budgets, accounts });
+    return await finish(name, testbed, options, {
+      received,
+      budgets,
+      accounts,
+    });
   } finally {
     await testbed.close();
   }
 }
 
-async function crowd(testbed: Testbed, told: Told[]) {
+async function crowd(testbed: Testbed, received: Received[]) {
   const { gateways } = testbed;
   const [first] = gateways;
   if (first === undefined) {
     throw new Error("a testbed without a gateway");
   }
-  const made = await makeBudgetKey(
+  const created = await createBudgetKey(
     testbed,
     first,
-    Math.round(MONEY_FOR * CROWD_PRICE * 1e9) / 1e9,
+    Math.round(BUDGET_CALLS * CALL_COST * 1e9) / 1e9,
   );
   const ends = await Promise.all(
     Array.from({ length: CROWD }, (_, at) =>
-      call(gateways[at % gateways.length]?.url ?? "", made.account, CROWD_CALL),
+      call(
+        gateways[at % gateways.length]?.url ?? "",
+        created.account,
+        CROWD_CALL,
+      ),
     ),
   );
-  told.push(...ends);
-  return made;
+  received.push(...ends);
+  return created;
 }

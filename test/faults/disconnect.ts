@@ -1,11 +1,11 @@
 import type { TestPostgres } from "../servers/postgres.ts";
-import { makeBudgetKey } from "./accounts.ts";
+import { createBudgetKey } from "./accounts.ts";
 import { call, endsOf } from "./calls.ts";
 import { startRun, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
 import { openTestbed, type Member } from "./testbed.ts";
 
-/** Clients leave their streams after each number of chunks; what was produced is billed. */
+/** Clients disconnect from their streams after every possible number of chunks; the output up to then is billed. */
 export async function disconnectCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
@@ -18,9 +18,13 @@ export async function disconnectCampaign(
   try {
     const run = await startRun(testbed, options, { parallel: 2 });
     const [gateway] = testbed.gateways as readonly [Member];
-    for (let time = 0; time < Math.max(1, options.rounds / 20); time++) {
+    for (let round = 0; round < Math.max(1, options.rounds / 20); round++) {
       for (let leaveAfter = 0; leaveAfter <= chunks + 1; leaveAfter++) {
-        const { account, budget } = await makeBudgetKey(testbed, gateway, 0.01);
+        const { account, budget } = await createBudgetKey(
+          testbed,
+          gateway,
+          0.01,
+        );
         run.budgets.push(budget);
         const ends = await Promise.all(
           [0, 0, 2, 5].map((chunkDelayMs) =>
@@ -33,12 +37,12 @@ export async function disconnectCampaign(
             }),
           ),
         );
-        for (const told of ends) {
-          run.heard(told);
+        for (const received of ends) {
+          run.record(received);
         }
-        if (time % 5 === 0 || leaveAfter > chunks) {
-          options.say(
-            `disconnect: after chunk ${leaveAfter}, round ${time + 1}; ${endsOf(ends)}`,
+        if (round % 5 === 0 || leaveAfter > chunks) {
+          options.log(
+            `disconnect: after chunk ${leaveAfter}, round ${round + 1}; ${endsOf(ends)}`,
           );
         }
       }

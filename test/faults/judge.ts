@@ -1,40 +1,40 @@
 import { INPUT_PRICE, OUTPUT_PRICE } from "../servers/gateway.ts";
 import { entityOfKey, type Budget } from "./accounts.ts";
-import type { Told } from "./calls.ts";
-import { heldInRedis } from "./redis-limits.ts";
+import type { Received } from "./calls.ts";
+import { readLimits } from "./redis-limits.ts";
 import type { Testbed } from "./testbed.ts";
 
-/** What a campaign found; all but the first group must be zero. */
+/** The findings of a campaign; all except the first group must be zero. */
 export interface Verdict {
   readonly campaign: string;
   readonly calls: number;
-  /** Ids that reached the provider, and those that it finished. */
+  /** Ids that reached the provider, and those whose responses it completed. */
   readonly idsAtProvider: number;
   readonly idsFinished: number;
   readonly idsInLedger: number;
   readonly interrupted: number;
   readonly budgetHeld: number;
   readonly budgetExceeded: number;
-  /** (spend − budget) ÷ the dearest call of that payer. */
+  /** (spend − budget) ÷ the most expensive call of that payer. */
   readonly largestOvershoot: number;
 
-  /** Reached the provider and are not in the ledger. */
+  /** Ids that reached the provider and are not in the ledger. */
   readonly missing: number;
   readonly doubled: number;
-  /** Rows that say success though the provider never finished and the client did not leave. */
+  /** Rows with success although the provider did not complete the response and the client did not disconnect. */
   readonly invented: number;
-  /** Answers that the client has whole, without a row that says success. */
+  /** Complete responses without a row with success. */
   readonly unbilled: number;
   readonly overshoots: number;
   readonly phantoms: number;
   readonly leakedLeases: number;
   /** Rows of `spend_check`, rows with a wrong price, counters in Redis that differ from the ledger. */
   readonly wrongSums: number;
-  /** 401 to a good key, 500, calls without an end, half answers that nothing explains. */
+  /** 401 for a valid key, 500, calls that never end, incomplete responses without a cause. */
   readonly wrongAnswers: number;
-  /** Gateways that do not run though nobody killed them. */
+  /** Gateways that ended without being killed. */
   readonly ended: number;
-  /** What to look at, when something is wrong. */
+  /** Examples of each finding. */
   readonly details: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export function isClean(verdict: Verdict): boolean {
   return ZEROS.every((name) => verdict[name] === 0);
 }
 
-/** One verdict of several testbeds. */
+/** Combines the verdicts of several testbeds. */
 export function combined(
   campaign: string,
   verdicts: readonly Verdict[],
@@ -101,23 +101,23 @@ interface Row {
   readonly left_by_client: boolean;
 }
 
-/** Money is compared to a nano-dollar for each call. */
+/** Amounts are compared to a precision of one nano-dollar per call. */
 const NANO = 1e-9;
-const SLACK = 100 * NANO;
-const SHOWN = 5;
-const SAID_CHARACTERS = 2_000;
+const TOLERANCE = 100 * NANO;
+const MAX_EXAMPLES = 5;
+const MAX_OUTPUT_CHARACTERS = 2_000;
 
-/** Compares what clients were told, what the provider recorded and what the ledger holds. Everything must have ended. */
+/** Compares the responses of the clients, the provider's record and the ledger. All calls must have ended. */
 export async function judge(
   campaign: string,
   testbed: Testbed,
-  told: readonly Told[],
+  received: readonly Received[],
   budgets: readonly Budget[],
   leaks: readonly string[],
 ): Promise<Verdict> {
   const details: string[] = [];
   function count(what: string, found: readonly string[]): number {
-    for (const one of found.slice(0, SHOWN)) {
+    for (const one of found.slice(0, MAX_EXAMPLES)) {
       details.push(`${what}: ${one}`);
     }
     return found.length;
@@ -139,13 +139,14 @@ export async function judge(
   const overshoot = spending.map(overshootOf);
   return {
     campaign,
-    calls: told.length,
+    calls: received.length,
     idsAtProvider: reached.size,
     idsFinished: finished.size,
     idsInLedger: byId.size,
     interrupted: rows.filter(({ status }) => status === "interrupted").length,
-    budgetHeld: told.filter(({ end }) => end === "budget_held").length,
-    budgetExceeded: told.filter(({ end }) => end === "budget_exceeded").length,
+    budgetHeld: received.filter(({ end }) => end === "budget_held").length,
+    budgetExceeded: received.filter(({ end }) => end === "budget_exceeded")
+      .length,
     largestOvershoot: Math.max(0, ...overshoot),
     missing: count(
       "missing",
@@ -163,22 +164,25 @@ export async function judge(
         )
         .map((row) => row.request_id),
     ),
-    unbilled: count("unbilled", unbilled(told, byId)),
+    unbilled: count("unbilled", unbilled(received, byId)),
     overshoots: count(
       "overshoot",
       spending
         .filter((one, at) => (overshoot[at] ?? 0) >= one.budget.allowance)
         .map(({ budget, spend }) => `${JSON.stringify(budget)} spent ${spend}`),
     ),
-    phantoms: count("phantom", phantoms(told, spending)),
+    phantoms: count("phantom", phantoms(received, spending)),
     leakedLeases: count("leaked", leaks),
     wrongSums: count("wrong sum", await wrongSums(testbed, rows)),
-    wrongAnswers: count("wrong answer", wrongAnswers(told)),
+    wrongAnswers: count("wrong answer", wrongAnswers(received)),
     ended: count(
-      "ended by itself",
+      "ended unexpectedly",
       testbed.gateways
         .filter((gateway) => !gateway.running())
-        .map(({ name, said }) => `${name}: ${said().slice(-SAID_CHARACTERS)}`),
+        .map(
+          ({ name, said }) =>
+            `${name}: ${said().slice(-MAX_OUTPUT_CHARACTERS)}`,
+        ),
     ),
     details,
   };
@@ -194,10 +198,10 @@ function readRows(testbed: Testbed): Promise<readonly Row[]> {
 }
 
 function unbilled(
-  told: readonly Told[],
+  received: readonly Received[],
   byId: ReadonlyMap<string, Row>,
 ): readonly string[] {
-  return told
+  return received
     .filter(({ end, callId }) => {
       if (end !== "ok" || callId === null) {
         return false;
@@ -210,7 +214,7 @@ function unbilled(
 
 interface Spending {
   readonly budget: Budget;
-  /** Of its last window, in the order of their ends. */
+  /** Rows of its last window, ordered by their end. */
   readonly rows: readonly Row[];
   readonly spend: number;
 }
@@ -247,23 +251,23 @@ function dayOf(at: Date | undefined): string {
 }
 
 function overshootOf({ budget, rows, spend }: Spending): number {
-  const dearest = Math.max(NANO, ...rows.map((row) => row.spend));
+  const highest = Math.max(NANO, ...rows.map((row) => row.spend));
   const over = spend - budget.dollars - NANO * rows.length;
-  return Math.max(0, over) / dearest;
+  return Math.max(0, over) / highest;
 }
 
-/** `budget_exceeded` that was told while everything that had ended until then cost less than the budget. */
+/** Responses `budget_exceeded` at a time when all calls that had ended cost less than the budget. */
 function phantoms(
-  told: readonly Told[],
+  received: readonly Received[],
   spending: readonly Spending[],
 ): readonly string[] {
   const byEntity = new Map(spending.map((one) => [one.budget.entity, one]));
-  return told
+  return received
     .filter(({ end }) => end === "budget_exceeded")
     .flatMap(({ account, at, message }) => {
-      const one = byEntity.get(entityNamed(message, account.key));
+      const one = byEntity.get(entityIn(message, account.key));
       if (one === undefined) {
-        return [`nobody's budget: ${message}`];
+        return [`unknown budget: ${message}`];
       }
       if (one.budget.daily && dayOf(new Date(at)) !== dayOf(lastEnd(one))) {
         return [];
@@ -272,7 +276,7 @@ function phantoms(
       const spend = before.reduce((sum, row) => sum + row.spend, 0);
       return spend + NANO * (before.length + 1) < one.budget.dollars
         ? [
-            `${one.budget.entity}: ${message} (the ledger has ${spend} until ${at})`,
+            `${one.budget.entity}: ${message} (spend in the ledger until ${at}: ${spend})`,
           ]
         : [];
     });
@@ -282,8 +286,8 @@ function lastEnd({ rows }: Spending): Date | undefined {
   return rows.at(-1)?.ended_at;
 }
 
-/** Whose budget a refusal speaks of: `User=… `, `Team=… `, `Tag=… `, else the key's own. */
-function entityNamed(message: string, key: string): string {
+/** The payer that an error names: `User=… `, `Team=… `, `Tag=… `; otherwise the key. */
+function entityIn(message: string, key: string): string {
   const named = /\b(User|Team|Tag)=(\S+) Current/.exec(message);
   return named === null
     ? entityOfKey(key)
@@ -317,7 +321,7 @@ function differ(one: number, other: number): boolean {
   return Math.abs(one - other) > NANO;
 }
 
-/** Counters of Redis' present generation, once everything is drained: the ledger's total and nothing pending. */
+/** Counters of Redis' current generation must equal the ledger's totals, with nothing pending, once the journals are drained. */
 async function wrongCounters(testbed: Testbed): Promise<readonly string[]> {
   const rows = await testbed.sql<{
     name: string;
@@ -327,7 +331,7 @@ async function wrongCounters(testbed: Testbed): Promise<readonly string[]> {
     "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::int AS version FROM spend_totals",
   );
   const totals = new Map(rows.map((row) => [row.name, row]));
-  const held = await heldInRedis(testbed);
+  const held = await readLimits(testbed);
   return held.flatMap(({ entity, windows }) =>
     windows.flatMap(({ name, current, total, version, pending }) => {
       const known = totals.get(`${entity}|${name}`);
@@ -336,11 +340,11 @@ async function wrongCounters(testbed: Testbed): Promise<readonly string[]> {
       if (pending !== 0) {
         wrong.push(`${entity} ${name}: ${pending} nanos still pending`);
       }
-      // A counter that nobody has used since may be older than the ledger; it is never ahead of it.
+      // A counter that has not been used since may be older than the ledger, but never ahead of it.
       const same = version === (known?.version ?? 0);
-      if (current && (same ? Math.abs(ahead) > SLACK : ahead > SLACK)) {
+      if (current && (same ? Math.abs(ahead) > TOLERANCE : ahead > TOLERANCE)) {
         wrong.push(
-          `${entity} ${name}: Redis has ${total} nanos, the ledger ${known?.spend}`,
+          `${entity} ${name}: ${total} nanos in Redis, ${known?.spend} in the ledger`,
         );
       }
       return wrong;
@@ -362,8 +366,8 @@ const EXPECTED_ENDS = new Set([
   "stopping",
 ]);
 
-function wrongAnswers(told: readonly Told[]): readonly string[] {
-  return told
+function wrongAnswers(received: readonly Received[]): readonly string[] {
+  return received
     .filter(({ end }) => !EXPECTED_ENDS.has(end))
     .map(({ end, status, message }) => `${end} ${status} ${message}`);
 }

@@ -11,20 +11,20 @@ import { openTestbed, type Testbed } from "./testbed.ts";
 const runProgram = promisify(execFile);
 
 const ATTACKERS = 64;
-/** 14 MB of `[[],[],…]`, which would take 13 times as much once parsed. */
+/** 14 MB of `[[],[],…]`, which would take 13 times as much memory once parsed. */
 const BODY = Buffer.from(`[${"[],".repeat(4_900_000)}[]]`);
 const PATHS = ["/v1/chat/completions", "/key/generate", "/no/such/route"];
 const MAX_GROWTH_MB = 50;
-/** Until V8's young generation has its full size: what is measured is what large bodies add. */
+/** V8's young generation reaches its full size in this time, so that only the effect of large bodies is measured. */
 const WARM_UP_MS = 4_000;
 const SMALL_BODY = Buffer.from("{}");
 
-/** Clients without a key send large bodies for as long as `awayMs`; calls with known keys continue and memory stays flat. */
+/** Clients without a key send large bodies for as long as `awayMs`; calls with known keys continue and memory stays constant. */
 export async function keylessCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const { say, awayMs } = options;
+  const { log, awayMs } = options;
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: 1,
     redis: false,
@@ -35,25 +35,25 @@ export async function keylessCampaign(
     await sleep(WARM_UP_MS);
     await warmUp.stop();
     const before = await rssMbOf(testbed);
-    const from = run.told.length;
+    const from = run.received.length;
     const attack = startAttack(testbed, BODY);
-    let most = before;
+    let highest = before;
     for (const until = Date.now() + awayMs; Date.now() < until;) {
       await sleep(100);
-      most = Math.max(most, await rssMbOf(testbed));
+      highest = Math.max(highest, await rssMbOf(testbed));
     }
-    const served = run.told.slice(from);
+    const served = run.received.slice(from);
     const answers = await attack.stop();
-    say(
-      `keyless: ${endsOf(served)}; attackers were told ${answers}; RSS ${before} MB, at most ${most} MB`,
+    log(
+      `keyless: ${endsOf(served)}; attackers got ${answers}; RSS ${before} MB, at most ${highest} MB`,
     );
     const verdict = await run.end("keyless");
     const faults = [
-      ...(most - before < MAX_GROWTH_MB
+      ...(highest - before < MAX_GROWTH_MB
         ? []
-        : [`RSS grew from ${before} to ${most} MB`]),
+        : [`RSS grew from ${before} to ${highest} MB`]),
       ...(served.some(({ end }) => end === "ok") ? [] : ["no call was served"]),
-      ...(answers === "401, 404" ? [] : [`attackers were told ${answers}`]),
+      ...(answers === "401, 404" ? [] : [`attackers got ${answers}`]),
     ];
     return {
       ...verdict,
@@ -75,7 +75,7 @@ async function rssMbOf({ gateways: [gateway] }: Testbed): Promise<number> {
   return Math.round(Number(stdout) / 1_024);
 }
 
-/** Each attacker sends one body after the other, on a connection of its own, until it is answered. */
+/** Each attacker sends one body after the other, each on a new connection, until it gets a response. */
 function startAttack(
   testbed: Testbed,
   body: Buffer,

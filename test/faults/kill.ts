@@ -11,7 +11,7 @@ import { openTestbed, type Member, type Testbed } from "./testbed.ts";
 type KillPoint =
   | { readonly at: "provider"; readonly moment: MockMoment }
   | { readonly at: "postgres" | "redis"; readonly moment: RelayMoment }
-  /** The client has just read the end of its answer. */
+  /** The client has just read the end of its response. */
   | { readonly at: "client"; readonly moment: "answered" };
 
 const PROVIDER: readonly KillPoint[] = (
@@ -35,7 +35,7 @@ const CLIENT: readonly KillPoint[] = [{ at: "client", moment: "answered" }];
 const REACHED_WITHIN_MS = 4_000;
 const CHECK_EVERY = 10;
 
-/** kill -9 at each point in turn, again and again, under load; the same gateway then starts on its journal. */
+/** Kills gateways under load with SIGKILL, at each point in turn; each is then restarted on its journal. */
 export async function killCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
@@ -43,30 +43,32 @@ export async function killCampaign(
 ): Promise<Verdict> {
   const redis = where === "redis";
   const points = [...PROVIDER, ...POSTGRES, ...CLIENT, ...(redis ? REDIS : [])];
-  // With Redis a second gateway goes on serving the same keys.
+  // With Redis a second gateway continues to serve the same keys.
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: redis ? 2 : 1,
     redis,
   });
   try {
     const run = await startRun(testbed, options);
-    const first = options.random.whole(0, points.length - 1);
-    let late = 0;
+    const first = options.random.integer(0, points.length - 1);
+    let missed = 0;
     let slowestStart = 0;
     for (let round = 0; round < options.rounds; round++) {
       const point = points[(first + round) % points.length] as KillPoint;
       const victim = options.random.pick(testbed.gateways);
-      if (!(await killAt(testbed, victim, point, options.random, run.told))) {
-        late++;
+      if (
+        !(await killAt(testbed, victim, point, options.random, run.received))
+      ) {
+        missed++;
       }
-      const began = performance.now();
-      await startAgain(victim, options.random);
-      slowestStart = Math.max(slowestStart, performance.now() - began);
+      const startedAt = performance.now();
+      await restart(victim, options.random);
+      slowestStart = Math.max(slowestStart, performance.now() - startedAt);
       if ((round + 1) % CHECK_EVERY === 0 || round + 1 === options.rounds) {
         await run.load.pause();
         const missing = await missingNow(testbed);
-        options.say(
-          `kill ${where}: ${round + 1}/${options.rounds} rounds, ${run.told.length} calls, ${missing.length} missing, slowest start ${Math.round(slowestStart)} ms, ${late} kills beside their point`,
+        options.log(
+          `kill ${where}: ${round + 1}/${options.rounds} rounds, ${run.received.length} calls, ${missing.length} missing, slowest start ${Math.round(slowestStart)} ms, ${missed} kills missed their point`,
         );
         if (missing.length > 0) {
           break;
@@ -83,15 +85,15 @@ export async function killCampaign(
   }
 }
 
-/** Kills at the point, or after a while anyway; false when the point was not reached. */
+/** Kills at the point, or after a timeout; false when the point was not reached in time. */
 async function killAt(
   testbed: Testbed,
   victim: Member,
   point: KillPoint,
   random: Random,
-  told: readonly unknown[],
+  received: readonly unknown[],
 ): Promise<boolean> {
-  const count = random.whole(1, 6);
+  const count = random.integer(1, 6);
   const kill = () => process.kill(victim.pid(), "SIGKILL");
   switch (point.at) {
     case "provider":
@@ -103,14 +105,14 @@ async function killAt(
       );
       break;
     case "postgres":
-      victim.postgresRelay.at(point.moment, random.whole(1, 2), kill);
+      victim.postgresRelay.at(point.moment, random.integer(1, 2), kill);
       break;
     case "redis":
       victim.redisRelay?.at(point.moment, count, kill);
       break;
     case "client": {
-      const from = told.length + count;
-      while (told.length < from) {
+      const from = received.length + count;
+      while (received.length < from) {
         await sleep(1);
       }
       kill();
@@ -127,11 +129,11 @@ async function killAt(
   return reached;
 }
 
-/** Starts the gateway again; sometimes it is killed once more while it replays. */
-async function startAgain(victim: Member, random: Random): Promise<void> {
+/** Restarts the gateway; sometimes it is killed again during the replay. */
+async function restart(victim: Member, random: Random): Promise<void> {
   if (random.chance(0.25)) {
     victim.launch();
-    await sleep(random.whole(100, 700));
+    await sleep(random.integer(100, 700));
     await victim.kill();
   }
   await victim.start();

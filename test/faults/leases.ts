@@ -1,28 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { entityOfKey, type Account, type Budget } from "./accounts.ts";
-import { call, type Told } from "./calls.ts";
-import { callsInRedis, endLeases, heldInRedis } from "./redis-limits.ts";
+import { call, type Received } from "./calls.ts";
+import { callsInRedis, endLeases, readLimits } from "./redis-limits.ts";
 import type { Testbed } from "./testbed.ts";
 
-/** A lease of a gateway that was killed ends by itself after a minute, at a heartbeat of those that live. */
+/** The lease of a killed gateway expires after a minute, at a heartbeat of a running one. */
 const LEASE_MS = 60_000;
 const GONE_WITHIN_MS = LEASE_MS + 15_000;
 
 /**
- * What is still held in Redis though no call runs. Leases of killed gateways are waited for, or, with `hurry`, their time
- * is set to be over: what then remains would have remained for ever.
+ * Reservations that remain in Redis although no call is in flight. Waits for the leases of killed gateways to expire, or
+ * ends them at once with `expireLeases`; what remains then would never be released.
  */
 export async function leakedInRedis(
   testbed: Testbed,
-  options: { readonly hurry: boolean },
+  options: { readonly expireLeases: boolean },
 ): Promise<readonly string[]> {
   if (testbed.redis === null) {
     return [];
   }
-  if (options.hurry) {
+  if (options.expireLeases) {
     await endLeases(testbed);
   }
-  const until = performance.now() + (options.hurry ? 5_000 : GONE_WITHIN_MS);
+  const until =
+    performance.now() + (options.expireLeases ? 5_000 : GONE_WITHIN_MS);
   while (
     (await callsInRedis(testbed)).length > 0 &&
     performance.now() < until
@@ -30,20 +31,20 @@ export async function leakedInRedis(
     await sleep(200);
   }
   const leaked = (await callsInRedis(testbed)).map(
-    (id) => `the lease of call ${id}`,
+    (id) => `lease of call ${id}`,
   );
-  for (const { entity, leased, holders, slots } of await heldInRedis(testbed)) {
+  for (const { entity, leased, holders, slots } of await readLimits(testbed)) {
     if (leased !== 0 || holders !== 0 || slots !== 0) {
       leaked.push(
-        `${entity} holds ${leased} nanos of ${holders} calls, ${slots} slots`,
+        `${entity}: ${leased} nanos reserved by ${holders} calls, ${slots} slots taken`,
       );
     }
   }
   return leaked;
 }
 
-const MOST_PROBES = 80;
-/** On a key without a budget there is nothing to use up. */
+const MAX_PROBES = 80;
+/** For keys without a budget to use up. */
 const FREE_PROBES = 3;
 const PROBE = {
   stream: false,
@@ -54,29 +55,29 @@ const PROBE = {
 } as const;
 
 /**
- * Calls one after the other until each budget is used up: none may be told that calls in flight hold the rest, or that
- * all slots are taken, since none is in flight. So nothing is held in a store that cannot be looked into.
+ * Makes sequential calls until each budget is used up. With no other call in flight, no response may report that the rest is
+ * reserved or that all slots are taken. This also finds leaks in a store that cannot be inspected.
  */
 export async function leakedToCallers(
   testbed: Testbed,
   accounts: readonly Account[],
   budgets: readonly Budget[],
-  heard: (told: Told) => void,
+  record: (received: Received) => void,
 ): Promise<readonly string[]> {
   const limited = new Set(budgets.map(({ entity }) => entity));
   const leaked: string[] = [];
   for (const account of accounts) {
     for (const { url } of testbed.gateways) {
       const probes = limited.has(entityOfKey(account.key))
-        ? MOST_PROBES
+        ? MAX_PROBES
         : FREE_PROBES;
       for (let probe = 0; probe < probes; probe++) {
-        const told = await call(url, account, PROBE);
-        heard(told);
-        if (["budget_held", "rate_limit_exceeded"].includes(told.end)) {
-          leaked.push(`with nothing in flight: ${told.message}`);
+        const received = await call(url, account, PROBE);
+        record(received);
+        if (["budget_held", "rate_limit_exceeded"].includes(received.end)) {
+          leaked.push(`with no call in flight: ${received.message}`);
         }
-        if (told.end !== "ok") {
+        if (received.end !== "ok") {
           break;
         }
       }

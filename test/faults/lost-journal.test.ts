@@ -7,7 +7,7 @@ import { probeInstances } from "../../cli/doctor/probe-instances.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { programEnv } from "../servers/program-env.ts";
 import { redisServerHere } from "../servers/redis.ts";
-import { makeKey } from "./accounts.ts";
+import { createKey } from "./accounts.ts";
 import { call } from "./calls.ts";
 import { openTestbed, type Member } from "./testbed.ts";
 
@@ -24,9 +24,9 @@ function environmentOf({ url }: Member): Readonly<Record<string, string>> {
   return { GATEWAY_URL: url, PROXY_MASTER_KEY: MASTER_KEY };
 }
 
-async function hearth(gateway: Member, words: readonly string[]) {
+async function hearth(gateway: Member, args: readonly string[]) {
   const main = join(import.meta.dirname, "../../cli/main.ts");
-  const child = spawn(process.execPath, [main, ...words], {
+  const child = spawn(process.execPath, [main, ...args], {
     env: { ...programEnv(), NO_COLOR: "1", ...environmentOf(gateway) },
   });
   const [out, error] = await Promise.all([
@@ -37,7 +37,7 @@ async function hearth(gateway: Member, words: readonly string[]) {
 }
 
 test.runIf(redisServerHere())(
-  "the spend of a gateway whose journal is lost counts until its instance is forgotten",
+  "spend of a gateway with a lost journal counts until its instance is forgotten",
   async () => {
     const testbed = await openTestbed(inject("postgresUrl"), {
       gateways: 2,
@@ -48,7 +48,7 @@ test.runIf(redisServerHere())(
       if (first === undefined || lost === undefined) {
         throw new Error("too few gateways");
       }
-      const key = await makeKey(testbed, first, { max_budget: 10 * PRICE });
+      const key = await createKey(testbed, first, { max_budget: 10 * PRICE });
       const account = { key, fields: {} };
       const use = async (gateway: Member) =>
         (await call(gateway.url, account, CALL)).end;

@@ -11,12 +11,12 @@ import {
 
 const names = Object.keys(CAMPAIGNS) as CampaignName[];
 const USAGE = `Usage: npm run test:faults -- [options]
-  --only NAME   this campaign; given again, this one too: ${names.join(", ")}
-  --rounds N    how often is killed; other campaigns repeat in proportion (210)
-  --minutes N   how long the mix of all lasts (30)
-  --away N      for how many seconds Postgres and Redis are away (30)
-  --seed N      repeats the choices of a run, which tells its seed
-  --json        one JSON value on standard output
+  --only NAME   run only this campaign (can be repeated): ${names.join(", ")}
+  --rounds N    number of kills; other campaigns repeat in proportion (210)
+  --minutes N   duration of the mixed campaign (30)
+  --away N      seconds that Postgres and Redis are unavailable (30)
+  --seed N      repeat the random choices of an earlier run, which logged its seed
+  --json        print one JSON value on standard output
 `;
 const OPTIONS = {
   rounds: { type: "string", default: "210" },
@@ -42,12 +42,12 @@ const { seed, rounds, minutes, away, only, json } = readCommandLine(
   }),
 );
 
-const began = Date.now();
-const say = (line: string) =>
+const startedAt = Date.now();
+const log = (line: string) =>
   void process.stderr.write(
-    `${String(Math.round((Date.now() - began) / 1_000)).padStart(5)} s  ${line}\n`,
+    `${String(Math.round((Date.now() - startedAt) / 1_000)).padStart(5)} s  ${line}\n`,
   );
-say(`seed ${seed}`);
+log(`seed ${seed}`);
 
 const verdicts: Verdict[] = [];
 const postgres = await startTestbedPostgres();
@@ -61,8 +61,8 @@ try {
       rounds,
       minutes,
       awayMs: away * 1_000,
-      hurry: false,
-      say,
+      expireLeases: false,
+      log,
     });
     verdicts.push(verdict);
     if (!json) {
@@ -75,7 +75,7 @@ try {
 const clean = verdicts.every(isClean);
 if (json) {
   process.stdout.write(
-    `${JSON.stringify({ seed, seconds: Math.round((Date.now() - began) / 1_000), clean, verdicts }, null, 2)}\n`,
+    `${JSON.stringify({ seed, seconds: Math.round((Date.now() - startedAt) / 1_000), clean, verdicts }, null, 2)}\n`,
   );
 }
 process.exit(clean ? 0 : 1);
@@ -91,13 +91,13 @@ function campaignOf(text: string): CampaignName {
 function print(verdict: Verdict): void {
   const { campaign, details, ...numbers } = verdict;
   const lines = Object.entries(numbers).map(([name, value]) => {
-    const spelt = name.replace(
+    const words = name.replace(
       /[A-Z]/g,
       (letter) => ` ${letter.toLowerCase()}`,
     );
-    const shown = Number.isInteger(value) ? String(value) : value.toFixed(2);
+    const number = Number.isInteger(value) ? String(value) : value.toFixed(2);
     const bad = value !== 0 && (ZEROS as readonly string[]).includes(name);
-    return `  ${spelt.padEnd(18)} ${shown.padStart(8)}${bad ? "  <-- must be 0" : ""}`;
+    return `  ${words.padEnd(18)} ${number.padStart(8)}${bad ? "  <-- must be 0" : ""}`;
   });
   process.stdout.write(
     `${campaign}: ${isClean(verdict) ? "all zeros" : "FAILED"}\n${lines.join("\n")}\n`,

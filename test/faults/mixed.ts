@@ -7,27 +7,27 @@ import { openTestbed } from "./testbed.ts";
 const GATEWAYS = 3;
 const CHECK_EVERY_MS = 60_000;
 
-/** Everything at random, under load, on three gateways: kills, both stores away, cut off, slow, flushed. */
+/** Random faults under load on three gateways: kills, and both stores stopped, disconnected, slow or flushed. */
 export async function mixedCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const { random, say } = options;
+  const { random, log } = options;
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
   });
   const { redis, gateways } = testbed;
   if (redis === null) {
-    throw new Error("the mix needs Redis");
+    throw new Error("the mixed campaign needs Redis");
   }
-  const briefly = () => sleep(random.whole(100, 4_000));
+  const briefly = () => sleep(random.integer(100, 4_000));
 
   const faults = {
     async kill() {
       const victim = random.pick(gateways);
       await victim.kill();
-      await sleep(random.whole(0, 1_000));
+      await sleep(random.integer(0, 1_000));
       victim.launch();
     },
     async flush() {
@@ -51,7 +51,7 @@ export async function mixedCampaign(
     },
     async slowRedis() {
       const { redisRelay } = random.pick(gateways);
-      redisRelay?.slow(random.whole(5, 400));
+      redisRelay?.slow(random.integer(5, 400));
       await briefly();
       redisRelay?.restore();
     },
@@ -74,7 +74,7 @@ export async function mixedCampaign(
     },
     async slowPostgres() {
       const { postgresRelay } = random.pick(gateways);
-      postgresRelay.slow(random.whole(5, 200));
+      postgresRelay.slow(random.integer(5, 200));
       await briefly();
       postgresRelay.restore();
     },
@@ -87,12 +87,12 @@ export async function mixedCampaign(
     });
     const until = performance.now() + options.minutes * 60_000;
     let checkAt = performance.now() + CHECK_EVERY_MS;
-    const played: string[] = [];
+    const injected: string[] = [];
     while (performance.now() < until) {
       const name = random.pick(Object.keys(faults) as (keyof typeof faults)[]);
-      played.push(name);
+      injected.push(name);
       await faults[name]();
-      await sleep(random.whole(0, 1_500));
+      await sleep(random.integer(0, 1_500));
       if (performance.now() < checkAt && performance.now() < until) {
         continue;
       }
@@ -100,8 +100,8 @@ export async function mixedCampaign(
       await run.load.pause();
       await Promise.all(gateways.map((gateway) => gateway.untilReady()));
       const missing = await missingNow(testbed);
-      say(
-        `mixed: ${played.length} faults, ${run.told.length} calls, ${missing.length} missing, ${Math.max(0, Math.round((until - performance.now()) / 1_000))} s to go`,
+      log(
+        `mixed: ${injected.length} faults, ${run.received.length} calls, ${missing.length} missing, ${Math.max(0, Math.round((until - performance.now()) / 1_000))} s to go`,
       );
       if (missing.length > 0) {
         break;

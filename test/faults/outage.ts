@@ -7,12 +7,12 @@ import { openTestbed } from "./testbed.ts";
 
 const GATEWAYS = 2;
 
-/** Postgres is stopped under load, in order and as if its plug were pulled; calls with known keys go on. */
+/** Stops Postgres under load, by a fast and an immediate shutdown; calls with known keys continue. */
 export async function postgresCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const { say, awayMs } = options;
+  const { log, awayMs } = options;
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
@@ -22,12 +22,12 @@ export async function postgresCampaign(
     for (const how of ["SIGINT", "SIGQUIT"] as const) {
       await sleep(Math.min(2_000, awayMs / 2));
       await postgres.stop(how);
-      const from = run.told.length;
+      const from = run.received.length;
       await sleep(awayMs);
-      const served = endsOf(run.told.slice(from));
+      const served = endsOf(run.received.slice(from));
       await postgres.start();
-      say(
-        `postgres: away ${awayMs} ms (${how}); meanwhile ${served}; now back`,
+      log(
+        `postgres: unavailable for ${awayMs} ms (${how}); during the outage ${served}`,
       );
       await run.load.pause();
       await testbed.drained();
@@ -42,23 +42,23 @@ export async function postgresCampaign(
   }
 }
 
-/** Redis is flushed, slow, frozen, cut off and stopped under load. */
+/** Flushes, slows, freezes, disconnects and stops Redis under load. */
 export async function redisCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const { say, awayMs, random } = options;
+  const { log, awayMs, random } = options;
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
   });
   const { redis } = testbed;
   if (redis === null) {
-    throw new Error("a Redis campaign without Redis");
+    throw new Error("the Redis campaign needs Redis");
   }
   const away = Math.min(awayMs, 30_000);
   const relays = testbed.gateways.map(({ redisRelay }) => redisRelay);
-  /** While Redis is away a budget may be crossed by one call of each instance. */
+  /** While Redis is unavailable, each instance may exceed a budget by one call. */
   const faults: readonly {
     readonly name: string;
     readonly allowance: number;
@@ -71,7 +71,7 @@ export async function redisCampaign(
         const until = performance.now() + away / 3;
         while (performance.now() < until) {
           await redis.client.flushall();
-          await sleep(random.whole(50, 1_500));
+          await sleep(random.integer(50, 1_500));
         }
       },
     },
@@ -98,7 +98,7 @@ export async function redisCampaign(
       },
     },
     {
-      name: "cut off from one gateway",
+      name: "disconnected from one gateway",
       allowance: GATEWAYS,
       async act() {
         relays[0]?.cut();
@@ -123,10 +123,12 @@ export async function redisCampaign(
       await run.renew(allowance);
       run.load.resume();
       await sleep(Math.min(1_000, awayMs / 3));
-      const from = run.told.length;
+      const from = run.received.length;
       await act();
       await sleep(Math.min(2_000, awayMs / 3));
-      say(`redis: ${name}; meanwhile ${endsOf(run.told.slice(from))}`);
+      log(
+        `redis: ${name}; during the outage ${endsOf(run.received.slice(from))}`,
+      );
     }
     return await run.end("redis");
   } finally {

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
 import { redisServerHere } from "../servers/redis.ts";
-import { makeKey, type Account } from "./accounts.ts";
-import { call, randomWishes, startLoad, type Told } from "./calls.ts";
+import { createKey, type Account } from "./accounts.ts";
+import { call, randomCall, startLoad, type Received } from "./calls.ts";
 import { createRandom } from "./random.ts";
 import {
   openTestbed,
@@ -15,7 +15,7 @@ import {
   type TestbedOptions,
 } from "./testbed.ts";
 
-// The table of what happens while something is away, row by row, with the real servers stopped and started under load.
+// The documented behaviour in outages, row by row, with the real servers stopped and started under load.
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startTestbedPostgres();
@@ -50,7 +50,10 @@ async function newAccount(
   testbed: Testbed,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<Account> {
-  return { key: await makeKey(testbed, firstOf(testbed), fields), fields: {} };
+  return {
+    key: await createKey(testbed, firstOf(testbed), fields),
+    fields: {},
+  };
 }
 
 function firstOf({ gateways }: Testbed): Member {
@@ -65,28 +68,32 @@ function unknownAccount(): Account {
   return { key: `sk-${randomBytes(16).toString("base64url")}`, fields: {} };
 }
 
-function loadOn(testbed: Testbed, accounts: readonly Account[], told: Told[]) {
+function loadOn(
+  testbed: Testbed,
+  accounts: readonly Account[],
+  received: Received[],
+) {
   return startLoad({
     urls: testbed.gateways.map(({ url }) => url),
     accounts,
     random,
     parallel: 3,
     pauseMs: 20,
-    told: (one) => void told.push(one),
+    onReceived: (one) => void received.push(one),
   });
 }
 
 async function until(
-  is: () => boolean | Promise<boolean>,
+  isTrue: () => boolean | Promise<boolean>,
   what: string,
 ): Promise<void> {
   for (let tries = 0; tries < 1_200; tries++) {
-    if (await is()) {
+    if (await isTrue()) {
       return;
     }
     await sleep(25);
   }
-  throw new Error(`it did not come true: ${what}`);
+  throw new Error(`timed out waiting for: ${what}`);
 }
 
 async function readiness(gateway: Member) {
@@ -94,7 +101,7 @@ async function readiness(gateway: Member) {
   return { status: answer.status, body: (await answer.json()) as object };
 }
 
-/** Every id that reached the provider has one row, every sum is right. */
+/** Expects one row for every id that reached the provider, and correct sums. */
 async function expectAllRecorded(testbed: Testbed): Promise<void> {
   await testbed.drained();
   const rows = await testbed.sql<{ request_id: string }>(
@@ -108,7 +115,7 @@ async function expectAllRecorded(testbed: Testbed): Promise<void> {
   expect(await testbed.sql("SELECT * FROM spend_check")).toEqual([]);
 }
 
-test("without Postgres known keys are served, unknown ones and admins hear 503, and nothing needs a restart", async () => {
+test("without Postgres, known keys are served, unknown keys and admin requests get 503, and no restart is needed", async () => {
   await withTestbed(
     { gateways: 1, redis: false },
     async (testbed, [gateway]) => {
@@ -117,18 +124,18 @@ test("without Postgres known keys are served, unknown ones and admins hear 503, 
       }
       const known = await newAccount(testbed, { max_budget: 1 });
       const pid = gateway.pid();
-      const told: Told[] = [];
-      const load = loadOn(testbed, [known], told);
+      const received: Received[] = [];
+      const load = loadOn(testbed, [known], received);
       await until(
-        () => told.some(({ end }) => end === "ok"),
-        "the key is known to the gateway",
+        () => received.some(({ end }) => end === "ok"),
+        "a call with the known key",
       );
       await postgres.stop();
-      const from = told.length;
+      const from = received.length;
       await until(
         async () =>
           JSON.stringify(await readiness(gateway)).includes("Not connected"),
-        "readiness tells that the database is away",
+        "readiness to report the outage",
       );
       expect((await readiness(gateway)).status).toBe(200);
       for (let tries = 0; tries < 5; tries++) {
@@ -138,7 +145,7 @@ test("without Postgres known keys are served, unknown ones and admins hear 503, 
           end: "database_unavailable",
         });
       }
-      const refused = await fetch(`${gateway.url}/key/generate`, {
+      const denied = await fetch(`${gateway.url}/key/generate`, {
         method: "POST",
         headers: {
           authorization: `Bearer ${MASTER_KEY}`,
@@ -146,11 +153,11 @@ test("without Postgres known keys are served, unknown ones and admins hear 503, 
         },
         body: "{}",
       });
-      expect(refused.status).toBe(503);
-      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect(await refused.text()).toContain('"database_unavailable"');
-      await until(() => told.length > from + 20, "calls go on");
-      expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
+      expect(denied.status).toBe(503);
+      expect(Number(denied.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect(await denied.text()).toContain('"database_unavailable"');
+      await until(() => received.length > from + 20, "20 more calls");
+      expect(new Set(received.slice(from).map(({ end }) => end))).toEqual(
         new Set(["ok"]),
       );
       await postgres.start();
@@ -181,7 +188,7 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
       await postgres.stop();
       await until(
         async () => (await call(gateway.url, known, QUICK)).end !== "ok",
-        "the key is too old",
+        "the cached key to expire",
       );
       expect(await call(gateway.url, known, QUICK)).toMatchObject({
         status: 503,
@@ -190,14 +197,14 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
       await postgres.start();
       await until(
         async () => (await call(gateway.url, known, QUICK)).end === "ok",
-        "the key is looked up again",
+        "the key to be accepted again",
       );
       await expectAllRecorded(testbed);
     },
   );
 });
 
-test("without Postgres at its start a gateway lives, answers calls with 503, then replays its journal and serves", async () => {
+test("a gateway that starts without Postgres is live, answers calls with 503, then replays its journal and serves calls", async () => {
   await withTestbed(
     { gateways: 1, redis: false },
     async (testbed, [gateway]) => {
@@ -218,7 +225,7 @@ test("without Postgres at its start a gateway lives, answers calls with 503, the
             ({ status }) => status === 200,
             () => false,
           ),
-        "liveliness answers",
+        "liveliness",
       );
       expect((await readiness(gateway)).status).toBe(503);
       expect(await call(gateway.url, known, QUICK)).toMatchObject({
@@ -237,7 +244,7 @@ test("without Postgres at its start a gateway lives, answers calls with 503, the
   );
 });
 
-test("a full journal refuses calls before the provider is asked, and those under way end", async () => {
+test("a full journal rejects calls before they reach the provider, and calls in flight complete", async () => {
   await withTestbed(
     {
       gateways: 1,
@@ -251,15 +258,15 @@ test("a full journal refuses calls before the provider is asked, and those under
       const known = await newAccount(testbed);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
-      const underWay: Promise<Told>[] = [];
-      let last: Told | null = null;
+      const inFlight: Promise<Received>[] = [];
+      let last: Received | null = null;
       for (
         let calls = 0;
         last?.end !== "journal_full" && calls < 400;
         calls++
       ) {
-        // Some are still under way when the others meet the limit.
-        underWay.push(
+        // Some are still in flight when the others reach the limit.
+        inFlight.push(
           call(gateway.url, known, {
             ...QUICK,
             stream: true,
@@ -278,7 +285,7 @@ test("a full journal refuses calls before the provider is asked, and those under
       expect((await readiness(gateway)).status).toBe(503);
       expect((await call(gateway.url, known, QUICK)).end).toBe("journal_full");
       expect(testbed.provider.asked.size).toBe(asked);
-      const ends = await Promise.all(underWay);
+      const ends = await Promise.all(inFlight);
       expect(
         ends.filter(({ end }) => !["ok", "journal_full"].includes(end)),
       ).toEqual([]);
@@ -288,15 +295,15 @@ test("a full journal refuses calls before the provider is asked, and those under
       await postgres.start();
       await until(
         async () => (await call(gateway.url, known, QUICK)).end === "ok",
-        "calls are served again",
+        "calls to be served again",
       );
       await expectAllRecorded(testbed);
     },
   );
 });
 
-describe.runIf(redisServerHere())("Redis away", () => {
-  test("limits go on at a share of each, and the counters are set again", async () => {
+describe.runIf(redisServerHere())("without Redis", () => {
+  test("each gateway enforces its share of the limits, and the counters are restored afterwards", async () => {
     await withTestbed(
       { gateways: 2, redis: true },
       async (testbed, gateways) => {
@@ -304,8 +311,8 @@ describe.runIf(redisServerHere())("Redis away", () => {
         const poor = await newAccount(testbed, { max_budget: money });
         const slow = await newAccount(testbed, { rpm_limit: 8 });
         const rich = await newAccount(testbed);
-        const told: Told[] = [];
-        const load = loadOn(testbed, [rich], told);
+        const received: Received[] = [];
+        const load = loadOn(testbed, [rich], received);
         for (const { url } of gateways) {
           for (const account of [poor, slow]) {
             expect((await call(url, account, QUICK)).end).toBe("ok");
@@ -317,9 +324,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
             gateways.every((gateway) =>
               gateway.said().includes("Redis is unavailable"),
             ),
-          "both gateways know",
+          "both gateways to notice",
         );
-        const from = told.length;
+        const from = received.length;
         const served: number[] = [];
         for (const { url } of gateways) {
           let ok = 0;
@@ -332,14 +339,17 @@ describe.runIf(redisServerHere())("Redis away", () => {
           }
           served.push(ok);
         }
-        // 18 calls are left. Half of what each knows to be left is its share: what the first has spent may be in the ledger
-        // when the second is asked. One call more crosses each share.
+        // 18 calls are left. A gateway's share is half of the rest that it knows of: the second one may already have read the
+        // spend of the first from the ledger. One more call exceeds each share.
         for (const ok of served) {
           expect(ok).toBeGreaterThanOrEqual(3);
           expect(ok).toBeLessThanOrEqual(10);
         }
-        await until(() => told.length > from + 20, "others are served");
-        expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
+        await until(
+          () => received.length > from + 20,
+          "20 more calls of other keys",
+        );
+        expect(new Set(received.slice(from).map(({ end }) => end))).toEqual(
           new Set(["ok"]),
         );
         await testbed.redis?.start();
@@ -348,9 +358,9 @@ describe.runIf(redisServerHere())("Redis away", () => {
             gateways.every((gateway) =>
               gateway.said().includes("Redis is available again"),
             ),
-          "both gateways know",
+          "both gateways to notice",
         );
-        let last: Told | null = null;
+        let last: Received | null = null;
         for (let calls = 0; calls < 30; calls++) {
           last = await call(random.pick(gateways).url, poor, QUICK);
           if (last.end !== "ok") {
@@ -370,7 +380,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
     );
   });
 
-  test("a gateway that starts while Redis is away takes no more than its share", async () => {
+  test("a gateway that starts without Redis uses at most its share", async () => {
     await withTestbed(
       { gateways: 2, redis: true },
       async (testbed, gateways) => {
@@ -385,7 +395,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
             gateways.every((gateway) =>
               gateway.said().includes("Redis is unavailable"),
             ),
-          "both gateways know",
+          "both gateways to notice",
         );
         const ends = await Promise.all(
           gateways.flatMap(({ url }) =>
@@ -408,7 +418,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
     );
   });
 
-  test("spend that a gateway brought into the ledger while Redis was away is not held for ever after its restart", async () => {
+  test("spend that a gateway wrote to the ledger without Redis does not stay pending after a restart", async () => {
     await withTestbed(
       { gateways: 2, redis: true },
       async (testbed, gateways) => {
@@ -419,7 +429,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
         const price = 10 * 0.000001 + 4 * 0.000002;
         const poor = await newAccount(testbed, { max_budget: 10 * price });
         expect((await call(first.url, poor, QUICK)).end).toBe("ok");
-        // Redis has heard of four calls that are not in the ledger; of their way there it does not hear.
+        // Redis knows four calls that are not in the ledger yet, and is not notified when they are written to it.
         first.postgresRelay.stall();
         for (let calls = 0; calls < 4; calls++) {
           expect((await call(first.url, poor, QUICK)).end).toBe("ok");
@@ -445,7 +455,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
     );
   });
 
-  test("the cache is passed by, and used again when Redis is back", async () => {
+  test("the cache is bypassed, and used again once Redis is available", async () => {
     await withTestbed(
       { gateways: 1, redis: true, yaml: "proxy_settings: { cache: true }\n" },
       async (testbed, [gateway]) => {
@@ -480,7 +490,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
     );
   });
 
-  test("with fail_closed calls hear 503 until it is back", async () => {
+  test("with fail_closed, calls get 503 until Redis is available", async () => {
     await withTestbed(
       {
         gateways: 1,
@@ -492,15 +502,15 @@ describe.runIf(redisServerHere())("Redis away", () => {
           throw new Error("too few gateways");
         }
         const account = await newAccount(testbed);
-        const told: Told[] = [];
-        const load = loadOn(testbed, [account], told);
-        await until(() => told.length > 5, "calls are served");
+        const received: Received[] = [];
+        const load = loadOn(testbed, [account], received);
+        await until(() => received.length > 5, "calls to be served");
         await testbed.redis?.stop();
         await until(
           async () =>
-            (await call(gateway.url, account, randomWishes(random))).end ===
+            (await call(gateway.url, account, randomCall(random))).end ===
             "limits_unavailable",
-          "calls are refused",
+          "calls to be rejected",
         );
         const asked = testbed.provider.asked.size;
         expect(await call(gateway.url, account, QUICK)).toMatchObject({
@@ -516,7 +526,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
         await testbed.redis?.start();
         await until(
           async () => (await call(gateway.url, account, QUICK)).end === "ok",
-          "calls are served again",
+          "calls to be served again",
         );
         await load.stop();
         await expectAllRecorded(testbed);

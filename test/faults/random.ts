@@ -1,11 +1,12 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** Pseudorandom numbers, the same for the same seed (mulberry32). */
 export interface Random {
   /** 0 ≤ x < 1. */
   next(): number;
-  /** A whole number from least to most, both included. */
-  whole(least: number, most: number): number;
+  /** An integer from min to max, both inclusive. */
+  integer(min: number, max: number): number;
   pick<T>(from: readonly T[]): T;
-  chance(of: number): boolean;
+  /** True with this probability. */
+  chance(probability: number): boolean;
 }
 
 export function createRandom(seed: number): Random {
@@ -16,17 +17,17 @@ export function createRandom(seed: number): Random {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
-  const whole = (least: number, most: number) =>
-    least + Math.floor(next() * (most - least + 1));
+  const integer = (min: number, max: number) =>
+    min + Math.floor(next() * (max - min + 1));
   return {
     next,
-    whole,
+    integer,
     pick<T>(from: readonly T[]): T {
       if (from.length === 0) {
         throw new Error("nothing to pick from");
       }
-      return from[whole(0, from.length - 1)] as T;
+      return from[integer(0, from.length - 1)] as T;
     },
-    chance: (of) => next() < of,
+    chance: (probability) => next() < probability,
   };
 }

@@ -2,15 +2,15 @@ import type { Testbed } from "./testbed.ts";
 
 const PREFIX = "hearth:limits:";
 
-/** What Redis holds of one payer; money in nano-dollars. */
-export interface HeldInRedis {
+/** The state of one payer's limits in Redis; money in nano-dollars. */
+export interface LimitsInRedis {
   readonly entity: string;
   readonly leased: number;
   readonly holders: number;
   readonly slots: number;
   readonly windows: readonly {
     readonly name: string;
-    /** Its total is good for the present generation. */
+    /** Whether its total belongs to the current generation. */
     readonly current: boolean;
     readonly total: number;
     readonly version: number;
@@ -35,15 +35,15 @@ const READ = `
   end
   return cjson.encode(entities)`;
 
-/** Everything that the limits hold in Redis now, payer by payer. */
-export async function heldInRedis(
+/** Reads the limits of all payers in Redis. */
+export async function readLimits(
   testbed: Testbed,
-): Promise<readonly HeldInRedis[]> {
+): Promise<readonly LimitsInRedis[]> {
   const read = await testbed.redis?.client.eval(READ, 1, PREFIX);
   // An empty Lua table is an empty object in JSON.
   return JSON.parse(String(read ?? "[]"), (_, value: unknown) =>
     isEmpty(value) ? [] : value,
-  ) as readonly HeldInRedis[];
+  ) as readonly LimitsInRedis[];
 }
 
 function isEmpty(value: unknown): boolean {
@@ -54,14 +54,14 @@ function isEmpty(value: unknown): boolean {
   );
 }
 
-/** Ids of calls that hold something. */
+/** Ids of calls with reservations. */
 export async function callsInRedis(
   testbed: Testbed,
 ): Promise<readonly string[]> {
   return (await testbed.redis?.client.hkeys(`${PREFIX}calls`)) ?? [];
 }
 
-/** Sets the time of all leases to be over; one that was given back meanwhile does not come back. */
+/** Makes all leases expire; XX keeps leases from reappearing that were released meanwhile. */
 export async function endLeases(testbed: Testbed): Promise<void> {
   const client = testbed.redis?.client;
   for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? []) {

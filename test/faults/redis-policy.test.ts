@@ -3,7 +3,7 @@ import { redisServerHere } from "../servers/redis.ts";
 import { openTestbed } from "./testbed.ts";
 
 test.runIf(redisServerHere())(
-  "a gateway does not start on a Redis that may evict limits, and says what to set",
+  "a gateway does not start with a Redis that may evict limits, and names the setting to change",
   async () => {
     const testbed = await openTestbed(inject("postgresUrl"), {
       gateways: 1,
@@ -29,7 +29,7 @@ test.runIf(redisServerHere())(
         "volatile-ttl",
       );
       await gateway.start();
-      // It does not end for what is set later, but says so at its next connection.
+      // A later change does not end the gateway, but is logged at the next connection.
       await testbed.redis?.client.config(
         "SET",
         "maxmemory-policy",

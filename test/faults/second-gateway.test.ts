@@ -1,9 +1,9 @@
 import { expect, inject, test } from "vitest";
-import { makeKey } from "./accounts.ts";
+import { createKey } from "./accounts.ts";
 import { call } from "./calls.ts";
 import { openTestbed } from "./testbed.ts";
 
-test("a second gateway without Redis on the same database refuses to start and says why", async () => {
+test("a second gateway without Redis on the same database fails to start with the reason", async () => {
   const testbed = await openTestbed(inject("postgresUrl"), {
     gateways: 2,
     redis: false,
@@ -20,7 +20,7 @@ test("a second gateway without Redis on the same database refuses to start and s
     expect(second.said()).toContain(
       "hearth: another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.",
     );
-    const account = { key: await makeKey(testbed, first, {}), fields: {} };
+    const account = { key: await createKey(testbed, first, {}), fields: {} };
     const answer = await call(first.url, account, {
       stream: false,
       tokens: 4,

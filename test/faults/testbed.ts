@@ -17,31 +17,31 @@ import { startRelay, type Relay } from "../servers/relay.ts";
 import { postgresWire } from "../servers/wire-postgres.ts";
 import { redisWire } from "../servers/wire-redis.ts";
 
-/** A gateway process with the relays that stand before its Postgres and its Redis. */
+/** A gateway process with the relays in front of its Postgres and its Redis. */
 export interface Member extends GatewayProcess {
-  /** Its name in the provider's paths. */
+  /** The part of the provider's paths that identifies it. */
   readonly name: string;
   readonly postgresRelay: Relay;
   readonly redisRelay: Relay | null;
 }
 
-/** Everything that a campaign needs, all of it real: Postgres, Redis, a provider and gateways in processes of their own. */
+/** The real servers of a campaign: Postgres, Redis, a provider and gateways, each in a separate process. */
 export interface Testbed {
   readonly redis: TestRedis | null;
   readonly provider: ProviderProcess;
   readonly gateways: readonly Member[];
-  /** As superuser, past the relays. */
+  /** Runs a query as superuser, bypassing the relays. */
   sql<Row extends pg.QueryResultRow>(
     text: string,
     values?: readonly unknown[],
   ): Promise<readonly Row[]>;
-  /** One request with the master key. */
+  /** Sends one request with the master key. */
   admin(
     gateway: GatewayProcess,
     path: string,
     body?: unknown,
   ): Promise<{ readonly status: number; readonly text: string }>;
-  /** Until all that the gateways have journaled is in the ledger. */
+  /** Waits until all journaled calls of the gateways are in the ledger. */
   drained(): Promise<void>;
   close(): Promise<void>;
 }
@@ -49,15 +49,15 @@ export interface Testbed {
 export interface TestbedOptions {
   readonly gateways: number;
   readonly redis: boolean;
-  /** Added to the configuration of each gateway. */
+  /** Appended to the configuration of each gateway. */
   readonly yaml?: string;
-  /** false: the gateways are made and not started. */
+  /** false: the gateways are created but not started. */
   readonly start?: boolean;
 }
 
 const DRAINED_WITHIN_MS = 60_000;
 
-/** A Postgres of its own with the migrated template, for one or several testbeds after each other. */
+/** Starts a separate Postgres with the migrated template, for successive testbeds. */
 export async function startTestbedPostgres(): Promise<TestPostgres> {
   const postgres = await startPostgres();
   try {
@@ -69,7 +69,7 @@ export async function startTestbedPostgres(): Promise<TestPostgres> {
   return postgres;
 }
 
-/** `postgres`: the server by its superuser's address. */
+/** `postgres`: the URL of the server as superuser. */
 export async function openTestbed(
   postgres: string,
   options: TestbedOptions,
@@ -187,7 +187,7 @@ async function open(
     },
     async drained() {
       const until = performance.now() + DRAINED_WITHIN_MS;
-      // Twice in a row: between the read of a batch and the next nothing may look as if all were done.
+      // Two consecutive reads: between two batches a journal may briefly look drained.
       for (let quiet = 0; quiet < 2;) {
         const pending = await Promise.all(
           gateways
@@ -197,7 +197,7 @@ async function open(
         quiet = pending.every((rows) => rows === 0) ? quiet + 1 : 0;
         if (performance.now() > until) {
           throw new Error(
-            `the journals were not drained: ${pending.join(", ")} rows; ${gateways.map((gateway) => gateway.said().slice(-1_000)).join("\n")}`,
+            `journals not drained: ${pending.join(", ")} rows pending; ${gateways.map((gateway) => gateway.said().slice(-1_000)).join("\n")}`,
           );
         }
         await sleep(100);
