@@ -104,7 +104,7 @@ function restoreBoth({ gateways }: Testbed): void {
 }
 
 function allLogged({ gateways }: Testbed, text: string): boolean {
-  return gateways.every((gateway) => gateway.said().includes(text));
+  return gateways.every((gateway) => gateway.output().includes(text));
 }
 
 /** Makes a key known to the gateway without a call. */

@@ -180,8 +180,8 @@ export async function judge(
       testbed.gateways
         .filter((gateway) => !gateway.running())
         .map(
-          ({ name, said }) =>
-            `${name}: ${said().slice(-MAX_OUTPUT_CHARACTERS)}`,
+          ({ name, output }) =>
+            `${name}: ${output().slice(-MAX_OUTPUT_CHARACTERS)}`,
         ),
     ),
     details,

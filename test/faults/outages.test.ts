@@ -322,7 +322,7 @@ describe.runIf(redisServerHere())("without Redis", () => {
         await until(
           () =>
             gateways.every((gateway) =>
-              gateway.said().includes("Redis is unavailable"),
+              gateway.output().includes("Redis is unavailable"),
             ),
           "both gateways to notice",
         );
@@ -356,7 +356,7 @@ describe.runIf(redisServerHere())("without Redis", () => {
         await until(
           () =>
             gateways.every((gateway) =>
-              gateway.said().includes("Redis is available again"),
+              gateway.output().includes("Redis is available again"),
             ),
           "both gateways to notice",
         );
@@ -393,7 +393,7 @@ describe.runIf(redisServerHere())("without Redis", () => {
         await until(
           () =>
             gateways.every((gateway) =>
-              gateway.said().includes("Redis is unavailable"),
+              gateway.output().includes("Redis is unavailable"),
             ),
           "both gateways to notice",
         );

@@ -19,7 +19,7 @@ test.runIf(redisServerHere())(
         await testbed.redis?.client.config("SET", "maxmemory-policy", policy);
         gateway.launch();
         expect(await gateway.exited()).toBe(1);
-        expect(gateway.said()).toContain(
+        expect(gateway.output()).toContain(
           `hearth: Redis evicts any key when its memory is full (maxmemory-policy ${policy}), limits and spend included: set maxmemory-policy to volatile-lru or noeviction.`,
         );
       }
@@ -38,7 +38,7 @@ test.runIf(redisServerHere())(
       gateway.redisRelay?.cut();
       gateway.redisRelay?.restore();
       await expect
-        .poll(() => gateway.said(), { timeout: 20_000 })
+        .poll(() => gateway.output(), { timeout: 20_000 })
         .toContain("maxmemory-policy allkeys-lfu");
     } finally {
       await testbed.close();

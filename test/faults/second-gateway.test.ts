@@ -17,7 +17,7 @@ test("a second gateway without Redis on the same database fails to start with th
     await first.start();
     second.launch();
     expect(await second.exited()).toBe(1);
-    expect(second.said()).toContain(
+    expect(second.output()).toContain(
       "hearth: another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.",
     );
     const account = { key: await createKey(testbed, first, {}), fields: {} };

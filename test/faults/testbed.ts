@@ -197,7 +197,7 @@ async function open(
         quiet = pending.every((rows) => rows === 0) ? quiet + 1 : 0;
         if (performance.now() > until) {
           throw new Error(
-            `journals not drained: ${pending.join(", ")} rows pending; ${gateways.map((gateway) => gateway.said().slice(-1_000)).join("\n")}`,
+            `journals not drained: ${pending.join(", ")} rows pending; ${gateways.map((gateway) => gateway.output().slice(-1_000)).join("\n")}`,
           );
         }
         await sleep(100);

@@ -13,27 +13,27 @@ import type { SpendRow } from "../../gateway/ledger/rows.ts";
 import { recordRows } from "../../gateway/database/ledger.ts";
 import { query, type Pool } from "../../gateway/database/pool.ts";
 
-/** A gateway of a test's own over a database of its own. */
+/** A gateway with a separate database, for one test file. */
 export interface AdminFixture extends TestGateway {
   readonly databaseUrl: string;
   readonly providerUrl: string;
   readonly pool: Pool;
   get(path: string, key?: string): Promise<Json>;
   post(path: string, body: unknown, key?: string): Promise<Json>;
-  /** A request that must be refused: its status and error. */
+  /** Sends a request that must be rejected; returns the status and the error. */
   refused(
     method: string,
     path: string,
     body?: unknown,
     key?: string,
   ): Promise<{ readonly status: number; readonly error: Json }>;
-  /** Brings rows into the ledger as a drain does. */
+  /** Writes rows to the ledger as a drain does. */
   spend(...rows: readonly Partial<SpendRow>[]): Promise<void>;
-  /** Sums that do not agree with their rows. */
+  /** Totals that differ from the sums of their rows. */
   differences(): Promise<readonly unknown[]>;
 }
 
-/** With `more` lines of configuration and `env` of the gateway. */
+/** `more`: additional lines of the gateway's configuration. */
 export async function startAdminFixture(
   more = "",
   env: Readonly<Record<string, string>> = {},
@@ -48,8 +48,8 @@ export async function startAdminFixture(
   });
   const { pool, config } = gateway.running.gateway;
 
-  async function answered(asked: Promise<TestAnswer>): Promise<Json> {
-    const answer = await asked;
+  async function jsonOf(response: Promise<TestAnswer>): Promise<Json> {
+    const answer = await response;
     if (answer.status !== 200) {
       throw new Error(`${answer.status} ${answer.text}`);
     }
@@ -61,9 +61,8 @@ export async function startAdminFixture(
     databaseUrl: database.url,
     providerUrl: provider.url,
     pool,
-    get: (path, key) => answered(gateway.request("GET", path, undefined, key)),
-    post: (path, body, key) =>
-      answered(gateway.request("POST", path, body, key)),
+    get: (path, key) => jsonOf(gateway.request("GET", path, undefined, key)),
+    post: (path, body, key) => jsonOf(gateway.request("POST", path, body, key)),
     async refused(method, path, body, key) {
       const { status, json } = await gateway.request(method, path, body, key);
       return { status, error: json["error"] as Json };

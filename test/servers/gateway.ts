@@ -14,7 +14,7 @@ export interface TestGateway {
   readonly running: RunningGateway;
   readonly url: string;
   readonly directory: string;
-  /** One request as `key` (the master key by default); JSON in, JSON or text out. */
+  /** Sends a request with `key` (the master key by default) and a JSON body; parses a JSON response. */
   request(
     method: string,
     path: string,
@@ -22,7 +22,7 @@ export interface TestGateway {
     key?: string,
     headers?: Record<string, string>,
   ): Promise<TestAnswer>;
-  /** A new virtual key. */
+  /** Creates a virtual key. */
   makeKey(fields?: Readonly<Record<string, unknown>>): Promise<string>;
   chat(
     key: string,
@@ -44,14 +44,14 @@ export interface Json {
   readonly [name: string]: Json;
 }
 
-/** A gateway in this process on a free port, with one alias `mock` (and what `yaml` adds) on the provider. */
+/** Starts a gateway in this process on a free port; by default its only alias is `mock`, of the given provider. */
 export async function startTestGateway(options: {
   readonly databaseUrl: string;
   readonly providerUrl: string;
   readonly yaml?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly directory?: string;
-  /** Does not wait for the database. */
+  /** Whether to return without waiting until the gateway is ready. */
   readonly atOnce?: true;
 }): Promise<TestGateway> {
   const directory =
@@ -124,11 +124,11 @@ export async function startTestGateway(options: {
     directory,
     request,
     async makeKey(fields = {}) {
-      const made = await request("POST", "/key/generate", fields);
-      if (made.status !== 200) {
-        throw new Error(made.text);
+      const created = await request("POST", "/key/generate", fields);
+      if (created.status !== 200) {
+        throw new Error(created.text);
       }
-      return String(made.json["key"]);
+      return String(created.json["key"]);
     },
     chat: (key, prompt, fields = {}) =>
       request(
@@ -187,14 +187,14 @@ function parsed(text: string): Json {
   }
 }
 
-/** A database, a mock provider and a gateway of a test file's own. */
+/** A database, a mock provider and a gateway for one test file. */
 export interface Testbed {
   readonly gateway: TestGateway;
   readonly provider: MockProvider;
   stop(): Promise<void>;
 }
 
-/** Starts all three; `yaml` makes the configuration from the provider's address. */
+/** Starts all three; `yaml` returns the configuration for the provider's URL. */
 export async function startTestbed(
   yaml: (providerUrl: string) => string = modelYaml,
 ): Promise<Testbed> {

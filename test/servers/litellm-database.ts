@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 
-/** The tables of a LiteLLM proxy that an import reads, as Prisma makes them from LiteLLM's public schema. */
+/** The tables of a LiteLLM proxy that an import reads, as Prisma creates them from LiteLLM's public schema. */
 const SCHEMA = `
 CREATE TABLE "LiteLLM_BudgetTable" (
   budget_id text PRIMARY KEY, max_budget double precision, soft_budget double precision, max_parallel_requests integer,
@@ -85,7 +85,7 @@ export function litellmHash(key: string): string {
   return createHash("sha256").update(key).digest("hex");
 }
 
-/** Makes the tables in an empty schema `litellm` of a database, and answers the address as LiteLLM's clients write it. */
+/** Creates the tables in a new schema `litellm` of a database and returns the URL in the form that LiteLLM's clients use. */
 export async function makeLitellmTables(databaseUrl: string): Promise<{
   readonly url: string;
   run(sql: string, values?: readonly unknown[]): Promise<void>;

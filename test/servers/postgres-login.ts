@@ -1,6 +1,6 @@
 import pg from "pg";
 
-/** Whether Postgres lets somebody in with this password. */
+/** Whether Postgres accepts a login with this password. */
 export async function logsIn(
   login: Pick<pg.ClientConfig, "host" | "port" | "user" | "password" | "ssl">,
 ): Promise<boolean> {

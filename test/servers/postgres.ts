@@ -11,14 +11,14 @@ import { ensureCluster } from "../../embedded/postgres-cluster.ts";
 import { asUser, findPostgresPlace } from "../../embedded/postgres-place.ts";
 import { serversAllowed } from "./allowed.ts";
 
-/** A real Postgres of a test's own, in a directory of its own. */
+/** A real Postgres in a temporary directory. */
 export interface TestPostgres {
   readonly port: number;
-  /** As superuser, for a database of that name. */
+  /** The URL of a database as superuser. */
   url(database: string): string;
-  /** Nothing happens when it runs. */
+  /** Does nothing if it is running. */
   start(): Promise<void>;
-  /** Fast shutdown, or kill -9 (SIGQUIT to all: as a pulled plug). */
+  /** Fast shutdown; with SIGQUIT an immediate one, as after a power failure. */
   stop(how?: "SIGINT" | "SIGQUIT"): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
@@ -58,15 +58,15 @@ export async function startPostgres(
         stdio: ["ignore", "ignore", "pipe"],
       },
     );
-    let said = "";
+    let output = "";
     child.stderr.on(
       "data",
-      (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)),
+      (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4_000)),
     );
     server = child;
     for (let tries = 0; ; tries++) {
       if (child.exitCode !== null || tries > 600) {
-        throw new Error(`the test Postgres did not start: ${said}`);
+        throw new Error(`the test Postgres did not start: ${output}`);
       }
       const client = new pg.Client({
         connectionString: url("postgres"),
@@ -109,7 +109,7 @@ export async function startPostgres(
   };
 }
 
-/** A port that is free now; another program may take it before it is used, so starters try again. */
+/** A port that is free now; another program may take it before it is used. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -118,7 +118,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** The roles and, as the template of throw-away databases, the migrated schema. */
+/** The statements that create the roles. */
 export const ROLES_SQL: string = readFileSync(
   new URL("../../config/postgres-roles.sql", import.meta.url),
   "utf8",

@@ -7,18 +7,18 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { MockMoment } from "./provider.ts";
 
-/** The mock provider in a process of its own, with its own append-only record of the calls that it finished. */
+/** The mock provider in a separate process, with an append-only record of the calls that it finished. */
 export interface ProviderProcess {
   readonly url: string;
-  /** The same provider under another path, so that its callers can be told apart. */
+  /** The URL of the same provider under another path, to distinguish its callers. */
   urlFor(caller: string): string;
-  /** Ids of the calls whose last byte was sent. */
+  /** Ids of the calls whose response was completed. */
   finished(): ReadonlySet<string>;
-  /** Ids of all calls that reached it, finished or not. */
+  /** Ids of all calls that reached it. */
   readonly asked: ReadonlySet<string>;
-  /** Hears of each moment shortly after it. */
+  /** Calls the listener shortly after each moment; returns the function that removes it. */
   onMoment(listener: (moment: MockMoment, id: string) => void): () => void;
-  /** Kills a process at the count-th such moment of a caller's request from now; resolves when that was done. */
+  /** Kills a process at the count-th such moment of a caller's requests from now; resolves after the kill. */
   killAt(
     moment: MockMoment,
     count: number,
@@ -37,7 +37,7 @@ export interface ProviderProcessOptions {
   readonly host?: string;
   /** A free one by default. */
   readonly port?: number;
-  /** Says nothing of its calls, so that they never wait for this process. */
+  /** Does not report its calls, so that they never wait for this process. */
   readonly quiet?: boolean;
 }
 
@@ -48,10 +48,10 @@ export async function startProviderProcess({
 }: ProviderProcessOptions = {}): Promise<ProviderProcess> {
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-provider-"));
   const record = join(directory, "finished");
-  const volume = quiet ? "quiet" : "";
+  const mode = quiet ? "quiet" : "";
   const child = spawn(
     process.execPath,
-    [PROGRAM, host, `${port}`, record, volume],
+    [PROGRAM, host, `${port}`, record, mode],
     {
       stdio: ["pipe", "pipe", "inherit"],
     },
@@ -81,7 +81,7 @@ export async function startProviderProcess({
       listener(what as MockMoment, id);
     }
   });
-  // Kept from being an unhandled rejection after the start.
+  // Prevents an unhandled rejection after the start.
   started.promise.catch(() => undefined);
   const url = await started.promise;
   return {

@@ -1,14 +1,14 @@
-// The mock provider as a program of its own: what it records outlives the gateways that are killed around it.
-// Arguments: address, port (0: a free one), file of finished ids, `quiet`. Says `url URL` once, then, unless quiet, each moment as a line
-// `moment MOMENT ID`.
-// `arm MOMENT COUNT PID PATH` on its input kills PID at the COUNT-th such moment from now of a request whose path begins
-// with PATH, and says `killed MOMENT ID`: done here, because a line would reach the campaign only after the gateway has
-// gone on.
+// The mock provider as a separate program, whose record survives the gateways that campaigns kill.
+// Arguments: address, port (0: a free one), file of finished ids, `quiet`. Prints `url URL` once and then, unless quiet, a line
+// `moment MOMENT ID` for each moment.
+// The line `arm MOMENT COUNT PID PATH` on standard input makes it kill PID at the COUNT-th such moment of a request whose path
+// starts with PATH, and print `killed MOMENT ID`. The kill happens here because the gateway would already have continued
+// before a line reached the campaign.
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { startMockProvider, type MockMoment } from "./provider.ts";
 
-const [host = "127.0.0.1", port = "0", record = "", volume] =
+const [host = "127.0.0.1", port = "0", record = "", mode] =
   process.argv.slice(2);
 let armed: { moment: string; count: number; pid: number; path: string } | null =
   null;
@@ -21,9 +21,9 @@ function onMoment(moment: MockMoment, id: string): void {
   ) {
     kill(armed.pid);
     armed = null;
-    say(`killed ${moment} ${id}`);
+    print(`killed ${moment} ${id}`);
   }
-  say(`moment ${moment} ${id}`);
+  print(`moment ${moment} ${id}`);
 }
 
 function pathOf(id: string): string {
@@ -34,11 +34,11 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has died already.
+    // The process has already ended.
   }
 }
 
-function say(line: string): void {
+function print(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
@@ -46,10 +46,10 @@ const provider = await startMockProvider({
   host,
   port: Number(port),
   record,
-  // Lines that are not read would hold the calls up.
-  ...(volume === "quiet" ? {} : { onMoment }),
+  // Unread lines would block the calls.
+  ...(mode === "quiet" ? {} : { onMoment }),
 });
-say(`url ${provider.url}`);
+print(`url ${provider.url}`);
 
 const input = createInterface({ input: process.stdin });
 input.on("line", (line) => {
@@ -61,5 +61,5 @@ input.on("line", (line) => {
     armed = null;
   }
 });
-// Whoever started it is gone.
+// The parent process has ended.
 input.on("close", () => process.exit(0));

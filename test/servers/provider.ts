@@ -8,8 +8,8 @@ import {
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What a test asks of one answer, as JSON after `[mock]` in the last message (or in the embedding's input). */
-export interface MockWishes {
+/** How to answer one call, as JSON after `[mock]` in the last message (or in the embedding's input). */
+export interface MockInstructions {
   readonly status?: number;
   readonly error?: unknown;
   readonly retryAfter?: number;
@@ -18,7 +18,7 @@ export interface MockWishes {
   readonly chunkDelayMs?: number;
   /** Chunks after which the connection is cut. */
   readonly cutAfter?: number;
-  /** Between a stream's `finish_reason` and its usage. */
+  /** Delay between a stream's `finish_reason` and its usage. */
   readonly usageDelayMs?: number;
   readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
@@ -48,13 +48,13 @@ export interface MockOptions {
   readonly port?: number;
   /** Finished ids are appended here before the last byte is sent. */
   readonly record?: string;
-  /** Every call fails with this status. */
+  /** Fails every call with this status. */
   readonly alwaysStatus?: number;
-  /** Called at each moment of each call; the call waits for it. */
+  /** Called at each moment of each call, before the call continues. */
   readonly onMoment?: (moment: MockMoment, id: string) => void;
 }
 
-/** An OpenAI-style provider that does what the prompt says. */
+/** Starts an OpenAI-style provider that follows the options in the prompt. */
 export async function startMockProvider(
   options: MockOptions = {},
 ): Promise<MockProvider> {
@@ -71,7 +71,7 @@ export async function startMockProvider(
       return void response.end(JSON.stringify({ object: "list", data: [] }));
     }
     const body = JSON.parse(await readAll(request)) as Record<string, unknown>;
-    const seen: MockRequest = {
+    const mockRequest: MockRequest = {
       id: String(request.headers["x-request-id"]),
       path: request.url ?? "",
       headers: request.headers,
@@ -79,50 +79,50 @@ export async function startMockProvider(
       finished: false,
       aborted: false,
     };
-    requests.push(seen);
+    requests.push(mockRequest);
     if (requests.length > 10_000) {
       requests.splice(0, 5_000);
     }
-    response.on("close", () => (seen.aborted = !seen.finished));
-    options.onMoment?.("request", seen.id);
-    const wishes = wishesOf(body);
-    if (wishes.delayMs !== undefined) {
-      await sleep(wishes.delayMs);
+    response.on("close", () => (mockRequest.aborted = !mockRequest.finished));
+    options.onMoment?.("request", mockRequest.id);
+    const instructions = readInstructions(body);
+    if (instructions.delayMs !== undefined) {
+      await sleep(instructions.delayMs);
     }
     const finish = () => {
       if (options.record !== undefined) {
-        appendFileSync(options.record, `${seen.id}\n`);
+        appendFileSync(options.record, `${mockRequest.id}\n`);
       }
-      seen.finished = true;
+      mockRequest.finished = true;
     };
-    const status = wishes.status ?? options.alwaysStatus;
+    const status = instructions.status ?? options.alwaysStatus;
     if (status !== undefined) {
-      return sendError(response, { ...wishes, status });
+      return sendError(response, { ...instructions, status });
     }
-    if (seen.path.endsWith("/embeddings")) {
-      return sendEmbedding(response, body, wishes, finish);
+    if (mockRequest.path.endsWith("/embeddings")) {
+      return sendEmbedding(response, body, instructions, finish);
     }
-    if (seen.path.endsWith("/moderations")) {
+    if (mockRequest.path.endsWith("/moderations")) {
       return sendJson(response, moderationOf(body), finish);
     }
-    if (seen.path.endsWith("/images/generations")) {
+    if (mockRequest.path.endsWith("/images/generations")) {
       return sendJson(response, imagesOf(body), finish);
     }
     if (body["stream"] === true) {
-      return sendStream(response, body, wishes, finish, seen);
+      return sendStream(response, body, instructions, finish, mockRequest);
     }
-    sendChat(response, body, wishes, finish);
-    options.onMoment?.("finished", seen.id);
+    sendChat(response, body, instructions, finish);
+    options.onMoment?.("finished", mockRequest.id);
   }
 
   async function sendStream(
     response: ServerResponse,
     body: Record<string, unknown>,
-    wishes: MockWishes,
+    instructions: MockInstructions,
     finish: () => void,
-    seen: MockRequest,
+    mockRequest: MockRequest,
   ): Promise<void> {
-    const chunks = wishes.chunks ?? 4;
+    const chunks = instructions.chunks ?? 4;
     const head = {
       id: "chatcmpl-mock",
       object: "chat.completion.chunk",
@@ -134,36 +134,36 @@ export async function startMockProvider(
       if (response.destroyed) {
         return;
       }
-      if (wishes.cutAfter === at) {
+      if (instructions.cutAfter === at) {
         return void response.destroy();
       }
       response.write(
         `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: { content: `word${at} ` } }] })}\n\n`,
       );
       if (at === 0) {
-        options.onMoment?.("first_chunk", seen.id);
+        options.onMoment?.("first_chunk", mockRequest.id);
       }
-      if (wishes.chunkDelayMs !== undefined) {
-        await sleep(wishes.chunkDelayMs);
+      if (instructions.chunkDelayMs !== undefined) {
+        await sleep(instructions.chunkDelayMs);
       }
     }
     response.write(
       `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`,
     );
-    if (wishes.usageDelayMs !== undefined) {
-      await sleep(wishes.usageDelayMs);
+    if (instructions.usageDelayMs !== undefined) {
+      await sleep(instructions.usageDelayMs);
     }
     if (response.destroyed) {
       return;
     }
-    if (wishes.usage !== null) {
+    if (instructions.usage !== null) {
       response.write(
-        `data: ${JSON.stringify({ ...head, choices: [], usage: wishes.usage ?? usageFor(chunks) })}\n\n`,
+        `data: ${JSON.stringify({ ...head, choices: [], usage: instructions.usage ?? usageFor(chunks) })}\n\n`,
       );
     }
     finish();
     response.end("data: [DONE]\n\n");
-    options.onMoment?.("finished", seen.id);
+    options.onMoment?.("finished", mockRequest.id);
   }
 
   const host = options.host ?? "127.0.0.1";
@@ -190,7 +190,9 @@ function usageFor(outputTokens: number) {
   };
 }
 
-function wishesOf(body: Readonly<Record<string, unknown>>): MockWishes {
+function readInstructions(
+  body: Readonly<Record<string, unknown>>,
+): MockInstructions {
   const messages = body["messages"] as
     readonly { content?: unknown }[] | undefined;
   const text = String(
@@ -199,20 +201,23 @@ function wishesOf(body: Readonly<Record<string, unknown>>): MockWishes {
   const at = text.indexOf("[mock]");
   return at < 0
     ? {}
-    : (JSON.parse(text.slice(at + "[mock]".length)) as MockWishes);
+    : (JSON.parse(text.slice(at + "[mock]".length)) as MockInstructions);
 }
 
-function sendError(response: ServerResponse, wishes: MockWishes): void {
+function sendError(
+  response: ServerResponse,
+  instructions: MockInstructions,
+): void {
   const headers: Record<string, string> = {
     "content-type": "application/json",
   };
-  if (wishes.retryAfter !== undefined) {
-    headers["retry-after"] = String(wishes.retryAfter);
+  if (instructions.retryAfter !== undefined) {
+    headers["retry-after"] = String(instructions.retryAfter);
   }
-  response.writeHead(wishes.status ?? 500, headers);
+  response.writeHead(instructions.status ?? 500, headers);
   response.end(
     JSON.stringify({
-      error: wishes.error ?? {
+      error: instructions.error ?? {
         message: "the mock was asked to fail",
         type: "mock",
       },
@@ -233,12 +238,12 @@ function sendJson(
 function sendChat(
   response: ServerResponse,
   body: Record<string, unknown>,
-  wishes: MockWishes,
+  instructions: MockInstructions,
   finish: () => void,
 ): void {
   const message = {
     role: "assistant",
-    content: wishes.text ?? "four words in here",
+    content: instructions.text ?? "four words in here",
   };
   sendJson(
     response,
@@ -248,7 +253,10 @@ function sendChat(
       created: 1,
       model: body["model"],
       choices: [{ index: 0, message, finish_reason: "stop" }],
-      usage: wishes.usage === null ? undefined : (wishes.usage ?? usageFor(4)),
+      usage:
+        instructions.usage === null
+          ? undefined
+          : (instructions.usage ?? usageFor(4)),
     },
     finish,
   );
@@ -257,7 +265,7 @@ function sendChat(
 function sendEmbedding(
   response: ServerResponse,
   body: Record<string, unknown>,
-  wishes: MockWishes,
+  instructions: MockInstructions,
   finish: () => void,
 ): void {
   sendJson(
@@ -270,7 +278,7 @@ function sendEmbedding(
         index,
         embedding: [String(input).length, 0.2, 0.3],
       })),
-      usage: wishes.usage ?? {
+      usage: instructions.usage ?? {
         prompt_tokens: PROMPT_TOKENS,
         total_tokens: PROMPT_TOKENS,
       },

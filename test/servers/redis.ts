@@ -8,16 +8,16 @@ import { Redis } from "ioredis";
 import { serversAllowed } from "./allowed.ts";
 import { freePort } from "./postgres.ts";
 
-/** A real redis-server of a test's own, on a free port, keeping nothing on disk. */
+/** A real redis-server on a free port, without persistence. */
 export interface TestRedis {
   readonly port: number;
-  /** A client of the test's own, beside those of the gateways; closed with the server. */
+  /** A client for the test, closed with the server. */
   readonly client: Redis;
-  /** Started again on the same port, empty. */
+  /** Starts it on the same port, empty. */
   start(): Promise<void>;
-  /** Killed; its data is gone. */
+  /** Kills it; its data is lost. */
   stop(): Promise<void>;
-  /** Connections stay and nothing answers, until `thaw`. */
+  /** Stops responding on open connections until `thaw`. */
   freeze(): void;
   thaw(): void;
   remove(): Promise<void>;
@@ -28,7 +28,7 @@ const INSTALL =
 
 const installed = spawnSync("redis-server", ["--version"]).status === 0;
 
-/** Whether tests with Redis can run; in CI they must, elsewhere one line says that they were left out. */
+/** Whether tests with Redis can run. If not, prints that they are skipped, or throws in CI. */
 export function redisServerHere(): boolean {
   if (installed) {
     return true;
@@ -36,7 +36,7 @@ export function redisServerHere(): boolean {
   if (process.env["CI"]) {
     throw new Error(INSTALL);
   }
-  process.stderr.write(`Tests with Redis are left out. ${INSTALL}\n`);
+  process.stderr.write(`Tests with Redis are skipped. ${INSTALL}\n`);
   return false;
 }
 

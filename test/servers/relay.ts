@@ -9,42 +9,42 @@ import {
 /** One whole message on the wire. */
 export interface Frame {
   readonly length: number;
-  /** Its name when it is one that campaigns wait for. */
+  /** The name of the point that it marks, if campaigns can wait for it. */
   readonly point: string | null;
-  /** How many answers it asks for. */
+  /** The number of responses it causes. */
   readonly answers: number;
 }
 
-/** How a protocol is cut into messages; one for each connection. null: not all of the message is there yet. */
+/** Splits the stream of one connection into messages; null while a message is incomplete. */
 export interface Wire {
   nextRequest(bytes: Buffer): Frame | null;
-  /** `ends`: it is the last message of an answer. */
+  /** `ends`: whether it is the last message of a response. */
   nextAnswer(
     bytes: Buffer,
   ): { readonly length: number; readonly ends: boolean } | null;
 }
 
-/** `before`: the request has not been passed on. `after`: its answer is here and has not been passed on. */
+/** `before`: the request has arrived but is not forwarded yet. `after`: its response has arrived but is not forwarded yet. */
 export type RelayMoment = `${"before" | "after"} ${string}`;
 
-/** A TCP relay before a server: what passes can be recognised, and the way can be cut, stalled and slowed. */
+/** A TCP relay in front of a server that recognises messages and can cut, stall and slow connections. */
 export interface Relay {
   readonly port: number;
-  /** Calls `act` at the count-th such moment from now, and drops what was about to pass on that connection. */
+  /** Calls `act` at the count-th such moment from now, and forwards nothing more on that connection. */
   at(moment: RelayMoment, count: number, act: () => void): void;
   disarm(): void;
-  /** Ends all connections and refuses new ones, until `restore`. */
+  /** Closes all connections and refuses new ones until `restore`. */
   cut(): void;
-  /** Connections stay and nothing passes, until `restore`. */
+  /** Keeps connections open but forwards nothing until `restore`. */
   stall(): void;
-  /** Everything passes this much later. */
+  /** Delays all data. */
   slow(ms: number): void;
   restore(): void;
   close(): Promise<void>;
 }
 
-/** A piece of a connection, and when it may go on (ms since the epoch). */
-interface Late {
+/** Delayed data, and when to forward it (ms since 1970). */
+interface DelayedChunk {
   readonly bytes: Buffer;
   readonly at: number;
 }
@@ -61,8 +61,8 @@ export async function startRelay(
 ): Promise<Relay> {
   const sockets = new Set<Socket>();
   const waiting: { readonly to: Socket; readonly bytes: Buffer }[] = [];
-  /** Pieces on their slow way, for each socket: later ones must not overtake them. */
-  const late = new WeakMap<Socket, Late[]>();
+  /** Delayed data of each socket; later data must not overtake it. */
+  const delayed = new WeakMap<Socket, DelayedChunk[]>();
   let slowMs = 0;
   let mode: Mode = { kind: "open" };
   let armed: { moment: RelayMoment; count: number; act: () => void } | null =
@@ -75,7 +75,7 @@ export async function startRelay(
     connect(client);
   });
 
-  /** True when the moment was the awaited one: nothing more shall pass on this connection. */
+  /** True at the awaited moment, after which nothing more is forwarded on this connection. */
   function reached(moment: RelayMoment): boolean {
     if (armed === null || armed.moment !== moment || --armed.count > 0) {
       return false;
@@ -86,27 +86,27 @@ export async function startRelay(
     return true;
   }
 
-  function pass(to: Socket, bytes: Buffer): void {
+  function forward(to: Socket, bytes: Buffer): void {
     if (bytes.length === 0) {
       return;
     }
     switch (mode.kind) {
       case "open":
-        return (late.get(to)?.length ?? 0) > 0
-          ? passLate(to, bytes)
+        return (delayed.get(to)?.length ?? 0) > 0
+          ? forwardDelayed(to, bytes)
           : send(to, bytes);
       case "slow":
-        return passLate(to, bytes);
+        return forwardDelayed(to, bytes);
       case "stalled":
         return void waiting.push({ to, bytes });
       case "cut":
     }
   }
 
-  /** In order, however the slowness changes meanwhile. */
-  function passLate(to: Socket, bytes: Buffer): void {
-    const queue = late.get(to) ?? [];
-    late.set(to, queue);
+  /** Keeps the order even if the delay changes. */
+  function forwardDelayed(to: Socket, bytes: Buffer): void {
+    const queue = delayed.get(to) ?? [];
+    delayed.set(to, queue);
     const after = queue.at(-1)?.at ?? 0;
     queue.push({ bytes, at: Math.max(Date.now() + slowMs, after) });
     if (queue.length === 1) {
@@ -114,7 +114,7 @@ export async function startRelay(
     }
   }
 
-  function sendLater(to: Socket, queue: Late[]): void {
+  function sendLater(to: Socket, queue: DelayedChunk[]): void {
     const [next] = queue;
     if (next === undefined) {
       return;
@@ -138,8 +138,8 @@ export async function startRelay(
   function connect(client: Socket): void {
     const upstream = createConnection({ host: "127.0.0.1", port: targetPort });
     const frames = wire();
-    /** For each answer that is due, the point that asked for it. */
-    const due: (string | null)[] = [];
+    /** The point of the request of each pending response. */
+    const pending: (string | null)[] = [];
     let dead = false;
     let point: string | null = null;
     let requests: Buffer = Buffer.alloc(0);
@@ -153,19 +153,19 @@ export async function startRelay(
       for (let from = 0; ;) {
         const frame = frames.nextRequest(requests.subarray(from));
         if (frame === null) {
-          pass(upstream, requests.subarray(0, from));
+          forward(upstream, requests.subarray(0, from));
           requests = requests.subarray(from);
           return;
         }
         if (frame.point !== null && reached(`before ${frame.point}`)) {
-          pass(upstream, requests.subarray(0, from));
+          forward(upstream, requests.subarray(0, from));
           dead = true;
           return;
         }
         from += frame.length;
         point = frame.point ?? point;
         if (frame.answers > 0) {
-          due.push(point);
+          pending.push(point);
           point = null;
         }
       }
@@ -178,14 +178,14 @@ export async function startRelay(
       for (let from = 0; ;) {
         const frame = frames.nextAnswer(answers.subarray(from));
         if (frame === null) {
-          pass(client, answers.subarray(0, from));
+          forward(client, answers.subarray(0, from));
           answers = answers.subarray(from);
           return;
         }
         if (frame.ends) {
-          const asked = due.shift() ?? null;
-          if (asked !== null && reached(`after ${asked}`)) {
-            pass(client, answers.subarray(0, from));
+          const answered = pending.shift() ?? null;
+          if (answered !== null && reached(`after ${answered}`)) {
+            forward(client, answers.subarray(0, from));
             dead = true;
             return;
           }
@@ -217,7 +217,7 @@ export async function startRelay(
   function release(): void {
     mode = { kind: "open" };
     for (const { to, bytes } of waiting.splice(0)) {
-      pass(to, bytes);
+      forward(to, bytes);
     }
   }
 

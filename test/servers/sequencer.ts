@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Whole systems first: the longest of their files would otherwise run alone at the end, beside an idle core. */
+/** Runs tests of whole systems first; otherwise the longest file would run alone at the end, with a core idle. */
 export class SystemsFirst extends BaseSequencer {
   override async sort(
     files: TestSpecification[],

@@ -2,7 +2,7 @@ import type { TestProject } from "vitest/node";
 import { prepareTemplate } from "./database.ts";
 import { startPostgres } from "./postgres.ts";
 
-/** One real Postgres for the whole run; each test makes its own database in it. */
+/** One real Postgres for the whole run; each test creates a database in it. */
 export async function setup(
   project: TestProject,
 ): Promise<() => Promise<void>> {

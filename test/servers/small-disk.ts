@@ -6,7 +6,7 @@ import { join } from "node:path";
 const FILLER = "filler";
 const PIECE = Buffer.alloc(1024 * 1024);
 
-/** A tmpfs that holds so many megabytes. */
+/** A small tmpfs. */
 export interface SmallDisk {
   readonly path: string;
   readonly fill: () => void;
@@ -14,7 +14,7 @@ export interface SmallDisk {
   readonly remove: () => void;
 }
 
-/** Only root may mount, and not everywhere: undefined there. */
+/** Creates a small disk; undefined where mounting is not permitted. */
 export function makeSmallDisk(megabytes: number): SmallDisk | undefined {
   const path = mkdtempSync(join(tmpdir(), "hearth-disk-"));
   if (!mountSmallDisk(path, megabytes)) {
@@ -40,7 +40,7 @@ export function unmountDisk(path: string): void {
   spawnSync("rmdir", [path]);
 }
 
-/** Leaves not one page. */
+/** Fills the disk completely. */
 export function fillDisk(path: string): void {
   const { bavail, bsize } = statfsSync(path);
   const pieces = Math.ceil((bavail * bsize) / PIECE.length);

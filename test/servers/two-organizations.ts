@@ -1,13 +1,13 @@
 import { startAdminFixture, type AdminFixture } from "./admin.ts";
 
-/** A gateway with two organizations, `own-org` and `strange-org`, a team in each, and people by what is asked for them. */
+/** A gateway with two organizations, `own-org` and `strange-org`, a team in each, and the given users. */
 export interface TwoOrganizations {
   readonly fixture: AdminFixture;
-  /** Keys by whose they are; tests add their own. */
+  /** Keys by user; tests add more. */
   readonly keys: Map<string, string>;
-  /** "" where there is none. */
+  /** "" if the user has no key. */
   keyOf(who: string): string;
-  /** The status of somebody's request: a POST where there is a body. */
+  /** Sends a request as a user, a POST if there is a body, and returns its status. */
   status(who: string, path: string, body?: unknown): Promise<number>;
 }
 
@@ -31,8 +31,8 @@ export async function startTwoOrganizations({
     });
   }
   for (const [id, fields] of Object.entries(users)) {
-    const made = await fixture.post("/user/new", { user_id: id, ...fields });
-    keys.set(id, String(made["key"]));
+    const created = await fixture.post("/user/new", { user_id: id, ...fields });
+    keys.set(id, String(created["key"]));
   }
   for (const [id, organization] of Object.entries(admins)) {
     await fixture.post("/organization/member_add", {

@@ -2,12 +2,12 @@ import type { Frame, Wire } from "./relay.ts";
 
 const TYPE_AND_LENGTH = 5;
 
-/** Frames of Postgres' protocol: recognises the statements that bring spend into the ledger. */
+/** Splits Postgres' protocol into messages and recognises the statements that write spend to the ledger. */
 export function postgresWire(): Wire {
   let started = false;
   return {
     nextRequest(bytes) {
-      // The first message has no type before its length.
+      // The first message has no type in front of its length.
       const head = started ? 1 : 0;
       if (bytes.length < head + 4) {
         return null;

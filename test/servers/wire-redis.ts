@@ -5,7 +5,7 @@ const SCRIPT_OF = new Map(
   Object.entries(SCRIPTS).map(([name, { sha }]) => [sha, name]),
 );
 
-/** Frames of Redis' protocol: recognises EVALSHA by the script that it runs (`admit`, `settle`, `assign`, …). */
+/** Splits Redis' protocol into messages and recognises the script of each EVALSHA (`admit`, `settle`, `assign`, …). */
 export function redisWire(): Wire {
   return {
     nextRequest(bytes) {
@@ -30,7 +30,7 @@ function scriptIn(bytes: Buffer, length: number): string | null {
   return SCRIPT_OF.get(head[4] ?? "") ?? null;
 }
 
-/** Where one value of RESP ends; null when it is not all there. */
+/** The end of one RESP value; null while it is incomplete. */
 function endOf(bytes: Buffer, from: number): number | null {
   const line = bytes.indexOf("\r\n", from);
   if (line < 0) {
