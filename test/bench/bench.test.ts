@@ -15,17 +15,17 @@ async function bench(...args: readonly string[]) {
     env: programEnv(),
   });
   const ended = once(child, "exit") as Promise<[number | null]>;
-  const [out, said, [code]] = await Promise.all([
+  const [out, errors, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     ended,
   ]);
-  return { out, said, code };
+  return { out, errors, code };
 }
 
 describe.runIf(redisServerHere())("npm run bench", () => {
   test("prints one JSON value with a run for each target and load, and proves that nothing was skipped", async () => {
-    const { out, said, code } = await bench(
+    const { out, errors, code } = await bench(
       "--json",
       "--loads",
       "plain,stream,mix",
@@ -38,7 +38,7 @@ describe.runIf(redisServerHere())("npm run bench", () => {
       "--warmup",
       "0.05",
     );
-    expect(code, said).toBe(0);
+    expect(code, errors).toBe(0);
     const results = JSON.parse(out) as Results;
     const kinds = results.runs.map(
       ({ target, load, mode }) => `${target} ${load} ${mode}`,
@@ -81,15 +81,15 @@ describe.runIf(redisServerHere())("npm run bench", () => {
       "mock stream",
       "bare stream",
     ]);
-    // Seconds on a machine that rests; the time is not what is tested.
+    // Takes seconds on an idle machine; the duration is not tested.
   });
 
   test.each([
     [["--loads", "plian"], "plian is not one of plain"],
     [["--peer", "portkey"], "also needs --peer-dir"],
-  ])("refuses %s with one sentence", async (args, sentence) => {
-    const { said, code } = await bench(...args);
+  ])("rejects %s in one sentence", async (args, sentence) => {
+    const { errors, code } = await bench(...args);
     expect(code).toBe(2);
-    expect(said).toContain(sentence);
+    expect(errors).toContain(sentence);
   });
 });

@@ -1,6 +1,6 @@
-/** Everything that was started and must be stopped in any case; the last started is stopped first. */
+/** Stops everything that was started, in reverse order. */
 export interface Cleanup {
-  /** Waits for a start, and stops it when the benchmark ends, even during the start. */
+  /** Waits for a start; stops what was started when the benchmark ends, even if that happens during the start. */
   keep<T>(start: Promise<T> | T, end: (started: T) => unknown): Promise<T>;
   run(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The value in the middle; the mean of the two in the middle of an even number. */
+/** The middle value, or the mean of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

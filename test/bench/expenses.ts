@@ -1,17 +1,17 @@
 import pg from "pg";
 import { rounded } from "./measure.ts";
-import type { Stage } from "./stage.ts";
+import type { Testbed } from "./testbed.ts";
 
-/** The cost of calls in the servers behind the gateway. */
+/** The cost of calls in Postgres and Redis. */
 export interface Expenses {
-  /** Of `spend_log` with its indexes, for each row. */
+  /** Size of `spend_log` with its indexes, per row. */
   readonly ledger_bytes_per_call: number;
-  /** Written to Postgres' log, for each row. */
+  /** Bytes written to Postgres' write-ahead log, per row. */
   readonly wal_bytes_per_call: number;
   readonly postgres_transactions_per_call: number;
-  /** Scripts run by Redis: one admits a call, one settles it. */
+  /** Scripts run by Redis, such as the ones that admit and settle a call. */
   readonly redis_scripts_per_call: number;
-  /** Time of Redis' one thread in them. */
+  /** Time that Redis' only thread spends in these scripts. */
   readonly redis_micros_per_call: number;
 }
 
@@ -25,15 +25,15 @@ interface Reading {
 
 /** Starts counting; the returned function reads the expenses since then. */
 export async function countExpenses(
-  stage: Stage,
+  testbed: Testbed,
 ): Promise<() => Promise<Expenses>> {
-  const before = await read(stage);
+  const before = await read(testbed);
   return async () => {
-    const after = await read(stage);
+    const after = await read(testbed);
     const rows = Math.max(1, after.rows - before.rows);
     return {
       ledger_bytes_per_call: Math.round(
-        (await ledgerBytes(stage)) / Math.max(1, after.rows),
+        (await ledgerBytes(testbed)) / Math.max(1, after.rows),
       ),
       wal_bytes_per_call: Math.round((after.walBytes - before.walBytes) / rows),
       postgres_transactions_per_call: rounded(
@@ -51,7 +51,7 @@ export async function countExpenses(
   };
 }
 
-async function read({ superuserUrl, redis }: Stage): Promise<Reading> {
+async function read({ superuserUrl, redis }: Testbed): Promise<Reading> {
   const row = await ask<{ rows: string; wal: string; transactions: string }>(
     superuserUrl,
     `SELECT (SELECT count(*) FROM spend_log) AS rows,
@@ -70,7 +70,7 @@ async function read({ superuserUrl, redis }: Stage): Promise<Reading> {
   };
 }
 
-async function ledgerBytes({ superuserUrl }: Stage): Promise<number> {
+async function ledgerBytes({ superuserUrl }: Testbed): Promise<number> {
   const row = await ask<{ bytes: string }>(
     superuserUrl,
     "SELECT sum(pg_total_relation_size(relid)) AS bytes FROM pg_partition_tree('spend_log')",
@@ -88,7 +88,7 @@ async function ask<Row extends pg.QueryResultRow>(
     const { rows } = await client.query<Row>(statement);
     const [row] = rows;
     if (row === undefined) {
-      throw new Error("a statement answered no row");
+      throw new Error("the query returned no row");
     }
     return row;
   } finally {

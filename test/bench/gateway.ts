@@ -8,13 +8,13 @@ import { programFile, startProgram, type Program } from "./programs.ts";
 
 export interface BenchGateway extends Program {
   readonly port: number;
-  /** From the start of its process to the first readiness answer of 200. */
+  /** Time from the start of its process to the first readiness response of 200. */
   readonly readyMs: number;
-  /** One request with the master key. */
+  /** Sends a request with the master key. */
   admin(method: string, path: string, body?: unknown): Promise<Json>;
-  /** Waits until everything that was journaled is in the ledger. */
+  /** Waits until all journaled calls are in the ledger. */
   drained(): Promise<void>;
-  /** Rows that are in the journal and not in the ledger now. */
+  /** Returns the number of rows in the journal that are not in the ledger yet. */
   journaled(): Promise<number>;
 }
 
@@ -36,7 +36,7 @@ const MAIN = fileURLToPath(new URL("../../gateway/main.ts", import.meta.url));
 const READY_WITHIN_MS = 60_000;
 const DRAINED_WITHIN_MS = 300_000;
 
-/** Starts the gateway as `npm run gateway` does, with everything on, and waits until it serves calls. */
+/** Starts the gateway as `npm run gateway` does, with all features enabled, and waits until it is ready. */
 export async function startBenchGateway(
   options: GatewayOptions,
 ): Promise<BenchGateway> {
@@ -75,7 +75,7 @@ export async function startBenchGateway(
   } catch (error) {
     await program.stop();
     throw new Error(
-      `the gateway did not become ready. Output: ${program.said().trim()}`,
+      `the gateway did not become ready. Output: ${program.output().trim()}`,
       { cause: error },
     );
   }
@@ -118,7 +118,7 @@ interface Readiness {
   readonly journal: { readonly pending: number };
 }
 
-/** Entries live a minute: otherwise unique prompts would fill Redis with answers that are never used again. */
+/** Cache entries expire after a minute; otherwise unique prompts would fill Redis with responses that are never used. */
 function configuration(providerPort: number): string {
   const deployment = (model: string) => `
     provider_params:
@@ -148,7 +148,7 @@ async function until(
   const latest = performance.now() + withinMs;
   while (!(await reached())) {
     if (performance.now() > latest) {
-      throw new Error(`not reached within ${withinMs / 1_000} s`);
+      throw new Error(`timed out after ${withinMs / 1_000} s`);
     }
     await sleep(everyMs);
   }

@@ -2,13 +2,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openJournal } from "../../gateway/journal/journal.ts";
 
-/** Lines of a call, as long as the gateway's own. */
+/** Lines of a call, as long as those of the gateway. */
 const INTENT = { payer: "k".repeat(64), detail: "d".repeat(600) };
 const OUTCOME = { cost: 0.000_123, detail: "d".repeat(350) };
 
 export type Sync = "always" | "interval";
 
-/** Both calls resolve when the line is as safe as `Sync` asks: flushed, or safe from the end of the process. */
+/** Both calls resolve when the line is as durable as `Sync` requires: flushed to disk, or preserved if the process ends. */
 interface Candidate {
   intent(id: string): Promise<void> | undefined;
   outcome(id: string): Promise<void> | undefined;
@@ -28,7 +28,7 @@ async function openOwn(dir: string, sync: Sync): Promise<Candidate> {
   };
 }
 
-/** WAL; `always`: one flushed commit for all lines of a turn of the event loop; `interval`: a commit for each line. */
+/** SQLite with a WAL. `always`: one flushed commit for all lines of a turn of the event loop; `interval`: one commit per line. */
 function openSqlite(dir: string, sync: Sync): Candidate {
   const database = new DatabaseSync(join(dir, "journal.sqlite"));
   database.exec(

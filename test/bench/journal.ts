@@ -1,4 +1,4 @@
-// The gateway's journal against SQLite doing the same work (npm run bench:journal).
+// Compares the gateway's journal with SQLite doing the same work (npm run bench:journal).
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ const USAGE = `Usage: npm run bench:journal -- [options]
   --dir PATH  where to write, on a real disk (the directory for temporary files)
 `;
 
-/** Microseconds for each call, wall time and processor time; `block`: 99th percentile of the event loop's delay, ms. */
+/** Wall time and processor time in µs per call; `block`: 99th percentile of the event loop's delay in ms. */
 interface Times {
   readonly wall: number;
   readonly cpu: number;
@@ -101,7 +101,7 @@ for (const [sync, concurrency] of [
 const COMPARED = ["own", "sqlite", "ratio"];
 const { cores, cpu, node, date } = describeMachine();
 process.stdout.write(
-  `${date}, ${cores} × ${cpu}, Node ${node}; µs for each call, median of ${rounds} runs in turn of ${calls} calls\n\n` +
+  `${date}, ${cores} × ${cpu}, Node ${node}; µs per call, median of ${rounds} alternating runs of ${calls} calls\n\n` +
     markdownTable(
       [
         "sync",

@@ -5,7 +5,7 @@ export interface Latency {
   readonly max: number;
 }
 
-/** null where there are none. */
+/** null without values. */
 export function latencyOf(values: readonly number[]): Latency | null {
   if (values.length === 0) {
     return null;

@@ -12,7 +12,7 @@ const USERS_PER_TEAM = 7;
 export interface LedgerSize {
   readonly rows: number;
   readonly keys: number;
-  /** The rows are spread evenly over so many days before now. */
+  /** The rows are spread evenly over this number of days before now. */
   readonly days: number;
 }
 
@@ -20,8 +20,8 @@ export interface LedgerSize {
 export const TOKEN = "encode(sha256(('bench' || n)::text::bytea), 'hex')";
 
 /**
- * Fills an empty, migrated database with a ledger whose sums are all right. Rows go in without indexes, which are made
- * again behind them; sums are made once, from all rows.
+ * Fills an empty, migrated database with a consistent ledger. For speed the indexes are dropped before the rows are inserted
+ * and recreated afterwards, and the totals are computed once from all rows.
  */
 export async function generateLedger(
   pool: Pool,
@@ -30,7 +30,7 @@ export async function generateLedger(
 ): Promise<void> {
   const client = await pool.connect();
   const run = (text: string) =>
-    // Hours rather than seconds: the pool's own limit is for ordinary statements.
+    // Takes hours rather than seconds; the pool's limit is for ordinary statements.
     client.query(Object.assign({ text }, { query_timeout: 4 * 3_600_000 }));
   try {
     await client.query("SET statement_timeout = 0");
@@ -59,7 +59,7 @@ export async function generateLedger(
     }
     await run(ledgerRows(rows, keys, now - days * DAY_MS, now));
     onStep("indexes");
-    // Of a partitioned table Postgres shows them for the parent alone.
+    // For a partitioned table Postgres returns the definitions of the parent only.
     for (const { definition } of indexes) {
       await run(definition.replace(" ON ONLY ", " ON "));
     }
@@ -76,7 +76,7 @@ export async function generateLedger(
   }
 }
 
-/** Keys of users of teams of organizations; every tenth key has a daily budget. */
+/** Inserts organizations, teams, users and keys; every tenth key has a daily budget. */
 function payers(keys: number): string {
   const teams = Math.max(1, Math.ceil(keys / 30));
   return `

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { throwAwayDatabase } from "../servers/database.ts";
 import { benchLedger } from "./ledger.ts";
 
-test("a generated ledger's sums agree, and every list and report answers from it", async () => {
+test("the totals of a generated ledger agree, and every list and report works on it", async () => {
   const database = await throwAwayDatabase();
   try {
     const { timings, bytesPerRow } = await benchLedger({

@@ -16,10 +16,10 @@ import { postgresCpu } from "./postgres-cpu.ts";
 import { generateLedger, type LedgerSize } from "./ledger-rows.ts";
 import { readLedgerOptions } from "./ledger-options.ts";
 
-/** How long one list or report took, ms. */
+/** The latency of one list or report, in ms. */
 export interface Timing {
   readonly path: string;
-  /** Processor time of Postgres and the gateway for each, more reliable than wall time on a busy machine; null: unknown. */
+  /** Processor time of Postgres and the gateway per request, more reliable than wall time on a busy machine; null: unknown. */
   readonly cpu: number | null;
   readonly p50: number;
   readonly p99: number;
@@ -28,7 +28,7 @@ export interface Timing {
 
 const CHECK_TIMEOUT_MS = 3_600_000;
 
-/** The lists and reports that are measured, with what one key, user and team of the ledger are called. */
+/** The measured lists and reports, with the names of a key, a user and a team of the ledger. */
 function paths(key: string, today: string): readonly string[] {
   return [
     "/spend/logs",
@@ -71,11 +71,11 @@ function paths(key: string, today: string): readonly string[] {
 }
 
 /**
- * Generates a ledger in an empty database, asks the gateway for each list and report `rounds` times, one after the
- * other, and compares all sums at the end. Throws when a route fails or a sum is wrong.
+ * Generates a ledger in an empty database, requests each list and report `rounds` times in sequence, and checks all totals
+ * at the end. Throws if a route fails or a total is wrong.
  */
 export async function benchLedger(options: {
-  /** As the gateway's role; migrated, empty. */
+  /** URL of an empty, migrated database for the gateway's role. */
   readonly databaseUrl: string;
   readonly size: LedgerSize;
   readonly rounds: number;
@@ -91,7 +91,7 @@ export async function benchLedger(options: {
   let gateway: TestGateway | null = null;
   try {
     await generateLedger(pool, size, onStep);
-    onStep("start of the gateway");
+    onStep("starting the gateway");
     gateway = await startTestGateway({
       databaseUrl,
       providerUrl: "http://127.0.0.1:9/v1",
@@ -109,10 +109,10 @@ export async function benchLedger(options: {
       const timing = await measure(gateway, path, rounds, cpu);
       timings.push(timing);
       onStep(
-        `p99 ${timing.p99.toFixed(1)} ms, processor ${words(timing.cpu)} ms  ${path}`,
+        `p99 ${timing.p99.toFixed(1)} ms, processor ${formatMs(timing.cpu)} ms  ${path}`,
       );
     }
-    onStep("all sums");
+    onStep("checking all totals");
     const before = performance.now();
     const differences = await transaction(pool, (client) =>
       longQuery(client, "SELECT * FROM spend_check LIMIT 10", CHECK_TIMEOUT_MS),
@@ -120,7 +120,7 @@ export async function benchLedger(options: {
     const checkMs = performance.now() - before;
     if (differences.length > 0) {
       throw new Error(
-        `the sums of the ledger do not agree: ${JSON.stringify(differences)}`,
+        `the totals of the ledger do not agree: ${JSON.stringify(differences)}`,
       );
     }
     const { bytes, daily_rows: dailyRows } = await sizesOf(pool);
@@ -143,7 +143,7 @@ function cpuOfThisProcess(): number {
   return (user + system) / 1_000;
 }
 
-function words(ms: number | null): string {
+function formatMs(ms: number | null): string {
   return ms === null ? "–" : ms.toFixed(1);
 }
 
@@ -164,7 +164,7 @@ async function measure(
     const before = performance.now();
     const answer = await gateway.request("GET", path);
     if (answer.status !== 200) {
-      throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+      throw new Error(`${path} returned ${answer.status}: ${answer.text}`);
     }
     if (round >= 0) {
       times.push(performance.now() - before);
@@ -195,14 +195,14 @@ async function main(): Promise<void> {
   const { size, rounds } = readLedgerOptions("bench:ledger", {
     keys: 1_000,
     rounds: 100,
-    asked: "list and report",
+    subject: "list and report",
   });
   const started = Date.now();
   const onStep = (step: string) =>
     process.stderr.write(
       `${((Date.now() - started) / 1_000).toFixed(1).padStart(7)} s  ${step}\n`,
     );
-  onStep("an empty Postgres");
+  onStep("starting an empty Postgres");
   const postgres = await startPostgres([
     "-c",
     "shared_buffers=512MB",
@@ -224,11 +224,11 @@ async function main(): Promise<void> {
     );
     for (const { path, cpu, p50, p99, bytes } of timings) {
       process.stdout.write(
-        `${p50.toFixed(1).padStart(11)} ${p99.toFixed(1).padStart(11)} ${words(cpu).padStart(11)} ${String(bytes).padStart(9)}  GET ${path}\n`,
+        `${p50.toFixed(1).padStart(11)} ${p99.toFixed(1).padStart(11)} ${formatMs(cpu).padStart(11)} ${String(bytes).padStart(9)}  GET ${path}\n`,
       );
     }
     process.stdout.write(
-      `\nall sums agree; comparing them took ${(checkMs / 1_000).toFixed(1)} s\n`,
+      `\nall totals agree; checking them took ${(checkMs / 1_000).toFixed(1)} s\n`,
     );
   } finally {
     await postgres.remove();

@@ -1,11 +1,11 @@
 import type { Redis } from "ioredis";
 
-/** The state of one entity's limits in Redis (laid out in gateway/limits/lua/prelude.lua). Money in nanodollars. */
+/** The state of one entity's limits in Redis (the layout is in gateway/limits/lua/prelude.lua). Money in nanodollars. */
 export interface Account {
-  /** Held by calls in flight. */
+  /** Reserved by calls in flight. */
   readonly leased: number;
   readonly slots: number;
-  /** When the minute began that `requests` are counted in. */
+  /** Start of the minute in which `requests` are counted. */
   readonly minute: number;
   readonly requests: number;
   readonly windows: readonly {
@@ -22,7 +22,7 @@ const READ = `
   for i = 1, #fields, 2 do read[fields[i]] = cmsgpack.unpack(fields[i + 1]) end
   return cjson.encode(read)`;
 
-/** Accounts in the order of their entities; empty ones for entities that Redis does not have. */
+/** Reads the accounts of the entities, in their order; accounts that are not in Redis are empty. */
 export async function accountsOf(
   redis: Redis,
   entities: readonly string[],
@@ -37,8 +37,8 @@ export async function accountsOf(
   );
 }
 
-/** Calls with reservations now. */
-export async function heldCalls(redis: Redis): Promise<number> {
+/** Counts the calls with reservations. */
+export async function countReservations(redis: Redis): Promise<number> {
   const [calls, leases] = await Promise.all([
     redis.hlen(`${PREFIX}calls`),
     redis.zcard(`${PREFIX}leases`),

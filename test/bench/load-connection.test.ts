@@ -10,7 +10,7 @@ afterEach(() => {
   }
 });
 
-/** What a generator reads when a server sends these bytes in pieces of `size`, once for each call. */
+/** Returns what a connection reads if the server answers each call with these bytes in pieces of `size`. */
 async function read(
   bytes: string,
   size: number,
@@ -57,7 +57,7 @@ const CHUNKED =
   "HTTP/1.1 200 OK\r\nx-hearth-cache: hit\r\ntransfer-encoding: chunked\r\n\r\n5\r\n0\r\n\r\n\r\n1a;x=y\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n";
 
 test.each([1, 2, 7, 1_000])(
-  "finds the end of an answer that comes in pieces of %i bytes",
+  "finds the end of a response that arrives in pieces of %i bytes",
   async (size) => {
     const counted = await read(COUNTED, size, 3);
     expect(counted.map(({ status, text }) => [status, text])).toEqual(

@@ -1,14 +1,14 @@
 import { createConnection, type Socket } from "node:net";
 
-/** One answer, as far as a load generator needs it. Times in ms of `performance.now()`. */
+/** The parts of a response that a load generator needs. Times in ms of `performance.now()`. */
 export interface Answer {
   readonly status: number;
   readonly cacheHit: boolean;
-  /** From when the call's time counts. */
+  /** Start of the call's latency. */
   readonly since: number;
   readonly firstByteAt: number;
   readonly endedAt: number;
-  /** The beginning of the body where the status is not 200. */
+  /** The start of the body if the status is not 200. */
   readonly text: string;
 }
 
@@ -19,9 +19,9 @@ export interface Connection {
 
 export interface ConnectionEvents {
   readonly onAnswer: (answer: Answer) => void;
-  /** The connection ended while an answer was due, or could not be made. */
+  /** The connection failed, or ended during a response. */
   readonly onBroken: (reason: string) => void;
-  /** The server closed it between two calls. */
+  /** The server closed the connection between two calls. */
   readonly onIdleEnd: () => void;
 }
 
@@ -33,8 +33,8 @@ const NEWLINE = 0x0a;
 const MAX_TEXT = 500;
 
 /**
- * One kept HTTP/1.1 connection, one call at a time, on a bare socket: the generator shares the cores with what it
- * measures, so it reads no more of an answer than where it ends.
+ * Opens an HTTP/1.1 connection with keep-alive for one call at a time. It uses a bare socket and parses only what is needed to
+ * find the end of a response, because the generator shares the cores with the measured program.
  */
 export function connect(port: number, events: ConnectionEvents): Connection {
   return new LoadConnection(port, events);
@@ -142,7 +142,7 @@ class LoadConnection implements Connection {
     return until;
   }
 
-  /** Reads up to the end of a line; null until it is all there. */
+  /** Reads up to the end of a line; null while it is incomplete. */
   #readLine(bytes: Buffer, from: number): [string | null, number] {
     const end = bytes.indexOf(NEWLINE, from);
     this.#line += bytes.toString("latin1", from, end < 0 ? bytes.length : end);

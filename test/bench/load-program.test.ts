@@ -7,7 +7,7 @@ import { programFile, startProgram } from "./programs.ts";
 const ends: (() => unknown)[] = [];
 afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
-test("a closed loop too short for any answer lasts until its first", async () => {
+test("a closed loop that is too short for any response lasts until the first one", async () => {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.on("data", () =>
@@ -36,7 +36,7 @@ test("a closed loop too short for any answer lasts until its first", async () =>
   };
   const result = await generator.ask<LoadResult>(order);
   expect(result).toMatchObject({ calls: 1, answered: 1, errors: 0 });
-  // The time in which the one call was answered, so that the rate is true.
+  // The measured time includes the only call, so that the rate is correct.
   expect(result.seconds).toBeGreaterThanOrEqual(
     (result.latency?.max ?? Infinity) / 1_000,
   );

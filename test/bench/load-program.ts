@@ -1,25 +1,29 @@
 // The load generator in its own process.
 import { connect, type Answer, type Connection } from "./load-connection.ts";
-import { createRequests, type RequestOptions } from "./load-requests.ts";
+import {
+  createRequests,
+  type NextRequest,
+  type RequestOptions,
+} from "./load-requests.ts";
 import { latencyOf, type Latency } from "./latencies.ts";
 import { answerParent } from "./programs.ts";
 
 /** The schedule of calls. */
 export type Schedule =
-  /** Each of `concurrency` connections sends its next call when the last one was answered. */
+  /** Each of `concurrency` connections sends its next call after the response to the last one. */
   | {
       readonly kind: "closed";
       readonly concurrency: number;
       readonly warmupMs: number;
       readonly durationMs: number;
     }
-  /** Closed loop of a fixed number of calls, counted from the first. */
+  /** A closed loop of a fixed number of calls, without a warm-up. */
   | {
       readonly kind: "count";
       readonly concurrency: number;
       readonly calls: number;
     }
-  /** `rate` calls a second, sent when they are due whether or not others were answered; latency counts from when they were due. */
+  /** `rate` calls per second, sent when they are due regardless of pending responses; latency is measured from the due time. */
   | {
       readonly kind: "open";
       readonly rate: number;
@@ -32,179 +36,243 @@ export interface LoadRun extends RequestOptions {
 }
 
 export interface LoadResult {
-  /** Calls inside the measured time, and how long that was. */
+  /** Calls in the measured time, and its length. */
   readonly calls: number;
   readonly seconds: number;
   readonly latency: Latency | null;
-  /** Until the first byte of the body. */
+  /** Time to the first byte of the body. */
   readonly firstByte: Latency | null;
   readonly cacheHits: number;
   readonly hitLatency: Latency | null;
-  /** All calls answered with 200, the warm-up's and the last ones among them. */
+  /** All calls answered with 200, including those before and after the measured time. */
   readonly answered: number;
   readonly answeredFromCache: number;
   readonly errors: number;
   readonly firstError: string | null;
 }
 
-/** More calls in flight than this are not sent at once: they wait, and their latency counts the wait. */
+/** Limit of calls in flight; further ones wait, which counts as latency. */
 const MAX_CONNECTIONS = 1_000;
 
-async function run(order: LoadRun): Promise<LoadResult> {
-  const { schedule, port } = order;
-  const nextRequest = createRequests(order);
-  const free: Connection[] = [];
-  const all = new Set<Connection>();
-  const latencies: number[] = [];
-  const firstBytes: number[] = [];
-  const hits: number[] = [];
+/** When a run starts and which part of it is measured, in ms of `performance.now()`. */
+interface Period {
+  readonly startedAt: number;
+  readonly measureFrom: number;
+  readonly measureUntil: number;
+}
+
+function startPeriod(schedule: Schedule): Period {
   const startedAt = performance.now();
-  const warmupMs = schedule.kind === "count" ? 0 : schedule.warmupMs;
-  const measureFrom = startedAt + warmupMs;
-  const measureUntil =
-    schedule.kind === "count" ? Infinity : measureFrom + schedule.durationMs;
-  let answered = 0;
-  let answeredFromCache = 0;
-  let errors = 0;
-  let firstError: string | null = null;
-  let inFlight = 0;
-  let sent = 0;
-  let lastEnd = startedAt;
-  let lastMeasured = measureFrom;
-  const done = Promise.withResolvers<void>();
+  if (schedule.kind === "count") {
+    return { startedAt, measureFrom: startedAt, measureUntil: Infinity };
+  }
+  const measureFrom = startedAt + schedule.warmupMs;
+  const measureUntil = measureFrom + schedule.durationMs;
+  return { startedAt, measureFrom, measureUntil };
+}
 
-  function measured({ since, endedAt }: Answer): boolean {
-    return schedule.kind === "open"
-      ? since >= measureFrom && since < measureUntil
-      : endedAt >= measureFrom && (endedAt < measureUntil || isEmpty());
+/** The outcomes of all calls of a run, and the latencies of the measured ones. */
+class Measurements {
+  readonly #schedule: Schedule;
+  readonly #period: Period;
+  readonly #latencies: number[] = [];
+  readonly #firstBytes: number[] = [];
+  readonly #hits: number[] = [];
+  #answered = 0;
+  #answeredFromCache = 0;
+  #errors = 0;
+  #firstError: string | null = null;
+  #lastEnd: number;
+  #lastMeasured: number;
+
+  constructor(schedule: Schedule, period: Period) {
+    this.#schedule = schedule;
+    this.#period = period;
+    this.#lastEnd = period.startedAt;
+    this.#lastMeasured = period.measureFrom;
   }
 
-  /** A rate needs an answer: a closed loop waits for one however long it takes, as on a machine that is busy. */
-  function isEmpty(): boolean {
-    return latencies.length === 0;
+  get isEmpty(): boolean {
+    return this.#latencies.length === 0;
   }
 
-  function finish(answer: Answer): void {
+  get mostlyFailed(): boolean {
+    return this.#errors > 100 && this.#errors > this.#answered;
+  }
+
+  add(answer: Answer): void {
     const { since, endedAt, firstByteAt, cacheHit } = answer;
-    lastEnd = endedAt;
+    this.#lastEnd = endedAt;
     if (answer.status !== 200) {
-      return fail(`${answer.status} ${answer.text.slice(0, 300)}`);
+      return this.addError(`${answer.status} ${answer.text.slice(0, 300)}`);
     }
-    answered++;
+    this.#answered++;
     if (cacheHit) {
-      answeredFromCache++;
+      this.#answeredFromCache++;
     }
-    if (!measured(answer)) {
+    if (!this.#isMeasured(answer)) {
       return;
     }
-    lastMeasured = endedAt;
-    latencies.push(endedAt - since);
-    firstBytes.push(firstByteAt - since);
+    this.#lastMeasured = endedAt;
+    this.#latencies.push(endedAt - since);
+    this.#firstBytes.push(firstByteAt - since);
     if (cacheHit) {
-      hits.push(endedAt - since);
+      this.#hits.push(endedAt - since);
     }
   }
 
-  function fail(reason: string): void {
-    errors++;
-    firstError ??= reason;
+  addError(reason: string): void {
+    this.#errors++;
+    this.#firstError ??= reason;
   }
 
-  function open(): Connection {
-    const connection = connect(port, {
-      onAnswer(answer) {
-        inFlight--;
-        finish(answer);
-        free.push(connection);
-        pump();
-      },
-      onBroken(reason) {
-        inFlight--;
-        all.delete(connection);
-        fail(reason);
-        pump();
-      },
-      onIdleEnd() {
-        all.delete(connection);
-        const at = free.indexOf(connection);
-        if (at >= 0) {
-          free.splice(at, 1);
-        }
-      },
-    });
-    all.add(connection);
-    return connection;
+  result(): LoadResult {
+    return {
+      calls: this.#latencies.length,
+      seconds: this.#measuredMs() / 1_000,
+      latency: latencyOf(this.#latencies),
+      firstByte: latencyOf(this.#firstBytes),
+      cacheHits: this.#hits.length,
+      hitLatency: latencyOf(this.#hits),
+      answered: this.#answered,
+      answeredFromCache: this.#answeredFromCache,
+      errors: this.#errors,
+      firstError: this.#firstError,
+    };
   }
 
-  function send(since: number): void {
-    inFlight++;
-    sent++;
-    (free.pop() ?? open()).send(nextRequest(), since);
+  #isMeasured({ since, endedAt }: Answer): boolean {
+    const { measureFrom, measureUntil } = this.#period;
+    return this.#schedule.kind === "open"
+      ? since >= measureFrom && since < measureUntil
+      : endedAt >= measureFrom && (endedAt < measureUntil || this.isEmpty);
+  }
+
+  #measuredMs(): number {
+    switch (this.#schedule.kind) {
+      case "count":
+        return this.#lastEnd - this.#period.startedAt;
+      case "closed":
+        return Math.max(
+          this.#schedule.durationMs,
+          this.#lastMeasured - this.#period.measureFrom,
+        );
+      case "open":
+        return this.#schedule.durationMs;
+    }
+  }
+}
+
+/** Sends the calls of one run by its schedule. */
+class LoadGenerator {
+  readonly #port: number;
+  readonly #schedule: Schedule;
+  readonly #nextRequest: NextRequest;
+  readonly #period: Period;
+  readonly #measurements: Measurements;
+  readonly #free: Connection[] = [];
+  readonly #all = new Set<Connection>();
+  readonly #done = Promise.withResolvers<void>();
+  #inFlight = 0;
+  #sent = 0;
+
+  constructor(order: LoadRun) {
+    this.#port = order.port;
+    this.#schedule = order.schedule;
+    this.#nextRequest = createRequests(order);
+    this.#period = startPeriod(order.schedule);
+    this.#measurements = new Measurements(order.schedule, this.#period);
+  }
+
+  async run(): Promise<LoadResult> {
+    const ticking = setInterval(() => this.#pump(), 1);
+    this.#pump();
+    await this.#done.promise;
+    clearInterval(ticking);
+    for (const connection of this.#all) {
+      connection.close();
+    }
+    return this.#measurements.result();
+  }
+
+  /** Sends all calls that are due, and ends the run after the last one. */
+  #pump(): void {
+    if (this.#schedule.kind === "open") {
+      while (
+        this.#dueAt(this.#schedule.rate) <= performance.now() &&
+        this.#inFlight < MAX_CONNECTIONS &&
+        this.#mayContinue()
+      ) {
+        this.#send(this.#dueAt(this.#schedule.rate));
+      }
+    } else {
+      while (
+        this.#inFlight < this.#schedule.concurrency &&
+        this.#mayContinue()
+      ) {
+        this.#send(performance.now());
+      }
+    }
+    if (this.#inFlight === 0 && !this.#mayContinue()) {
+      this.#done.resolve();
+    }
+  }
+
+  #mayContinue(): boolean {
+    // A target that fails every call ends the run early.
+    if (this.#measurements.mostlyFailed) {
+      return false;
+    }
+    switch (this.#schedule.kind) {
+      case "count":
+        return this.#sent < this.#schedule.calls;
+      case "closed":
+        // A rate needs an answer: on a busy machine a closed loop waits for the first one however long it takes.
+        return (
+          performance.now() < this.#period.measureUntil ||
+          this.#measurements.isEmpty
+        );
+      case "open":
+        return this.#dueAt(this.#schedule.rate) < this.#period.measureUntil;
+    }
   }
 
   /** When the next call of an open loop is due. */
-  const dueAt = () =>
-    startedAt + (sent * 1_000) / (schedule.kind === "open" ? schedule.rate : 1);
-
-  function mayGoOn(): boolean {
-    // A target that fails every call ends the run early.
-    if (errors > 100 && errors > answered) {
-      return false;
-    }
-    switch (schedule.kind) {
-      case "count":
-        return sent < schedule.calls;
-      case "closed":
-        return performance.now() < measureUntil || isEmpty();
-      case "open":
-        return dueAt() < measureUntil;
-    }
+  #dueAt(rate: number): number {
+    return this.#period.startedAt + (this.#sent * 1_000) / rate;
   }
 
-  function pump(): void {
-    if (schedule.kind === "open") {
-      while (
-        dueAt() <= performance.now() &&
-        inFlight < MAX_CONNECTIONS &&
-        mayGoOn()
-      ) {
-        send(dueAt());
-      }
-    } else {
-      while (inFlight < schedule.concurrency && mayGoOn()) {
-        send(performance.now());
-      }
-    }
-    if (inFlight === 0 && !mayGoOn()) {
-      done.resolve();
-    }
+  #send(since: number): void {
+    this.#inFlight++;
+    this.#sent++;
+    (this.#free.pop() ?? this.#open()).send(this.#nextRequest(), since);
   }
 
-  const ticking = setInterval(pump, 1);
-  pump();
-  await done.promise;
-  clearInterval(ticking);
-  for (const connection of all) {
-    connection.close();
+  #open(): Connection {
+    const connection = connect(this.#port, {
+      onAnswer: (answer) => {
+        this.#inFlight--;
+        this.#measurements.add(answer);
+        this.#free.push(connection);
+        this.#pump();
+      },
+      onBroken: (reason) => {
+        this.#inFlight--;
+        this.#all.delete(connection);
+        this.#measurements.addError(reason);
+        this.#pump();
+      },
+      onIdleEnd: () => {
+        this.#all.delete(connection);
+        const at = this.#free.indexOf(connection);
+        if (at >= 0) {
+          this.#free.splice(at, 1);
+        }
+      },
+    });
+    this.#all.add(connection);
+    return connection;
   }
-  const seconds =
-    (schedule.kind === "count"
-      ? lastEnd - startedAt
-      : schedule.kind === "closed"
-        ? Math.max(schedule.durationMs, lastMeasured - measureFrom)
-        : schedule.durationMs) / 1_000;
-  return {
-    calls: latencies.length,
-    seconds,
-    latency: latencyOf(latencies),
-    firstByte: latencyOf(firstBytes),
-    cacheHits: hits.length,
-    hitLatency: latencyOf(hits),
-    answered,
-    answeredFromCache,
-    errors,
-    firstError,
-  };
 }
 
-answerParent((order: LoadRun) => run(order));
+answerParent((order: LoadRun) => new LoadGenerator(order).run());

@@ -14,20 +14,20 @@ export const CHAT_ALIAS = "bench-chat";
 export const EMBEDDING_ALIAS = "bench-embedding";
 export const MIX_CALLS = 2_000;
 export const MIX_PROMPTS = 200;
-/** Coprime to the number of tenants, so that in turn every tenant asks every prompt. */
+/** Coprime to the number of tenants, so that every tenant eventually sends every prompt. */
 export const CACHED_PROMPTS = 16;
 const LARGE_PROMPT_BYTES = 50_000;
 
-/** Creates the bytes of successive requests, the same sequence for the same salt. */
+/** Returns the bytes of the next request; the sequence is the same for the same salt. */
 export type NextRequest = () => Buffer;
 
 export interface RequestOptions {
   readonly load: Load;
   readonly port: number;
-  /** Calls carry them in turn; one, empty, where the target knows no keys. */
+  /** Used in turn; a single empty one for a target without keys. */
   readonly keys: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
-  /** In every prompt, so that nothing of an earlier run is in a cache. */
+  /** Part of every prompt, so that no response of an earlier run is in a cache. */
   readonly salt: string;
 }
 
@@ -52,7 +52,7 @@ export function createRequests(options: RequestOptions): NextRequest {
   };
 }
 
-/** Which prompt the n-th call asks: its own, or one that was asked before. */
+/** The number of the n-th call's prompt: a new one or a repeated one. */
 function numbersFor(load: Load, salt: string): (call: number) => number {
   switch (load) {
     case "cached":
@@ -119,7 +119,7 @@ const WORDS = (
   "winter when boats were frozen between stones; nobody remembers exactly which year it was, but every letter says so"
 ).split(" ");
 
-/** Text of ordinary words in no particular order, the same each time. */
+/** Text of ordinary words in pseudorandom order, the same each time. */
 function prose(bytes: number): string {
   const random = randomSequence("prose");
   const words: string[] = [];

@@ -8,7 +8,7 @@ export interface Machine {
   readonly system: string;
   readonly node: string;
   readonly date: string;
-  /** Load average of the minute before: above 0, other programs were running. */
+  /** Load average of the minute before the run; above 0 if other programs were running. */
   readonly load_before: number;
 }
 

@@ -1,4 +1,4 @@
-// The speed of the gateway with everything on, compared with the provider alone and a minimal proxy (npm run bench).
+// Compares the speed of the gateway, with all features enabled, to the provider alone and to a minimal proxy (npm run bench).
 import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { countExpenses } from "./expenses.ts";
 import { describeMachine } from "./machine.ts";
@@ -9,9 +9,9 @@ import { planSteps, type Step } from "./plan.ts";
 import { proveAll } from "./proofs.ts";
 import { describeResults } from "./report.ts";
 import { addedBy, ratiosOf, type Results } from "./results.ts";
-import { costOf, startStage, type Stage } from "./stage.ts";
+import { costOf, startTestbed, type Testbed } from "./testbed.ts";
 
-/** After this time `--quick` starts no further step, so that it ends within a minute. */
+/** `--quick` starts no further step after this time, so that it ends within a minute. */
 const QUICK_UNTIL_MS = 48_000;
 
 async function bench(
@@ -20,13 +20,13 @@ async function bench(
 ): Promise<Results> {
   const startedAt = performance.now();
   const machine = describeMachine();
-  tell("starting Postgres, Redis, the provider, the proxy and the gateway …");
-  const stage = await startStage(cleanup, options);
-  const rssAfterStart = await rssOf(stage);
-  const expenses = await countExpenses(stage);
+  log("starting Postgres, Redis, the provider, the proxy and the gateway …");
+  const testbed = await startTestbed(cleanup, options);
+  const rssAfterStart = await rssOf(testbed);
+  const expenses = await countExpenses(testbed);
   const steps = planSteps(
     options,
-    stage.targets.map(({ name }) => name),
+    testbed.targets.map(({ name }) => name),
   );
   const tally: Tally = { answered: 0, fromCache: 0 };
   const runs: Run[] = [];
@@ -34,19 +34,19 @@ async function bench(
     if (options.quick && performance.now() - startedAt > QUICK_UNTIL_MS) {
       break;
     }
-    tell(`${at + 1}/${steps.length} ${nameOf(step)}`);
-    runs.push(await measure(stage, step, tally));
+    log(`${at + 1}/${steps.length} ${nameOf(step)}`);
+    runs.push(await measure(testbed, step, tally));
   }
   const spent = await expenses();
-  const rssAtEnd = await rssOf(stage);
-  tell("checking that nothing was skipped …");
+  const rssAtEnd = await rssOf(testbed);
+  log("checking that nothing was skipped …");
   return {
     runs,
     ratios: ratiosOf(runs),
     added: addedBy(runs),
-    proofs: await proveAll(stage, tally),
+    proofs: await proveAll(testbed, tally),
     gateway: {
-      ready_ms: rounded(stage.gateway.readyMs, 0),
+      ready_ms: rounded(testbed.gateway.readyMs, 0),
       rss_after_start_mb: rssAfterStart,
       rss_most_mb: Math.max(
         rssAfterStart,
@@ -62,7 +62,7 @@ async function bench(
   };
 }
 
-async function rssOf({ targets }: Stage): Promise<number> {
+async function rssOf({ targets }: Testbed): Promise<number> {
   const gateway = targets.find(({ name }) => name === "gateway");
   const cost = gateway === undefined ? null : await costOf(gateway);
   return rounded(cost?.rssMb ?? 0, 0);
@@ -76,8 +76,8 @@ function nameOf({ target, load, schedule }: Step): string {
   return `${target}: ${load}, ${how}`;
 }
 
-/** Progress; standard output is for the results. */
-function tell(line: string): void {
+/** Logs progress to standard error; standard output is for the results. */
+function log(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
@@ -86,10 +86,10 @@ function passed({ runs, proofs }: Results): boolean {
     ({ target, errors }) => target === "gateway" && errors > 0,
   );
   for (const { load, errors, first_error } of failed) {
-    tell(`hearth: ${errors} ${load} calls failed, first: ${first_error}`);
+    log(`hearth: ${errors} ${load} calls failed, first: ${first_error}`);
   }
   for (const { name, detail } of proofs.filter(({ holds }) => !holds)) {
-    tell(`hearth: not proven: ${name} (${detail})`);
+    log(`hearth: not proven: ${name} (${detail})`);
   }
   return failed.length === 0 && proofs.every(({ holds }) => holds);
 }

@@ -2,37 +2,37 @@ import type { Latency } from "./latencies.ts";
 import type { LoadResult } from "./load-program.ts";
 import { CACHED_PROMPTS, type Load } from "./load-requests.ts";
 import type { Step, TargetName } from "./plan.ts";
-import { costOf, resetCost, type Stage } from "./stage.ts";
+import { costOf, resetCost, type Testbed } from "./testbed.ts";
 
 /** One measurement, as `--json` prints it. Times in ms. */
 export interface Run {
   readonly target: TargetName;
   readonly load: Load;
-  /** closed and count: each connection waits for its answer; open: calls are sent when they are due. */
+  /** closed and count: each connection waits for its response; open: calls are sent at a fixed rate. */
   readonly mode: "closed" | "count" | "open";
   /** Connections; null in an open loop. */
   readonly concurrency: number | null;
-  /** Calls a second asked for; null in a closed loop. */
+  /** Requested calls per second; null in a closed loop. */
   readonly rate: number | null;
   readonly tenants: number | null;
   readonly calls: number;
   readonly calls_per_second: number;
   readonly latency_ms: Latency | null;
   readonly first_byte_ms: Latency | null;
-  /** Of the gateway's own cache, by its answers. */
+  /** Hits of the gateway's cache, by the responses. */
   readonly cache_hit_rate: number | null;
   readonly hit_latency_ms: Latency | null;
   readonly errors: number;
   readonly first_error: string | null;
-  /** Of the target's process; null for the mock. */
+  /** Cost of the target's process; null for the mock. */
   readonly cpu_ms_per_call: number | null;
   readonly rss_mb: number | null;
   readonly event_loop_delay_ms: Latency | null;
-  /** Journaled calls that were not in the ledger yet when the last call was answered. */
+  /** Journaled calls that were not in the ledger yet after the last response. */
   readonly journal_behind: number | null;
 }
 
-/** Answers of the gateway over all its runs: what the ledger must hold. */
+/** Responses of the gateway in all runs; the ledger must contain the same calls. */
 export interface Tally {
   answered: number;
   fromCache: number;
@@ -40,14 +40,14 @@ export interface Tally {
 
 let salts = 0;
 
-/** Runs one step; afterwards everything is in the ledger. */
+/** Runs one step and waits until all its calls are in the ledger. */
 export async function measure(
-  stage: Stage,
+  testbed: Testbed,
   step: Step,
   tally: Tally,
 ): Promise<Run> {
   const { load, schedule, tenants } = step;
-  const target = stage.targets.find(({ name }) => name === step.target);
+  const target = testbed.targets.find(({ name }) => name === step.target);
   if (target === undefined) {
     throw new Error(`target ${step.target} not found`);
   }
@@ -58,17 +58,17 @@ export async function measure(
       concurrency: 1,
       calls: CACHED_PROMPTS * tenants,
     } as const;
-    addTo(tally, await stage.load(target, { load, schedule, tenants, salt }));
+    addTo(tally, await testbed.load(target, { load, schedule, tenants, salt }));
   }
   await resetCost(target);
-  const result = await stage.load(target, { load, schedule, tenants, salt });
+  const result = await testbed.load(target, { load, schedule, tenants, salt });
   const cost = await costOf(target);
   const ours = target.name === "gateway";
   let behind: number | null = null;
   if (ours) {
-    behind = await stage.gateway.journaled();
+    behind = await testbed.gateway.journaled();
     addTo(tally, result);
-    await stage.gateway.drained();
+    await testbed.gateway.drained();
   }
   return {
     target: target.name,

@@ -1,6 +1,6 @@
-// What the benchmark's provider answers, prepared once.
+// The prepared responses of the benchmark's provider.
 
-/** Content chunks of a streamed answer, before the one that ends it. */
+/** Content chunks of a stream, without the final one. */
 export const CHUNKS_PER_STREAM = 64;
 const DIMENSIONS = 1_536;
 
@@ -66,7 +66,7 @@ export const STREAM_HEAD = Buffer.from(
   "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n",
 );
 
-/** Every event of a stream, framed for `transfer-encoding: chunked`; the last one ends the answer. */
+/** Every event of a stream, framed for `transfer-encoding: chunked`; the last one ends the response. */
 export const STREAM_CHUNKS: readonly Buffer[] = [
   ...Array.from({ length: CHUNKS_PER_STREAM }, (_, at) =>
     event({

@@ -1,5 +1,5 @@
-// The provider of the benchmark: raw sockets and answers prepared as bytes, so that it costs little beside what is
-// measured. It keeps the `x-request-id` of every call that it answered, for the proof that the ledger has the same ones.
+// The provider of the benchmark. It uses raw sockets and prepared responses, so that its cost is small compared to the measured
+// program, and records the `x-request-id` of every call, to prove that the ledger has the same calls.
 import { writeFileSync } from "node:fs";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import {
@@ -13,11 +13,11 @@ import { answerParent } from "./programs.ts";
 
 type Question =
   | { readonly ask: "port" }
-  /** Writes the ids of the calls answered so far, one a line. */
+  /** Writes the ids of all calls so far, one per line. */
   | { readonly ask: "ids"; readonly file: string };
 
 const HEAD_END = Buffer.from("\r\n\r\n");
-const STREAM_WISH = Buffer.from('"stream":true');
+const STREAM_OPTION = Buffer.from('"stream":true');
 
 const ids: string[] = [];
 const server = createServer({ noDelay: true }, (socket) => {
@@ -37,7 +37,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   });
 });
 
-/** Head and body together; null while the head is not all there. */
+/** Length of head and body; null while the head is incomplete. */
 function requestLength(bytes: Buffer): number | null {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) {
@@ -70,14 +70,14 @@ function answer(socket: Socket, request: Buffer): void {
     socket.write(MODELS_ANSWER);
   } else if (head.startsWith("post /v1/embeddings")) {
     socket.write(EMBEDDING_ANSWER);
-  } else if (request.includes(STREAM_WISH, end)) {
+  } else if (request.includes(STREAM_OPTION, end)) {
     sendStream(socket);
   } else {
     socket.write(CHAT_ANSWER);
   }
 }
 
-/** One chunk each turn of the event loop: a provider's chunks do not come in one piece. */
+/** Sends one chunk per turn of the event loop, since a provider's chunks do not arrive in one piece. */
 function sendStream(socket: Socket): void {
   let at = 0;
   socket.write(STREAM_HEAD);

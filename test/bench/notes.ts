@@ -27,11 +27,7 @@ interface Document {
   readonly [member: string]: unknown;
 }
 
-readCommandLine(
-  "Usage: npm run bench:notes (it has no options)\n",
-  {},
-  () => {},
-);
+readCommandLine("Usage: npm run bench:notes (no options)\n", {}, () => {});
 
 const notes = await startNotes(testIni());
 try {
@@ -120,10 +116,10 @@ async function measureLive(store: NotesProcess): Promise<void> {
     "change sent to second device notified",
     `p50 ${at(0.5)}, p99 ${at(0.99)}`,
   );
-  report("CPU while changes come 30 a second", `${(share * 100).toFixed(1)} %`);
+  report("CPU at 30 changes per second", `${(share * 100).toFixed(1)} %`);
 }
 
-/** Listens as LiveSync does: one longpoll after the other. */
+/** Listens like LiveSync, with one longpoll after the other. */
 async function listen(
   store: NotesProcess,
   seen: Map<string, number>,
@@ -183,7 +179,7 @@ function makeVault(
   ];
 }
 
-/** Pushes as PouchDB does: what is missing, then the documents, a hundred at a time. */
+/** Pushes like PouchDB: queries the missing revisions, then sends the documents in batches of a hundred. */
 async function push(
   store: NotesProcess,
   database: string,
@@ -214,7 +210,7 @@ async function fastFetch(store: NotesProcess, limit: number): Promise<void> {
     rows += Buffer.from(piece).toString("latin1").split("\n").length - 1;
   }
   if (rows < limit) {
-    throw new Error(`${rows} of ${limit} rows came`);
+    throw new Error(`received ${rows} of ${limit} rows`);
   }
 }
 

@@ -16,23 +16,23 @@ export interface BenchOptions {
   readonly loads: readonly Load[];
   /** Connections of closed loops. */
   readonly concurrency: readonly number[];
-  /** Plain calls a second of open loops. */
+  /** Plain calls per second of open loops. */
   readonly rates: readonly number[];
   readonly seconds: number;
   readonly warmupSeconds: number;
 }
 
 const USAGE = `Usage: npm run bench -- [options]
-  --quick              a run of at most a minute
-  --json               one JSON value on standard output
+  --quick              run for at most a minute
+  --json               print one JSON value on standard output
   --write              write the results into docs/performance.md
-  --peer portkey       measure another gateway too (nothing switched on in it)
-  --peer-dir DIR       where it is installed: npm install --prefix DIR @portkey-ai/gateway
-  --loads LIST         of ${LOADS.join(",")}
+  --peer portkey       also measure another gateway (without optional features)
+  --peer-dir DIR       its directory: npm install --prefix DIR @portkey-ai/gateway
+  --loads LIST         loads to run, of ${LOADS.join(",")}
   --concurrency LIST   connections of the closed loops (1,16,64,256)
-  --rates LIST         plain calls a second of the open loops (250,500,1000,2000)
+  --rates LIST         plain calls per second of the open loops (250,500,1000,2000)
   --seconds N          measured time of each run (5)
-  --warmup N           seconds before it (1)
+  --warmup N           seconds of warm-up before it (1)
 `;
 
 const LONG = { rates: "250,500,1000,2000", seconds: "5", warmup: "1" };
@@ -54,7 +54,7 @@ const OPTIONS = {
 /** Reads the command line of `npm run bench`. */
 export function readOptions(): BenchOptions {
   return readCommandLine(USAGE, OPTIONS, (values) => {
-    const usual = values.quick ? QUICK : LONG;
+    const defaults = values.quick ? QUICK : LONG;
     return {
       quick: values.quick,
       json: values.json,
@@ -64,16 +64,16 @@ export function readOptions(): BenchOptions {
       concurrency: listOf("concurrency", values.concurrency, (text) =>
         wholeNumberOf("concurrency", text),
       ),
-      rates: listOf("rates", values.rates ?? usual.rates, (text) =>
+      rates: listOf("rates", values.rates ?? defaults.rates, (text) =>
         numberOf("rates", text),
       ),
-      seconds: numberOf("seconds", values.seconds ?? usual.seconds),
-      warmupSeconds: numberOf("warmup", values.warmup ?? usual.warmup),
+      seconds: numberOf("seconds", values.seconds ?? defaults.seconds),
+      warmupSeconds: numberOf("warmup", values.warmup ?? defaults.warmup),
     };
   });
 }
 
-/** The load that an option names; throws one sentence. */
+/** The load that an option names; throws if it is unknown. */
 export function loadOf(option: string, name: string): Load {
   const load = LOADS.find((known) => known === name);
   if (load !== undefined) {

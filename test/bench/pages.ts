@@ -1,4 +1,4 @@
-// Measures how fast the pages answer, and what they weigh: npm run bench:pages -- --rows 1000000 --keys 10000
+// Measures the response times and sizes of the pages: npm run bench:pages -- --rows 1000000 --keys 10000
 import { availableParallelism, loadavg } from "node:os";
 import { pino } from "pino";
 import { createPool } from "../../gateway/database/pool.ts";
@@ -14,7 +14,6 @@ interface Server {
 }
 
 interface Page {
-  /** Where it is asked for, with what. */
   readonly server: Server;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -22,14 +21,14 @@ interface Page {
 
 interface Timing {
   readonly path: string;
-  /** ms; the first answer since the start, with nothing warm. */
+  /** First request after the start, without warm caches, in ms. */
   readonly first: number;
   readonly p50: number;
   readonly p99: number;
-  /** CPU of the server for one answer, ms: what is left when others use the machine too. */
+  /** CPU time of the server per request in ms, which is independent of other programs on the machine. */
   readonly cpu: number;
   readonly bytes: number;
-  /** p50 of /healthz of the same server, asked in turns with the page. */
+  /** p50 of /healthz of the same server, in requests that alternate with those of the page. */
   readonly floor: number;
 }
 
@@ -39,14 +38,14 @@ const GOAL_BYTES = 150_000;
 const { size, rounds } = readLedgerOptions("bench:pages", {
   keys: 10_000,
   rounds: 200,
-  asked: "page",
+  subject: "page",
 });
 
 process.exitCode = await withCleanup(async (cleanup) => {
   const stack = await cleanup.keep(prepareStack(), (started) =>
     started.remove(),
   );
-  say("the whole stack, as `npm start` starts it");
+  log("starting the whole stack, as `npm start` does");
   await stack.start();
   await fill(stack, size);
   const timings: Timing[] = [];
@@ -57,10 +56,10 @@ process.exitCode = await withCleanup(async (cleanup) => {
     }
   }
   report(size, timings);
-  return timings.every(isHeld) ? 0 : 1;
+  return timings.every(meetsGoals) ? 0 : 1;
 });
 
-/** Keys, users, teams and a ledger of calls, in the Postgres of the stack. */
+/** Fills the stack's Postgres with keys, users, teams and a ledger. */
 async function fill(stack: Stack, size: LedgerSize): Promise<void> {
   const port = stack.run().services["postgres"]?.port ?? 0;
   const password = stack.secrets()["gatewayDbPassword"] ?? "";
@@ -70,13 +69,13 @@ async function fill(stack: Stack, size: LedgerSize): Promise<void> {
     pino({ level: "silent" }),
   );
   try {
-    await generateLedger(pool, size, say);
+    await generateLedger(pool, size, log);
   } finally {
     await pool.end();
   }
 }
 
-/** Every page of the navigation, the pages behind them, and the key holder's own. */
+/** All pages of the navigation, their subpages, and those for key holders. */
 async function pagesOf(stack: Stack): Promise<readonly Page[]> {
   const { supervisorUrl, gatewayUrl } = stack;
   const { supervisor, services } = stack.run();
@@ -101,7 +100,7 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
     "/teams",
     "/jobs/retention",
   ];
-  const made = await fetch(`${gatewayUrl}/key/generate`, {
+  const created = await fetch(`${gatewayUrl}/key/generate`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${stack.secrets()["masterKey"]}`,
@@ -109,7 +108,7 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
     },
     body: JSON.stringify({ user_id: "user-1" }),
   });
-  const { key } = (await made.json()) as { readonly key: string };
+  const { key } = (await created.json()) as { readonly key: string };
   return [
     ...[...links, ...behind].flatMap((path) =>
       path === undefined ? [] : [{ server: console, path, headers }],
@@ -123,9 +122,9 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
   ];
 }
 
-/** Asks for a page so often, each time after its server's /healthz; null for a page that is not there. */
+/** Requests a page repeatedly, each time after its server's /healthz; null if the page does not exist. */
 async function measure(page: Page, rounds: number): Promise<Timing | null> {
-  say(page.path);
+  log(page.path);
   const first = await ask(page);
   if (first.status === 404) {
     return null;
@@ -138,7 +137,7 @@ async function measure(page: Page, rounds: number): Promise<Timing | null> {
     floors.push((await ask({ ...page, path: "/healthz" })).ms);
     const answer = await ask(page);
     if (answer.status !== 200) {
-      throw new Error(`${page.path} answered ${answer.status}`);
+      throw new Error(`${page.path} returned ${answer.status}`);
     }
     times.push(answer.ms);
     bytes = Math.max(bytes, answer.bytes);
@@ -171,7 +170,7 @@ async function ask({ server, path, headers }: Page): Promise<{
   };
 }
 
-/** Seconds of CPU since it began. */
+/** CPU seconds since the start of the process. */
 function cpuOf({ pid }: Server): number {
   return statsOf(pid)?.cpuSeconds ?? 0;
 }
@@ -182,7 +181,7 @@ function at(times: readonly number[], share: number): number {
   return sorted[place] ?? 0;
 }
 
-function isHeld({ p99, bytes }: Timing): boolean {
+function meetsGoals({ p99, bytes }: Timing): boolean {
   return p99 < GOAL_MS && bytes < GOAL_BYTES;
 }
 
@@ -199,17 +198,17 @@ function report(
       cpu.toFixed(1).padStart(8),
       (bytes / 1000).toFixed(0).padStart(5),
       (p50 / floor).toFixed(1).padStart(9),
-      isHeld(timing) ? "yes " : "NO  ",
+      meetsGoals(timing) ? "yes " : "NO  ",
     ];
     return `${cells.join("  ")}  ${path.replace(/[0-9a-f]{64}/, "…")}\n`;
   });
   process.stdout.write(
     `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days; goals: p99 below ${GOAL_MS} ms, below ${GOAL_BYTES / 1000} kB; load of the machine ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores\n\n` +
-      `first ms    p50 ms    p99 ms    CPU ms     kB  ×/healthz  held  page\n${lines.join("")}`,
+      `first ms    p50 ms    p99 ms    CPU ms     kB  ×/healthz  met   page\n${lines.join("")}`,
   );
 }
 
-function say(step: string): void {
+function log(step: string): void {
   process.stderr.write(
     `${(performance.now() / 1000).toFixed(1).padStart(7)} s  ${step}\n`,
   );

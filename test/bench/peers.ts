@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../servers/postgres.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
 
-/** Another gateway that calls can go through. */
+/** Another gateway to compare with. */
 export interface Peer extends Program {
   readonly port: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export type PeerName = (typeof PEERS)[number];
 const PORTKEY = "@portkey-ai/gateway";
 const ANSWERS_WITHIN_MS = 30_000;
 
-/** The program of a peer installed in `directory`; throws one sentence where it is not. */
+/** The program of a peer in `directory`; throws if it is not installed. */
 export function findPeer(name: PeerName, directory: string): string {
   switch (name) {
     case "portkey": {
@@ -31,13 +31,13 @@ export function findPeer(name: PeerName, directory: string): string {
         return file;
       }
       throw new Error(
-        `${PORTKEY} is not installed in ${directory}: run \`npm install --prefix ${directory} ${PORTKEY}\`, then give that directory as --peer-dir.`,
+        `${PORTKEY} is not installed in ${directory}: run \`npm install --prefix ${directory} ${PORTKEY}\` and pass that directory as --peer-dir.`,
       );
     }
   }
 }
 
-/** Starts it with nothing switched on, before the same provider. */
+/** Starts it without optional features, with the same provider. */
 export async function startPeer(
   name: PeerName,
   file: string,
@@ -55,7 +55,7 @@ export async function startPeer(
   while (!(await answers(port))) {
     if (!program.running() || performance.now() > latest) {
       await program.stop();
-      throw new Error(`${name} did not start. Output: ${program.said()}`);
+      throw new Error(`${name} did not start. Output: ${program.output()}`);
     }
     await sleep(100);
   }

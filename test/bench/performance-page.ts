@@ -12,7 +12,7 @@ export function writeToPage(name: string, text: string): void {
   const [start, end] = [page.indexOf(from), page.indexOf(to)];
   if (start < 0 || end < start) {
     throw new Error(
-      `docs/performance.md has no marks ${from} and ${to}: add them where the results belong.`,
+      `docs/performance.md has no marks ${from} and ${to}: add them at the place for the results.`,
     );
   }
   writeFileSync(

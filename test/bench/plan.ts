@@ -1,7 +1,7 @@
 import { MIX_CALLS, type Load } from "./load-requests.ts";
 import type { Schedule } from "./load-program.ts";
 import type { BenchOptions } from "./options.ts";
-import type { Target } from "./stage.ts";
+import type { Target } from "./testbed.ts";
 import { TENANTS } from "./tenants.ts";
 
 export type TargetName = Target["name"];
@@ -11,11 +11,11 @@ export interface Step {
   readonly target: TargetName;
   readonly load: Load;
   readonly schedule: Schedule;
-  /** Keys, each of a team of its own, that the calls come from. */
+  /** Number of keys to call with, each of a different team. */
   readonly tenants: number;
 }
 
-/** Calls a second at which the added latency is measured, without queues. */
+/** Calls per second without queueing, at which the added latency is measured. */
 const QUIET_RATES: Readonly<Partial<Record<Load, number>>> = {
   cached: 1_000,
   stream: 50,
@@ -23,12 +23,12 @@ const QUIET_RATES: Readonly<Partial<Record<Load, number>>> = {
   embeddings: 200,
 };
 const MIX_CONCURRENCY = 16;
-/** The load of the main goals. */
+/** The number of connections of the main goals. */
 const MAIN_CONCURRENCY = 64;
-/** Of a program that has just been started: its code is compiled while it runs. */
+/** Warm-up of a program that has just been started and whose code is still being compiled. */
 const FIRST_WARMUP_SECONDS = 2;
 
-/** All measurements in order, the targets of each next to each other: other load of the machine affects them alike. */
+/** Plans all measurements. Targets of the same load follow each other, so that other load of the machine affects them alike. */
 export function planSteps(
   options: BenchOptions,
   targets: readonly TargetName[],
@@ -101,7 +101,7 @@ export function planSteps(
   return steps;
 }
 
-/** Repeated questions, with nothing in the cache at first. */
+/** Repeated questions that start with an empty cache. */
 function mixOf(tenants: number): Step {
   return {
     target: "gateway",
@@ -115,7 +115,7 @@ function isPeer(target: TargetName): boolean {
   return target !== "mock" && target !== "bare" && target !== "gateway";
 }
 
-/** Nothing but the gateway has a cache. */
+/** Only the gateway has a cache. */
 function targetsOf(
   load: Load,
   targets: readonly TargetName[],

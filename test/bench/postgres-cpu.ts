@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import { query, type Pool } from "../../gateway/database/pool.ts";
 
-/** Linux counts processor time in hundredths of a second for every program, whatever the kernel's own tick. */
+/** Linux reports processor time in hundredths of a second, regardless of the kernel's tick. */
 const TICK_MS = 10;
 
-/** Fields of /proc/<pid>/stat, from the state on; a program's name may hold spaces. */
+/** Fields of /proc/<pid>/stat from the state on; the name before it may contain spaces. */
 function statOf(pid: number): readonly string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 /**
- * Returns the processor time that all processes of the pool's Postgres have taken, ms; null where there is no /proc, or the server
- * is on another machine.
+ * Returns a function that reads the processor time of all processes of the pool's Postgres in ms; null without /proc or if the
+ * server is on another machine.
  */
 export async function postgresCpu(pool: Pool): Promise<(() => number) | null> {
   if (process.platform !== "linux") {
@@ -23,7 +23,7 @@ export async function postgresCpu(pool: Pool): Promise<(() => number) | null> {
     "SELECT pg_backend_pid() AS pid",
   );
   const postmaster = Number(statOf(own?.pid ?? 0)[1]);
-  // Its own time and that of children that ended, such as parallel workers.
+  // The time of the process and of its ended children, such as parallel workers.
   const ended = () => sum(statOf(postmaster).slice(11, 15));
   const running = () =>
     readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8")
@@ -37,7 +37,7 @@ function timeOf(pid: number): number {
   try {
     return sum(statOf(pid).slice(11, 13));
   } catch {
-    // It ended meanwhile: its parent has its time.
+    // The process has ended; its time is included in that of its parent.
     return 0;
   }
 }

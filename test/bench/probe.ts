@@ -1,14 +1,14 @@
-// Loaded into a measured process before its own program (`--import`): reports its cost, and takes its profile.
+// Preloaded into a measured process (`--import`) to report its cost and to record its profile.
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 export interface Cost {
-  /** Of all threads, since the last reset, in ms. */
+  /** CPU time of all threads since the last reset, in ms. */
   readonly cpuMs: number;
   readonly rssMb: number;
   readonly heapMb: number;
-  /** By how much timers were late since the last reset, in ms. */
+  /** Delay of timers since the last reset, in ms. */
   readonly loopDelay: {
     readonly p50: number;
     readonly p99: number;
@@ -68,7 +68,7 @@ function cost(): Cost {
   };
 }
 
-/** The histogram holds whole intervals of its timer. */
+/** The histogram counts whole intervals of its timer. */
 function lateness(nanoseconds: number): number {
   return Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
 }

@@ -18,7 +18,7 @@ interface ProfileNode {
 
 export interface Share {
   readonly name: string;
-  /** Of the time that was not idle. */
+  /** Share of the time that was not idle. */
   readonly share: number;
   readonly microsPerCall: number;
 }
@@ -29,7 +29,7 @@ export interface Shares {
   readonly packages: readonly Share[];
 }
 
-/** Self times of a profile taken over `calls` calls, the largest first. */
+/** Self times of a profile over `calls` calls, in descending order. */
 export function readProfile(profile: CpuProfile, calls: number): Shares {
   const micros = new Map<number, number>();
   for (const [at, id] of profile.samples.entries()) {
@@ -81,7 +81,7 @@ export function readProfile(profile: CpuProfile, calls: number): Shares {
   };
 }
 
-/** For each node the package on whose behalf Node works there: that of the nearest caller outside Node. */
+/** For each node, the package for which Node is working: that of the nearest caller outside Node. */
 function ownersOf(nodes: readonly ProfileNode[]): ReadonlyMap<number, string> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const owners = new Map<number, string>();
@@ -124,7 +124,7 @@ function add(sums: Map<string, number>, name: string, value: number): void {
   sums.set(name, (sums.get(name) ?? 0) + value);
 }
 
-/** `pg/lib/client.js`, `gateway/calls/call.ts`: without where it is installed. */
+/** The path without the installation directory: `pg/lib/client.js`, `gateway/calls/call.ts`. */
 function fileOf(url: string): string {
   const installed = url.lastIndexOf("/node_modules/");
   if (installed >= 0) {
@@ -134,7 +134,7 @@ function fileOf(url: string): string {
   return gateway < 0 ? url : url.slice(gateway + 1);
 }
 
-/** The package of a file; of ours the folder. WebAssembly has no file. */
+/** The package of a file, or its folder in this project. WebAssembly has no file. */
 function packageOf(file: string): string {
   if (file.startsWith("wasm:")) {
     return "wasm";

@@ -1,4 +1,4 @@
-// Where the gateway's time goes under load (npm run bench:profile): self time by function, by file and by package.
+// Profiles the gateway under load (npm run bench:profile): self time by function, by file and by package.
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import {
@@ -10,7 +10,7 @@ import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { LOADS, type Load } from "./load-requests.ts";
 import { loadOf } from "./options.ts";
 import { readProfile, type Share } from "./profile-reading.ts";
-import { costOf, resetCost, startStage } from "./stage.ts";
+import { costOf, resetCost, startTestbed } from "./testbed.ts";
 
 const USAGE = `Usage: npm run bench:profile -- [options]
   --load NAME       one of ${LOADS.join(",")} (plain)
@@ -33,31 +33,31 @@ async function profile(
   { load, concurrency, seconds, out }: ProfileOptions,
   cleanup: Cleanup,
 ): Promise<void> {
-  const stage = await startStage(cleanup, { peer: null });
-  const target = stage.targets.find(({ name }) => name === "gateway");
+  const testbed = await startTestbed(cleanup, { peer: null });
+  const target = testbed.targets.find(({ name }) => name === "gateway");
   if (target === undefined) {
     throw new Error("gateway not found");
   }
   const run = (durationMs: number, salt: string) =>
-    stage.load(target, {
+    testbed.load(target, {
       load,
       salt,
       schedule: { kind: "closed", concurrency, warmupMs: 0, durationMs },
     });
   await run(WARMUP_MS, "warm-up");
-  const file = resolve(out ?? `${stage.directory}/gateway.cpuprofile`);
+  const file = resolve(out ?? `${testbed.directory}/gateway.cpuprofile`);
   mkdirSync(dirname(file), { recursive: true });
   await resetCost(target);
-  await stage.gateway.ask({ probe: "profile" });
+  await testbed.gateway.ask({ probe: "profile" });
   const result = await run(seconds * 1_000, "profile");
-  await stage.gateway.ask({ probe: "profiled", file });
+  await testbed.gateway.ask({ probe: "profiled", file });
   const cost = await costOf(target);
   const shares = readProfile(
     JSON.parse(readFileSync(file, "utf8")),
     result.answered,
   );
   process.stdout.write(
-    `${result.answered} ${load} calls, ${concurrency} connections, ${((cost?.cpuMs ?? 0) / result.answered).toFixed(3)} ms of CPU each (all threads, the profiler's own among them)\n`,
+    `${result.answered} ${load} calls, ${concurrency} connections, ${((cost?.cpuMs ?? 0) / result.answered).toFixed(3)} ms of CPU each (all threads, including the profiler's)\n`,
   );
   print("By package and folder", shares.packages);
   print("By file", shares.files);
@@ -70,7 +70,7 @@ async function profile(
 }
 
 function print(title: string, shares: readonly Share[]): void {
-  process.stdout.write(`\n${title} (µs of self time a call)\n`);
+  process.stdout.write(`\n${title} (µs of self time per call)\n`);
   for (const { name, share, microsPerCall } of shares.slice(0, SHOWN)) {
     process.stdout.write(
       `${(share * 100).toFixed(1).padStart(6)} % ${microsPerCall.toFixed(1).padStart(8)}  ${name}\n`,

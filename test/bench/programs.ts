@@ -2,14 +2,14 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** A program of the benchmark in a process of its own, that answers questions one at a time. */
+/** A program of the benchmark in a separate process that answers one question at a time. */
 export interface Program {
   readonly pid: number;
   /** Sends one question and waits for its answer; throws when the program ends or fails. */
   ask<Answer>(question: object): Promise<Answer>;
   running(): boolean;
   /** Its latest output. */
-  said(): string;
+  output(): string;
   stop(): Promise<void>;
 }
 
@@ -19,14 +19,14 @@ export interface ProgramOptions {
   readonly nodeArgs?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** How long it may take to end by itself after SIGTERM. */
+  /** Time to end after SIGTERM, before it is killed. */
   readonly stopWithinMs?: number;
 }
 
-const KEPT_CHARACTERS = 4_000;
+const MAX_OUTPUT_CHARACTERS = 4_000;
 const STOP_WITHIN_MS = 10_000;
 
-/** Starts a TypeScript file of this folder, or any other file, under this Node. It ends when its parent does. */
+/** Starts a file with this Node. The program ends with its parent. */
 export function startProgram(file: string, options: ProgramOptions): Program {
   const { name, stopWithinMs = STOP_WITHIN_MS } = options;
   const child = fork(file, [...(options.args ?? [])], {
@@ -34,14 +34,14 @@ export function startProgram(file: string, options: ProgramOptions): Program {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     env: { PATH: process.env["PATH"] ?? "", ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    // Out of the terminal's process group: on Ctrl-C only the benchmark receives the signal, and stops the programs in order.
+    // In a separate process group, so that on Ctrl-C only the benchmark receives the signal and stops the programs in order.
     detached: true,
     serialization: "advanced",
   });
-  let said = "";
+  let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on("data", (chunk: Buffer) => {
-      said = (said + chunk.toString()).slice(-KEPT_CHARACTERS);
+      output = (output + chunk.toString()).slice(-MAX_OUTPUT_CHARACTERS);
     });
   }
 
@@ -58,7 +58,7 @@ export function startProgram(file: string, options: ProgramOptions): Program {
       };
       const onExit = () => {
         forget();
-        reject(new Error(`the ${name} ended unexpectedly. ${said.trim()}`));
+        reject(new Error(`the ${name} ended unexpectedly. ${output.trim()}`));
       };
       const forget = () => {
         child.off("message", onMessage);
@@ -77,16 +77,16 @@ export function startProgram(file: string, options: ProgramOptions): Program {
     pid: child.pid ?? 0,
     ask,
     running: () => !hasEnded(child),
-    said: () => said,
+    output: () => output,
     async stop() {
       if (hasEnded(child)) {
         return;
       }
       const ended = once(child, "exit");
       child.kill("SIGTERM");
-      const patience = setTimeout(() => child.kill("SIGKILL"), stopWithinMs);
+      const killTimer = setTimeout(() => child.kill("SIGKILL"), stopWithinMs);
       await ended;
-      clearTimeout(patience);
+      clearTimeout(killTimer);
     },
   };
 }
@@ -96,7 +96,7 @@ export function programFile(name: string): string {
   return fileURLToPath(new URL(`./${name}`, import.meta.url));
 }
 
-/** Answers the parent's questions in a program started by {@link startProgram}; ends with the parent. */
+/** Answers the questions of the parent in a program started by {@link startProgram}; ends with the parent. */
 export function answerParent(
   answer: (question: never) => object | Promise<object>,
 ): void {
@@ -108,7 +108,7 @@ export function answerParent(
       .catch((error: unknown) => ({ failed: (error as Error).message }))
       .then((result) => process.send?.(result));
   });
-  // The probe has closed the channel.
+  // The probe has unreferenced the channel.
   process.channel?.ref();
   process.on("disconnect", () => process.exit(0));
 }

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { INPUT_PRICE, OUTPUT_PRICE } from "./gateway.ts";
-import { accountsOf, heldCalls } from "./limit-accounts.ts";
+import { accountsOf, countReservations } from "./limit-accounts.ts";
 import { addTo, type Tally } from "./measure.ts";
 import { CHAT_USAGE } from "./mock-answers.ts";
-import type { Stage } from "./stage.ts";
+import type { Testbed } from "./testbed.ts";
 import { limitedEntitiesOf, payersOf } from "./tenants.ts";
 
 /** A proof that no work was skipped. */
@@ -16,59 +16,59 @@ export interface Proof {
 }
 
 const CHECKED_CALLS = 50;
-const MINUTE_TURNS = 5;
+const MAX_ATTEMPTS = 5;
 const NANOS = 1e9;
 
-/** Compares the provider, Postgres, Redis and the clients from outside. */
+/** Compares the records of the provider, Postgres, Redis and the clients. */
 export async function proveAll(
-  stage: Stage,
+  testbed: Testbed,
   tally: Tally,
 ): Promise<readonly Proof[]> {
-  const client = new pg.Client({ connectionString: stage.databaseUrl });
+  const client = new pg.Client({ connectionString: testbed.databaseUrl });
   await client.connect();
   try {
     return [
-      await everyEntityChecked(stage, client, tally),
-      await everyCallInTheLedger(stage, client, tally),
-      await idsAgree(stage, client),
+      await everyEntityChecked(testbed, client, tally),
+      await everyCallInTheLedger(testbed, client, tally),
+      await idsAgree(testbed, client),
       await sumsAgree(client),
       await moneyIsRight(client),
-      await limitsAgree(stage, client),
+      await limitsAgree(testbed, client),
     ];
   } finally {
     await client.end();
   }
 }
 
-/** Each limit's counter in Redis and each payer's sum in Postgres moves by exactly the calls made. */
+/** Each limit's counter in Redis and each payer's total in Postgres changes by exactly the calls made. */
 async function everyEntityChecked(
-  stage: Stage,
+  testbed: Testbed,
   client: pg.Client,
   tally: Tally,
 ): Promise<Proof> {
   const name = "limits checked and payers charged on every call";
-  const [tenant] = stage.tenants;
-  const target = stage.targets.find((it) => it.name === "gateway");
+  const [tenant] = testbed.tenants;
+  const target = testbed.targets.find((it) => it.name === "gateway");
   if (tenant === undefined || target === undefined) {
-    throw new Error("the stage has no tenant");
+    throw new Error("the testbed has no tenant");
   }
-  // The whole proxy has a budget and no rate: its sum shows that it was charged, its window that it was checked.
+  // The proxy has a budget and no rate limit: its total shows that it was charged, its window that it was checked.
   const limited = limitedEntitiesOf(tenant).filter((it) => it !== "proxy:");
   const payers = payersOf(tenant);
-  for (let tries = 0; tries < MINUTE_TURNS; tries++) {
+  for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const spentBefore = await spendOf(client, payers);
-    const before = await accountsOf(stage.redis.client, limited);
-    const result = await stage.load(target, {
+    const before = await accountsOf(testbed.redis.client, limited);
+    const result = await testbed.load(target, {
       load: "plain",
       schedule: { kind: "count", concurrency: 4, calls: CHECKED_CALLS },
       salt: `proof ${tries}`,
       tenants: 1,
     });
     addTo(tally, result);
-    await stage.gateway.drained();
-    const after = await accountsOf(stage.redis.client, limited);
+    await testbed.gateway.drained();
+    const after = await accountsOf(testbed.redis.client, limited);
     const spentAfter = await spendOf(client, payers);
-    // A minute that ends between the two resets the counters.
+    // If a minute ends between the two reads, the counters are reset.
     const turned = limited.some(
       (_, at) => before[at]?.minute !== after[at]?.minute,
     );
@@ -100,7 +100,7 @@ async function everyEntityChecked(
 }
 
 async function everyCallInTheLedger(
-  { gateway }: Stage,
+  { gateway }: Testbed,
   client: pg.Client,
   tally: Tally,
 ): Promise<Proof> {
@@ -120,22 +120,22 @@ async function everyCallInTheLedger(
 }
 
 async function idsAgree(
-  { directory, mock }: Stage,
+  { directory, mock }: Testbed,
   client: pg.Client,
 ): Promise<Proof> {
   const file = join(directory, "provider-ids");
   await mock.ask({ ask: "ids", file });
-  const asked = readFileSync(file, "utf8").split("\n").filter(Boolean);
+  const sent = readFileSync(file, "utf8").split("\n").filter(Boolean);
   const { rows } = await client.query<{ request_id: string }>(
     "SELECT request_id FROM spend_log WHERE NOT cache_hit",
   );
   const recorded = new Set(rows.map((row) => row.request_id));
-  const missing = asked.filter((id) => !recorded.has(id)).length;
-  const twice = asked.length - new Set(asked).size;
+  const missing = sent.filter((id) => !recorded.has(id)).length;
+  const twice = sent.length - new Set(sent).size;
   return {
     name: "ids at the provider = ids in the ledger",
-    holds: missing === 0 && twice === 0 && recorded.size === asked.length,
-    detail: `${asked.length} at the provider (${twice} twice), ${recorded.size} in the ledger, ${missing} missing`,
+    holds: missing === 0 && twice === 0 && recorded.size === sent.length,
+    detail: `${sent.length} at the provider (${twice} twice), ${recorded.size} in the ledger, ${missing} missing`,
   };
 }
 
@@ -148,7 +148,7 @@ async function sumsAgree(client: pg.Client): Promise<Proof> {
   };
 }
 
-/** Every call to the provider reports the same usage, so the bill is known beforehand. */
+/** Every call to the provider reports the same usage, so the cost is known in advance. */
 async function moneyIsRight(client: pg.Client): Promise<Proof> {
   const sums = await one<{ chats: string; embeddings: string; spent: string }>(
     client,
@@ -167,9 +167,9 @@ async function moneyIsRight(client: pg.Client): Promise<Proof> {
   };
 }
 
-/** At rest, Redis holds the ledger's totals and no call of any kind. */
+/** When idle, Redis has the ledger's totals and no reservations. */
 async function limitsAgree(
-  { tenants, redis }: Stage,
+  { tenants, redis }: Testbed,
   client: pg.Client,
 ): Promise<Proof> {
   const entities = [...new Set(tenants.flatMap(limitedEntitiesOf))];
@@ -185,7 +185,7 @@ async function limitsAgree(
   const ledger = new Map(
     rows.map((row) => [`${row.entity} ${row.window_name}`, Number(row.spend)]),
   );
-  const held = await heldCalls(redis.client);
+  const reserved = await countReservations(redis.client);
   let agreeing = 0;
   const wrong: string[] = [];
   for (const [at, account] of accounts.entries()) {
@@ -203,9 +203,9 @@ async function limitsAgree(
     }
   }
   return {
-    name: "Redis' totals = the ledger's, nothing held",
-    holds: agreeing === entities.length && held === 0,
-    detail: `${agreeing} of ${entities.length} entities agree${wrong.length > 0 ? ` (not: ${wrong.join(", ")})` : ""}, ${held} calls held`,
+    name: "Redis' totals = the ledger's, nothing reserved",
+    holds: agreeing === entities.length && reserved === 0,
+    detail: `${agreeing} of ${entities.length} entities agree${wrong.length > 0 ? ` (not: ${wrong.join(", ")})` : ""}, ${reserved} calls with reservations`,
   };
 }
 
@@ -232,12 +232,12 @@ async function one<Row extends pg.QueryResultRow>(
   const { rows } = await client.query<Row>(statement);
   const [row] = rows;
   if (row === undefined) {
-    throw new Error("a statement answered no row");
+    throw new Error("the query returned no row");
   }
   return row;
 }
 
-/** Floats read from exact numbers. */
+/** Compares floats that were read from exact numbers. */
 function near(one: number, other: number): boolean {
   return Math.abs(one - other) <= 1e-9 * Math.max(1, Math.abs(other));
 }

@@ -49,7 +49,7 @@ export function describeResults(results: Results): string {
         ]),
     ...(results.ratios.some(isPeer)
       ? [
-          "To other gateways (with nothing switched on in them):",
+          "Compared to other gateways (without their optional features):",
           "",
           ...results.ratios
             .filter(isPeer)

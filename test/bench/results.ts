@@ -13,19 +13,19 @@ export interface Results {
   readonly added: readonly Added[];
   readonly proofs: readonly Proof[];
   readonly gateway: {
-    /** From the start of its process to its first readiness answer of 200. */
+    /** Time from the start of its process to the first readiness response of 200. */
     readonly ready_ms: number;
     readonly rss_after_start_mb: number;
     readonly rss_most_mb: number;
     readonly rss_at_end_mb: number;
   };
   readonly expenses: Expenses;
-  /** Steps left out to keep `--quick` within its time. */
+  /** Steps skipped to keep `--quick` within its time. */
   readonly left_out: number;
   readonly machine: Machine;
 }
 
-/** How many calls a second one target serves for each one of another, the same load beside it. */
+/** The throughput of one target divided by that of another under the same load. */
 export interface Ratio {
   readonly of: TargetName;
   readonly to: TargetName;
@@ -34,14 +34,14 @@ export interface Ratio {
   readonly ratio: number;
 }
 
-/** What a target adds to the latency of the provider itself at a fixed rate of calls, in ms. */
+/** The latency that a target adds to the provider's at a fixed rate of calls, in ms. */
 export interface Added {
   readonly target: TargetName;
   readonly load: Load;
   readonly rate: number;
   readonly p50: number;
   readonly p99: number;
-  /** Of a stream's whole time, for each of its chunks. */
+  /** Latency added to a whole stream, per chunk. */
   readonly per_chunk: number | null;
 }
 

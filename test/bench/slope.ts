@@ -1,4 +1,4 @@
-/** Slope of the straight line with the least squared distance to the points (x, y); 0 for fewer than two of them. */
+/** Slope of the least-squares line through the points (x, y); 0 for fewer than two points. */
 export function slopeOf(
   points: readonly (readonly [x: number, y: number])[],
 ): number {

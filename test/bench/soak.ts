@@ -6,7 +6,7 @@ import { addTo, rounded, type Tally } from "./measure.ts";
 import { writeToPage } from "./performance-page.ts";
 import { proveAll, type Proof } from "./proofs.ts";
 import { slopeOf } from "./slope.ts";
-import { costOf, resetCost, startStage } from "./stage.ts";
+import { costOf, resetCost, startTestbed } from "./testbed.ts";
 
 const USAGE = `Usage: npm run bench:soak -- [options]
   --minutes N   how long (30)
@@ -45,7 +45,7 @@ interface Soaked {
 }
 
 const LOADS = ["plain", "stream", "cached", "embeddings"] as const;
-/** At most; short soaks have shorter ones. */
+/** The longest interval between samples; short soaks use shorter ones. */
 const SAMPLE_SECONDS = 15;
 const MIN_SAMPLES = 8;
 
@@ -54,8 +54,8 @@ async function soak(
   cleanup: Cleanup,
 ): Promise<Soaked> {
   const machine = describeMachine();
-  const stage = await startStage(cleanup, { peer: null });
-  const target = stage.targets.find(({ name }) => name === "gateway");
+  const testbed = await startTestbed(cleanup, { peer: null });
+  const target = testbed.targets.find(({ name }) => name === "gateway");
   if (target === undefined) {
     throw new Error("gateway not found");
   }
@@ -67,9 +67,9 @@ async function soak(
   for (let at = 0; elapsedMinutes() < minutes; at++) {
     const load = LOADS[at % LOADS.length] ?? "plain";
     await resetCost(target);
-    const result = await stage.load(target, {
+    const result = await testbed.load(target, {
       load,
-      // Streams weigh many times what other calls do.
+      // Streams cost many times as much as other calls.
       schedule: {
         kind: "open",
         rate: load === "stream" ? Math.max(1, rate / 5) : rate,
@@ -97,7 +97,7 @@ async function soak(
     samples.push(sample);
     process.stderr.write(`${load}: ${JSON.stringify(sample)}\n`);
   }
-  await stage.gateway.drained();
+  await testbed.gateway.drained();
   const late = samples.slice(Math.floor(samples.length / 2));
   const slope = (value: (sample: Sample) => number) =>
     slopeOf(late.map((sample) => [sample.minute / 60, value(sample)] as const));
@@ -111,7 +111,7 @@ async function soak(
       slope(({ loop_delay_p99_ms }) => loop_delay_p99_ms),
       2,
     ),
-    proofs: await proveAll(stage, tally),
+    proofs: await proveAll(testbed, tally),
     machine,
   };
 }

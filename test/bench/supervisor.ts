@@ -1,4 +1,4 @@
-// Measures what a supervisor with 50 checks costs: npm run bench:supervisor -- --seconds 120
+// Measures the cost of a supervisor with 50 checks: npm run bench:supervisor -- --seconds 120
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -32,7 +32,7 @@ const options = readCommandLine(USAGE, OPTIONS, ({ seconds, checks }) => ({
   checks: wholeNumberOf("checks", checks),
 }));
 const OPERATOR_PASSWORD = "of-the-benchmark";
-/** Until every check has been looked at and what is needed once is loaded. */
+/** Until every check has run and all modules are loaded. */
 const SETTLE_MS = 45_000;
 const cleanup = createCleanup();
 
@@ -43,7 +43,7 @@ try {
 }
 
 async function measure(seconds: number, count: number): Promise<0 | 1> {
-  const checks = await makeChecks(count);
+  const checks = await createChecks(count);
   const home = mkdtempSync(join(tmpdir(), "hearth-bench-supervisor-"));
   await cleanup.keep(home, (path) =>
     rmSync(path, { recursive: true, force: true }),
@@ -51,7 +51,7 @@ async function measure(seconds: number, count: number): Promise<0 | 1> {
   const config = join(home, "checks.yaml");
   writeFileSync(config, JSON.stringify({ checks }));
   const port = await freePort();
-  // Once for nothing: the first start of a version compiles its sources, every later one finds them compiled.
+  // Not measured: the first start of a version compiles its sources, and later ones reuse the compiled code.
   const first = await startSupervisor(home, config, port);
   await stopSupervisor(first);
   const supervisor = await cleanup.keep(
@@ -73,18 +73,18 @@ async function measure(seconds: number, count: number): Promise<0 | 1> {
     residentBytes: after.memoryBytes,
     shareBytes: after.memoryBytes,
   };
-  const sick = await sickOnes(port);
+  const unhealthy = await unhealthyChecks(port);
   report("checks, each every 30 s", `${checks.length} (${kindsOf(checks)})`);
-  report("of a core", `${core.toFixed(2)} %, limit 1 %`);
+  report("share of a core", `${core.toFixed(2)} %, limit 1 %`);
   report("memory", `${mb(memory.shareBytes)} MB, limit 100 MB`);
   report(
-    "  with all of what it shares",
-    `${mb(memory.residentBytes)} MB (Node's own program is shared by all that run on it)`,
+    "  including shared memory",
+    `${mb(memory.residentBytes)} MB (Node's executable is shared by all its processes)`,
   );
-  if (sick.length > 0) {
-    report("not up", sick.join(", "));
+  if (unhealthy.length > 0) {
+    report("not up", unhealthy.join(", "));
   }
-  return core < 1 && memory.shareBytes < 100_000_000 && sick.length === 0
+  return core < 1 && memory.shareBytes < 100_000_000 && unhealthy.length === 0
     ? 0
     : 1;
 }
@@ -119,7 +119,7 @@ async function startSupervisor(
     }
     await wait(100);
   }
-  throw new Error("the supervisor ended before it was up");
+  throw new Error("the supervisor ended during its start");
 }
 
 async function stopSupervisor(child: ChildProcess): Promise<void> {
@@ -128,8 +128,8 @@ async function stopSupervisor(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Checks of all kinds that need no container, on servers of their own; each tenth is a store's. */
-async function makeChecks(
+/** Creates checks of all kinds that need no container, with the servers that they check. */
+async function createChecks(
   count: number,
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const site = createServer((_request, response) =>
@@ -173,7 +173,7 @@ async function makeChecks(
   }));
 }
 
-async function sickOnes(port: number): Promise<readonly string[]> {
+async function unhealthyChecks(port: number): Promise<readonly string[]> {
   const answer = await fetch(`http://127.0.0.1:${port}/api/status`, {
     headers: operatorHeaders(OPERATOR_PASSWORD),
   });
@@ -192,7 +192,7 @@ async function sickOnes(port: number): Promise<readonly string[]> {
     );
 }
 
-/** Linux tells what a process holds, and its share of what it holds together with others. */
+/** The resident memory of a process, and its proportional share of it, as reported by Linux. */
 function memoryOf(
   pid: number,
 ): { readonly residentBytes: number; readonly shareBytes: number } | undefined {

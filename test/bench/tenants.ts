@@ -24,7 +24,7 @@ const LIMITS = {
 const LIMIT_COLUMNS = Object.keys(LIMITS).join(", ");
 const LIMIT_VALUES = Object.values(LIMITS);
 
-/** Makes one organization with five teams, each with a member and the member's key, all of them with every limit. */
+/** Creates one organization with five teams, each with a member and a key; all of them have every limit. */
 export async function createTenants(
   gateway: BenchGateway,
   databaseUrl: string,
@@ -72,7 +72,7 @@ async function createTenant(
     [CHAT_ALIAS]: value,
     [EMBEDDING_ALIAS]: value,
   });
-  const made = await gateway.admin("POST", "/key/generate", {
+  const created = await gateway.admin("POST", "/key/generate", {
     ...LIMITS,
     team_id: teamId,
     user_id: userId,
@@ -84,7 +84,7 @@ async function createTenant(
     model_rpm_limit: forAliases(LIMITS.rpm_limit),
     model_tpm_limit: forAliases(LIMITS.tpm_limit),
   });
-  const key = String(made["key"]);
+  const key = String(created["key"]);
   return {
     key,
     token: createHash("sha256").update(key).digest("hex"),
@@ -93,7 +93,7 @@ async function createTenant(
   };
 }
 
-/** Names of everyone whose limits a chat call of this tenant must pass. */
+/** Names of the entities whose limits apply to a chat call of this tenant. */
 export function limitedEntitiesOf(tenant: Tenant): readonly string[] {
   const { token, teamId, userId } = tenant;
   return [
@@ -106,7 +106,7 @@ export function limitedEntitiesOf(tenant: Tenant): readonly string[] {
   ];
 }
 
-/** Names of everyone whom a chat call of this tenant is charged to. */
+/** Names of the entities that pay for a chat call of this tenant. */
 export function payersOf(tenant: Tenant): readonly string[] {
   return [...limitedEntitiesOf(tenant), `user:${tenant.userId}`];
 }

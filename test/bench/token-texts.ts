@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 const PROSE = fileOf("../../docs/performance.md");
 const CODE = fileOf("./load-requests.ts");
-/** Texts whose pieces are known, as in a repeated prompt, and texts whose words never occurred before. */
+/** Texts with known pieces, as in a repeated prompt, and texts with new words. */
 export const TEXTS: Readonly<Record<string, (call: number) => string>> = {
   "prose, 2,000 characters": () => PROSE.slice(0, 2_000),
   "code, 2,000 characters": () => CODE.slice(0, 2_000),

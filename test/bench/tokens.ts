@@ -1,4 +1,4 @@
-// The gateway's counting of tokens against gpt-tokenizer's (npm run bench:tokens).
+// Compares the gateway's token counting with gpt-tokenizer (npm run bench:tokens).
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,7 +10,7 @@ import { describeMachine } from "./machine.ts";
 import { TEXTS } from "./token-texts.ts";
 
 const USAGE = `Usage: npm run bench:tokens -- [options]
-  --rounds N  runs of each candidate, in turn; the median counts (9)
+  --rounds N  alternating runs of each candidate, of which the median is reported (9)
 `;
 
 const RUN_MS = 200;
@@ -22,7 +22,7 @@ const STARTS = {
     countTokens("a text");`,
 };
 
-/** Time to load the encoding, and the memory that it takes, in a process of its own. */
+/** Measures the time to load the encoding and its memory, in a separate process. */
 async function start(
   name: keyof typeof STARTS,
 ): Promise<{ ms: number; mb: number }> {
@@ -51,7 +51,7 @@ const candidates = {
 const NAMES = ["own", "gpt-tokenizer"] as const;
 let call = 0;
 
-/** Microseconds to count one text. */
+/** Measures the microseconds to count one text. */
 function time(
   name: keyof typeof candidates,
   text: (call: number) => string,
@@ -106,6 +106,6 @@ row("memory after loading, MB", {
 });
 const { cores, cpu, node, date } = describeMachine();
 process.stdout.write(
-  `${date}, ${cores} × ${cpu}, Node ${node}; median of ${rounds} runs in turn\n\n` +
+  `${date}, ${cores} × ${cpu}, Node ${node}; median of ${rounds} alternating runs\n\n` +
     markdownTable(["", "own", "gpt-tokenizer", "ratio"], rows),
 );

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { randomSequence, zipfSequence } from "./zipf.ts";
 
-test("draws the same sequence for the same seed, the n-th item about 1/n as often as the first", () => {
-  const draw = () => zipfSequence(100_000, 200, randomSequence("a seed"));
-  const sequence = draw();
-  expect(draw()).toEqual(sequence);
+test("the sequence is the same for the same seed, and the n-th item occurs about 1/n as often as the first", () => {
+  const sequenceOf = () => zipfSequence(100_000, 200, randomSequence("a seed"));
+  const sequence = sequenceOf();
+  expect(sequenceOf()).toEqual(sequence);
   const counts = Array.from({ length: 200 }, () => 0);
   for (const item of sequence) {
     counts[item] = (counts[item] ?? 0) + 1;

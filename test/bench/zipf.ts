@@ -1,4 +1,4 @@
-/** Numbers from 0 to below 1, the same sequence for the same seed (mulberry32 over an FNV-1a hash). */
+/** Pseudorandom numbers from 0 to below 1, the same sequence for the same seed (mulberry32 over an FNV-1a hash). */
 export function randomSequence(seed: string): () => number {
   let state = 0x81_1c_9d_c5;
   for (const character of seed) {
@@ -12,7 +12,7 @@ export function randomSequence(seed: string): () => number {
   };
 }
 
-/** `length` draws of 0 … `items` − 1, the n-th item with a weight of 1/n (Zipf with exponent 1). */
+/** `length` random items of 0 … `items` − 1; the n-th item has a weight of 1/n (Zipf with exponent 1). */
 export function zipfSequence(
   length: number,
   items: number,
@@ -24,7 +24,7 @@ export function zipfSequence(
     sums.push((sum += 1 / item));
   }
   return Array.from({ length }, () => {
-    const drawn = random() * sum;
-    return sums.findIndex((upTo) => drawn < upTo);
+    const point = random() * sum;
+    return sums.findIndex((upTo) => point < upTo);
   });
 }

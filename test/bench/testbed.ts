@@ -17,8 +17,8 @@ import type { Cost } from "./probe.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
 import { createTenants, type Tenant } from "./tenants.ts";
 
-/** Everything that a benchmark needs, each in a process of its own. */
-export interface Stage {
+/** The servers and programs of a benchmark, each in a separate process. */
+export interface Testbed {
   readonly directory: string;
   readonly databaseUrl: string;
   readonly superuserUrl: string;
@@ -27,17 +27,17 @@ export interface Stage {
   readonly gateway: BenchGateway;
   readonly tenants: readonly Tenant[];
   readonly targets: readonly Target[];
-  /** Loads one target while the others are idle. */
+  /** The load generator. */
   load(target: Target, order: LoadOrder): Promise<LoadResult>;
 }
 
-/** Where calls are sent. */
+/** A program to which calls are sent. */
 export interface Target {
   readonly name: "mock" | "bare" | "gateway" | PeerName;
   readonly port: number;
   readonly keys: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Its process, where its cost is known. */
+  /** Its process, or null if its cost is not measured. */
   readonly program: Program | null;
 }
 
@@ -45,7 +45,7 @@ export interface LoadOrder {
   readonly load: Load;
   readonly schedule: Schedule;
   readonly salt: string;
-  /** How many of the target's keys take part; all by default. */
+  /** Number of the target's keys to use; all by default. */
   readonly tenants?: number;
 }
 
@@ -55,10 +55,10 @@ export interface StageOptions {
 
 const PASSWORD = "gateway-bench-password";
 
-export async function startStage(
+export async function startTestbed(
   cleanup: Cleanup,
   options: StageOptions,
-): Promise<Stage> {
+): Promise<Testbed> {
   const { peer } = options;
   const peerFile = peer === null ? null : findPeer(peer.name, peer.directory);
   const directory = await cleanup.keep(
@@ -76,7 +76,7 @@ export async function startStage(
     );
   const [redis, postgres, load, mock] = await Promise.all([
     cleanup.keep(startRedis(), (it) => it.remove()),
-    // As in production: a row that is in the ledger is on the disk.
+    // With fsync as in production.
     cleanup.keep(startPostgres(["-c", "fsync=on"]), (it) => it.remove()),
     start("load-program.ts", "load generator"),
     start("mock-program.ts", "mock provider"),
@@ -94,7 +94,7 @@ export async function startStage(
       redisPort: redis.port,
       providerPort: mockPort,
     });
-  // The first start makes the schema; the time to be ready is measured at the second, as at every later one.
+  // The first start creates the schema; the time to readiness is measured at the second one.
   const first = await cleanup.keep(startGateway(), (it) => it.stop());
   const tenants = await createTenants(first, databaseUrl);
   await first.stop();
@@ -140,17 +140,17 @@ export async function startStage(
   };
 }
 
-/** Forgets what a target has cost so far. */
+/** Resets the cost of a target. */
 export async function resetCost(target: Target): Promise<void> {
   await target.program?.ask({ probe: "reset" });
 }
 
-/** What a target has cost since. */
+/** The cost of a target since the last reset. */
 export async function costOf(target: Target): Promise<Cost | null> {
   return (await target.program?.ask<Cost>({ probe: "read" })) ?? null;
 }
 
-/** The database and its roles, as `hearth up` makes them; the gateway makes the schema. */
+/** Creates the database and its roles like `hearth up`; the gateway creates the schema. */
 async function createDatabase(postgres: TestPostgres): Promise<string> {
   await asSuperuser(postgres.url("postgres"), [
     "CREATE DATABASE hearth",
