@@ -7,10 +7,10 @@ import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { mountSmallDisk, unmountDisk } from "../servers/small-disk.ts";
 import { prepareStack, type Stack } from "../stack/stack.ts";
-import { startSickProxy, type SickProxy } from "./proxy.ts";
+import { startFaultProxy, type FaultProxy } from "./proxy.ts";
 
-/** How the checks of the run look and heal; texts as in config/supervisor.yaml. */
-export interface Rhythm {
+/** Intervals and limits of the checks and restarts, written as in config/supervisor.yaml. */
+export interface CheckTiming {
   readonly every: string;
   readonly timeout: string;
   readonly cooldown: string;
@@ -18,8 +18,8 @@ export interface Rhythm {
   readonly max: number;
 }
 
-/** The shipped rhythm. */
-export const shippedRhythm: Rhythm = {
+/** The shipped values. */
+export const shippedTiming: CheckTiming = {
   every: "30s",
   timeout: "10s",
   cooldown: "60s",
@@ -27,21 +27,21 @@ export const shippedRhythm: Rhythm = {
   max: 3,
 };
 
-/** The embedded stack as a newcomer starts it, with somebody who listens to its alerts. */
+/** The embedded stack as started for the first time, with a receiver of its alerts. */
 export interface FaultTestbed {
-  readonly rhythm: Rhythm;
+  readonly checkTiming: CheckTiming;
   readonly stack: Stack;
   readonly home: string;
-  /** The home lies on a small disk of its own that can be filled. */
+  /** Whether the home is on a separate small disk that can be filled. */
   readonly ownDisk: boolean;
-  readonly proxy: SickProxy;
+  readonly proxy: FaultProxy;
   readonly pidOf: (service: string) => number;
   readonly portOf: (service: string) => number;
   readonly status: () => Promise<Status>;
-  /** What happened from then on (milliseconds since 1970), in order. */
+  /** The history since a time (milliseconds since 1970), in order. */
   readonly since: (at: number) => Promise<readonly HistoryEntry[]>;
   readonly restart: (service: string) => Promise<void>;
-  /** What arrived at the webhook, "raised: …" or "resolved: …", in order. */
+  /** The alerts that the webhook received, "raised: …" or "resolved: …", in order. */
   readonly messages: readonly string[];
   readonly close: () => Promise<void>;
 }
@@ -49,18 +49,18 @@ export interface FaultTestbed {
 const DISK_MEGABYTES = 700;
 
 export async function openFaultTestbed(
-  rhythm: Rhythm,
+  checkTiming: CheckTiming,
   withDisk: boolean,
 ): Promise<FaultTestbed> {
   const stack = await prepareStack();
   const ownDisk = withDisk && mountSmallDisk(stack.home, DISK_MEGABYTES);
   const messages: string[] = [];
-  const phone = await startPhone((text) => messages.push(text));
+  const webhook = await startWebhook((text) => messages.push(text));
   const gatewayPort = Number(new URL(stack.gatewayUrl).port);
-  const proxy = await startSickProxy(gatewayPort);
+  const proxy = await startFaultProxy(gatewayPort);
   const config = join(stack.home, "supervisor-faults.yaml");
-  const port = (phone.address() as AddressInfo).port;
-  writeFileSync(config, buildConfig(rhythm, proxy.url, stack.home));
+  const port = (webhook.address() as AddressInfo).port;
+  writeFileSync(config, buildConfig(checkTiming, proxy.url, stack.home));
   let closed = false;
   const close = async () => {
     if (closed) {
@@ -68,12 +68,12 @@ export async function openFaultTestbed(
     }
     closed = true;
     await proxy.close();
-    phone.closeAllConnections();
-    phone.close();
+    webhook.closeAllConnections();
+    webhook.close();
     try {
       for (const { pid } of Object.values(stack.run().services)) {
         if (pid !== null) {
-          wake(pid);
+          resume(pid);
         }
       }
     } finally {
@@ -105,7 +105,7 @@ export async function openFaultTestbed(
       })
     ).json() as T;
   return {
-    rhythm,
+    checkTiming,
     stack,
     home: stack.home,
     ownDisk,
@@ -126,9 +126,13 @@ export async function openFaultTestbed(
   };
 }
 
-function buildConfig(rhythm: Rhythm, proxyUrl: string, home: string): string {
-  const { every, timeout, ...heal } = rhythm;
-  const pace = { every, timeout };
+function buildConfig(
+  checkTiming: CheckTiming,
+  proxyUrl: string,
+  home: string,
+): string {
+  const { every, timeout, ...heal } = checkTiming;
+  const timing = { every, timeout };
   return JSON.stringify({
     checks: [
       {
@@ -136,7 +140,7 @@ function buildConfig(rhythm: Rhythm, proxyUrl: string, home: string): string {
         kind: "http",
         url: `${proxyUrl}/health/liveliness`,
         expect: { within: "2s" },
-        ...pace,
+        ...timing,
         heal: { restart: "gateway", per: "1h", ...heal },
       },
       {
@@ -145,20 +149,20 @@ function buildConfig(rhythm: Rhythm, proxyUrl: string, home: string): string {
         url: "${GATEWAY_URL}/health/readiness",
         expect: { json: { db: "connected" } },
         depends_on: ["gateway", "postgres"],
-        ...pace,
+        ...timing,
       },
-      { name: "notes", kind: "couchdb", url: "${NOTES_URL}", ...pace },
+      { name: "notes", kind: "couchdb", url: "${NOTES_URL}", ...timing },
       {
         name: "postgres",
         kind: "postgres",
         url: "${SUPERVISOR_DATABASE_URL}",
-        ...pace,
+        ...timing,
       },
       {
         name: "disk",
         kind: "disk",
         path: home,
-        ...pace,
+        ...timing,
         expect: { free_above_percent: 5 },
       },
     ],
@@ -166,8 +170,8 @@ function buildConfig(rhythm: Rhythm, proxyUrl: string, home: string): string {
   });
 }
 
-/** Somebody's telephone: takes what the webhook sends, a line for each event. */
-async function startPhone(onText: (text: string) => void): Promise<Server> {
+/** Starts the receiver of the webhook; calls `onText` with a line for each event. */
+async function startWebhook(onText: (text: string) => void): Promise<Server> {
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
@@ -188,23 +192,23 @@ async function startPhone(onText: (text: string) => void): Promise<Server> {
   return server;
 }
 
-function wake(pid: number): void {
+function resume(pid: number): void {
   try {
     process.kill(pid, "SIGCONT");
   } catch {
-    // Gone already.
+    // The process has ended.
   }
 }
 
 export async function until(
   what: string,
   withinMs: number,
-  look: () => boolean | Promise<boolean>,
+  isTrue: () => boolean | Promise<boolean>,
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
-  while (!(await look())) {
+  while (!(await isTrue())) {
     if (Date.now() > deadline) {
-      throw new Error(`waited in vain for ${what}`);
+      throw new Error(`timed out waiting for ${what}`);
     }
     await wait(100);
   }

@@ -1,4 +1,4 @@
-// The fault run of test/faults/faults-supervisor.ts, shorter and in a faster rhythm.
+// The most important faults of `npm run test:watching`, with shorter intervals.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   answers500,
@@ -6,11 +6,11 @@ import {
   killed,
   portTaken,
   runFault,
-  staysSick,
+  staysUnhealthy,
 } from "./faults.ts";
 import { openFaultTestbed, type FaultTestbed } from "./fault-testbed.ts";
 
-const rhythm = {
+const checkTiming = {
   every: "1s",
   timeout: "2s",
   cooldown: "1s",
@@ -20,13 +20,13 @@ const rhythm = {
 let testbed: FaultTestbed;
 
 beforeAll(async () => {
-  testbed = await openFaultTestbed(rhythm, false);
+  testbed = await openFaultTestbed(checkTiming, false);
 }, 180_000);
 afterAll(() => testbed?.close(), 120_000);
 
 const limit = { timeout: 240_000 };
 
-test("a killed service is started again at once", limit, async () => {
+test("a killed service is restarted at once", limit, async () => {
   const report = await runFault(testbed, killed("notes"));
   expect(report).toMatchObject({
     done: ["started notes again"],
@@ -35,7 +35,7 @@ test("a killed service is started again at once", limit, async () => {
 });
 
 test(
-  "a gateway that hangs, or answers 500, is restarted once",
+  "a gateway that hangs or returns 500 is restarted once",
   limit,
   async () => {
     for (const fault of [hung("gateway", true), answers500]) {
@@ -48,7 +48,7 @@ test(
 );
 
 test(
-  "while Postgres is away the gateway is neither restarted nor blamed",
+  "while Postgres is unavailable, the gateway is neither restarted nor reported",
   limit,
   async () => {
     const gateway = testbed.pidOf("gateway");
@@ -59,11 +59,11 @@ test(
 );
 
 test(
-  "what stays sick is restarted as often as its budget says, then given up with an alarm",
+  "a service that stays unhealthy is restarted up to the limit, then an alert is raised",
   limit,
   async () => {
     await testbed.restart("gateway");
-    const { done, raised } = await runFault(testbed, staysSick);
+    const { done, raised } = await runFault(testbed, staysUnhealthy);
     expect(done.filter((act) => act === "restarted gateway")).toHaveLength(2);
     expect(raised).toContainEqual(
       expect.stringMatching(/^gateway is no longer restarted: gave up/),

@@ -4,63 +4,65 @@ import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import { fillDisk, freeDisk } from "../servers/small-disk.ts";
 import { until, type FaultTestbed } from "./fault-testbed.ts";
 
-/** Something that goes wrong, and when it may end. */
+/** A fault to inject, and how it ends. */
 export interface Fault {
   readonly name: string;
-  readonly strike: (testbed: FaultTestbed) => Promise<void>;
-  /** It has shown what it should: noticed, healed or told. */
-  readonly shown: (
+  readonly inject: (testbed: FaultTestbed) => Promise<void>;
+  /** Whether the supervisor has reacted as expected: detected, restarted or alerted. */
+  readonly handled: (
     testbed: FaultTestbed,
     entries: readonly HistoryEntry[],
   ) => boolean | Promise<boolean>;
-  /** Ends it, where it does not end by itself. */
-  readonly mend: (testbed: FaultTestbed) => Promise<void>;
+  /** Ends the fault if it does not end automatically. */
+  readonly fix: (testbed: FaultTestbed) => Promise<void>;
 }
 
-/** What one fault led to. Milliseconds from the fault on. */
+/** The consequences of one fault. Times in milliseconds since the fault. */
 export interface FaultReport {
   readonly fault: string;
   readonly noticedMs: number;
   readonly noticed: string;
-  /** What the supervisor did, in order. */
+  /** The actions of the supervisor, in order. */
   readonly done: readonly string[];
-  /** Alarms that were raised; people are told of what lasts for half a minute. */
+  /** Alarms that were raised; an alert is sent for each that lasts half a minute. */
   readonly raised: readonly string[];
-  /** From the fault (or its end, where it had to be ended) until everything was well. */
-  readonly wellAfterMs: number;
+  /** Time from the fault, or from its fix if there was no restart, until everything was healthy. */
+  readonly healthyAfterMs: number;
 }
 
-const LONGEST_MS = 15 * 60_000;
+const TIMEOUT_MS = 15 * 60_000;
 const ACTS = ["restart", "heal"];
 
-/** Strikes, waits until it is shown, mends, waits until all is well, and says what happened. */
+/** Injects a fault, waits until it is handled, fixes it, waits until everything is healthy, and reports what happened. */
 export async function runFault(
   testbed: FaultTestbed,
   fault: Fault,
 ): Promise<FaultReport> {
-  await until(`all to be well before ${fault.name}`, LONGEST_MS, () =>
-    isWell(testbed),
+  await until(
+    `everything to be healthy before: ${fault.name}`,
+    TIMEOUT_MS,
+    () => isHealthy(testbed),
   );
   const from = Date.now();
-  await fault.strike(testbed);
+  await fault.inject(testbed);
   try {
-    await until(`${fault.name} to show`, LONGEST_MS, async () =>
-      fault.shown(testbed, await testbed.since(from)),
+    await until(`the handling of: ${fault.name}`, TIMEOUT_MS, async () =>
+      fault.handled(testbed, await testbed.since(from)),
     );
   } finally {
-    await fault.mend(testbed);
+    await fault.fix(testbed);
   }
-  const mended = Date.now();
-  await until(`all to be well after ${fault.name}`, LONGEST_MS, () =>
-    isWell(testbed),
+  const fixed = Date.now();
+  await until(`everything to be healthy after: ${fault.name}`, TIMEOUT_MS, () =>
+    isHealthy(testbed),
   );
-  const well = Date.now();
+  const healthy = Date.now();
   const entries = await testbed.since(from);
   const first = entries.find(({ kind, to }) => kind !== "act" && to !== "up");
   const firstAct = entries.find(({ to }) => ACTS.includes(to));
   return {
     fault: fault.name,
-    noticedMs: (first?.at ?? well) - from,
+    noticedMs: (first?.at ?? healthy) - from,
     noticed:
       first === undefined
         ? "nothing"
@@ -73,11 +75,11 @@ export async function runFault(
     raised: entries
       .filter(({ to }) => to === "alarm")
       .map(({ reason }) => reason ?? ""),
-    wellAfterMs: well - (firstAct === undefined ? mended : from),
+    healthyAfterMs: healthy - (firstAct === undefined ? fixed : from),
   };
 }
 
-async function isWell(testbed: FaultTestbed): Promise<boolean> {
+async function isHealthy(testbed: FaultTestbed): Promise<boolean> {
   const { services, checks } = await testbed.status();
   return (
     services.every(({ state }) => state === "running") &&
@@ -101,25 +103,25 @@ const hasActed =
 export function killed(service: string): Fault {
   return {
     name: `${service} killed`,
-    strike: async ({ pidOf }) => {
+    inject: async ({ pidOf }) => {
       process.kill(pidOf(service), "SIGKILL");
     },
-    shown: hasActed(service),
-    mend: nothing,
+    handled: hasActed(service),
+    fix: nothing,
   };
 }
 
-/** Healed, where there is a rule for it; otherwise told, and woken again. */
+/** `healed`: whether the service is restarted; otherwise the fault is only reported, and fixed by SIGCONT. */
 export function hung(service: string, healed: boolean): Fault {
   let pid = 0;
   return {
     name: `${service} hung (SIGSTOP)`,
-    strike: async ({ pidOf }) => {
+    inject: async ({ pidOf }) => {
       pid = pidOf(service);
       process.kill(pid, "SIGSTOP");
     },
-    shown: healed ? hasActed(service) : isDown(service),
-    mend: async () => {
+    handled: healed ? hasActed(service) : isDown(service),
+    fix: async () => {
       if (!healed) {
         process.kill(pid, "SIGCONT");
       }
@@ -129,67 +131,67 @@ export function hung(service: string, healed: boolean): Fault {
 
 export const answers500: Fault = {
   name: "gateway answers 500 until it is restarted",
-  strike: async ({ proxy }) => proxy.be({ kind: "status", status: 500 }),
-  shown: hasActed("gateway"),
-  mend: async ({ proxy }) => proxy.be(undefined),
+  inject: async ({ proxy }) => proxy.fail({ kind: "status", status: 500 }),
+  handled: hasActed("gateway"),
+  fix: async ({ proxy }) => proxy.fail(undefined),
 };
 
 export const slow: Fault = {
   name: "gateway slow (3 s) until it is restarted",
-  strike: async ({ proxy }) => proxy.be({ kind: "slow", ms: 3000 }),
-  shown: hasActed("gateway"),
-  mend: async ({ proxy }) => proxy.be(undefined),
+  inject: async ({ proxy }) => proxy.fail({ kind: "slow", ms: 3000 }),
+  handled: hasActed("gateway"),
+  fix: async ({ proxy }) => proxy.fail(undefined),
 };
 
-/** The budget is used up, and then somebody takes it in hand. */
-export const staysSick: Fault = {
-  name: "gateway answers 500, whatever is done",
-  strike: async ({ proxy }) => proxy.be({ kind: "status", status: 500 }),
-  shown: async (testbed) => {
+/** Uses up the limit of restarts; then an operator intervenes. */
+export const staysUnhealthy: Fault = {
+  name: "gateway answers 500 after every restart",
+  inject: async ({ proxy }) => proxy.fail({ kind: "status", status: 500 }),
+  handled: async (testbed) => {
     const { checks } = await testbed.status();
     return checks.some(
       ({ healing }) => healing?.startsWith("gave up") === true,
     );
   },
-  mend: async (testbed) => {
-    testbed.proxy.be(undefined);
+  fix: async (testbed) => {
+    testbed.proxy.fail(undefined);
     await testbed.restart("gateway");
   },
 };
 
-/** Killed, and another program sits on its port before it is back. */
+/** Kills the service and takes its port before it is restarted. */
 export function portTaken(service: string, forMs: number): Fault {
-  let thief: Server | undefined;
-  let struckAt = 0;
+  let blocker: Server | undefined;
+  let injectedAt = 0;
   return {
     name: `${service} killed and its port taken`,
-    strike: async ({ pidOf, portOf }) => {
+    inject: async ({ pidOf, portOf }) => {
       const pid = pidOf(service);
       const port = portOf(service);
       process.kill(pid, "SIGKILL");
-      thief = await takePort(port);
-      struckAt = Date.now();
+      blocker = await takePort(port);
+      injectedAt = Date.now();
     },
-    shown: (_testbed, entries) =>
-      Date.now() - struckAt > forMs &&
+    handled: (_testbed, entries) =>
+      Date.now() - injectedAt > forMs &&
       entries.some(({ name, to }) => name === service && to === "alarm"),
-    mend: async () => {
-      await new Promise((resolve) => thief?.close(resolve) ?? resolve(null));
+    fix: async () => {
+      await new Promise((resolve) => blocker?.close(resolve) ?? resolve(null));
     },
   };
 }
 
 export const diskFull: Fault = {
   name: "the disk of the home full",
-  strike: async ({ home }) => fillDisk(home),
-  // The history cannot be written either: the state alone shows it.
-  shown: async (testbed) => {
+  inject: async ({ home }) => fillDisk(home),
+  // The history cannot be written on a full disk; only the state shows the fault.
+  handled: async (testbed) => {
     const { checks } = await testbed.status();
     return checks.some(
       ({ name, state }) => name === "disk" && state === "down",
     );
   },
-  mend: async ({ home }) => freeDisk(home),
+  fix: async ({ home }) => freeDisk(home),
 };
 
 async function takePort(port: number): Promise<Server> {

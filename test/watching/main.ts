@@ -1,4 +1,4 @@
-// Breaks the embedded stack in every way there is and tells what its supervisor made of it (npm run test:watching).
+// Injects faults into the embedded stack and reports how its supervisor handles them (npm run test:watching).
 import { setTimeout as wait } from "node:timers/promises";
 import { inspect } from "node:util";
 import { parseDuration } from "../../core/duration.ts";
@@ -10,15 +10,15 @@ import {
   portTaken,
   runFault,
   slow,
-  staysSick,
+  staysUnhealthy,
   type Fault,
   type FaultReport,
 } from "./faults.ts";
-import { openFaultTestbed, shippedRhythm } from "./fault-testbed.ts";
+import { openFaultTestbed, shippedTiming } from "./fault-testbed.ts";
 import { readCommandLine } from "../../scripts/command-line.ts";
 
-/** What is over within half a minute is told to nobody, so that what lasts is given this long. */
-const TOLD_AFTER_MS = 45_000;
+/** Alerts are sent only for faults that last half a minute, so lasting faults last this long. */
+const ALERT_AFTER_MS = 45_000;
 
 const FAULTS: readonly Fault[] = [
   ...["postgres", "notes", "echo", "gateway"].map(killed),
@@ -27,19 +27,19 @@ const FAULTS: readonly Fault[] = [
   hung("postgres", false),
   answers500,
   slow,
-  portTaken("gateway", TOLD_AFTER_MS),
-  portTaken("postgres", TOLD_AFTER_MS),
-  staysSick,
+  portTaken("gateway", ALERT_AFTER_MS),
+  portTaken("postgres", ALERT_AFTER_MS),
+  staysUnhealthy,
   diskFull,
 ];
 const names = FAULTS.map(({ name }) => name);
 
 const USAGE = `Usage: npm run test:watching -- [options]
-  --every TIME   how often the supervisor looks (${shippedRhythm.every})
-  --only NAME    this fault alone: ${names.join(", ")}
+  --every TIME   interval of the checks (${shippedTiming.every})
+  --only NAME    run only this fault: ${names.join(", ")}
 `;
 const OPTIONS = {
-  every: { type: "string", default: shippedRhythm.every },
+  every: { type: "string", default: shippedTiming.every },
   only: { type: "string" },
 } as const;
 const { every, only } = readCommandLine(USAGE, OPTIONS, (values) => {
@@ -54,9 +54,9 @@ const { every, only } = readCommandLine(USAGE, OPTIONS, (values) => {
   return values;
 });
 
-const testbed = await openFaultTestbed({ ...shippedRhythm, every }, true);
+const testbed = await openFaultTestbed({ ...shippedTiming, every }, true);
 const reports: FaultReport[] = [];
-let heard: readonly string[] = [];
+let messages: readonly string[] = [];
 const wrong: string[] = [];
 try {
   for (const fault of FAULTS) {
@@ -65,7 +65,7 @@ try {
     }
     if (fault === diskFull && !testbed.ownDisk) {
       process.stdout.write(
-        "The full disk is left out: it needs the right to mount one.\n",
+        "The full disk is skipped: mounting one is not permitted.\n",
       );
       continue;
     }
@@ -74,11 +74,11 @@ try {
     reports.push(report);
     process.stdout.write(`${inspect(report, { breakLength: 120 })}\n`);
     wrong.push(...mistakes(report, testbed.pidOf("gateway") !== gatewayBefore));
-    // An operator looks at each: budgets begin anew.
+    // An operator's restart resets the limit of restarts.
     await testbed.restart("gateway");
   }
-  await wait(TOLD_AFTER_MS);
-  heard = testbed.messages;
+  await wait(ALERT_AFTER_MS);
+  messages = testbed.messages;
 } finally {
   await testbed.close();
 }
@@ -88,19 +88,19 @@ for (const mistake of wrong) {
 }
 process.exitCode = wrong.length === 0 ? 0 : 1;
 
-/** What must never happen, whatever goes wrong. */
+/** Reactions that are wrong for every fault. */
 function mistakes(
   { fault, done, raised }: FaultReport,
   gatewayReplaced: boolean,
 ): readonly string[] {
   const heals = done.filter((act) => act.startsWith("restarted")).length;
   return [
-    heals > shippedRhythm.max && `${fault}: ${heals} restarts`,
+    heals > shippedTiming.max && `${fault}: ${heals} restarts`,
     fault.startsWith("postgres") &&
       gatewayReplaced &&
-      `${fault}: the gateway was restarted for it`,
+      `${fault}: the gateway was restarted`,
     raised.some((text) => text.startsWith("gateway-ready")) &&
-      `${fault}: gateway-ready was blamed`,
+      `${fault}: gateway-ready was reported`,
   ].filter((mistake) => mistake !== false);
 }
 
@@ -110,13 +110,13 @@ function table(rows: readonly FaultReport[]): string {
       ? "–"
       : [...new Set(texts)].map((text) => times(text, texts)).join("; ");
   return [
-    "| What went wrong | Noticed after | Done | Told | All well after |",
+    "| Fault | Detected after | Action | Alert | Healthy after |",
     "| --- | --- | --- | --- | --- |",
-    ...rows.map(({ fault, noticedMs, done, raised, wellAfterMs }) => {
-      const told = raised
-        .filter((text) => heard.includes(`raised: ${text}`))
+    ...rows.map(({ fault, noticedMs, done, raised, healthyAfterMs }) => {
+      const alerts = raised
+        .filter((text) => messages.includes(`raised: ${text}`))
         .map(withoutTime);
-      return `| ${fault} | ${seconds(noticedMs)} | ${list(done)} | ${list(told)} | ${seconds(wellAfterMs)} |`;
+      return `| ${fault} | ${seconds(noticedMs)} | ${list(done)} | ${list(alerts)} | ${seconds(healthyAfterMs)} |`;
     }),
   ].join("\n");
 }

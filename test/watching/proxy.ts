@@ -6,34 +6,34 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Stands between a check and what it looks at, so that a healthy service can look sick. */
-export interface SickProxy {
+/** A proxy between a check and its service that can make a healthy service appear unhealthy. */
+export interface FaultProxy {
   readonly url: string;
-  /** undefined: passes everything on as it is. */
-  readonly be: (sickness: Sickness | undefined) => void;
+  /** undefined: forwards everything unchanged. */
+  readonly fail: (failure: Failure | undefined) => void;
   readonly close: () => Promise<void>;
 }
 
-export type Sickness =
+export type Failure =
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "slow"; readonly ms: number };
 
-export async function startSickProxy(targetPort: number): Promise<SickProxy> {
-  let sickness: Sickness | undefined;
-  const server = createServer((asked, answer) => {
-    if (sickness?.kind === "status") {
-      answer.writeHead(sickness.status).end("sick by order");
-    } else if (sickness?.kind === "slow") {
-      setTimeout(() => pass(targetPort, asked, answer), sickness.ms);
+export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
+  let failure: Failure | undefined;
+  const server = createServer((received, answer) => {
+    if (failure?.kind === "status") {
+      answer.writeHead(failure.status).end("injected failure");
+    } else if (failure?.kind === "slow") {
+      setTimeout(() => forward(targetPort, received, answer), failure.ms);
     } else {
-      pass(targetPort, asked, answer);
+      forward(targetPort, received, answer);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    be: (next) => {
-      sickness = next;
+    fail: (next) => {
+      failure = next;
     },
     close: async () => {
       server.closeAllConnections();
@@ -42,25 +42,25 @@ export async function startSickProxy(targetPort: number): Promise<SickProxy> {
   };
 }
 
-function pass(
+function forward(
   port: number,
-  asked: IncomingMessage,
+  received: IncomingMessage,
   answer: ServerResponse,
 ): void {
-  const onward = request(
+  const upstream = request(
     {
       host: "127.0.0.1",
       port,
-      method: asked.method,
-      path: asked.url,
-      headers: asked.headers,
+      method: received.method,
+      path: received.url,
+      headers: received.headers,
     },
-    (got) => {
-      answer.writeHead(got.statusCode ?? 502, got.headers);
-      got.pipe(answer);
+    (response) => {
+      answer.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(answer);
     },
   );
-  onward.once("error", () => answer.destroy());
-  answer.once("close", () => onward.destroy());
-  asked.pipe(onward);
+  upstream.once("error", () => answer.destroy());
+  answer.once("close", () => upstream.destroy());
+  received.pipe(upstream);
 }
