@@ -47,7 +47,7 @@ function brokenLinks(page: string): readonly string[] {
     });
 }
 
-test.each(PAGES)("every link in %s leads somewhere", (page) => {
+test.each(PAGES)("every link in %s has a target", (page) => {
   expect(brokenLinks(page)).toEqual([]);
 });
 
@@ -93,7 +93,7 @@ function optionsOf(call: string): readonly string[] {
   );
 }
 
-/** The verb that the words name, without what it takes; undefined when there is none. */
+/** The verb that the words name, without its arguments; undefined if there is none. */
 async function findVerb(
   verb: Verb,
   [word, ...rest]: readonly string[],

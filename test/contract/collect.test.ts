@@ -15,8 +15,8 @@ import {
   compactVault,
   DAY,
   MINUTE,
-  startMovedNotes,
-  type MovedNotes,
+  startNotesWithClock,
+  type NotesWithClock,
 } from "./moved-notes.ts";
 import { admin, ask } from "./start-notes.ts";
 import { newVaultDevice, type VaultDevice } from "./vault-device.ts";
@@ -32,18 +32,18 @@ const VAULTS = [
   ["encrypted (E2EE v2)", encryptionOf(PASSPHRASE, salt)],
 ] as const;
 
-let notes: MovedNotes;
+let notes: NotesWithClock;
 let couch: Couch;
 let server: Device;
 
 beforeEach(async () => {
-  notes = await startMovedNotes();
+  notes = await startNotesWithClock();
   couch = openCouch({ url: notes.url, password: () => admin.password });
   server = remote(notes.url, VAULT, admin);
   await ask(`${notes.url}/${VAULT}`, { method: "PUT" });
   await put(SEED_ID, { pbkdf2salt });
-  // A version that is current for a minute is then not that of a full hour.
-  notes.pass(HOUR - (notes.now() % HOUR) + 10 * MINUTE);
+  // Ten minutes past the hour, so that a version that is current for a minute is not current at a full hour.
+  notes.advance(HOUR - (notes.now() % HOUR) + 10 * MINUTE);
 });
 afterEach(() => notes.stop());
 
@@ -58,21 +58,21 @@ const run = async (free: boolean): Promise<Collection> => {
   return collectChunks(couch, VAULT, unused, { free, now: notes.now() });
 };
 
-/** Leaves the chunk of "old" in no version that the store has, and every device past that. */
+/** Makes the chunk of "old" unused in every stored version, and syncs every device beyond that point. */
 async function leaveUnused(devices: readonly VaultDevice[]): Promise<void> {
   for (const text of ["old", "new"]) {
     await devices[0]!.write("a.md", text);
     for (const device of devices) {
       await device.sync(server);
     }
-    notes.pass(MINUTE);
+    notes.advance(MINUTE);
   }
-  notes.pass(2 * DAY);
+  notes.advance(2 * DAY);
   await compactVault(notes, VAULT);
 }
 
 test.each(VAULTS)(
-  "a chunk is freed 30 days after the last version that used it, once every device has read past that: %s",
+  "a chunk is deleted 30 days after the last version that used it, once every device has read beyond that point: %s",
   async (_name, encryption) => {
     const device = () => newVaultDevice(notes.now, encryption);
     const [one, two, late, gone] = [device(), device(), device(), device()];
@@ -89,7 +89,7 @@ test.each(VAULTS)(
       old: { count: 0 },
       freed: { count: 0 },
     });
-    notes.pass(31 * DAY);
+    notes.advance(31 * DAY);
     const waiting = await run(true);
     expect(waiting).toMatchObject({
       old: { count: 1 },
@@ -128,13 +128,13 @@ test.each(VAULTS)(
 );
 
 test.each(VAULTS)(
-  "a collected chunk that a device uses again, from its own copy, comes back when another device asks for it: %s",
+  "a deleted chunk that a device reuses from its local copy is sent again when another device requests it: %s",
   async (_name, encryption) => {
     const one = newVaultDevice(notes.now, encryption);
     const two = newVaultDevice(notes.now, encryption);
     await leaveUnused([one, two]);
     await run(true);
-    notes.pass(31 * DAY);
+    notes.advance(31 * DAY);
     expect(await run(true)).toMatchObject({ freed: { count: 1 } });
 
     await one.write("b.md", "old");
@@ -147,7 +147,7 @@ test.each(VAULTS)(
   },
 );
 
-test("of an encrypted vault nothing is collected without the passphrase", async () => {
+test("nothing is collected from an encrypted vault without the passphrase", async () => {
   const [[, encryption]] = VAULTS.slice(1) as [(typeof VAULTS)[1]];
   const one = newVaultDevice(notes.now, encryption);
   await one.write("a.md", "text");

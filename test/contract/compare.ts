@@ -10,20 +10,20 @@ import { isTolerated, type Tolerance } from "./tolerated.ts";
 
 export interface CompareOptions {
   readonly tolerance: Tolerance;
-  /** Members (by name) that are not compared. */
+  /** Names of members that are not compared. */
   readonly ignore?: readonly string[];
-  /** Entries of lists (values, or rows of these ids or keys) that are not expected. */
+  /** List entries (values, or rows with these ids or keys) that are not expected. */
   readonly without?: readonly string[];
 }
 
 interface Comparison extends CompareOptions {
   readonly substitution: Substitution;
   readonly found: string[];
-  /** Entries of `ignore` and `without` that there was a reason for. */
+  /** Entries of `ignore` and `without` that were necessary. */
   readonly needed: Set<string>;
 }
 
-/** All differences between a recorded answer and the one at hand, each as one line. */
+/** Returns all differences between a recorded response and the actual one, as one line each. */
 export function differences(
   recorded: RecordedAnswer,
   answer: RawAnswer,
@@ -42,7 +42,7 @@ export function differences(
   compareBodies(recorded, answer, comparison);
   for (const name of [...(options.ignore ?? []), ...(options.without ?? [])]) {
     if (!needed.has(name)) {
-      found.push(`"${name}" is ignored without need`);
+      found.push(`"${name}" is ignored unnecessarily`);
     }
   }
   return found;
@@ -93,7 +93,7 @@ function compareBodies(
   const { body } = recorded;
   if (body === undefined || body.length === 0) {
     if (answer.text !== "") {
-      found.push("a body came where none was");
+      found.push("unexpected body");
     }
     return;
   }
@@ -136,7 +136,7 @@ function linesText(lines: readonly unknown[] | undefined): string {
     .join("\n");
 }
 
-/** Rows of a feed; heartbeats fall anywhere between them. */
+/** Compares the rows of a feed; heartbeats may occur anywhere between them. */
 function compareFeeds(
   expected: string,
   actual: string,
@@ -170,7 +170,7 @@ function parsed(text: string, found: string[]): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    found.push(`no JSON: ${text.slice(0, 200)}`);
+    found.push(`invalid JSON: ${text.slice(0, 200)}`);
     return undefined;
   }
 }
@@ -220,7 +220,7 @@ function compareValues(
   }
 }
 
-/** A long string that was shortened in the recording of its writing, and therefore filled when it was written here. */
+/** Whether a long string was shortened in the recorded write, and therefore padded in the replay. */
 function isFilled(expected: string, actual: string): boolean {
   const HEAD = 32;
   return (
@@ -289,7 +289,7 @@ function compareMember(
   learnOpaque(name, expected, actual, substitution);
 }
 
-/** Values that may be anything, but come back in later requests. */
+/** Remembers opaque values that clients send back in later requests. */
 function learnOpaque(
   name: string,
   before: unknown,

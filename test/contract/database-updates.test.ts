@@ -34,7 +34,7 @@ const drop = async (name: string): Promise<void> => {
   await ask(`${notes.url}/${name}`, { method: "DELETE" });
 };
 
-test("a long poll is answered by a creation, a deletion and a write; what came between two of them is not missed", async () => {
+test("a long poll returns after a creation, a deletion and a write, and includes events between two polls", async () => {
   const { last_seq: since } = await updates("since=now");
   const poll = async (from: string, change: () => Promise<void>) => {
     const waiting = updates(`feed=longpoll&since=${from}&heartbeat=60000`);
@@ -90,7 +90,7 @@ test("after a restart every database counts as changed", async () => {
   ]);
 });
 
-test("admins only; an event source feed is not available", async () => {
+test("only admins have access, and the event source feed is not available", async () => {
   const user = { name: "member", password: "not-a-secret-member" };
   await ask(`${notes.url}/_users/org.couchdb.user:member`, {
     method: "PUT",

@@ -8,12 +8,12 @@ PouchDB.plugin(http).plugin(memory).plugin(replication);
 
 export type Device = InstanceType<typeof PouchDB>;
 
-/** A device's local database, in memory. */
+/** Creates a device's local database in memory. */
 export function newDevice(): Device {
   return new PouchDB(`device-${randomUUID()}`, { adapter: "memory" });
 }
 
-/** A database on the server, as a device reaches it. */
+/** Opens a database on the server as a device does. */
 export function remote(
   url: string,
   database: string,
@@ -26,19 +26,19 @@ export function remote(
   });
 }
 
-/** Calls `look` until it gives something, at most for `milliseconds`. */
+/** Calls `find` until it returns a value; throws after `milliseconds`. */
 export async function eventually<T>(
-  look: () => Promise<T | undefined>,
+  find: () => Promise<T | undefined>,
   milliseconds = 15_000,
 ): Promise<T> {
   const end = Date.now() + milliseconds;
   for (;;) {
-    const found = await look();
+    const found = await find();
     if (found !== undefined) {
       return found;
     }
     if (Date.now() > end) {
-      throw new Error("it did not happen in time");
+      throw new Error(`timed out after ${milliseconds} ms`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

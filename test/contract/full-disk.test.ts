@@ -20,8 +20,8 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     small = makeSmallDisk(48)!;
     notes = await startNotes(undefined, small.path);
     agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const made = await ask(`${notes.url}/vault`, { method: "PUT" });
-    expect(made.status).toBe(201);
+    const created = await ask(`${notes.url}/vault`, { method: "PUT" });
+    expect(created.status).toBe(201);
     const kept = await send("PUT", "/vault/kept", Buffer.from('{"n":1}'));
     expect(kept.status).toBe(201);
     small.fill();
@@ -48,7 +48,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
         ...headers,
       },
     });
-    // Without a length the body goes out in chunks.
+    // Without a length the body is sent in chunks.
     if (body !== undefined && headers["transfer-encoding"] === undefined) {
       outgoing.setHeader("content-length", body.length);
     }
@@ -82,7 +82,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     ["of many documents", "POST", "/vault/_bulk_docs", large, {}, 507],
     ["larger than allowed", "POST", "/_dbs_info", large, chunked, 413],
   ] as const)(
-    "a body %s is answered, and the connection goes on",
+    "a body %s gets a response, and the connection stays open",
     async (_what, method, path, body, headers, status) => {
       const first = await send(method, path, body, headers);
       expect(first.status).toBe(status);
@@ -94,14 +94,14 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     },
   );
 
-  test("a database that could not be created is not there, also after a restart", async () => {
-    const made = await send("PUT", "/phantom", undefined);
-    expect(made.status).toBe(507);
-    expect(JSON.parse(made.text)).toMatchObject({
+  test("a database that could not be created does not exist, even after a restart", async () => {
+    const created = await send("PUT", "/phantom", undefined);
+    expect(created.status).toBe(507);
+    expect(JSON.parse(created.text)).toMatchObject({
       error: "insufficient_storage",
     });
     expect((await send("GET", "/phantom", undefined)).status).toBe(404);
-    // As an earlier version left it.
+    // As earlier versions did.
     const databases = join(notes.directory, "data", "databases");
     writeFileSync(join(databases, "phantom2.sqlite"), "");
     notes = await notes.restart();
@@ -113,27 +113,27 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
   });
 
   test.each(["SIGTERM", "SIGKILL"] as const)(
-    "after %s the store starts on the full disk, and what it holds can be read",
+    "after %s the store starts on the full disk, and its data can be read",
     async (signal) => {
       await notes.kill(signal);
       small.fill();
       notes = await notes.restart();
       const read = await send("GET", "/vault/kept", undefined);
       expect(JSON.parse(read.text)).toMatchObject({ n: 1 });
-      // More than a start may free, and less than what waits in a file.
+      // More than a start may free, but small enough not to be spooled to a file.
       const body = JSON.stringify({ data: "x".repeat(500_000) });
       const write = await send("PUT", "/vault/b", Buffer.from(body));
       expect(write.status).toBe(507);
     },
   );
 
-  test("a write is accepted again once there is room", async () => {
+  test("a write is accepted again once there is space", async () => {
     expect((await send("PUT", "/vault/a", large)).status).toBe(507);
     small.free();
     expect((await send("PUT", "/vault/a", large)).status).toBe(201);
   });
 
-  test("a vault from before the history can be read on a full disk; its history begins when there is room", async () => {
+  test("a vault without history can be read on a full disk; its history starts once there is space", async () => {
     await notes.kill("SIGTERM");
     const file = new DatabaseSync(
       join(notes.directory, "data", "databases", "vault.sqlite"),
@@ -175,7 +175,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
 });
 
 describe.skipIf(disk === undefined)("a large vault on a full disk", () => {
-  test("is compacted in the room that is reserved for it, and syncs again", async () => {
+  test("is compacted in the reserved space and syncs again", async () => {
     const small = makeSmallDisk(128)!;
     let notes = await startNotes(undefined, small.path);
     const put = async (path: string, document: object): Promise<Response> =>
@@ -194,11 +194,11 @@ describe.skipIf(disk === undefined)("a large vault on a full disk", () => {
         _rev = ((await answer.json()) as { rev: string }).rev;
       }
       const before = (await sizes()).file;
-      // Without a write-ahead log, which holds room of its own.
+      // Without a write-ahead log, which takes additional space.
       await notes.kill("SIGTERM");
       small.fill();
       notes = await notes.restart();
-      // What it gave back at its start.
+      // Space that it freed at its start.
       small.fill();
       expect((await put("other", {})).status).toBe(507);
       const answer = await ask(`${notes.url}/vault/_compact`, {

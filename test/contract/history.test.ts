@@ -19,12 +19,17 @@ import {
 } from "../../supervisor/vaults/vault-past.ts";
 import { createRandom, type Random } from "../faults/random.ts";
 import { remote } from "./devices.ts";
-import { compactVault, DAY, MINUTE, startMovedNotes } from "./moved-notes.ts";
+import {
+  compactVault,
+  DAY,
+  MINUTE,
+  startNotesWithClock,
+} from "./moved-notes.ts";
 import { admin, ask } from "./start-notes.ts";
 import { newVaultDevice, type Vault } from "./vault-device.ts";
 import { encryptionOf } from "./vault-encryption.ts";
 
-/** How long the devices edit; thirty steps are half a year. */
+/** Number of simulated steps; thirty are half a year. */
 const STEPS = Number(process.env["HEARTH_STEPS"] ?? 30);
 const STEP_LIMIT_MS = 20_000;
 const PASSPHRASE = "not-a-secret-passphrase";
@@ -37,14 +42,16 @@ test.each([
   ["plain", undefined],
   ["encrypted (E2EE v2)", encryption],
 ])(
-  "months of edits by two devices, %s, with compaction, collected chunks and kill -9: what the rule keeps is restored byte for byte",
+  "after months of edits by two devices, %s, with compaction, collection and kill -9, every retained version is restored byte for byte",
   { timeout: STEPS * STEP_LIMIT_MS },
   async (name, used) => {
     const seed = Number(process.env["HEARTH_SEED"] ?? randomInt(2 ** 31));
-    onTestFailed(() => console.error(`the edits again: HEARTH_SEED=${seed}`));
+    onTestFailed(() =>
+      console.error(`to repeat these edits: HEARTH_SEED=${seed}`),
+    );
     const random = createRandom(seed);
-    const notes = await startMovedNotes();
-    const { now, pass } = notes;
+    const notes = await startNotesWithClock();
+    const { now, advance } = notes;
     try {
       await ask(`${notes.url}/vault`, { method: "PUT" });
       await ask(`${notes.url}/vault/_local/obsidian_livesync_sync_parameters`, {
@@ -61,10 +68,10 @@ test.each([
       const source = openHistory(couch, "vault");
       const cipher = openCipher("vault", saltText, async () => PASSPHRASE);
       const log: { from: number; to: number; files: Vault }[] = [];
-      const began = now();
+      const startedAt = now();
       let freed = 0;
-      let sentAgain = 0;
-      /** Contents whose chunks no device has deleted. */
+      let resent = 0;
+      /** Contents whose chunks have not been deleted by a device. */
       let texts: string[] = [];
       const filesOfBoth = async (): Promise<Vault[]> => [
         await one.files(server),
@@ -78,9 +85,9 @@ test.each([
           await two.sync(server);
         }
         await one.sync(server);
-        // Where a device has used its own copy of a collected chunk again, the other one asks for it first.
+        // If a device has reused its local copy of a deleted chunk, the other one must request it first.
         await filesOfBoth().catch(async () => {
-          sentAgain += 1;
+          resent += 1;
           await one.sync(server);
           await two.sync(server);
         });
@@ -88,14 +95,14 @@ test.each([
         expect(others).toEqual(files);
         log.push({ from, to: now(), files: files! });
       };
-      /** What an operator runs: frees what the store alone can tell to be unused, with the passphrase where there is one. */
-      const collectOnServer = async (): Promise<void> => {
+      /** Deletes unused chunks on the server, as an operator does. */
+      const collectUnused = async (): Promise<void> => {
         const unused = await findUnused(source, cipher);
-        const wish = { free: true, now: now() };
-        freed += (await collectChunks(couch, "vault", unused, wish)).freed
+        const options = { free: true, now: now() };
+        freed += (await collectChunks(couch, "vault", unused, options)).freed
           .count;
       };
-      /** Chunks that no note shows any more, deleted as the plugin's collection does. */
+      /** Deletes chunks of no current note, as the plugin's collection does. */
       const collect = async (): Promise<void> => {
         const { notes: shown } = await readVaultAt(source, cipher, now());
         const used = new Set(
@@ -113,7 +120,7 @@ test.each([
           })),
         );
       };
-      /** At times one that was there before. */
+      /** Returns a new text, or sometimes an earlier one. */
       const textFor = (step: number): string => {
         const text =
           texts.length > 0 && random.chance(0.2)
@@ -124,9 +131,9 @@ test.each([
       };
       await settle(now());
       for (let step = 0; step < STEPS; step += 1) {
-        pass(MINUTE * random.integer(2, step % 3 === 0 ? 4_000 : 120));
+        advance(MINUTE * random.integer(2, step % 3 === 0 ? 4_000 : 120));
         if (step % 5 === 2) {
-          pass(31 * DAY);
+          advance(31 * DAY);
         }
         const from = now();
         for (const device of devices) {
@@ -138,11 +145,11 @@ test.each([
           } else if (known && random.chance(0.15)) {
             await device.rename(path, other);
           } else {
-            // What is replaced within minutes is in no kept version before long.
+            // Versions that are replaced within minutes are soon not retained.
             while (random.chance(0.5)) {
               await device.write(path, textFor(step));
               await device.sync(server);
-              pass(MINUTE);
+              advance(MINUTE);
             }
             await device.write(path, textFor(step));
           }
@@ -152,7 +159,7 @@ test.each([
           await compactVault(notes, "vault");
         }
         if (step % 3 === 1) {
-          await collectOnServer();
+          await collectUnused();
         }
         if (step % 40 === 11) {
           await collect();
@@ -160,7 +167,7 @@ test.each([
         }
         if (step % 11 === 7) {
           await ask(`${notes.url}/vault/_compact`, { json: {} });
-          const cut = collectOnServer().catch(() => undefined);
+          const cut = collectUnused().catch(() => undefined);
           await notes.restart();
           await cut;
         }
@@ -192,7 +199,7 @@ test.each([
       }
       let restores = 0;
       for (const at of probes.slice(0, Math.ceil(STEPS / 5))) {
-        pass(MINUTE);
+        advance(MINUTE);
         const moment = keptInstant(at, now());
         if (moment !== at) {
           continue;
@@ -212,7 +219,7 @@ test.each([
       }
       if (process.env["HEARTH_STEPS"] !== undefined) {
         console.log(
-          `seed ${seed}, ${name}: ${STEPS} steps, ${Math.round((end - began) / MINUTE)} minutes simulated, ${probes.length} states read, ${restores} restored, ${freed} chunks freed, ${sentAgain} times sent again`,
+          `seed ${seed}, ${name}: ${STEPS} steps, ${Math.round((end - startedAt) / MINUTE)} minutes simulated, ${probes.length} states read, ${restores} restored, ${freed} chunks deleted, ${resent} resent`,
         );
       }
     } finally {
@@ -221,7 +228,7 @@ test.each([
   },
 );
 
-/** Mostly a line, at times more than a chunk holds. */
+/** Returns a short line, or sometimes more than fits into a chunk. */
 function contentFrom(random: Random): string {
   const numbers = random.chance(0.1) ? 22_500 : 5;
   return Array.from({ length: numbers }, () =>

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, startNotes, type NotesProcess } from "./start-notes.ts";
 
-// What one member can ask for must not keep the others waiting, nor take the memory.
+// Requests of one member must neither block others nor exhaust the memory.
 let notes: NotesProcess;
 
 beforeAll(async () => {
@@ -14,7 +14,7 @@ afterAll(async () => {
   await notes.stop();
 });
 
-test("a regular expression with nested quantifiers keeps nobody waiting", async () => {
+test("a regular expression with nested quantifiers does not block other requests", async () => {
   await ask(`${notes.url}/patterns`, { method: "PUT" });
   await ask(`${notes.url}/patterns/a`, {
     method: "PUT",
@@ -43,10 +43,10 @@ test.each([
   ["POST", "/packed/_bulk_docs", 413],
   ["POST", "/packed/_find", 413],
 ])(
-  "%s %s of a body that unpacks to 3 GB is rejected while unpacking",
+  "%s %s with a body that unpacks to 3 GB is rejected while unpacking",
   async (method, path, status) => {
     await ask(`${notes.url}/packed`, { method: "PUT" });
-    // Members of gzip may follow each other: 3 MB that unpack to 3 GB.
+    // Concatenated gzip members: 3 MB that unpack to 3 GB.
     const zeros = gzipSync(Buffer.alloc(30_000_000, " "));
     const bomb = Buffer.concat([
       gzipSync(Buffer.from('{"docs":[')),
@@ -94,7 +94,7 @@ test.each(["constructor", "tostring", "valueof"])(
   },
 );
 
-test("members named __proto__ reach no other object", async () => {
+test("members named __proto__ do not affect other objects", async () => {
   await ask(`${notes.url}/proto`, { method: "PUT" });
   await fetch(`${notes.url}/proto/a`, {
     method: "PUT",

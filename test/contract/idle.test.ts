@@ -18,14 +18,14 @@ afterAll(async () => {
   await notes.stop();
 });
 
-/** The vaults that are open. */
+/** Names of the open vaults. */
 const openVaults = async (): Promise<string[]> => {
   const answer = await ask(`${notes.url}/_node/_local/_system`);
   const system = (await answer.json()) as { open_databases: string[] };
   return system.open_databases.filter((name) => name !== "_users").toSorted();
 };
 
-/** Bytes of the process in memory. */
+/** Resident memory of the process in bytes. */
 const residentBytes = (): number =>
   1024 *
   Number(
@@ -37,7 +37,7 @@ const residentBytes = (): number =>
 const put = async (path: string): Promise<Response> =>
   await ask(`${notes.url}/${path}`, { method: "PUT", json: {} });
 
-test("unused databases are closed, and opened again by the next request; those with feeds or requests under way stay open", async () => {
+test("unused databases are closed and reopened by the next request; those with feeds or requests in progress stay open", async () => {
   const unused = Array.from({ length: 6 }, (_each, index) => `unused-${index}`);
   const used = ["feed", "longpoll", "upload"];
   for (const name of [...unused, ...used]) {
@@ -96,6 +96,6 @@ test("unused databases are closed, and opened again by the next request; those w
   }
   const changes = await ask(`${notes.url}/unused-0/_changes?since=${since}`);
   expect(await changes.json()).toMatchObject({ results: [], last_seq: since });
-  // What was in use is closed in its turn.
+  // Databases that were in use are closed later.
   await expect.poll(openVaults, { timeout: 60_000 }).toEqual([]);
 });

@@ -1,10 +1,10 @@
 import { ask, startNotes, type NotesProcess } from "./start-notes.ts";
 
-/** What the store has acknowledged, and so must never lose. */
+/** Acknowledged writes, which the store must never lose. */
 interface Acknowledged {
-  /** Newest acknowledged revision and content by document id. */
+  /** The latest acknowledged revision and content by document id. */
   readonly documents: Map<string, { readonly rev: string; readonly n: number }>;
-  /** Replicated revisions, leaves of their own. */
+  /** Replicated revisions, each a separate leaf. */
   readonly replicated: Map<string, string>;
   readonly local: Map<string, { readonly rev: number; readonly n: number }>;
 }
@@ -16,8 +16,8 @@ export interface KillReport {
 }
 
 /**
- * Kills a store with SIGKILL at a random moment of heavy writing, starts it again and looks for everything it had
- * acknowledged; `rounds` times on the same data. `random` gives numbers from 0 to 1.
+ * Kills a store with SIGKILL at a random moment during heavy writing, restarts it and checks every acknowledged write; repeats
+ * this `rounds` times on the same data. `random` returns numbers from 0 to 1.
  */
 export async function killRounds(
   rounds: number,
@@ -33,7 +33,7 @@ export async function killRounds(
   try {
     await ask(`${notes.url}/vault`, { method: "PUT" });
     for (let round = 0; round < rounds; round += 1) {
-      const writing = writeUntilCut(notes, acknowledged, round);
+      const writing = writeUntilKilled(notes, acknowledged, round);
       await new Promise((resolve) => setTimeout(resolve, 30 + random() * 250));
       await notes.kill("SIGKILL");
       await writing;
@@ -56,12 +56,12 @@ export async function killRounds(
   }
 }
 
-async function writeUntilCut(
+async function writeUntilKilled(
   notes: NotesProcess,
   acknowledged: Acknowledged,
   round: number,
 ): Promise<void> {
-  const untilCut = async (
+  const untilKilled = async (
     step: (n: number) => Promise<void>,
   ): Promise<void> => {
     try {
@@ -69,14 +69,14 @@ async function writeUntilCut(
         await step(n);
       }
     } catch {
-      // The process is gone.
+      // The process has been killed.
     }
   };
   await Promise.all([
-    untilCut((n) => editNote(notes, acknowledged, `note-${n % 7}`)),
-    untilCut((n) => pushChunks(notes, acknowledged, `${round}-${n}`)),
-    untilCut((n) => putCheckpoint(notes, acknowledged, `device-${n % 3}`)),
-    untilCut(async (n) => {
+    untilKilled((n) => editNote(notes, acknowledged, `note-${n % 7}`)),
+    untilKilled((n) => pushChunks(notes, acknowledged, `${round}-${n}`)),
+    untilKilled((n) => putCheckpoint(notes, acknowledged, `device-${n % 3}`)),
+    untilKilled(async (n) => {
       if (n % 5 === 4) {
         await ask(`${notes.url}/vault/_compact`, { json: {} });
       }
@@ -100,7 +100,7 @@ async function editNote(
     });
   let answer = await edit(known?.rev);
   if (answer.status === 409) {
-    // An earlier edit was stored but its answer was cut off.
+    // An earlier edit was stored, but its response was lost.
     const stored = (await (await ask(url)).json()) as { _rev: string };
     answer = await edit(stored._rev);
   }
@@ -130,7 +130,7 @@ async function pushChunks(
     json: { docs, new_edits: false },
   });
   if (answer.status !== 201 || (await answer.text()) !== "[]\n") {
-    throw new Error(`chunks refused with ${answer.status}`);
+    throw new Error(`chunks rejected with ${answer.status}`);
   }
   for (const doc of docs) {
     replicated.set(doc._id, doc._rev);
@@ -188,7 +188,7 @@ async function findLost(
   return lost;
 }
 
-/** The counters, the list and the feed must tell of the same documents. */
+/** Compares the documents in the counters, the list and the feed. */
 async function findContradictions(notes: NotesProcess): Promise<string[]> {
   const get = async <T>(path: string): Promise<T> =>
     (await (await ask(`${notes.url}/vault${path}`)).json()) as T;
@@ -207,7 +207,7 @@ async function findContradictions(notes: NotesProcess): Promise<string[]> {
     found.push(`${info.doc_count} counted, ${feed.results.length} in the feed`);
   }
   if (all.rows.some((row) => row.doc === null)) {
-    found.push("a body is gone");
+    found.push("a body is missing");
   }
   return found;
 }

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { killRounds } from "./kill-rounds.ts";
-import { clock, expectSame, makeVault, syncAll } from "./simulator.ts";
+import { clock, expectSame, createVault, syncAll } from "./simulator.ts";
 import { admin, ask, startNotes } from "./start-notes.ts";
 import { newVaultDevice } from "./vault-device.ts";
 
-/** More rounds by NOTES_KILL_ROUNDS; a hundred take about two minutes. */
+/** NOTES_KILL_ROUNDS sets the number of rounds; a hundred take about two minutes. */
 const rounds = Number(process.env.NOTES_KILL_ROUNDS ?? 4);
 
 test(
-  `nothing that was acknowledged is lost by kill -9, ${rounds} times in a row`,
+  `no acknowledged write is lost by kill -9, ${rounds} times in a row`,
   async () => {
     const report = await killRounds(rounds);
     expect(report.lost).toEqual([]);
@@ -22,7 +22,7 @@ test(
   async () => {
     let notes = await startNotes();
     try {
-      const server = await makeVault(notes.url, "vault", admin);
+      const server = await createVault(notes.url, "vault", admin);
       const [a, b] = [newVaultDevice(clock), newVaultDevice(clock)];
       const expected: Record<string, string> = {};
       for (let round = 0; round < rounds; round += 1) {

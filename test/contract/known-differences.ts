@@ -1,14 +1,14 @@
-/** What the embedded store answers otherwise, and why. */
+/** A response of the embedded store that differs from CouchDB's, and why. */
 export interface Difference {
   readonly why: string;
-  /** The status and error word it answers with instead. */
+  /** The status and error code of the embedded store. */
   readonly status?: number;
   readonly error?: string;
-  /** Members of the answer that differ. */
+  /** Members of the response that differ. */
   readonly ignore?: readonly string[];
-  /** Entries of the recorded lists that are not there. */
+  /** Entries of the recorded lists that are missing. */
   readonly without?: readonly string[];
-  /** What is done so that the probes after it find the same data. */
+  /** Requests to send instead, so that later probes find the same data. */
   readonly instead?: readonly {
     readonly method: string;
     readonly path: string;
@@ -16,17 +16,17 @@ export interface Difference {
   }[];
 }
 
-const refused = (why: string, status: number, error: string): Difference => ({
+const rejected = (why: string, status: number, error: string): Difference => ({
   why,
   status,
   error,
 });
 
 const lacks = (what: string): Difference =>
-  refused(`it has no ${what}`, 501, "not_implemented");
+  rejected(`it has no ${what}`, 501, "not_implemented");
 
-const nonsense = (status: number, error: string): Difference =>
-  refused("CouchDB stumbles over this with 500", status, error);
+const failsInCouchDb = (status: number, error: string): Difference =>
+  rejected("CouchDB fails with 500", status, error);
 
 const each = (
   group: string,
@@ -40,23 +40,23 @@ const security = {
   members: { names: ["probe-member"], roles: [] },
 };
 
-/** Changes the update sequence as the refused write of a design document would have. */
+/** Changes the update sequence as the rejected write of a design document would have. */
 const countsAsWrite = (database: string): Difference["instead"] => [
   { method: "PUT", path: `/${database}/_security`, json: security },
 ];
 
-const namesItself: Difference = {
-  why: "it names itself",
+const productName: Difference = {
+  why: "its product name",
   ignore: ["git_sha", "features", "vendor"],
 };
 
-/** By group and name of the probe, or by the request of a client. */
+/** Differences by group and name of the probe, or by the request of a client. */
 export const knownDifferences: Readonly<Record<string, Difference>> =
   Object.fromEntries([
-    ...each("server", ["welcome, admin"], namesItself),
-    ...each("client", ["GET /"], namesItself),
+    ...each("server", ["welcome, admin"], productName),
+    ...each("client", ["GET /"], productName),
     ...each("client", ["h3-rebuild-as-admin 52"], {
-      why: "its compaction is over at once",
+      why: "its compaction ends immediately",
       ignore: ["compact_running"],
     }),
     ...each("users", ["_users _all_docs as admin"], {
@@ -66,20 +66,20 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     ...each(
       "changes",
       ["since of an empty start, 0-…"],
-      refused("the token is CouchDB's own", 400, "bad_request"),
+      rejected("the token is specific to CouchDB", 400, "bad_request"),
     ),
     ...each(
       "security",
       ["put _security as member"],
-      nonsense(403, "forbidden"),
+      failsInCouchDb(403, "forbidden"),
     ),
     ...each(
       "security",
       ["put _security bad shape", "put _security array"],
-      nonsense(400, "bad_request"),
+      failsInCouchDb(400, "bad_request"),
     ),
     ...each("server lists", ["_all_dbs as admin"], {
-      why: "it does not replicate by itself",
+      why: "it has no replicator",
       without: ["_replicator"],
     }),
     ...each("server lists", ["_dbs_info GET"], {
@@ -130,7 +130,7 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
       lacks("such statistics"),
     ),
     ...each("node", ["_system"], {
-      why: "another runtime",
+      why: "a different runtime",
       ignore: [
         "open_databases",
         "uptime",
@@ -156,7 +156,7 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
       ],
     }),
     ...each("node", ["_node/_local"], {
-      why: "the node has another name",
+      why: "a different node name",
       ignore: ["name"],
     }),
     ...each("documents", ["copy"], {
@@ -180,7 +180,7 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     }),
     ...each("documents", ["copy to existing"], lacks("copying")),
     ...each("documents", ["put new document with a rev"], {
-      why: "a revision that never was is a conflict, also in a database with documents",
+      why: "an unknown revision is a conflict, also in a database with documents",
       status: 409,
       error: "conflict",
       instead: [
@@ -212,12 +212,24 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     ...each(
       "local documents",
       ["put with 1-… rev"],
-      nonsense(400, "bad_request"),
+      failsInCouchDb(400, "bad_request"),
     ),
-    ...each("revs", ["_revs_diff not a list"], nonsense(400, "bad_request")),
-    ...each("revs", ["_revs_limit bad"], nonsense(400, "bad_request")),
-    ...each("revs", ["_revs_limit put as member"], nonsense(403, "forbidden")),
-    ...each("bulk get", ["docs not a list"], nonsense(400, "bad_request")),
+    ...each(
+      "revs",
+      ["_revs_diff not a list"],
+      failsInCouchDb(400, "bad_request"),
+    ),
+    ...each("revs", ["_revs_limit bad"], failsInCouchDb(400, "bad_request")),
+    ...each(
+      "revs",
+      ["_revs_limit put as member"],
+      failsInCouchDb(403, "forbidden"),
+    ),
+    ...each(
+      "bulk get",
+      ["docs not a list"],
+      failsInCouchDb(400, "bad_request"),
+    ),
     ...each("all docs", ["queries"], lacks("queries in one request")),
     ...each("revs", ["_missing_revs"], lacks("_missing_revs")),
     ...each("changes", ["since of another database"], {
@@ -227,28 +239,32 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     ...each(
       "changes",
       ["limit invalid", "style bad"],
-      nonsense(400, "bad_request"),
+      failsInCouchDb(400, "bad_request"),
     ),
-    ...each("feeds", ["longpoll timeout bad"], nonsense(400, "bad_request")),
+    ...each(
+      "feeds",
+      ["longpoll timeout bad"],
+      failsInCouchDb(400, "bad_request"),
+    ),
     ...each(
       "feeds",
       ["eventsource", "eventsource heartbeat"],
       lacks("event source feed"),
     ),
     ...each("find", ["conflicts exist"], {
-      why: "it looks at conflicted documents only",
+      why: "it examines only conflicted documents",
       ignore: ["warning"],
     }),
     ...each("find", ["execution_stats"], {
-      why: "it stops at the limit, where CouchDB looks at the rest too",
+      why: "it stops at the limit, while CouchDB also examines the rest",
       ignore: ["total_keys_examined", "total_docs_examined"],
     }),
     ...each("find", ["limit string"], {
-      why: "CouchDB shows the string as Erlang does",
+      why: "CouchDB formats the string in Erlang syntax",
       ignore: ["reason"],
     }),
     ...each("find", ["_find with the index"], {
-      why: "it has no indexes and says so",
+      why: "it has no indexes and reports this",
       ignore: ["warning"],
     }),
     ...each(
@@ -290,7 +306,11 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     ...each(
       "attachments",
       ["document with stub", "document with attachments=true"],
-      refused("the document with an attachment was refused", 404, "not_found"),
+      rejected(
+        "the document with an attachment was rejected",
+        404,
+        "not_found",
+      ),
     ),
     ...each("maintenance", ["_purge as admin"], {
       ...lacks("purge"),
@@ -304,14 +324,14 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     ...each(
       "maintenance",
       ["_shards", "_sync_shards"],
-      refused("it has no shards", 404, "not_found"),
+      rejected("it has no shards", 404, "not_found"),
     ),
     ...each("maintenance", ["info after all this"], {
       why: "c4 was deleted where CouchDB purged it; no design document was deleted",
       ignore: ["update_seq"],
     }),
     ...each("cors", ["GET with origin", "GET with foreign origin"], {
-      why: "as after the maintenance",
+      why: "differences of the maintenance probes remain",
       ignore: ["update_seq"],
     }),
     ...each(

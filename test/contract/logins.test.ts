@@ -31,7 +31,7 @@ async function save(user: Named): Promise<void> {
   expect(saved.status).toBe(201);
 }
 
-/** How often each status came. */
+/** Counts each status. */
 async function count(
   answers: readonly Promise<Response>[],
 ): Promise<Record<number, number>> {
@@ -46,7 +46,7 @@ const times = <T>(number: number, make: (index: number) => T): T[] =>
   Array.from({ length: number }, (_each, index) => make(index));
 
 test.each(["different", "the same"])(
-  "of 60 wrong passwords at once, all %s, five get 401",
+  "of 60 concurrent wrong passwords, all %s, five get 401",
   async (kind) => {
     notes = await startNotes(testIni({}, 100_000));
     await save(ann);
@@ -63,14 +63,14 @@ test.each(["different", "the same"])(
   },
 );
 
-test("many first requests of a device at once are one check of its password", async () => {
+test("concurrent first requests of a device check its password once", async () => {
   notes = await startNotes(testIni({}, 100_000));
   await save(ann);
   const requests = times(40, () => ask(notes.url, { user: ann }));
   expect(await count(requests)).toEqual({ 200: 40 });
 });
 
-test("guesses of many names wait in a bounded queue, which a device that is known does not stand in", async () => {
+test("guesses of many names wait in a bounded queue, which known devices bypass", async () => {
   notes = await startNotes(testIni({}, 100_000));
   await save(ann);
   expect((await ask(notes.url, { user: ann })).status).toBe(200);
@@ -105,7 +105,7 @@ test("a forged X-Forwarded-For neither evades the lockout nor locks out another 
   expect(again.status).toBe(403);
 });
 
-test("the guesses of others do not lock out an admin who logged in from the same address", async () => {
+test("guesses of others do not lock out an admin who has logged in from the same address", async () => {
   notes = await startNotes();
   expect((await ask(notes.url)).status).toBe(200);
   const wrong = { name: admin.name, password: "wrong" };
@@ -116,7 +116,7 @@ test("the guesses of others do not lock out an admin who logged in from the same
   expect((await ask(notes.url, { user: other })).status).toBe(403);
 });
 
-test("_users cannot be deleted, and databases of features that are not there not made", async () => {
+test("_users cannot be deleted, and databases of missing features cannot be created", async () => {
   notes = await startNotes();
   await save(ann);
   const removed = await ask(`${notes.url}/_users`, { method: "DELETE" });
@@ -131,7 +131,7 @@ test("_users cannot be deleted, and databases of features that are not there not
   }
 });
 
-/** The lines of a continuous feed as they come; `ended` resolves with all of them when the feed is over. */
+/** Reads the lines of a continuous feed; `ended` resolves with all of them when the feed ends. */
 async function follow(user: Named): Promise<{
   readonly lines: readonly string[];
   readonly ended: Promise<readonly string[]>;
@@ -167,10 +167,10 @@ async function secure(names: readonly string[]): Promise<void> {
 }
 
 test.each([
-  ["another password", async () => await save({ ...ann, password: "new" })],
-  ["no such user any more", async () => await removeUser("ann")],
+  ["a new password", async () => await save({ ...ann, password: "new" })],
+  ["the deletion of the user", async () => await removeUser("ann")],
   ["closed access rules", async () => await secure([])],
-])("a feed that is open ends with %s", async (_why, revoke) => {
+])("an open feed ends after: %s", async (_why, revoke) => {
   notes = await startNotes();
   await ask(`${notes.url}/vault`, { method: "PUT" });
   await save(ann);
@@ -196,7 +196,7 @@ test.each([
   );
 });
 
-test("the feeds of others go on when one user gets another password", async () => {
+test("feeds of other users stay open when one user gets a new password", async () => {
   notes = await startNotes();
   await ask(`${notes.url}/vault`, { method: "PUT" });
   await save(ann);

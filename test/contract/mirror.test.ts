@@ -41,7 +41,7 @@ const PASSPHRASE = "not-a-secret-passphrase";
 const salt = createPBKDF2Salt();
 const saltText = Buffer.from(salt).toString("base64");
 const encryption = encryptionOf(PASSPHRASE, salt);
-const patience = { timeout: 60_000 };
+const pollOptions = { timeout: 60_000 };
 
 let notes: NotesProcess;
 let server: Device;
@@ -67,7 +67,7 @@ afterEach(async () => {
   await ask(`${notes.url}/vault`, { method: "DELETE" });
 });
 
-/** Starts the mirror; `end` stops it and waits for its end. */
+/** Starts the mirror; `end` stops it and waits until it has ended. */
 function mirror(
   more: Partial<MirrorOptions> & {
     readonly into?: string;
@@ -109,7 +109,7 @@ function mirror(
   };
 }
 
-/** The mirrored files with their content. */
+/** Reads the mirrored files with their content. */
 const mirrored = (): Readonly<Record<string, string>> =>
   Object.fromEntries(
     existsSync(directory)
@@ -125,7 +125,7 @@ const mirrored = (): Readonly<Record<string, string>> =>
 
 async function device(used?: Encryption): Promise<{
   readonly vault: VaultDevice;
-  /** Applies edits and sends them. */
+  /** Applies edits and syncs them. */
   readonly edit: (
     edits: (vault: VaultDevice) => Promise<void>,
   ) => Promise<void>;
@@ -146,7 +146,7 @@ test.each([
   ["plain", undefined],
   ["encrypted (E2EE v2)", encryption],
 ])(
-  "a vault, %s, is written and followed; a new start catches up",
+  "a vault, %s, is mirrored continuously, and a restart catches up",
   async (_name, used) => {
     const { edit, files } = await device(used);
     await edit(async (vault) => {
@@ -155,14 +155,14 @@ test.each([
       await vault.write("daily/two.md", "two");
     });
     const first = mirror();
-    await expect.poll(mirrored, patience).toEqual(await files());
+    await expect.poll(mirrored, pollOptions).toEqual(await files());
     await edit(async (vault) => {
       await vault.write("a.md", "changed");
       await vault.write("new/b.md", "new");
       await vault.remove("daily/two.md");
       await vault.rename("daily/one.md", "moved/one.md");
     });
-    await expect.poll(mirrored, patience).toEqual(await files());
+    await expect.poll(mirrored, pollOptions).toEqual(await files());
     expect(existsSync(join(directory, "daily"))).toBe(false);
     await first.end();
 
@@ -173,7 +173,7 @@ test.each([
       await vault.write("c.md", "c");
     });
     const second = mirror();
-    await expect.poll(mirrored, patience).toEqual(await files());
+    await expect.poll(mirrored, pollOptions).toEqual(await files());
     await second.end();
     expect(reports).toEqual([]);
   },
@@ -187,7 +187,7 @@ test("a file that was edited in the mirror is kept under another name when its n
   });
   const running = mirror();
   await expect
-    .poll(mirrored, patience)
+    .poll(mirrored, pollOptions)
     .toEqual({ "changed.md": "one", "daily/deleted.md": "two" });
   writeFileSync(join(directory, "changed.md"), "by hand");
   writeFileSync(join(directory, "daily/deleted.md"), "also by hand");
@@ -197,7 +197,7 @@ test("a file that was edited in the mirror is kept under another name when its n
     await vault.remove("daily/deleted.md");
     await vault.write("new.md", "new");
   });
-  await expect.poll(mirrored, patience).toEqual({
+  await expect.poll(mirrored, pollOptions).toEqual({
     "changed.md": "two",
     "changed (edited in the mirror).md": "by hand",
     "daily/deleted (edited in the mirror).md": "also by hand",
@@ -212,7 +212,7 @@ test("a file that was edited in the mirror is kept under another name when its n
   ]);
 });
 
-test("names that cannot be held are reported once; none leaves the folder or becomes git's", async () => {
+test("names that cannot be mirrored are reported once; none leads out of the folder or into git's directory", async () => {
   const { edit } = await device();
   const long = `${"x".repeat(300)}.md`;
   const reserved = [".git/hooks/pre-commit", "a/.GIT /config", "git~1/config"];
@@ -225,8 +225,8 @@ test("names that cannot be held are reported once; none leaves the folder or bec
   const running = mirror({
     passed: async ({ leftOut }) => void passes.push(leftOut),
   });
-  await expect.poll(mirrored, patience).toEqual({ "held.md": "text" });
-  await expect.poll(() => passes, patience).toEqual([5]);
+  await expect.poll(mirrored, pollOptions).toEqual({ "held.md": "text" });
+  await expect.poll(() => passes, pollOptions).toEqual([5]);
   await running.end();
   expect(reports.toSorted()).toEqual(
     [
@@ -238,43 +238,43 @@ test("names that cannot be held are reported once; none leaves the folder or bec
   expect(readdirSync(parent)).toEqual(["mirror"]);
 });
 
-test("a part that arrives late is waited for; the other notes are written meanwhile", async () => {
+test("a note with a missing part is written once the part arrives, and other notes are not delayed", async () => {
   const { edit, vault } = await device();
   await edit(async (each) => each.write("whole.md", "whole"));
   await vault.write("late.md", "late");
-  // The note without its chunk, as while a device uploads.
+  // The note without its chunk, as during an upload.
   await vault.local.replicate.to(server, {
     selector: { type: { $ne: "leaf" } },
   });
   const running = mirror();
-  await expect.poll(() => reports.length, patience).toBe(1);
+  await expect.poll(() => reports.length, pollOptions).toBe(1);
   expect(reports[0]).toContain('part of "late.md" is missing');
   expect(mirrored()).toEqual({ "whole.md": "whole" });
   await vault.local.replicate.to(server, { selector: { type: "leaf" } });
   await edit(async (each) => each.write("whole.md", "more"));
   await expect
-    .poll(mirrored, patience)
+    .poll(mirrored, pollOptions)
     .toEqual({ "whole.md": "more", "late.md": "late" });
   await running.end();
 });
 
-test("the mirror goes on when the store is back", async () => {
+test("the mirror continues when the store is available again", async () => {
   const { edit, files } = await device();
   await edit(async (vault) => vault.write("a.md", "before"));
   const running = mirror();
-  await expect.poll(mirrored, patience).toEqual(await files());
+  await expect.poll(mirrored, pollOptions).toEqual(await files());
   await notes.kill("SIGKILL");
-  await expect.poll(() => reports.length, patience).toBeGreaterThan(0);
+  await expect.poll(() => reports.length, pollOptions).toBeGreaterThan(0);
   notes = await notes.restart();
   await edit(async (vault) => vault.write("b.md", "after"));
-  await expect.poll(mirrored, patience).toEqual(await files());
+  await expect.poll(mirrored, pollOptions).toEqual(await files());
   await running.end();
   for (const report of reports) {
     expect(report).toContain("does not respond");
   }
 });
 
-test("a wrong passphrase, and a folder that is no mirror of the vault, are rejected before anything is written", async () => {
+test("a wrong passphrase or a folder that is not a mirror of the vault is rejected before anything is written", async () => {
   const { edit } = await device(encryption);
   await edit(async (vault) => vault.write("a.md", "text"));
   const wrong = mirror({
@@ -289,11 +289,11 @@ test("a wrong passphrase, and a folder that is no mirror of the vault, are rejec
     "is not empty and no mirror",
   );
   const right = mirror();
-  await expect.poll(mirrored, patience).toEqual({ "a.md": "text" });
+  await expect.poll(mirrored, pollOptions).toEqual({ "a.md": "text" });
   await right.end();
 });
 
-test("with git, the changes of each quarter of an hour are one commit", async () => {
+test("with git, the changes of every 15 minutes are one commit", async () => {
   let now = Date.UTC(2026, 10, 22, 18);
   const { edit } = await device();
   const write = async (text: string): Promise<void> => {
@@ -316,17 +316,17 @@ test("with git, the changes of each quarter of an hour are one commit", async ()
       passes += 1;
     },
   });
-  await expect.poll(() => passes, patience).toBe(1);
+  await expect.poll(() => passes, pollOptions).toBe(1);
   expect(log()).toBe("Vault vault at 2026-11-22T18:00:00.000Z\n");
   now += 14 * 60_000;
   await write("second");
-  await expect.poll(() => mirrored()["a.md"], patience).toBe("second");
-  await expect.poll(() => passes, patience).toBeGreaterThan(1);
+  await expect.poll(() => mirrored()["a.md"], pollOptions).toBe("second");
+  await expect.poll(() => passes, pollOptions).toBeGreaterThan(1);
   expect(log()).toBe("Vault vault at 2026-11-22T18:00:00.000Z\n");
   now += 60_000;
   await write("third");
   await expect
-    .poll(() => log(), patience)
+    .poll(() => log(), pollOptions)
     .toBe(
       "Vault vault at 2026-11-22T18:15:00.000Z\nVault vault at 2026-11-22T18:00:00.000Z\n",
     );

@@ -7,26 +7,26 @@ import { ask, startNotes, testIni, type NotesProcess } from "./start-notes.ts";
 export const MINUTE = 60_000;
 export const DAY = 24 * 60 * MINUTE;
 
-/** A store whose clock a test moves, in a process of its own. */
-export interface MovedNotes {
+/** A notes store in a separate process, with a clock that tests can advance. */
+export interface NotesWithClock {
   readonly url: string;
-  /** Its time, milliseconds since 1970. */
+  /** The store's time in milliseconds since 1970. */
   readonly now: () => number;
-  readonly pass: (ms: number) => void;
-  /** Kills it and starts it again on the same data. */
+  readonly advance: (ms: number) => void;
+  /** Kills it and restarts it on the same data. */
   readonly restart: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
-export async function startMovedNotes(): Promise<MovedNotes> {
+export async function startNotesWithClock(): Promise<NotesWithClock> {
   const directory = mkdtempSync(join(tmpdir(), "hearth-clock-"));
   const clockFile = join(directory, "clock");
   let ahead = 0;
-  const pass = (ms: number): void => {
+  const advance = (ms: number): void => {
     ahead += ms;
     writeFileSync(clockFile, String(ahead));
   };
-  pass(0);
+  advance(0);
   let notes: NotesProcess = await startNotes(testIni(), directory, {
     HEARTH_TEST_CLOCK: clockFile,
     NODE_OPTIONS: `--import=${new URL("moved-clock.ts", import.meta.url).href}`,
@@ -34,7 +34,7 @@ export async function startMovedNotes(): Promise<MovedNotes> {
   return {
     url: notes.url,
     now: () => Date.now() + ahead,
-    pass,
+    advance,
     restart: async () => {
       notes = await notes.restart();
     },
@@ -45,9 +45,9 @@ export async function startMovedNotes(): Promise<MovedNotes> {
   };
 }
 
-/** Compacts a vault and waits for the end. */
+/** Compacts a vault and waits until the compaction has ended. */
 export async function compactVault(
-  { url }: MovedNotes,
+  { url }: NotesWithClock,
   vault: string,
 ): Promise<void> {
   await ask(`${url}/${vault}/_compact`, { json: {} });

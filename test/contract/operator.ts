@@ -9,15 +9,15 @@ export const security = (user: string): unknown => ({
   members: { names: [user], roles: [] },
 });
 
-/** The server of a story, and the seeds that were taken away from it. */
-export interface Operated {
+/** The server of a scenario, and the seeds that were deleted from it. */
+export interface OperatedServer {
   readonly running: RunningServer;
   readonly seeds: unknown[];
 }
 
-/** What the operator did beside the client, or what befell the server. */
-export async function act(
-  { running, seeds }: Operated,
+/** Repeats an action of the operator in a recorded scenario. */
+export async function repeatAction(
+  { running, seeds }: OperatedServer,
   scenario: Scenario,
   step: RecordedStep,
 ): Promise<void> {
@@ -59,7 +59,7 @@ export async function act(
       );
       break;
     default:
-      // What a device does comes with its requests.
+      // Actions of devices are part of their requests.
       if (step.event?.includes("operator") === true) {
         throw new Error(`not replayed: ${step.event}`);
       }

@@ -21,22 +21,22 @@ const passwords: Readonly<Record<string, string>> = {
   locked: "not-a-secret-locked",
 };
 
-/** What was done while a probe's request was open, and how long after it began (shorter than recorded). */
-interface Act {
+/** A request that was sent during a probe, and the delay after the start of the probe (shorter than recorded). */
+interface ConcurrentRequest {
   readonly after: number;
   readonly method: string;
   readonly path: string;
   readonly json?: unknown;
 }
 
-const plain = (k: number): Act => ({
+const plain = (k: number): ConcurrentRequest => ({
   after: 250,
   method: "PUT",
   path: `/probe-feed/live${k}`,
   json: { type: "plain", k },
 });
 
-const acts: Readonly<Record<string, Act>> = {
+const concurrentRequests: Readonly<Record<string, ConcurrentRequest>> = {
   "longpoll woken by a change": plain(1),
   "LiveSync live: longpoll selector, style, heartbeat": plain(2),
   "longpoll with selector: a leaf does not wake it": {
@@ -54,7 +54,7 @@ const acts: Readonly<Record<string, Act>> = {
   },
 };
 
-/** The session whose cookie later probes send. */
+/** The probe that starts the session of later probes. */
 const SESSION_STARTED = "session POST json";
 const recordedSession = probes.find(
   ({ name }) => name === "session GET with cookie",
@@ -63,8 +63,8 @@ const recordedSession = probes.find(
 const sessionOf = ({ headers }: RawAnswer): string =>
   String(headers["set-cookie"]).split(";")[0]!;
 
-/** The recorded answers of a real CouchDB, one test each, in their order. */
-export function holdToProbes(
+/** Compares the server with the recorded responses of a real CouchDB, one test each, in their order. */
+export function compareWithProbes(
   server: ServerUnderTest,
   tolerance: Tolerance,
 ): void {
@@ -95,11 +95,11 @@ export function holdToProbes(
           recorded.status,
           before?.error,
         ]);
-        // The answer to a HEAD says no more than its status.
+        // The response to a HEAD has no body.
         if (probe.request.method !== "HEAD") {
-          const said = JSON.parse(answer.text) as Record<string, string>;
-          expect(said.error).toBe(difference.error);
-          expect(said.reason).not.toBe("");
+          const body = JSON.parse(answer.text) as Record<string, string>;
+          expect(body.error).toBe(difference.error);
+          expect(body.reason).not.toBe("");
         }
       } else {
         expect(
@@ -111,7 +111,7 @@ export function holdToProbes(
         ).toEqual([]);
       }
       for (const { method, path, json } of difference?.instead ?? []) {
-        const made = await ask(running.url + substitution.apply(path), {
+        const response = await ask(running.url + substitution.apply(path), {
           method,
           user: running.admin,
           json:
@@ -121,7 +121,7 @@ export function holdToProbes(
                   substitution.apply(JSON.stringify(json)),
                 ) as unknown),
         });
-        expect(made.status).toBeLessThan(300);
+        expect(response.status).toBeLessThan(300);
       }
     });
   });
@@ -135,16 +135,17 @@ async function askAs(
   const { method, path, rawQuery, headers } = probe.request;
   const authorization = credentials(probe, running);
   const query = rawQuery === undefined ? "" : `?${rawQuery}`;
-  const act = acts[probe.name];
-  const acting =
-    act === undefined
+  const concurrent = concurrentRequests[probe.name];
+  const concurrentResponse =
+    concurrent === undefined
       ? undefined
-      : new Promise((resolve) => setTimeout(resolve, act.after)).then(() =>
-          ask(running.url + act.path, {
-            method: act.method,
-            user: running.admin,
-            json: act.json,
-          }),
+      : new Promise((resolve) => setTimeout(resolve, concurrent.after)).then(
+          () =>
+            ask(running.url + concurrent.path, {
+              method: concurrent.method,
+              user: running.admin,
+              json: concurrent.json,
+            }),
         );
   const answer = await sendRaw({
     base: running.url,
@@ -152,17 +153,19 @@ async function askAs(
     target: substitution.apply(path + query),
     headers: {
       ...(authorization === undefined ? {} : { authorization }),
-      ...mapped(headers, substitution),
+      ...substituted(headers, substitution),
     },
-    body: bodyBytes(named(probe), probe.name, substitution.apply),
+    body: bodyBytes(withGeneratedIds(probe), probe.name, substitution.apply),
     enough:
       probe.response.end === "client-closed" ? isEnough(probe) : undefined,
   });
-  expect((await acting)?.ok ?? true, "what was done meanwhile").toBe(true);
+  expect((await concurrentResponse)?.ok ?? true, "the concurrent request").toBe(
+    true,
+  );
   return answer;
 }
 
-/** When a feed that never ends by itself is left: after a row, or after a few heartbeats. */
+/** When to disconnect from an endless feed: after a row or after a few heartbeats. */
 function isEnough(probe: Probe): (text: string) => boolean {
   const FEW = '{"results":[\n\n\n\n'.length;
   const { length } = probe.response.body!;
@@ -173,12 +176,12 @@ function isEnough(probe: Probe): (text: string) => boolean {
 }
 
 /**
- * Documents that were sent without an id get the one CouchDB made, or the lists after them would be in another order:
- * the beginning of such ids is chance. That ids are made is tested in store.test.ts.
+ * Adds the ids that CouchDB generated to documents that were sent without one. Generated ids are random, so later lists would
+ * otherwise have a different order. The generation of ids is tested in store.test.ts.
  */
-function named(probe: Probe): RecordedBody | undefined {
+function withGeneratedIds(probe: Probe): RecordedBody | undefined {
   const { body } = probe.request;
-  const id = madeIds[`${probe.group}: ${probe.name}`];
+  const id = generatedIds[`${probe.group}: ${probe.name}`];
   if (id === undefined) {
     return body;
   }
@@ -196,13 +199,13 @@ function named(probe: Probe): RecordedBody | undefined {
   };
 }
 
-const madeIds: Readonly<Record<string, string>> = {
+const generatedIds: Readonly<Record<string, string>> = {
   "documents: post without id": "69efe270f2a229945fc98ea8500022c8",
   "conflicts: new_edits false without id": "69efe270f2a229945fc98ea850002be3",
   "bulk: mixed without the bad one": "69efe270f2a229945fc98ea85000410a",
 };
 
-function mapped(
+function substituted(
   headers: Readonly<Record<string, string>>,
   substitution: Substitution,
 ): Record<string, string> {

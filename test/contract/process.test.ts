@@ -20,21 +20,21 @@ describe("a failed start is explained in one sentence", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  const fails = async (
+  const failedStart = async (
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {
       NOTES_DIR: join(directory, "data"),
     },
   ): Promise<string> => {
     const child = spawnNotes(args, environment);
-    let said = "";
+    let output = "";
     child.stderr!.on("data", (text: Buffer) => {
-      said += text.toString();
+      output += text.toString();
     });
     const [code] = (await once(child, "close")) as [number];
     expect(code).toBe(1);
-    expect(said.trim().split("\n")).toHaveLength(1);
-    return said;
+    expect(output.trim().split("\n")).toHaveLength(1);
+    return output;
   };
 
   test("port in use", async () => {
@@ -42,51 +42,53 @@ describe("a failed start is explained in one sentence", () => {
     await once(other, "listening");
     const { port } = other.address() as AddressInfo;
     try {
-      expect(await fails(["--ini", ini, "--port", String(port)])).toContain(
-        `port ${port} on 127.0.0.1 is already in use`,
-      );
+      expect(
+        await failedStart(["--ini", ini, "--port", String(port)]),
+      ).toContain(`port ${port} on 127.0.0.1 is already in use`);
     } finally {
       other.close();
     }
   });
 
-  test("broken ini, with its line and without its text", async () => {
+  test("an invalid ini, with its line but not its text", async () => {
     writeFileSync(ini, "[admins]\nnot-a-secret-but-private\n");
-    const said = await fails(["--ini", ini]);
-    expect(said).toContain(
+    const output = await failedStart(["--ini", ini]);
+    expect(output).toContain(
       "is invalid: line 2 is neither a [section] nor a key = value",
     );
-    expect(said).not.toContain("private");
+    expect(output).not.toContain("private");
   });
 
   test("a plain password in the ini", async () => {
     writeFileSync(ini, "[admins]\nadmin=not-a-secret-plain\n");
-    const said = await fails(["--ini", ini]);
-    expect(said).toContain("has no valid password hash");
-    expect(said).not.toContain("not-a-secret-plain");
+    const output = await failedStart(["--ini", ini]);
+    expect(output).toContain("has no valid password hash");
+    expect(output).not.toContain("not-a-secret-plain");
   });
 
   test("no admin", async () => {
     writeFileSync(ini, "[couchdb]\nuuid=1\n");
-    expect(await fails(["--ini", ini])).toContain("has no server admin");
+    expect(await failedStart(["--ini", ini])).toContain("has no server admin");
   });
 
   test("no ini", async () => {
-    expect(await fails([])).toContain("--ini FILE is required");
-    expect(await fails(["--ini", join(directory, "none")])).toContain(
+    expect(await failedStart([])).toContain("--ini FILE is required");
+    expect(await failedStart(["--ini", join(directory, "none")])).toContain(
       "not found",
     );
   });
 
   test("no data directory", async () => {
-    expect(await fails(["--ini", ini], {})).toContain("NOTES_DIR is required");
-    expect(await fails(["--ini", ini], { NOTES_DIR: ini })).toContain(
+    expect(await failedStart(["--ini", ini], {})).toContain(
+      "NOTES_DIR is required",
+    );
+    expect(await failedStart(["--ini", ini], { NOTES_DIR: ini })).toContain(
       "is not a directory",
     );
   });
 
   test("an invalid port", async () => {
-    expect(await fails(["--ini", ini, "--port", "70000"])).toContain(
+    expect(await failedStart(["--ini", ini, "--port", "70000"])).toContain(
       "must be a number from 0 to 65535",
     );
   });
@@ -94,17 +96,17 @@ describe("a failed start is explained in one sentence", () => {
   test("a data directory that another store is using", async () => {
     const notes = await startNotes();
     try {
-      const said = await fails(["--ini", ini, "--port", "0"], {
+      const output = await failedStart(["--ini", ini, "--port", "0"], {
         NOTES_DIR: join(notes.directory, "data"),
       });
-      expect(said).toContain("another notes store is already using");
+      expect(output).toContain("another notes store is already using");
     } finally {
       await notes.stop();
     }
   });
 });
 
-test("SIGTERM ends open feeds with a whole answer and the process with 0; what was written is there again", async () => {
+test("SIGTERM completes open feeds and ends the process with 0; the data is available after a restart", async () => {
   const notes = await startNotes();
   try {
     await ask(`${notes.url}/vault`, { method: "PUT" });
@@ -128,7 +130,7 @@ test("SIGTERM ends open feeds with a whole answer and the process with 0; what w
   }
 });
 
-test("behind proxies the last address that they name is locked out, as CouchDB does", async () => {
+test("behind proxies, the last address in the header is locked out, as in CouchDB", async () => {
   const notes = await startNotes(testIni({ trusted_proxies: "127.0.0.1" }));
   try {
     const from = (
@@ -151,7 +153,7 @@ test("behind proxies the last address that they name is locked out, as CouchDB d
   }
 });
 
-test("the log holds no password, with right ones, wrong ones, and ones that are set", async () => {
+test("the log contains no password, whether right, wrong or newly set", async () => {
   const notes = await startNotes(testIni({ trusted_proxies: "127.0.0.1" }));
   try {
     const wrong = { name: "admin", password: "not-a-secret-wrong" };
@@ -178,7 +180,7 @@ test("the log holds no password, with right ones, wrong ones, and ones that are 
     expect(set.status).toBe(200);
     expect(notes.log.join("\n")).toContain("locked out");
     expect(notes.log.join("\n")).not.toContain("not-a-secret");
-    // A new admin is known at once, and after a start, by the hash that was kept.
+    // A new admin can log in at once, and after a restart with the stored hash.
     const second = { name: "second", password: "not-a-secret-second" };
     expect((await ask(notes.url, { user: second })).status).toBe(200);
     const again = await notes.restart();
@@ -189,7 +191,7 @@ test("the log holds no password, with right ones, wrong ones, and ones that are 
   }
 });
 
-test("what CouchDB has under an address of its own and this store does not is named", async () => {
+test("the error for an unsupported CouchDB route names it", async () => {
   const notes = await startNotes();
   try {
     for (const name of ["_global_changes", "_scheduler"]) {

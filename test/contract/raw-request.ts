@@ -9,18 +9,18 @@ export interface RawAnswer {
 export interface RawRequest {
   readonly base: string;
   readonly method: string;
-  /** Path and query, sent as they are. */
+  /** Path and query, sent unchanged. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer | undefined;
-  /** Closes the connection when the body so far is enough. */
+  /** Whether the body received so far is enough; the connection is then closed. */
   readonly enough?: ((text: string) => boolean) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The client leaves then with what has come so far, or with the first of it. */
+  /** Makes the client disconnect once it has received part of the body. */
   readonly left?: AbortSignal | undefined;
 }
 
-/** Sends a request exactly as it is given; fetch would tidy paths, methods and headers. */
+/** Sends a request unchanged; fetch would normalise the path, the method and the headers. */
 export async function sendRaw(options: RawRequest): Promise<RawAnswer> {
   const { hostname, port } = new URL(options.base);
   const chunked = options.headers["transfer-encoding"] !== undefined;
@@ -48,7 +48,7 @@ export async function sendRaw(options: RawRequest): Promise<RawAnswer> {
             headers: incoming.headers,
             text: Buffer.concat(pieces).toString(),
           });
-        const leave = (): void => {
+        const disconnect = (): void => {
           finish();
           outgoing.destroy();
         };
@@ -58,19 +58,19 @@ export async function sendRaw(options: RawRequest): Promise<RawAnswer> {
             options.left?.aborted === true ||
             options.enough?.(Buffer.concat(pieces).toString()) === true
           ) {
-            leave();
+            disconnect();
           }
         });
         options.left?.addEventListener("abort", () => {
           if (pieces.length > 0) {
-            leave();
+            disconnect();
           }
         });
         incoming.on("end", finish);
         incoming.on("error", reject);
       },
     );
-    // A server may refuse before it has read all; its answer is what counts then.
+    // A server may respond before it has read the whole body; the error is then ignored.
     outgoing.on("error", reject);
     outgoing.end(options.body);
   });

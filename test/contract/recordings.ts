@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-/** A recorded body; which members are there depends on its kind and length (fixtures/README.md). */
+/** A recorded body; its members depend on its kind and length (fixtures/README.md). */
 export interface RecordedBody {
   readonly length: number;
   readonly json?: unknown;
@@ -49,7 +49,7 @@ export interface RecordedRequest {
   readonly res?: RecordedAnswer;
 }
 
-/** Something that was done beside the client's requests. */
+/** A recorded action in addition to the client's requests. */
 export interface RecordedStep {
   readonly type: "step";
   readonly t: number;
@@ -86,7 +86,7 @@ export function readScenario(name: string): Scenario {
   return { name, title: head.title, db: head.db, lines };
 }
 
-/** The bytes of a recorded request body, with shortened strings filled up to their length. */
+/** The bytes of a recorded request body, with shortened strings padded to their length. */
 export function bodyBytes(
   body: RecordedBody | undefined,
   probeName: string | undefined,

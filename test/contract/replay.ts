@@ -7,8 +7,8 @@ import {
   type Scenario,
 } from "./recordings.ts";
 import {
-  type Operated,
-  act,
+  type OperatedServer,
+  repeatAction,
   operate,
   passwordOf,
   saveUser,
@@ -22,13 +22,13 @@ import type { Tolerance } from "./tolerated.ts";
 
 /** A database that scenarios are replayed into. */
 export interface Vault {
-  /** Replays a scenario; gives every difference from what was recorded. */
+  /** Replays a scenario and returns all differences from the recording. */
   readonly run: (scenario: Scenario) => Promise<string[]>;
 }
 
 export const replay = { prepare };
 
-/** Makes the users of a scenario, and its database unless it is one about a missing one. */
+/** Creates the users of a scenario, and its database except in scenarios about a missing one. */
 async function prepare(
   running: RunningServer,
   scenario: Scenario,
@@ -39,7 +39,7 @@ async function prepare(
       .filter((line) => line.type === "request")
       .map((line) => line.req.auth?.user ?? ""),
   );
-  // A story may bring in a user who is no member later on.
+  // A later scenario may use a user who is not a member.
   for (const user of [...users, "vault-other"]) {
     if (user !== "" && user !== "admin") {
       await saveUser(running, user);
@@ -51,71 +51,71 @@ async function prepare(
     await operate(running, "PUT", `${scenario.db}/_security`, security(member));
   }
   if (scenario.name.startsWith("g6-")) {
-    // The stale device had tried once before the recording began.
+    // The device with the old password had tried once before the recording started.
     const authorized = authorization(running, {
       user: "vault-lock2",
       password: "wrong",
     });
     await fetch(running.url, { headers: { authorization: authorized } });
   }
-  const replaying: Replaying = {
+  const context: ReplayContext = {
     running,
     substitution: newSubstitution(running.url),
     tolerance,
     seeds: [],
   };
-  return { run: async (next) => await runScenario(replaying, next) };
+  return { run: async (next) => await runScenario(context, next) };
 }
 
-interface Replaying extends Operated {
+interface ReplayContext extends OperatedServer {
   readonly substitution: Substitution;
   readonly tolerance: Tolerance;
 }
 
-interface UnderWay {
+interface PendingRequest {
   readonly line: RecordedRequest;
   readonly problems: Promise<string[]>;
-  /** Goes away as the client did. */
-  readonly leave: () => void;
+  /** Disconnects if the client did. */
+  readonly disconnect: () => void;
 }
 
 async function runScenario(
-  replaying: Replaying,
+  context: ReplayContext,
   scenario: Scenario,
 ): Promise<string[]> {
   const found: string[] = [];
-  let underWay: UnderWay[] = [];
-  async function end(due: readonly UnderWay[]): Promise<void> {
-    for (const each of due) {
-      each.leave();
+  let pending: PendingRequest[] = [];
+  async function end(ended: readonly PendingRequest[]): Promise<void> {
+    for (const each of ended) {
+      each.disconnect();
     }
-    for (const each of due) {
+    for (const each of ended) {
       found.push(...(await each.problems));
     }
-    underWay = underWay.filter((each) => !due.includes(each));
+    pending = pending.filter((each) => !ended.includes(each));
   }
-  for (const line of inOrder(scenario, replaying.tolerance)) {
-    await end(underWay.filter((each) => mustPrecede(each.line, line)));
+  for (const line of inOrder(scenario, context.tolerance)) {
+    await end(pending.filter((each) => mustPrecede(each.line, line)));
     if (line.type === "step") {
-      await act(replaying, scenario, line);
+      await repeatAction(context, scenario, line);
       continue;
     }
     const left = new AbortController();
-    underWay.push({
+    pending.push({
       line,
-      problems: exchange(replaying, scenario.name, line, left.signal),
-      leave: () => {
+      problems: exchange(context, scenario.name, line, left.signal),
+      disconnect: () => {
         if (line.end === "client-closed") {
           left.abort();
         }
       },
     });
   }
-  await end(underWay);
+  await end(pending);
   return found.map((problem) => `${scenario.name} ${problem}`);
 }
 
-/** As they were sent; a read that CouchDB answered from before the write it overlapped comes before that. */
+/** Sorts the lines by time; a read that CouchDB served before an overlapping write is moved before that write. */
 function inOrder(
   { name, lines }: Scenario,
   tolerance: Tolerance,
@@ -138,7 +138,7 @@ function inOrder(
   return lines.toSorted((a, b) => at(a) - at(b));
 }
 
-/** Whether what was sent before must be answered first: it was so when recorded, or a read and a write overlapped and either could be first. */
+/** Whether an earlier request must end first: it did so in the recording, or a read and a write overlapped there. */
 function mustPrecede(
   before: RecordedRequest,
   line: RecordedRequest | RecordedStep,
@@ -146,7 +146,7 @@ function mustPrecede(
   if (before.t + before.dur <= line.t) {
     return true;
   }
-  // A longpoll ends by a write.
+  // A longpoll ends with a write.
   return (
     line.type === "request" &&
     before.req.query.feed !== "longpoll" &&
@@ -163,7 +163,7 @@ function isWrite({ req }: RecordedRequest): boolean {
 }
 
 async function exchange(
-  { running, substitution, tolerance }: Replaying,
+  { running, substitution, tolerance }: ReplayContext,
   scenario: string,
   line: RecordedRequest,
   left: AbortSignal,
@@ -186,14 +186,14 @@ async function exchange(
     }).map((problem) => `${line.n} ${request}: ${problem}`);
   } catch (failure) {
     if (line.res !== undefined || !left.aborted) {
-      return [`${line.n} ${request}: no answer: ${String(failure)}`];
+      return [`${line.n} ${request}: no response: ${String(failure)}`];
     }
     tolerance.use("no answer recorded");
     return [];
   }
 }
 
-/** Waits for the end of a compaction, or later answers would depend on how long it takes. */
+/** Waits until a compaction has ended; otherwise later responses would depend on its duration. */
 async function compacted(
   running: RunningServer,
   { req }: RecordedRequest,

@@ -40,7 +40,7 @@ test("two devices replicate live through the store", async () => {
   }
 });
 
-test("edits of one note on two devices become a conflict that both see, and one choice resolves it on both", async () => {
+test("edits of one note on two devices become a conflict on both, and resolving it on one device resolves it on both", async () => {
   await ask(`${notes.url}/conflicted`, { method: "PUT" });
   const server = remote(notes.url, "conflicted", admin);
   const [phone, laptop] = [newDevice(), newDevice()];

@@ -4,7 +4,7 @@ import { replay, type Vault } from "./replay.ts";
 import type { RunningServer, ServerUnderTest } from "./server-under-test.ts";
 import type { Tolerance } from "./tolerated.ts";
 
-/** Scenarios that build on each other share a database; each list is one. */
+/** Scenarios that depend on each other share a database; each list is one such group. */
 const STORIES: readonly (readonly string[])[] = [
   [
     "a-first-device",
@@ -33,7 +33,7 @@ const STORIES: readonly (readonly string[])[] = [
   ["k-many-notes"],
 ];
 
-/** The recorded traffic of a real LiveSync client, replayed and compared. */
+/** Replays the recorded traffic of a real LiveSync client and compares the responses. */
 export function replayScenarios(
   server: ServerUnderTest,
   tolerance: Tolerance,

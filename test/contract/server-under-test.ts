@@ -1,6 +1,6 @@
 import { admin, ask, startNotes, testIni } from "./start-notes.ts";
 
-/** The server the contract is held against. */
+/** A server to test against the contract. */
 export interface ServerUnderTest {
   readonly name: string;
   readonly embedded: boolean;
@@ -22,7 +22,7 @@ const embedded: ServerUnderTest = {
   },
 };
 
-/** The embedded store always; a real CouchDB too when COUCHDB_URL (http://admin:password@host:port) names an empty one. */
+/** The embedded store, and an empty CouchDB if COUCHDB_URL (http://admin:password@host:port) is set. */
 export function serversUnderTest(): ServerUnderTest[] {
   const couchdb = process.env.COUCHDB_URL;
   return couchdb === undefined ? [embedded] : [embedded, realCouchdb(couchdb)];

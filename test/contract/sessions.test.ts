@@ -48,7 +48,7 @@ async function logIn(name: string, password: string): Promise<string> {
 const withCookie = (cookie: string, path = "/_session"): Promise<Response> =>
   fetch(notes.url + path, { headers: { cookie } });
 
-test("a cookie stands for the name and password until the password is another", async () => {
+test("a cookie replaces the name and password until the password changes", async () => {
   const cookie = await logIn("ann", "not-a-secret-ann");
   const session = await withCookie(cookie);
   expect(await session.json()).toMatchObject({
@@ -60,7 +60,7 @@ test("a cookie stands for the name and password until the password is another", 
   expect((await withCookie(cookie)).status).toBe(401);
 });
 
-test("a cookie of an admin serves a whole backup: changes and documents", async () => {
+test("an admin's cookie is sufficient for a complete backup: changes and documents", async () => {
   const cookie = await logIn(admin.name, admin.password);
   await ask(`${notes.url}/saved`, { method: "PUT" });
   await ask(`${notes.url}/saved/a`, { method: "PUT", json: { n: 1 } });
@@ -80,7 +80,7 @@ test("a cookie of an admin serves a whole backup: changes and documents", async 
 });
 
 test.each([true, false])(
-  "one attachment and one design document are rejected alone, not with their batch (new_edits %s)",
+  "an attachment and a design document are rejected without rejecting their batch (new_edits %s)",
   async (newEdits) => {
     const name = newEdits ? "restored" : "replicated";
     await ask(`${notes.url}/${name}`, { method: "PUT" });
@@ -113,7 +113,7 @@ test.each([true, false])(
   },
 );
 
-test("the address of CouchDB's administration page leads to ours", async () => {
+test("the address of CouchDB's administration page redirects to the store's page", async () => {
   const page = await ask(`${notes.url}/_utils/index.html`);
   expect(new URL(page.url).pathname).toBe("/_utils/");
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -128,12 +128,12 @@ test.each([
   ],
   ["no signature", (cookie: string) => cookie.slice(0, 30)],
   ["nothing", () => "AuthSession="],
-])("a cookie with %s is none", async (_what, forge) => {
+])("a cookie with %s is invalid", async (_what, forge) => {
   const cookie = await logIn(admin.name, admin.password);
   expect((await withCookie(forge(cookie))).status).toBe(401);
 });
 
-test("a session is renewed while it is used, and ends after its time", async () => {
+test("a session is renewed while it is used, and expires after its lifetime", async () => {
   const set = (value: string): Promise<Response> =>
     ask(`${notes.url}/_node/_local/_config/chttpd_auth/timeout`, {
       method: "PUT",
@@ -156,7 +156,7 @@ test("a session is renewed while it is used, and ends after its time", async () 
   }
 });
 
-test("only a path of this server is taken as next", async () => {
+test("only a path on this server is accepted as next", async () => {
   for (const next of ["//evil.example", "https://evil.example", "/\\evil"]) {
     const answer = await fetch(
       `${notes.url}/_session?next=${encodeURIComponent(next)}`,

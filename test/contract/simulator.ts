@@ -12,7 +12,7 @@ import {
 let time = 1_800_000_000_000;
 export const clock = (): number => (time += 1000);
 
-export async function makeVault(
+export async function createVault(
   url: string,
   name: string,
   user: { readonly name: string; readonly password: string },
@@ -22,7 +22,7 @@ export async function makeVault(
   return remote(url, name, user);
 }
 
-/** Syncs the devices in turn until nothing is left to tell: twice around. */
+/** Syncs all devices twice, after which they have the same state. */
 export async function syncAll(
   server: Device,
   ...devices: readonly VaultDevice[]
@@ -43,9 +43,9 @@ export async function expectSame(
   }
 }
 
-/** Devices that speak as the LiveSync plugin does, and must end with the same vault. */
+/** Tests devices that behave like the LiveSync plugin and must end with the same vault. */
 export function simulateDevices({ start }: ServerUnderTest): void {
-  describe("devices that speak as LiveSync does", () => {
+  describe("devices that behave like LiveSync", () => {
     let running: RunningServer;
 
     beforeAll(async () => {
@@ -57,7 +57,7 @@ export function simulateDevices({ start }: ServerUnderTest): void {
     });
 
     const vault = async (name: string): Promise<Device> =>
-      await makeVault(running.url, `vault-sim-${name}`, running.admin);
+      await createVault(running.url, `vault-sim-${name}`, running.admin);
 
     const devices = (count: number): VaultDevice[] =>
       Array.from({ length: count }, () => newVaultDevice(clock));
@@ -87,7 +87,7 @@ export function simulateDevices({ start }: ServerUnderTest): void {
       ],
       ["resolved by hand", () => "by hand", "by hand"],
       ["resolved by the newer file", "newer" as const, "right"],
-    ])("edits on both sides, %s", async (how, choice, expected) => {
+    ])("edits on two devices, %s", async (how, choice, expected) => {
       const server = await vault(`conflict-${how.split(" ").at(-1)}`);
       const [left, right] = devices(2) as [VaultDevice, VaultDevice];
       await left.write("note.md", "base");
@@ -114,7 +114,7 @@ export function simulateDevices({ start }: ServerUnderTest): void {
       expect(arrived === text).toBe(true);
     });
 
-    test("a device that was away for a week of edits on both sides catches up, and so do the others", async () => {
+    test("a device that was offline during a week of edits catches up, and others receive its edits", async () => {
       const server = await vault("week");
       const [home, away] = devices(2) as [VaultDevice, VaultDevice];
       for (let n = 0; n < 10; n += 1) {
@@ -144,23 +144,23 @@ export function simulateDevices({ start }: ServerUnderTest): void {
       });
     });
 
-    test("a remote that was made anew is filled again by the devices, with nothing missing", async () => {
+    test("devices refill a recreated remote completely", async () => {
       const server = await vault("rebuilt");
       const [a, b] = devices(2) as [VaultDevice, VaultDevice];
       await a.write("one.md", "1");
       await b.write("two.md", "2");
       await syncAll(server, a, b);
-      const anew = await vault("rebuilt");
+      const recreated = await vault("rebuilt");
       await a.write("three.md", "3");
-      await syncAll(anew, a, b);
-      await expectSame(anew, [a, b], {
+      await syncAll(recreated, a, b);
+      await expectSame(recreated, [a, b], {
         "one.md": "1",
         "two.md": "2",
         "three.md": "3",
       });
     });
 
-    test("over a link that adds 80 ms each way, devices end with the same vault", async () => {
+    test("devices end with the same vault over a link that adds 80 ms each way", async () => {
       await vault("slow");
       const link = await slowLink(running.url, 80);
       try {

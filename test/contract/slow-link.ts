@@ -6,7 +6,7 @@ export interface SlowLink {
   readonly close: () => void;
 }
 
-/** A relay in front of `url` that holds every piece for `milliseconds` in each direction, as a VPN does. */
+/** Starts a relay in front of `url` that delays all data by `milliseconds` in each direction, like a VPN. */
 export async function slowLink(
   url: string,
   milliseconds: number,

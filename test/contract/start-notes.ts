@@ -13,21 +13,21 @@ const program = fileURLToPath(new URL("../../notes/main.ts", import.meta.url));
 
 export const admin = { name: "admin", password: "not-a-secret-admin" };
 
-/** A notes store in a process of its own, with a data directory that is removed at the end. */
+/** A notes store in a separate process, with a temporary data directory. */
 export interface NotesProcess {
   readonly url: string;
   readonly pid: number;
   readonly directory: string;
   readonly iniFile: string;
-  /** Everything the process has logged, one JSON text a line. */
+  /** The log of the process, one JSON text per line. */
   readonly log: string[];
   readonly kill: (signal: NodeJS.Signals) => Promise<number | null>;
-  /** Starts it again on the same data and port. */
+  /** Restarts it on the same data and port. */
   readonly restart: () => Promise<NotesProcess>;
   readonly stop: () => Promise<void>;
 }
 
-/** The ini that production uses, with fewer PBKDF2 rounds. */
+/** The ini of production with fewer PBKDF2 rounds. */
 export function testIni(
   more: Readonly<Record<string, string>> = {},
   iterations = 1000,
@@ -122,7 +122,7 @@ async function run(
   };
 }
 
-/** The bare process. */
+/** Starts the process without waiting for it. */
 export function spawnNotes(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -155,7 +155,7 @@ async function firstLine(
   });
 }
 
-/** One request with basic authentication. */
+/** Sends a request with basic authentication. */
 export async function ask(
   url: string,
   options: {

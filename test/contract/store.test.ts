@@ -27,7 +27,7 @@ const get = async <T>(path: string): Promise<T> =>
 const post = async <T>(path: string, json: unknown): Promise<T> =>
   (await (await ask(notes.url + path, { json })).json()) as T;
 
-test("compaction gives room back, and no leaf is touched", async () => {
+test("compaction frees space and keeps every leaf", async () => {
   await ask(`${notes.url}/compacted`, { method: "PUT" });
   const hash = (letter: string): string => letter.repeat(32);
   await post("/compacted/_bulk_docs", {
@@ -86,7 +86,7 @@ test("compaction gives room back, and no leaf is touched", async () => {
     "/compacted/_all_docs?include_docs=true&startkey=%22note%22&endkey=%22note~%22",
   );
   expect(new Set(all.rows.map((row) => row.doc.round))).toEqual(new Set([5]));
-  // Gone, but still known: no device sends it again.
+  // Removed but still known, so that no device sends it again.
   expect(
     (await ask(`${notes.url}/compacted/note-0?rev=${oldest}`)).status,
   ).toBe(404);
@@ -95,7 +95,7 @@ test("compaction gives room back, and no leaf is touched", async () => {
   );
 });
 
-test("while one device pushes 40 MB, reads of the same database and the health check are answered", async () => {
+test("reads of a database and the health check respond while a device pushes 40 MB to it", async () => {
   await ask(`${notes.url}/busy`, { method: "PUT" });
   await ask(`${notes.url}/busy/small`, { method: "PUT", json: { n: 1 } });
   const docs = Array.from({ length: 400 }, (_each, index) => ({
@@ -123,7 +123,7 @@ test("while one device pushes 40 MB, reads of the same database and the health c
   expect(answered).toBeGreaterThan(3);
 });
 
-test("a large gzipped body is unpacked on its way to the disk", async () => {
+test("a large gzipped body is unpacked while it is written to disk", async () => {
   await ask(`${notes.url}/packed`, { method: "PUT" });
   const docs = Array.from({ length: 30 }, (_each, index) => ({
     _id: `h:${index}`,
@@ -152,7 +152,7 @@ test("documents without an id get one, and later ones sort after earlier ones", 
   expect([...made].sort()).toEqual(made);
 });
 
-test("the feed of a device that stays away a week and comes back tells everything once", async () => {
+test("the feed of a device that was offline for a week contains every change once", async () => {
   await ask(`${notes.url}/away`, { method: "PUT" });
   const write = async (id: string, rev?: string): Promise<string> => {
     const query = rev === undefined ? "" : `?rev=${rev}`;
@@ -178,7 +178,7 @@ test("the feed of a device that stays away a week and comes back tells everythin
 });
 
 test.each(["normal", "descending"])(
-  "a waiting feed (%s) ends at its timeout although the database's rights changed meanwhile",
+  "a waiting feed (%s) ends at its timeout even if the database's access rules change",
   async (direction) => {
     const path = `/quiet-${direction}`;
     await ask(notes.url + path, { method: "PUT" });
@@ -197,7 +197,7 @@ test.each(["normal", "descending"])(
   },
 );
 
-test("a revision that would break the JSON of the feed is refused", async () => {
+test("a revision that would break the JSON of the feed is rejected", async () => {
   await ask(`${notes.url}/revisions`, { method: "PUT" });
   const write = (doc: object) =>
     ask(`${notes.url}/revisions/_bulk_docs`, {
@@ -255,7 +255,7 @@ test("the administration page shows each database and compacts one, for the serv
   expect(await compact({ "sec-fetch-site": "cross-site" })).toBe(403);
 });
 
-test("a request beyond the server's limit is refused before it is read", async () => {
+test("a request above the server's limit is rejected before it is read", async () => {
   const set = async (value: string): Promise<void> => {
     await ask(
       `${notes.url}/_node/_local/_config/chttpd/max_http_request_size`,

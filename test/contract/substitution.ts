@@ -1,12 +1,12 @@
 /**
- * Which of our values stands for which recorded one: revision hashes and ids the server made, and sequence tokens.
- * They are learned from answers by their position and put into later requests.
+ * Maps recorded values to those of the server under test: generated revision hashes and ids, and sequence tokens. They are
+ * learned from their position in responses and substituted in later requests.
  */
 export interface Substitution {
   readonly apply: (text: string) => string;
-  /** Why the two texts differ, learning new values on the way; undefined when they agree. */
   /** Learns an opaque value, such as a bookmark. */
   readonly remember: (expected: string, actual: string) => void;
+  /** Learns the values of two texts; returns why the texts differ, or undefined. */
   readonly differ: (expected: string, actual: string) => string | undefined;
 }
 
@@ -86,7 +86,7 @@ function learn(
     if (ours.get(token) === value) {
       return undefined;
     }
-    // The opaque part of a sequence may be anything; its number may not.
+    // The opaque part of a sequence may differ; its number must not.
     ours.set(token, value);
     const [number] = token.split("-");
     return value.startsWith(`${number}-`)

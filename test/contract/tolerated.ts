@@ -1,33 +1,34 @@
 import { knownDifferences, type Difference } from "./known-differences.ts";
 
 /**
- * What an answer may differ in from the recorded one, on any server, and why. Beside the known differences of the embedded
- * store nothing else may differ, and each entry must be needed by some answer.
+ * Permitted differences from the recorded responses on any server, and why. Apart from the known differences of the embedded
+ * store nothing else may differ, and each entry must be needed by some response.
  */
 const tolerated = {
-  "member bookmark": "opaque; later requests carry the server's own",
+  "member bookmark": "opaque; later requests contain the server's value",
   "member derived_key": "a digest with a random salt",
-  "member execution_time_ms": "a time",
+  "member execution_time_ms": "a duration",
   "member instance_start_time": "when the database was created",
   "member iterations": "the ini of the tests has fewer rounds of PBKDF2",
-  "member purge_seq": "opaque; later requests carry the server's own",
+  "member purge_seq": "opaque; later requests contain the server's value",
   "member salt": "random",
   "member sizes": "bytes on disk",
-  "header cache-control": "CouchDB leaves it out of some errors",
-  "header connection": "the client of the tests closes each connection",
-  "header content-length": "a server may send any answer in chunks",
+  "header cache-control": "CouchDB omits it in some errors",
+  "header connection": "the test client closes each connection",
+  "header content-length": "a server may send any response in chunks",
   "header etag of no document": "opaque",
   "header server": "the name of the server",
-  "header transfer-encoding": "a server may send any answer in chunks",
-  "header x-couch-request-id": "CouchDB leaves it out of some errors",
-  "header x-couchdb-body-time": "a time",
-  "filled strings": "the recording has the length of a long string alone",
-  "shortened strings": "the recording has the length of a long string alone",
-  heartbeats: "a matter of time",
-  "no answer recorded": "the client had left before it came",
+  "header transfer-encoding": "a server may send any response in chunks",
+  "header x-couch-request-id": "CouchDB omits it in some errors",
+  "header x-couchdb-body-time": "a duration",
+  "filled strings": "the recording contains only the length of a long string",
+  "shortened strings":
+    "the recording contains only the length of a long string",
+  heartbeats: "they depend on timing",
+  "no answer recorded": "the client had disconnected before the response",
 } as const satisfies Readonly<Record<string, string>>;
 
-/** Reads of clients that CouchDB answered from before the write that they overlapped; the replay sends them before it. */
+/** Reads that CouchDB served before an overlapping write; the replay sends them before it. */
 const READ_BEFORE_WRITE = new Set([
   "c2-live 65",
   "f-plain-vault 64",
@@ -41,7 +42,7 @@ export function isTolerated(name: string): name is Tolerated {
   return Object.hasOwn(tolerated, name);
 }
 
-/** Says what may differ, and counts what did. */
+/** Permits differences and records which ones occurred. */
 export interface Tolerance {
   readonly use: (name: Tolerated) => void;
   readonly readBeforeWrite: (name: string) => boolean;

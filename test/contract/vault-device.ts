@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { newDevice, type Device } from "./devices.ts";
 
-/** Characters of a chunk; LiveSync's are of this order. */
+/** Characters per chunk, similar to LiveSync. */
 const CHUNK_LENGTH = 100_000;
 
-/** A file's metadata as LiveSync stores it; with E2EE the server sees no more than the type and that it is deleted. */
+/** A file's metadata as LiveSync stores it; with E2EE the server sees only the type and whether it is deleted. */
 interface Metadata {
   readonly _id: string;
   readonly _rev?: string;
@@ -19,8 +19,8 @@ interface Metadata {
 export type Vault = Readonly<Record<string, string>>;
 
 /**
- * A device that keeps a vault as the LiveSync plugin does: metadata documents with lists of content-addressed chunks,
- * pulled by `{type: {$ne: "leaf"}}` with the chunks fetched when they are needed; deleting and renaming are updates.
+ * A device that stores a vault like the LiveSync plugin: metadata documents with lists of content-addressed chunks. It pulls with
+ * `{type: {$ne: "leaf"}}` and fetches chunks when they are needed. Deleting and renaming are updates.
  */
 export interface VaultDevice {
   readonly write: (path: string, text: string) => Promise<void>;
@@ -28,11 +28,11 @@ export interface VaultDevice {
   readonly rename: (from: string, to: string) => Promise<void>;
   /** Pushes and pulls once. */
   readonly sync: (server: Device) => Promise<void>;
-  /** All files with their content. Throws while a chunk of one is neither here nor on the server. */
+  /** All files with their content. Throws if a chunk is neither on the device nor on the server. */
   readonly files: (server: Device) => Promise<Vault>;
-  /** Ids of the notes that are conflicted here. */
+  /** Ids of the notes with conflicts on the device. */
   readonly conflicted: () => Promise<string[]>;
-  /** Ends every conflict: `merge` gives the text both versions become, or `newer` keeps the later one. */
+  /** Resolves every conflict, by a function that merges both texts or by keeping the newer version. */
   readonly resolve: (
     server: Device,
     how: "newer" | ((one: string, other: string) => string),
@@ -42,7 +42,7 @@ export interface VaultDevice {
 
 type Stored = Readonly<Record<string, unknown>> & { readonly _id: string };
 
-/** How a device's documents are encrypted before they leave it. */
+/** Encrypts and decrypts a device's documents. */
 export interface Encryption {
   readonly seal: (document: Stored) => Promise<Stored>;
   readonly open: (document: Stored) => Promise<Stored>;
@@ -53,7 +53,7 @@ const unencrypted: Encryption = {
   open: async (document) => document,
 };
 
-/** `clock` gives the times of edits, in milliseconds. */
+/** `clock` returns the times of edits in milliseconds. */
 export function newVaultDevice(
   clock: () => number,
   { seal, open }: Encryption = unencrypted,

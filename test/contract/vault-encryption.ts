@@ -5,7 +5,7 @@ import {
 } from "../../supervisor/vaults/note-cipher.ts";
 import type { Encryption } from "./vault-device.ts";
 
-/** LiveSync's second encryption, with the paths inside. */
+/** LiveSync's encryption version 2, including the paths. */
 export function encryptionOf(
   passphrase: string,
   salt: Uint8Array<ArrayBuffer>,

@@ -21,7 +21,7 @@ interface System {
 const system = async (): Promise<System> =>
   (await (await ask(`${notes.url}/_node/_local/_system`)).json()) as System;
 
-test("a vault whose thread hangs is counted, given up and opened again, while the others are answered", async () => {
+test("a vault with a hanging thread is reported and reopened, while other vaults keep responding", async () => {
   await ask(`${notes.url}/hung`, { method: "PUT" });
   await ask(`${notes.url}/other`, { method: "PUT" });
   const write = (id: string): Promise<Response> =>
@@ -32,7 +32,7 @@ test("a vault whose thread hangs is counted, given up and opened again, while th
   );
   await feed;
 
-  // Another process holds the file: SQLite keeps the thread waiting for five seconds, during which it answers nothing.
+  // Another process locks the file: SQLite blocks the thread for five seconds, during which it does not respond.
   const other = new DatabaseSync(
     join(notes.directory, "data", "databases", "hung.sqlite"),
   );
@@ -52,7 +52,7 @@ test("a vault whose thread hangs is counted, given up and opened again, while th
   other.exec("ROLLBACK");
   other.close();
 
-  // Not "Database does not exist", which a client would take for a reset, but 503 until it is open again.
+  // 503 until it is open again; a client would interpret "Database does not exist" as a reset.
   await expect
     .poll(
       async () => {
@@ -75,7 +75,7 @@ test("a vault whose thread hangs is counted, given up and opened again, while th
   expect(notes.log.join("\n")).toContain("database hung, reopening it");
 });
 
-test("a vault that hangs can be deleted", async () => {
+test("a hanging vault can be deleted", async () => {
   await ask(`${notes.url}/stuck`, { method: "PUT" });
   const other = new DatabaseSync(
     join(notes.directory, "data", "databases", "stuck.sqlite"),
