@@ -227,7 +227,7 @@ class LoadGenerator {
       case "count":
         return this.#sent < this.#schedule.calls;
       case "closed":
-        // A rate needs an answer: on a busy machine a closed loop waits for the first one however long it takes.
+        // A closed loop waits for its first response even on a busy machine, since a rate needs at least one.
         return (
           performance.now() < this.#period.measureUntil ||
           this.#measurements.isEmpty

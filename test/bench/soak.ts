@@ -35,9 +35,9 @@ interface Sample {
   readonly errors: number;
 }
 
-interface Soaked {
+interface SoakResults {
   readonly samples: readonly Sample[];
-  /** Over the second half, after warming up. */
+  /** Slope over the second half, after the warm-up. */
   readonly rss_slope_mb_per_hour: number;
   readonly loop_delay_p99_slope_ms_per_hour: number;
   readonly proofs: readonly Proof[];
@@ -52,7 +52,7 @@ const MIN_SAMPLES = 8;
 async function soak(
   { minutes, rate }: SoakOptions,
   cleanup: Cleanup,
-): Promise<Soaked> {
+): Promise<SoakResults> {
   const machine = describeMachine();
   const testbed = await startTestbed(cleanup, { peer: null });
   const target = testbed.targets.find(({ name }) => name === "gateway");
@@ -98,9 +98,9 @@ async function soak(
     process.stderr.write(`${load}: ${JSON.stringify(sample)}\n`);
   }
   await testbed.gateway.drained();
-  const late = samples.slice(Math.floor(samples.length / 2));
+  const secondHalf = samples.slice(Math.floor(samples.length / 2));
   const slope = (value: (sample: Sample) => number) =>
-    slopeOf(late.map((sample) => [sample.minute / 60, value(sample)] as const));
+    slopeOf(secondHalf.map((sample) => [sample.minute / 60, value(sample)] as const));
   return {
     samples,
     rss_slope_mb_per_hour: rounded(
@@ -116,17 +116,17 @@ async function soak(
   };
 }
 
-function describe({ minutes, rate }: SoakOptions, soaked: Soaked): string {
-  const { samples, machine } = soaked;
+function describe({ minutes, rate }: SoakOptions, results: SoakResults): string {
+  const { samples, machine } = results;
   const [first, last] = [samples[0], samples.at(-1)];
-  const most = Math.max(...samples.map(({ rss_mb }) => rss_mb));
+  const highest = Math.max(...samples.map(({ rss_mb }) => rss_mb));
   const errors = samples.reduce((sum, sample) => sum + sample.errors, 0);
   return [
     `${minutes} minutes at ${rate} calls/s (streams ${rate / 5}/s), ${machine.date}, ${machine.cores} × ${machine.cpu}, Node ${machine.node}:`,
     "",
-    `- RSS ${first?.rss_mb} MB at first, ${most} MB at most, ${last?.rss_mb} MB at the end; slope over the second half ${soaked.rss_slope_mb_per_hour} MB an hour`,
-    `- event-loop delay p99 ${first?.loop_delay_p99_ms} ms at first, ${last?.loop_delay_p99_ms} ms at the end; slope ${soaked.loop_delay_p99_slope_ms_per_hour} ms an hour`,
-    `- ${errors} failed calls; ${soaked.proofs.filter(({ holds }) => holds).length} of ${soaked.proofs.length} proofs hold`,
+    `- RSS ${first?.rss_mb} MB at first, ${highest} MB at most, ${last?.rss_mb} MB at the end; slope over the second half ${results.rss_slope_mb_per_hour} MB per hour`,
+    `- event-loop delay p99 ${first?.loop_delay_p99_ms} ms at first, ${last?.loop_delay_p99_ms} ms at the end; slope ${results.loop_delay_p99_slope_ms_per_hour} ms per hour`,
+    `- ${errors} failed calls; ${results.proofs.filter(({ holds }) => holds).length} of ${results.proofs.length} proofs hold`,
     "",
   ].join("\n");
 }
@@ -149,17 +149,17 @@ const options = readCommandLine(
   }),
 );
 process.exitCode = await withCleanup(async (cleanup) => {
-  const soaked = await soak(options, cleanup);
-  const text = describe(options, soaked);
+  const results = await soak(options, cleanup);
+  const text = describe(options, results);
   if (options.write) {
     writeToPage("soak", text);
   }
   process.stdout.write(
-    options.json ? `${JSON.stringify(soaked, null, 2)}\n` : text,
+    options.json ? `${JSON.stringify(results, null, 2)}\n` : text,
   );
   const whole =
-    soaked.samples.every(({ errors }) => errors === 0) &&
-    soaked.proofs.every(({ holds }) => holds);
+    results.samples.every(({ errors }) => errors === 0) &&
+    results.proofs.every(({ holds }) => holds);
   if (!whole) {
     process.stderr.write("hearth: the soak test failed.\n");
   }

@@ -21,7 +21,7 @@ import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
 
 const USAGE = `Usage: npm run bench:supervisor -- [options]
   --seconds N   measured time (120)
-  --checks N    how many checks it looks after (50)
+  --checks N    number of checks (50)
 `;
 const OPTIONS = {
   seconds: { type: "string", default: "120" },

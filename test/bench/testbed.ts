@@ -63,7 +63,7 @@ export async function startTestbed(
   const peerFile = peer === null ? null : findPeer(peer.name, peer.directory);
   const directory = await cleanup.keep(
     mkdtempSync(join(tmpdir(), "hearth-bench-")),
-    (made) => rmSync(made, { recursive: true, force: true }),
+    (path) => rmSync(path, { recursive: true, force: true }),
   );
   const start = (file: string, name: string, args: readonly string[] = []) =>
     cleanup.keep(

@@ -75,9 +75,9 @@ test.each(VAULTS)(
   "a chunk is deleted 30 days after the last version that used it, once every device has read beyond that point: %s",
   async (_name, encryption) => {
     const device = () => newVaultDevice(notes.now, encryption);
-    const [one, two, late, gone] = [device(), device(), device(), device()];
+    const [one, two, late, offline] = [device(), device(), device(), device()];
     await one.write("first.md", "first");
-    for (const each of [one, late, gone]) {
+    for (const each of [one, late, offline]) {
       await each.sync(server);
     }
     const node_info = { phone: { device_name: "Phone", progress: "1-x" } };
@@ -120,8 +120,8 @@ test.each(VAULTS)(
     });
     expect(await run(true)).toMatchObject({ freed: { count: 1 } });
     const expected = { "first.md": "first", "a.md": "new" };
-    await gone.sync(server);
-    for (const each of [one, two, late, gone]) {
+    await offline.sync(server);
+    for (const each of [one, two, late, offline]) {
       expect(await each.files(server)).toEqual(expected);
     }
   },

@@ -111,9 +111,9 @@ test.each([
           ),
         );
         const { rows } = await server.allDocs({ startkey: "h:", endkey: "h;" });
-        const gone = rows.filter(({ id }) => !used.has(id));
+        const unused = rows.filter(({ id }) => !used.has(id));
         await server.bulkDocs(
-          gone.map(({ id, value }) => ({
+          unused.map(({ id, value }) => ({
             _id: id,
             _rev: value.rev,
             _deleted: true,

@@ -161,7 +161,7 @@ test("the log contains no password, whether right, wrong or newly set", async ()
       await ask(notes.url, { user: wrong });
     }
     const elsewhere = { "x-forwarded-for": "203.0.113.9" };
-    const made = await ask(`${notes.url}/_users/org.couchdb.user:ann`, {
+    const saved = await ask(`${notes.url}/_users/org.couchdb.user:ann`, {
       method: "PUT",
       json: {
         name: "ann",
@@ -171,7 +171,7 @@ test("the log contains no password, whether right, wrong or newly set", async ()
       },
       headers: elsewhere,
     });
-    expect(made.status).toBe(201);
+    expect(saved.status).toBe(201);
     const set = await ask(`${notes.url}/_node/_local/_config/admins/second`, {
       method: "PUT",
       json: "not-a-secret-second",

@@ -144,12 +144,12 @@ test("a large gzipped body is unpacked while it is written to disk", async () =>
 
 test("documents without an id get one, and later ones sort after earlier ones", async () => {
   await ask(`${notes.url}/made`, { method: "PUT" });
-  const made: string[] = [];
+  const ids: string[] = [];
   for (let n = 0; n < 5; n += 1) {
-    made.push((await post<{ id: string }>("/made", { n })).id);
+    ids.push((await post<{ id: string }>("/made", { n })).id);
   }
-  expect(made.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true);
-  expect([...made].sort()).toEqual(made);
+  expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true);
+  expect([...ids].sort()).toEqual(ids);
 });
 
 test("the feed of a device that was offline for a week contains every change once", async () => {

@@ -124,7 +124,7 @@ async function runOutage(
   postgres: TestPostgres,
   testbed: Testbed,
   run: Run,
-  { accounts, first, firstBack, stopped, awayMs }: OutageOptions,
+  { accounts, first, firstBack, stopped, outageMs }: OutageOptions,
 ) {
   const other = (store: Store): Store =>
     store === "Redis" ? "Postgres" : "Redis";
@@ -137,10 +137,10 @@ async function runOutage(
   for (const received of atFirst) {
     run.record(received);
   }
-  await sleep(awayMs);
+  await sleep(outageMs);
   const received = run.received.slice(from);
   await restoreStore(postgres, testbed, firstBack, stopped);
-  await sleep(Math.min(awayMs, 3_000));
+  await sleep(Math.min(outageMs, 3_000));
   await restoreStore(postgres, testbed, other(firstBack), stopped);
   await sleep(500);
   const rejected = [

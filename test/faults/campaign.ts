@@ -19,7 +19,7 @@ export interface CampaignOptions {
   /** Duration of the mixed campaign. */
   readonly minutes: number;
   /** How long Postgres and Redis are unavailable. */
-  readonly awayMs: number;
+  readonly outageMs: number;
   /** Whether to end the leases of killed gateways instead of waiting for their expiry. */
   readonly expireLeases: boolean;
   readonly log: (line: string) => void;

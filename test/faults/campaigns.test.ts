@@ -16,19 +16,19 @@ afterAll(async () => {
 });
 
 const SHORT: Readonly<
-  Record<CampaignName, { readonly rounds: number; readonly awayMs: number }>
+  Record<CampaignName, { readonly rounds: number; readonly outageMs: number }>
 > = {
-  "kill-redis": { rounds: 3, awayMs: 0 },
-  "kill-memory": { rounds: 2, awayMs: 0 },
-  postgres: { rounds: 1, awayMs: 1_500 },
-  redis: { rounds: 1, awayMs: 2_400 },
-  "a-away": { rounds: 1, awayMs: 1_500 },
-  "crowd-memory": { rounds: 1, awayMs: 0 },
-  "crowd-one": { rounds: 1, awayMs: 0 },
-  "crowd-three": { rounds: 1, awayMs: 0 },
-  disconnect: { rounds: 1, awayMs: 0 },
-  keyless: { rounds: 1, awayMs: 3_000 },
-  mixed: { rounds: 1, awayMs: 0 },
+  "kill-redis": { rounds: 3, outageMs: 0 },
+  "kill-memory": { rounds: 2, outageMs: 0 },
+  postgres: { rounds: 1, outageMs: 1_500 },
+  redis: { rounds: 1, outageMs: 2_400 },
+  "a-away": { rounds: 1, outageMs: 1_500 },
+  "crowd-memory": { rounds: 1, outageMs: 0 },
+  "crowd-one": { rounds: 1, outageMs: 0 },
+  "crowd-three": { rounds: 1, outageMs: 0 },
+  disconnect: { rounds: 1, outageMs: 0 },
+  keyless: { rounds: 1, outageMs: 3_000 },
+  mixed: { rounds: 1, outageMs: 0 },
 };
 const MIXED_MINUTES = 0.1;
 const WITHOUT_REDIS: readonly CampaignName[] = [

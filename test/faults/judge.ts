@@ -331,8 +331,8 @@ async function wrongCounters(testbed: Testbed): Promise<readonly string[]> {
     "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::int AS version FROM spend_totals",
   );
   const totals = new Map(rows.map((row) => [row.name, row]));
-  const held = await readLimits(testbed);
-  return held.flatMap(({ entity, windows }) =>
+  const limits = await readLimits(testbed);
+  return limits.flatMap(({ entity, windows }) =>
     windows.flatMap(({ name, current, total, version, pending }) => {
       const known = totals.get(`${entity}|${name}`);
       const ahead = total * NANO - (known?.spend ?? 0);

@@ -19,12 +19,12 @@ const MAX_GROWTH_MB = 50;
 const WARM_UP_MS = 4_000;
 const SMALL_BODY = Buffer.from("{}");
 
-/** Clients without a key send large bodies for as long as `awayMs`; calls with known keys continue and memory stays constant. */
+/** Clients without a key send large bodies for as long as `outageMs`; calls with known keys continue and memory stays constant. */
 export async function keylessCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const { log, awayMs } = options;
+  const { log, outageMs } = options;
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: 1,
     redis: false,
@@ -38,7 +38,7 @@ export async function keylessCampaign(
     const from = run.received.length;
     const attack = startAttack(testbed, BODY);
     let highest = before;
-    for (const until = Date.now() + awayMs; Date.now() < until;) {
+    for (const until = Date.now() + outageMs; Date.now() < until;) {
       await sleep(100);
       highest = Math.max(highest, await rssMbOf(testbed));
     }

@@ -69,10 +69,10 @@ test.runIf(redisServerHere())(
         };
       const before = (await listed()).instances;
       expect(before.map((one) => one.this_one).sort()).toEqual([false, true]);
-      const gone = before.find((one) => !one.this_one);
-      expect(gone).toMatchObject({ pending_budgets: 1 });
-      expect(gone?.pending_spend).toBeCloseTo(4 * PRICE, 9);
-      const name = gone?.instance ?? "";
+      const stopped = before.find((one) => !one.this_one);
+      expect(stopped).toMatchObject({ pending_budgets: 1 });
+      expect(stopped?.pending_spend).toBeCloseTo(4 * PRICE, 9);
+      const name = stopped?.instance ?? "";
       const running = await hearth(first, ["instances", "forget", name]);
       expect(running.error).toContain(
         "is running; only an instance that was removed",

@@ -60,7 +60,7 @@ try {
       random: createRandom(seed),
       rounds,
       minutes,
-      awayMs: away * 1_000,
+      outageMs: away * 1_000,
       expireLeases: false,
       log,
     });

@@ -12,7 +12,7 @@ export async function postgresCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const { log, awayMs } = options;
+  const { log, outageMs } = options;
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
@@ -20,14 +20,14 @@ export async function postgresCampaign(
   try {
     const run = await startRun(testbed, options, { calls: 60 });
     for (const how of ["SIGINT", "SIGQUIT"] as const) {
-      await sleep(Math.min(2_000, awayMs / 2));
+      await sleep(Math.min(2_000, outageMs / 2));
       await postgres.stop(how);
       const from = run.received.length;
-      await sleep(awayMs);
+      await sleep(outageMs);
       const served = endsOf(run.received.slice(from));
       await postgres.start();
       log(
-        `postgres: unavailable for ${awayMs} ms (${how}); during the outage ${served}`,
+        `postgres: unavailable for ${outageMs} ms (${how}); during the outage ${served}`,
       );
       await run.load.pause();
       await testbed.drained();
@@ -47,7 +47,7 @@ export async function redisCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const { log, awayMs, random } = options;
+  const { log, outageMs, random } = options;
   const testbed = await openTestbed(postgres.url("postgres"), {
     gateways: GATEWAYS,
     redis: true,
@@ -56,7 +56,7 @@ export async function redisCampaign(
   if (redis === null) {
     throw new Error("the Redis campaign needs Redis");
   }
-  const away = Math.min(awayMs, 30_000);
+  const cappedMs = Math.min(outageMs, 30_000);
   const relays = testbed.gateways.map(({ redisRelay }) => redisRelay);
   /** While Redis is unavailable, each instance may exceed a budget by one call. */
   const faults: readonly {
@@ -68,7 +68,7 @@ export async function redisCampaign(
       name: "flushed",
       allowance: 1,
       async act() {
-        const until = performance.now() + away / 3;
+        const until = performance.now() + cappedMs / 3;
         while (performance.now() < until) {
           await redis.client.flushall();
           await sleep(random.integer(50, 1_500));
@@ -82,7 +82,7 @@ export async function redisCampaign(
         for (const relay of relays) {
           relay?.slow(150);
         }
-        await sleep(away / 3);
+        await sleep(cappedMs / 3);
         for (const relay of relays) {
           relay?.restore();
         }
@@ -93,7 +93,7 @@ export async function redisCampaign(
       allowance: GATEWAYS,
       async act() {
         redis.freeze();
-        await sleep(away / 3);
+        await sleep(cappedMs / 3);
         redis.thaw();
       },
     },
@@ -102,7 +102,7 @@ export async function redisCampaign(
       allowance: GATEWAYS,
       async act() {
         relays[0]?.cut();
-        await sleep(away / 3);
+        await sleep(cappedMs / 3);
         relays[0]?.restore();
       },
     },
@@ -111,7 +111,7 @@ export async function redisCampaign(
       allowance: GATEWAYS,
       async act() {
         await redis.stop();
-        await sleep(away);
+        await sleep(cappedMs);
         await redis.start();
       },
     },
@@ -122,10 +122,10 @@ export async function redisCampaign(
       await run.load.pause();
       await run.renew(allowance);
       run.load.resume();
-      await sleep(Math.min(1_000, awayMs / 3));
+      await sleep(Math.min(1_000, outageMs / 3));
       const from = run.received.length;
       await act();
-      await sleep(Math.min(2_000, awayMs / 3));
+      await sleep(Math.min(2_000, outageMs / 3));
       log(
         `redis: ${name}; during the outage ${endsOf(run.received.slice(from))}`,
       );

@@ -281,10 +281,10 @@ test("a full journal rejects calls before they reach the provider, and calls in 
       }
       expect(last).toMatchObject({ status: 503, end: "journal_full" });
       const fullAt = Date.now();
-      const asked = testbed.provider.asked.size;
+      const callsBefore = testbed.provider.asked.size;
       expect((await readiness(gateway)).status).toBe(503);
       expect((await call(gateway.url, known, QUICK)).end).toBe("journal_full");
-      expect(testbed.provider.asked.size).toBe(asked);
+      expect(testbed.provider.asked.size).toBe(callsBefore);
       const ends = await Promise.all(inFlight);
       expect(
         ends.filter(({ end }) => !["ok", "journal_full"].includes(end)),
@@ -512,13 +512,13 @@ describe.runIf(redisServerHere())("without Redis", () => {
             "limits_unavailable",
           "calls to be rejected",
         );
-        const asked = testbed.provider.asked.size;
+        const callsBefore = testbed.provider.asked.size;
         expect(await call(gateway.url, account, QUICK)).toMatchObject({
           status: 503,
           end: "limits_unavailable",
         });
         await load.pause();
-        expect(testbed.provider.asked.size - asked).toBeLessThanOrEqual(3);
+        expect(testbed.provider.asked.size - callsBefore).toBeLessThanOrEqual(3);
         expect((await testbed.admin(gateway, "/key/generate", {})).status).toBe(
           200,
         );

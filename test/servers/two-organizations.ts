@@ -6,9 +6,9 @@ export interface TwoOrganizations {
   /** Keys by user; tests add more. */
   readonly keys: Map<string, string>;
   /** "" if the user has no key. */
-  keyOf(who: string): string;
+  keyOf(user: string): string;
   /** Sends a request as a user, a POST if there is a body, and returns its status. */
-  status(who: string, path: string, body?: unknown): Promise<number>;
+  status(user: string, path: string, body?: unknown): Promise<number>;
 }
 
 export async function startTwoOrganizations({
@@ -22,7 +22,7 @@ export async function startTwoOrganizations({
 }): Promise<TwoOrganizations> {
   const fixture = await startAdminFixture();
   const keys = new Map<string, string>();
-  const keyOf = (who: string) => keys.get(who) ?? "";
+  const keyOf = (user: string) => keys.get(user) ?? "";
   for (const id of ["own", "strange"]) {
     await fixture.post("/organization/new", { organization_id: `${id}-org` });
     await fixture.post("/team/new", {
@@ -44,9 +44,9 @@ export async function startTwoOrganizations({
     fixture,
     keys,
     keyOf,
-    status: async (who, path, body) => {
+    status: async (user, path, body) => {
       const method = body === undefined ? "GET" : "POST";
-      return (await fixture.request(method, path, body, keyOf(who))).status;
+      return (await fixture.request(method, path, body, keyOf(user))).status;
     },
   };
 }
