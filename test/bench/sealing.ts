@@ -1,4 +1,4 @@
-// The encryption of copies for the other host against age-encryption's (npm run bench:sealing).
+// Compares the encryption of copies for the other host with age-encryption (npm run bench:sealing).
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
@@ -14,7 +14,7 @@ import { markdownTable, median } from "./comparison.ts";
 import { describeMachine } from "./machine.ts";
 
 const USAGE = `Usage: npm run bench:sealing -- [options]
-  --rounds N  runs of each candidate, in turn; the median counts (9)
+  --rounds N  alternating runs of each candidate, of which the median is reported (9)
 `;
 
 const MB = 2 ** 20;
@@ -39,7 +39,7 @@ function file(): Readable {
   );
 }
 
-/** Counts the bytes, so that a candidate that encrypts nothing is noticed. */
+/** Counts the bytes, to detect a candidate that does not encrypt the file. */
 function sink(): Writable & { bytes: number } {
   const counting = new Writable({
     write(chunk: Buffer, _, done) {
@@ -71,7 +71,7 @@ for (let round = 0; round < rounds; round++) {
     await candidates[name](to);
     rates[name].push((FILE_MB * 1_000) / (performance.now() - at));
     if (to.bytes < FILE_MB * MB) {
-      throw new Error(`${name} wrote ${to.bytes} bytes only.`);
+      throw new Error(`${name} wrote only ${to.bytes} bytes.`);
     }
   }
 }
@@ -79,7 +79,7 @@ const own = median(rates.own);
 const library = median(rates["age-encryption"]);
 const { cores, cpu, node, date } = describeMachine();
 process.stdout.write(
-  `${date}, ${cores} × ${cpu}, Node ${node}; median of ${rounds} runs in turn\n\n` +
+  `${date}, ${cores} × ${cpu}, Node ${node}; median of ${rounds} alternating runs\n\n` +
     markdownTable(
       ["", "own", "age-encryption", "ratio"],
       [

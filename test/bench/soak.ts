@@ -100,7 +100,9 @@ async function soak(
   await testbed.gateway.drained();
   const secondHalf = samples.slice(Math.floor(samples.length / 2));
   const slope = (value: (sample: Sample) => number) =>
-    slopeOf(secondHalf.map((sample) => [sample.minute / 60, value(sample)] as const));
+    slopeOf(
+      secondHalf.map((sample) => [sample.minute / 60, value(sample)] as const),
+    );
   return {
     samples,
     rss_slope_mb_per_hour: rounded(
@@ -116,7 +118,10 @@ async function soak(
   };
 }
 
-function describe({ minutes, rate }: SoakOptions, results: SoakResults): string {
+function describe(
+  { minutes, rate }: SoakOptions,
+  results: SoakResults,
+): string {
   const { samples, machine } = results;
   const [first, last] = [samples[0], samples.at(-1)];
   const highest = Math.max(...samples.map(({ rss_mb }) => rss_mb));

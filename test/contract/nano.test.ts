@@ -64,7 +64,7 @@ describe.each(serversUnderTest())("nano against $name", ({ start }) => {
     ).rejects.toMatchObject({ statusCode: 409, error: "conflict" });
   });
 
-  test("documents written at once are fetched by key, found by selector and listed as changes", async () => {
+  test("documents written in bulk are fetched by key, found by selector and listed as changes", async () => {
     const written = await notes.bulk({
       docs: [1, 2, 3].map((size) => ({
         _id: `many-${size}`,

@@ -518,7 +518,9 @@ describe.runIf(redisServerHere())("without Redis", () => {
           end: "limits_unavailable",
         });
         await load.pause();
-        expect(testbed.provider.asked.size - callsBefore).toBeLessThanOrEqual(3);
+        expect(testbed.provider.asked.size - callsBefore).toBeLessThanOrEqual(
+          3,
+        );
         expect((await testbed.admin(gateway, "/key/generate", {})).status).toBe(
           200,
         );
