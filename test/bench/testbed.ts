@@ -27,7 +27,7 @@ export interface Testbed {
   readonly gateway: BenchGateway;
   readonly tenants: readonly Tenant[];
   readonly targets: readonly Target[];
-  /** The load generator. */
+  /** Runs a load against one target. */
   load(target: Target, order: LoadOrder): Promise<LoadResult>;
 }
 
@@ -49,7 +49,7 @@ export interface LoadOrder {
   readonly tenants?: number;
 }
 
-export interface StageOptions {
+export interface TestbedOptions {
   readonly peer: { readonly name: PeerName; readonly directory: string } | null;
 }
 
@@ -57,7 +57,7 @@ const PASSWORD = "gateway-bench-password";
 
 export async function startTestbed(
   cleanup: Cleanup,
-  options: StageOptions,
+  options: TestbedOptions,
 ): Promise<Testbed> {
   const { peer } = options;
   const peerFile = peer === null ? null : findPeer(peer.name, peer.directory);
