@@ -26,7 +26,7 @@ export async function authenticate(
   if (!credential.startsWith("sk-")) {
     throw new CallError(
       "malformed_key",
-      "The API key is malformed: virtual keys begin with `sk-`.",
+      "The API key is malformed: virtual keys start with `sk-`.",
     );
   }
   const caller = await findKey(gateway, token);
@@ -43,7 +43,7 @@ export async function authenticate(
 /** The caller of a request, as its route determined before the body was read. */
 export function callerOf({ caller }: FastifyRequest): Caller {
   if (caller === null) {
-    throw new Error("a route without a key asked for its caller");
+    throw new Error("the caller of a route without a key was requested");
   }
   return caller;
 }

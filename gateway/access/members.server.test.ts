@@ -7,7 +7,7 @@ import {
 } from "../../test/servers/two-organizations.ts";
 import { hashKey } from "./keys.ts";
 
-/** Whoever makes somebody a member of a team or an organization has a say on, and sees, only what of that user is there. */
+/** An admin who adds a user to a team or an organization sees and changes only what the user has in it. */
 
 let fixture: AdminFixture;
 let keys: TwoOrganizations["keys"];
@@ -35,12 +35,12 @@ describe("users of an organization", () => {
     );
   }
 
-  test("get a first key that the organization pays for and its admin looks after", async () => {
-    const made = await userOf("recruit");
-    expect(made).toMatchObject({ organization_id: "own-org" });
+  test("get a first key that the organization pays for and its admin manages", async () => {
+    const created = await userOf("recruit");
+    expect(created).toMatchObject({ organization_id: "own-org" });
     expect(
       await status("org-admin", "/key/update", {
-        key: made["key"],
+        key: created["key"],
         max_budget: 1,
       }),
     ).toBe(200);
@@ -61,13 +61,13 @@ describe("users of an organization", () => {
     });
   });
 
-  test("get a first key of their own where they have a team outside", async () => {
-    const made = async (user_id: string, teams: readonly string[]) =>
+  test("get a personal first key if they have a team outside", async () => {
+    const created = async (user_id: string, teams: readonly string[]) =>
       fixture.post("/user/new", { user_id, organizations: ["own-org"], teams });
-    expect(await made("inside", ["own-team"])).toMatchObject({
+    expect(await created("inside", ["own-team"])).toMatchObject({
       organization_id: "own-org",
     });
-    const both = await made("both", ["own-team", "strange-team"]);
+    const both = await created("both", ["own-team", "strange-team"]);
     expect(both).toMatchObject({ organization_id: null });
     keys.set("both", String(both["key"]));
     for (const team of ["own-team", "strange-team"]) {
@@ -75,7 +75,7 @@ describe("users of an organization", () => {
     }
   });
 
-  test("are their admin's to change and delete", async () => {
+  test("can be changed and deleted by the organization's admin", async () => {
     await userOf("leaver", { teams: ["own-team"] });
     expect(
       await status("org-admin", "/user/update", {
@@ -93,36 +93,39 @@ describe("users of an organization", () => {
     ["an organization", { organizations: ["own-org", "strange-org"] }],
     ["a personal key", { organizations: [] }],
     ["rights on everything", { user_role: "proxy_admin_viewer" }],
-  ])("who have %s outside are not", async (what, fields) => {
-    const user_id = `with ${what}`;
-    await fixture.post("/user/new", {
-      user_id,
-      organizations: ["own-org"],
-      auto_create_key: what === "a personal key",
-      ...fields,
-    });
-    if (what === "a personal key") {
-      await fixture.post(
-        "/organization/member_add",
-        { organization_id: "own-org", member: { user_id } },
-        keyOf("org-admin"),
-      );
-    }
-    for (const [path, body] of [
-      ["/user/update", { user_id, max_budget: 1 }],
-      ["/user/delete", { user_ids: [user_id] }],
-    ] as const) {
-      expect([path, await status("org-admin", path, body)]).toEqual([
-        path,
-        403,
-      ]);
-    }
-    expect(
-      await fixture.get(`/user/info?user_id=${encodeURIComponent(user_id)}`),
-    ).toMatchObject({ user_id });
-  });
+  ])(
+    "with %s outside cannot be changed or deleted by the organization's admin",
+    async (what, fields) => {
+      const user_id = `with ${what}`;
+      await fixture.post("/user/new", {
+        user_id,
+        organizations: ["own-org"],
+        auto_create_key: what === "a personal key",
+        ...fields,
+      });
+      if (what === "a personal key") {
+        await fixture.post(
+          "/organization/member_add",
+          { organization_id: "own-org", member: { user_id } },
+          keyOf("org-admin"),
+        );
+      }
+      for (const [path, body] of [
+        ["/user/update", { user_id, max_budget: 1 }],
+        ["/user/delete", { user_ids: [user_id] }],
+      ] as const) {
+        expect([path, await status("org-admin", path, body)]).toEqual([
+          path,
+          403,
+        ]);
+      }
+      expect(
+        await fixture.get(`/user/info?user_id=${encodeURIComponent(user_id)}`),
+      ).toMatchObject({ user_id });
+    },
+  );
 
-  test("are never the master key's own", async () => {
+  test("never include the user of the master key", async () => {
     await fixture.post(
       "/organization/member_add",
       {
@@ -144,7 +147,7 @@ describe("users of an organization", () => {
     }
   });
 
-  test("include their admin, who has no rights on itself beyond", async () => {
+  test("include the organization's admin, who cannot change itself", async () => {
     expect(
       await status("org-admin", "/user/update", {
         user_id: "org-admin",
@@ -154,7 +157,7 @@ describe("users of an organization", () => {
   });
 });
 
-test("a plain member of an organization sees its own teams there, its admin all of them", async () => {
+test("a plain member of an organization sees its own teams there, an admin sees all teams", async () => {
   await fixture.post("/team/new", {
     team_id: "other-team",
     organization_id: "own-org",
@@ -182,7 +185,7 @@ test.each([
   ["team-admin", "/team/member_add", { team_id: "own-team" }],
   ["org-admin", "/organization/member_add", { organization_id: "own-org" }],
 ])(
-  "%s sees of somebody it made a member only what is there",
+  "%s sees only its own part of a user that it added",
   async (who, path, where) => {
     const user_id = `${who}'s catch`;
     const personal = String(

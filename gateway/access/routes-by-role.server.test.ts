@@ -17,7 +17,7 @@ import { ROLES, type Role } from "./roles.ts";
 const NO_TEAM = { adminOfATeam: false, memberOfATeam: false };
 const roles = Object.keys(ROLES) as readonly Role[];
 
-/** Who may use which route at all, by its role alone: written down apart from the policy, to be compared with it. */
+/** The routes that each role may use at all, listed independently of the policy in order to be compared with it. */
 const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
   [
     ["proxy_admin", "org_admin", "internal_user"],
@@ -195,7 +195,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
-/** Every address of a route, with something where it has a parameter. */
+/** All paths of a route, with a value for each parameter. */
 function pathsOf({ paths }: Route): readonly string[] {
   return paths.map((path) => path.replace(/:\w+|\*$/, "some"));
 }
@@ -208,7 +208,7 @@ function ask(route: Route, path: string, key: string | undefined) {
 const BY_NAME = ROUTES.map((route) => [route.name, route] as const);
 
 test.each(BY_NAME)(
-  "%s is limited to its roles at all its addresses, and names them to others",
+  "%s is limited to its roles at all its paths, and denials name them",
   async (name, route) => {
     const may = whoByTable(name);
     for (const path of pathsOf(route)) {
@@ -252,7 +252,7 @@ test.each([
   ["POST", "/cache/flushall", {}],
   ["POST", "/config/check", {}],
   ["POST", "/config/reload", {}],
-])("%s %s answers those whom it is for", async (method, path, body) => {
+])("%s %s answers the roles that may use it", async (method, path, body) => {
   const name = `${method} ${path.replace(/mock$/, "*")}` as RouteName;
   for (const role of roles) {
     const { status } = await fixture.request(

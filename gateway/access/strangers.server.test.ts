@@ -9,15 +9,15 @@ import { ruleOf, type RouteName } from "./policy.ts";
 import { ROLES, type Role } from "./roles.ts";
 
 /**
- * Every admin route, asked for objects of strangers by everyone who has not all rights: what names one is refused, what
- * lists leaves them out.
+ * Every admin route, called by each restricted role for objects of other owners: requests that name such an object are
+ * denied, lists omit it.
  */
 
 let fixture: AdminFixture;
 let strangeKey: string;
 const keys = new Map<string, string>();
 
-/** In every name and alias of what is strange here. */
+/** Part of every name and alias of another owner's objects. */
 const MARK = "stranger";
 
 beforeAll(async () => {
@@ -83,10 +83,10 @@ const team = { team_id: `${MARK}-team` };
 const organization = { organization_id: `${MARK}-org` };
 const user = { user_id: MARK };
 
-type Asked = Readonly<Record<string, unknown>>;
+type Params = Readonly<Record<string, unknown>>;
 
-/** What names a stranger's object on each route. */
-const STRANGE: Partial<Record<RouteName, () => Asked>> = {
+/** Parameters that name another owner's object, by route. */
+const STRANGE: Partial<Record<RouteName, () => Params>> = {
   "POST /key/generate": () => ({ ...team }),
   "POST /key/service-account/generate": () => ({ ...team }),
   "GET /key/info": () => ({ key: strangeKey }),
@@ -135,8 +135,8 @@ const STRANGE: Partial<Record<RouteName, () => Asked>> = {
   "GET /organization/daily/activity": () => ({ ...organization }),
 };
 
-/** Routes that list what is within reach, however they are asked; an admin is shown what is strange by each. */
-const LISTS: Partial<Record<RouteName, () => readonly Asked[]>> = {
+/** Routes that list what is within reach, with parameters by which an admin sees other owners' objects. */
+const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
   "POST /v2/key/info": () => [{ keys: [strangeKey] }],
   "GET /key/list": () => [
     { return_full_object: true },
@@ -159,8 +159,8 @@ const LISTS: Partial<Record<RouteName, () => readonly Asked[]>> = {
   "GET /refusals": () => [{}, { api_key: strangeKey }],
 };
 
-/** Routes that show objects of nobody. */
-const OF_NOBODY: Partial<Record<RouteName, Asked>> = {
+/** Routes that show no owner's objects. */
+const WITHOUT_OWNER: Partial<Record<RouteName, Params>> = {
   "POST /key/health": {},
   "GET /user/available_roles": {},
   "GET /me/usage": {},
@@ -169,7 +169,7 @@ const OF_NOBODY: Partial<Record<RouteName, Asked>> = {
   "GET /model_group/info": {},
 };
 
-/** Routes that some role without all rights may use at all. */
+/** Routes that some restricted role may use at all. */
 const OPEN = ADMIN_ROUTES.map(({ name }) => name).filter((name) => {
   const { reach, teamAdmin, teamUser } = ruleOf(name);
   const limited = Object.values(reach).some(
@@ -178,7 +178,7 @@ const OPEN = ADMIN_ROUTES.map(({ name }) => name).filter((name) => {
   return limited || teamAdmin || teamUser !== "never";
 });
 
-async function ask(name: RouteName, who: string, given: Asked) {
+async function ask(name: RouteName, who: string, given: Params) {
   const [method = "", pattern = ""] = name.split(" ");
   const path = pattern.replace(":key", strangeKey);
   if (method !== "GET") {
@@ -196,55 +196,55 @@ const LIMITED = [
 ] as const;
 
 test("every route open to a restricted role is covered below", () => {
-  const asked = [
+  const covered = [
     ...Object.keys(STRANGE),
     ...Object.keys(LISTS),
-    ...Object.keys(OF_NOBODY),
+    ...Object.keys(WITHOUT_OWNER),
   ].sort();
-  expect(asked).toEqual([...OPEN].sort());
+  expect(covered).toEqual([...OPEN].sort());
 });
 
 test.each(LIMITED)(
   "%s cannot change other owners' objects by any route",
   async (who) => {
     for (const name of OPEN) {
-      const strange = STRANGE[name];
-      if (strange === undefined) {
+      const paramsOf = STRANGE[name];
+      if (paramsOf === undefined) {
         continue;
       }
-      const { status, json } = await ask(name, who, strange());
+      const { status, json } = await ask(name, who, paramsOf());
       expect([name, status]).toEqual([name, 403]);
       expect(json).toMatchObject({ error: { type: "permission_denied" } });
     }
   },
 );
 
-/** Whether an answer of 200 has anything strange in it. */
+/** Whether the answer, with status 200, shows another owner's object. */
 async function shows(
   who: string,
   name: RouteName,
-  asked: Asked,
+  params: Params,
 ): Promise<boolean> {
-  const { status, text } = await ask(name, who, asked);
-  expect([name, asked, status]).toEqual([name, asked, 200]);
+  const { status, text } = await ask(name, who, params);
+  expect([name, params, status]).toEqual([name, params, 200]);
   return text.includes(MARK);
 }
 
 test.each(Object.keys(LISTS) as RouteName[])(
   "%s shows other owners' objects only to roles that see everything",
   async (name) => {
-    for (const asked of LISTS[name]?.() ?? []) {
+    for (const params of LISTS[name]?.() ?? []) {
       for (const who of ["proxy_admin", "proxy_admin_viewer"]) {
-        expect([who, asked, await shows(who, name, asked)]).toEqual([
+        expect([who, params, await shows(who, name, params)]).toEqual([
           who,
-          asked,
+          params,
           true,
         ]);
       }
       for (const who of LIMITED) {
-        expect([who, asked, await shows(who, name, asked)]).toEqual([
+        expect([who, params, await shows(who, name, params)]).toEqual([
           who,
-          asked,
+          params,
           false,
         ]);
       }
@@ -253,8 +253,8 @@ test.each(Object.keys(LISTS) as RouteName[])(
 );
 
 test.each(LIMITED)("%s sees no other owners' objects", async (who) => {
-  for (const [name, asked] of Object.entries(OF_NOBODY)) {
-    expect([name, await shows(who, name as RouteName, asked)]).toEqual([
+  for (const [name, params] of Object.entries(WITHOUT_OWNER)) {
+    expect([name, await shows(who, name as RouteName, params)]).toEqual([
       name,
       false,
     ]);
@@ -264,11 +264,11 @@ test.each(LIMITED)("%s sees no other owners' objects", async (who) => {
 test("a viewer can read other owners' objects, but not change them", async () => {
   const viewer: Role = "proxy_admin_viewer";
   for (const name of OPEN) {
-    const strange = STRANGE[name];
-    if (strange === undefined) {
+    const paramsOf = STRANGE[name];
+    if (paramsOf === undefined) {
       continue;
     }
-    const { status } = await ask(name, viewer, strange());
+    const { status } = await ask(name, viewer, paramsOf());
     expect([name, status]).toEqual([
       name,
       ruleOf(name).kind === "info" ? 200 : 403,

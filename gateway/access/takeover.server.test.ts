@@ -6,7 +6,7 @@ import {
 } from "../../test/servers/two-organizations.ts";
 import { hashKey } from "./keys.ts";
 
-/** A key gives nobody more rights than whoever can make, change or renew it has: not one of somebody else, not a second one of one's own. */
+/** A key never gives more rights than those who can create, change or renew it have, whether it is another user's key or a further key of their own. */
 
 let fixture: AdminFixture;
 let keys: TwoOrganizations["keys"];

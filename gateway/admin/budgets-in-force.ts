@@ -43,7 +43,7 @@ function inForce(
   return `coalesce(${table}.${column}, (SELECT b.${column} FROM budgets b WHERE b.budget_id = ${table}.budget_id))`;
 }
 
-/** SQL of a payer's spend: in the current window of its budget where it has one, else over its whole life. */
+/** SQL of a payer's spend: in the current window of its budget if it has one, else in total. */
 function spendNow({ table, entity, id: [id] }: Kind): string {
   const name = `'${entity}:' || ${table}.${id}`;
   const duration = inForce(table, "budget_duration");

@@ -127,10 +127,10 @@ export async function several(
     [ids],
   );
   const byId = new Map(rows.map((row) => [row[id], row]));
-  return ids.map((asked) => {
-    const row = byId.get(asked);
+  return ids.map((requested) => {
+    const row = byId.get(requested);
     if (row === undefined) {
-      throw unknown(of, asked);
+      throw unknown(of, requested);
     }
     return row;
   });

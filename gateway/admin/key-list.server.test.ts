@@ -15,13 +15,13 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
-async function list(asked: string): Promise<{
+async function list(params: string): Promise<{
   readonly aliases: readonly unknown[];
   readonly keys: readonly Json[];
   readonly total: unknown;
 }> {
   const answer = await fixture.get(
-    `/key/list?return_full_object=true&size=100&${asked}`,
+    `/key/list?return_full_object=true&size=100&${params}`,
   );
   const keys = answer["keys"] as unknown as readonly Json[];
   return {
@@ -106,7 +106,7 @@ test("keys are listed by state, with the budget in force and the last use", asyn
     "s-window",
   ]);
   const all = await list("user_id=stateful&sort_by=budget_used");
-  // What has no budget comes last.
+  // Keys without a budget come last.
   expect(all.aliases.slice(0, 4)).toEqual([
     "s-raised",
     "s-tier",
@@ -218,7 +218,7 @@ test("users and teams are searched, and sorted by spend", async () => {
   ).toMatchObject({ status: 400, error: { param: "sort_by" } });
 });
 
-test("answers without pages show the newest thousand and the total", async () => {
+test("answers without pages show the newest 1,000 and the total", async () => {
   const where = { user_id: "rich", team_id: "rich-team" };
   await fixture.post("/team/new", { team_id: where.team_id });
   const first = hashKey(await fixture.makeKey(where));

@@ -181,7 +181,7 @@ export function denySpecialRights(
   if (isRestricted(admin, [before, { ...before, ...fields }])) {
     throw new CallError(
       "permission_denied",
-      "This key has limits of its own, so it may not create or change keys: use a key without limits, or ask an admin.",
+      "This key has its own limits, so it may not create or change keys: use a key without limits, or ask an admin.",
     );
   }
   const organization = fields["organization_id"] as string | null | undefined;

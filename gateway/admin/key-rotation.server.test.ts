@@ -18,24 +18,24 @@ async function works(key: string): Promise<boolean> {
   return status === 200;
 }
 
-/** A key with a former secret that goes on working. */
+/** A rotated key whose previous secret still works. */
 async function renewed(
   fields: Readonly<Record<string, unknown>> = {},
-): Promise<{ readonly former: string; readonly now: string }> {
-  const former = await fixture.makeKey(fields);
-  const made = await fixture.post("/key/regenerate", {
-    key: former,
+): Promise<{ readonly previous: string; readonly now: string }> {
+  const previous = await fixture.makeKey(fields);
+  const created = await fixture.post("/key/regenerate", {
+    key: previous,
     grace_period: "30d",
   });
-  expect(await works(former)).toBe(true);
-  return { former, now: String(made["key"]) };
+  expect(await works(previous)).toBe(true);
+  return { previous, now: String(created["key"]) };
 }
 
 test.each(["itself", "its hash"])(
-  "a key is found by %s of before",
+  "a key is found by %s from before its rotation",
   async (by) => {
-    const { former, now } = await renewed();
-    const named = by === "itself" ? former : hashKey(former);
+    const { previous, now } = await renewed();
+    const named = by === "itself" ? previous : hashKey(previous);
     const token = hashKey(now);
     expect(await fixture.get(`/key/info?key=${named}`)).toMatchObject({
       info: { token },
@@ -53,29 +53,29 @@ test.each(["itself", "its hash"])(
 );
 
 test("a leaked previous secret cannot block or delete the key", async () => {
-  const { former, now } = await renewed();
-  expect(await fixture.post("/key/block", { key: former })).toMatchObject({
+  const { previous, now } = await renewed();
+  expect(await fixture.post("/key/block", { key: previous })).toMatchObject({
     token: hashKey(now),
     blocked: true,
   });
-  await expect.poll(() => works(former)).toBe(false);
+  await expect.poll(() => works(previous)).toBe(false);
   await expect.poll(() => works(now)).toBe(false);
-  await fixture.post("/key/unblock", { key: former });
-  await expect.poll(() => works(former)).toBe(true);
-  expect(await fixture.post("/key/delete", { keys: [former] })).toEqual({
+  await fixture.post("/key/unblock", { key: previous });
+  await expect.poll(() => works(previous)).toBe(true);
+  expect(await fixture.post("/key/delete", { keys: [previous] })).toEqual({
     deleted_keys: [hashKey(now)],
   });
-  await expect.poll(() => works(former)).toBe(false);
+  await expect.poll(() => works(previous)).toBe(false);
 });
 
 test.each(["itself", "its hash"])(
-  "a former secret that ended stops nothing, named by %s",
+  "an expired previous secret cannot block or delete the key, named by %s",
   async (by) => {
-    const former = await fixture.makeKey();
-    const made = await fixture.post("/key/regenerate", { key: former });
-    const now = String(made["key"]);
+    const previous = await fixture.makeKey();
+    const created = await fixture.post("/key/regenerate", { key: previous });
+    const now = String(created["key"]);
     const other = await fixture.makeKey();
-    const named = by === "itself" ? former : hashKey(former);
+    const named = by === "itself" ? previous : hashKey(previous);
     for (const [path, body, param] of [
       ["/key/delete", { keys: [other, named] }, "keys"],
       ["/key/block", { key: named }, "key"],
@@ -84,7 +84,7 @@ test.each(["itself", "its hash"])(
       const refused = await fixture.refused("POST", path, body);
       expect(refused).toMatchObject({ status: 404, error: { param } });
       expect(refused.error["message"]).toContain("was replaced");
-      expect(JSON.stringify(refused)).not.toContain(former);
+      expect(JSON.stringify(refused)).not.toContain(previous);
     }
     for (const key of [now, other]) {
       expect(await works(key)).toBe(true);
@@ -93,25 +93,25 @@ test.each(["itself", "its hash"])(
 );
 
 test("a rotation without a grace period ends all previous secrets, one with a grace period keeps theirs", async () => {
-  const { former, now } = await renewed();
+  const { previous, now } = await renewed();
   const third = await fixture.post("/key/regenerate", {
     key: now,
     grace_period: "1h",
   });
-  for (const key of [former, now, String(third["key"])]) {
+  for (const key of [previous, now, String(third["key"])]) {
     expect(await works(key)).toBe(true);
   }
   const last = await fixture.post("/key/regenerate", { key: third["key"] });
-  for (const key of [former, now, String(third["key"])]) {
+  for (const key of [previous, now, String(third["key"])]) {
     await expect.poll(() => works(key)).toBe(false);
   }
   expect(await works(String(last["key"]))).toBe(true);
 });
 
 test.each(["/key/update", "/key/regenerate"])(
-  "%s makes the user that it gives a key to",
+  "%s creates the key's new user",
   async (path) => {
-    const user_id = `made by ${path}`;
+    const user_id = `created by ${path}`;
     const key = await fixture.makeKey({});
     expect(await fixture.post(path, { key, user_id })).toMatchObject({
       user_id,

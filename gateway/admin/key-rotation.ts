@@ -94,7 +94,7 @@ async function renew(
   return renamed ?? old;
 }
 
-/** The new hash starts with the spend of the old one, in the budget's window and in its whole life; so do the budgets of its models. */
+/** The new hash starts with the spend of the old one, in the budget's window and in total; so do the budgets of its models. */
 async function carryOver(
   { windowing, now }: Admin,
   client: Client,

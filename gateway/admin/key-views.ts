@@ -133,24 +133,24 @@ const list = adminRoute(
       total_pages: out.count,
     }),
   },
-  async (admin, asked) => {
-    const { page, size } = asked;
-    const deleted = asked.status === "deleted";
+  async (admin, input) => {
+    const { page, size } = input;
+    const deleted = input.status === "deleted";
     const found = await readPage(
       admin.pool,
       deleted ? "deleted_keys" : "keys",
-      await filterOf(admin, asked),
+      await filterOf(admin, input),
       orderOf(
         deleted ? SORTABLE_DELETED : SORTABLE,
-        asked.sort_by ?? (deleted ? "deleted_at" : "created_at"),
-        asked.sort_order,
+        input.sort_by ?? (deleted ? "deleted_at" : "created_at"),
+        input.sort_order,
         "token",
       ),
       page,
       size,
     );
     return {
-      keys: !asked.return_full_object
+      keys: !input.return_full_object
         ? found.rows.map((row) => row["token"])
         : deleted
           ? await answerRows(admin, KEY, found.rows)
@@ -164,30 +164,30 @@ const list = adminRoute(
 
 async function filterOf(
   admin: Admin,
-  asked: z.output<typeof listQuery>,
+  input: z.output<typeof listQuery>,
 ): Promise<Conditions> {
   const filter = reachableKeys(admin);
-  if (asked.user_id !== undefined) {
+  if (input.user_id !== undefined) {
     filter.and(
-      asked.include_team_keys
+      input.include_team_keys
         ? "(user_id = ? OR team_id IN (SELECT team_id FROM team_members WHERE user_id = ?))"
         : "user_id = ?",
-      asked.user_id,
+      input.user_id,
     );
   }
-  if (asked.key_hash !== undefined) {
-    filter.and("token = ANY(?)", await tokensNow(admin.pool, [asked.key_hash]));
+  if (input.key_hash !== undefined) {
+    filter.and("token = ANY(?)", await tokensNow(admin.pool, [input.key_hash]));
   }
-  applyFilters(filter, FILTERS, asked);
-  if (asked.state !== undefined) {
-    if (asked.status === "deleted") {
+  applyFilters(filter, FILTERS, input);
+  if (input.state !== undefined) {
+    if (input.status === "deleted") {
       throw new CallError(
         "invalid_request",
         "`state` cannot be combined with `status=deleted`: deleted keys have no state.",
         { param: "state" },
       );
     }
-    filter.and(IN_STATE[asked.state]);
+    filter.and(IN_STATE[input.state]);
   }
   return filter;
 }

@@ -369,7 +369,7 @@ test.each([
   ["an unknown tier", { budget_id: "nothing" }, "budget_id"],
   ["a wrong type", { models: "mock" }, "models"],
   ["NUL in a name", { key_alias: "a\0b" }, "key_alias"],
-])("%s is refused by name", async (_, body, param) => {
+])("%s is rejected by name", async (_, body, param) => {
   const { status, error } = await fixture.refused(
     "POST",
     "/key/generate",

@@ -43,7 +43,7 @@ test("rows of users show their teams, rows of teams their members", async () => 
         (team) => [team.team_id, team.members_with_roles],
       ),
     );
-  // Whoever makes a team is its admin.
+  // The creator of a team is its admin.
   const maker = { user_id: "default_user_id", user_email: null, role: "admin" };
   const expected = {
     t1: [maker, anna("user")],

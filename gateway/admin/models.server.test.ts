@@ -17,7 +17,7 @@ let provider: MockProvider;
 let gateway: TestGateway;
 
 const SALT = { HEARTH_SALT_KEY: "the salt key of the tests" };
-const SECRET = "provider-key-that-nobody-may-see";
+const SECRET = "provider-key-that-must-stay-secret";
 
 function start(env: Readonly<Record<string, string>> = SALT, more = "") {
   return startTestGateway({
@@ -40,7 +40,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-function made(fields: Readonly<Record<string, unknown>> = {}) {
+function createModel(fields: Readonly<Record<string, unknown>> = {}) {
   return gateway.request("POST", "/model/new", {
     model_name: "stored",
     litellm_params: {
@@ -54,11 +54,11 @@ function made(fields: Readonly<Record<string, unknown>> = {}) {
   });
 }
 
-const idOf = (answer: Awaited<ReturnType<typeof made>>) =>
+const idOf = (answer: Awaited<ReturnType<typeof createModel>>) =>
   String(answer.json["model_info"]?.["id"]);
 
 test("a new model is called with its key, priced, listed, and its key never shown", async () => {
-  const answer = await made();
+  const answer = await createModel();
   expect(answer.status).toBe(200);
   const key = await gateway.makeKey({});
   const called = await gateway.chat(key, "hello", { model: "stored" });
@@ -99,7 +99,7 @@ test("a new model is called with its key, priced, listed, and its key never show
 });
 
 test("an update changes only the named fields and keeps the key; null resets", async () => {
-  const id = idOf(await made({ model_name: "changing" }));
+  const id = idOf(await createModel({ model_name: "changing" }));
   const updated = await gateway.request("POST", "/model/update", {
     model_info: { id, team: "blue" },
     litellm_params: { rpm: 1, input_cost_per_token: null },
@@ -122,7 +122,7 @@ test("an update changes only the named fields and keeps the key; null resets", a
 });
 
 test("a deleted model is unknown, and its id too", async () => {
-  const id = idOf(await made({ model_name: "leaving" }));
+  const id = idOf(await createModel({ model_name: "leaving" }));
   expect((await gateway.request("POST", "/model/delete", { id })).status).toBe(
     200,
   );
@@ -158,11 +158,11 @@ test.each([
     "`litellm_params.rpm` must be a whole number",
   ],
 ])(
-  "%s is refused with a sentence, and nothing is stored",
-  async (_, fields, told) => {
-    const answer = await made({ model_name: "wrong", ...fields });
+  "%s is rejected with a message, and nothing is stored",
+  async (_, fields, message) => {
+    const answer = await createModel({ model_name: "wrong", ...fields });
     expect(answer.status).toBe(400);
-    expect(answer.json["error"]?.["message"]).toContain(told);
+    expect(answer.json["error"]?.["message"]).toContain(message);
     const rows = await query(
       gateway.running.gateway.pool,
       "SELECT 1 FROM models WHERE model_name = 'wrong'",
@@ -172,7 +172,7 @@ test.each([
 );
 
 test("unknown parameters are not stored: they may be secrets", async () => {
-  const answer = await made({
+  const answer = await createModel({
     model_name: "foreign",
     litellm_params: {
       model: "openai/m",
@@ -201,8 +201,8 @@ test("a model of the file can only be changed in the file; ids are unique", asyn
   });
   expect(updated.status).toBe(400);
   expect(updated.json["error"]?.["message"]).toContain("configuration file");
-  expect((await made({ model_info: { id: "twice" } })).status).toBe(200);
-  expect((await made({ model_info: { id: "twice" } })).status).toBe(409);
+  expect((await createModel({ model_info: { id: "twice" } })).status).toBe(200);
+  expect((await createModel({ model_info: { id: "twice" } })).status).toBe(409);
 });
 
 test("a caller without management rights reads its own models, without addresses", async () => {
@@ -227,7 +227,7 @@ test("a caller without management rights reads its own models, without addresses
 test("a restart reads the same models; keys sealed with the master key are sealed again once there is a salt key", async () => {
   await gateway.stop();
   gateway = await start({});
-  await made({ model_name: "under-master" });
+  await createModel({ model_name: "under-master" });
   const sealed = async () =>
     (
       await query<{ sealed: string }>(

@@ -31,7 +31,7 @@ const HOSTILE = [
   "x".repeat(256),
 ] as const;
 
-/** Of what must not change by anything below. */
+/** Counts that no request below may change. */
 async function bystanders(): Promise<readonly unknown[]> {
   return Promise.all([
     query(fixture.pool, "SELECT * FROM keys WHERE key_alias = 'bystander'"),
@@ -73,7 +73,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
-/** A request that must be answered with this status; a refusal is a sentence, never a failure of ours. */
+/** Sends a request that must be answered with this status; a rejection is a message, never an internal error. */
 async function attempt(
   expected: number,
   method: string,
@@ -93,12 +93,12 @@ async function attempt(
   return json;
 }
 
-/** What a deployment is made with. */
+/** Parameters of a new deployment. */
 const PROVIDER = { model: "openai/mock-model", api_key: "x" };
 
-/** What Postgres holds in no text. */
+/** Characters that Postgres cannot store in text. */
 const UNHOLDABLE = /\0/;
-/** What a team's id must not have: it is part of other names. */
+/** Not allowed in a team's id, which is part of other names. */
 const NO_TEAM = /[\0/]/;
 
 test.each(HOSTILE.map((name, at) => [at, name] as const))(

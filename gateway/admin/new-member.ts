@@ -7,7 +7,7 @@ import { create } from "./payers.ts";
 
 /**
  * Whether the caller may accept that keys of a team spend a user's own budget: a proxy admin, an admin of the team's
- * organization for its members, and the user with a key of its own without limits.
+ * organization for its members, and the user itself with a personal key without limits.
  */
 export async function mayAccept(
   { role, userId, within, heldBackBy, organizations }: Actor,

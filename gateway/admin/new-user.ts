@@ -168,7 +168,7 @@ async function join(
     });
   }
   const byId = new Map(teams.map((team) => [teamIdOf(team), team]));
-  for (const [teamId, asked] of byId) {
+  for (const [teamId, teamOrId] of byId) {
     const team = await findOne(client, TEAM, { team_id: teamId });
     if (!admin.reachesAll) {
       admin.requireReach({
@@ -180,9 +180,12 @@ async function join(
     await createMember(admin, client, {
       team_id: teamId,
       user_id: userId,
-      ...(typeof asked === "string"
+      ...(typeof teamOrId === "string"
         ? {}
-        : { role: asked.user_role, max_budget: asked.max_budget_in_team }),
+        : {
+            role: teamOrId.user_role,
+            max_budget: teamOrId.max_budget_in_team,
+          }),
     });
   }
 }

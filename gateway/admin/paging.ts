@@ -8,7 +8,7 @@ import { out } from "./kinds/out.ts";
 
 /** Conditions of a statement with their values, joined by AND. The texts come from code, never from input. */
 export interface Conditions {
-  /** Adds a condition in which `?` stands for the value, if there is one. */
+  /** Adds a condition in which `?` is the placeholder of the value, if there is one. */
   and(text: string, ...value: readonly [unknown?]): void;
   /** The placeholder of a value. */
   bind(value: unknown): string;
@@ -33,18 +33,18 @@ export function conditions(): Conditions {
   };
 }
 
-/** Conditions of query parameters, by parameter; `?` stands for the value. */
+/** Conditions of query parameters, by parameter; `?` is the placeholder of the value. */
 export type Filters = Readonly<Record<string, string>>;
 
 /** Adds the condition of each parameter that was sent. */
 export function applyFilters(
   conditions: Conditions,
   filters: Filters,
-  asked: Readonly<Record<string, unknown>>,
+  input: Readonly<Record<string, unknown>>,
 ): void {
   for (const [parameter, condition] of Object.entries(filters)) {
-    if (asked[parameter] !== undefined) {
-      conditions.and(condition, asked[parameter]);
+    if (input[parameter] !== undefined) {
+      conditions.and(condition, input[parameter]);
     }
   }
 }

@@ -51,7 +51,7 @@ test.each([
   [{ user_email: "nonsense" }, 400, "user_email"],
   [{ user_role: "king" }, 400, "user_role"],
   [{ teams: ["no-such-team"] }, 404, "team_id"],
-])("a new user %o is refused", async (body, status, param) => {
+])("a new user %o is rejected", async (body, status, param) => {
   expect(await fixture.refused("POST", "/user/new", body)).toMatchObject({
     status,
     error: { param },
@@ -299,7 +299,7 @@ test("organizations have members and teams", async () => {
 });
 
 test.each(["/customer", "/end_user"])(
-  "end users are made, blocked and deleted at %s",
+  "end users are created, blocked and deleted at %s",
   async (path) => {
     const guest = `guest of ${path}`;
     expect(
@@ -383,7 +383,7 @@ test("a tier applies to the payers that refer to it", async () => {
   expect(info["info"]).toMatchObject({ budget_id: null });
 });
 
-test("markup, SQL and path tricks in names are only names", async () => {
+test("markup, SQL and paths in names have no effect", async () => {
   const names = [
     "'; DROP TABLE keys; --",
     "<script>alert(1)</script>",

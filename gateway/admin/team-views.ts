@@ -95,12 +95,12 @@ const filters = {
   search: name.optional(),
 };
 
-function askedTeams(
+function matchingTeams(
   admin: Admin,
-  asked: { readonly [Field in keyof typeof filters]?: string | undefined },
+  input: { readonly [Field in keyof typeof filters]?: string | undefined },
 ): Conditions {
   const filter = reachableTeams(admin);
-  applyFilters(filter, FILTERS, asked);
+  applyFilters(filter, FILTERS, input);
   return filter;
 }
 
@@ -115,8 +115,8 @@ const list = adminRoute(
     }),
     answer: z.array(teamRow),
   },
-  async (admin, { page, page_size: size, ...asked }) => {
-    const filter = askedTeams(admin, asked);
+  async (admin, { page, page_size: size, ...input }) => {
+    const filter = matchingTeams(admin, input);
     const rows = await query<Row>(
       admin.pool,
       `SELECT * FROM teams ${filter.where()} ORDER BY created_at DESC, team_id LIMIT ${size} OFFSET ${(page - 1) * size}`,
@@ -139,16 +139,16 @@ const listPaged = adminRoute(
     }),
     answer: pageOf("teams", budgetedTeamRow),
   },
-  async (admin, asked) => {
-    const { page, page_size: size } = asked;
+  async (admin, input) => {
+    const { page, page_size: size } = input;
     const found = await readPage(
       admin.pool,
       "teams",
-      askedTeams(admin, asked),
+      matchingTeams(admin, input),
       orderOf(
         SORTABLE,
-        asked.sort_by ?? "created_at",
-        asked.sort_order,
+        input.sort_by ?? "created_at",
+        input.sort_order,
         "team_id",
       ),
       page,

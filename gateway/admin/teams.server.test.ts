@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
-/** A team with an admin of its own; answers that admin's key. */
+/** Creates a team and its admin; returns the admin's key. */
 async function teamWith(team_id: string, fields: object): Promise<string> {
   await fixture.post("/team/new", { team_id, ...fields });
   const admin = await fixture.post("/user/new", {
@@ -36,7 +36,7 @@ test("the creator of a team is its admin, even when listed as a plain member", a
 });
 
 test.each(["/team/model/add", "/team/model/delete"])(
-  "%s finds no list to change in a team that may use all models",
+  "%s is rejected for a team that may use all models",
   async (path) => {
     const team_id = `all of ${path.replaceAll("/", " ")}`;
     await fixture.post("/team/new", { team_id });
@@ -84,7 +84,7 @@ test("a team's admin sets its models by either route, among those of its organiz
       ).toMatchObject({ status: 403, error: { param: "models" } });
     }
   }
-  // Whoever renames a team of before the organization's list was cut is not asked about models.
+  // Renaming a team created before the organization's list was cut does not check its models.
   await fixture.request("PATCH", "/organization/update", {
     organization_id: "frugal",
     models: ["small-*"],

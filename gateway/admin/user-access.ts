@@ -169,13 +169,13 @@ export async function requireMembership(
 }
 
 /** Only a caller who reaches everything may give roles that reach everything. */
-export function denyRole(admin: Admin, asked: Role | null | undefined): void {
-  if (admin.reachesAll || asked == null || asked.startsWith("internal_user")) {
+export function denyRole(admin: Admin, role: Role | null | undefined): void {
+  if (admin.reachesAll || role == null || role.startsWith("internal_user")) {
     return;
   }
   throw new CallError(
     "permission_denied",
-    `Only a proxy_admin may give the role ${asked}.`,
+    `Only a proxy_admin may give the role ${role}.`,
     { param: "user_role" },
   );
 }

@@ -47,8 +47,8 @@ const info = adminRoute(
       total_teams: out.count,
     }),
   },
-  async (admin, { user_id: asked }) => {
-    const userId = asked ?? (admin.reachesAll ? null : admin.actor.userId);
+  async (admin, { user_id: requested }) => {
+    const userId = requested ?? (admin.reachesAll ? null : admin.actor.userId);
     const keys = reachableKeys(admin);
     const teams = reachableTeams(admin);
     if (userId !== null) {
@@ -106,7 +106,7 @@ const list = adminRoute(
     }),
     answer: pageOf("users", z.union([listedUserRow, userName])),
   },
-  async (admin, asked) => {
+  async (admin, input) => {
     const filter = conditions();
     if (!admin.reachesAll) {
       const { actor } = admin;
@@ -116,16 +116,16 @@ const list = adminRoute(
         [...actor.organizations],
       );
     }
-    applyFilters(filter, FILTERS, asked);
-    const { page, page_size: size } = asked;
+    applyFilters(filter, FILTERS, input);
+    const { page, page_size: size } = input;
     const found = await readPage(
       admin.pool,
       "users",
       filter,
       orderOf(
         SORTABLE,
-        asked.sort_by ?? "created_at",
-        asked.sort_order,
+        input.sort_by ?? "created_at",
+        input.sort_order,
         "user_id",
       ),
       page,

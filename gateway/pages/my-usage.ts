@@ -143,7 +143,7 @@ function keyForm({ mistake, days }: MyUsage): Html {
         : html`<p class="mistake" id="mistake" role="alert">${mistake}</p>`
     }
     <small
-      >The key is stored in this tab only, until it is closed. Keys begin with
+      >The key is stored in this tab only, until it is closed. Keys start with
       <code>sk-</code>; ask the admin of this gateway for one.</small
     >
   </form>`;

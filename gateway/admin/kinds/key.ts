@@ -76,7 +76,7 @@ export const keyFields = inputOf(KEY_FIELDS);
 /** A key that the caller chose. */
 export const chosenKey = z
   .string()
-  .startsWith("sk-", "must begin with `sk-`")
+  .startsWith("sk-", "must start with `sk-`")
   .min(20, "must have at least 20 characters")
   .max(256, "must have at most 256 characters")
   .regex(

@@ -14,7 +14,7 @@ export interface Kind {
   readonly field: string;
   /** The route that creates one. */
   readonly createdBy: string;
-  /** `team` of the ledger's names; null: has no spend of its own. */
+  /** `team` of the ledger's names; null: has no separate spend. */
   readonly entity: string | null;
   readonly fields: Fields;
 }
@@ -33,7 +33,7 @@ export function nameOf({ id }: Kind, row: Row): string {
   return id.map((column) => String(row[column])).join("/");
 }
 
-/** In the budget's window where there is one, else over the whole life. */
+/** In the budget's window if there is one, else in total. */
 const SPENT = {
   spend: out.dollars,
   budget_reset_at: out.moment.nullable(),

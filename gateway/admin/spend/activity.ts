@@ -114,13 +114,13 @@ function activityRoute(subject: Subject): Route {
       }),
       answer: activity,
     },
-    async (admin, asked) => {
-      const filter = onDays(admin, asked);
+    async (admin, input) => {
+      const filter = onDays(admin, input);
       // A team's admin sees only that team's part of a user in several teams.
       if (subject.column === "user_id") {
         await keepReachableSpend(admin, filter);
       }
-      const given: Readonly<Record<string, unknown>> = asked;
+      const given: Readonly<Record<string, unknown>> = input;
       const named = subject.params.flatMap((param) =>
         ((given[param] ?? []) as readonly string[]).slice(),
       );
@@ -128,20 +128,20 @@ function activityRoute(subject: Subject): Route {
         await subject.requireReach(admin, id);
       }
       const chosenKey =
-        asked.api_key === undefined ? null : tokenOf(asked.api_key);
+        input.api_key === undefined ? null : tokenOf(input.api_key);
       const ownKey = restrictTo(admin, subject, filter, named);
       for (const token of [ownKey, chosenKey]) {
         if (token !== null) {
           await ofKey(admin.pool, filter, "api_key", token);
         }
       }
-      if (asked.model !== undefined) {
-        filter.and("(model = ? OR model_group = ?)", asked.model);
+      if (input.model !== undefined) {
+        filter.and("(model = ? OR model_group = ?)", input.model);
       }
-      const rows = await readActivity(admin, subject, asked, filter, {
+      const rows = await readActivity(admin, subject, input, filter, {
         byKey: ownKey !== null || chosenKey !== null,
       });
-      return paged(rows, asked.page, asked.page_size);
+      return paged(rows, input.page, input.page_size);
     },
   );
 }

@@ -115,14 +115,14 @@ const auditLog = adminRoute(
       }),
     ),
   },
-  async (admin, asked) => {
-    const { page, page_size: size } = asked;
+  async (admin, input) => {
+    const { page, page_size: size } = input;
     const filter = conditions();
-    if (asked.object_type !== undefined) {
-      filter.and("object_type = ?", asked.object_type);
+    if (input.object_type !== undefined) {
+      filter.and("object_type = ?", input.object_type);
     }
-    if (asked.object_id !== undefined) {
-      filter.and("object_id = ?", asked.object_id);
+    if (input.object_id !== undefined) {
+      filter.and("object_id = ?", input.object_id);
     }
     return query<Row>(
       admin.pool,

@@ -2,7 +2,7 @@
 export type PayerColumn =
   "api_key" | "user_id" | "team_id" | "organization_id" | "end_user";
 
-/** Payers that have sums of their own, over all keys. */
+/** Payers with separate sums over all keys. */
 const SUMMED: Partial<Record<PayerColumn, string>> = {
   team_id: "team",
   organization_id: "organization",

@@ -19,10 +19,10 @@ const ranged = z.object({
 
 type Ranged = z.output<typeof ranged>;
 
-async function filterOf(admin: Admin, asked: Ranged): Promise<Conditions> {
-  const filter = onDays(admin, asked);
-  if (asked.api_key !== undefined) {
-    await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
+async function filterOf(admin: Admin, input: Ranged): Promise<Conditions> {
+  const filter = onDays(admin, input);
+  if (input.api_key !== undefined) {
+    await ofKey(admin.pool, filter, "api_key", tokenOf(input.api_key));
   }
   return filter;
 }
@@ -38,15 +38,15 @@ export function report(
   return adminRoute(
     route,
     { ...about, input: ranged },
-    async (admin, asked) => {
-      const filter = await filterOf(admin, asked);
+    async (admin, input) => {
+      const filter = await filterOf(admin, input);
       const from = dailyRowsWith(
-        asked.api_key === undefined ? columns : [...columns, "api_key"],
+        input.api_key === undefined ? columns : [...columns, "api_key"],
       );
       return answer(
         await query<Row>(
           admin.pool,
-          statement(from, filter.where(), asked.limit),
+          statement(from, filter.where(), input.limit),
           filter.values,
         ),
       );

@@ -12,7 +12,7 @@ import { conditions, type Conditions } from "../paging.ts";
 import { keepReachableSpend, KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 import { spendLogRow, summedDay } from "./log-answer.ts";
 
-const asked = z.object({
+const logQuery = z.object({
   api_key: name.optional(),
   user_id: name.optional(),
   team_id: name.optional(),
@@ -25,7 +25,7 @@ const asked = z.object({
   page_size: queryNumber(1, 100, 100),
 });
 
-type Asked = z.output<typeof asked>;
+type LogQuery = z.output<typeof logQuery>;
 
 /** GET /spend/logs: rows of the ledger, newest first; with `summarize` their sums by day. */
 const logs = adminRoute(
@@ -33,45 +33,45 @@ const logs = adminRoute(
   {
     summary:
       "List the rows of the ledger within reach, newest first; with summarize their sums by day.",
-    input: asked,
+    input: logQuery,
     answer: z.union([z.array(spendLogRow), z.array(summedDay)]),
   },
-  async (admin, given) => {
+  async (admin, input) => {
     const filter = conditions();
     await keepReachableSpend(admin, filter, "l.");
-    await restrict(admin, filter, given);
-    return given.summarize
+    await restrict(admin, filter, input);
+    return input.summarize
       ? summary(admin, filter)
-      : page(admin, filter, given);
+      : page(admin, filter, input);
   },
 );
 
 async function restrict(
   { pool, windowing: { timeZone } }: Admin,
   filter: Conditions,
-  given: Asked,
+  input: LogQuery,
 ): Promise<void> {
-  if (given.api_key !== undefined) {
-    await ofKey(pool, filter, "l.api_key", tokenOf(given.api_key));
+  if (input.api_key !== undefined) {
+    await ofKey(pool, filter, "l.api_key", tokenOf(input.api_key));
   }
-  if (given.user_id !== undefined) {
-    filter.and("l.user_id = ?", given.user_id);
+  if (input.user_id !== undefined) {
+    filter.and("l.user_id = ?", input.user_id);
   }
-  if (given.team_id !== undefined) {
-    filter.and("l.team_id = ?", given.team_id);
+  if (input.team_id !== undefined) {
+    filter.and("l.team_id = ?", input.team_id);
   }
-  if (given.end_user !== undefined) {
-    filter.and("l.end_user = ?", given.end_user);
+  if (input.end_user !== undefined) {
+    filter.and("l.end_user = ?", input.end_user);
   }
   // The id of the call, or the provider's id of its answer.
-  if (given.request_id !== undefined) {
-    filter.and("(l.request_id = ? OR l.response_id = ?)", given.request_id);
+  if (input.request_id !== undefined) {
+    filter.and("(l.request_id = ? OR l.response_id = ?)", input.request_id);
   }
-  if (given.start_date !== undefined) {
-    filter.and("l.started_at >= ?", midnight(given.start_date, timeZone, 0));
+  if (input.start_date !== undefined) {
+    filter.and("l.started_at >= ?", midnight(input.start_date, timeZone, 0));
   }
-  if (given.end_date !== undefined) {
-    filter.and("l.started_at < ?", midnight(given.end_date, timeZone, 1));
+  if (input.end_date !== undefined) {
+    filter.and("l.started_at < ?", midnight(input.end_date, timeZone, 1));
   }
 }
 
@@ -84,7 +84,7 @@ function midnight(day: string, timeZone: string, daysOn: number): string {
 async function page(
   admin: Admin,
   filter: Conditions,
-  { page: number, page_size: size }: Asked,
+  { page: number, page_size: size }: LogQuery,
 ): Promise<readonly Row[]> {
   // The page is selected before names are joined to it.
   const rows = await query<Row>(

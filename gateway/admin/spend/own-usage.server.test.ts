@@ -6,7 +6,7 @@ import {
 import { INPUT_PRICE, OUTPUT_PRICE } from "../../../test/servers/gateway.ts";
 import { hashKey } from "../../access/keys.ts";
 
-/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+/** A change reaches the gateway by a notification, which takes longer on a busy machine. */
 const PATIENT = { timeout: 20_000 };
 
 let fixture: AdminFixture;

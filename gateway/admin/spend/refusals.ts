@@ -55,18 +55,18 @@ const refusals = adminRoute(
       since: out.moment,
     }),
   },
-  async (admin, asked) => {
-    const since = admin.now - asked.hours * HOUR_MS;
+  async (admin, input) => {
+    const since = admin.now - input.hours * HOUR_MS;
     const filter = ofReachableKeys(admin);
-    if (asked.api_key !== undefined) {
-      await ofKey(admin.pool, filter, "r.api_key", tokenOf(asked.api_key));
+    if (input.api_key !== undefined) {
+      await ofKey(admin.pool, filter, "r.api_key", tokenOf(input.api_key));
     }
-    if (asked.type !== undefined) {
-      filter.and("r.type = ?", asked.type);
+    if (input.type !== undefined) {
+      filter.and("r.type = ?", input.type);
     }
     const at = new Date(since).toISOString();
     const [rows, counts] = await Promise.all([
-      latestRefusals(admin, filter, at, asked.page, asked.page_size),
+      latestRefusals(admin, filter, at, input.page, input.page_size),
       refusalCounts(admin, filter, at),
     ]);
     return {

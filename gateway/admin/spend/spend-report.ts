@@ -109,9 +109,9 @@ export const spendReport = adminRoute(
       }),
     ),
   },
-  async (admin, asked) => {
-    const { payer, list, name: named, limit } = GROUPS[asked.group_by];
-    const filter = onDays(admin, asked);
+  async (admin, input) => {
+    const { payer, list, name: named, limit } = GROUPS[input.group_by];
+    const filter = onDays(admin, input);
     const columns: PayerColumn[] = payer === null ? [] : [payer];
     const only = (column: PayerColumn, value: string | undefined) => {
       if (value === undefined) {
@@ -120,20 +120,20 @@ export const spendReport = adminRoute(
       filter.and(`${column} = ?`, value);
       columns.push(column);
     };
-    only("user_id", asked.internal_user_id);
-    only("team_id", asked.team_id);
-    only("end_user", asked.customer_id);
-    if (asked.api_key !== undefined) {
-      await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
+    only("user_id", input.internal_user_id);
+    only("team_id", input.team_id);
+    only("end_user", input.customer_id);
+    if (input.api_key !== undefined) {
+      await ofKey(admin.pool, filter, "api_key", tokenOf(input.api_key));
       columns.push("api_key");
     }
     const label =
-      asked.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
-    const cells = mostExpensiveOfEachDay(admin, asked, {
+      input.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
+    const cells = mostExpensiveOfEachDay(admin, input, {
       from: dailyRowsWith(columns),
       filter,
       column: payer ?? "model_group",
-      limit: asked.limit ?? limit,
+      limit: input.limit ?? limit,
       sums: `model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens, sum(requests) AS api_requests`,
       by: "model_group",
     });

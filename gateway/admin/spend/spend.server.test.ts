@@ -148,8 +148,12 @@ test.each([
 ])("the report groups by %s", async (by, name, first) => {
   const days = await list(`/global/spend/report?group_by=${by}`);
   expect(days.at(-1)).toMatchObject({ group_by_day: TODAY });
-  const [dearest] = (days.at(-1) as Record<string, unknown[]>)[name] ?? [];
-  expect(dearest).toMatchObject({ ...first, metadata: expect.any(Array) });
+  const [mostExpensive] =
+    (days.at(-1) as Record<string, unknown[]>)[name] ?? [];
+  expect(mostExpensive).toMatchObject({
+    ...first,
+    metadata: expect.any(Array),
+  });
 });
 
 test("the report shows the most expensive of each day, up to a limit", async () => {
@@ -234,7 +238,7 @@ test.each([
   ["/spend/logs?start_date=tomorrow", "start_date"],
   ["/global/activity?start_date=2026-02-01&end_date=2026-01-01", "end_date"],
   ["/global/spend/report?group_by=colour", "group_by"],
-])("%s is refused by name", async (path, param) => {
+])("%s is rejected by name", async (path, param) => {
   expect(await fixture.refused("GET", path)).toMatchObject({
     status: 400,
     error: { param },

@@ -42,7 +42,7 @@ const keys = adminRoute(
     input: paged,
     answer: z.array(z.object({ ...keyRow.shape, total_spend: out.dollars })),
   },
-  (admin, asked) => byTotalSpend(admin, KEY, asked),
+  (admin, input) => byTotalSpend(admin, KEY, input),
 );
 
 const users = adminRoute(
@@ -54,9 +54,9 @@ const users = adminRoute(
       z.object({ ...userRow.shape, total_spend: out.dollars.optional() }),
     ),
   },
-  async (admin, { user_id: userId, ...asked }) => {
+  async (admin, { user_id: userId, ...input }) => {
     if (userId === undefined) {
-      return byTotalSpend(admin, USER, asked);
+      return byTotalSpend(admin, USER, input);
     }
     const rows = await query<Row>(
       admin.pool,
