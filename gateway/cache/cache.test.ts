@@ -40,7 +40,7 @@ function keyOf(
 
 const body = { model: "m", messages: [{ role: "user", content: "hi" }] };
 
-test("equal questions have the same key, whatever the order of fields", () => {
+test("equal requests have the same key, whatever the order of fields", () => {
   const other = { messages: [{ content: "hi", role: "user" }], model: "m" };
   expect(keyOf(body)).toBe(keyOf(other));
   expect(keyOf(body)).toMatch(/^proxy\.cache:[0-9a-f]{64}$/);
@@ -54,33 +54,35 @@ test("everything that changes the answer changes the key; the caller does not", 
 });
 
 test("long texts differ down to the last character", () => {
-  const asked = (...contents: readonly unknown[]) =>
+  const keyFor = (...contents: readonly unknown[]) =>
     keyOf({
       model: "m",
       messages: contents.map((content) => ({ role: "user", content })),
     });
   const long = "x".repeat(2_000);
   const keys = [
-    asked(long),
-    asked(`${long}x`),
-    asked(`${long}y`),
-    asked(`${long}\ud800`),
-    asked(`${long}\udbff`),
-    asked(long, long),
-    asked(long + long),
-    asked([long]),
-    asked(`${long.length}:${long}`),
-    asked({ text: long }),
+    keyFor(long),
+    keyFor(`${long}x`),
+    keyFor(`${long}y`),
+    keyFor(`${long}\ud800`),
+    keyFor(`${long}\udbff`),
+    keyFor(long, long),
+    keyFor(long + long),
+    keyFor([long]),
+    keyFor(`${long.length}:${long}`),
+    keyFor({ text: long }),
   ];
   expect(new Set(keys).size).toBe(keys.length);
-  expect(asked(long)).toBe(keys[0]);
+  expect(keyFor(long)).toBe(keys[0]);
 });
 
 test("each tenant has its own keys: the team, else the user, else the key", () => {
   const bob = { ...alice, userId: "bob" };
   const team = { ...alice, teamId: "t" };
-  const nobody = { ...alice, userId: null };
-  const keys = [alice, bob, team, nobody].map((payers) => keyOf(body, payers));
+  const withoutUser = { ...alice, userId: null };
+  const keys = [alice, bob, team, withoutUser].map((payers) =>
+    keyOf(body, payers),
+  );
   expect(new Set(keys).size).toBe(4);
   expect(keyOf(body, { ...bob, teamId: "t" })).toBe(keyOf(body, team));
   expect(keyOf(body, bob, { scope: "global" })).toBe(

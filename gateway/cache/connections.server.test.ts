@@ -101,7 +101,7 @@ test.skipIf(!redisServerHere())(
   60_000,
 );
 
-/** Hears of every command that a connection sends; not those of scripts. ioredis loses count of replies that come at once. */
+/** Observes every command that a connection sends, except those of scripts. ioredis loses count of replies that arrive together. */
 async function watchCommands(
   port: number,
   onCommand: (source: string, command: string) => void,

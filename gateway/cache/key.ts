@@ -9,8 +9,8 @@ export interface CacheOptions {
   readonly read: boolean;
   /** false: `no-store`. */
   readonly store: boolean;
-  /** Asked for by name, which `mode: default_off` wants. */
-  readonly asked: boolean;
+  /** `use-cache`, which `mode: default_off` requires. */
+  readonly requested: boolean;
   readonly ttlMs: number | null;
 }
 
@@ -28,7 +28,7 @@ export function readCacheOptions(
   return {
     read: !noCache && !noStore,
     store: !noStore,
-    asked: options["use-cache"] === true,
+    requested: options["use-cache"] === true,
     ttlMs:
       typeof options["ttl"] === "number" && options["ttl"] > 0
         ? options["ttl"] * 1_000
@@ -52,7 +52,7 @@ const NOT_IN_KEY = new Set([
 const NOT_IN_ITEM_KEY = new Set([...NOT_IN_KEY, "input"]);
 
 /** The inputs that a cached answer depends on. */
-export interface AskedOfCache {
+export interface CacheInputs {
   readonly callType: string;
   readonly alias: string;
   readonly payers: Payers;
@@ -65,31 +65,31 @@ export interface AskedOfCache {
  */
 export function cacheKeyOf(
   config: CacheConfig,
-  asked: AskedOfCache,
+  inputs: CacheInputs,
   options: CacheOptions,
 ): string | null {
-  if (!isCached(config, asked.callType, options)) {
+  if (!isCached(config, inputs.callType, options)) {
     return null;
   }
-  return nameOf(config, textOf(config, asked, NOT_IN_KEY));
+  return nameOf(config, textOf(config, inputs, NOT_IN_KEY));
 }
 
 /** The name of each item of an embeddings call, whatever list contains it; null: not cached. */
 export function itemKeysOf(
   config: CacheConfig,
-  asked: AskedOfCache,
+  inputs: CacheInputs,
   options: CacheOptions,
 ): readonly string[] | null {
-  if (!isCached(config, asked.callType, options)) {
+  if (!isCached(config, inputs.callType, options)) {
     return null;
   }
-  const common = textOf(config, asked, NOT_IN_ITEM_KEY);
-  return itemsOf(asked.body["input"]).map((item) =>
+  const common = textOf(config, inputs, NOT_IN_ITEM_KEY);
+  return itemsOf(inputs.body["input"]).map((item) =>
     nameOf(config, `${common},item:${canonical(item)}`),
   );
 }
 
-/** What an embeddings call wants a vector of, each: texts, or lists of token numbers. */
+/** The items of an embeddings call, one vector each: texts, or lists of token numbers. */
 export function itemsOf(input: unknown): readonly unknown[] {
   return Array.isArray(input) && typeof input[0] !== "number" ? input : [input];
 }
@@ -105,7 +105,7 @@ function isCached(
   ) {
     return false;
   }
-  if (config.mode === "default_off" && !options.asked) {
+  if (config.mode === "default_off" && !options.requested) {
     return false;
   }
   return options.read || options.store;
@@ -117,7 +117,7 @@ function nameOf({ namespace }: CacheConfig, text: string): string {
 
 function textOf(
   config: CacheConfig,
-  { callType, alias, payers, body }: AskedOfCache,
+  { callType, alias, payers, body }: CacheInputs,
   without: ReadonlySet<string>,
 ): string {
   const scope = config.scope === "global" ? "global" : tenantOf(payers);

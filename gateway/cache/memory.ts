@@ -8,7 +8,7 @@ export interface MemoryCache {
 }
 
 const MAX_BYTES = 64 * 1024 * 1024;
-/** What an entry costs beside its bytes. */
+/** Memory of an entry in addition to its bytes. */
 const ENTRY_BYTES = 200;
 
 export function createMemoryCache(

@@ -10,7 +10,7 @@ export interface RedisAddress {
 
 const MAX_WAIT_MS = 250;
 
-/** Maximum wait for an answer of the cache; the limits have a deadline of their own. */
+/** Maximum wait for an answer of the cache; the limits have a separate deadline. */
 const CACHE_DEADLINE_MS = 1_000;
 
 /**
@@ -25,8 +25,8 @@ export function connectRedis(
 }
 
 /**
- * The same for cached answers, which may have megabytes: on the connection of the limits they would hold up every call
- * behind them, up to the deadline at which Redis counts as away. A command without an answer for a second fails.
+ * The same for cached answers, which may have megabytes: on the connection of the limits they would delay every call behind
+ * them, up to the deadline after which Redis counts as unavailable. A command without an answer for a second fails.
  */
 export function connectCacheRedis(
   address: RedisAddress,
@@ -115,7 +115,7 @@ function writeOnceEachTurn(redis: Redis): void {
 
 const lastOfTurn = new WeakMap<Redis, (work: () => void) => void>();
 
-/** Does the work when everything else of this turn of the event loop is done; what it sends goes with the turn's write. */
+/** Runs the work after everything else in this turn of the event loop; what it sends joins the turn's write. */
 export function atEndOfTurn(redis: Redis, work: () => void): void {
   const add = lastOfTurn.get(redis) ?? setImmediate;
   add(work);

@@ -10,7 +10,7 @@ import {
 } from "../../test/servers/gateway.ts";
 import { query } from "../database/pool.ts";
 
-/** What the provider answers next, each with status 200; the last one again and again. */
+/** The provider's next answers, each with status 200; the last one is repeated. */
 let answers: string[] = [];
 let calls = 0;
 const provider = createServer((question, response: ServerResponse) => {

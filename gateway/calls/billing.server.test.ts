@@ -117,7 +117,7 @@ test("a client that closes at the finish reason pays what the provider reports a
   });
 });
 
-test("usage that never arrives is not waited for without an end: the count is billed", async () => {
+test("usage that never arrives is awaited for a limited time, then the count is billed", async () => {
   const id = await leaveAtFinish("dear", { usageDelayMs: 120_000 });
   const row = await rowOf(id);
   expect(row.completion_tokens).toBeGreaterThan(0);
@@ -128,7 +128,7 @@ test("usage that never arrives is not waited for without an end: the count is bi
   });
 });
 
-test("a call that times out while its provider goes on pays for its input, which is marked", async () => {
+test("a call that times out while its provider continues pays for its input, and its row is marked", async () => {
   const key = await gateway.makeKey();
   for (const stream of [false, true]) {
     const answer = await gateway.chat(key, '[mock]{"delayMs":1500}', {
@@ -181,7 +181,7 @@ test("an attempt that reached no provider costs nothing", async () => {
   expect(row.metadata).not.toHaveProperty("estimated");
 });
 
-test("what has no price of its own is marked in the row", async () => {
+test("usage of an unpriced service tier is marked in the row", async () => {
   const key = await gateway.makeKey();
   const flex = await gateway.chat(key, '[mock]{"usage":null}', {
     service_tier: "flex",
@@ -206,7 +206,7 @@ test("a model that is sold by the hour of audio is shown as unpriced", async () 
   ).toBeNull();
 });
 
-test("a response that would be fetched later is rejected before a provider is asked", async () => {
+test("a background response is rejected before a provider is called", async () => {
   const key = await gateway.makeKey();
   const answer = await gateway.request(
     "POST",
@@ -221,7 +221,7 @@ test("a response that would be fetched later is rejected before a provider is as
   ).toBe(false);
 });
 
-test("strict mode lends a Claude call without max_tokens the model's maximum, which is what is sent", async () => {
+test("strict mode reserves the model's maximum for a Claude call without max_tokens, and sends it", async () => {
   const database = await throwAwayDatabase();
   const strict = await startTestGateway({
     databaseUrl: database.url,

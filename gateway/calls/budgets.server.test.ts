@@ -42,13 +42,13 @@ async function refusalAfterOneCall(
   return String(second.json["error"]?.["message"]);
 }
 
-test("the budget of a team refuses and names the team", async () => {
+test("a used-up team budget rejects calls and names the team", async () => {
   await insertRow(pool(), "teams", { team_id: "t1", max_budget: SMALL });
   const key = await gateway.makeKey({ team_id: "t1", max_budget: 100 });
   expect(await refusalAfterOneCall(key)).toContain("Team=t1 Current cost");
 });
 
-test("a budget that renews says when", async () => {
+test("a rejection names the time at which the budget resets", async () => {
   const key = await gateway.makeKey({
     max_budget: SMALL,
     budget_duration: "1mo",
@@ -138,7 +138,7 @@ test.each([
   },
 );
 
-test("the budgets of a member, an organization, an end user and a tag refuse", async () => {
+test("used-up budgets of a member, an organization, an end user and a tag reject calls", async () => {
   await insertRow(pool(), "users", { user_id: "u2" });
   await insertRow(pool(), "teams", { team_id: "t3" });
   await insertRow(pool(), "team_members", {
@@ -179,7 +179,7 @@ test("a tier applies where the key sets nothing itself", async () => {
   expect((await gateway.chat(own, "two")).status).toBe(200);
 });
 
-test("an alias has a budget of its own on a key", async () => {
+test("an alias has a separate budget on a key", async () => {
   const key = await gateway.makeKey({
     model_max_budget: { mock: { budget_limit: SMALL, time_period: "1d" } },
   });
@@ -201,7 +201,7 @@ test("a temporary increase counts until it expires", async () => {
     .toBe(400);
 });
 
-test("a window that ends gives the budget back", async () => {
+test("a budget is available again when its window ends", async () => {
   const key = await gateway.makeKey({
     max_budget: SMALL,
     budget_duration: "2s",
@@ -256,7 +256,7 @@ test("requests, tokens and parallel calls are limited, with the headers that say
   expect((await gateway.chat(single, "after")).status).toBe(200);
 });
 
-test("200 calls at once on money for ten: nobody is told the budget is gone while it is not", async () => {
+test("of 200 simultaneous calls on a budget for ten, none is rejected as budget_exceeded while budget remains", async () => {
   const key = await gateway.makeKey({ max_budget: 10 * ONE_CALL });
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, at) =>
@@ -269,17 +269,17 @@ test("200 calls at once on money for ten: nobody is told the budget is gone whil
   const paid = answers.filter((answer) => answer.status === 200).length;
   expect(paid).toBeGreaterThanOrEqual(10);
   expect(paid).toBeLessThanOrEqual(11);
-  const told = new Set(
+  const types = new Set(
     answers
       .filter((answer) => answer.status !== 200)
       .map((answer) => answer.json["error"]?.["type"]),
   );
-  for (const type of told) {
+  for (const type of types) {
     expect(["budget_exceeded", "budget_held"]).toContain(type);
   }
 });
 
-test("strict refuses what may not fit, and never overshoots", async () => {
+test("strict mode rejects a call that may not fit, and never overshoots", async () => {
   const strict = await startTestGateway({
     databaseUrl: (database2 = await throwAwayDatabase()).url,
     providerUrl: provider.url,

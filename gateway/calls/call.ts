@@ -117,10 +117,15 @@ export async function startCall(
   const startedAt = Date.now();
   const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
   const { config } = gateway;
-  const asked = { callType: kind.callType, alias: group.alias, payers, body };
+  const cacheInputs = {
+    callType: kind.callType,
+    alias: group.alias,
+    payers,
+    body,
+  };
   const itemKeys =
     kind.callType === "aembedding"
-      ? itemKeysOf(config.cache, asked, cache)
+      ? itemKeysOf(config.cache, cacheInputs, cache)
       : null;
   return {
     id: randomUUID(),
@@ -146,7 +151,7 @@ export async function startCall(
     cacheKey:
       itemKeys?.length === 1
         ? (itemKeys[0] ?? null)
-        : cacheKeyOf(config.cache, asked, cache),
+        : cacheKeyOf(config.cache, cacheInputs, cache),
     itemKeys,
     whole: null,
     forwarded: forwardedOf(request),

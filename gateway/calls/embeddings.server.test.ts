@@ -77,7 +77,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
   const lastInput = () => provider.requests.at(-1)?.body["input"];
   const cacheOf = (answer: TestAnswer) => answer.headers.get("x-hearth-cache");
 
-  test("only the items that the cache does not hold are asked for", async () => {
+  test("only uncached items are requested from the provider", async () => {
     const key = await gateway.makeKey({ user_id: `items-${store}` });
     const first = await embed(key, ["a", "bb"]);
     expect(firsts(first)).toEqual([
@@ -98,7 +98,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
       10 * INPUT_PRICE,
       12,
     );
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     const all = await embed(key, ["dddd", "a"]);
     const single = await embed(key, "ccc");
     const inList = await embed(key, ["bb"]);
@@ -108,7 +108,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
       [1, 1],
     ]);
     expect(firsts(single)).toEqual([[0, 3]]);
-    expect(provider.requests.length).toBe(asked);
+    expect(provider.requests.length).toBe(requestsBefore);
     expect(all.headers.get("x-hearth-cost")).toBe("0");
     expect(all.json["model"]).toBe("mock-model");
 
@@ -129,7 +129,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
     expect(rows[2]?.["spend"]).toBe(0);
   });
 
-  test("token lists are items too; other dimensions are other vectors; no-cache asks", async () => {
+  test("token lists are items too; other dimensions are separate entries; no-cache calls the provider", async () => {
     const key = await gateway.makeKey({});
     await embed(key, [
       [1, 2],
@@ -143,7 +143,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
     expect(cacheOf(await embed(other, [3, 4]))).toBe("miss");
   });
 
-  test("a fallback is asked for everything, and its vectors are not kept for the alias", async () => {
+  test("a fallback gets all items, and its vectors are not cached for the alias", async () => {
     const key = await gateway.makeKey({});
     const answer = await embed(key, ["x", "yy"], { model: "falls" });
     expect(answer.status).toBe(200);
@@ -152,7 +152,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
     expect(cacheOf(again)).toBe("miss");
   });
 
-  test("a hit goes through where the rest of the budget is gone for others, and an overspent key is refused", async () => {
+  test("a hit is admitted while other calls have reserved the rest of the budget, and an overspent key is rejected", async () => {
     const key = await gateway.makeKey({ max_budget: 15 * INPUT_PRICE });
     await embed(key, ["p", "q"]);
     expect(cacheOf(await embed(key, ["q", "p"]))).toBe("hit");

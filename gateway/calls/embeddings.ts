@@ -110,21 +110,21 @@ export async function embeddingsFromCache(
 /** Records and settles the provider's answer, caches its vectors, and sends them merged with the cached ones. */
 export async function sendEmbeddings(
   gateway: Gateway,
-  asked: Call,
+  reduced: Call,
   admitted: Admitted,
   upstream: Extract<Upstream, { kind: "whole" }>,
   kept: CachedItems,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const fellBack = upstream.fallbacks > 0;
-  const call = asked.whole ?? asked;
+  const call = reduced.whole ?? reduced;
   const { body, facts } = upstream.translation.answer(upstream.body);
   const { usage, outcome } = await recordAnswer(
     gateway,
-    fellBack ? call : asked,
+    fellBack ? call : reduced,
     upstream,
     facts,
-    asked.whole === null || fellBack
+    reduced.whole === null || fellBack
       ? null
       : { cached_items: kept.filter((item) => item !== null).length },
   );
@@ -133,7 +133,7 @@ export async function sendEmbeddings(
   // Vectors of another model are not comparable: they are neither cached nor merged with cached ones.
   const answer = fellBack
     ? body
-    : completed(gateway, asked, { body, usage, outcome, kept, upstream });
+    : completed(gateway, reduced, { body, usage, outcome, kept, upstream });
   if (call.cacheKey !== null && call.cache.store) {
     gateway.flights.land(call.cacheKey, {
       contentType: upstream.contentType,
@@ -157,20 +157,20 @@ interface Answered {
 
 function completed(
   gateway: Pick<Gateway, "cache">,
-  asked: Call,
+  reduced: Call,
   { body, usage, outcome, kept, upstream }: Answered,
 ): Buffer {
-  const call = asked.whole ?? asked;
+  const call = reduced.whole ?? reduced;
   if (call.itemKeys === null) {
     return body;
   }
   const answer = readEmbeddings(body);
   const missing = missingKeys(call, kept);
   // The original call contains repeated items as often as they were sent.
-  const places = asked.whole === null ? call.itemKeys : [...missing.keys()];
+  const places = reduced.whole === null ? call.itemKeys : [...missing.keys()];
   const vectors = answer?.vectors ?? null;
   if (answer === null || vectors?.length !== places.length) {
-    if (asked.whole === null) {
+    if (reduced.whole === null) {
       return body;
     }
     throw new CallError(
@@ -184,9 +184,9 @@ function completed(
       : upstream.deployment.model;
   const found = new Map(places.map((key, at) => [key, vectors[at] ?? ""]));
   if (call.cache.store) {
-    cacheVectors(gateway, asked, { places, vectors, model, usage, outcome });
+    cacheVectors(gateway, reduced, { places, vectors, model, usage, outcome });
   }
-  if (asked.whole === null) {
+  if (reduced.whole === null) {
     return body;
   }
   return writeEmbeddings(
@@ -202,7 +202,7 @@ function completed(
 /** Each with its share of the call's usage and cost, by length: what a hit saves. */
 function cacheVectors(
   gateway: Pick<Gateway, "cache">,
-  asked: Call,
+  reduced: Call,
   answer: {
     readonly places: readonly string[];
     readonly vectors: readonly string[];
@@ -212,7 +212,7 @@ function cacheVectors(
   },
 ): void {
   const { places, vectors, model, usage, outcome } = answer;
-  const lengths = itemsOf(asked.body["input"]).map((item) =>
+  const lengths = itemsOf(reduced.body["input"]).map((item) =>
     Math.max(1, (item as string | readonly number[]).length),
   );
   const all = lengths.reduce((sum, length) => sum + length, 0);
@@ -228,7 +228,7 @@ function cacheVectors(
         modelId: outcome.modelId ?? "",
         body: Buffer.from(`${JSON.stringify(model)}\n${vectors[at] ?? ""}`),
       }),
-      asked.cache.ttlMs,
+      reduced.cache.ttlMs,
     );
   }
 }

@@ -10,11 +10,11 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 
-/** Calls at the provider: those that wait for their answer, in the order in which they came. */
-const asked: ServerResponse[] = [];
+/** Calls that wait for the provider's answer, in order of arrival. */
+const waiting: ServerResponse[] = [];
 const provider = createServer((question, response) => {
   question.resume();
-  asked.push(response);
+  waiting.push(response);
 });
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let gateway: TestGateway;
@@ -50,13 +50,15 @@ const ANSWER = JSON.stringify({
   usage: { prompt_tokens: 1, completion_tokens: 1 },
 });
 
-/** The next call at the provider, when all the others have joined its flight or wait for it. */
+/** The next call at the provider, after all others have joined its flight or wait for it. */
 async function next(): Promise<ServerResponse> {
-  await expect.poll(() => asked.length, { timeout: 10_000 }).toBeGreaterThan(0);
-  return asked.shift() as ServerResponse;
+  await expect
+    .poll(() => waiting.length, { timeout: 10_000 })
+    .toBeGreaterThan(0);
+  return waiting.shift() as ServerResponse;
 }
 
-test("followers of a call that fails ask the provider one by one, until one is answered", async () => {
+test("followers of a failed call are sent to the provider one by one, until one is answered", async () => {
   const calls = Array.from({ length: 8 }, () => gateway.chat(key, "the same"));
   const { underWay } = gateway.running.gateway;
   await expect.poll(() => underWay.count()).toBe(8);
@@ -64,17 +66,17 @@ test("followers of a call that fails ask the provider one by one, until one is a
     const leader = await next();
     // A second one would come meanwhile.
     await sleep(200);
-    expect(asked).toHaveLength(0);
+    expect(waiting).toHaveLength(0);
     leader.writeHead(500).end("{}");
   }
   (await next()).end(ANSWER);
   const answers = await Promise.all(calls);
   const statuses = answers.map(({ status }) => status).sort();
   expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 500, 500]);
-  expect(asked).toHaveLength(0);
+  expect(waiting).toHaveLength(0);
 });
 
-test("a follower whose client left calls no provider when its turn comes", async () => {
+test("a follower whose client left is not sent to the provider", async () => {
   const leader = gateway.chat(key, "left alone");
   const first = await next();
   const leaving = new AbortController();
@@ -96,10 +98,10 @@ test("a follower whose client left calls no provider when its turn comes", async
   first.writeHead(500).end("{}");
   expect((await leader).status).toBe(500);
   await expect.poll(() => underWay.count()).toBe(0);
-  expect(asked).toHaveLength(0);
+  expect(waiting).toHaveLength(0);
 });
 
-test("followers of an answer that is too long to share ask the provider all at once", async () => {
+test("followers of an answer that is too long to share are sent to the provider together", async () => {
   const calls = Array.from({ length: 3 }, () =>
     gateway.chat(key, "at length", { stream: true }),
   );

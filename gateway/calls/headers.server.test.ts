@@ -18,7 +18,7 @@ beforeAll(async () => {
   );
 });
 
-/** An alias, an id and a provider of names that no header bears as they are. */
+/** An alias, an id and a provider whose names must be encoded in headers. */
 const named = (url: string) => `
   - model_name: "部署/模型 50%"
     provider_params: { model: "供应商/m", api_base: ${url}, api_key: x, input_cost_per_token: ${INPUT_PRICE} }
@@ -31,12 +31,12 @@ afterAll(() => testbed?.stop());
 const PATIENT = { timeout: 20_000 };
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 
-test("with litellm_headers an answer bears LiteLLM's headers too", async () => {
+test("with litellm_headers an answer has LiteLLM's headers too", async () => {
   const { gateway } = testbed;
   const key = await gateway.makeKey({ max_budget: 3 });
   await gateway.chat(key, "one");
   const { headers } = await gateway.chat(key, "two");
-  const told = (name: string) => headers.get(`x-litellm-${name}`);
+  const litellm = (name: string) => headers.get(`x-litellm-${name}`);
   for (const [theirs, ours] of [
     ["call-id", "call-id"],
     ["model-id", "model-id"],
@@ -46,17 +46,17 @@ test("with litellm_headers an answer bears LiteLLM's headers too", async () => {
     ["response-duration-ms", "duration-ms"],
     ["overhead-duration-ms", "overhead-ms"],
   ] as const) {
-    expect(told(theirs)).toBe(headers.get(`x-hearth-${ours}`));
+    expect(litellm(theirs)).toBe(headers.get(`x-hearth-${ours}`));
   }
-  expect(told("model-group")).toBe("mock");
-  expect(Number(told("key-spend"))).toBeCloseTo(ONE_CALL, 9);
-  expect(told("key-max-budget")).toBe("3");
-  expect(told("max-retries")).toBe("2");
-  expect(told("timeout")).toBe("60");
+  expect(litellm("model-group")).toBe("mock");
+  expect(Number(litellm("key-spend"))).toBeCloseTo(ONE_CALL, 9);
+  expect(litellm("key-max-budget")).toBe("3");
+  expect(litellm("max-retries")).toBe("2");
+  expect(litellm("timeout")).toBe("60");
 });
 
 test.each(["x-hearth", "x-litellm"])(
-  "%s-… headers of a request say who pays, how long and how often",
+  "%s-… headers of a request set payers, timeout and retries",
   async (prefix) => {
     const { gateway, provider } = testbed;
     const key = await gateway.makeKey({});
@@ -121,13 +121,14 @@ test.each([{ stream: false }, { stream: true }])(
     const { status, headers, text } = await ask("部署/模型 50%");
     expect(status).toBe(200);
     expect(text).toContain(stream ? "[DONE]" : "four words in here");
-    const told = (name: string) => decodeURIComponent(headers.get(name) ?? "");
+    const decoded = (name: string) =>
+      decodeURIComponent(headers.get(name) ?? "");
     for (const prefix of ["x-hearth", "x-litellm"]) {
-      expect(told(`${prefix}-model-group`)).toBe("部署/模型 50%");
-      expect(told(`${prefix}-model-id`)).toBe("编号-é");
-      expect(told(`${prefix}-cache-key`)).toMatch(/^缓存:[0-9a-f]{64}$/);
+      expect(decoded(`${prefix}-model-group`)).toBe("部署/模型 50%");
+      expect(decoded(`${prefix}-model-id`)).toBe("编号-é");
+      expect(decoded(`${prefix}-cache-key`)).toMatch(/^缓存:[0-9a-f]{64}$/);
     }
-    expect(told("x-hearth-provider")).toBe("供应商");
+    expect(decoded("x-hearth-provider")).toBe("供应商");
     expect(headers.get("x-hearth-model-group")).toMatch(/^%E9.*\/.*%20.*%25$/);
     expect((await ask("部署/模型 50%")).headers.get("x-hearth-cache")).toBe(
       "hit",
@@ -147,7 +148,7 @@ test.each([{ stream: false }, { stream: true }])(
 );
 
 test.each(["writeHead", "setTimeout"] as const)(
-  "a stream whose %s fails ends at once, stops the provider and is paid",
+  "a stream whose %s fails ends at once, stops the provider and is billed",
   async (method) => {
     const { gateway, provider } = testbed;
     const { pool, ledger, underWay } = gateway.running.gateway;
@@ -167,7 +168,7 @@ test.each(["writeHead", "setTimeout"] as const)(
         throw new Error("broken by the test");
       });
     try {
-      const asked = provider.requests.length;
+      const requestsBefore = provider.requests.length;
       const text = `${method} [mock]{"chunks":1000,"chunkDelayMs":20}`;
       const answer = await gateway
         .chat(key, text, { model: "部署/模型 50%", stream: true })
@@ -175,7 +176,8 @@ test.each(["writeHead", "setTimeout"] as const)(
       expect(answer?.status ?? 500).toBe(500);
       await expect
         .poll(
-          () => provider.requests.slice(asked).map((seen) => seen.aborted),
+          () =>
+            provider.requests.slice(requestsBefore).map((seen) => seen.aborted),
           PATIENT,
         )
         .toEqual([true]);
@@ -184,7 +186,7 @@ test.each(["writeHead", "setTimeout"] as const)(
       const [row] = await query<{ status: string; spend: number }>(
         pool,
         "SELECT status, spend FROM spend_log WHERE request_id = $1",
-        [provider.requests[asked]?.id],
+        [provider.requests[requestsBefore]?.id],
       );
       expect(row?.status).toBe("failure");
       expect(row?.spend).toBeGreaterThan(0);

@@ -31,7 +31,7 @@ const CHECK = {
   caller: CALLER,
   stream: false,
   inputTokens: 1,
-  cache: { read: false, store: false, asked: false, ttlMs: null },
+  cache: { read: false, store: false, requested: false, ttlMs: null },
   options: {
     timeoutMs: TIMEOUT_MS,
     numRetries: 0,

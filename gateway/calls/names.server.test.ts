@@ -25,7 +25,7 @@ afterAll(() => testbed?.stop());
 
 const LONG = randomBytes(1_500).toString("hex");
 
-/** Names that no index of the ledger takes, and what is said of them. */
+/** Names that the ledger's indexes cannot hold, and part of the error. */
 const UNHOLDABLE = [
   [`openai/${LONG}`, "at most 256 bytes"],
   // 255 characters, and three times as many bytes.
@@ -35,11 +35,11 @@ const UNHOLDABLE = [
 ] as const;
 
 test.each(UNHOLDABLE)(
-  "a name that the ledger cannot hold is refused before anybody is asked (%#)",
-  async (name, said) => {
+  "a name that the ledger cannot hold is rejected before a provider is called (%#)",
+  async (name, reason) => {
     const { gateway, provider } = testbed;
     const key = await gateway.makeKey({});
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     for (const [field, fields] of [
       ["model", { model: name }],
       ["user", { model: "mock", user: name }],
@@ -52,15 +52,15 @@ test.each(UNHOLDABLE)(
       const error = answer.json["error"];
       expect(error?.["param"]).toBe(field);
       if (field !== "fallbacks") {
-        expect(error?.["message"]).toContain(said);
+        expect(error?.["message"]).toContain(reason);
       }
       expect(answer.text.length).toBeLessThan(500);
     }
-    expect(provider.requests.length).toBe(asked);
+    expect(provider.requests.length).toBe(requestsBefore);
   },
 );
 
-test("a key or a team whose stored tags the ledger cannot hold goes on calling", async () => {
+test("a key or a team whose stored tags the ledger cannot hold can still make calls", async () => {
   const { gateway } = testbed;
   const { ledger, pool } = gateway.running.gateway;
   await gateway.request("POST", "/team/new", { team_id: "tagged" });
@@ -90,7 +90,7 @@ test("a key or a team whose stored tags the ledger cannot hold goes on calling",
   ]);
 });
 
-test("nor does a key's own name for a model lead to one", async () => {
+test("an alias of a key cannot lead to a model that the ledger cannot hold", async () => {
   const { gateway } = testbed;
   const key = await gateway.makeKey({ aliases: { mine: `openai/${LONG}` } });
   const answer = await gateway.chat(key, "hello", { model: "mine" });
@@ -118,10 +118,10 @@ test("a model of the longest name is called and recorded", async () => {
   });
 });
 
-test("what an admin makes has a name that the ledger can hold", async () => {
+test("an admin cannot create an object whose name the ledger cannot hold", async () => {
   const { gateway } = testbed;
   const params = { model: "openai/m", api_base: "http://127.0.0.1:9/v1" };
-  for (const [name, said] of UNHOLDABLE) {
+  for (const [name, reason] of UNHOLDABLE) {
     for (const [path, body] of [
       ["/model/new", { model_name: name, provider_params: params }],
       [
@@ -144,36 +144,39 @@ test("what an admin makes has a name that the ledger can hold", async () => {
         400,
         expect.stringMatching(/at most 256|cannot be stored/),
       ]);
-      expect(json["error"]?.["param"], said).not.toBeNull();
+      expect(json["error"]?.["param"], reason).not.toBeNull();
     }
   }
 });
 
-/** What every JavaScript object has of itself, and what none of ours may be asked for by. */
+/** Properties of every JavaScript object: names that must not be found by a lookup. */
 const OF_OBJECTS = ["constructor", "toString", "__proto__", "hasOwnProperty"];
 
-test.each(OF_OBJECTS)("a model of the name %s is a model", async (model) => {
-  const { gateway } = testbed;
-  const key = await gateway.makeKey({
-    aliases: { mine: "mock" },
-    model_max_budget: { mock: 3 },
-    model_rpm_limit: { other: 3 },
-    ...(model === "__proto__" ? {} : { model_tpm_limit: { [model]: 1e6 } }),
-  });
-  const answer = await gateway.chat(key, "hello", { model });
-  expect([answer.status, answer.text.slice(0, 200)]).toEqual([
-    200,
-    expect.any(String),
-  ]);
-  expect(answer.headers.get("x-hearth-model-group")).toBe(model);
-  const usage = await gateway.request("GET", "/me/usage", undefined, key);
-  expect(usage.status).toBe(200);
-  const shown = await gateway.request("GET", `/v1/models/${model}`);
-  expect(shown.status).toBe(200);
-});
+test.each(OF_OBJECTS)(
+  "a model named %s works like any other",
+  async (model) => {
+    const { gateway } = testbed;
+    const key = await gateway.makeKey({
+      aliases: { mine: "mock" },
+      model_max_budget: { mock: 3 },
+      model_rpm_limit: { other: 3 },
+      ...(model === "__proto__" ? {} : { model_tpm_limit: { [model]: 1e6 } }),
+    });
+    const answer = await gateway.chat(key, "hello", { model });
+    expect([answer.status, answer.text.slice(0, 200)]).toEqual([
+      200,
+      expect.any(String),
+    ]);
+    expect(answer.headers.get("x-hearth-model-group")).toBe(model);
+    const usage = await gateway.request("GET", "/me/usage", undefined, key);
+    expect(usage.status).toBe(200);
+    const shown = await gateway.request("GET", `/v1/models/${model}`);
+    expect(shown.status).toBe(200);
+  },
+);
 
 test.each(OF_OBJECTS)(
-  "a route of the name %s allows nothing",
+  "an allowed route named %s allows nothing",
   async (route) => {
     const { gateway } = testbed;
     const key = await gateway.makeKey({ allowed_routes: [route] });
@@ -183,7 +186,7 @@ test.each(OF_OBJECTS)(
   },
 );
 
-test("a model of such a name falls back to nothing that nobody configured", async () => {
+test("a model named like an object's property has no fallbacks unless configured", async () => {
   const { gateway } = testbed;
   const key = await gateway.makeKey({});
   for (const model of OF_OBJECTS) {

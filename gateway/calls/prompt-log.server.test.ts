@@ -52,7 +52,7 @@ test("prompts and answers are kept with their rows: whole, streamed and from the
   });
 });
 
-test("they go with the retention of the rows", async () => {
+test("prompts are deleted with the retention of the rows", async () => {
   const { pool } = testbed.gateway.running.gateway;
   await query(
     pool,
@@ -69,7 +69,7 @@ test("they go with the retention of the rows", async () => {
   ]);
 });
 
-test("without the setting nothing of them is written anywhere", async () => {
+test("without the setting no prompt is stored anywhere", async () => {
   const silent = await startTestbed();
   try {
     const { gateway } = silent;

@@ -129,10 +129,10 @@ function giveBack(gateway: Pick<Gateway, "router">, { taken }: Target): void {
 /** A fallback is another model: it gets the whole list of embeddings, including items that are cached for the alias. */
 function translate(
   gateway: Pick<Gateway, "config">,
-  asked: Call,
+  routed: Call,
   { deployment, group }: Target,
 ): Translation {
-  const call = group === asked.group ? asked : (asked.whole ?? asked);
+  const call = group === routed.group ? routed : (routed.whole ?? routed);
   return call.options.mock.response === null
     ? translationFor(gateway.config, call, deployment)
     : mockTranslation(gateway.config, call, deployment);
@@ -267,7 +267,7 @@ async function attempt(
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
   try {
-    const asked = {
+    const request = {
       deployment,
       path: translation.path,
       headers: translation.headers,
@@ -280,12 +280,12 @@ async function attempt(
       ? {
           kind: "stream",
           translation,
-          ...(await gateway.providers.stream(asked, client)),
+          ...(await gateway.providers.stream(request, client)),
         }
       : {
           kind: "whole",
           translation,
-          ...(await gateway.providers.ask(asked)),
+          ...(await gateway.providers.ask(request)),
         };
     latencyMs = performance.now() - startedAt;
     return read;

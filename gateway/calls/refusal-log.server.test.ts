@@ -7,7 +7,7 @@ import { hashKey } from "../access/keys.ts";
 import { query } from "../database/pool.ts";
 import { dropOldRefusals, KEPT_REFUSALS } from "../database/refusals.ts";
 
-/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+/** A change reaches the gateway by a notification, which takes longer on a busy machine. */
 const PATIENT = { timeout: 20_000 };
 
 let fixture: AdminFixture;
@@ -23,7 +23,7 @@ async function refusalsOf(key: string, as?: string) {
   return fixture.get(`/refusals?api_key=${hashKey(key)}`, as);
 }
 
-test("a refused call is kept with its reason, and counted", async () => {
+test("a rejected call is stored with its reason, and counted", async () => {
   const key = await fixture.makeKey({
     key_alias: "poor",
     user_id: "poor-user",
@@ -31,8 +31,8 @@ test("a refused call is kept with its reason, and counted", async () => {
   });
   await fixture.chat(key, "hello");
   await fixture.chat(key, "hello", { model: "no-such-model" });
-  const told = await refusalsOf(key);
-  expect(told).toMatchObject({
+  const log = await refusalsOf(key);
+  expect(log).toMatchObject({
     total: 2,
     refusals: [
       {
@@ -50,13 +50,13 @@ test("a refused call is kept with its reason, and counted", async () => {
       },
     ],
   });
-  expect((told["counts"] as unknown as unknown[]).length).toBe(2);
-  expect(JSON.stringify(told)).not.toContain(key);
-  // The ledger has no row of them.
+  expect((log["counts"] as unknown as unknown[]).length).toBe(2);
+  expect(JSON.stringify(log)).not.toContain(key);
+  // Rejected calls have no row in the ledger.
   expect(await fixture.get(`/spend/logs?api_key=${hashKey(key)}`)).toEqual([]);
 });
 
-test("its holder sees it, another key does not", async () => {
+test("the holder of the key sees a rejected call, another key does not", async () => {
   const key = await fixture.makeKey({ user_id: "holder", models: ["other"] });
   const stranger = await fixture.makeKey({ user_id: "stranger" });
   await fixture.chat(key, "hello");
@@ -70,7 +70,7 @@ test("its holder sees it, another key does not", async () => {
   });
 });
 
-test("a blocked key's calls are told to whoever looks after it, a guessed key's are not kept", async () => {
+test("calls with a blocked key are recorded for its admins, calls with a guessed key are not", async () => {
   const key = await fixture.makeKey({});
   await fixture.post("/key/block", { key });
   await expect
@@ -87,7 +87,7 @@ test("a blocked key's calls are told to whoever looks after it, a guessed key's 
   });
 });
 
-test("of each key the last few are kept, all are counted", async () => {
+test("the latest rejected calls of each key are stored, all are counted", async () => {
   const key = await fixture.makeKey({ max_budget: 0 });
   const calls = KEPT_REFUSALS + 7;
   for (let call = 0; call < calls; call++) {
@@ -96,15 +96,15 @@ test("of each key the last few are kept, all are counted", async () => {
       await refusalsOf(key);
     }
   }
-  const told = await refusalsOf(key);
-  expect(told["total"]).toBe(calls);
-  expect(told["refusals"]).toHaveLength(KEPT_REFUSALS);
+  const log = await refusalsOf(key);
+  expect(log["total"]).toBe(calls);
+  expect(log["refusals"]).toHaveLength(KEPT_REFUSALS);
   expect(await fixture.get("/refusals?page_size=5&hours=1")).toMatchObject({
     refusals: { length: 5 },
   });
 });
 
-test("old refusals are let go of", async () => {
+test("old rejected calls are deleted", async () => {
   await query(
     fixture.pool,
     "UPDATE refusal_hours SET hour = hour - interval '40 days'",

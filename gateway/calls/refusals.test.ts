@@ -8,22 +8,25 @@ test.each([
   [0.5, RENEWAL, "it resets at 2026-12-01T00:00:00.000Z."],
   [0.5, Infinity, "ask the operator of this gateway to raise it."],
   [0, RENEWAL, "ask the operator of this gateway to raise it."],
-])("a spent budget of %d $ that renews at %d says: %s", (dollars, at, says) => {
-  const budget = nanosFromBudget(dollars);
-  const { message } = rejectionError(
-    { kind: "budget_exceeded", entity: "team:t", spend: budget, budget },
-    at,
-  );
-  expect(message).toBe(
-    `Budget has been exceeded! Team=t Current cost: ${dollars}, Max budget: ${dollars}; ${says}`,
-  );
-});
+])(
+  "a used-up budget of %d $ that resets at %d gives: %s",
+  (dollars, at, says) => {
+    const budget = nanosFromBudget(dollars);
+    const { message } = rejectionError(
+      { kind: "budget_exceeded", entity: "team:t", spend: budget, budget },
+      at,
+    );
+    expect(message).toBe(
+      `Budget has been exceeded! Team=t Current cost: ${dollars}, Max budget: ${dollars}; ${says}`,
+    );
+  },
+);
 
 test.each([
   [0, "calls that are being settled. Try again in a moment."],
   [1, "1 call in flight. Try again when it has ended."],
   [3, "3 calls in flight. Try again when they have ended."],
-])("a budget held by %d calls says: %s", (inFlight, says) => {
+])("a budget reserved by %d calls gives: %s", (inFlight, says) => {
   const { message } = rejectionError(
     { kind: "budget_held", entity: "user:u", inFlight },
     Infinity,

@@ -14,7 +14,7 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 
-/** By the model's name, how a provider answers. */
+/** The provider's behaviour by model name. */
 const PROVIDERS: Readonly<
   Record<string, (response: ServerResponse) => Promise<void>>
 > = {
@@ -94,7 +94,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** A streamed call whose answer is read when the caller wants it. */
+/** A streamed call whose answer is read on demand. */
 async function streamed(model: string): Promise<IncomingMessage> {
   const call = request(`${gateway.url}/v1/chat/completions`, {
     method: "POST",

@@ -73,8 +73,8 @@ async function carryOutItems(
     EMBEDDING,
   );
   const kept = await readCached(gateway, call);
-  const asked = withoutCached(gateway, call, kept);
-  const admitted = await lookupAndAdmit(gateway, asked, areAllCached(kept));
+  const reduced = withoutCached(gateway, call, kept);
+  const admitted = await lookupAndAdmit(gateway, reduced, areAllCached(kept));
   return whileAdmitted(gateway, call, async () => {
     const cached = await embeddingsFromCache(
       gateway,
@@ -87,13 +87,13 @@ async function carryOutItems(
       return cached;
     }
     return askOnce(gateway, call, admitted, reply, async () => {
-      const route = await chooseDeployment(gateway, asked);
-      await journalIntent(gateway, asked, route.first.deployment);
-      const upstream = await callProvider(gateway, asked, route, null);
+      const route = await chooseDeployment(gateway, reduced);
+      await journalIntent(gateway, reduced, route.first.deployment);
+      const upstream = await callProvider(gateway, reduced, route, null);
       if (upstream.kind === "stream") {
         throw new Error("embeddings are never streamed");
       }
-      return sendEmbeddings(gateway, asked, admitted, upstream, kept, reply);
+      return sendEmbeddings(gateway, reduced, admitted, upstream, kept, reply);
     });
   });
 }
