@@ -258,7 +258,7 @@ function readServer(
   read: ReadVariable,
   { general, port }: Parts,
 ): ServerConfig {
-  const asked =
+  const givenPort =
     port === undefined
       ? numberVariable(reading, read, "HEARTH_GATEWAY_PORT", 0, 65_535)
       : readNumber(reading, "--port", String(port), 0, 65_535);
@@ -274,7 +274,7 @@ function readServer(
   }
   return {
     host: read("HEARTH_GATEWAY_HOST") ?? "127.0.0.1",
-    port: asked ?? 4_000,
+    port: givenPort ?? 4_000,
     drainNoticeMs: noticeMs ?? 0,
     drainTimeoutMs: general.drain_timeout ?? 120_000,
     bodyLimitBytes: (general.max_request_size_mb ?? 50) * MEGABYTE,

@@ -170,7 +170,7 @@ test("a provider's own key never travels to another address", () => {
   });
 });
 
-test("anything unset among the provider's parameters makes the alias pending on that variable", () => {
+test("an unset variable in the provider's parameters makes the alias pending on it", () => {
   expect(one({ model: "openai/x", api_key: "os.environ/MY_KEY" }).pending).toBe(
     "MY_KEY",
   );
@@ -180,7 +180,7 @@ test("anything unset among the provider's parameters makes the alias pending on 
   ).toBe("TRACE");
 });
 
-test("azure needs its address, which may come from its variable", () => {
+test("azure requires an address, which may come from its variable", () => {
   expect(one({ model: "azure/mine", api_key: "k" }).pending).toBe(
     "AZURE_API_BASE",
   );
@@ -267,7 +267,7 @@ test("ids stay when an address changes behind its variable, and differ between e
   ).toEqual(["already exists; ids must be unique"]);
 });
 
-test("wildcards keep their star", () => {
+test("wildcards keep their asterisk", () => {
   const [wild] = models([
     {
       model_name: "openai/*",
@@ -277,7 +277,7 @@ test("wildcards keep their star", () => {
   expect(wild).toMatchObject({ alias: "openai/*", model: "*" });
 });
 
-test("a realistic LiteLLM file parses; what has no meaning here is a warning", () => {
+test("a realistic LiteLLM file parses; settings without a meaning here cause warnings", () => {
   const result = load(
     `model_list:
   - model_name: gpt-4o
@@ -423,7 +423,7 @@ test("a stored model follows the same rules and may not read the environment", (
   ]);
 });
 
-test("names that every object has of itself are names like others", () => {
+test("names of built-in object properties are ordinary names", () => {
   const result = load(`
 model_list:
 - {model_name: constructor, provider_params: {model: openai/m, api_key: k}}

@@ -89,7 +89,7 @@ test("models, settings and secrets that changed are named, without their values"
   expect(JSON.stringify(diff)).not.toMatch(/sk-/);
 });
 
-test("of timeouts, the cache and stopping, only what was bound at the start waits for a restart", () => {
+test("of timeouts, cache and shutdown settings, only those bound at the start require a restart", () => {
   const { settings, needRestart } = diffConfig(
     load({}),
     load({

@@ -20,7 +20,7 @@ export interface Layers {
 
 /**
  * Reads `file` alone, or the shipped file with the operator's own over it.
- * `extra` (written by `hearth up`) lies between the two, or over `file`.
+ * `extra` (written by `hearth up`) is layered between the two, or over `file`.
  */
 export function readLayers(options: {
   readonly file: string | null;

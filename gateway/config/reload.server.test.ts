@@ -24,7 +24,7 @@ function write(text: string): void {
   writeFileSync(join(gateway.directory, "gateway.yaml"), text);
 }
 
-test("a reload brings new models while calls run, and takes removed ones away", async () => {
+test("a reload adds new models and removes old ones while calls run", async () => {
   const key = await gateway.makeKey({});
   const running = gateway.chat(key, '[mock]{"chunks":6,"chunkDelayMs":50}', {
     stream: true,
@@ -38,7 +38,7 @@ test("a reload brings new models while calls run, and takes removed ones away", 
   expect((await running).text).toContain("word5");
 });
 
-test("a file with mistakes changes nothing and says why", async () => {
+test("an invalid file changes nothing and is reported", async () => {
   const key = await gateway.makeKey({});
   write("model_list: many\n");
   const refused = await gateway.request("POST", "/config/reload");
@@ -47,7 +47,7 @@ test("a file with mistakes changes nothing and says why", async () => {
   expect((await gateway.chat(key, "y", { model: "new" })).status).toBe(200);
 });
 
-test("a check says what the next start would complain about, and changes nothing", async () => {
+test("a check reports the problems of the next start, and changes nothing", async () => {
   const key = await gateway.makeKey({});
   const check = async () =>
     (await gateway.request("POST", "/config/check")).json["mistakes"];

@@ -68,7 +68,7 @@ const reload = (key: string) =>
 const asks = async (key: string) =>
   (await gateway.request("GET", "/key/list", undefined, key)).status;
 
-test("a rotated master key works at once, the one before until its time is over", async () => {
+test("a rotated master key works at once, the previous one until it expires", async () => {
   hand("PROXY_MASTER_KEY", NEW_MASTER_KEY);
   hand("PROXY_MASTER_KEY_PREVIOUS", MASTER_KEY);
   hand(
@@ -86,7 +86,7 @@ test("a rotated master key works at once, the one before until its time is over"
   ]);
 });
 
-test("another login at the same database is followed without a restart", async () => {
+test("a changed login of the same database takes effect without a restart", async () => {
   await superuser.query(
     `CREATE ROLE ${nextRole} LOGIN PASSWORD 'the-next-password' IN ROLE hearth_owner`,
   );
@@ -97,7 +97,7 @@ test("another login at the same database is followed without a restart", async (
   hand("DATABASE_URL", url.href);
   const reloaded = await reload(NEW_MASTER_KEY);
   expect(JSON.parse(reloaded.text)).toMatchObject({ need_restart: [] });
-  // Those that are open do one more piece of work each.
+  // Each open connection runs one more statement.
   const logins = async () => {
     expect(await asks(NEW_MASTER_KEY)).toBe(200);
     const { rows } = await superuser.query<{ usename: string }>(

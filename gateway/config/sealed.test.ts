@@ -5,7 +5,7 @@ import { secret } from "./secret.ts";
 const key = secret("the salt key of this installation");
 const other = secret("another key altogether");
 
-test("what was sealed opens with its key, at its place", () => {
+test("a sealed text is decrypted with its key and context", () => {
   const sealed = seal("sk-provider-ключ", key, "models/1");
   expect(sealed).not.toContain("provider");
   const opened = open(sealed, [other, key], "models/1");
@@ -13,7 +13,7 @@ test("what was sealed opens with its key, at its place", () => {
   expect(opened?.by).toBe(1);
 });
 
-test("no other key, no other place and no changed byte opens it", () => {
+test("another key, another context or a changed byte prevents decryption", () => {
   const sealed = seal("text", key, "models/1");
   expect(open(sealed, [other], "models/1")).toBeNull();
   expect(open(sealed, [key], "models/2")).toBeNull();

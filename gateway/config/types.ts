@@ -91,7 +91,7 @@ export type RoutingStrategy =
   | "latency-based-routing"
   | "cost-based-routing";
 
-/** Alias → aliases to try after it, in order. `*` stands for every alias. */
+/** Alias → aliases to try after it, in order. `*` matches every alias. */
 export type Fallbacks = Readonly<Record<string, readonly string[]>>;
 
 export interface RouterConfig {

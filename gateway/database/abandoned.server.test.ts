@@ -10,7 +10,7 @@ const log = pino({ level: "silent" });
 const closing: (() => Promise<unknown>)[] = [];
 let databaseUrl: string;
 let relay: Relay;
-/** The database as the host that will be lost reaches it. */
+/** The database through the link of the host that will be lost. */
 let relayedUrl: string;
 
 beforeEach(async () => {
@@ -56,7 +56,7 @@ test(
   async () => {
     const first = watch(relayedUrl, () => undefined);
     await expect.poll(() => first.ready(), { timeout: 20_000 }).toBe(true);
-    // Its connections stay open, as TCP keeps them, and nothing comes any more.
+    // Its TCP connections stay open, but no more data arrives.
     relay.stall();
     let refused = 0;
     const second = watch(databaseUrl, () => refused++);

@@ -12,7 +12,7 @@ import {
 } from "./totals.ts";
 import { type Counter } from "../ledger/payers.ts";
 
-/** One payer's spend in its budget's window (whole life without one), and the dollars to set or add. */
+/** One payer's spend in its budget's window (in total without one), and the dollars to set or add. */
 export interface SpendSetting {
   readonly entity: string;
   readonly dollars: number | string;
@@ -81,7 +81,7 @@ export interface Carried {
 }
 
 /**
- * Gives payers what they spent under a former name: in the budget's window that is open now, and in their whole lives.
+ * Gives payers what they spent under a previous name: in the open window of the budget, and in total.
  * What was spent before that window is dated `since`, so that it counts in none that is open. In the caller's transaction.
  */
 export async function carrySpendOver(
@@ -127,7 +127,7 @@ export interface CarryOptions {
   readonly now: number;
 }
 
-/** Adds what a payer's whole life still lacks, dated `since`; `starts` of the payers' windows. */
+/** Adds what a payer's total still lacks, dated `since`; `starts` of the payers' windows. */
 async function carryEarlierSpend(
   client: Client,
   carried: readonly Carried[],

@@ -1,7 +1,7 @@
 import type { Deployment } from "../config/types.ts";
 import { query, type Pool } from "./pool.ts";
 
-/** Stores what the model ids in the ledger's rows stand for; rows do not repeat it. */
+/** Stores the deployments to which model ids in the ledger's rows refer. */
 export async function recordDeployments(
   pool: Pool,
   deployments: readonly Deployment[],

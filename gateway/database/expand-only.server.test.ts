@@ -5,8 +5,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { emptyDatabase } from "../../test/servers/database.ts";
 
 /**
- * While gateways are replaced, and after `hearth upgrade --back`, the release before works on the database of the new one. So a
- * migration only adds: what a release uses keeps its name, its type and its rules until a later generation of the schema.
+ * While gateways are replaced, and after `hearth upgrade --back`, the previous release works on the database of the new one.
+ * So a migration only adds: what a release uses keeps its name, its type and its rules until a later generation of the
+ * schema.
  */
 
 const directory = fileURLToPath(new URL("./migrations", import.meta.url));
@@ -14,7 +15,7 @@ const files = readdirSync(directory)
   .filter((file) => file.endsWith(".sql"))
   .toSorted();
 
-/** Taken away by a migration, although the release before has it: no program used it (only views, which are replaced with it). */
+/** Removed by a migration although the previous release has it: only views used it, which are replaced with it. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "0013_user_pays.sql": [
     "gone: function entities_of(text,text,text,text,text,text,text[],text)",
@@ -72,13 +73,13 @@ async function readCatalogue(): Promise<Catalogue> {
   return new Map(rows.map(({ name, rules }) => [name, rules]));
 }
 
-/** What a program written for `before` would stumble over in `after`. */
+/** Changes in `after` that would break a program written for `before`. */
 function contractions(before: Catalogue, after: Catalogue): readonly string[] {
   const had = (relation: string) => before.has(`relation ${relation}`);
   const relationOf = (name: string) => name.split(/[ .]/)[1] ?? "";
   const lost = [...before].flatMap(([name, rules]) => {
     const now = after.get(name);
-    // A rule, or the rejection of nulls, may go: what was accepted still is.
+    // A constraint may be dropped: what was accepted still is.
     if (/^(rule|unique) /.test(name)) {
       return [];
     }
@@ -106,7 +107,7 @@ function contractions(before: Catalogue, after: Catalogue): readonly string[] {
   return [...lost, ...added];
 }
 
-test("the migrations of each release only add to what the release before uses", async () => {
+test("the migrations of each release only add to what the previous release uses", async () => {
   for (const file of files) {
     const before = await readCatalogue();
     await client.query(readFileSync(`${directory}/${file}`, "utf8"));
@@ -115,7 +116,7 @@ test("the migrations of each release only add to what the release before uses", 
     }
     expect(
       contractions(before, await readCatalogue()),
-      `${file} takes away what the release before uses: add beside it, and remove the old one in a later generation (hearth.schemaGeneration in gateway/package.json, docs/upgrade.md)`,
+      `${file} removes what the previous release uses: add the new one next to it, and remove the old one in a later generation (hearth.schemaGeneration in gateway/package.json, docs/upgrade.md)`,
     ).toEqual(allowed[file] ?? []);
   }
 });

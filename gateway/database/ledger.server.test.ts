@@ -192,14 +192,14 @@ test("a soft budget is reported once, when it is crossed", async () => {
     key_name: "sk-...4",
     soft_budget: 0.25,
   });
-  const told = [];
+  const reported = [];
   for (let call = 0; call < 5; call++) {
-    told.push(
+    reported.push(
       (await recordRows(pool, [row({ api_key: "k4" })], [], null, "UTC"))
         .softBudgets.length,
     );
   }
-  expect(told).toEqual([0, 0, 1, 0, 0]);
+  expect(reported).toEqual([0, 0, 1, 0, 0]);
 });
 
 test("text that Postgres cannot store does not stop the ledger", async () => {
@@ -226,7 +226,7 @@ test("two instances that record at once neither lose nor double anything", async
   expect(await wrongSums()).toEqual([]);
 });
 
-test("the check names a sum that is wrong", async () => {
+test("the check reports a wrong sum", async () => {
   await query(
     pool,
     "UPDATE spend_totals SET spend = spend + 1 WHERE entity = 'key:k5'",

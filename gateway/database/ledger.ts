@@ -35,7 +35,7 @@ const SUMS = {
   unpriced: "count(*) FILTER (WHERE unpriced)",
 } as const;
 
-/** Adds rows of `from` to a daily table whose key is the day and `keys`; empty text stands for none. */
+/** Adds rows of `from` to a daily table whose key is the day and `keys`; empty text means none. */
 function addToDaily(
   table: string,
   keys: readonly string[],
@@ -168,16 +168,16 @@ function othersOf(
   windows: readonly Total[],
 ): readonly Total[] {
   const entities = new Set(counters.map(({ entity }) => entity));
-  const asked = new Set(
+  const requested = new Set(
     counters.map(({ entity, window }) => `${entity}|${window}`),
   );
   return windows.filter(
     ({ entity, window }) =>
-      entities.has(entity) && !asked.has(`${entity}|${window}`),
+      entities.has(entity) && !requested.has(`${entity}|${window}`),
   );
 }
 
-/** Postgres holds neither NUL nor half a surrogate pair in text; such characters come only from hostile input. */
+/** Postgres cannot store NUL or half a surrogate pair in text; such characters come only from hostile input. */
 const UNHOLDABLE = /\\u(?:0000|d[89a-f])/i;
 
 /** Rows written before yielding to calls. */

@@ -20,7 +20,8 @@ import {
 import { dropOldSpend } from "./retention.ts";
 import { lockLedger } from "./totals.ts";
 
-// What others lock: a `pg_dump` reads every table for hours, and whatever changes a table waits for it with all behind it.
+// Locks of other sessions: a `pg_dump` reads every table for hours; a change of a table waits for it and blocks all later
+// statements.
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let pool: Pool;
 const silent = pino({ level: "silent" });
@@ -131,7 +132,7 @@ test("a month is not dropped while a pg_dump reads it, and new rows are still re
   expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
 });
 
-test("the holder of the ledger lock waits at most a second for another lock, and a drain no longer for it", async () => {
+test("the holder of the ledger lock waits at most a second for another lock, and a drain as long for the ledger lock", async () => {
   await dump();
   await waitForAll("spend_log");
   await expect(record("2027-02-05T00:00:00.000Z")).rejects.toBeInstanceOf(

@@ -23,13 +23,13 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test("a connection lost between two statements of a transaction makes it fail, not the process", async () => {
+test("a connection lost between two statements fails the transaction, not the process", async () => {
   const broken = transaction(pool, async (client) => {
     const [backend] = await query<{ pid: number }>(
       client,
       "SELECT pg_backend_pid() AS pid",
     );
-    // Nothing is asked of the connection while it ends.
+    // No statement runs on the connection while it ends.
     const ended = new Promise<void>((resolve) => client.once("end", resolve));
     const superuser = new pg.Client(inject("postgresUrl"));
     await superuser.connect();

@@ -25,14 +25,14 @@ const DRIVER_MARGIN_MS = 5_000;
 const RETRY_AFTER_MS = 1_000;
 const LOST_AFTER_MS = 15_000;
 
-// Counts and token sums fit a double; money is asked for as text or float where it is needed.
+// Counts and token sums fit a double; money is selected as text or float where it is needed.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 /** `calls`: statements in the path of calls, with deadlines. They share no connection with what may take long. */
 export type Purpose = "calls" | "work";
 
-/** What is known of a pool beside what the driver knows. */
+/** State of a pool that the driver does not keep. */
 interface PoolState {
   readonly purpose: Purpose;
   readonly busy: Set<{ end(): Promise<void> }>;
@@ -71,8 +71,8 @@ export function createPool(
   const logins = new WeakMap<pg.ClientBase, string | undefined>();
   pool.on("connect", (client) => {
     logins.set(client, pool.options.connectionString);
-    // One that is lost between two statements of a transaction: the next statement fails and tells it. Without a listener
-    // of its own the event would end the process.
+    // One that is lost between two statements of a transaction: the next statement reports it. Without a listener the event
+    // would end the process.
     client.on("error", () => undefined);
   });
   // The pool drops ending connections: one with an old login ends when its work is done, however busy the pool is.
@@ -103,7 +103,7 @@ export function setSilent(pool: Pool, silent: boolean): void {
   }
 }
 
-/** Connections made from now on log in as this address says; those that are open end after the work they are given next. */
+/** New connections log in with this address; open ones end after their next work. */
 export function followLogin(pool: Pool, databaseUrl: string): void {
   (pool.options as pg.PoolConfig).connectionString = databaseUrl;
 }
@@ -214,7 +214,7 @@ export async function longQuery<Row extends pg.QueryResultRow>(
   values: readonly unknown[] = [],
 ): Promise<readonly Row[]> {
   await query(client, `SET LOCAL statement_timeout = ${timeoutMs}`);
-  // The driver has a limit of its own, and its types do not know that a statement may have another one.
+  // The driver has a general limit; its types lack the limit for a single statement.
   const statement: pg.QueryConfig & { readonly query_timeout: number } = {
     text,
     values: [...values],

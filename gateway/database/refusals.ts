@@ -1,6 +1,6 @@
 import { query, transaction, type Pool } from "./pool.ts";
 
-/** A call that was refused before a provider was asked. */
+/** A call that was rejected before a provider was called. */
 export interface Refused {
   /** Ms since the epoch. */
   readonly at: number;
@@ -12,7 +12,7 @@ export interface Refused {
   readonly message: string;
 }
 
-/** How often a key was refused for one reason in one hour. */
+/** How often calls of a key were rejected for one reason in one hour. */
 export interface RefusedHour {
   /** Ms since the epoch, the first of the hour. */
   readonly hour: number;

@@ -3,7 +3,7 @@ import type { Client, Pool } from "./pool.ts";
 import type { Row } from "./rows.ts";
 import { durationsOf, readTotals, type Windowing } from "./totals.ts";
 
-/** Rows of payers with `spend` added: in the budget's window where there is one, else over the whole life. */
+/** Rows of payers with `spend` added: in the budget's window if there is one, else in total. */
 export async function withSpend(
   from: Pool | Client,
   rows: readonly Row[],

@@ -23,7 +23,7 @@ export interface SoftBudget {
   readonly threshold: number;
 }
 
-/** What decides the windows of budgets beside the payers' own durations. */
+/** Settings that determine budget windows in addition to the payers' durations. */
 export interface Windowing {
   readonly timeZone: string;
   /** `budget_duration` of the whole proxy. */
@@ -201,7 +201,7 @@ interface Added {
 }
 
 /**
- * Adds rows that were really inserted to every total that they fall into: whole lives, and windows that are there. The sums
+ * Adds rows that were really inserted to every total that they belong to: lifetime totals, and existing windows. The sums
  * are made in SQL, where money is exact.
  */
 export async function addTotals(
@@ -263,7 +263,7 @@ export async function readTotals(
   );
 }
 
-/** The counters of payers that can still change: whole lives and windows that are open. */
+/** The counters of payers that can still change: lifetime totals and open windows. */
 export async function openCounters(
   from: Pool | Client,
   entities: readonly string[],

@@ -14,7 +14,7 @@ import {
 import { startRelay, type Relay } from "../../test/servers/relay.ts";
 import { postgresWire } from "../../test/servers/wire-postgres.ts";
 
-// Postgres behind a link on which nothing passes any more: connections stay open and no statement is answered.
+// Postgres behind a link that drops all data: connections stay open and no statement is answered.
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let provider: MockProvider;
 let relay: Relay;
@@ -78,7 +78,7 @@ async function untilReadinessSays(db: string): Promise<void> {
     }
     await sleep(25);
   }
-  throw new Error(`readiness never said "${db}"`);
+  throw new Error(`readiness never reported "${db}"`);
 }
 
 test("while Postgres does not answer, known keys are served, also in a new window, and others get 503", async () => {
@@ -90,7 +90,7 @@ test("while Postgres does not answer, known keys are served, also in a new windo
   expect((await call(known)).status).toBe(200);
   expect((await call(plain)).status).toBe(200);
   relay.stall();
-  // Before the watch has noticed, and with an end user and a tag that were never looked up.
+  // Before the probe has noticed, and with an end user and a tag that were never looked up.
   const first = await Promise.all([
     call(plain, { user: "somebody", metadata: { tags: ["new"] } }),
     call("sk-never-seen-before"),

@@ -80,7 +80,7 @@ async function totalOf(entity: string, duration: string, at: number) {
   return row?.spend;
 }
 
-test("three windows of a thousand keys that begin at once are summed in one statement", async () => {
+test("three windows of 1,000 keys that start together are summed in one statement", async () => {
   const rows = callsOfAll(NOW);
   const { inserted } = await recordRows(pool, rows, [], null, "UTC");
   expect(inserted.size).toBe(KEYS);
@@ -94,7 +94,7 @@ test("three windows of a thousand keys that begin at once are summed in one stat
   expect(await totalOf("user:u7", "1mo", NOW)).toBe(0.75);
 });
 
-test("a window's sum waits for no partition of another time", async () => {
+test("the sum of a window waits for no partition outside it", async () => {
   const later = Date.parse("2026-11-24T00:00:05.000Z");
   const holder = new pg.Client({
     connectionString: superuserUrl(database.url),
@@ -161,7 +161,7 @@ test("a call that ended months after its start counts in the window of its end",
   expect(august?.spend).toBe(0);
 });
 
-test("the migration notes such calls that are in the ledger already", async () => {
+test("the migration records late calls that are already in the ledger", async () => {
   const strays = () => query(pool, "SELECT * FROM spend_strays ORDER BY month");
   const noted = await strays();
   expect(noted).toHaveLength(2);

@@ -33,8 +33,8 @@ test.each(RECORDINGS)(
     const [choice] = answered.choices;
     expect(completion.usage).toEqual(answered.usage);
     expect(completion.choices[0]?.finish_reason).toBe(choice?.finish_reason);
-    const said = completion.choices[0]?.message;
-    expect(said?.content ?? "").toBe(choice?.message.content ?? "");
+    const streamed = completion.choices[0]?.message;
+    expect(streamed?.content ?? "").toBe(choice?.message.content ?? "");
     const calls = (message: OpenAI.Chat.ChatCompletionMessage | undefined) =>
       (message?.tool_calls ?? []).map((call) => [
         call.id,
@@ -43,6 +43,6 @@ test.each(RECORDINGS)(
           JSON.parse(call.function.arguments) as unknown,
         ],
       ]);
-    expect(calls(said)).toEqual(calls(choice?.message));
+    expect(calls(streamed)).toEqual(calls(choice?.message));
   },
 );

@@ -22,7 +22,7 @@ interface Completion {
 }
 
 test.each(RECORDINGS)(
-  "%s %s: a stream says what the whole answer says",
+  "%s %s: a stream equals the whole answer",
   (provider, name) => {
     const whole = JSON.parse(
       completionsShape.answer(chatAnswerOf(provider, name), BODY).toString(),
@@ -45,7 +45,7 @@ test.each(RECORDINGS)(
   },
 );
 
-test("the prompt is one message; what chat lacks is named", () => {
+test("the prompt becomes one message; unsupported parameters are named", () => {
   const body = {
     ...BODY,
     max_tokens: 5,
@@ -65,7 +65,7 @@ test("the prompt is one message; what chat lacks is named", () => {
 });
 
 test.each([[["a", "b"]], [[1, 2]], [undefined]])(
-  "the prompt %j is refused by name",
+  "the prompt %j is rejected by name",
   (prompt) => {
     expect(() =>
       completionsShape.chatBody({ model: "alias", prompt }, testDeployment()),

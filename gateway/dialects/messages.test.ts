@@ -53,12 +53,12 @@ interface Event {
   readonly usage: unknown;
 }
 
-/** Puts a message together, and holds that events come in the only order that is allowed. */
+/** Assembles a message and checks the order of its events. */
 function assemble(pieces: readonly StreamPiece[]): Message {
   const events = pieces.map(({ event, data }) => {
-    const said = JSON.parse(data) as Event;
-    expect(event).toBe(said.type);
-    return said;
+    const parsed = JSON.parse(data) as Event;
+    expect(event).toBe(parsed.type);
+    return parsed;
   });
   expect(events[0]?.type).toBe("message_start");
   expect(events.at(-1)?.type).toBe("message_stop");
@@ -116,7 +116,7 @@ describe.each(RECORDINGS)("%s %s", (provider, name) => {
     messagesShape.answer(chatAnswerOf(provider, name), BODY).toString(),
   ) as Message;
 
-  test("a stream, cut anywhere, says what the whole answer says", () => {
+  test("a stream, cut anywhere, equals the whole answer", () => {
     fc.assert(
       fc.property(cuts, (places) => {
         const pieces = passed(
@@ -156,7 +156,7 @@ describe.each(RECORDINGS)("%s %s", (provider, name) => {
   });
 });
 
-test("tools, mixed as they may come, are told one after the other and whole", () => {
+test("interleaved tool calls are sent one after the other, each complete", () => {
   fc.assert(
     fc.property(anyChatStream, ({ pieces, answer }) => {
       const streamed = assemble(passed(messagesShape.stream(BODY), pieces));
@@ -168,7 +168,7 @@ test("tools, mixed as they may come, are told one after the other and whole", ()
   );
 });
 
-test("what Anthropic said comes back to an Anthropic client as it was", () => {
+test("an answer of Anthropic reaches an Anthropic client unchanged", () => {
   const { content, stop_reason, usage } = JSON.parse(
     messagesShape
       .answer(chatAnswerOf("anthropic", "thinking"), BODY)
@@ -243,7 +243,7 @@ describe("requests", () => {
     expect(ask(fields, thinker).body["reasoning_effort"]).toBe("medium");
   });
 
-  test("tools and their choice; those of Anthropic's servers are named", () => {
+  test("tools and tool choice; Anthropic's server tools are named as unsupported", () => {
     const { body, lacks } = ask({
       tools: [
         {
@@ -277,7 +277,7 @@ describe("requests", () => {
     expect(lacks).toEqual(["tools[1] (web_search_20250305)"]);
   });
 
-  test("results of tools come first, their images after them with the user's words", () => {
+  test("tool results come first, then their images with the user's text", () => {
     const image = {
       type: "image",
       source: { type: "base64", media_type: "image/png", data: "aGk=" },
@@ -353,7 +353,7 @@ describe("requests", () => {
     [{ messages: [] }, "messages"],
     [{ messages: [{ role: "user", content: "x" }, 3] }, "messages[1]"],
     [{ messages: [{ content: "x" }] }, "messages[0]"],
-  ])("%j is refused by name", (fields, param) => {
+  ])("%j is rejected by name", (fields, param) => {
     const body = { model: "alias", ...fields };
     expect(() => messagesShape.chatBody(body, OPENAI)).toThrow(CallError);
     try {
@@ -364,7 +364,7 @@ describe("requests", () => {
     }
   });
 
-  test("a conversation that goes through chat to Anthropic arrives as it was", () => {
+  test("a conversation translated to chat and on to Anthropic arrives unchanged", () => {
     const text = fc
       .string({ unit: "grapheme", minLength: 1 })
       .filter((words) => words.trim() === words && words !== "")
@@ -435,7 +435,7 @@ describe("requests", () => {
     );
   });
 
-  test("no body, however strange, is answered with anything but a named field", () => {
+  test("any invalid body is rejected with the name of a field", () => {
     const message = fc.oneof(
       fc.anything(),
       fc.record(
@@ -486,9 +486,9 @@ describe("requests", () => {
       { requiredKeys: ["model"] },
     );
     fc.assert(
-      fc.property(body, (asked) => {
+      fc.property(body, (request) => {
         try {
-          messagesShape.chatBody(asked, LOCAL);
+          messagesShape.chatBody(request, LOCAL);
         } catch (error) {
           expect(error).toBeInstanceOf(CallError);
         }

@@ -149,12 +149,12 @@ function choiceOf(body: CallBody, lack: (path: string) => void): unknown {
 }
 
 function formatOf(format: unknown): unknown {
-  const { type, ...wished } = recordOf(format);
+  const { type, ...schema } = recordOf(format);
   switch (type) {
     case "json_object":
       return { type };
     case "json_schema":
-      return { type, json_schema: wished };
+      return { type, json_schema: schema };
     default:
       return null;
   }

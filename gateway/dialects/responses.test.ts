@@ -43,36 +43,39 @@ interface Event {
   readonly response: Answer;
 }
 
-/** The final Response, after holding that its events are numbered, in order and agree with it. */
+/** The final Response, after checking that its events are numbered, in order and agree with it. */
 function finalResponse(pieces: readonly StreamPiece[]): Answer {
   const deltas = new Map<string, string>();
   const open = new Set<number>();
   const done: Item[] = [];
   pieces.forEach(({ event, data }, index) => {
-    const said = JSON.parse(data) as Event;
-    expect(event).toBe(said.type);
-    expect(said.sequence_number).toBe(index);
-    switch (said.type) {
+    const parsed = JSON.parse(data) as Event;
+    expect(event).toBe(parsed.type);
+    expect(parsed.sequence_number).toBe(index);
+    switch (parsed.type) {
       case "response.output_item.added":
-        open.add(said.output_index);
+        open.add(parsed.output_index);
         break;
       case "response.output_text.delta":
       case "response.function_call_arguments.delta":
       case "response.reasoning_summary_text.delta":
       case "response.refusal.delta":
-        expect(open).toContain(said.output_index);
-        deltas.set(said.item_id, (deltas.get(said.item_id) ?? "") + said.delta);
+        expect(open).toContain(parsed.output_index);
+        deltas.set(
+          parsed.item_id,
+          (deltas.get(parsed.item_id) ?? "") + parsed.delta,
+        );
         break;
       case "response.output_text.done":
       case "response.reasoning_summary_text.done":
-        expect(deltas.get(said.item_id)).toBe(said.text);
+        expect(deltas.get(parsed.item_id)).toBe(parsed.text);
         break;
       case "response.function_call_arguments.done":
-        expect(deltas.get(said.item_id) ?? "").toBe(said.arguments);
+        expect(deltas.get(parsed.item_id) ?? "").toBe(parsed.arguments);
         break;
       case "response.output_item.done":
-        expect(open.delete(said.output_index)).toBe(true);
-        done[said.output_index] = said.item;
+        expect(open.delete(parsed.output_index)).toBe(true);
+        done[parsed.output_index] = parsed.item;
     }
   });
   expect(open.size).toBe(0);
@@ -97,7 +100,7 @@ describe.each(RECORDINGS)("%s %s", (provider, name) => {
     responsesShape.answer(chatAnswerOf(provider, name), BODY).toString(),
   ) as Answer & { created_at: number };
 
-  test("a stream, cut anywhere, says what the whole answer says", () => {
+  test("a stream, cut anywhere, equals the whole answer", () => {
     fc.assert(
       fc.property(cuts, (places) => {
         const pieces = passed(
@@ -136,7 +139,7 @@ describe.each(RECORDINGS)("%s %s", (provider, name) => {
   });
 });
 
-test("tool calls, mixed as they may come, keep their places", () => {
+test("interleaved tool calls keep their places", () => {
   fc.assert(
     fc.property(anyChatStream, ({ pieces, answer }) => {
       const streamed = finalResponse(
@@ -263,7 +266,7 @@ describe("requests", () => {
     });
   });
 
-  test("items become messages: calls of a turn together, results each its own", () => {
+  test("items become messages: the calls of a turn in one, each result in another", () => {
     const { body, lacks } = ask({
       input: [
         { role: "developer", content: "Short." },
@@ -359,7 +362,7 @@ describe("requests", () => {
     ]);
   });
 
-  test("functions and their choice; other tools are named", () => {
+  test("functions and tool choice; other tools are named as unsupported", () => {
     const tool = {
       type: "function",
       name: "a",
@@ -368,17 +371,17 @@ describe("requests", () => {
       strict: true,
     };
     const { type: _type, ...inner } = tool;
-    const asked = ask({
+    const request = ask({
       tools: [tool, { type: "web_search" }],
       tool_choice: { type: "function", name: "a" },
       parallel_tool_calls: false,
     });
-    expect(asked.body).toMatchObject({
+    expect(request.body).toMatchObject({
       tools: [{ type: "function", function: inner }],
       tool_choice: { type: "function", function: { name: "a" } },
       parallel_tool_calls: false,
     });
-    expect(asked.lacks).toEqual(["tools[1] (web_search)"]);
+    expect(request.lacks).toEqual(["tools[1] (web_search)"]);
     const allowed = ask({
       tools: [tool],
       tool_choice: {
@@ -403,7 +406,7 @@ describe("requests", () => {
     [{ prompt: { id: "pmpt_1" } }, "prompt"],
     [{ input: 3 }, "input"],
     [{ input: null }, "input"],
-  ])("%j is refused by name, with a way out", (fields, param) => {
+  ])("%j is rejected by name, with an alternative", (fields, param) => {
     try {
       ask(fields);
       expect.unreachable();
@@ -414,12 +417,14 @@ describe("requests", () => {
     }
   });
 
-  test("a number that is an object of its own kind is none", () => {
-    const asked = { ...BODY, top_logprobs: { toString: false } };
-    expect(() => responsesShape.chatBody(asked, LOCAL)).not.toThrow(TypeError);
+  test("an object that cannot be converted to a number is not a number", () => {
+    const request = { ...BODY, top_logprobs: { toString: false } };
+    expect(() => responsesShape.chatBody(request, LOCAL)).not.toThrow(
+      TypeError,
+    );
   });
 
-  test("no body, however strange, is answered with anything but a named field", () => {
+  test("any invalid body is rejected with the name of a field", () => {
     const item = fc.oneof(
       fc.anything(),
       fc.record(
@@ -457,9 +462,9 @@ describe("requests", () => {
       { requiredKeys: ["model"] },
     );
     fc.assert(
-      fc.property(body, (asked) => {
+      fc.property(body, (request) => {
         try {
-          responsesShape.chatBody(asked, LOCAL);
+          responsesShape.chatBody(request, LOCAL);
         } catch (error) {
           expect(error).toBeInstanceOf(CallError);
         }
@@ -469,7 +474,7 @@ describe("requests", () => {
   });
 });
 
-test("a stream that fails says so in response.failed, once", () => {
+test("a failed stream ends with one response.failed event", () => {
   const stream = responsesShape.stream(BODY);
   const pieces = passed(stream, chatPieces("anthropic", "overloaded"));
   expect(pieces.at(-1)?.kind).toBe("error");

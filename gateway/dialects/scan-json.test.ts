@@ -4,7 +4,7 @@ import { countValues, MAX_DEPTH, MAX_VALUES } from "./scan-json.ts";
 
 const count = (text: string) => countValues(Buffer.from(text));
 
-/** Nesting counts once more: a list and its first value are two. */
+/** Each level of nesting adds one: a list and its first value are two. */
 function valuesOf(value: unknown): number {
   if (typeof value !== "object" || value === null) {
     return 0;
@@ -16,7 +16,7 @@ function valuesOf(value: unknown): number {
   );
 }
 
-test("counts the values of any JSON, whatever its strings hold", () => {
+test("counts the values of any JSON, whatever its strings contain", () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
       expect(count(JSON.stringify(value))).toBe(1 + valuesOf(value));
@@ -38,13 +38,13 @@ test("skips strings of every length with quotes, brackets and backslashes at eve
 });
 
 test.each(["", '"', '"\\', '["a', "]]]]", "{", `"${"a".repeat(100)}`])(
-  "leaves %j, which is no JSON, to the parser",
+  "leaves the invalid JSON %j to the parser",
   (text) => {
     expect(count(text)).toBeLessThan(3);
   },
 );
 
-test("takes the deepest nesting that is allowed and rejects the next", () => {
+test("accepts the deepest allowed nesting and rejects the next", () => {
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   expect(count(nested(MAX_DEPTH))).toBe(MAX_DEPTH + 1);
   expect(() => count(nested(MAX_DEPTH + 1))).toThrow("nested deeper than 200");

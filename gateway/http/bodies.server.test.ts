@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => testbed?.stop());
 
-/** A request whose headers promise a body that never comes. */
+/** A request with headers for a body that never arrives. */
 async function askWithoutBody(
   route: string,
   headers: readonly string[],
@@ -53,7 +53,7 @@ const withBody = ROUTES.filter(({ method }) => method !== "GET").flatMap(
   ({ method, paths }) => paths.map((path) => `${method} ${path}`),
 );
 
-test.each(withBody)("%s answers 401 before its body comes", async (route) => {
+test.each(withBody)("%s answers 401 before its body arrives", async (route) => {
   const path = route.replaceAll(/:\w+/g, "x");
   expect(await askWithoutBody(path, [])).toMatch(/^HTTP\/1.1 401 /);
   expect(
@@ -61,13 +61,13 @@ test.each(withBody)("%s answers 401 before its body comes", async (route) => {
   ).toMatch(/^HTTP\/1.1 401 /);
 });
 
-test("an unknown route answers 404 before its body comes", async () => {
+test("an unknown route answers 404 before its body arrives", async () => {
   expect(await askWithoutBody("POST /no/such/route", [])).toMatch(
     /^HTTP\/1.1 404 /,
   );
 });
 
-test("a connection that still sends a large body is closed, others are kept", async () => {
+test("a connection that is still sending a large body is closed, others are kept", async () => {
   const path = "POST /v1/chat/completions";
   const small = await askWithoutBody(path, []);
   expect(small).toMatch(/connection: keep-alive/i);

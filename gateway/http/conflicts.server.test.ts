@@ -13,7 +13,7 @@ afterAll(() => testbed?.stop());
 /** 8,000 characters that do not compress. */
 const LONG = randomBytes(4_000).toString("hex");
 
-/** What Postgres cannot hold, and what the sentence says of it. */
+/** Values that Postgres cannot store, and part of the error. */
 const UNHOLDABLE = [
   ["POST", "/key/generate", { max_parallel_requests: 3e9 }, "parallel"],
   ["POST", "/team/new", { max_parallel_requests: 2_147_483_648 }, "parallel"],
@@ -77,11 +77,11 @@ const UNHOLDABLE = [
 
 test.each(UNHOLDABLE)(
   "%s %s with a value that cannot be stored is rejected (%#)",
-  async (method, path, body, said) => {
+  async (method, path, body, reason) => {
     const { status, json } = await testbed.gateway.request(method, path, body);
     expect([status, json["error"]?.["message"]]).toEqual([
       400,
-      expect.stringContaining(said),
+      expect.stringContaining(reason),
     ]);
     expect(json["error"]?.["type"]).toBe("invalid_request_error");
   },

@@ -11,10 +11,10 @@ import {
 } from "../../test/servers/gateway.ts";
 
 /** Calls that wait for their answer. */
-const asked: ServerResponse[] = [];
+const waiting: ServerResponse[] = [];
 const provider = createServer((question, response) => {
   question.resume();
-  asked.push(response);
+  waiting.push(response);
 });
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 
@@ -42,7 +42,7 @@ general_settings: { drain_timeout: ${drainTimeout} }
   });
 }
 
-/** A connection that has sent this much of a request. */
+/** A connection that has sent this part of a request. */
 async function connect({ url }: TestGateway, text: string): Promise<Socket> {
   const socket = createConnection(Number(new URL(url).port), "127.0.0.1");
   socket.on("error", () => undefined).resume();
@@ -55,7 +55,7 @@ async function connect({ url }: TestGateway, text: string): Promise<Socket> {
 
 const HEAD = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n";
 
-test("connections without a call delay no shutdown: silent ones, idle ones, unfinished requests", async () => {
+test("connections without a call do not delay the shutdown: silent ones, idle ones, unfinished requests", async () => {
   const gateway = await startGateway("10m");
   const sockets = [
     await connect(gateway, ""),
@@ -86,9 +86,9 @@ test("a call in progress is answered before the gateway stops, then its connecti
   let text = "";
   socket.on("data", (part) => (text += String(part)));
   const closed = once(socket, "close");
-  await expect.poll(() => asked.length).toBe(1);
+  await expect.poll(() => waiting.length).toBe(1);
   const stopped = gateway.stop();
-  asked.pop()?.end(
+  waiting.pop()?.end(
     JSON.stringify({
       id: "c",
       choices: [{ index: 0, message: { role: "assistant", content: "hi" } }],
@@ -106,9 +106,9 @@ test("a stalled upload and a call without an answer are ended after the drain ti
     `${HEAD}authorization: Bearer ${key}\r\ncontent-length: 1000\r\n\r\n{`,
   );
   const call = gateway.chat(key, "hello").catch(() => null);
-  await expect.poll(() => asked.length).toBe(1);
+  await expect.poll(() => waiting.length).toBe(1);
   await gateway.stop();
   expect((await call)?.status).toBe(503);
   upload.destroy();
-  asked.pop()?.destroy();
+  waiting.pop()?.destroy();
 });

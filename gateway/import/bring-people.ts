@@ -55,7 +55,7 @@ export async function bringUsers(bringing: Bringing): Promise<void> {
       bringing.notes.left(
         "users",
         PROXY_BUDGET_USER,
-        "it stands for the whole proxy, whose spend starts at 0",
+        "it represents the whole proxy, whose spend starts at 0",
       );
       continue;
     }

@@ -15,8 +15,8 @@ import type { Source } from "./source.ts";
 import { bringSpends, importedBefore } from "./spends.ts";
 
 /**
- * Imports all payers, in the caller's transaction. Existing rows stay as they are, except for
- * what it spent at LiteLLM since the run before: a second run without such spend changes nothing.
+ * Imports all payers, in the caller's transaction. Existing rows change only by what they spent at
+ * LiteLLM since the previous run: a second run without such spend changes nothing.
  */
 export async function bringPayers(
   client: Client,

@@ -161,7 +161,7 @@ function modelBudgetsOf(
   return {};
 }
 
-/** LiteLLM keeps the limits of a model beside its budget, and numbers as texts. */
+/** LiteLLM stores the limits of a model next to its budget, and numbers as texts. */
 function plainBudget(budget: unknown): unknown {
   if (typeof budget !== "object" || budget === null) {
     return Number(budget);
@@ -265,7 +265,7 @@ export function teamOf(
   };
 }
 
-/** A key's row, or the reason why it cannot be brought. */
+/** A key's row, or the reason why it cannot be imported. */
 export function keyOf(
   row: Row,
   notes: Notes,

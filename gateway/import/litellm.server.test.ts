@@ -19,10 +19,10 @@ import { query } from "../database/pool.ts";
 import { importLitellm } from "./litellm.ts";
 import type { Tally } from "./notes.ts";
 
-/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+/** A change reaches the gateway by a notification, which takes longer on a busy machine. */
 const PATIENT = { timeout: 20_000 };
 
-// A thousand keys and thousands of log rows take their time on a busy machine.
+// A thousand keys and thousands of log rows take long on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 let fixture: AdminFixture;
@@ -47,7 +47,7 @@ afterAll(async () => {
   await fixture?.stop();
 });
 
-async function bring(wishes: { dryRun?: boolean; logs?: boolean } = {}) {
+async function bring(options: { dryRun?: boolean; logs?: boolean } = {}) {
   const { notes, brought } = await importLitellm({
     pool: fixture.pool,
     log: pino({ level: "silent" }),
@@ -58,8 +58,8 @@ async function bring(wishes: { dryRun?: boolean; logs?: boolean } = {}) {
       env: {},
       litellmKeys: [],
     },
-    dryRun: wishes.dryRun ?? false,
-    logs: wishes.logs ?? false,
+    dryRun: options.dryRun ?? false,
+    logs: options.logs ?? false,
     now: Date.now(),
     progress: () => undefined,
   });
@@ -254,10 +254,10 @@ test("LiteLLM's spend between two runs is imported by the second, once, in addit
   await litellm.run(
     `INSERT INTO "LiteLLM_SpendLogs" (request_id, call_type, api_key, spend, "startTime", "endTime", model, model_group, "user", status)
        VALUES ('chatcmpl-between', 'acompletion', $1, 2, now(), now(), 'mock-model', $2, 'user-12', 'success')`,
-    // A name that no index of the ledger would hold.
+    // A name too long for the ledger's indexes.
     [hash, randomBytes(2_000).toString("hex")],
   );
-  // Somebody has switched to this gateway already.
+  // One client already uses this gateway.
   await fixture.spend({
     api_key: hash,
     user_id: "user-12",
@@ -275,7 +275,7 @@ test("LiteLLM's spend between two runs is imported by the second, once, in addit
   expect(third.brought).toMatchObject({ payers: 0, dollars: 0 });
   expect(await spends()).toEqual(grown(2.75, 3.25, 0.75));
 
-  // A window of LiteLLM's own ended: what it counts since is new.
+  // A window of LiteLLM's ended: its count since then is new.
   await litellm.run(
     `UPDATE "LiteLLM_VerificationToken" SET spend = 0.5 WHERE token = $1`,
     [hash],
@@ -283,7 +283,7 @@ test("LiteLLM's spend between two runs is imported by the second, once, in addit
   await bring();
   expect(await spends()).toEqual(grown(3.25, 3.25, 0.75));
 
-  // Under another secret it is the same key.
+  // The same key under another secret.
   await fixture.post("/key/regenerate", {
     key,
     new_key: "sk-another-secret-12",
@@ -302,7 +302,7 @@ test("LiteLLM's spend between two runs is imported by the second, once, in addit
 });
 
 test("reports that spend since an earlier import without recorded counts is not imported", async () => {
-  const told = async () =>
+  const unrecorded = async () =>
     (await bring()).remarks.filter(({ text }) =>
       text.includes("recorded LiteLLM"),
     );
@@ -313,10 +313,10 @@ test("reports that spend since an earlier import without recorded counts is not 
   await litellm.run(
     `UPDATE "LiteLLM_UserTable" SET spend = spend + 2 WHERE user_id = 'user-14'`,
   );
-  expect(await told()).toMatchObject([
+  expect(await unrecorded()).toMatchObject([
     { kind: "changed", count: 1, examples: ["user-14"] },
   ]);
-  expect(await told()).toEqual([]);
+  expect(await unrecorded()).toEqual([]);
 });
 
 test("reports what cannot be imported with the reason, and imports the rest", async () => {
@@ -345,7 +345,7 @@ test("reports what cannot be imported with the reason, and imports the rest", as
   expect(kinds["users"]).toMatchObject({ brought: 2, left: 1 });
   expect(kinds["teams"]).toMatchObject({ brought: 0, left: 1 });
   expect(kinds["replaced keys"]).toMatchObject({ brought: 1, left: 1 });
-  const told = remarks.map(({ text }) => text);
+  const texts = remarks.map(({ text }) => text);
   for (const text of [
     "teams: its id contains a slash, which is not allowed",
     "keys: its team no longer exists",
@@ -355,7 +355,7 @@ test("reports what cannot be imported with the reason, and imports the rest", as
     'keys: unknown budget_duration "monthly": the budget never resets',
     "users: the role customer becomes internal_user",
   ]) {
-    expect(told).toContain(text);
+    expect(texts).toContain(text);
   }
   expect(await fixture.get("/key/info?key=sk-same-alias")).toMatchObject({
     info: { key_alias: null, spend: 0.5, max_budget: 3 },
@@ -407,7 +407,7 @@ test("rejects wrong input with one sentence and without a password", async () =>
   const empty = await throwAwayDatabase();
   const away = new URL(litellm.url);
   away.port = "1";
-  const told = async (url: string, ...args: string[]) => {
+  const attempt = async (url: string, ...args: string[]) => {
     const { code, err } = await run(
       args,
       url === "" ? {} : { LITELLM_DATABASE_URL: url },
@@ -416,17 +416,17 @@ test("rejects wrong input with one sentence and without a password", async () =>
     return [code, err.trim()];
   };
   try {
-    expect(await told("")).toEqual([
+    expect(await attempt("")).toEqual([
       1,
       "hearth: LITELLM_DATABASE_URL is not set: give the address of LiteLLM's database, or a file with it in LITELLM_DATABASE_URL_FILE.",
     ]);
-    expect((await told("not an address"))[1]).toContain("is not an address");
-    expect((await told("mysql://u:p@h/d"))[1]).toContain("postgresql://");
-    expect((await told(away.href))[1]).toContain("cannot be reached");
-    expect((await told(empty.url))[1]).toContain(
+    expect((await attempt("not an address"))[1]).toContain("is not an address");
+    expect((await attempt("mysql://u:p@h/d"))[1]).toContain("postgresql://");
+    expect((await attempt(away.href))[1]).toContain("cannot be reached");
+    expect((await attempt(empty.url))[1]).toContain(
       'has no table "LiteLLM_VerificationToken"',
     );
-    expect(await told(litellm.url, "--dryrun")).toEqual([
+    expect(await attempt(litellm.url, "--dryrun")).toEqual([
       2,
       expect.stringContaining("Usage: hearth import litellm"),
     ]);

@@ -10,7 +10,7 @@ import { secret } from "../config/secret.ts";
 import { query } from "../database/pool.ts";
 import { importLitellm } from "./litellm.ts";
 
-/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+/** A change reaches the gateway by a notification, which takes longer on a busy machine. */
 const PATIENT = { timeout: 20_000 };
 const SALT = "sk-salt-of-the-old-proxy";
 const PROVIDER_KEY = "sk-provider-key-of-the-old-proxy";
@@ -105,14 +105,14 @@ async function bring(...litellmKeys: readonly string[]) {
   });
   return {
     tally: notes.tallies().find(({ kind }) => kind === "models"),
-    told: notes.remarks().map(({ text, examples }) => [text, examples]),
+    remarks: notes.remarks().map(({ text, examples }) => [text, examples]),
   };
 }
 
-test("without LiteLLM's key nothing is imported, and a sentence says what to do", async () => {
-  const { tally, told } = await bring("sk-a-wrong-one");
+test("without LiteLLM's key no model is imported, and a remark says what to do", async () => {
+  const { tally, remarks } = await bring("sk-a-wrong-one");
   expect(tally).toMatchObject({ there: 5, brought: 0, left: 5 });
-  expect(told).toContainEqual([
+  expect(remarks).toContainEqual([
     expect.stringMatching(
       /^models: encrypted: run the import again with .*LITELLM_SALT_KEY.* or .*POST \/model\/new/,
     ),
@@ -122,9 +122,9 @@ test("without LiteLLM's key nothing is imported, and a sentence says what to do"
 });
 
 test("with LiteLLM's key models are imported with their provider keys and answer, and a second run changes nothing", async () => {
-  const { tally, told } = await bring(SALT);
+  const { tally, remarks } = await bring(SALT);
   expect(tally).toMatchObject({ there: 5, brought: 2, left: 3 });
-  expect(told).toEqual([
+  expect(remarks).toEqual([
     ["models: without guardrails: unsupported here", ["shared"]],
     [
       expect.stringContaining('provider "bedrock" is not supported'),

@@ -16,7 +16,7 @@ export interface Bringing {
   readonly notes: Notes;
   /** Payers imported by an earlier run. */
   readonly before: ReadonlySet<string>;
-  /** What this run finds of spends. */
+  /** Spends found by this run. */
   readonly spends: FoundSpend[];
 }
 
@@ -80,7 +80,7 @@ export async function wasDeleted(
   return (await findRows(client, of.table, idOf(of, row))).length === 0;
 }
 
-/** Whether a payer that has spent at LiteLLM came with a run that did not keep how much. */
+/** Whether a payer with spend at LiteLLM was imported by a run that did not record the amount. */
 async function cameWithoutCount(
   { client, before, spends }: Bringing,
   of: Kind,
@@ -91,7 +91,7 @@ async function cameWithoutCount(
     return false;
   }
   const entity = entityOf(of, row);
-  // A membership may be told twice in one run.
+  // One run may name a membership twice.
   if (before.has(entity) || spends.some(({ name }) => name === entity)) {
     return false;
   }
@@ -105,7 +105,7 @@ export function dollarsOf(spend: unknown): string {
   return dollars > 0 && Number.isFinite(dollars) ? String(dollars) : "0";
 }
 
-/** Ids of what is there now, older than the import or not. */
+/** Ids of existing rows, imported or not. */
 export async function idsOf(
   client: Client,
   { table, id }: Kind,

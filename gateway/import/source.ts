@@ -51,7 +51,7 @@ const types = {
   },
 };
 
-/** Opens it for reading; throws {@link SourceRefused} when it cannot be reached or is no LiteLLM's. */
+/** Opens it for reading; throws {@link SourceRefused} when it cannot be reached or is not LiteLLM's. */
 export async function openSource(url: string): Promise<Source> {
   const client = new pg.Client({
     connectionString: withoutPrismaParameters(url),
@@ -120,7 +120,7 @@ function withoutPrismaParameters(text: string): string {
   const url = new URL(text);
   if (!/^postgres(ql)?:$/.test(url.protocol)) {
     throw new SourceRefused(
-      "LITELLM_DATABASE_URL must begin with postgresql://: LiteLLM keeps its keys in Postgres.",
+      "LITELLM_DATABASE_URL must start with postgresql://: LiteLLM keeps its keys in Postgres.",
     );
   }
   const schema = url.searchParams.get("schema");

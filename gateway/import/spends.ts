@@ -9,16 +9,16 @@ export interface FoundSpend {
   /** Its name in the ledger now: a key may have a new secret. */
   readonly entity: string;
   readonly dollars: string;
-  /** It came with this run. */
+  /** Imported by this run. */
   readonly isNew: boolean;
 }
 
-/** What the rows of the ledger say of where they come from. */
+/** Marks the origin of the ledger's rows. */
 export const REASON = { imported_from: "litellm" } as const;
 
 const AT_ONCE = 500;
 
-/** The payers that came with an earlier run, as the ledger called them then. */
+/** The payers imported by an earlier run, by their name in the ledger at that time. */
 export async function importedBefore(
   client: Client,
 ): Promise<ReadonlySet<string>> {
@@ -30,8 +30,8 @@ export async function importedBefore(
 }
 
 /**
- * Gives payers what they spent at LiteLLM: those that are new all of it, the others what came since the run before, beside
- * what they spent here. One that was here before it was ever imported keeps what it has. Answers what was brought.
+ * Adds what payers spent at LiteLLM to their spend here: all of it for new payers, the increase since the previous run for
+ * the others. A payer that existed here before its first import keeps its spend. Returns what was imported.
  */
 export async function bringSpends(
   client: Client,
@@ -62,7 +62,7 @@ export async function bringSpends(
   };
 }
 
-/** What LiteLLM counted since the run before. If it counts less now, a new window has started at 0. */
+/** The increase at LiteLLM since the previous run. A lower count means that a new window has started at 0. */
 async function spentSince(client: Client, found: readonly FoundSpend[]) {
   const known = found.filter(({ isNew }) => !isNew);
   return query<{ entity: string; dollars: string }>(

@@ -5,7 +5,7 @@ import { unseal } from "./unseal.ts";
 const SALT = secret("sk-salt-of-the-old-proxy");
 const OTHER = secret("sk-some-other-salt");
 
-/** Made by PyNaCl and cryptography, as LiteLLM makes them. */
+/** Created with PyNaCl and cryptography, as LiteLLM does. */
 const SEALED = {
   "NaCl's secret box":
     "bm5ubm5ubm5ubm5ubm5ubm5ubm5ubm5uM13H0TLaPpjyZuPxM8PBFIqN3dz_ow0rWcDJ4dkeXaAj",

@@ -13,7 +13,7 @@ const GCM_NONCE_BYTES = 12;
 const BOX_NONCE_BYTES = 24;
 const TAG_BYTES = 16;
 
-/** A text in clear; one that was never encrypted as it is. null: encrypted, and none of the keys opens it. */
+/** A text in clear; one that was never encrypted as it is. null: encrypted, and none of the keys decrypts it. */
 export function unseal(value: string, keys: readonly Secret[]): string | null {
   const marked = GCM.exec(value);
   const open = marked === null ? openBox : openGcm(marked[1] === "v3");

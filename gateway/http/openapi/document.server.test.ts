@@ -171,7 +171,7 @@ test("calls answer as documented, and spend with them", async () => {
   });
   const prompt = [{ role: "user", content: "hello" }];
   await post("/v1/chat/completions", { model: "mock", messages: prompt }, key);
-  // A provider that speaks chat alone: the gateway makes the other shapes itself.
+  // A provider with chat alone: the gateway produces the other shapes itself.
   await testbed.gateway.post("/model/new", {
     model_name: "translated",
     provider_params: {
@@ -191,7 +191,7 @@ test("calls answer as documented, and spend with them", async () => {
   await post("/v1/images/generations", picture, key);
   await get("/v1/models", key);
   await get("/v1/models/mock", key);
-  // Refused, in both shapes of errors.
+  // Rejected, in both shapes of errors.
   for (const [path, body] of [
     ["/v1/chat/completions", { model: "none", messages: prompt }],
     ["/v1/messages", { ...message, model: "none" }],
@@ -243,7 +243,7 @@ test("health, cache and configuration answer as documented", async () => {
   await get("/health");
   await get("/metrics");
   await get("/cache/ping");
-  // Where no redis-server is installed it is refused, as documented.
+  // Where no redis-server is installed it is rejected, as documented.
   if (testbed.redis !== null) {
     await get("/cache/redis/info");
   } else {

@@ -127,7 +127,7 @@ function valuesOf({ name, schema }: Parameter): readonly unknown[] {
 
 test("every query parameter is accepted with each of its values", async () => {
   const failed: string[] = [];
-  let asked = 0;
+  let requests = 0;
   for (const [template, { get }] of Object.entries(testbed.document.paths)) {
     if (get === undefined) {
       continue;
@@ -151,7 +151,7 @@ test("every query parameter is accepted with each of its values", async () => {
           ...required,
           [parameter.name, String(value)],
         ]);
-        asked++;
+        requests++;
         await testbed
           .get(`${path}?${query}`)
           .catch((error: Error) => failed.push(error.message));
@@ -159,7 +159,7 @@ test("every query parameter is accepted with each of its values", async () => {
     }
   }
   expect(failed).toEqual([]);
-  expect(asked).toBeGreaterThan(100);
+  expect(requests).toBeGreaterThan(100);
 });
 
 function mayBeNull(schema: Schema): boolean {
@@ -186,7 +186,7 @@ const NAMED_BY: Readonly<Record<string, readonly string[]>> = {
 
 test("every nullable field of an update is reset by null, alone and with the others", async () => {
   const failed: string[] = [];
-  let asked = 0;
+  let requests = 0;
   for (const [path, names] of Object.entries(NAMED_BY)) {
     const operations = testbed.document.paths[path] ?? {};
     const [method = "post"] = Object.keys(operations);
@@ -201,7 +201,7 @@ test("every nullable field of an update is reset by null, alone and with the oth
     expect(nullable, path).not.toEqual([]);
     for (const fields of [...nullable.map((name) => [name]), nullable]) {
       const nulls = Object.fromEntries(fields.map((name) => [name, null]));
-      asked++;
+      requests++;
       await testbed
         .ask(method.toUpperCase(), path, { ...named, ...nulls })
         .catch((error: Error) =>
@@ -210,7 +210,7 @@ test("every nullable field of an update is reset by null, alone and with the oth
     }
   }
   expect(failed).toEqual([]);
-  expect(asked).toBeGreaterThan(80);
+  expect(requests).toBeGreaterThan(80);
 });
 
 test("creating with every field null equals creating without fields", async () => {

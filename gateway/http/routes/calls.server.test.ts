@@ -307,10 +307,10 @@ test("the call continues for the others when the first client leaves", async () 
       messages: [{ role: "user", content: prompt }],
     }),
   });
-  const begun = await first;
+  const firstResponse = await first;
   const second = gateway.chat(key, prompt, { stream: true });
   await new Promise((resolve) => setTimeout(resolve, 150));
-  await begun.body?.cancel();
+  await firstResponse.body?.cancel();
   aborter.abort();
   const answer = await second;
   expect(answer.headers.get("x-hearth-cache")).toBe("hit");
@@ -390,7 +390,7 @@ test("health lists healthy, unhealthy and pending deployments, without secrets",
     unhealthy_count: 1,
   });
   expect(health.text).not.toContain("provider-secret-key");
-  const asked = provider.requests.length;
+  const requestsBefore = provider.requests.length;
   const deep = await gateway.request("GET", "/health?model=mock&deep=true");
   expect(deep.json["healthy_count"]).toBe(1);
   const unknown = await gateway.request("GET", "/health?model=mokc");
@@ -401,7 +401,7 @@ test("health lists healthy, unhealthy and pending deployments, without secrets",
       param: "model",
     },
   ]);
-  expect(provider.requests.length).toBe(asked + 1);
+  expect(provider.requests.length).toBe(requestsBefore + 1);
   await gateway.running.gateway.ledger.flush();
   expect(
     await query(
@@ -448,15 +448,15 @@ test("errors show internal addresses to operators only", async () => {
   const key = await gateway.makeKey({ user_id: "curious" });
   const ADDRESS = /127\.0\.0\.1|10\.0\.0\.5/;
   const error = { message: "dial 10.0.0.5:8000: see https://example.com/help" };
-  const told = `[mock]${JSON.stringify({ status: 400, error })}`;
+  const rejected = `[mock]${JSON.stringify({ status: 400, error })}`;
   const broken = '[mock]{"chunks":3,"cutAfter":1}';
   const gone = (who: string) => gateway.chat(who, "x", { model: "gone" });
-  for (const asked of [
+  for (const call of [
     gone(key),
-    gateway.chat(key, told),
+    gateway.chat(key, rejected),
     gateway.chat(key, broken, { stream: true }),
   ]) {
-    const { text } = await asked;
+    const { text } = await call;
     expect(text).toContain("the provider");
     expect(text).not.toMatch(ADDRESS);
   }
@@ -591,7 +591,7 @@ test.each(ERRORS)("%s is explained", async (_, ask, status, error) => {
   });
 });
 
-test("a virtual key may not create keys", async () => {
+test("a virtual key cannot create keys", async () => {
   const key = await gateway.makeKey({});
   const refused = await gateway.request("POST", "/key/generate", {}, key);
   expect(refused.status).toBe(403);
