@@ -3,7 +3,7 @@ import path from "node:path";
 import { openTestJournal, type TestIntent } from "./journal-fixture.ts";
 
 /**
- * Records calls until it is killed: `node journal-crash-child.ts DIR ROUND`. Says `intent ID` or `outcome ID` on
+ * Records calls until it is killed: `node journal-crash-child.ts DIR ROUND`. Prints `intent ID` or `outcome ID` on
  * standard output after each acknowledged line, and drains the journal into the file `ledger`.
  */
 const [directory = "", round = ""] = process.argv.slice(2);
@@ -27,7 +27,7 @@ async function drain(): Promise<void> {
 }
 
 for (let call = 0; ; call++) {
-  // What earlier lives left comes first.
+  // Rows of earlier processes come first.
   while (journal.state().nearLimit) {
     await drain();
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -40,7 +40,7 @@ for (let call = 0; ; call++) {
   journal.intent(intent);
   open.push(intent);
   fs.writeSync(1, `intent ${intent.id}\n`);
-  // Up to 20 calls are under way; every 500th stays so.
+  // Up to 20 calls are in flight; every 500th never ends.
   while (open.length > call % 20) {
     const ended = open.splice((call * 7) % open.length, 1)[0];
     if (ended === undefined || ended.id.endsWith("499")) {

@@ -42,7 +42,7 @@ async function runAndKill(round: number, lines: number): Promise<string[]> {
     for await (const part of child.stdout.setEncoding("utf8")) {
       output += part;
       seen += part.split("\n").length - 1;
-      // Goes on reading after the kill: what the pipe still holds was acknowledged too.
+      // Keeps reading after the kill: what is left in the pipe was acknowledged too.
       if (seen >= lines) {
         child.kill("SIGKILL");
       }
@@ -134,7 +134,7 @@ test("the last record cut at every byte is recognised and only it is lost", asyn
       complete || cut === before ? [] : ["warn"],
     );
     expect(reopened.state().bytes).toBe(complete ? after : before);
-    // What is written after the cut stands right behind the last good line.
+    // Lines written after the cut directly follow the last good line.
     reopened.intent({ id: "third", startedAt: 3 });
     reopened.outcome({ id: "third", cost: 3 });
     expect((await readAll(reopened)).map(({ intent }) => intent.id)).toEqual([
@@ -226,7 +226,7 @@ test("a page that never reached the disk costs only the lines on it", async () =
   await journal.close();
 });
 
-test("calls under way at a kill come back as interrupted, the same at every replay", async () => {
+test("calls in flight at a kill are delivered as interrupted, the same at every replay", async () => {
   let clock = 10_000;
   const now = () => clock++;
   const writer = await openTestJournal(directory, { now });
@@ -254,7 +254,7 @@ test("calls under way at a kill come back as interrupted, the same at every repl
       recoveredAt: lastLine,
     },
   ]);
-  // This life's own calls are not interrupted, however long they take.
+  // Calls of the current process are not interrupted, however long they take.
   second.intent({ id: "live", startedAt: clock });
   expect(await readAll(second)).toEqual([]);
   const killedAgain = await copyAsKilled(killed);

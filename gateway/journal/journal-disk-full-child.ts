@@ -1,8 +1,8 @@
 import { openTestJournal } from "./journal-fixture.ts";
 
 /**
- * Runs where the system refuses files as long as a new segment (`ulimit -f`): `node journal-disk-full-child.ts DIR`.
- * Begins calls until the journal is full, ends them all, and says what happened as JSON.
+ * Runs with a file size limit below a segment (`ulimit -f`): `node journal-disk-full-child.ts DIR`.
+ * Starts calls until the journal is full, ends them all, and prints the result as JSON.
  */
 const [directory = ""] = process.argv.slice(2);
 const journal = await openTestJournal(directory, {
@@ -10,22 +10,22 @@ const journal = await openTestJournal(directory, {
   limitBytes: 64 * 1024 * 1024,
 });
 
-let begun = 0;
+let started = 0;
 let refusal = "";
 while (refusal === "") {
   try {
-    journal.intent({ id: `call-${begun}`, startedAt: begun });
-    begun++;
+    journal.intent({ id: `call-${started}`, startedAt: started });
+    started++;
   } catch (error) {
     refusal = (error as Error & { code?: string }).code ?? String(error);
   }
-  // Lets the making of spare segments fail in the background too.
+  // Lets the creation of spare segments fail in the background too.
   await new Promise((resolve) => setImmediate(resolve));
 }
 const full = journal.state();
-for (let call = 0; call < begun; call++) {
+for (let call = 0; call < started; call++) {
   journal.outcome({ id: `call-${call}`, cost: call, error: "e".repeat(2_000) });
 }
 process.stdout.write(
-  JSON.stringify({ begun, refusal, full, ended: journal.state() }),
+  JSON.stringify({ started, refusal, full, ended: journal.state() }),
 );

@@ -61,7 +61,7 @@ export function openTestJournal(
   });
 }
 
-/** All rows that are there now, in small batches. */
+/** All current rows, in small batches. */
 export async function readAll(journal: TestJournal): Promise<TestRow[]> {
   const rows: TestRow[] = [];
   for (;;) {
@@ -73,7 +73,7 @@ export async function readAll(journal: TestJournal): Promise<TestRow[]> {
   }
 }
 
-/** What a process killed now would leave: its written bytes, without anything of its memory. */
+/** The files that a process killed now would leave: its written bytes, without its memory. */
 export async function copyAsKilled(directory: string): Promise<string> {
   const copy = await makeDirectory();
   for (const name of await fs.readdir(directory)) {

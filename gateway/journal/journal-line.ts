@@ -22,7 +22,7 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const HEX = Buffer.from("0123456789abcdef");
 
-/** Encodes lines into one buffer that is used again for each: the bytes are good until the next `encode`. */
+/** Encodes lines into one buffer that is used again for each: the bytes are valid until the next `encode`. */
 export function createLineEncoder(): {
   encode(json: string): Buffer;
 } {

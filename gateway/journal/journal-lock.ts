@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 /**
  * Locks the journal's directory for this process; throws a sentence naming the process that has it.
  *
- * The lock is the kernel's (an exclusive SQLite transaction on an empty file, never written): it falls with its
- * process however that ends, so there are no stale locks to judge. A file with a process id could not tell two
- * containers on one volume apart, since both see themselves as process 1.
+ * The lock is the kernel's (an exclusive SQLite transaction on an empty file, never written): it is released when its
+ * process ends in any way, so there are no stale locks. A file with a process id could not distinguish two
+ * containers on one volume, since both see themselves as process 1.
  */
 export function lockJournal(directory: string): { release(): void } {
   const lock = new DatabaseSync(path.join(directory, "lock"));
@@ -24,11 +24,11 @@ export function lockJournal(directory: string): { release(): void } {
       { cause: error },
     );
   }
-  // Only for the sentence above; the lock works on a full disk too.
+  // Only for the message above; the lock works on a full disk too.
   try {
     fs.writeFileSync(ownerFile, `${process.pid}\n`);
   } catch {
-    // The sentence then says "another process".
+    // The message then names "another process".
   }
   return { release: () => lock.close() };
 }

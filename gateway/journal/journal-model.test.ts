@@ -67,14 +67,14 @@ const OPTIONS = {
   syncEveryMs: 1,
 } as const;
 
-/** A gateway's life with this journal: what was acknowledged, and a ledger that keeps the first row of each call. */
+/** Simulates gateways on one journal: acknowledged calls, and a ledger that keeps the first row of each call. */
 async function live(
   steps: readonly Step[],
   linesInMemory: number,
   directories: string[],
 ): Promise<void> {
   const options = { ...OPTIONS, linesInMemory };
-  const begun = new Set<string>();
+  const started = new Set<string>();
   const ended = new Map<string, number>();
   const ledger = new Map<string, TestRow>();
   let open: string[] = [];
@@ -109,7 +109,7 @@ async function live(
             startedAt: index,
             payer: "p".repeat(next.length),
           });
-          begun.add(id);
+          started.add(id);
           open.push(id);
         } catch (error) {
           expect(error).toBeInstanceOf(JournalFull);
@@ -149,7 +149,7 @@ async function live(
         await reopen();
         return;
       case "pause":
-        // Lets flushes, spare segments and deletions go on.
+        // Lets flushes, spare segments and deletions continue.
         await new Promise((resolve) => setTimeout(resolve, 2));
         return;
       default:
@@ -167,7 +167,7 @@ async function live(
   } finally {
     await journal.close();
   }
-  expect([...ledger.keys()].sort()).toEqual([...begun].sort());
+  expect([...ledger.keys()].sort()).toEqual([...started].sort());
   for (const [id, { outcome }] of ledger) {
     expect(outcome?.cost).toBe(ended.get(id));
   }
@@ -189,7 +189,7 @@ test("each call is delivered as it ended, and none is lost across commits, crash
         }
       },
     ),
-    // So that a failure is shrunk in time to be shown.
+    // Leaves time to shrink a failure.
     { numRuns: 60, interruptAfterTimeLimit: 20_000 },
   );
 });

@@ -12,7 +12,7 @@ export interface Recovered {
 }
 
 /**
- * Checks every line that previous processes left, cuts a torn end, and reports damage.
+ * Checks every line of previous processes, cuts a torn end, and reports damage.
  * Lines are never changed or moved.
  */
 export async function recoverSegments(

@@ -33,8 +33,8 @@ async function open(
   return journal;
 }
 
-/** Begins calls until one is refused; returns the number of that one. */
-function beginUntilFull(to: TestJournal, first: number): number {
+/** Starts calls until one is rejected; returns its number. */
+function startUntilFull(to: TestJournal, first: number): number {
   for (let call = first; ; call++) {
     try {
       void to.intent({ id: `call-${call}`, startedAt: call });
@@ -46,7 +46,7 @@ function beginUntilFull(to: TestJournal, first: number): number {
   }
 }
 
-/** The next system call of this name fails as a full disk makes it fail. */
+/** Makes the next system call of this name fail like on a full disk. */
 function failOnce(name: "writeSync" | "fdatasync"): void {
   const failure = Object.assign(
     new Error(`ENOSPC: no space left on device, ${name}`),
@@ -66,27 +66,27 @@ function failOnce(name: "writeSync" | "fdatasync"): void {
 test("at its limit the journal rejects calls, and still records the end of every call in flight", async () => {
   const log = recordingLog();
   const small = await open({ limitBytes: 64 * 1024, log });
-  const burst = beginUntilFull(small, 0);
-  // The last segment was still being made.
+  const burst = startUntilFull(small, 0);
+  // The last segment was still being created.
   await expect.poll(() => segmentFiles(directory)).toHaveLength(4);
-  const begun = beginUntilFull(small, burst);
-  expect(begun).toBeGreaterThan(100);
+  const started = startUntilFull(small, burst);
+  expect(started).toBeGreaterThan(100);
   expect(small.state()).toMatchObject({
     full: true,
     nearLimit: true,
-    openIntents: begun,
+    openIntents: started,
   });
   expect(log.lines.at(-1)).toMatchObject({ level: "error" });
-  for (let call = 0; call < begun; call++) {
+  for (let call = 0; call < started; call++) {
     small.outcome({ id: `call-${call}`, cost: call, error: "x".repeat(5_000) });
   }
   expect(small.state()).toMatchObject({
     openIntents: 0,
-    pendingRecords: begun,
+    pendingRecords: started,
   });
   const { rows, position } = await small.read(1_000);
   expect(rows.map(({ outcome }) => outcome?.cost)).toEqual(
-    Array.from({ length: begun }, (_, call) => call),
+    Array.from({ length: started }, (_, call) => call),
   );
   const segments = await segmentFiles(directory);
   expect(segments).not.toEqual([]);
@@ -102,9 +102,9 @@ test("at its limit the journal rejects calls, and still records the end of every
   small.outcome({ id: "after", cost: 1 });
 });
 
-test("whatever the order and lengths, the outcome of an accepted intent finds room", async () => {
+test("in any order and length, the outcome of an accepted intent fits", async () => {
   const step = fc.oneof(
-    { weight: 3, arbitrary: fc.record({ begin: fc.nat(900) }) },
+    { weight: 3, arbitrary: fc.record({ metadata: fc.nat(900) }) },
     { weight: 2, arbitrary: fc.record({ end: fc.nat(), length: fc.nat(700) }) },
   );
   await fc.assert(
@@ -128,12 +128,12 @@ test("whatever the order and lengths, the outcome of an accepted intent finds ro
         };
         try {
           for (const [index, next] of steps.entries()) {
-            if ("begin" in next) {
+            if ("metadata" in next) {
               try {
                 tight.intent({
                   id: `call-${index}`,
                   startedAt: index,
-                  metadata: "m".repeat(next.begin),
+                  metadata: "m".repeat(next.metadata),
                 });
                 under.push(`call-${index}`);
                 costs.set(`call-${index}`, index);
@@ -166,7 +166,7 @@ test("whatever the order and lengths, the outcome of an accepted intent finds ro
         }
       },
     ),
-    // So that a failure is shrunk in time to be shown.
+    // Leaves time to shrink a failure.
     { numRuns: 60, interruptAfterTimeLimit: 20_000 },
   );
 });
@@ -200,17 +200,17 @@ test("on a full disk calls in flight end in segments created before", async () =
   } finally {
     run.kill("SIGKILL");
   }
-  const said = JSON.parse(output) as {
-    begun: number;
+  const result = JSON.parse(output) as {
+    started: number;
     refusal: string;
     full: object;
     ended: object;
   };
-  expect(said.refusal).toBe("journal_full");
-  expect(said.begun).toBeGreaterThan(40);
-  expect(said.full).toMatchObject({ full: true, nearLimit: true });
-  expect(said.ended).toMatchObject({ openIntents: 0 });
-  // Nothing is left of the segments that found no room.
+  expect(result.refusal).toBe("journal_full");
+  expect(result.started).toBeGreaterThan(40);
+  expect(result.full).toMatchObject({ full: true, nearLimit: true });
+  expect(result.ended).toMatchObject({ openIntents: 0 });
+  // No file is left of the segments that did not fit.
   expect(
     fs.readdirSync(directory).filter((name) => name.endsWith(".new")),
   ).toEqual([]);
@@ -219,11 +219,11 @@ test("on a full disk calls in flight end in segments created before", async () =
   const rows = await readAll(after);
   expect(rows.map(({ outcome }) => outcome?.cost ?? null)).toEqual([
     null,
-    ...Array.from({ length: said.begun }, (_, call) => call),
+    ...Array.from({ length: result.started }, (_, call) => call),
   ]);
 });
 
-test("an outcome longer than its room loses free text, never money", async () => {
+test("an outcome longer than its reserve loses free text, never money", async () => {
   const roomy = await open();
   roomy.intent({ id: "a", startedAt: 1 });
   roomy.outcome({
@@ -250,7 +250,7 @@ test("an outcome whose other fields are too long is written where there is room 
   expect(roomy.state().openIntents).toBe(0);
 });
 
-test("an intent longer than its room loses free text, and is rejected when that does not suffice", async () => {
+test("an intent longer than its limit loses free text, and is rejected when that does not suffice", async () => {
   const roomy = await open();
   roomy.intent({
     id: "a",
@@ -269,7 +269,7 @@ test("an intent longer than its room loses free text, and is rejected when that 
   expect(roomy.state().openIntents).toBe(0);
 });
 
-test("a failed flush is an alarm until the restart: no call starts, calls in flight end", async () => {
+test("a failed flush raises an alarm until the restart: no call starts, calls in flight end", async () => {
   const log = recordingLog();
   const failing = await open({ syncEveryMs: 1, log });
   failing.intent({ id: "under way", startedAt: 1 });

@@ -4,7 +4,7 @@ import { jsonWithin } from "./journal-shorten.ts";
 
 const FREE_TEXT = ["error", "metadata"];
 
-test("a record that fits is written as it is", () => {
+test("a record that fits is written unchanged", () => {
   const record = { id: "a", error: "e", metadata: { note: "n".repeat(200) } };
   expect(jsonWithin(record, FREE_TEXT, 1_000)).toEqual({
     json: JSON.stringify(record),
@@ -40,7 +40,7 @@ test("an object loses the ends of its texts, then everything", () => {
   });
 });
 
-test("fields that are not free text are never touched: null when they are too long", () => {
+test("other fields than free text are never changed: null when they are too long", () => {
   expect(
     jsonWithin({ id: "i".repeat(200), error: "e" }, FREE_TEXT, 100),
   ).toBeNull();

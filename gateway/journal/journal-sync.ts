@@ -29,7 +29,7 @@ export class Syncer {
     this.#failed = failed;
   }
 
-  /** Something was written: it is flushed within the syncer's delay. */
+  /** Requests a flush within the syncer's delay, after a write. */
   touch(): void {
     if (this.#dirty) {
       return;

@@ -22,9 +22,9 @@ export interface JournalBatch<Intent, Outcome> {
 }
 
 export interface JournalState {
-  /** Rows that are in the journal and not known to be in the ledger. */
+  /** Rows in the journal that are not known to be in the ledger. */
   readonly pendingRecords: number;
-  /** Calls under way. */
+  /** Calls in flight. */
   readonly openIntents: number;
   /** Bytes taken by lines, and by segments whose lines are not all in the ledger. */
   readonly bytes: number;

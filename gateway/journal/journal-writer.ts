@@ -91,7 +91,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       );
       return true;
     }
-    // null only where the fields that are not free text are too long: then it needs room beside the reserves.
+    // null only if the fields that are not free text are too long: then it needs room in addition to the reserves.
     const written = jsonWithin(
       record,
       this.#freeText,
@@ -114,7 +114,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     return this.#refused.size === 0;
   }
 
-  /** Writes the open intents of `segment` once more, so that it can be deleted. */
+  /** Writes the open intents of `segment` again, so that it can be deleted. */
   carry(intents: Iterable<Intent>, segment: number): void {
     for (const record of intents) {
       if (
@@ -137,7 +137,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     }
   }
 
-  /** Takes no more intents, for this reason. */
+  /** Rejects all further intents, for this reason. */
   fail(reason: string): void {
     this.#problem ??= reason;
   }
@@ -150,7 +150,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     return this.#open.size;
   }
 
-  /** Whether an intent of ordinary length would be refused. */
+  /** Whether an intent of ordinary length would be rejected. */
   full(): boolean {
     if (this.#problem !== null) {
       return true;
@@ -198,7 +198,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     this.#writeLine(`{"intent":${json},"at":${at}}`, { intent, at }, reserves);
   }
 
-  /** Marks the start of this process before its first intent: all that is open before it is interrupted. */
+  /** Marks the start of this process before its first intent: all earlier open intents are interrupted. */
   #writeOpened(): void {
     const at = this.#now();
     const line = { opened: this.#instance, at };
@@ -233,7 +233,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       `{"outcome":${json},"segment":${segment},"at":${at}}`,
     );
     try {
-      // It uses the reserve of its own intent.
+      // An outcome uses the reserve of its intent.
       if (!this.#segments.reserve(bytes.length, this.#open.size - 1)) {
         return false;
       }

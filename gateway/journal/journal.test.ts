@@ -42,7 +42,7 @@ test("a reader that keeps up gets written lines without reading the files", asyn
   expect(rows[0]?.outcome).toBe(outcome);
 });
 
-test("a shortened record is delivered as it is in the file", async () => {
+test("a shortened record is delivered as in the file", async () => {
   journal.intent({ id: "a", startedAt: 1 });
   journal.outcome({ id: "a", cost: 1, error: "e".repeat(2_000) });
   const killed = await copyAsKilled(directory);
@@ -72,7 +72,7 @@ test("rows come in the order of their outcomes, joined with their intents", asyn
   expect(journal.state().pendingRecords).toBe(0);
 });
 
-test("reading goes on while calls are written, at most as many rows as asked for", async () => {
+test("reading continues while calls are written, with at most the requested number of rows", async () => {
   const read: string[] = [];
   for (let round = 0; round < 40; round++) {
     for (let at = 0; at < 5; at++) {
@@ -130,7 +130,7 @@ test("segments are deleted when all of their calls are in the ledger, oldest fir
   journal.commit(first.position);
   journal.outcome({ id: "long", cost: 3 });
   const second = await journal.read(100);
-  // The later segments hold nothing but committed calls, and still wait for the oldest.
+  // The later segments contain only committed calls, but are deleted after the oldest.
   expect((await segmentFiles(directory))[0]).toBe("000001.jsonl");
   journal.commit(second.position);
   await expect
@@ -153,14 +153,14 @@ test("a position in the middle of a batch commits the rows up to it", async () =
   expect(journal.state().pendingRecords).toBe(0);
 });
 
-test("a call that stays open does not keep the whole journal", async () => {
+test("an open call does not keep the whole journal", async () => {
   journal.intent({ id: "stream", startedAt: 1, payer: "long" });
   for (let at = 0; at < 3_000; at++) {
     call(`call-${at}`, 900);
     if (at % 20 === 19) {
       journal.commit((await journal.read(100)).position);
     }
-    // Three times the limit is written in all.
+    // Three times the limit is written in total.
     if (at % 100 === 99) {
       await expect.poll(() => journal.state().bytes).toBeLessThan(512 * 1024);
     }
@@ -286,7 +286,7 @@ test("an id that is already open and an outcome without an intent are rejected",
   expect(journal.state().pendingRecords).toBe(1);
 });
 
-test("an unusable directory is reported in one sentence", async () => {
+test("an unusable directory is reported with one message", async () => {
   const file = path.join(directory, "instance");
   await expect(openTestJournal(path.join(file, "below"))).rejects.toThrow(
     /^The journal .*below cannot be used \(ENOTDIR: .*\): fix that, or set HEARTH_JOURNAL_DIR to another directory\.$/,

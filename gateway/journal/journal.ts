@@ -23,7 +23,7 @@ const DEFAULT_LIMIT_BYTES = 1024 * MEBIBYTE;
 const DEFAULT_RESERVE_BYTES = 4 * 1024;
 const DEFAULT_LINES_IN_MEMORY = 8_192;
 const MAX_INTENT_BYTES = 64 * 1024;
-/** The limit must hold several segments: only whole ones are given back. */
+/** The limit must be several segments, since only whole ones are released. */
 const MIN_SEGMENTS = 4;
 
 /**

@@ -9,7 +9,7 @@ import {
   type Segment,
 } from "./segment.ts";
 
-/** After the disk had no room for a segment it is asked again this many milliseconds later. */
+/** Retry delay in ms after the disk had no room for a segment. */
 const RETRY_ALLOCATION_MS = 1_000;
 
 export interface AllocatorOptions {
@@ -19,7 +19,7 @@ export interface AllocatorOptions {
   /** Bytes that all segments together may take. */
   readonly limitBytes: number;
   readonly now: () => number;
-  /** Called when the disk gave no room for another segment. */
+  /** Called when the disk has no room for another segment. */
   readonly allocationFailed: (error: unknown) => void;
 }
 
@@ -32,7 +32,7 @@ export class SegmentAllocator {
   #diskFullSince = -Infinity;
   #directoryChanged = false;
 
-  /** `found`: the files that are there already, oldest first. */
+  /** `found`: the existing files, oldest first. */
   constructor(options: AllocatorOptions, found: readonly Segment[]) {
     this.#options = options;
     this.#totalBytes = found.reduce((sum, segment) => sum + segment.size, 0);
@@ -149,7 +149,7 @@ export class SegmentAllocator {
     return { number, path: file, size: segmentBytes, end: 0, fd };
   }
 
-  /** Throws unless two more segments fit: the last free bytes of a disk are for others, such as Postgres. */
+  /** Throws unless two more segments fit: the last free bytes of a disk are left to other programs, such as Postgres. */
   #checkDisk(): void {
     const { directory, segmentBytes } = this.#options;
     const disk = fs.statfsSync(directory);

@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import path from "node:path";
 
-/** A file of the journal, `NNNNNN.jsonl`: lines from its beginning, then zero bytes that keep its room on the disk. */
+/** A file of the journal, `NNNNNN.jsonl`: lines from its beginning, then zero bytes that reserve its room on the disk. */
 export interface Segment {
   readonly number: number;
   readonly path: string;
@@ -9,7 +9,7 @@ export interface Segment {
   readonly size: number;
   /** Bytes that hold lines. */
   end: number;
-  /** Open for writing, or null once the journal has moved on to a later segment. */
+  /** Open for writing; null once a later segment is active. */
   fd: number | null;
 }
 
@@ -30,7 +30,7 @@ export function segmentNumber(name: string): number | null {
 
 /**
  * Creates a file of `bytes` zero bytes, flushed to the disk, and returns its descriptor, open for writing.
- * Real zeros rather than a longer `truncate`: a sparse file has no room of its own on a full disk.
+ * Real zeros rather than a longer `truncate`: a sparse file has no reserved room on a full disk.
  * Leaves nothing behind when it fails.
  */
 export async function preallocate(
@@ -108,7 +108,7 @@ export function syncData(fd: number): Promise<void> {
   });
 }
 
-/** Makes names in the directory outlast a power cut. */
+/** Makes names in the directory durable across a power cut. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await fs.promises.open(directory, "r");
   try {

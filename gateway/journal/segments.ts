@@ -5,11 +5,11 @@ import {
 } from "./segment-allocator.ts";
 import { syncData, writeFully, type Segment } from "./segment.ts";
 
-/** Part of the limit above which an operator should look. */
+/** Part of the limit above which operators are alerted. */
 const NEAR_LIMIT = 0.8;
 
 export interface SegmentsOptions extends AllocatorOptions {
-  /** Bytes kept free for each line that must still fit whatever happens. */
+  /** Bytes reserved for each line that must always fit. */
   readonly reserveBytes: number;
   /** Called when there is something to flush. */
   readonly dirtied: () => void;
@@ -33,7 +33,7 @@ export async function openSegments(
  * The journal's files in order: full ones, the active one, and spare ones created ahead.
  *
  * Room is counted in reserves: a file with `free` bytes has room for `floor(free / reserveBytes)` lines of at most
- * `reserveBytes`, in whichever order and lengths they come; a line never continues in the next file.
+ * `reserveBytes`, in any order and length; a line never continues in the next file.
  */
 export class Segments {
   readonly #options: SegmentsOptions;

@@ -8,7 +8,7 @@ import { billOf, createPriceBook } from "../pricing/prices.ts";
 import { createTokenCounter } from "../tokens/tokens.ts";
 import { usageOf } from "../tokens/usage.ts";
 
-/** What a provider answers to a request, and what it charges for it after its own documentation. */
+/** A provider's answer to a request, and its charge according to its documentation. */
 interface Case {
   readonly model: string;
   readonly endpoint: Endpoint;
@@ -95,7 +95,7 @@ const CASES: readonly Case[] = [
     cost: (1_000 * 0.25 + 100 * 2) / M / 2,
     source: OPENAI_FLEX,
   },
-  // Served at the standard price although another tier was asked for.
+  // Served at the standard price although another tier was requested.
   {
     model: "openai/gpt-5",
     endpoint: "chat",
@@ -124,7 +124,7 @@ const CASES: readonly Case[] = [
     unpriced: ["service_tier=priority"],
     source: OPENAI_PRIORITY,
   },
-  // Searches cost $10 and file searches $2.50 per 1,000; opening a page is no search.
+  // Searches cost $10 and file searches $2.50 per 1,000; opening a page does not count.
   {
     model: "openai/gpt-5",
     endpoint: "responses",
@@ -246,7 +246,7 @@ const CASES: readonly Case[] = [
     cost: ((1_000 * 10 + 100 * 50) / M) * 1.1,
     source: ANTHROPIC_PRICES,
   },
-  // Capacity that was committed to has a price of its own contract.
+  // The price of committed capacity depends on its contract.
   {
     model: "anthropic/claude-opus-5",
     endpoint: "messages",
@@ -348,7 +348,7 @@ const CASES: readonly Case[] = [
     cost: (1_000 * 0.59 + 100 * 0.79) / M,
     source: "https://console.groq.com/docs/service-tiers",
   },
-  // Perplexity reports citations and reasoning beside completion_tokens, and leaves them out of its total.
+  // Perplexity reports citations and reasoning in addition to completion_tokens, and excludes them from its total.
   {
     model: "perplexity/sonar-deep-research",
     endpoint: "chat",
@@ -423,7 +423,7 @@ test.each(CASES)("$model $endpoint $request: $cost ($source)", (one) => {
   expect(bill.unpriced).toEqual(one.unpriced ?? []);
 });
 
-/** The events in which a provider streams an answer that has nothing but a price. */
+/** The events of a streamed answer with nothing but usage. */
 function eventsOf({ endpoint, answer, model }: Case): readonly object[] {
   const { usage, service_tier } = answer as Record<string, object>;
   if (model.startsWith("anthropic/")) {

@@ -26,7 +26,7 @@ export interface LedgerTotalsOptions {
   readonly databaseConnected: () => boolean;
   /** Totals are not read between a commit and its assign. */
   readonly alone: Mutex;
-  /** Commits a batch that may be in the ledger and is still pending: its spend would count twice in a total. */
+  /** Commits a batch that is pending and may already be in the ledger: its spend would count twice in a total. */
   readonly resolve: () => Promise<void>;
 }
 
@@ -55,9 +55,8 @@ export class LedgerTotals {
   }
 
   /**
-   * The totals that the store asked for; while the database is unavailable those that this instance knew last. A window that
-   * began since the start and of which none is known holds nothing; for any other unknown total it throws
-   * {@link DatabaseUnavailable}.
+   * The requested totals; while the database is unavailable the last known ones of this instance. A window that started
+   * after this process and has no known total is empty; any other unknown total throws {@link DatabaseUnavailable}.
    */
   async load(counters: readonly Counter[]): Promise<void> {
     if (this.#options.databaseConnected() || !this.#isKnown(counters)) {
@@ -82,7 +81,7 @@ export class LedgerTotals {
     }
   }
 
-  /** Reads totals that this instance does not know yet, so that their payers are served while the database is unavailable. */
+  /** Reads totals that are still unknown here, so that their payers are served while the database is unavailable. */
   async prepare(counters: readonly Counter[]): Promise<void> {
     const unknown = counters.filter(
       ({ entity, window }) => this.#limits.lastKnown(entity, window) === null,
@@ -146,9 +145,9 @@ export class LedgerTotals {
 
   /** null: this instance never knew a total of a window that may hold spend. */
   #lastKnown({ entity, window }: Counter): LastKnown | null {
-    const began = windowStart(window) > this.#startedAt;
+    const isNew = windowStart(window) > this.#startedAt;
     return (
-      this.#limits.lastKnown(entity, window) ?? (began ? NOTHING_SPENT : null)
+      this.#limits.lastKnown(entity, window) ?? (isNew ? NOTHING_SPENT : null)
     );
   }
 
@@ -172,7 +171,7 @@ export class LedgerTotals {
     await this.#limits.assign(parts, "last known");
   }
 
-  /** All that changed meanwhile at once: an import changes thousands, and calls wait for their turn behind each reading. */
+  /** Everything that changed meanwhile is read together: an import changes thousands, and calls wait for each reading. */
   async #reloadChanged(): Promise<void> {
     try {
       while (this.#changed.size > 0) {

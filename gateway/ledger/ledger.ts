@@ -19,10 +19,10 @@ const DRAIN_EVERY_MS = 200;
 const RETRY_AFTER_MS = 1_000;
 
 export interface Ledger {
-  /** Writes what previous processes left in the journal to the ledger, then keeps draining. */
+  /** Writes the journal's rows of previous processes to the ledger, then keeps draining. */
   start(): Promise<void>;
   readonly totals: Pick<LedgerTotals, "load" | "prepare" | "reload">;
-  /** Writes everything that is in the journal now to the database; throws when it cannot. */
+  /** Writes everything in the journal to the database; throws if that fails. */
   flush(): Promise<void>;
   /** Stops draining after the current batch. */
   stop(): Promise<void>;
@@ -46,7 +46,7 @@ export interface LedgerOptions {
 
 /**
  * Drains the journal into the database, in batches, for as long as the gateway runs.
- * While the database is away it retries; the journal keeps the calls.
+ * While the database is unavailable it retries; the journal keeps the calls.
  */
 export function createLedger(options: LedgerOptions): Ledger {
   return new JournalLedger(options);
@@ -68,9 +68,9 @@ class JournalLedger implements Ledger {
   #timer: NodeJS.Timeout | undefined;
   /** The journal gives each row once: a batch that could not be committed is kept and tried again. */
   #batch: JournalBatch<Intent, Outcome> | null = null;
-  /** The batch at hand may have been committed although its attempt failed: the answer to a COMMIT can be lost. */
+  /** The current batch may have been committed although its attempt failed: the answer to a COMMIT can be lost. */
   #uncertain = false;
-  /** Totals are not read between a commit and its assign: they would hold spend that is still pending here. */
+  /** Totals are not read between a commit and its assign: they would include spend that is still pending here. */
   readonly #alone = createMutex();
 
   constructor(options: LedgerOptions) {
@@ -157,7 +157,7 @@ class JournalLedger implements Ledger {
     await this.totals.assign(recorded.totals);
   }
 
-  /** In pieces, so that calls are served in between. */
+  /** In pieces between which calls are served. */
   async #rowsOf(
     entries: readonly JournalRow<Intent, Outcome>[],
   ): Promise<readonly SpendRow[]> {

@@ -1,4 +1,4 @@
-/** Runs pieces of work one after the other, in the order in which they came. */
+/** Runs tasks one after the other, in order of arrival. */
 export type Mutex = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function createMutex(): Mutex {

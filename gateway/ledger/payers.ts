@@ -62,7 +62,7 @@ export interface LimitSources {
 
 const proxyLimits = new WeakMap<GeneralConfig, PayerLimits>();
 
-/** What limits the whole gateway: one object for each configuration. */
+/** The limits of the whole gateway: one object for each configuration. */
 export function proxyLimitsOf(general: GeneralConfig): PayerLimits {
   const known = proxyLimits.get(general);
   if (known !== undefined) {
@@ -88,13 +88,13 @@ interface Kept {
   readonly entities: readonly LimitedEntity[];
 }
 
-/** Of each key, by alias: nearly all calls of a key have the same payers as its last one. */
+/** By key and alias: nearly all calls of a key have the same payers as its previous one. */
 const kept = new WeakMap<Caller, Map<string, Kept>>();
 /** Wildcard models can have any name. */
 const MAX_ALIASES = 100;
 
 /**
- * The payers of a call that have a budget or a limit, in the order in which they refuse:
+ * The payers of a call that have a budget or a limit, in order of precedence:
  * key, key × model, team, organization, tags, user (of a team's key if that user agreed), team member, end user, whole proxy.
  * The same list, not only an equal one, for calls of one key and alias without tags and end user.
  */
@@ -147,7 +147,7 @@ export function countersOfKey(
   return [...counters.values()];
 }
 
-/** The payers, with the time in which they stay the same. */
+/** The payers, with the period in which they are valid. */
 function findEntities(
   { caller, alias, endUser, tags, proxy }: LimitSources,
   at: number,
@@ -197,7 +197,7 @@ function addKeyPayers(
   }
 }
 
-/** Payers of a call at a moment; between `from` and `until` they stay the same. */
+/** Payers of a call at a moment; they are valid from `from` until `until`. */
 class FoundEntities {
   readonly entities: LimitedEntity[] = [];
   from = -Infinity;

@@ -12,7 +12,7 @@ export interface PendingSums {
     charged: Readonly<Record<string, string>>,
     spend: Nanos,
   ): readonly PendingSum[];
-  /** Takes back what a commit brought into the ledger. */
+  /** Subtracts what a commit wrote to the ledger. */
   subtract(charged: Readonly<Record<string, string>>, spend: Nanos): void;
   of(entity: string, window: string): Nanos;
   all(): readonly PendingSum[];

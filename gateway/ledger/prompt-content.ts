@@ -1,4 +1,4 @@
-/** What of a call's body becomes input tokens: text to be counted, and tokens that are not text. */
+/** The input of a call: text whose tokens are counted, and tokens that are not text. */
 export interface PromptContent {
   readonly texts: readonly string[];
   /** Images, audio, files, and what the message format adds. */

@@ -1,8 +1,8 @@
 import type { Payers } from "./payers.ts";
 
-/** What is known of a call before it leaves; the journal's first line of it. Times in ms since 1970, money in dollars. */
+/** A call before it is sent: its first line in the journal. Times in ms since 1970, money in dollars. */
 export interface Intent extends Omit<Payers, "userPays"> {
-  /** Not in the journal of a Hearth whose users always paid. */
+  /** Missing in journals of older versions, in which users always paid. */
   readonly userPays?: boolean;
   readonly id: string;
   readonly startedAt: number;
@@ -10,20 +10,20 @@ export interface Intent extends Omit<Payers, "userPays"> {
   readonly modelId: string | null;
   readonly model: string | null;
   readonly provider: string | null;
-  /** Counted, and what they cost: the bill of a call that was interrupted. */
+  /** Counted input tokens and their cost: billed when the call is interrupted. */
   readonly inputTokens: number;
   readonly inputCost: number;
   readonly sessionId: string | null;
   readonly requesterIp: string | null;
 }
 
-/** How a call ended; the journal's second line of it. */
+/** How a call ended: its second line in the journal. */
 export interface Outcome {
   readonly id: string;
   readonly endedAt: number;
   readonly firstTokenAt: number | null;
   readonly status: "success" | "failure";
-  /** The deployment that answered, where it is not the one of the intent. */
+  /** The deployment that answered, if not the one of the intent. */
   readonly modelId?: string;
   readonly model?: string;
   readonly provider?: string;

@@ -74,7 +74,7 @@ function outcome(id: string, fields: Partial<Outcome> = {}): Outcome {
 
 type Call = readonly [Partial<Intent>, Partial<Outcome>];
 
-/** What Postgres refuses, each for another reason. */
+/** Rows that Postgres rejects, each for another reason. */
 const REFUSED: readonly Call[] = [
   [{ alias: LONG, model: LONG }, {}],
   [{ endUser: LONG }, {}],
@@ -95,8 +95,8 @@ beforeAll(async () => {
     now: Date.now,
     log: pino({ level: "silent" }),
   });
-  for (const [begun, ended] of REFUSED) {
-    const one = intent(begun);
+  for (const [fields, ended] of REFUSED) {
+    const one = intent(fields);
     await journal.intent(one);
     await journal.outcome(outcome(one.id, ended));
   }
@@ -144,12 +144,12 @@ test("a gateway starts with a journal whose rows Postgres rejects, and every row
   expect(await wrongSums()).toEqual([]);
 });
 
-test("a row that Postgres rejects blocks no other, and none is doubled", async () => {
+test("a row that Postgres rejects blocks no other row, and none is counted twice", async () => {
   const { journal } = gateway.running.gateway;
   const other = randomBytes(32).toString("hex");
   const calls = [...Array<Call>(40).fill([{}, {}]), ...REFUSED.slice(0, 3)];
-  for (const [begun, ended] of calls.toSorted(() => Math.random() - 0.5)) {
-    const one = intent({ ...begun, apiKey: other });
+  for (const [fields, ended] of calls.toSorted(() => Math.random() - 0.5)) {
+    const one = intent({ ...fields, apiKey: other });
     await journal.intent(one);
     await journal.outcome(outcome(one.id, ended));
   }
@@ -185,7 +185,7 @@ test("shortened names stay distinct, and names that fit stay whole", async () =>
   }
 });
 
-describe("on a fault of the tables the journal keeps everything", () => {
+describe("the journal keeps all rows on a fault of the tables", () => {
   const month = new Date().toISOString().slice(0, "2026-01".length);
   const partition = partitionOf(month);
   const [year = 0, number = 0] = month.split("-").map(Number);

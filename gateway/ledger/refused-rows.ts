@@ -7,7 +7,7 @@ import type { SpendRow } from "./rows.ts";
 
 type RecordRows = (rows: readonly SpendRow[]) => Promise<Recorded>;
 
-/** A row that is refused even as {@link plainRow}, with what was said of that. */
+/** A row that is rejected even as {@link plainRow}, with the error. */
 interface LeftOut {
   readonly row: SpendRow;
   readonly error: unknown;
@@ -78,7 +78,7 @@ async function recordPlain(
     );
     return recorded;
   } catch (error) {
-    // A plain row lacks nothing.
+    // A plain row is complete.
     if (!isValueRefused(error)) {
       throw error;
     }
@@ -130,8 +130,8 @@ const COUNTS = [
 const MAX_TAGS = 100;
 
 /**
- * The row with nothing in it that Postgres could refuse: its money, its moments and every name that can be held as they
- * are, other names cut so that two of them stay two, and no free text.
+ * The row without anything that Postgres could reject: amounts, times and storable names unchanged, other names shortened
+ * so that they stay distinct, and no free text.
  */
 function plainRow(row: SpendRow): SpendRow {
   const names = NAMES.map((column) => {

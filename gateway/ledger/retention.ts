@@ -11,11 +11,11 @@ import {
 const DAY_MS = 86_400_000;
 /** A backup that reads the ledger blocks dropping its months, perhaps at the same hour of every day. */
 const RETRY_AFTER_MS = 3_600_000;
-/** Refusals cost nothing: they are deleted after this time whatever the configuration keeps. */
+/** Rejected calls cost nothing: they are deleted after this time, whatever the configuration. */
 const REFUSAL_DAYS = 30;
 
 export interface Retention {
-  /** From now on once a day, the first time at once; an hour later where it fails. */
+  /** Runs at once, then daily; after a failure again in an hour. */
   start(): void;
   stop(): void;
 }

@@ -87,7 +87,7 @@ export function spendRow(
   };
 }
 
-/** Names of everyone that a row counts for. */
+/** Names of all payers that a row counts for. */
 export function entitiesOfRow(row: SpendRow): readonly string[] {
   if (row.payer !== null) {
     return [row.payer];

@@ -6,20 +6,20 @@ import { Info, type Zone } from "luxon";
  */
 
 const MINUTE = 60_000;
-/** Farther than any zone is from UTC, and nearer than two changes of its clocks are to each other. */
+/** More than any zone's offset from UTC, and less than the time between two clock changes. */
 const ASIDE = 36 * 60 * MINUTE;
 
 const zones = new Map<string, Zone>();
 
-/** What clocks in the zone show at the moment. Throws for an unknown zone. */
+/** The wall time of the zone at the moment. Throws for an unknown zone. */
 export function wallTimeAt(at: number, timeZone: string): number {
   return at + offsetAt(at, zoneOf(timeZone));
 }
 
 /**
  * The first moment at which clocks in the zone show the wall time or later: where clocks are set back the first of two,
- * where they are set forward over it the moment of the change. (luxon's own answer for a time that comes twice depends
- * on the season in which it is asked.)
+ * where they are set forward over it the moment of the change. (luxon's own answer for a time that comes twice depends on
+ * the season in which it is computed.)
  */
 export function instantOf(wall: number, timeZone: string): number {
   const zone = zoneOf(timeZone);

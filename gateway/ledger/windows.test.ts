@@ -57,7 +57,7 @@ describe("durations", () => {
     "1D",
     "1mo2",
     "١d",
-  ])("%j is refused", (text) => {
+  ])("%j is rejected", (text) => {
     expect(parseDuration(text)).toEqual({
       ok: false,
       error:
@@ -113,7 +113,7 @@ describe("windows", () => {
     ["5h", "10:00:00", "15:00:00"],
     ["12h", "12:00:00", "24:00:00"],
     ["24h", "00:00:00", "24:00:00"],
-  ])("%s begins at %s within the day", (duration, start, end) => {
+  ])("%s starts at %s within the day", (duration, start, end) => {
     const day = Date.parse("2026-11-21T00:00:00Z");
     const at = (clock: string) => {
       const [hours = 0, minutes = 0, seconds = 0] = clock
@@ -127,7 +127,7 @@ describe("windows", () => {
     });
   });
 
-  test("that do not fill the day are cut at midnight", () => {
+  test("that do not divide the day end at midnight", () => {
     expect(span("5h", "2026-11-21T23:00:00Z", "UTC")).toEqual([
       "2026-11-21T20:00:00Z",
       "2026-11-22T00:00:00Z",
@@ -156,7 +156,7 @@ describe("windows", () => {
     ]);
   });
 
-  test("of a day last 23 and 25 hours where the clocks change", () => {
+  test("of a day last 23 or 25 hours when the clocks change", () => {
     expect(span("1d", "2026-03-29T12:00:00Z", "Europe/Berlin")).toEqual([
       "2026-03-29T00:00:00+01:00",
       "2026-03-30T00:00:00+02:00",
@@ -179,7 +179,7 @@ describe("windows", () => {
     ]);
   });
 
-  test("of hours keep to the clock where it changes", () => {
+  test("of hours follow the wall clock when it changes", () => {
     expect(span("6h", "2026-10-25T03:30:00Z", "Europe/Berlin")).toEqual([
       "2026-10-25T00:00:00+02:00",
       "2026-10-25T06:00:00+01:00",
@@ -190,7 +190,7 @@ describe("windows", () => {
     ]);
   });
 
-  test("of an hour and less are equally long in the hour that comes twice", () => {
+  test("of an hour and less have equal lengths in a repeated hour", () => {
     expect(span("1h", "2026-10-25T00:30:00Z", "Europe/Berlin")).toEqual([
       "2026-10-25T02:00:00+02:00",
       "2026-10-25T02:00:00+01:00",
@@ -201,7 +201,7 @@ describe("windows", () => {
     ]);
   });
 
-  test("begin with the day where midnight is skipped or comes twice", () => {
+  test("start with the day where midnight is skipped or repeated", () => {
     // Beirut sets its clocks forward at midnight, Havana back from 1:00 to midnight.
     expect(span("1d", "2024-03-31T12:00:00Z", "Asia/Beirut")[0]).toBe(
       "2024-03-31T01:00:00+03:00",
@@ -239,7 +239,7 @@ describe("windows", () => {
       "Africa/Casablanca",
       "Pacific/Apia",
     ];
-    // Moments near changes of the clocks, which plain chance rarely hits.
+    // Moments near clock changes, which random values rarely hit.
     const changes = zones.flatMap((zone) =>
       changesOf(zone).map((at) => ({ zone, at })),
     );
@@ -262,7 +262,7 @@ describe("windows", () => {
       )
       .map(([count, unit]) => `${count}${unit}`);
     const fresh = (text: string, at: number, zone: string) => {
-      // Elsewhere first, so that the answer is found again, not remembered.
+      // Another time first, so that the answer is computed, not cached.
       windowAt(text, Date.UTC(1980, 5), zone);
       return windowAt(text, at, zone);
     };

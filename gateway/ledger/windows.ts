@@ -32,7 +32,7 @@ const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
 /** Monday of the week of 1970-01-01, a Thursday. */
 const FIRST_MONDAY = -3 * DAY;
-/** Of each unit at least so many ms, to bound durations to what dates can say. */
+/** The minimum ms of each unit, to limit durations to the range of dates. */
 const UNIT_MS = {
   s: SECOND,
   m: MINUTE,
@@ -79,7 +79,7 @@ export function parseDuration(
 /**
  * The budget window that holds the moment `at` (ms since the epoch); `LIFETIME` for null and `-1`.
  *
- * Windows begin at standard boundaries of the time zone (IANA name): days at midnight, `1w` and `7d` on Monday, `1mo`
+ * Windows start at standard boundaries of the time zone (IANA name): days at midnight, `1w` and `7d` on Monday, `1mo`
  * and `30d` (as in LiteLLM) on the 1st. Shorter ones are counted from each midnight and end at the next; other
  * numbers of days, weeks and months from 1970-01-01 (weeks from its Monday). Throws for a malformed duration or an
  * unknown zone.
@@ -105,10 +105,10 @@ export function windowAt(
   return window;
 }
 
-/** The last window asked for, by zone and duration: calls come in the order of time. */
+/** The last window by zone and duration: calls arrive in order of time. */
 const current = new Map<string, Map<string, Window>>();
 
-/** When a window of that name begins, ms since the epoch; `all` has no beginning. */
+/** When a window of that name starts, ms since the epoch; `all` has no start. */
 export function windowStart(name: string): number {
   const at = name.indexOf("@");
   return at < 0 ? -Infinity : Date.parse(name.slice(at + 1));
@@ -205,7 +205,7 @@ function between(at: number, timeZone: string, boundaries: Boundaries): Span {
   for (;;) {
     wall = boundaries.next(wall);
     const end = instantOf(wall, timeZone);
-    // In an hour that the clocks repeat, a boundary may have passed that the clock shows as still to come.
+    // In a repeated hour, a boundary may have passed that the wall clock shows as still ahead.
     if (end > at) {
       return { start, end };
     }
@@ -240,7 +240,7 @@ function clockSpan(length: number, at: number, timeZone: string): Span {
     return between(at, timeZone, everyFrom(0, length));
   }
   if (length <= HOUR) {
-    // By elapsed time, so that the hour that the clocks repeat is no longer window than others.
+    // By elapsed time, so that the repeated hour does not lengthen a window.
     const day = between(at, timeZone, everyFrom(0, DAY));
     const start = at - ((at - day.start) % length);
     return { start, end: Math.min(start + length, day.end) };

@@ -13,7 +13,7 @@ import type { Share } from "./share.ts";
 
 /** Calls of a share that are kept back while the others' spend is a guess; without the ledger, at most half of the share. */
 const FEW_CALLS = 20;
-/** Calls that others had in flight end by then, and the ledger holds them. */
+/** By then, calls that others had in flight have ended and are in the ledger. */
 const SNAPSHOT_VALID_MS = 10 * LEASE_MS;
 
 /** One budget of a call, and its state on this instance. */

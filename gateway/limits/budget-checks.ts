@@ -16,7 +16,7 @@ export interface EntityState {
 }
 
 /**
- * Refuses the call when a budget is used up. Whole nanos are compared exactly: a tolerance in favour of the call would
+ * Rejects the call when a budget is used up. Whole nanos are compared exactly: a tolerance in favour of the call would
  * admit a call on a budget of 0, and none is needed, because spend never counts twice and budgets are rounded up.
  */
 export function overBudget(entities: readonly EntityState[]): Refusal | null {
@@ -34,7 +34,7 @@ export function overBudget(entities: readonly EntityState[]): Refusal | null {
   return null;
 }
 
-/** Refuses the call when calls in flight have reserved the rest of a budget. */
+/** Rejects the call when calls in flight have reserved the rest of a budget. */
 export function withoutRoom(
   entities: readonly EntityState[],
   estimate: Nanos,
@@ -91,7 +91,7 @@ export function leastRoom(
   );
 }
 
-/** What neither spend nor calls in flight take, within this instance's share. */
+/** What is left after spend and calls in flight, within this instance's share. */
 function roomOf(
   entity: EntityState,
   budget: Nanos,

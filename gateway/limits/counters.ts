@@ -36,8 +36,8 @@ export interface PendingCounter {
 const ROUNDING: Nanos = 1_000;
 
 /**
- * The rules of the limits in this process, in one synchronous step each: the store when there is no Redis, this
- * instance's own parts when there is, and the fallback while Redis is away.
+ * The rules of the limits in this process, in one synchronous step each: the store without Redis, this instance's own
+ * parts with Redis, and the fallback while Redis is away.
  */
 export class Counters {
   readonly #now: () => number;
@@ -137,7 +137,7 @@ export class Counters {
     }
   }
 
-  /** `lastKnown`: the ledger could not be asked. */
+  /** `lastKnown`: the ledger could not be read. */
   assign(counters: readonly CounterParts[], lastKnown: boolean): void {
     for (const counter of counters) {
       this.#assignOne(counter, lastKnown);

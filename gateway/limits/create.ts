@@ -4,7 +4,7 @@ import { createMemoryLimits } from "./memory-limits.ts";
 import { RedisLimits } from "./redis-limits.ts";
 
 export interface LimitsOptions {
-  /** Without it the limits are kept in this process alone. */
+  /** Without it the limits are kept in this process only. */
   readonly redis?: Redis;
   /**
    * Name of this instance, the same after a restart: its pending spend is stored under it. Two processes must never
@@ -28,14 +28,14 @@ export interface LimitsOptions {
   readonly rebuildMs?: number;
   /** An instance that finds no generation and knows no peers waits this long for others to join. */
   readonly discoverMs?: number;
-  /** A test's clock, in ms since the epoch; without it Redis' own counts, or this machine's where there is no Redis. */
+  /** A test's clock, in ms since the epoch; default: the clock of Redis, or of this machine without Redis. */
   readonly now?: () => number;
   /** Once for each outage, with its reason. */
   readonly onAway?: (reason: string) => void;
   readonly onBack?: () => void;
 }
 
-/** The limits of this gateway: in Redis where there is one, with a share in process while it is away; else in process. */
+/** The limits of this gateway: in Redis if configured, with a share in process while it is away; else in process. */
 export function createLimits(options: LimitsOptions): Limits {
   const { redis, instance, minInstances: leastInstances = 1 } = options;
   if (redis === undefined) {

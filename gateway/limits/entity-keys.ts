@@ -22,7 +22,7 @@ export async function* entityKeys(
   } while (cursor !== "0");
 }
 
-/** A prefix as a pattern that matches just itself. */
+/** A prefix as a pattern that matches only itself. */
 function globbed(prefix: string): string {
   return prefix.replace(/[[\]*?\\]/g, "\\$&");
 }

@@ -66,7 +66,7 @@ describe.runIf(redisServerHere())("state shared between instances", () => {
     }
   }
 
-  it("budget reserved by another instance is not spent again when Redis is away", async () => {
+  it("budget reserved by another instance is not spent again while Redis is away", async () => {
     const [a, b] = [await limits("a"), await limits("b")];
     a.remember([
       { entity: "key:a", window: "all", total: 0, version: 0, pending: 0 },
@@ -107,7 +107,7 @@ describe.runIf(redisServerHere())("state shared between instances", () => {
     expect(
       await admitWithoutLedger(store, callOf([key], { estimate: 1 })),
     ).toMatchObject({ kind: "budget_held" });
-    // The ledger is back with the 10 that the call cost: the share is known, and nothing of it is kept back any longer.
+    // The ledger is back with the 10 that the call cost: the share is known, and no part of it is withheld any longer.
     const counter = { entity: "key:a", window: "all" };
     await store.settle({
       callId: call.callId,
@@ -121,7 +121,7 @@ describe.runIf(redisServerHere())("state shared between instances", () => {
     });
   });
 
-  it("a flushed Redis gets the newest total that any instance reported, not the one of the instance that is asked", async () => {
+  it("a flushed Redis gets the newest total reported by any instance, not that of the calling instance", async () => {
     const [a, b] = [await limits("a"), await limits("b")];
     await admitKnowing(a, callOf([key], { estimate: 1 }), {
       "key:a": { total: 10, version: 1 },

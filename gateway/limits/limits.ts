@@ -26,16 +26,16 @@ export interface LimitStore {
   admit(call: AdmitCall): Promise<Admission>;
   /** What is left of the minutes and slots of entities now; takes nothing. While Redis is away: of this instance's share. */
   look(entities: readonly LimitedEntity[]): Promise<readonly LimitState[]>;
-  /** Gives the lease back, corrects the token count, assigns this instance's pending sums. Counts once, even after the lease has expired. */
+  /** Releases the lease, corrects the token count, assigns this instance's pending sums. Counts once, even for an expired lease. */
   settle(call: Settlement): Promise<void>;
   /** Prolongs this instance's leases in one batch; a lease that expired meanwhile is taken again, as its call is in flight. */
   renew(callIds: readonly string[]): Promise<void>;
   /**
-   * Assigns ledger totals together with this instance's pending sums: after a drain's commit, when a total was asked
-   * for by `totals_missing`, and when an admin changed a spend. An older version of a total never replaces a newer one;
+   * Assigns ledger totals together with this instance's pending sums: after a drain's commit, when `totals_missing`
+   * requested a total, and when an admin changed a spend. An older version of a total never replaces a newer one;
    * the pending sum is assigned in any case. The caller makes sure that a total does not hold spend that its pending
    * sum holds too (totals are not read between a drain's commit and its assign).
-   * "last known": the ledger cannot be read, and these are the totals of {@link lastKnown}; calls go on with the newest
+   * "last known": the ledger cannot be read, and these are the totals of {@link lastKnown}; calls continue with the newest
    * total that any instance has reported.
    */
   assign(
@@ -55,7 +55,7 @@ export interface LimitStore {
 export interface LimitedEntity {
   /** `key:<hash>`, `user:<id>`, `team:<id>`, `member:<team>/<user>`, `organization:<id>`, `end_user:<id>`, `tag:<name>`, `key_model:<hash>/<alias>`, `proxy:` */
   readonly entity: string;
-  /** null: no budget. 0 refuses the first call. */
+  /** null: no budget. 0 rejects the first call. */
   readonly budget: Nanos | null;
   /** Name of the budget's window, `all` without `budget_duration` (windows.ts). Part of the counter's name. */
   readonly window: string;
@@ -66,7 +66,7 @@ export interface LimitedEntity {
 
 export interface AdmitCall {
   readonly callId: string;
-  /** In the order of accounting.md §3: the first that refuses is named. Each entity once. */
+  /** In the order of accounting.md §3: the first that rejects is named. Each entity once. */
   readonly entities: readonly LimitedEntity[];
   /** Worst case that the call is expected to cost. 0 needs no lease. */
   readonly estimate: Nanos;
@@ -88,7 +88,7 @@ export type Admission =
       }[];
     }
   | Refusal
-  /** Totals the store does not know: the caller reads them from the ledger, calls `assign`, and asks again. */
+  /** Totals unknown to the store: the caller reads them from the ledger, calls `assign`, and retries. */
   | {
       readonly kind: "totals_missing";
       readonly counters: readonly {
@@ -190,7 +190,7 @@ export interface LimitCounts {
   readonly expiredLeases: number;
   /** Calls checked in process while Redis was away. */
   readonly servedAway: number;
-  /** Calls refused because Redis was away (`fail_closed`). */
+  /** Calls rejected because Redis was away (`fail_closed`). */
   readonly rejectedAway: number;
 }
 export interface Limits extends LimitStore {

@@ -116,8 +116,8 @@ async function live(
   steps: readonly Step[],
 ): Promise<void> {
   const budgets = PAYERS.map(({ budget }) => budget);
-  /** Dearest call that each payer had, and payers with calls that outlived their leases (these may overspend). */
-  const dearest = new Map<string, number>();
+  /** The most expensive call of each payer, and payers with calls that outlived their leases (these may overspend). */
+  const mostExpensive = new Map<string, number>();
   const outlived = new Set<string>();
   let window = 0;
 
@@ -155,16 +155,16 @@ async function live(
       }
       if (answer.kind === "admitted") {
         for (const { entity } of call.entities) {
-          dearest.set(
+          mostExpensive.set(
             entity,
-            Math.max(dearest.get(entity) ?? 0, call.estimate),
+            Math.max(mostExpensive.get(entity) ?? 0, call.estimate),
           );
         }
       }
       if (answer.kind !== "totals_missing") {
         return;
       }
-      // A gateway reads no totals between a commit and its report.
+      // No totals are read between a commit and its report.
       await report(by);
       await store(by).assign(
         answer.counters.map((counter) =>
@@ -239,7 +239,7 @@ async function live(
           return;
         }
         const { callId, instance, estimate, tokens } = call;
-        // Who pays is named: what the call had before, and perhaps more.
+        // The payers of the call, perhaps with further ones.
         const before = PAYERS.keys().filter((i) =>
           call.takes.has(PAYERS[i]?.entity ?? ""),
         );
@@ -302,12 +302,12 @@ async function live(
       if (budget !== null && !outlived.has(entity)) {
         const over = model.trueSpend(entity, `w${window}`) - (budgets[i] ?? 0);
         expect(over, `overshoot of ${entity}`).toBeLessThan(
-          Math.max(1, dearest.get(entity) ?? 0),
+          Math.max(1, mostExpensive.get(entity) ?? 0),
         );
       }
     }
   }
-  // In the end nothing is held: what is not spent can be leased, to the last nano.
+  // In the end nothing is reserved: the rest of each budget can be leased, to the last nano.
   for (const call of model.calls.values()) {
     await settle(call.callId, 0, 0, false);
   }
@@ -379,7 +379,7 @@ describe("limits and their model", () => {
               stores.every((store) => store.counts().arrivals >= times),
             );
           await arrived(1);
-          // Each must know of the others before Redis forgets them.
+          // Each must have discovered the others before Redis is flushed.
           await until(
             async () =>
               (await clients[0]?.zcard(`${prefix}beats`)) === instances,

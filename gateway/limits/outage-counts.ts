@@ -1,6 +1,6 @@
 import type { LimitCounts } from "./limits.ts";
 
-/** What the limits count of the outages of Redis, and whether there is one now. */
+/** Counts outages of Redis, and whether there is one now. */
 export class OutageCounts {
   /** Leases reaped in this process; they count only while Redis is away, since Redis reaps them itself otherwise. */
   readonly #reapedHere: () => number;
@@ -22,7 +22,7 @@ export class OutageCounts {
     return this.#away;
   }
 
-  began(): void {
+  started(): void {
     this.#away = true;
     this.#reapedBefore = this.#reapedHere();
     this.#counts.outages++;

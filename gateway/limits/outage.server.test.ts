@@ -20,9 +20,9 @@ import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 const COST = 1_000;
 /** The call that crosses a budget does so with at least a nano left. */
 const ONE_CALL = COST - 1;
-/** Of three instances, however many outages there were: a busy machine can make two of one. */
+/** The number of outages varies: a busy machine can split one in two. */
 const ONE_CALL_EACH = 3 * ONE_CALL;
-/** In calls; some are used up before an outage, some in it, some after. */
+/** In calls; some budgets are used up before an outage, some during it, some after it. */
 const BUDGETS = {
   "key:poor": 100,
   "key:b": 200,
@@ -76,8 +76,8 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     return started;
   }
 
-  /** Nobody over budget by more than `mostOver`, no phantom, nothing left behind. */
-  async function expectSound(under: Fleet, mostOver: number): Promise<void> {
+  /** No payer over budget by more than `maxOver`, no call rejected with money left, nothing left in Redis. */
+  async function expectSound(under: Fleet, maxOver: number): Promise<void> {
     await under.stop();
     const redis = await server.connected();
     await until(async () => (await heldInRedis(redis)).length === 0).catch(
@@ -86,16 +86,14 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     expect(await heldInRedis(redis)).toEqual([]);
     expect(under.seen.phantoms).toBe(0);
     for (const [entity, budget] of under.budgets) {
-      expect(under.spent(entity), entity).toBeLessThanOrEqual(
-        budget + mostOver,
-      );
+      expect(under.spent(entity), entity).toBeLessThanOrEqual(budget + maxOver);
     }
-    // The poor key was really spent to its end.
+    // The key with the small budget was used up.
     expect(under.spent("key:poor")).toBeGreaterThanOrEqual(100 * COST);
   }
 
   describe("three instances under load", () => {
-    it("keep budgets, with commits that others see before they are reported", async () => {
+    it("keep budgets, with commits visible to others before they are reported", async () => {
       const under = await fleet();
       under.run();
       await until(() => under.spent("key:c") >= 300 * COST);
@@ -194,7 +192,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       await until(() => stores.every((store) => store.mode() === "redis_away"));
     }
 
-    /** The answer once shares of small budgets are worked out, about a second after Redis went away. */
+    /** The answer once shares of small budgets are known, about a second after Redis became unavailable. */
     async function admitClear(store: Limits, call: AdmitCall) {
       let admission = await admitKnowing(store, call);
       await until(async () => {
@@ -352,7 +350,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     });
   });
 
-  it("counts Redis without memory as away", async () => {
+  it("treats a Redis without memory as unavailable", async () => {
     const store = await limits("a");
     const redis = await server.connected();
     await redis.config("SET", "maxmemory", "1");
@@ -387,7 +385,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     await expect(a.forgetInstance("a")).rejects.toThrow("is this instance");
   });
 
-  it("finds its pending spend again after a restart under the same name", async () => {
+  it("restores its pending spend after a restart under the same name", async () => {
     const first = await limits("a");
     const key = payer("key:a", { budget: 100 });
     await admitKnowing(first, callOf([key]));

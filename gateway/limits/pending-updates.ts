@@ -6,7 +6,7 @@ import { assignArguments, partsArguments } from "./script-arguments.ts";
 /** Within a heartbeat the other instances have received a total. */
 const RECENT_MS = 5_000;
 
-/** Changes that may not have arrived in Redis; they are sent when the link joins again. */
+/** Changes that may not have arrived in Redis; sent when the link rejoins. */
 export class PendingUpdates {
   readonly #counters: Counters;
   readonly #now: () => number;

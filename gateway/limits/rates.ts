@@ -128,7 +128,7 @@ export class Rates {
   }
 }
 
-/** What is used of an entity's limits. */
+/** The used part of an entity's limits. */
 export interface Used {
   readonly requests: number;
   readonly tokens: number;

@@ -93,7 +93,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     await after.close();
   });
 
-  it("admits simultaneous calls with one script, each as if the others had come before it", async () => {
+  it("admits simultaneous calls with one script, as if they were sequential", async () => {
     const redis = await server.connected();
     const at = 1_000_000;
     const inRedis = createLimits({
@@ -136,7 +136,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     const together = await Promise.all(
       calls.map((call) => inRedis.admit(call)),
     );
-    // A heartbeat may come between.
+    // A heartbeat may run in between.
     expect((await scripts()) - before).toBeLessThan(5);
     const inTurn = [];
     for (const call of calls) {
@@ -153,7 +153,7 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
         "rate_limited",
       ]),
     );
-    // What is left is told as it is after all of them.
+    // The remaining limits are those after all of them.
     const [first] = together;
     const last = inTurn.findLast((admission) => admission.kind === "admitted");
     expect(first?.kind === "admitted" ? first.rates[1] : null).toEqual(

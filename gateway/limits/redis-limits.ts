@@ -38,7 +38,7 @@ import {
 
 /** {@link LimitsOptions} with defaults filled in. */
 export interface RedisLimitsOptions {
-  /** A client that fails at once while it is away and never sends a command again (`connectRedis`). Not closed here. */
+  /** A client that fails at once while disconnected and never resends a command (`connectRedis`). Not closed here. */
   readonly redis: Redis;
   readonly instance: string;
   readonly failClosed: boolean;
@@ -55,7 +55,7 @@ export interface RedisLimitsOptions {
 
 const REBUILD_POLL_MS = 20;
 const MAX_ADMIT_MS = 5_000;
-const ASKED_FOR_MS = 60_000;
+const KEEP_REQUESTED_MS = 60_000;
 
 type Answer = Admission | "away" | "rebuilding" | "stale";
 
@@ -66,8 +66,8 @@ export class RedisLimits implements Limits {
   readonly #now: () => number;
   /** This instance's own parts; the only state in use while Redis is away. */
   readonly #counters: Counters;
-  /** Totals that this generation asked for, and when. An older generation takes any total: what was asked long ago may go. */
-  readonly #asked = new Map<string, number>();
+  /** Totals requested by this generation, and when. An older generation accepts any total, so old requests are dropped. */
+  readonly #requested = new Map<string, number>();
   readonly #updates: PendingUpdates;
   readonly #waits = new ReleaseWaits();
   readonly #link: Link;
@@ -90,7 +90,7 @@ export class RedisLimits implements Limits {
     this.#link = new Link({
       ...options,
       ownParts: () => {
-        this.#asked.clear();
+        this.#requested.clear();
         return this.#updates.take();
       },
       onJoined: () => this.#joined(),
@@ -171,7 +171,7 @@ export class RedisLimits implements Limits {
     if (await this.#settlements.send(call)) {
       return this.#waits.released(freed);
     }
-    // Sent when the link joins again; if it is joining now, the caller waits for it so that the next call sees this one.
+    // Sent when the link rejoins; if it is joining now, the caller waits for it so that the next call sees this one.
     this.#updates.over(call.callId);
     for (const part of call.pending) {
       this.#updates.changed(part);
@@ -182,10 +182,10 @@ export class RedisLimits implements Limits {
 
   async renew(callIds: readonly string[]): Promise<void> {
     this.#counters.renew(callIds);
-    const longAgo = performance.now() - ASKED_FOR_MS;
-    for (const [name, since] of this.#asked) {
+    const longAgo = performance.now() - KEEP_REQUESTED_MS;
+    for (const [name, since] of this.#requested) {
       if (since < longAgo) {
-        this.#asked.delete(name);
+        this.#requested.delete(name);
       }
     }
     for (const batch of batches(callIds)) {
@@ -224,7 +224,7 @@ export class RedisLimits implements Limits {
       if (lastKnown) {
         return "k";
       }
-      return this.#asked.has(nameOf(counter)) ? "1" : "0";
+      return this.#requested.has(nameOf(counter)) ? "1" : "0";
     };
     const sent = lastKnown
       ? parts.map((part) => this.#counters.newest(part))
@@ -284,7 +284,7 @@ export class RedisLimits implements Limits {
   }
 
   #wentAway(reason: string): void {
-    this.#outages.began();
+    this.#outages.started();
     const seen = this.#link.instances().length;
     const instances = () => Math.max(seen, this.#options.leastInstances());
     this.#counters.changeEpoch(createShare(instances, this.#now));
@@ -313,7 +313,7 @@ export class RedisLimits implements Limits {
     }
     if (answer.kind === "totals_missing") {
       for (const counter of answer.counters) {
-        this.#asked.set(nameOf(counter), performance.now());
+        this.#requested.set(nameOf(counter), performance.now());
       }
     }
     return answer;

@@ -12,7 +12,7 @@ export { RedisAway } from "./redis-session.ts";
 
 export type LinkState = "connecting" | "joining" | "ready" | "away" | "closed";
 
-/** What an instance sets again when it joins: calls of the scripts `parts` and `assign`, in this order. */
+/** The state that an instance restores when it joins: calls of the scripts `parts` and `assign`, in this order. */
 export interface OwnParts {
   readonly parts: readonly (readonly string[])[];
   readonly totals: readonly (readonly string[])[];

@@ -1,4 +1,4 @@
-/** A settlement makes room for few calls: waking all would only cause most to be refused again. */
+/** A settlement makes room for few calls: of all waiting calls, most would be rejected again. */
 const WOKEN_AT_ONCE = 8;
 
 /** Calls that wait for the budget of an entity, longest wait first. */

@@ -2,7 +2,7 @@ import { LEASE_MS, RATE_WINDOW_MS, type LimitedEntity } from "./limits.ts";
 import type { Nanos } from "../pricing/money.ts";
 import type { Account, Accounts } from "./accounts.ts";
 
-/** What a call takes of an entity; the Lua scripts use the same numbers. */
+/** Fields of a call's reservation at an entity; the Lua scripts use the same numbers. */
 export const TAKES_BUDGET = 1;
 export const TAKES_SLOT = 2;
 export const TAKES_TOKENS = 4;

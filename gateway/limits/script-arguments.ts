@@ -15,8 +15,8 @@ import type { SnapshotWindows } from "./accounts.ts";
 const BATCH = 500;
 
 /**
- * Pending sums as they are when they are sent: a drain may have lowered one since the call was settled. Those of payers
- * that several calls share are sent once.
+ * Pending sums at the time of sending: a drain may have lowered one since the call was settled. Those of payers that several
+ * calls share are sent once.
  */
 export function settleArguments(
   calls: readonly Settlement[],
@@ -40,8 +40,8 @@ export function settleArguments(
 }
 
 /**
- * What a total that Redis does not know may do: be set as asked for, be set once the generation is old enough, never, be set
- * as the last known one.
+ * How to treat a total that Redis does not know: set it as requested, set it once the generation is old enough, never set
+ * it, set it as the last known one.
  */
 export type Creation = "1" | "0" | "-" | "k";
 
@@ -113,7 +113,7 @@ export interface Moved {
   readonly windows: SnapshotWindows;
 }
 
-/** Reads one entity of what beat.lua answers. */
+/** Reads one entity of the reply of beat.lua. */
 export function readMoved(reply: Reply): Moved {
   const [entity, , ...windows] = reply;
   return {
@@ -134,10 +134,10 @@ export function readMoved(reply: Reply): Moved {
   };
 }
 
-/** Numbers for each entity that was looked at. */
+/** Numbers for each requested entity. */
 const LOOK_NUMBERS = 4;
 
-/** Reads what look.lua answered. */
+/** Reads the reply of look.lua. */
 export function readLook(
   reply: Reply,
   entities: readonly LimitedEntity[],

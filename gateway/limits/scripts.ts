@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** The Lua scripts, each with the common beginning in front. */
+/** The Lua scripts, each with the common prelude. */
 export const SCRIPTS = {
   admit: script("admit"),
   look: script("look"),
@@ -20,12 +20,12 @@ export const SCRIPTS = {
 
 export type ScriptName = keyof typeof SCRIPTS;
 
-/** First number of a reply: the generation or the connection is not the one that was named. */
+/** First number of a reply: another generation or connection than the given one. */
 export const STALE = 7;
 /** First number of a reply: instances are still setting their parts. */
 export const REBUILDING = 6;
 
-/** What scripts answer: whole numbers, binary strings, null, lists of them. The first is a code. */
+/** The reply of a script: whole numbers, binary strings, null, lists of them. The first is a code. */
 export type Reply = readonly (number | Buffer | null | Reply)[];
 
 function script(name: string): {

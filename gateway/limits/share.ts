@@ -1,6 +1,6 @@
 import type { Nanos } from "../pricing/money.ts";
 
-/** What this instance may do alone while Redis is unavailable: 1/instances of what is left. */
+/** The share of this instance while Redis is unavailable: 1/instances of what is left. */
 export interface Share {
   readonly instances: number;
   /** Since when Redis is unavailable, ms since the epoch. */

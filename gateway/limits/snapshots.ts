@@ -34,9 +34,9 @@ export function newestOf(
   parts: CounterParts,
   account: Account | undefined,
 ): CounterParts {
-  const said = account?.snapshot?.windows.get(parts.window);
-  if (said === undefined || said.version <= parts.version) {
+  const snapshot = account?.snapshot?.windows.get(parts.window);
+  if (snapshot === undefined || snapshot.version <= parts.version) {
     return parts;
   }
-  return { ...parts, total: said.total, version: said.version };
+  return { ...parts, total: snapshot.total, version: snapshot.version };
 }

@@ -16,7 +16,7 @@ describe("a call blocked by reservations", () => {
     expect(await waiting).toMatchObject({ kind: "admitted", lease: 10 });
   });
 
-  it("is refused with the blocking payer when the time is over", async () => {
+  it("is rejected with the blocking payer when the time is over", async () => {
     const store = createMemoryLimits();
     await admitKnowing(store, callOf([key], { estimate: 10 }));
     expect(
@@ -26,7 +26,7 @@ describe("a call blocked by reservations", () => {
     ).toEqual({ kind: "budget_held", entity: "key:a", inFlight: 1 });
   });
 
-  it("is refused when the budget is really used up", async () => {
+  it("is rejected when the budget is really used up", async () => {
     const store = createMemoryLimits();
     const holder = callOf([key], { estimate: 10 });
     await admitKnowing(store, holder);

@@ -13,7 +13,7 @@ const MAX_WAIT_MS = 400;
 
 /**
  * Admits a call; while only leases of other calls block it, it retries, woken by each settlement of this instance and
- * in growing steps for those of others. Returns the refusal when the time is over.
+ * in growing steps for those of others. Returns the rejection when the time is over.
  */
 export async function admitWaiting(
   store: LimitStore,

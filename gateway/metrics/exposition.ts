@@ -165,7 +165,7 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_refusals_total",
-      "Calls rejected before a provider was asked.",
+      "Calls rejected before a provider was called.",
       counted(metrics.refusals, "type"),
     ),
     counter(
@@ -194,7 +194,7 @@ function ofGateway(gateway: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_cache_misses_total",
-      "Cacheable calls that asked a provider.",
+      "Cacheable calls that were sent to a provider.",
       one(() => cache.misses),
     ),
     counter(

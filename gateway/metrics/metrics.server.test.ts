@@ -65,7 +65,7 @@ function sample(
   return line === undefined ? null : Number(line.split(" ").at(-1));
 }
 
-/** What Prometheus adds to each sample that it collects. */
+/** Labels that Prometheus adds to each sample. */
 const OF_PROMETHEUS = ["instance", "job"];
 
 /** The names of the labels that the samples of a metric have. */
@@ -324,13 +324,13 @@ test("every metric that the example dashboard and the alert rules name exists, w
     const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(
       ([, labels = ""]) => labels.split(/,\s*/),
     );
-    const told = [...says.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g)].map(
-      ([, label = ""]) => label,
-    );
-    // What is summed up has no other labels left.
+    const shownLabels = [
+      ...says.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g),
+    ].map(([, label = ""]) => label);
+    // A sum has no labels other than those of its grouping.
     if (grouped.length > 0) {
       expect(
-        told.filter((label) => !grouped.includes(label)),
+        shownLabels.filter((label) => !grouped.includes(label)),
         expr,
       ).toEqual([]);
     }
@@ -339,7 +339,7 @@ test("every metric that the example dashboard and the alert rules name exists, w
         ([, label = ""]) => label,
       );
       const there = [...labelsOf(text, name), ...OF_PROMETHEUS];
-      for (const label of [...matched, ...grouped, ...told]) {
+      for (const label of [...matched, ...grouped, ...shownLabels]) {
         expect(there, `${label} of ${expr}`).toContain(label);
       }
     }
@@ -349,7 +349,7 @@ test("every metric that the example dashboard and the alert rules name exists, w
       ...(expr.match(/\b(hearth|process|nodejs)_\w+/g) ?? []),
     ]),
   );
-  // The label of our own job is no metric.
+  // The label of the gateway's own job is not a metric.
   named.delete("hearth_gateway");
   for (const name of named) {
     const family = name.replace(/_(bucket|sum|count)$/, "");

@@ -88,7 +88,9 @@ test("the form shows the usage of a key without script, and never the key", asyn
 });
 
 test("an unknown key is rejected with the message of the API", async () => {
-  const { status, text } = await load("/me", { key: "sk-nobody-knows-this" });
+  const { status, text } = await load("/me", {
+    key: "sk-unknown-to-this-gateway",
+  });
   expect(status).toBe(401);
   expect(text).toContain('role="alert"');
   expect(text).toContain("The API key ending in this is unknown.");

@@ -182,7 +182,7 @@ function tiersOf(
 
 /**
  * The worst case of a call in dollars: no cached input, everything written into the cache for as long as possible, all
- * output at the most expensive rate, at the standard price or that of the tiers asked for, whichever is higher.
+ * output at the most expensive rate, at the standard price or that of the requested tiers, whichever is higher.
  */
 export function mostExpensive(
   card: PriceCard,
@@ -192,8 +192,8 @@ export function mostExpensive(
   tiers: readonly string[] = [],
 ): number {
   const costs = ratesForEstimates(card, Date.now()).flatMap((standard) =>
-    [[], tiers].map((asked) => {
-      const { rates, factor } = tiersOf(card, standard, asked);
+    [[], tiers].map((requested) => {
+      const { rates, factor } = tiersOf(card, standard, requested);
       return (
         rates.perRequest +
         factor * worstTokens(rates, inputTokens, outputTokens) +

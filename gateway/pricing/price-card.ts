@@ -10,7 +10,7 @@ export type Price =
     };
 
 /**
- * Prices of tokens, and of what is sold by the piece. A part of the input (or output) without a price of its own is
+ * Prices of tokens, and of items billed by the piece. A part of the input (or output) without a separate price is
  * billed at the next coarser one: `cachedAudio` at `cachedInput`, `cacheWrite1h` at `cacheWrite`, others at `input`
  * (or `output`).
  */
@@ -41,7 +41,7 @@ export interface Rates {
   readonly perPiece?: Readonly<Partial<Record<Piece, number>>>;
 }
 
-/** What is sold by the piece, by its count in a call's usage. */
+/** Items billed by the piece, by their count in a call's usage. */
 export type Piece =
   | "webSearches"
   | "fileSearches"

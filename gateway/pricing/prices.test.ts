@@ -125,14 +125,11 @@ test.each<[object, Partial<Usage>, number]>([
     { inputTokens: 1_000, outputTokens: 100 },
     0.0185,
   ],
-])(
-  "%j with %j costs what the provider's price list says",
-  (params, parts, dollars) => {
-    expect(cost(card(params), parts)).toBeCloseTo(dollars, 15);
-  },
-);
+])("%j with %j costs the provider's list price", (params, parts, dollars) => {
+  expect(cost(card(params), parts)).toBeCloseTo(dollars, 15);
+});
 
-test("for every model of the catalogue we charge what the catalogue's own calculator charges", () => {
+test("every model of the catalogue costs the same as by the catalogue's own calculator", () => {
   const providers = [
     "openai",
     "anthropic",
@@ -262,7 +259,7 @@ test.each([
   ["openai/gpt-5-mini", "http://host-b:1234/v1"],
   ["openai/gpt-5-mini", "http://runner.lan/v1"],
 ])(
-  "%s at %s is one's own and costs nothing unless priced",
+  "%s at %s is a local runner and costs nothing unless priced",
   (model, api_base) => {
     const parts = { inputTokens: 1e6, outputTokens: 1e6 };
     const free = card({ model, api_base });
@@ -296,7 +293,7 @@ test("unknown prices are unpriced, not free", () => {
   ).toBeNull();
 });
 
-test("an address that the catalogue knows decides before the provider's name", () => {
+test("an address known to the catalogue takes precedence over the provider's name", () => {
   const groq = card({
     model: "openai/llama-3.3-70b-versatile",
     api_base: "https://api.groq.com/openai/v1",
@@ -320,7 +317,7 @@ test("base_model gives an Azure deployment its prices", () => {
   ).toBe(0.00045);
 });
 
-test("LiteLLM's tiers, request and image prices are honoured", () => {
+test("LiteLLM's tiers, request and image prices apply", () => {
   const entry = {
     input_cost_per_token: 1e-6,
     input_cost_per_token_above_128k_tokens: 2e-6,
@@ -402,13 +399,13 @@ test("mistakes in the prices file are named with their keys, all at once", () =>
   );
 });
 
-test("a card is looked up once for a deployment", () => {
+test("a price card is looked up once for a deployment", () => {
   const book = createPriceBook(null);
   const one = deployment({ model: "openai/gpt-5-mini" });
   expect(book.priceFor(one)).toBe(book.priceFor(one));
 });
 
-test("a wildcard deployment is priced by the model it is called for", () => {
+test("a wildcard deployment is priced by the called model", () => {
   const book = createPriceBook(null);
   const wild = deployment({ model: "openai/*" });
   expect(book.priceFor(wild)).toBeNull();
@@ -420,7 +417,7 @@ test("a wildcard deployment is priced by the model it is called for", () => {
   );
 });
 
-test("the most expensive case covers every call of that size, cached or not", () => {
+test("the worst case covers every call of that size, cached or not", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(
@@ -451,7 +448,7 @@ test("the most expensive case covers every call of that size, cached or not", ()
   );
 });
 
-test("more parts than tokens are never billed twice nor negative", () => {
+test("parts that exceed the total are billed neither twice nor negatively", () => {
   const priced = card({ model: "openai/gpt-5-mini" });
   const parts = {
     inputTokens: 10,
@@ -567,7 +564,7 @@ test("every price field of the catalogue changes what a call costs", () => {
   }
 });
 
-test("a model that is sold by the hour of audio alone is unpriced for tokens, not free", () => {
+test("a model billed only by the hour of audio is unpriced for tokens, not free", () => {
   const whisper = card({ model: "openai/whisper-1" });
   if (whisper === null) {
     throw new Error("no card");
@@ -583,7 +580,7 @@ test("a model that is sold by the hour of audio alone is unpriced for tokens, no
   );
 });
 
-test("service tiers have the deployment's own prices, the file's, or are marked", () => {
+test("service tiers have prices of the deployment or the file, or are marked", () => {
   const model = "openai/gpt-5-mini";
   const parts = { inputTokens: 1e6, outputTokens: 1e6 };
   const own = card({
@@ -594,7 +591,7 @@ test("service tiers have the deployment's own prices, the file's, or are marked"
     output_cost_per_token_flex: 1e-6,
   });
   expect(cost(own, { ...parts, tiers: ["flex"] })).toBeCloseTo(1.5, 12);
-  // The catalogue's multiple belonged to the prices that were replaced.
+  // The catalogue's multiple applied to the replaced prices.
   if (own === null) {
     throw new Error("no card");
   }

@@ -111,7 +111,7 @@ export const TIER_SUFFIXES = {
   fast: "_fast",
 } as const;
 
-/** The tiers that have prices of their own under such names. */
+/** The tiers that have separate prices under such names. */
 export function tierPrices(
   rate: (key: string, suffix: string) => Price | null,
 ): Readonly<Record<string, TierPrice>> {

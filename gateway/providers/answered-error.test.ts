@@ -30,7 +30,7 @@ const ERRORS: readonly (readonly [string, unknown, number, string])[] = [
     "Provider disconnected",
   ],
   [
-    "a code of its own beside a type",
+    "a code without a type",
     { error: { code: "insufficient_quota", message: "No credit" } },
     429,
     "No credit",
@@ -99,7 +99,7 @@ test.each([
   { object: "list", data: [{ embedding: [1] }], note: "error" },
   "error",
   null,
-])("an answer that is none: %j", (answer) => {
+])("an answer without an error: %j", (answer) => {
   expect(errorInBody(Buffer.from(JSON.stringify(answer)))).toBeNull();
 });
 

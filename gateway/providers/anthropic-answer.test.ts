@@ -34,7 +34,7 @@ function whole(name: string) {
 }
 
 test.each(RECORDINGS)(
-  "%s: a stream, cut anywhere, says what the whole answer says",
+  "%s: a stream, cut anywhere, equals the whole answer",
   (name) => {
     const bytes = fixture(`anthropic/${name}.sse`);
     const { completion, facts } = whole(name);
@@ -50,12 +50,12 @@ test.each(RECORDINGS)(
       fc.property(cuts, (places) => {
         const translator = wire.stream("chat");
         const pieces = translated(translator, eventsOf(bytes, places));
-        const said = messageOf(pieces);
+        const assembled = messageOf(pieces);
         expect({
-          ...said,
+          ...assembled,
           message: {
             role: "assistant",
-            ...withParsedArguments(said.message),
+            ...withParsedArguments(assembled.message),
           },
         }).toEqual(expected);
         expect(pieces.at(-1)).toEqual({
@@ -98,7 +98,7 @@ test("parallel tool calls keep their own places, and one without arguments has a
   ]);
 });
 
-test("prompt tokens include what the cache read and wrote", () => {
+test("prompt tokens include cache reads and writes", () => {
   const { completion, facts } = whole("thinking");
   expect(completion.usage).toEqual({
     prompt_tokens: 2_070,
@@ -151,7 +151,7 @@ test("an error in the middle of a stream is its last event", () => {
 });
 
 test.each(["chat", "messages"] as const)(
-  "a %s stream that breaks off ends with an error, and its input is known",
+  "a %s stream that breaks off ends with an error, and its input is reported",
   (endpoint) => {
     const text = fixture("anthropic/thinking.sse").toString();
     const half = Buffer.from(
@@ -172,7 +172,7 @@ test.each(["chat", "messages"] as const)(
 );
 
 test.each([...RECORDINGS, "overloaded"])(
-  "%s passes untouched to a client of the same shape",
+  "%s passes unchanged to a client of the same shape",
   (name) => {
     const bytes = fixture(`anthropic/${name}.sse`);
     const events = eventsOf(bytes);
@@ -191,7 +191,7 @@ test.each([...RECORDINGS, "overloaded"])(
   },
 );
 
-test("no event, however strange, is too much", () => {
+test("any event is handled without an exception", () => {
   const type = fc.constantFrom(
     "message_start",
     "content_block_start",

@@ -29,7 +29,7 @@ function ask(fields: Record<string, unknown>, to = deployment()) {
 
 const text = (words: string) => ({ type: "text", text: words });
 
-test("the smallest call: model, a maximum and blocks", () => {
+test("a minimal call: model, maximum and blocks", () => {
   expect(ask({})).toEqual({
     sent: {
       model: NEWEST,
@@ -40,7 +40,7 @@ test("the smallest call: model, a maximum and blocks", () => {
   });
 });
 
-test("system and developer messages, wherever they stand, are the system prompt", () => {
+test("system and developer messages at any position form the system prompt", () => {
   const { sent } = ask({
     messages: [
       { role: "system", content: "One." },
@@ -56,7 +56,7 @@ test("system and developer messages, wherever they stand, are the system prompt"
         ],
       },
       { role: "assistant", content: "Hello." },
-      { role: "user", content: "Go on" },
+      { role: "user", content: "Continue" },
     ],
   });
   expect(sent["system"]).toEqual([
@@ -66,11 +66,11 @@ test("system and developer messages, wherever they stand, are the system prompt"
   expect(sent["messages"]).toEqual([
     { role: "user", content: [text("Hi")] },
     { role: "assistant", content: [text("Hello.")] },
-    { role: "user", content: [text("Go on")] },
+    { role: "user", content: [text("Continue")] },
   ]);
 });
 
-test("images and files become blocks; what cannot be heard is named", () => {
+test("images and files become blocks; audio is named as unsupported", () => {
   const { sent, lacks } = ask({
     messages: [
       {
@@ -208,7 +208,7 @@ test("parallel calls are one assistant turn, their results one user turn", () =>
   ]);
 });
 
-test("an answer begun by the caller is continued, without its trailing space", () => {
+test("an answer started by the caller is continued, without its trailing space", () => {
   const { sent } = ask({
     messages: [...HELLO, { role: "assistant", content: "The answer is ( \n" }],
   });
@@ -218,7 +218,7 @@ test("an answer begun by the caller is continued, without its trailing space", (
   ]);
 });
 
-test("a conversation that the assistant begins gets a user turn before it", () => {
+test("a conversation that starts with the assistant gets a user turn before it", () => {
   const { sent } = ask({
     messages: [{ role: "assistant", content: "Welcome!" }, ...HELLO],
   });
@@ -241,7 +241,7 @@ describe("tools", () => {
     input_schema: { type: "object", properties: {} },
   });
 
-  test("functions become tools; Anthropic's own pass", () => {
+  test("functions become tools; Anthropic's own pass unchanged", () => {
     const own = { type: "web_search_20250305", name: "web_search" };
     const { sent, lacks } = ask({
       tools: [
@@ -288,7 +288,7 @@ describe("tools", () => {
     expect(sent["tool_choice"]).toEqual(expected);
   });
 
-  test("allowed tools leave the others out", () => {
+  test("allowed tools exclude the others", () => {
     const { sent } = ask({
       tools: [tool("a"), tool("b")],
       tool_choice: {
@@ -345,7 +345,7 @@ describe("max_tokens", () => {
     ["claude-sonnet-4-6", 128_000],
     ["claude-opus-5-5", 128_000],
     ["claude-fable-5-1", 128_000],
-  ])("a call to %s without a maximum asks for %i", (model, expected) => {
+  ])("a call to %s without a maximum gets %i", (model, expected) => {
     expect(ask({}, deployment(model)).sent["max_tokens"]).toBe(expected);
   });
 });
@@ -378,12 +378,12 @@ describe("sampling", () => {
       [],
     ],
   ])("%s %j", (model, fields, expected, lacks) => {
-    const asked = ask({ ...fields }, deployment(model));
-    const { temperature, top_p, top_k } = asked.sent;
+    const request = ask({ ...fields }, deployment(model));
+    const { temperature, top_p, top_k } = request.sent;
     expect(JSON.parse(JSON.stringify({ temperature, top_p, top_k }))).toEqual(
       expected,
     );
-    expect(asked.lacks).toEqual(lacks);
+    expect(request.lacks).toEqual(lacks);
   });
 });
 
@@ -456,7 +456,7 @@ describe("thinking", () => {
     expect(lacks).toEqual([]);
   });
 
-  test("a tool loop whose thinking the client lost goes on without a budget", () => {
+  test("a tool loop whose thinking the client lost continues without a budget", () => {
     const turn = (more: object) => [
       ...HELLO,
       {
@@ -479,7 +479,7 @@ describe("thinking", () => {
 });
 
 describe("response_format", () => {
-  test("a schema becomes structured output, its objects closed", () => {
+  test("a schema becomes structured output with closed objects", () => {
     const { sent } = ask({
       reasoning_effort: "low",
       response_format: {
@@ -516,7 +516,7 @@ describe("response_format", () => {
     });
   });
 
-  test("any JSON object is asked for in words", () => {
+  test("a JSON object without a schema is requested by an instruction", () => {
     const { sent } = ask({ response_format: { type: "json_object" } });
     expect(JSON.stringify(sent["system"])).toContain("one valid JSON object");
     expect(ask({ response_format: { type: "text" } }).sent).toEqual(
@@ -525,7 +525,7 @@ describe("response_format", () => {
   });
 });
 
-test("everything else: stop, user, tier, Anthropic's own, nothing of ours", () => {
+test("other parameters: stop, user, tier, Anthropic's own, none of Hearth's", () => {
   const { sent, lacks } = ask({
     stop: ["END", "\n"],
     user: "u1",
@@ -566,7 +566,7 @@ test("everything else: stop, user, tier, Anthropic's own, nothing of ours", () =
   expect(lacks).toEqual(["stop"]);
 });
 
-test("what Anthropic lacks is named and not sent", () => {
+test("unsupported parameters are named and not sent", () => {
   const fields = {
     n: 2,
     logprobs: true,
@@ -618,7 +618,7 @@ test("paths, headers and a native body", () => {
   });
 });
 
-test("no body, however strange, is too much; every strange part is sent or named", () => {
+test("any body is handled; unknown parts are sent or named", () => {
   const part = fc.oneof(
     fc.anything(),
     fc.record(
@@ -676,12 +676,12 @@ test("no body, however strange, is too much; every strange part is sent or named
     fc.property(
       body,
       fc.constantFrom(NEWEST, OLDER, "other"),
-      (asked, model) => {
+      (request, model) => {
         const to = deployment(model);
-        const sent = anthropicWire.request("chat", asked, to, true);
+        const sent = anthropicWire.request("chat", request, to, true);
         expect(Array.isArray(sent["messages"])).toBe(true);
-        const lacks = anthropicWire.unsupported("chat", asked, to);
-        if (asked.invented != null) {
+        const lacks = anthropicWire.unsupported("chat", request, to);
+        if (request.invented != null) {
           expect(lacks).toContain("invented");
         }
       },

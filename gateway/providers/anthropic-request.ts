@@ -179,11 +179,11 @@ function formatOf(
   readonly schema: JsonRecord | null;
   readonly instruction: readonly JsonRecord[];
 } {
-  const { type, json_schema: wished } = recordOf(format);
+  const { type, json_schema: jsonSchema } = recordOf(format);
   if (format === undefined || type === "text") {
     return { schema: null, instruction: [] };
   }
-  const schema = recordOf(wished)["schema"];
+  const schema = recordOf(jsonSchema)["schema"];
   if (type === "json_schema" && isRecord(schema)) {
     return {
       schema: { type: "json_schema", schema: closed(schema) },
@@ -225,8 +225,8 @@ function closed(value: unknown, depth = 0): unknown {
 }
 
 function stopSequences(params: JsonRecord, lack: Lack): unknown {
-  const asked = [params["stop"], params["stop_sequences"]].flat();
-  const texts = asked.filter((stop) => textOf(stop) !== "");
+  const requested = [params["stop"], params["stop_sequences"]].flat();
+  const texts = requested.filter((stop) => textOf(stop) !== "");
   // A stop sequence of white space alone is rejected.
   const kept = texts.filter((stop) => textOf(stop).trim() !== "");
   if (kept.length < texts.length) {

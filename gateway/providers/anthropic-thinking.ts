@@ -29,7 +29,7 @@ const BUDGETS: ReadonlyMap<string, number> = new Map([
   ["max", 32_768],
 ]);
 /** The smallest budget that is accepted. */
-const LEAST_BUDGET = 1_024;
+const MIN_BUDGET = 1_024;
 
 export function thinkingAndSampling(
   options: ThinkingOptions,
@@ -98,13 +98,13 @@ function effortOf(effort: string | null, traits: ModelTraits): string | null {
 
 function budget(effort: string, options: ThinkingOptions): unknown {
   const { maxTokens, toolForced, thoughtsLost } = options;
-  const asked = BUDGETS.get(effort);
-  if (asked === undefined || toolForced || thoughtsLost) {
+  const tokensOfEffort = BUDGETS.get(effort);
+  if (tokensOfEffort === undefined || toolForced || thoughtsLost) {
     return undefined;
   }
   // The budget counts towards max_tokens and must leave tokens for the answer.
-  const tokens = Math.min(asked, Math.floor(maxTokens / 2));
-  return tokens < LEAST_BUDGET
+  const tokens = Math.min(tokensOfEffort, Math.floor(maxTokens / 2));
+  return tokens < MIN_BUDGET
     ? undefined
     : { type: "enabled", budget_tokens: tokens };
 }

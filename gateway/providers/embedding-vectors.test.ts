@@ -10,7 +10,7 @@ const vectors = fc.array(
   { maxLength: 5 },
 );
 
-test("vectors are cut out as they stand, whatever spaces stand around them", () => {
+test("vectors are extracted unchanged, whatever the white space around them", () => {
   fc.assert(
     fc.property(
       vectors,
@@ -40,7 +40,7 @@ test("vectors are cut out as they stand, whatever spaces stand around them", () 
   );
 });
 
-test("what was written is read again, in order", () => {
+test("written vectors are read back in order", () => {
   const written = writeEmbeddings(["[1,2]", '"AAAA"'], "módel", 7);
   const read = readEmbeddings(written);
   expect(read?.vectors).toEqual(["[1,2]", '"AAAA"']);
@@ -68,6 +68,6 @@ test.each([
   expect(readEmbeddings(Buffer.from(text))?.vectors).toBeNull();
 });
 
-test("bytes that are not JSON are nothing", () => {
+test("bytes that are not JSON give null", () => {
   expect(readEmbeddings(Buffer.from("oh no"))).toBeNull();
 });

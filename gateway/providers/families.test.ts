@@ -17,7 +17,7 @@ const openai = wireOf("openai");
 const HELLO = [{ role: "user", content: "Hello" }];
 
 test.each(["text", "tools"])(
-  "Gemini's %s: a stream, cut anywhere, says what the whole answer says",
+  "Gemini's %s: a stream, cut anywhere, equals the whole answer",
   (name) => {
     const answer = gemini.answer("chat", fixture(`gemini/${name}.json`));
     const whole = JSON.parse(answer.body.toString()) as {
@@ -33,11 +33,11 @@ test.each(["text", "tools"])(
           translator,
           eventsOf(fixture(`gemini/${name}.sse`), places),
         );
-        const { message, ...said } = messageOf(pieces);
+        const { message, ...rest } = messageOf(pieces);
         expect({ role: "assistant", ...message }).toEqual(
           whole.choices[0].message,
         );
-        expect(said).toEqual({
+        expect(rest).toEqual({
           id: whole.id,
           model: whole.model,
           finishReason: whole.choices[0].finish_reason,
@@ -50,13 +50,13 @@ test.each(["text", "tools"])(
   },
 );
 
-test("Gemini's thinking is paid as output, and tool calls have places and a reason", () => {
+test("Gemini's thinking is billed as output, and tool calls have an index and a finish reason", () => {
   const translator = gemini.stream("chat");
-  const said = messageOf(
+  const assembled = messageOf(
     translated(translator, eventsOf(fixture("gemini/tools.sse"))),
   );
-  expect(said.finishReason).toBe("tool_calls");
-  expect(said.message["tool_calls"]).toHaveLength(2);
+  expect(assembled.finishReason).toBe("tool_calls");
+  expect(assembled.message["tool_calls"]).toHaveLength(2);
   expect(translator.facts().usage).toMatchObject({
     inputTokens: 58,
     outputTokens: 75,
@@ -64,7 +64,7 @@ test("Gemini's thinking is paid as output, and tool calls have places and a reas
   });
 });
 
-test("Gemini gets a signature for calls whose own was lost, and none of the fields that it refuses", () => {
+test("Gemini gets a placeholder for lost signatures, and no fields that it rejects", () => {
   const call = (more: object) => ({
     role: "assistant",
     tool_calls: [
@@ -112,7 +112,7 @@ test("Gemini gets a signature for calls whose own was lost, and none of the fiel
   );
 });
 
-test("Gemini's errors come in lists, also in a stream", () => {
+test("Gemini's errors are wrapped in lists, also in a stream", () => {
   const text = '[{"error":{"code":400,"message":"Unknown name \\"x\\""}}]';
   expect(gemini.error(400, text)).toBe('Unknown name "x"');
   const [piece] = gemini.stream("chat").push({ event: null, data: text });
@@ -195,7 +195,7 @@ test.each(["azure/text.sse", "gemini/text.sse"])(
   },
 );
 
-test("only the usage chunk that nobody asked for can be left out", () => {
+test("only a usage chunk that was not requested can be omitted", () => {
   const kinds = translated(
     azure.stream("chat"),
     eventsOf(fixture("azure/text.sse")),
@@ -203,14 +203,14 @@ test("only the usage chunk that nobody asked for can be left out", () => {
   expect(kinds).toEqual(["pass", "pass", "pass", "pass", "usage_only", "done"]);
 });
 
-test("a whole answer of OpenAI's shape is the very same bytes", () => {
+test("a whole answer of OpenAI's shape passes as the same bytes", () => {
   const bytes = Buffer.from('{ "id":"x",  "choices":[]}');
   expect(openai.answer("chat", bytes).body).toBe(bytes);
   expect(azure.answer("chat", bytes).body).toBe(bytes);
   expect(gemini.answer("chat", bytes).body).toBe(bytes);
 });
 
-test("responses pass with their events, and their usage is read", () => {
+test("responses pass event by event, and their usage is read", () => {
   const events = [
     { type: "response.created", response: { id: "resp_1" } },
     { type: "response.output_text.delta", delta: "Hi" },
@@ -218,7 +218,7 @@ test("responses pass with their events, and their usage is read", () => {
       type: "response.completed",
       response: { id: "resp_1", usage: { input_tokens: 3, output_tokens: 4 } },
     },
-  ].map((said) => ({ event: said.type, data: JSON.stringify(said) }));
+  ].map((event) => ({ event: event.type, data: JSON.stringify(event) }));
   const translator = openai.stream("responses");
   const pieces = translated(translator, events);
   expect(pieces.map(({ kind }) => kind)).toEqual(["pass", "pass", "done"]);
@@ -231,7 +231,7 @@ test("responses pass with their events, and their usage is read", () => {
   expect(cut.at(-1)?.kind).toBe("error");
 });
 
-test("no chunk, however strange, is too much", () => {
+test("any chunk is handled without an exception", () => {
   const chunk = fc.record(
     {
       choices: fc.oneof(

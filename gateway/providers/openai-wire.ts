@@ -45,9 +45,9 @@ const WITH_RESPONSES: ReadonlySet<string> = new Set([
 ]);
 
 export function hasResponses(deployment: PricedDeployment): boolean {
-  const told = deployment.info["supports_responses"];
-  return typeof told === "boolean"
-    ? told
+  const declared = deployment.info["supports_responses"];
+  return typeof declared === "boolean"
+    ? declared
     : deployment.mode === "responses" ||
         WITH_RESPONSES.has(deployment.providerName);
 }

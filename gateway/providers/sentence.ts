@@ -1,6 +1,6 @@
 import { isRecord, parseJson } from "./json.ts";
 
-const MOST_CHARACTERS = 500;
+const MAX_CHARACTERS = 500;
 
 /** The message in a provider's error body, else the start of the body, else the status. */
 export function sentenceOf(status: number, text: string): string {
@@ -16,7 +16,7 @@ export function sentenceOf(status: number, text: string): string {
       return inner;
     }
   }
-  const beginning = text.trim().slice(0, MOST_CHARACTERS);
+  const beginning = text.trim().slice(0, MAX_CHARACTERS);
   return beginning === ""
     ? `The provider answered ${status} without a message.`
     : beginning;

@@ -146,7 +146,7 @@ test.each<[string, string, readonly SseEvent[]]>([
   expect(parseText(text)).toEqual(events);
 });
 
-test("an event is given as soon as its blank line has come", () => {
+test("an event is returned as soon as its blank line arrives", () => {
   const parser = new SseParser();
   expect(parser.push(Buffer.from("data: a\n"))).toEqual([]);
   expect(parser.push(Buffer.from("\ndata: b"))).toEqual(data("a"));

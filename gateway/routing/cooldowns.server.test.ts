@@ -71,7 +71,7 @@ async function statuses(
 const times = (count: number, prompt: string) =>
   Array.from({ length: count }, (_, at) => `${at} ${prompt}`);
 
-test("two failing prompts make no alias unavailable to others", async () => {
+test("two failing prompts do not make an alias unavailable to others", async () => {
   for (const model of ["only", "pair"]) {
     const calls = times(100, "fine").flatMap((fine, at) =>
       at % 25 === 0 ? [FAILS, MALFORMED, fine] : [fine],
@@ -88,7 +88,7 @@ test("the only deployment of an alias stays in use however often it fails", asyn
   ).toEqual([...Array<number>(8).fill(500), 200]);
 });
 
-test("a retried call counts once for each deployment", async () => {
+test("a retried call counts once per deployment", async () => {
   // Five attempts each: two or three at each of the two deployments.
   expect(await statuses("pair", times(2, FAILS), { num_retries: 4 })).toEqual([
     500, 500,
@@ -96,7 +96,7 @@ test("a retried call counts once for each deployment", async () => {
   expect(await statuses("pair", ["fine"])).toEqual([200]);
 });
 
-test("a name that a provider does not know blocks no other name of a wildcard", async () => {
+test("a name unknown to a provider blocks no other name of a wildcard", async () => {
   const unknown = '[mock]{"status":404}';
   expect(await statuses("wild/typo", times(6, unknown))).toEqual(
     Array(6).fill(404),
@@ -107,13 +107,13 @@ test("a name that a provider does not know blocks no other name of a wildcard", 
   expect(await statuses("wild/good", ["still fine"])).toEqual([200]);
 });
 
-test("what the request itself causes counts for nothing: content filters, context length, its own timeout, test hooks", async () => {
-  const told = (status: number, message: string) =>
+test("failures caused by the request do not count: content filters, context length, its own timeout, test hooks", async () => {
+  const failing = (status: number, message: string) =>
     `[mock]${JSON.stringify({ status, error: { message } })}`;
   for (const prompt of [
-    told(403, "Your input was flagged by moderation"),
-    told(500, "the request exceeds the available context size"),
-    told(429, "Request too large for m: limit 30000, requested 50000"),
+    failing(403, "Your input was flagged by moderation"),
+    failing(500, "the request exceeds the available context size"),
+    failing(429, "Request too large for m: limit 30000, requested 50000"),
   ]) {
     await statuses("mockable", times(12, prompt), { num_retries: 0 });
   }
@@ -128,7 +128,7 @@ test("what the request itself causes counts for nothing: content filters, contex
   expect(await statuses("mockable", ["fine"])).toEqual([200]);
 }, 30_000);
 
-test("a 429 that asks an only deployment's callers to wait is heeded; the call itself waits and tries again", async () => {
+test("an only deployment cools down for a 429 that names a time; the call itself waits and is retried", async () => {
   const limited = '[mock]{"status":429,"retryAfter":1}';
   const before = provider.requests.length;
   expect(await statuses("slow", [limited], { num_retries: 1 })).toEqual([429]);
@@ -146,7 +146,7 @@ test("rejections during a cooldown are counted by alias, and /health says which 
     'hearth_unavailable_rejections_total{alias="fail",reason="cooldown"} ',
   );
   const { json } = await gateway.request("GET", "/health?model=fail");
-  // The mock is a local runner, asked for its models and not called.
+  // The mock is a local runner: checked by its model list, not by a call.
   const [endpoint] = json["healthy_endpoints"] as unknown as readonly Json[];
   expect(endpoint).toMatchObject({
     model_name: "fail",

@@ -67,7 +67,7 @@ test("failures and calls of an earlier minute do not count", () => {
   expect(cooldowns.cooling("a")).not.toBeNull();
 });
 
-test("a further attempt of a call that was counted counts no more", () => {
+test("a further attempt of a counted call does not count", () => {
   const { cooldowns, fail } = createTestCooldowns();
   fail(4);
   fail(10, { countedBefore: true });
@@ -83,7 +83,7 @@ test("the only deployment of an alias cools down for a 429 that names a time, an
   expect(cooldowns.cooling("a")).toMatchObject({ until: clock.at + 7_000 });
 });
 
-test("a 429 cools a deployment down at once where others can take the calls", () => {
+test("a deployment cools down at once after a 429 if others can take the calls", () => {
   const { clock, cooldowns, fail } = createTestCooldowns();
   fail(1, { status: 429, countedBefore: true });
   expect(cooldowns.cooling("a")).toMatchObject({ until: clock.at + 60_000 });
@@ -91,7 +91,7 @@ test("a 429 cools a deployment down at once where others can take the calls", ()
   expect(cooldowns.cooling("a")).toBeNull();
 });
 
-test("names that nobody calls any more are forgotten", () => {
+test("names without calls are forgotten", () => {
   const { clock, cooldowns } = createTestCooldowns();
   for (let name = 0; name < 1_000; name++) {
     cooldowns.answered(`wild|${name}`);

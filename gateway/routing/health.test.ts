@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** 0.0.0.0 reaches this machine and is no private address, so it stands for a provider. */
+/** 0.0.0.0 reaches this machine but is not a private address, so it simulates a provider. */
 function deployment(id: string, host = "0.0.0.0"): PricedDeployment {
   return {
     id,
@@ -58,7 +58,7 @@ function healthOf(...deployments: readonly PricedDeployment[]) {
   };
 }
 
-test("a deployment that answered a call recently is not asked until later", async () => {
+test("a deployment that answered a call recently is not checked until later", async () => {
   const health = healthOf(
     deployment("cloud"),
     deployment("local", "127.0.0.1"),

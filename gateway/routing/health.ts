@@ -37,7 +37,7 @@ export interface HealthReport {
 export interface HealthQuestion {
   /** Calls local runners too, which may have to load a model. */
   readonly deep: boolean;
-  /** Deployments that answered a call within this time are skipped; others are asked for their model list if they have one. */
+  /** Deployments that answered a call within this time are skipped; others are checked by their model list if they have one. */
   readonly recentMs: number | null;
 }
 
@@ -86,12 +86,14 @@ export class ModelHealth {
     alias: string | null,
     how: HealthQuestion,
   ): Promise<HealthReport> {
-    const asked = this.#options
+    const selected = this.#options
       .deployments()
       .filter((deployment) => alias === null || deployment.alias === alias);
-    const pending = asked.filter((deployment) => deployment.pending !== null);
+    const pending = selected.filter(
+      (deployment) => deployment.pending !== null,
+    );
     const results = await Promise.all(
-      asked
+      selected
         .filter((deployment) => deployment.pending === null)
         .map(async (deployment) => ({
           deployment,
@@ -123,7 +125,7 @@ export class ModelHealth {
     if (recentMs !== null && this.#hasAnsweredWithin(recentMs, deployment)) {
       return null;
     }
-    // A wildcard has no model of its own that could be called.
+    // A wildcard has no model that could be called.
     const listOnly =
       (isLocalRunner(deployment) && !deep) || deployment.model.endsWith("*");
     if (listOnly) {

@@ -278,7 +278,7 @@ function needsCounting(
 function fallbackNames(
   config: RouterConfig,
   alias: string,
-  asked: readonly string[] | null,
+  requested: readonly string[] | null,
   contextWindow: boolean,
 ): readonly string[] {
   if (contextWindow) {
@@ -288,7 +288,7 @@ function fallbackNames(
     }
   }
   return (
-    asked ?? fallbacksOf(config.fallbacks, alias) ?? config.defaultFallbacks
+    requested ?? fallbacksOf(config.fallbacks, alias) ?? config.defaultFallbacks
   );
 }
 
@@ -320,11 +320,11 @@ function coolingOf(router: Router, group: ModelGroup): NoTarget {
 
 function pauseMs(
   failures: number,
-  asked: number | null,
+  requestedMs: number | null,
   random: () => number,
 ): number {
-  if (asked !== null) {
-    return Math.min(asked, MAX_PAUSE_MS);
+  if (requestedMs !== null) {
+    return Math.min(requestedMs, MAX_PAUSE_MS);
   }
   const step = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), MAX_PAUSE_MS);
   return step / 2 + random() * (step / 2);

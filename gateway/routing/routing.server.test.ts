@@ -67,7 +67,7 @@ beforeEach(async () => {
   key = await gateway.makeKey({});
 });
 
-test("a failure is answered by another deployment at once, and told in the headers", async () => {
+test("after a failure another deployment answers at once, as the headers show", async () => {
   for (let call = 0; call < 6; call++) {
     const answer = await gateway.chat(key, `question ${call}`, {
       model: "mixed",
@@ -81,7 +81,7 @@ test("a failure is answered by another deployment at once, and told in the heade
   expect(row?.count).toBe(0);
 });
 
-test("whoever lacks a parameter of a call is passed over for one who has it", async () => {
+test("a deployment that does not support a parameter of a call is skipped", async () => {
   const fields = { n: 2, logit_bias: { "1": 1 } };
   const fallen = await gateway.chat(key, "fall over", {
     model: "lacks-second",
@@ -102,7 +102,7 @@ test("whoever lacks a parameter of a call is passed over for one who has it", as
   expect(none.json["error"]?.["param"]).toBe("n");
 });
 
-test("fallbacks are tried in order until one answers; the row names who answered", async () => {
+test("fallbacks are tried in order until one answers; the row names that one", async () => {
   const answer = await gateway.chat(key, "fall back", {
     model: "broken-first",
   });
@@ -121,7 +121,7 @@ test("fallbacks are tried in order until one answers; the row names who answered
   );
 });
 
-test("a fallback that the key may not use is passed over", async () => {
+test("a fallback that the key may not use is skipped", async () => {
   const narrow = await gateway.makeKey({ models: ["broken-first", "broken"] });
   const answer = await gateway.chat(narrow, "narrow", {
     model: "broken-first",
@@ -143,10 +143,10 @@ test("deployments that failed too often cool down, and the rejection says until 
   expect(refused.json["error"]).toMatchObject({
     type: "no_deployments_available",
   });
-  // The address is for those who run the gateway.
+  // The address is shown to administrators only.
   expect(refused.json["error"]?.["message"]).toContain("(the provider: the");
-  const asked = await gateway.chat(MASTER_KEY, "x", { model: "cools" });
-  expect(asked.json["error"]?.["message"]).toContain(bad.url);
+  const shownToAdmin = await gateway.chat(MASTER_KEY, "x", { model: "cools" });
+  expect(shownToAdmin.json["error"]?.["message"]).toContain(bad.url);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(50);
   expect(bad.requests.length).toBe(seen);
 });
@@ -157,12 +157,12 @@ test("a prompt that is too long goes to the alias for long ones", async () => {
     '[mock]{"status":400,"error":{"message":"maximum context length is 8192"}}',
     { model: "long" },
   );
-  // The mock says the same of the other alias: it was asked, and its word is the answer.
+  // The mock fails the same way for the other alias: it was called, and its error is the answer.
   expect(answer.status).toBe(400);
   expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
 });
 
-test("a backend's own requests per minute are kept", async () => {
+test("a backend's requests per minute are limited", async () => {
   const answers = [];
   for (let call = 0; call < 3; call++) {
     answers.push(
@@ -172,7 +172,7 @@ test("a backend's own requests per minute are kept", async () => {
   expect(answers).toEqual([200, 200, 429]);
 });
 
-test("the caller's own retries, fallbacks and timeout win", async () => {
+test("the caller's retries, fallbacks and timeout take precedence", async () => {
   const before = bad.requests.length;
   const alone = await gateway.chat(key, "no retries", {
     model: "broken-first",

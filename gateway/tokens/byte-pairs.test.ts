@@ -63,7 +63,7 @@ describe.each([
   ["o200k_base", countO200k],
   ["cl100k_base", countCl100k],
 ] as const)("%s", (encoding, expected) => {
-  it("counts as the library does whose tables it reads", async () => {
+  it("counts like the library whose tables it reads", async () => {
     const count = await loadEncoding(encoding);
     for (const text of TEXTS) {
       expect([text, count(text)]).toEqual([text, expected(text, AS_TEXT)]);

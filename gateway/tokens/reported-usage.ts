@@ -96,7 +96,7 @@ function inputParts(json: Json): Partial<Usage> {
   return {
     cachedInputTokens:
       count(details["cached_tokens"]) ??
-      // DeepSeek and Anthropic-style relays report it beside the totals.
+      // DeepSeek and Anthropic-style relays report it in addition to the totals.
       count(json["prompt_cache_hit_tokens"]) ??
       count(json["cache_read_input_tokens"]) ??
       0,
@@ -125,7 +125,7 @@ function outputParts(
     json["completion_tokens_details"],
     json["output_tokens_details"],
   );
-  // Perplexity reports both beside `completion_tokens`, and leaves them out of its total.
+  // Perplexity reports both in addition to `completion_tokens`, and excludes them from its total.
   // https://docs.perplexity.ai/docs/sonar/models/sonar-deep-research
   const citation = count(json["citation_tokens"]);
   const separate = citation === null ? null : count(json["reasoning_tokens"]);
@@ -145,7 +145,7 @@ function outputParts(
   };
 }
 
-/** What is sold by the piece, where a usage object says it: searches, seconds of audio, pages, messages. */
+/** Items billed by the piece in a usage object: searches, seconds of audio, pages, messages. */
 function piecesOf(json: Json): Partial<Record<Piece, number>> {
   return positive({
     webSearches:
@@ -169,7 +169,7 @@ function positive<Name extends string>(
   ) as Partial<Record<Name, number>>;
 }
 
-/** More than any call has: what says so counts wrongly, and sums of it would outgrow their columns. */
+/** More than any call has: higher counts are wrong, and their sums would overflow the columns. */
 export const MAX_TOKENS = 1_000_000_000;
 
 function count(value: unknown): number | null {

@@ -22,7 +22,7 @@ const SAMPLED_RAISE = 1.1;
 export interface Tokenizers {
   /** As near as it is cheap: exact up to `EXACT_UP_TO` characters, above that an estimate that leans upwards. */
   estimate(text: string, encoding: Encoding): number;
-  /** Exact but for a token or so at each thousand characters; linear in the length whatever the text. */
+  /** Exact except for about one token per thousand characters; linear in the length for any text. */
   count(text: string, encoding: Encoding): number;
   load(encoding: Encoding): Promise<void>;
 }
@@ -101,7 +101,7 @@ function sliceEnd(text: string, start: number): number {
   if (text.length - start <= SLICE_WITHOUT_SPACE) {
     return text.length;
   }
-  // Only here: `lastIndexOf` on the whole text would go back to its beginning from each slice.
+  // Only within the slice: `lastIndexOf` on the whole text would search back to its start for each slice.
   const space = start + text.slice(start, start + SLICE + 1).lastIndexOf(" ");
   const spaced =
     space > start && longestRun(text, start, space) <= SLICE_WITHOUT_SPACE;
@@ -122,7 +122,7 @@ function longestRun(text: string, start: number, end: number): number {
   return longest;
 }
 
-/** Whether a cut at `index` would tear a surrogate pair. */
+/** Whether a cut at `index` would split a surrogate pair. */
 function splitsPair(text: string, index: number): boolean {
   const before = text.charCodeAt(index - 1);
   return before >= 0xd800 && before <= 0xdbff;

@@ -40,7 +40,7 @@ const ORDINARY: Readonly<Record<string, string>> = {
 };
 
 test.each(Object.entries(ORDINARY))(
-  "a long %s prompt is never counted below, and not far above, its tokens",
+  "a long %s prompt is counted at or slightly above its tokens",
   (_name, text) => {
     const exact = countTokens(text);
     const estimate = counter.countChat(
@@ -68,7 +68,7 @@ test("a short text is counted exactly, with the encoding of its model", () => {
   expect(counter.countText("", "gpt-5-mini")).toBe(0);
 });
 
-test("a bill's count of a long text is exact but for the cuts", () => {
+test("the billed count of a long text is exact except at the cuts", () => {
   for (const text of Object.values(ORDINARY)) {
     const exact = countTokens(text);
     const counted = counter.countText(text, "gpt-5-mini");
@@ -77,7 +77,7 @@ test("a bill's count of a long text is exact but for the cuts", () => {
 });
 
 // With a quadratic search for spaces this takes longer than a test may.
-test("a bill's count of megabytes without a space takes time linear in the length", () => {
+test("the billed count of megabytes without a space takes linear time", () => {
   expect(
     counter.countText("7".repeat(16_000_000), "gpt-5-mini"),
   ).toBeGreaterThan(5_000_000);
@@ -87,7 +87,7 @@ test("text that looks like a special token is text", () => {
   expect(counter.countText("<|endoftext|>", "gpt-5-mini")).toBeGreaterThan(1);
 });
 
-test("any text at all can be counted, above zero", () => {
+test("any text has a count above zero", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: "binary", minLength: 1, maxLength: 3_000 }),
@@ -290,7 +290,7 @@ describe("the expected output", () => {
     expect(outputEstimate("a")).toBe(50);
   });
 
-  test("never lies below what 99 of 100 recent answers were", () => {
+  test("is never below the 99th percentile of the recent answers", () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(5_000), { minLength: 30, maxLength: 300 }),
@@ -310,7 +310,7 @@ describe("the expected output", () => {
     );
   });
 
-  test("does not grow with the names that callers think of", () => {
+  test("does not grow with the number of requested names", () => {
     const { outputEstimate, recordOutput } = createTokenCounter();
     for (let name = 0; name < 1_001; name++) {
       recordOutput(`openai/${name}`, 1);
@@ -327,7 +327,7 @@ describe("the margin of a deployment", () => {
     providerName: "anthropic",
   } as const;
 
-  test("is 1 where the tokenizer is ours, more where it is not", () => {
+  test("is 1 for models with a known tokenizer, more for others", () => {
     const { margin } = createTokenCounter();
     expect(
       margin({ id: "a", provider: "openai", providerName: "openai" }),
@@ -335,7 +335,7 @@ describe("the margin of a deployment", () => {
     expect(margin(foreign)).toBe(1.3);
   });
 
-  test("comes to what is reported, rising fast and falling slowly", () => {
+  test("approaches the reported ratio, rising fast and falling slowly", () => {
     const { learn, margin } = createTokenCounter();
     learn("d", 1_000, 1_500);
     expect(margin(foreign)).toBeGreaterThan(1.3);
@@ -351,7 +351,7 @@ describe("the margin of a deployment", () => {
     expect(margin(foreign)).toBeCloseTo(1.1, 2);
   });
 
-  test("stays within its bounds whatever is reported", () => {
+  test("stays within its bounds for any report", () => {
     const { learn, margin } = createTokenCounter();
     for (const [counted, reported] of [
       [1, 1e9],
@@ -369,7 +369,7 @@ describe("the margin of a deployment", () => {
     }
   });
 
-  test("hardly moves for a few tokens of a short prompt", () => {
+  test("hardly changes for a few tokens of a short prompt", () => {
     const { learn, margin } = createTokenCounter();
     learn("d", 4, 12);
     expect(margin(foreign)).toBeCloseTo(1.3, 2);

@@ -7,7 +7,7 @@ import type { TokenCounter } from "./tokens.ts";
 
 /**
  * What a call used: as the provider reports it, else counted. What was reported teaches the counter and the estimates.
- * The service tier is the one that the provider names; where its answer broke off before it named one, the one asked for.
+ * The service tier is the one that the provider names; if its answer broke off before it named one, the requested one.
  */
 export function usageOf(
   tokens: TokenCounter,
@@ -37,7 +37,7 @@ export function usageOf(
   );
 }
 
-/** The service tiers that a call asks a deployment for, as far as its provider has them. */
+/** The service tiers that a call requests, as far as the deployment's provider has them. */
 export function askedTiers(
   { body }: Pick<Call, "body">,
   { provider, defaults }: PricedDeployment,

@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 
 /**
  * The ranks of an encoding's tokens, by two hashes of their bytes: in one flat array, where a look-up touches one place. As
- * 200,000 strings in a map they would take ten times the memory, and garbage collection would look at each of them.
+ * 200,000 strings in a map they would take ten times the memory, and garbage collection would visit each of them.
  * Bytes that are not a token are mistaken for one about once in three billion times: the second hash has 32 bits.
  */
 export interface Vocabulary {
-  /** The rank of the token that these bytes are; -1: they are none. */
+  /** The rank of the token with these bytes; -1: not a token. */
   rankOf(bytes: Uint8Array, start: number, end: number): number;
 }
 

@@ -1,5 +1,5 @@
--- Admits calls of one instance, one after the other. They mostly share payers: each of those is sent, read, written and
--- told of once.
+-- Admits calls of one instance, one after the other. They mostly share payers: each payer is sent, read, written and
+-- reported once.
 -- ARGV: lease in ms; count of payers, of each: name, budget ('' for none), window, requests/min, tokens/min, parallel
 -- ('' for none); count of lists of payers, of each: count, positions (from 1) of its payers; then for each call: id,
 -- estimate, tokens, strict (1 or 0), position of its list.
@@ -106,7 +106,7 @@ local function rateLimited(list)
   end
 end
 
--- The lease, or nil and the refusal.
+-- The lease, or nil and the rejection.
 local function leaseOf(list, estimate, strict, own)
   local lease = estimate
   if estimate == 0 then return lease end
@@ -130,8 +130,8 @@ local function leaseOf(list, estimate, strict, own)
   return lease
 end
 
--- A call that is in flight already (`standing`, its record) only raises its lease: what it holds itself does not stand in
--- its way. Answers the lease and the call's record, or nil and the refusal.
+-- A call that is in flight already (`standing`, its record) only raises its lease: its own reservation does not block
+-- it. Answers the lease and the call's record, or nil and the rejection.
 local function admit(estimate, tokens, strict, list, standing)
   local own, recorded = {}, {}
   if standing then
@@ -179,7 +179,7 @@ local function admit(estimate, tokens, strict, list, standing)
     end
     touch(payer)
   end
-  -- Payers that the call had before and the dearer one does not name: one record, one amount.
+  -- Payers of the call that the more expensive one does not name: one record, one amount.
   for name, before in pairs(own) do
     local entity = load(name)
     if hold(entity.account, estimate, before) then entity.changed, entity.moved = true, true end

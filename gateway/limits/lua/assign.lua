@@ -1,15 +1,15 @@
--- ARGV, for each counter: entity, window, ledger total, version, pending sum of this instance, and what a total that is not
--- known may do: '1' be set, because this generation asked for it; '0' be set unless the generation is young;
--- '-' never be set (this instance had no connection when it learnt the total);
--- 'k' be set, because the ledger cannot be read and this is the last known total. Where a newer total was left behind,
--- that one is set. Spend that is pending of this instance may be in it already: it becomes unsure, too.
+-- ARGV, for each counter: entity, window, ledger total, version, pending sum of this instance, and how to treat an unknown
+-- total: '1' set it, because this generation requested it; '0' set it unless the generation is young;
+-- '-' never set it (this instance had no connection when it read the total);
+-- 'k' set it, because the ledger cannot be read and this is the last known total. If a newer total was left behind,
+-- that one is set. It may already include pending spend of this instance, which becomes unsure, too.
 --
--- An instance's pending sum and the total that it assigns never count the same spend. But a new total may hold what
--- another instance has committed and not yet said: that instance's pending sum becomes unsure until it assigns again.
--- Unsure spend holds calls back; it never refuses them as over budget.
+-- An instance's pending sum and the total that it assigns never count the same spend. But a new total may include what
+-- another instance has committed and not yet reported: that instance's pending sum becomes unsure until it assigns again.
+-- Unsure spend makes calls wait; it never rejects them as over budget.
 --
--- A total read before a flush may be older than one that the flush took away, so in the first ten seconds of a rebuilt
--- generation a total that no instance asked for is only left behind, with its version: an older one is then no answer.
+-- A total read before a flush may be older than one lost in the flush, so in the first ten seconds of a rebuilt
+-- generation a total that no instance requested is only left behind, with its version: older ones are then rejected.
 if not current() then return { STALE } end
 local now = time()
 local started = call('HMGET', prefix .. 'generation', 'since', 'fresh')

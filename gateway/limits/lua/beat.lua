@@ -1,5 +1,5 @@
--- ARGV: ms after which an instance without a beat counts as gone; the moment up to which this instance knows all budgets.
--- Answers: 0, reaped leases, names of the living, the moment up to which it knows them now, and those that moved since:
+-- ARGV: ms after which an instance without a heartbeat counts as lost; the time up to which this instance has all changes.
+-- Answers: 0, reaped leases, names of the live instances, the time up to which it has all changes now, and the changes:
 -- { entity, leased, { window, total, version, spend }, ... }.
 local MOVED_AT_ONCE, MOVED_FOR = 200, 600000
 if not current() then return { STALE } end
@@ -9,7 +9,8 @@ call('ZADD', BEATS, num(now), instance)
 local reaped = reap(now, 200)
 store(now)
 
--- Entities unused for a day go; their totals come back from the ledger. One that still holds something is looked at later.
+-- Entities unused for a day are removed; their totals can be read from the ledger. One that still holds data is checked
+-- again later.
 local function isBusy(fields)
   for i = 1, #fields, 2 do
     local packed = cmsgpack.unpack(fields[i + 1])
@@ -36,7 +37,7 @@ for _, name in ipairs(call('ZRANGEBYSCORE', BEATS, '-inf', num(now - IDLE_AFTER)
   call('ZREM', BEATS, name)
   call('HDEL', prefix .. 'generation', 'session:' .. name)
 end
--- Where more have moved than fit, the rest follows at the next beat.
+-- If there are more changes than fit, the rest follows at the next heartbeat.
 call('ZREMRANGEBYSCORE', MOVED, '-inf', num(now - MOVED_FOR))
 local since, moved = tonumber(ARGV[FIRST + 1]), {}
 local names = call('ZRANGEBYSCORE', MOVED, num(since), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED_AT_ONCE)

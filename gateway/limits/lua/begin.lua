@@ -1,7 +1,7 @@
--- An instance arrives, or arrives again: after a flush, or back from an outage.
--- ARGV: id for a new generation, anew (1: start one even when nobody has since this instance went away), opening in ms,
--- deadline in ms, fresh (1: this instance has never been in a generation), names of the instances that it knows to be alive.
--- Answers the generation's id.
+-- An instance joins, or rejoins after a flush or an outage.
+-- ARGV: id for a new generation, anew (1: start one even if no other instance has done so since this one
+-- disconnected), opening in ms, deadline in ms, fresh (1: this instance has never been in a generation), names of the
+-- instances that it knows to be alive. Answers the generation's id.
 local now = time()
 local GENERATION = prefix .. 'generation'
 local newId, anew, openingMs, deadlineMs, fresh = ARGV[FIRST], ARGV[FIRST + 1], ARGV[FIRST + 2], ARGV[FIRST + 3], ARGV[FIRST + 4]
@@ -19,7 +19,7 @@ if not id or (anew == '1' and (generation == '' or id == generation)) then
 elseif (state[2] ~= '0' or now < tonumber(state[3])) and now < tonumber(state[4]) then
   if call('HSETNX', GENERATION, 'wait:' .. instance, '1') == 1 then call('HINCRBY', GENERATION, 'waiting', 1) end
 end
--- Who comes from another generation may bring totals that are older than what that one held.
+-- An instance of another generation may bring totals older than those of that generation.
 if generation ~= '' and generation ~= id then call('HSET', GENERATION, 'fresh', '0') end
 call('HSET', GENERATION, 'session:' .. instance, session)
 call('ZADD', prefix .. 'beats', num(now), instance)

@@ -1,4 +1,4 @@
--- ARGV: name of an instance that will not come back, keys of entities. Its pending sums go.
+-- ARGV: name of an instance that will not come back, keys of entities. Removes its pending sums.
 if not current() then return { STALE } end
 local gone, GENERATION = ARGV[FIRST], prefix .. 'generation'
 call('ZREM', prefix .. 'beats', gone)

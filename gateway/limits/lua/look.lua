@@ -1,4 +1,4 @@
--- ARGV: entities. Takes nothing. Answers for each: requests, tokens, ms left of the minute, slots in use.
+-- ARGV: entities. Reserves nothing. Answers for each: requests, tokens, ms left of the minute, slots in use.
 if not current() then return { STALE } end
 local now = time()
 local reply = { 0 }

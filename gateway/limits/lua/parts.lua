@@ -1,4 +1,4 @@
--- Sets what this instance knows of itself, whatever Redis holds of it.
+-- Sets the parts of this instance, whatever Redis has of them.
 -- ARGV: count, ids of calls that are over; count, (entity, window, pending) of counters;
 -- then for each call in flight: id, estimate, ms until its lease expires, count, (entity, takes).
 if not current() then return { STALE } end
@@ -9,7 +9,7 @@ local over = tonumber(ARGV[a])
 for i = a + 1, a + over do drop(ARGV[i], now, nil) end
 a = a + 1 + over
 
--- Nobody knows whether a total read meanwhile holds this pending spend already: unsure until the next assign.
+-- A total read meanwhile may already include this pending spend: unsure until the next assign.
 local counters = tonumber(ARGV[a])
 for i = a + 1, a + counters * 3, 3 do
   local _, window = load(ARGV[i], ARGV[i + 1])
@@ -33,7 +33,7 @@ while a <= #ARGV do
         entity.moved = true
       end
       if has(takes, TAKES_SLOT) then account[SLOTS] = account[SLOTS] + 1 end
-      -- No start of a minute: tokens were not taken here, or are long corrected.
+      -- No start of a minute: tokens were not counted here, or were corrected long ago.
       record[#record + 1], record[#record + 2], record[#record + 3] = ARGV[i], takes, -1
       call('ZADD', TOUCHED, num(now), ARGV[i])
     end

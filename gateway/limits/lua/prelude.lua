@@ -1,4 +1,4 @@
--- Begins every script. All limit data lies under one prefix in one Redis (no cluster: entity keys are derived here).
+-- Starts every script. All limit data is under one prefix in one Redis (no cluster: entity keys are derived here).
 --
 --   generation       hash: id, since, opens, deadline, fresh, waiting (count), wait:<instance>, session:<instance>
 --   beats            zset: instance -> last heartbeat
@@ -18,10 +18,10 @@ local TOUCH_EVERY = 600000
 local SUPERSEDED_AFTER = 600000
 local IDLE_AFTER = 90000000
 
--- An account: what its calls in flight hold, how many hold a lease, parallel slots, start of the minute, requests and
+-- An account: the sum reserved by calls in flight, how many have a lease, parallel slots, start of the minute, requests and
 -- tokens in it, about when it was last used.
 local LEASED, HOLDERS, SLOTS, RATE, REQUESTS, TOKENS, USED = 1, 2, 3, 4, 5, 6, 7
--- A window: the generation that its total is good for, the ledger's total with its version, about when it was last used,
+-- A window: the generation that its total is valid for, the ledger's total with its version, about when it was last used,
 -- the sum of all pending, the sum of what is unsure of it; then for each instance: name, pending, unsure.
 local GOOD_FOR, TOTAL, VERSION, W_USED, PENDING, UNSURE, PARTS = 1, 2, 3, 4, 5, 6, 7
 
@@ -47,7 +47,7 @@ local function time()
   return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
 end
 
--- Refuses what an earlier connection of this instance sent, and everything when the generation is not the one it knows
+-- Rejects what an earlier connection of this instance sent, and everything when the generation is not the one it knows
 -- (a flushed Redis has none).
 local function current()
   local known = call('HMGET', prefix .. 'generation', 'id', 'session:' .. instance)
@@ -94,7 +94,7 @@ local function store(now)
   if #moved > 0 then call('ZADD', MOVED, unpack(moved)) end
 end
 
--- Gives back what a call has taken; never more than there is, should Redis have lost the account. `used` is nil when the lease expired: the estimate of tokens then stands.
+-- Releases the reservation of a call; never more than there is, should Redis have lost the account. `used` is nil when the lease expired: the estimate of tokens then stands.
 local function release(record, now, used)
   local estimate, tokens = record[1], record[2]
   for i = 3, #record, 3 do
@@ -124,7 +124,7 @@ local function drop(callId, now, used)
   return true
 end
 
--- Drops leases that nobody has renewed, at most `limit` of them.
+-- Drops leases that were not renewed, at most `limit` of them.
 local function reap(now, limit)
   local expired = call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
   for _, callId in ipairs(expired) do
@@ -151,7 +151,7 @@ local function assignPending(window, who, pending, unsure)
   end
 end
 
--- Drops windows that another one has replaced and that hold no pending spend.
+-- Drops replaced windows without pending spend.
 local function dropSuperseded(entity, current, now)
   local fields = call('HGETALL', entity.key)
   for i = 1, #fields, 2 do

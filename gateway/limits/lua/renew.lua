@@ -1,4 +1,4 @@
--- ARGV: lease in ms, call ids. Answers: reaped leases, then the positions (from 0) of the calls whose lease is gone.
+-- ARGV: lease in ms, call ids. Answers: reaped leases, then the positions (from 0) of the calls whose lease has expired.
 if not current() then return { STALE } end
 local now = time()
 local expiry = num(now + tonumber(ARGV[FIRST]))

@@ -7,7 +7,7 @@ import type {
 } from "../limits.ts";
 import type { Limits } from "../limits.ts";
 
-/** A store with a clock in a test's hands. */
+/** A store with a clock controlled by a test. */
 export interface StoreUnderTest {
   readonly store: Limits;
   advance(ms: number): void;
@@ -45,7 +45,7 @@ export function callOf(
   };
 }
 
-/** Admits as a gateway does: totals that are asked for are taken from `totals`, 0 when not there. */
+/** Admits as a gateway does: requested totals are taken from `totals`, default 0. */
 export async function admitKnowing(
   store: Limits,
   call: AdmitCall,
@@ -69,7 +69,7 @@ export async function admitKnowing(
   }
 }
 
-/** A store for each test, and short ways to use it. */
+/** A store for each test, with short helpers. */
 export interface Bench {
   readonly under: StoreUnderTest;
   readonly store: Limits;

@@ -7,7 +7,7 @@ import { callOf, payer } from "./bench.ts";
 import { until, type TestRedis } from "./redis-server.ts";
 import { admitWaiting } from "../waiting.ts";
 
-/** Gateways of a test on one Redis and one ledger, with callers that never rest. */
+/** Gateways of a test on one Redis and one ledger, with continuous calls. */
 export interface Fleet {
   readonly stores: readonly Limits[];
   /** Starts calls on every instance until `stop`: each costs the same, of its key and of the team. */
@@ -15,7 +15,7 @@ export interface Fleet {
   /** Ends the calls, drains, and waits until all instances are back in Redis. */
   stop(): Promise<void>;
   readonly seen: Seen;
-  /** Spend of a payer that the ledger holds or that is on its way there. */
+  /** Spend of a payer in the ledger or on its way there. */
   spent(entity: string): number;
   readonly budgets: ReadonlyMap<string, number>;
   close(): Promise<void>;
@@ -51,7 +51,7 @@ export async function startFleet(
       calls * cost,
     ]),
   );
-  /** The database: totals with versions. What is in `underWay` was paid and is not in it yet. */
+  /** The database: totals with versions. Calls in `underWay` were paid and are not in it yet. */
   const ledger = new Map<string, { total: number; version: number }>();
   const underWay = new Map<string, number>();
   const seen: Seen = { answers: new Map(), phantoms: 0 };
@@ -61,7 +61,7 @@ export async function startFleet(
   await until(
     async () => (await members[0]?.redis.zcard(`${prefix}beats`)) === instances,
   );
-  // Each must know of the others.
+  // Each must have discovered the others.
   await sleep(50);
 
   async function member(i: number) {
@@ -91,7 +91,7 @@ export async function startFleet(
     return (ledger.get(entity)?.total ?? 0) + (underWay.get(entity) ?? 0);
   }
 
-  /** One reader or writer of totals at a time in each instance, as a gateway has it. */
+  /** One reader or writer of totals at a time in each instance, as in a gateway. */
   function inTurn<T>(one: Member, work: () => Promise<T>): Promise<T> {
     const turn = one.drains.then(work);
     one.drains = turn.then(() => undefined);
@@ -125,7 +125,7 @@ export async function startFleet(
         underWay.set(entity, (underWay.get(entity) ?? 0) - sum);
         return ledger.get(entity) ?? before;
       });
-      // The answer of the database takes its time; others may read the new totals before this instance says so.
+      // The database answers late: others may read the new totals before this instance reports them.
       await sleep(DATABASE_MS);
       const parts = batch.map(([entity, sum], i) => {
         one.pending.set(entity, (one.pending.get(entity) ?? 0) - sum);
@@ -256,7 +256,7 @@ export async function startFleet(
   };
 }
 
-/** What Redis holds of calls in flight and of spend on its way: nothing, once all is settled and drained. */
+/** Calls in flight and pending spend in Redis: none once everything is settled and drained. */
 export async function heldInRedis(
   redis: Redis,
   prefix = "fleet:",

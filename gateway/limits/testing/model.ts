@@ -13,7 +13,7 @@ export interface ModelCall {
   estimate: number;
   readonly tokens: number;
   expires: number;
-  /** By entity: what the call takes there. */
+  /** The call's reservation by entity. */
   readonly takes: Map<
     string,
     { budget: boolean; slot: boolean; tokensFrom: number | null }
@@ -23,11 +23,11 @@ export interface ModelCall {
 interface ModelCounter {
   /** The ledger. */
   ledger: { total: number; version: number };
-  /** What the store was told: null where it knows no total. */
-  told: { total: number; version: number } | null;
+  /** The total reported to the store; null: unknown there. */
+  reported: { total: number; version: number } | null;
   /** No total older than this is an answer. */
   floor: number;
-  /** By instance: the pending sum that the store was told, and how much of it the told total may hold already. */
+  /** By instance: the pending sum reported to the store, and how much of it the reported total may already include. */
   readonly parts: { pending: number; unsure: number }[];
   /** By instance: settled and not yet reported as committed; `committed` of it is in the ledger already. */
   readonly own: {
@@ -39,9 +39,8 @@ interface ModelCounter {
 
 const YOUNG_MS = 10_000;
 
-/**
- * The limits written as plainly as can be: no running sums, everything is added up anew each time. Stores must answer
- * exactly what it answers.
+/** The
+ * limits in the simplest form: no running sums, everything is recomputed each time. Stores must answer exactly the same.
  */
 export class Model {
   now = 1_000_000;
@@ -73,7 +72,7 @@ export class Model {
       entity,
       window,
       ledger: { total: 0, version: 0 },
-      told: null,
+      reported: null,
       floor: -1,
       parts: each(() => ({ pending: 0, unsure: 0 })),
       own: each(() => ({ pending: 0, committed: 0, atCommit: null })),
@@ -82,7 +81,7 @@ export class Model {
     return made;
   }
 
-  /** What has really been spent: the ledger's total and all that is on its way there. */
+  /** The true spend: the ledger's total and everything on its way there. */
   trueSpend(entity: string, window: string): number {
     const { ledger, own } = this.counter(entity, window);
     return (
@@ -122,10 +121,10 @@ export class Model {
   }
 
   #spend({ entity, window }: LimitedEntity): { high: number; sure: number } {
-    const { told, parts } = this.counter(entity, window);
+    const { reported, parts } = this.counter(entity, window);
     const pending = parts.reduce((sum, part) => sum + part.pending, 0);
     const unsure = parts.reduce((sum, part) => sum + part.unsure, 0);
-    const high = (told?.total ?? 0) + pending;
+    const high = (reported?.total ?? 0) + pending;
     return { high, sure: high - unsure };
   }
 
@@ -134,7 +133,7 @@ export class Model {
     const standing = this.live().find((other) => other.callId === callId);
     const budgeted = entities.filter(({ budget }) => budget !== null);
     const missing = budgeted.filter(
-      ({ entity, window }) => this.counter(entity, window).told === null,
+      ({ entity, window }) => this.counter(entity, window).reported === null,
     );
     if (missing.length > 0) {
       return {
@@ -313,7 +312,7 @@ export class Model {
       });
   }
 
-  /** Answers the pending sums to say. */
+  /** Returns the pending sums to report. */
   settle(callId: string, cost: number, tokens: number, window: string) {
     const call = this.calls.get(callId);
     if (call === undefined) {
@@ -356,7 +355,7 @@ export class Model {
     }
   }
 
-  /** The drain's commit: what is pending is in the ledger, and nobody has said so yet. */
+  /** The drain's commit: pending spend is in the ledger, but not yet reported. */
   commit(instance: number): void {
     for (const { ledger, own } of this.counters.values()) {
       const mine = own[instance];
@@ -370,7 +369,7 @@ export class Model {
     }
   }
 
-  /** What the drain says after its commit. */
+  /** The drain's report after its commit. */
   report(instance: number) {
     const counters = [...this.counters.values()].filter(
       ({ own }) => own[instance]?.atCommit != null,
@@ -395,11 +394,11 @@ export class Model {
     });
   }
 
-  /** What is read from the ledger, because it was asked for or because an admin changed it. */
-  read(instance: number, entity: string, window: string, asked: boolean) {
+  /** Reads a total from the ledger, because it was requested or because an admin changed it. */
+  read(instance: number, entity: string, window: string, requested: boolean) {
     const counter = this.counter(entity, window);
     const pending = counter.own[instance]?.pending ?? 0;
-    this.#assign(counter, instance, counter.ledger, asked);
+    this.#assign(counter, instance, counter.ledger, requested);
     return { entity, window, ...counter.ledger, pending };
   }
 
@@ -407,7 +406,7 @@ export class Model {
     counter: ModelCounter,
     instance: number,
     ledger: { total: number; version: number },
-    asked: boolean,
+    requested: boolean,
   ): void {
     const part = counter.parts[instance];
     if (part === undefined) {
@@ -420,8 +419,8 @@ export class Model {
     }
     const young =
       this.#flushedAt !== null && this.now < this.#flushedAt + YOUNG_MS;
-    const known = counter.told !== null;
-    if (known || asked || !young) {
+    const known = counter.reported !== null;
+    if (known || requested || !young) {
       if (!known || ledger.version > counter.floor) {
         for (const other of counter.parts) {
           if (other !== part) {
@@ -429,17 +428,17 @@ export class Model {
           }
         }
       }
-      counter.told = { ...ledger };
+      counter.reported = { ...ledger };
     }
     counter.floor = ledger.version;
   }
 
-  /** Redis has lost everything; instances have set again what they know. */
+  /** Redis has lost everything; instances have restored their parts. */
   flush(): void {
     this.#flushedAt = this.now;
     this.#rates.clear();
     for (const counter of this.counters.values()) {
-      counter.told = null;
+      counter.reported = null;
       counter.floor = -1;
       for (const part of counter.parts) {
         part.unsure = part.pending;

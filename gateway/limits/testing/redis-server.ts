@@ -12,16 +12,16 @@ import { connectRedis } from "../../cache/redis.ts";
 /** A real redis-server of a test, alone on a free port. */
 export interface TestRedis {
   readonly port: number;
-  /** A client that the gateway would use; closed with the server. */
+  /** A client as the gateway uses it; closed with the server. */
   connect(): Redis;
   /** A connected client. */
   connected(): Promise<Redis>;
-  /** Frozen: connections stay and nothing answers. */
+  /** Freezes the server: connections stay open without answers. */
   freeze(): void;
   thaw(): void;
-  /** Killed; all data is gone. */
+  /** Kills the server; all data is lost. */
   kill(): Promise<void>;
-  /** Started again on the same port. */
+  /** Restarts the server on the same port. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -93,7 +93,7 @@ export async function startTestRedis(): Promise<TestRedis> {
   };
 }
 
-/** Asks until it is so; throws after ten seconds. */
+/** Polls until the condition is met; throws after ten seconds. */
 export async function until(
   is: () => boolean | Promise<boolean>,
 ): Promise<void> {

@@ -4,14 +4,14 @@ import { admitKnowing, callOf, payer, type Bench } from "./bench.ts";
 /** Budgets, strict budgets, leases that are raised. */
 export function describeBudgets(bench: Bench): void {
   describe("budgets", () => {
-    it("asks for every total that it does not know, once", async () => {
+    it("requests every unknown total once", async () => {
       const call = callOf([
         payer("key:a", { budget: 10, window: "2026-01" }),
         payer("team:b", { budget: 10 }),
         payer("user:c", { requestsPerMinute: 5 }),
       ]);
-      const asked = await bench.store.admit(call);
-      expect(asked).toEqual({
+      const answer = await bench.store.admit(call);
+      expect(answer).toEqual({
         kind: "totals_missing",
         counters: [
           { entity: "key:a", window: "2026-01" },
@@ -35,7 +35,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("refuses when spend has reached the budget, and names the first such payer with its spend", async () => {
+    it("rejects a call when spend has reached the budget, and names the first such payer with its spend", async () => {
       const refusal = await bench.admit(
         [
           payer("key:a", { budget: 100 }),
@@ -57,7 +57,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("refuses the first call on a budget of 0, and lets one in on the smallest budget", async () => {
+    it("rejects the first call on a budget of 0, and admits one on the smallest budget", async () => {
       expect((await bench.admit([payer("key:a", { budget: 0 })])).kind).toBe(
         "budget_exceeded",
       );
@@ -69,7 +69,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("makes a call wait, not fail, when only calls in flight block it", async () => {
+    it("lets a call wait, not fail, when only calls in flight block it", async () => {
       const key = payer("key:a", { budget: 100 });
       const first = callOf([key], { estimate: 60 });
       await admitKnowing(bench.store, first);
@@ -160,7 +160,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("takes nothing from anyone when one payer refuses", async () => {
+    it("reserves nothing from any payer when one of them rejects the call", async () => {
       const key = payer("key:a", {
         budget: 100,
         requestsPerMinute: 2,
@@ -309,7 +309,7 @@ export function describeBudgets(bench: Bench): void {
       });
     });
 
-    it("is refused when others have reserved the rest, and the lease stays unchanged", async () => {
+    it("is rejected when others have reserved the rest, and the lease stays unchanged", async () => {
       const key = payer("key:a", { budget: 100 });
       const call = callOf([key], { estimate: 30 });
       await admitKnowing(bench.store, call);

@@ -80,7 +80,7 @@ export function describeRates(bench: Bench): void {
       });
     });
 
-    it("does not change the next minute when a call of the last one settles", async () => {
+    it("does not change the next minute when a call of the previous one settles", async () => {
       const key = payer("key:a", { tokensPerMinute: 100 });
       const call = callOf([key], { tokens: 80 });
       await bench.store.admit(call);
@@ -107,7 +107,7 @@ export function describeRates(bench: Bench): void {
       expect((await bench.admit([key])).kind).toBe("admitted");
     });
 
-    it("refuses everything at a limit of 0", async () => {
+    it("rejects everything at a limit of 0", async () => {
       for (const limits of [
         { requestsPerMinute: 0 },
         { tokensPerMinute: 0 },

@@ -10,7 +10,7 @@ import {
 import { describeBudgets } from "./rules-budgets.ts";
 import { describeRates } from "./rules-rates.ts";
 
-/** The rules that every store keeps. */
+/** The rules of every store. */
 export function describeRules(
   name: string,
   open: () => Promise<StoreUnderTest>,
@@ -41,7 +41,7 @@ export function describeRules(
       ).toMatchObject({ lease: 7 });
     });
 
-    it("takes names with any characters", async () => {
+    it("accepts names with any characters", async () => {
       const names = ["tag:ü\n\0|x", "end_user:{}[]*?\\", "tag:💸", "tag: "];
       const entities = names.map((name) =>
         payer(name, { budget: 10, window: `w:${name}`, parallel: 1 }),
@@ -66,7 +66,7 @@ export function describeRules(
       }
     });
 
-    it("serves a crowd on a key with budget for ten: no phantom, no overshoot beyond one call", async () => {
+    it("serves simultaneous calls on a key with budget for ten: none rejected with money left, no overshoot beyond one call", async () => {
       const cost = 7;
       const key = payer("key:a", { budget: 10 * cost });
       let spent = 0;
