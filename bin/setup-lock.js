@@ -17,12 +17,12 @@ const ANNOUNCE_AFTER_MS = 1000;
  * live process is stale and is taken over. Throws if a live holder keeps it for longer than `waitMs`.
  */
 export function withSetupLock(lock, work, { say = () => {}, waitMs }) {
-  const begun = performance.now();
+  const startedAt = performance.now();
   let announced = false;
   while (!tryCreate(lock)) {
     const text = readHolder(lock);
     const pid = livingHolder(text);
-    const waited = performance.now() - begun;
+    const waited = performance.now() - startedAt;
     if (pid === undefined) {
       removeStale(lock, text);
       continue;

@@ -3,7 +3,7 @@ import { drawColumns, drawLines } from "./charts.ts";
 
 const label = (value: number) => `$ ${value}`;
 
-test("columns stand on each other, under a round number, with hostile labels escaped", () => {
+test("columns are stacked below a round maximum, and labels are escaped", () => {
   const svg = drawColumns(
     {
       labels: ["<1>", "2"],
@@ -32,7 +32,7 @@ test("columns stand on each other, under a round number, with hostile labels esc
   expect(svg).toContain('aria-label="dollars &quot;a&quot; day"');
 });
 
-test("a line is broken where nothing is known, and a value alone is a dot", () => {
+test("a line is interrupted at unknown values, and a single value is a dot", () => {
   const svg = drawLines(
     {
       labels: ["a", "b", "c", "d", "e"],
@@ -45,7 +45,7 @@ test("a line is broken where nothing is known, and a value alone is a dot", () =
   expect(svg.match(/<circle/g)).toHaveLength(1);
 });
 
-test("many labels are thinned, nothing at all is drawn under one", () => {
+test("many labels are thinned, and a chart of zeros has an axis up to 1", () => {
   const labels = Array.from({ length: 400 }, (_, at) => `${at} Nov`);
   const svg = drawColumns(
     {

@@ -21,7 +21,7 @@ test("a failed write keeps the old file and leaves no temporary file", () => {
     try { writeDurably(process.env.FILE, "x".repeat(100_000)); console.log("written"); }
     catch (error) { console.log(error.code); }`;
   // A limit on file sizes simulates a disk that is almost full: the first part is written, the rest fails.
-  const said = execFileSync(
+  const output = execFileSync(
     "sh",
     ["-c", 'ulimit -f 8; exec "$0" --input-type=module -e "$1"'].concat([
       process.execPath,
@@ -37,7 +37,7 @@ test("a failed write keeps the old file and leaves no temporary file", () => {
       encoding: "utf8",
     },
   );
-  expect(said.trim()).toBe("EFBIG");
+  expect(output.trim()).toBe("EFBIG");
   expect(readFileSync(path, "utf8")).toBe("the old one");
   expect(readdirSync(place.directory)).toContain("secrets.json");
   expect(

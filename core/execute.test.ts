@@ -38,7 +38,7 @@ test("a program that succeeds has no reason, whatever it wrote to stderr", async
   expect(execution).toMatchObject({ ok: true, exitCode: 0, reason: "" });
 });
 
-test("throws the last line of stderr, and no argument or variable", async () => {
+test("throws the last line of stderr, without arguments and variables", async () => {
   const failing = executeOrThrow(
     NODE,
     [
@@ -79,7 +79,7 @@ test("a program that is not installed, and a directory that does not exist", asy
   expect(startProcess("/no/such/program").pid).toBeUndefined();
 });
 
-test("the environment is the given one alone", async () => {
+test("the environment contains only the given variables", async () => {
   const print = node("console.log(JSON.stringify(process.env))");
   const { stdout } = await execute(NODE, print, {
     env: { ONE: "1", NONE: undefined },
@@ -105,7 +105,7 @@ test("a program may end before it has read its input", async () => {
   expect((await execute("true", [], { input })).ok).toBe(true);
 });
 
-test("without input there is none to wait for", async () => {
+test("without input standard input is empty", async () => {
   expect((await execute("cat")).stdout).toBe("");
   expect(executeSync("cat").stdout).toBe("");
 });
@@ -129,7 +129,7 @@ test("rejects with the reason of an aborted signal once the program has ended", 
   ).rejects.toThrow("stopped by the test");
 });
 
-test("hands output to a consumer when it arrives, in whole characters", async () => {
+test("passes output to a consumer when it arrives, in whole characters", async () => {
   const pieces: string[] = [];
   const script = node(`
     const bytes = Buffer.from("ä");
@@ -179,7 +179,7 @@ test("stops a process", async () => {
   expect(await stop()).toMatchObject({ ok: false, signal: "SIGTERM" });
 });
 
-test("the last line says why", () => {
+test("the last line is found without its full stop", () => {
   expect(lastLineOf("a\nb. \n\n")).toBe("b");
   expect(lastLineOf("")).toBe("");
 });

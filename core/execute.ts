@@ -161,7 +161,7 @@ export function startProcess(
       ...Object.fromEntries(descriptors.map((_, at) => [`fd${at + 3}`, false])),
     },
     detached: options.detached ?? false,
-    // A handler of its own for each signal would change how this process ends.
+    // A separate handler for each signal would change how this process ends.
     cleanup: false,
     forceKillAfterDelay: KILL_AFTER_MS,
     reject: false,

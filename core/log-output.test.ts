@@ -33,9 +33,9 @@ test.each([true, false])(
       },
     );
     closeSync(full);
-    expect({ status: done.status, said: done.stderr }).toEqual({
+    expect({ status: done.status, stderr: done.stderr }).toEqual({
       status: 7,
-      said: "5",
+      stderr: "5",
     });
   },
 );

@@ -31,11 +31,11 @@ test.each([
   expect(percent(share)).toBe(text);
 });
 
-test("a name does not turn the words after it", () => {
+test("bidirectional control characters are removed from a name", () => {
   expect(readable("anna\u202e 🔥\u2067 مرحبا")).toBe("anna 🔥 مرحبا");
 });
 
-test("times are told in the operator's zone, distances in words", () => {
+test("times are in the operator's zone, distances in words", () => {
   const at = Date.UTC(2026, 10, 21, 23, 30);
   expect(moment(at, "Europe/Berlin")).toBe("22 Nov, 00:30");
   expect(clock(at, "UTC")).toBe("23:30");

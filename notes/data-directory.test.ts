@@ -20,7 +20,7 @@ test.each([
     "EROFS",
     "the data directory /data is not writable by this user; change its owner or set NOTES_DIR to another directory",
   ],
-])("%s is explained in one sentence", (code, sentence) => {
+])("%s is reported with one message", (code, sentence) => {
   expect(directoryFailure("/data", failing(code))).toBe(sentence);
 });
 

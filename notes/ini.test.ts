@@ -14,6 +14,9 @@ test.each([
   ["[a]\nx=1\nhunter2", "line 3 is neither a [section] nor a key = value"],
   ["x=1", "line 1 precedes the first [section]"],
   ["[a\nx=1", "line 1 is neither a [section] nor a key = value"],
-])("%j is refused with its line and without its text", (text, sentence) => {
-  expect(() => parseIni(text)).toThrow(new Error(sentence));
-});
+])(
+  "%j is rejected with its line number and without its text",
+  (text, sentence) => {
+    expect(() => parseIni(text)).toThrow(new Error(sentence));
+  },
+);

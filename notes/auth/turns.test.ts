@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openTurns } from "./turns.ts";
 
-test("one task at a time, round-robin by address", async () => {
+test("tasks run one at a time, round-robin by address", async () => {
   const turns = openTurns();
   const order: string[] = [];
   let running = 0;

@@ -63,7 +63,8 @@ export function preflightHeaders(
 ): Headers | undefined {
   const { origin } = request.headers;
   const method = request.headers["access-control-request-method"];
-  const asked = request.headers["access-control-request-headers"] ?? "";
+  const requestedHeaders =
+    request.headers["access-control-request-headers"] ?? "";
   if (request.method !== "OPTIONS" || origin === undefined) {
     return undefined;
   }
@@ -73,7 +74,7 @@ export function preflightHeaders(
   if (method === undefined || !METHODS.includes(method)) {
     return undefined;
   }
-  const names = asked
+  const names = requestedHeaders
     .split(",")
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
@@ -82,7 +83,7 @@ export function preflightHeaders(
   }
   return {
     "access-control-allow-credentials": "true",
-    "access-control-allow-headers": asked,
+    "access-control-allow-headers": requestedHeaders,
     "access-control-allow-methods": METHODS.join(", "),
     "access-control-allow-origin": origin,
     "access-control-max-age": "600",

@@ -74,7 +74,7 @@ test.each([
   ["", "invalid UTF-8 JSON"],
   ["[]", "Request body must be a JSON object"],
   ["{}", "POST body must include `docs` parameter."],
-])("%j is refused", async (text, sentence) => {
+])("%j is rejected", async (text, sentence) => {
   await expect(read(inMemory(text))).rejects.toThrow(sentence);
 });
 

@@ -51,12 +51,12 @@ async function takeTurn(store: Store, request: StoreRequest): Promise<Answer> {
       });
     }
     // With new_edits false only rejected documents are reported.
-    const told = body.newEdits
+    const reported = body.newEdits
       ? outcomes
       : outcomes.filter(
           (outcome) => outcome !== undefined && "error" in outcome,
         );
-    return json(201, told);
+    return json(201, reported);
   } finally {
     body.close();
   }

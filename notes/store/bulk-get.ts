@@ -105,9 +105,10 @@ function lookUp(
     }
     return [failed(null, id, failure.code, failure.message)];
   }
-  let asked: string | undefined;
+  let requestedRev: string | undefined;
   try {
-    asked = rev === undefined ? undefined : revisionText(parseRevision(rev));
+    requestedRev =
+      rev === undefined ? undefined : revisionText(parseRevision(rev));
   } catch (failure) {
     if (!(failure instanceof Refusal)) {
       throw failure;
@@ -115,7 +116,7 @@ function lookUp(
     return [failed(rev, id, failure.code, failure.message)];
   }
   const row = store.read.document.get(id) as unknown as DocumentRow | undefined;
-  const revs = row === undefined ? [] : revisionsOf(row, asked, request);
+  const revs = row === undefined ? [] : revisionsOf(row, requestedRev, request);
   const found = revs
     .map((each) =>
       documentPieces(store, row!, each, {
@@ -124,23 +125,23 @@ function lookUp(
     )
     .filter((pieces) => pieces !== undefined);
   if (found.length === 0) {
-    return [failed(asked ?? "undefined", id, "not_found", "missing")];
+    return [failed(requestedRev ?? "undefined", id, "not_found", "missing")];
   }
   return found.map((pieces) => ({ pieces }));
 }
 
 function revisionsOf(
   row: DocumentRow,
-  asked: string | undefined,
+  requestedRev: string | undefined,
   request: StoreRequest,
 ): string[] {
-  if (asked === undefined) {
+  if (requestedRev === undefined) {
     return stateOf(treeOf(row)).leaves.map((leaf) => leaf.rev);
   }
   if (!flag(request.query, "latest")) {
-    return [asked];
+    return [requestedRev];
   }
-  return leavesOf(treeOf(row), asked);
+  return leavesOf(treeOf(row), requestedRev);
 }
 
 function failed(

@@ -55,7 +55,7 @@ const put = async (
 const putChunk = async (id: string): Promise<string> =>
   await put(id, { type: "leaf", data: `${id}:`.padEnd(1000, "x") });
 
-function asked(
+function requestOf(
   operation: StoreRequest["operation"],
   members: Partial<StoreRequest> & { readonly json?: unknown },
 ): StoreRequest {
@@ -87,7 +87,7 @@ interface Collected {
 }
 
 const run = async (
-  wish: Readonly<Record<string, unknown>> = {},
+  options: Readonly<Record<string, unknown>> = {},
 ): Promise<Collected> => {
   const { notesSeq } = held();
   const json = {
@@ -96,9 +96,11 @@ const run = async (
     free: true,
     before: Date.now() + 1,
     readUpTo: notesSeq,
-    ...wish,
+    ...options,
   };
-  return parsed(await collect(store, asked("collect", { json }))) as Collected;
+  return parsed(
+    await collect(store, requestOf("collect", { json })),
+  ) as Collected;
 };
 
 interface Held {
@@ -113,7 +115,7 @@ function held(): Held {
   let start: string | null = "";
   do {
     const query = { held: start };
-    page = parsed(history(store, asked("history", { query }))) as Held;
+    page = parsed(history(store, requestOf("history", { query }))) as Held;
     rows.push(...page.rows);
     start = page.next;
   } while (start !== null);
@@ -122,7 +124,7 @@ function held(): Held {
 
 const chunkIds = (): unknown => {
   const query = { startkey: '"h:"', endkey: '"h;"' };
-  const { rows } = parsed(allDocs(store, asked("allDocs", { query }))) as {
+  const { rows } = parsed(allDocs(store, requestOf("allDocs", { query }))) as {
     rows: readonly { id: string }[];
   };
   return rows.map(({ id }) => id);
@@ -217,18 +219,18 @@ test("a request for a collected chunk resets the devices' checkpoints, once, als
   const checkpoint = (last_seq: number | string): Promise<Answer> =>
     putLocal(
       store,
-      asked("putLocal", {
+      requestOf("putLocal", {
         id: `_local/${typeof last_seq}`,
         json: { replicator: "pouchdb", last_seq },
       }),
     );
   const ask = async (): Promise<void> => {
     const json = { keys: ["h:old", "h:never"], include_docs: true };
-    parsed(allDocs(store, asked("allDocs", { json })));
+    parsed(allDocs(store, requestOf("allDocs", { json })));
     await inTransaction(store, () => undefined);
   };
   const local = (id: string): (() => Answer) => {
-    return () => getLocal(store, asked("getLocal", { id }));
+    return () => getLocal(store, requestOf("getLocal", { id }));
   };
   await checkpoint(7);
   await checkpoint("7-h1");

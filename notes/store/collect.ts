@@ -9,7 +9,7 @@ import { breather, inTransaction, type Store } from "./store.ts";
 const CHUNKS_PER_STEP = 100;
 
 /** The chunks that may be removed. */
-interface Wish {
+interface CollectOptions {
   /** The newest change of a note that the list below is based on. */
   readonly notesSeq: number;
   /** All chunks that no stored version references. */
@@ -41,19 +41,19 @@ export async function collect(
   store: Store,
   request: StoreRequest,
 ): Promise<Answer> {
-  const wish = readWish(request);
+  const options = readOptions(request);
   await inTransaction(store, async () => {
-    checkNotes(store, wish);
-    await mark(store, wish.unused);
+    checkNotes(store, options);
+    await mark(store, options.unused);
   });
   const found = {
     unused: sumOf(store, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
-    old: sumOf(store, wish.before, Number.MAX_SAFE_INTEGER),
-    due: sumOf(store, wish.before, wish.readUpTo),
+    old: sumOf(store, options.before, Number.MAX_SAFE_INTEGER),
+    due: sumOf(store, options.before, options.readUpTo),
   };
   let freed: Sum = { count: 0, bytes: 0 };
-  while (wish.free && !store.closing) {
-    const step = await inTransaction(store, () => removeSome(store, wish));
+  while (options.free && !store.closing) {
+    const step = await inTransaction(store, () => removeSome(store, options));
     freed = {
       count: freed.count + step.count,
       bytes: freed.bytes + step.bytes,
@@ -65,7 +65,7 @@ export async function collect(
   return json(200, { ...found, freed });
 }
 
-function readWish(request: StoreRequest): Wish {
+function readOptions(request: StoreRequest): CollectOptions {
   const { notesSeq, unused, before, readUpTo, free } = bodyObject(request.body);
   if (
     !isCount(notesSeq) ||
@@ -89,7 +89,7 @@ const isCount = (value: unknown): value is number =>
 const isChunkId = (value: unknown): value is string =>
   typeof value === "string" && value >= FIRST_CHUNK && value < AFTER_CHUNKS;
 
-function checkNotes(store: Store, { notesSeq }: Wish): void {
+function checkNotes(store: Store, { notesSeq }: CollectOptions): void {
   if (notesSequence(store.write) <= notesSeq) {
     return;
   }
@@ -135,14 +135,14 @@ function sumOf(store: Store, before: number, readUpTo: number): Sum {
 }
 
 /** Removes chunks completely, so that a device that still has one can send it again. Call within a transaction. */
-function removeSome(store: Store, wish: Wish): Sum {
-  checkNotes(store, wish);
+function removeSome(store: Store, options: CollectOptions): Sum {
+  checkNotes(store, options);
   const { write, totals } = store;
   const due = write
     .other(
       `SELECT d.number, d.id FROM unused_chunks u, documents d WHERE ${IS_DUE} LIMIT ${CHUNKS_PER_STEP}`,
     )
-    .all(wish.before, wish.readUpTo) as unknown as Due[];
+    .all(options.before, options.readUpTo) as unknown as Due[];
   let bytes = 0;
   for (const { number, id } of due) {
     const dropped = write

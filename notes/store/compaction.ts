@@ -22,11 +22,11 @@ const PAUSE_MS = 2;
 export function compact(store: Store): Answer {
   if (!store.compacting) {
     store.compacting = true;
-    tellState(store);
+    notifyState(store);
     void run(store).finally(() => {
       store.compacting = false;
       if (!store.closing) {
-        tellState(store);
+        notifyState(store);
       }
     });
   }
@@ -47,14 +47,14 @@ async function run(store: Store): Promise<void> {
     if (store.closing) {
       return;
     }
-    store.tell({
+    store.notify({
       kind: "compacted",
       before,
       after: fileBytes(store),
       milliseconds: Math.round(performance.now() - started),
     });
   } catch (failure) {
-    store.tell({
+    store.notify({
       kind: "refused",
       call: 0,
       code: "internal_error",
@@ -104,6 +104,6 @@ async function giveBackPages(store: Store): Promise<boolean> {
   });
 }
 
-function tellState(store: Store): void {
-  store.tell({ kind: "state", state: publicState(store) });
+function notifyState(store: Store): void {
+  store.notify({ kind: "state", state: publicState(store) });
 }

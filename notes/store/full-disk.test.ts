@@ -12,10 +12,10 @@ import { inTransaction, openStore, type Store } from "./store.ts";
 
 let directory: string;
 let store: Store;
-let told: FromWorker[];
+let messages: FromWorker[];
 
 beforeEach(() => {
-  told = [];
+  messages = [];
   directory = mkdtempSync(join(tmpdir(), "hearth-full-"));
   store = openStore(
     {
@@ -25,7 +25,7 @@ beforeEach(() => {
       instanceStartTime: "1",
       passwordIterations: 1,
     },
-    (message) => told.push(message),
+    (message) => messages.push(message),
   );
 });
 
@@ -44,7 +44,7 @@ const write = async (id: string, size: number): Promise<string> =>
     ),
   );
 
-test("a full disk rejects the write in one sentence, changes nothing, and writes succeed once space is free", async () => {
+test("on a full disk a write is rejected with one message and changes nothing; writes succeed once space is free", async () => {
   await write("before", 100);
   // SQLite reports its own limit exactly as it reports a full disk.
   const pages = store.writer.prepare("PRAGMA page_count").get()!.page_count;
@@ -87,7 +87,9 @@ const settingRequest = (
 });
 
 const publishedStates = () =>
-  told.flatMap((message) => (message.kind === "state" ? [message.state] : []));
+  messages.flatMap((message) =>
+    message.kind === "state" ? [message.state] : [],
+  );
 
 test("settings rejected by a full disk do not take effect with the next write", async () => {
   const before = store.settings.security;

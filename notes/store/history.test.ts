@@ -170,7 +170,7 @@ test("times before the start and invalid ones are rejected with the allowed valu
   expect(() => read({ id: "nothing" })).toThrow("missing");
 });
 
-test("of two versions in conflict, the one that won then is shown", async () => {
+test("of two versions in conflict, the winner at that time is shown", async () => {
   const write = async (rev: string, text: string): Promise<void> => {
     await inTransaction(store, () =>
       replicate(
@@ -227,11 +227,11 @@ test("above its limit the oldest versions are dropped, and the remaining states 
   }
 });
 
-test("writes of an earlier release are not taken for history", async () => {
+test("writes of an earlier release are not part of the history", async () => {
   const rev = await put("note.md", note("one"));
   vi.setSystemTime(START + HOUR);
   await put("note.md", note("two"), rev);
-  // An earlier release writes every counter but this one.
+  // An earlier release writes every counter except this one.
   store.writer.exec("UPDATE totals SET update_seq = update_seq + 1");
   close();
   vi.setSystemTime(START + 2 * HOUR);
@@ -240,7 +240,7 @@ test("writes of an earlier release are not taken for history", async () => {
   expect(childrenAt(START + 2 * HOUR)).toEqual({ "note.md": ["h:two"] });
 });
 
-test("half a year of random edits, compactions and restarts: every kept instant reads as it was", async () => {
+test("after half a year of random edits, compactions and restarts every kept instant reads as written", async () => {
   let seed = 22;
   const random = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;

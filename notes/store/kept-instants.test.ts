@@ -6,7 +6,7 @@ const now = Date.UTC(2026, 10, 22, 17, 30, 15);
 const at = (text: string): string =>
   new Date(keptInstant(Date.parse(text), now)).toISOString();
 
-test("everything for a day, hours for a week, days for a quarter, then weeks", () => {
+test("keeps everything for a day, hours for a week, days for a quarter, then weeks", () => {
   expect(at("2026-11-22T03:12:07.123Z")).toBe("2026-11-22T03:12:07.123Z");
   expect(at("2026-11-20T03:12:07Z")).toBe("2026-11-20T03:00:00.000Z");
   expect(at("2026-10-20T03:12:07Z")).toBe("2026-10-20T00:00:00.000Z");
@@ -16,7 +16,7 @@ test("everything for a day, hours for a week, days for a quarter, then weeks", (
 
 const moment = fc.integer({ min: 0, max: 400 * 24 * 3_600_000 });
 
-test("every instant kept later was kept before", () => {
+test("every instant kept at a later time was kept at earlier times", () => {
   fc.assert(
     fc.property(moment, moment, moment, (instant, first, second) => {
       const earlier = instant + Math.min(first, second);

@@ -1,7 +1,7 @@
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
-/** 1 January 1970 was a Thursday; weeks begin on Monday. */
+/** 1 January 1970 was a Thursday; weeks start on Monday. */
 const FIRST_MONDAY = 4 * DAY;
 
 /** How long every moment is kept, then every full hour, then every midnight; after that, every Monday's (all UTC). */

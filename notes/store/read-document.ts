@@ -21,15 +21,18 @@ export function getDocument(store: Store, request: StoreRequest): Answer {
   if (query.open_revs !== undefined) {
     return openRevisions(store, request, row);
   }
-  const asked = query.rev === undefined ? undefined : parseRevision(query.rev);
+  const requestedRev =
+    query.rev === undefined ? undefined : parseRevision(query.rev);
   if (row === undefined) {
     throw new Refusal("not_found", "missing");
   }
-  if (asked === undefined && row.deleted === 1) {
+  if (requestedRev === undefined && row.deleted === 1) {
     throw new Refusal("not_found", "deleted");
   }
   const rev =
-    asked === undefined ? row.winner : pick(row, revisionText(asked), query);
+    requestedRev === undefined
+      ? row.winner
+      : pick(row, revisionText(requestedRev), query);
   const extras = extrasOf(query);
   const pieces = documentPieces(store, row, rev, extras);
   if (pieces === undefined) {

@@ -29,12 +29,12 @@ function difference(store: Store, request: StoreRequest): [string, Missing][] {
         `The revisions of ${JSON.stringify(id)} must be a list.`,
       );
     }
-    const asked = revs.map(parseRevision);
+    const offered = revs.map(parseRevision);
     const row = store.read.document.get(id) as unknown as
       DocumentRow | undefined;
     const known =
       row === undefined ? new Set<string>() : knownRevisions(treeOf(row));
-    const missing = asked.filter((rev) => !known.has(revisionText(rev)));
+    const missing = offered.filter((rev) => !known.has(revisionText(rev)));
     if (missing.length === 0) {
       continue;
     }

@@ -49,7 +49,7 @@ test.each([
   ["half a surrogate pair", '"\\ud800"'],
   ["the second half first", '"\\udc00\\ud800"'],
   ["two first halves", '"\\ud800\\ud800"'],
-])("%s is refused: it has no UTF-8 form", (_what, text) => {
+])("%s is rejected: it cannot be encoded as UTF-8", (_what, text) => {
   expect(scanValue(bytesOf(text), 0, true)).toBe(INVALID);
 });
 
@@ -57,7 +57,7 @@ test("a complete surrogate pair is accepted", () => {
   expect(scanValue(bytesOf('"\\ud83d\\ude00"'), 0, true)).toBe(14);
 });
 
-test("excessive nesting is rejected, not a crash", () => {
+test("excessive nesting is rejected without a crash", () => {
   expect(scanValue(bytesOf("[".repeat(100_000)), 0, true)).toBe(INVALID);
 });
 

@@ -52,7 +52,7 @@ test.each([
   [{ $and: 5 }, "Invalid argument for $and: 5"],
   [{ a: { $regex: "(" } }, 'Invalid argument for $regex: "("'],
   [{ a: { $mod: [0, 1] } }, "Invalid argument for $mod: [0,1]"],
-])("%j is refused", (selector, sentence) => {
+])("%j is rejected", (selector, sentence) => {
   expect(() => compileSelector(selector as Record<string, unknown>)).toThrow(
     sentence,
   );

@@ -61,7 +61,7 @@ export interface Store {
   /** Opened on a full disk; the next write tries to reopen it for writing. */
   readOnly: boolean;
   readonly totals: Totals;
-  readonly tell: (message: FromWorker) => void;
+  readonly notify: (message: FromWorker) => void;
   /** Committed settings, the only ones visible outside the transaction. */
   settings: StoreSettings;
   /** Settings as the running transaction leaves them; applied once it is committed. */
@@ -82,7 +82,7 @@ export type Statements = ReturnType<typeof prepareStatements>;
 
 export function openStore(
   data: WorkerData,
-  tell: (message: FromWorker) => void,
+  notify: (message: FromWorker) => void,
 ): Store {
   const connections = connect(data.file, data.instanceStartTime);
   const { read } = connections;
@@ -102,7 +102,7 @@ export function openStore(
     passwordIterations: data.passwordIterations,
     ...connections,
     totals,
-    tell,
+    notify,
     settings,
     pendingSettings: settings,
     compacting: false,
@@ -235,7 +235,7 @@ async function transact<T>(
   }
   store.settings = store.pendingSettings;
   store.committedSeq = store.totals.updateSeq;
-  store.tell({ kind: "state", state: publicState(store) });
+  store.notify({ kind: "state", state: publicState(store) });
   return result;
 }
 

@@ -35,7 +35,7 @@ interface Call {
 const port = parentPort!;
 const calls = new Map<number, Call>();
 
-const tell = (message: FromWorker, transfer: ArrayBuffer[] = []): void => {
+const post = (message: FromWorker, transfer: ArrayBuffer[] = []): void => {
   port.postMessage(message, transfer);
 };
 
@@ -44,9 +44,9 @@ start();
 function start(): void {
   let store: Store;
   try {
-    store = openStore(workerData as WorkerData, tell);
+    store = openStore(workerData as WorkerData, post);
   } catch (failure) {
-    tell({
+    post({
       kind: "unusable",
       message: (failure as Error).message,
       isFullDisk: isFullDisk(failure),
@@ -77,7 +77,7 @@ function start(): void {
         break;
       }
       case "ping":
-        tell({ kind: "pong" });
+        post({ kind: "pong" });
         break;
       case "close":
         void close(store);
@@ -88,7 +88,7 @@ function start(): void {
   });
   thinRegularly(store);
   const { readOnly } = store;
-  tell({ kind: "ready", state: publicState(store), readOnly });
+  post({ kind: "ready", state: publicState(store), readOnly });
 }
 
 async function answer(
@@ -105,12 +105,12 @@ async function answer(
       const end = await sendPieces(number, call, result.pieces);
       // An interrupted answer must not look like a complete one.
       if (!call.cancelled) {
-        tell({ kind: "end", call: number, end });
+        post({ kind: "end", call: number, end });
       }
     }
   } catch (failure) {
     const refusal = refusalOf(failure);
-    tell({
+    post({
       kind: "refused",
       call: number,
       code: refusal.code,
@@ -126,7 +126,7 @@ async function answer(
 }
 
 function sendHead(number: number, result: Answer): void {
-  tell({
+  post({
     kind: "head",
     call: number,
     status: result.status,
@@ -152,7 +152,7 @@ async function sendPieces(
       });
     }
     call.underWay += 1;
-    tell({ kind: "chunk", call: number, bytes }, [bytes.buffer]);
+    post({ kind: "chunk", call: number, bytes }, [bytes.buffer]);
   };
   const flush = async (): Promise<void> => {
     if (size === 0) {
@@ -218,6 +218,6 @@ async function close(store: Store): Promise<void> {
   await exclusively(store, async () => {
     disconnect(store);
   });
-  tell({ kind: "closed" });
+  post({ kind: "closed" });
   port.close();
 }
