@@ -1,2 +1,2 @@
-/** The gateway cannot start; the message is the sentence for the operator. */
+/** The gateway cannot start; the message is for the operator. */
 export class StartError extends Error {}

@@ -17,14 +17,14 @@ export interface Actor {
   readonly name: string;
   readonly role: Role;
   readonly userId: string | null;
-  /** Of the key that asks; null for the master key. */
+  /** The hash of the caller's key; null for the master key. */
   readonly token: string | null;
   /**
-   * A key that is held back may not make keys that are not. One that is so by its `key_type` alone still looks after the
-   * keys of teams whose admin it is.
+   * A restricted key may not create unrestricted keys. One restricted by its `key_type` alone still manages the keys of
+   * teams that it administers.
    */
-  readonly heldBackBy: "nothing" | "key_type" | "limits";
-  /** Where all that follows, and what bears its user's id, counts for it; null: everywhere. */
+  readonly restrictedBy: "nothing" | "key_type" | "limits";
+  /** Where the rights below and objects with its user's id count for it; null: everywhere. */
   readonly within: Within | null;
   readonly teams: ReadonlyMap<string, "admin" | "user">;
   /** `team_member_permissions` of those teams. */
@@ -37,8 +37,8 @@ export interface Actor {
 }
 
 /**
- * The team, else the organization, that a key belongs to. Their admins can take such a key over, whoever its user is: it
- * has that user's rights there and nowhere else.
+ * The team, else the organization, that a key belongs to. Their admins can take over such a key, so it has the rights of
+ * its user there and nowhere else.
  */
 export type Within =
   { readonly team_id: string } | { readonly organization_id: string };
@@ -94,7 +94,7 @@ function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
     role: "proxy_admin",
     userId,
     token: null,
-    heldBackBy: "nothing",
+    restrictedBy: "nothing",
     within: null,
   };
 }
@@ -126,7 +126,7 @@ async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
     name: userId ?? `key:${token}`,
     userId,
     token,
-    heldBackBy: heldBackBy(caller),
+    restrictedBy: restrictedBy(caller),
     within: withinOf(caller),
   };
   if (userId === null) {
@@ -154,7 +154,7 @@ async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
   };
 }
 
-/** What a user is part of; with $2 in that team, with $3 in that organization alone. */
+/** The memberships of a user; with $2 in that team only, with $3 in that organization only. */
 const PARTS = `
   WITH in_teams AS (
       SELECT m.team_id, m.role, t.team_member_permissions FROM team_members m JOIN teams t USING (team_id)
@@ -169,7 +169,7 @@ const PARTS = `
     (SELECT coalesce(array_agg(team_id), '{}') FROM teams JOIN in_organizations o USING (organization_id)
        WHERE o.role = 'org_admin') AS organization_teams`;
 
-/** Teams that it looks after as their admin, or as their organization's. */
+/** Teams that it manages as their admin, or as their organization's. */
 export function administeredTeams(actor: Actor): readonly string[] {
   const teams = [...actor.teams]
     .filter(([, part]) => part === "admin")
@@ -177,7 +177,7 @@ export function administeredTeams(actor: Actor): readonly string[] {
   return [...teams, ...actor.organizationTeams];
 }
 
-function heldBackBy(caller: KeyCaller): Actor["heldBackBy"] {
+function restrictedBy(caller: KeyCaller): Actor["restrictedBy"] {
   const { limits, modelLimits, models, allowedRoutes, expires, tags } = caller;
   const isLimited =
     hasLimit(limits) ||

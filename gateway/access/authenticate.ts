@@ -67,7 +67,7 @@ export function isMasterKey(
 
 const masterHashes = new WeakMap<Secret, string>();
 
-/** Hashed once for each configuration: every call asks for it. */
+/** Hashed once per configuration, since every call needs it. */
 function hashOfMasterKey(masterKey: Secret): string {
   const known = masterHashes.get(masterKey);
   if (known !== undefined) {
@@ -83,7 +83,7 @@ async function masterCaller(gateway: Gateway): Promise<Caller> {
   if (user !== undefined) {
     return { kind: "master", userId: MASTER_USER, user };
   }
-  // The master key works without the database: its user has limits only where somebody set them.
+  // The master key works without the database: its user has limits only if they were set.
   if (!gateway.database.ready()) {
     return { kind: "master", userId: MASTER_USER, user: null };
   }

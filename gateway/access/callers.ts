@@ -171,7 +171,9 @@ function invalidateAll({ keys, users, endUsers, tags }: CallerLookups): void {
   }
 }
 
-/** The limits of the row `own`, with those of its tier `tier` where it sets none. Both are aliases of ours in the statement. */
+/**
+ * The limits of the row `own`, with those of its tier `tier` where it sets none. Both are table aliases in the statement.
+ */
 function limitsOf(own: string, tier: string): string {
   return `json_build_object(
     'maxBudget', coalesce(${own}.max_budget, ${tier}.max_budget),

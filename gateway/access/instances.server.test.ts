@@ -25,7 +25,7 @@ const FAILING = `
     provider_params: { model: openai/g, api_base: "http://127.0.0.1:9/v1", api_key: x }
 `;
 
-/** The promise of accounting.md §3: what an admin changes holds on every instance within a second. */
+/** As stated in accounting.md §3: an admin's change takes effect on every instance within a second. */
 const WITHIN = { timeout: 1_000, interval: 50 };
 
 describe.runIf(redisServerHere())(

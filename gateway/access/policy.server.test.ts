@@ -250,7 +250,7 @@ describe("over HTTP", () => {
       const got = await status(who, method, at, body?.());
       expect([who, got]).toEqual([who, may.includes(who) ? 200 : 403]);
     }
-    // Who moved the key away gives it back.
+    // Undoes a change of the key's user.
     await fixture.post("/key/update", {
       key: keyOf("key-own"),
       user_id: "internal_user",

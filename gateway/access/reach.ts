@@ -4,7 +4,7 @@ import { whoMay, type Rule } from "./policy.ts";
 
 /** The facts that decide whether an object is within reach. */
 export interface ObjectFacts {
-  /** Names the object in a refusal: `key sk-...abcd`, `team t1`. */
+  /** Names the object in a denial: `key sk-...abcd`, `team t1`. */
   readonly what: string;
   readonly token?: string | null;
   readonly userId?: string | null;
@@ -70,8 +70,8 @@ function isOfOrganization(actor: Actor, object: ObjectFacts): boolean {
 }
 
 /**
- * Own are one's key to look at, what bears one's user id where one's key counts, the organizations one is in. A team's key
- * is the team's to change.
+ * The caller's own objects: its key (to read), objects with its user id where its key counts, its organizations.
+ * Changes of a team's key follow the team's rules.
  */
 function isOwn(actor: Actor, rule: Rule, object: ObjectFacts): boolean {
   const changes = rule.kind === "management";

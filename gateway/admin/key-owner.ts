@@ -156,7 +156,7 @@ function isRestricted({ actor, rule }: Admin, keys: readonly Row[]): boolean {
   if (rule.reach[actor.role] === "organization") {
     return false;
   }
-  switch (actor.heldBackBy) {
+  switch (actor.restrictedBy) {
     case "nothing":
       return false;
     case "key_type":

@@ -10,7 +10,7 @@ import { create } from "./payers.ts";
  * organization for its members, and the user itself with a personal key without limits.
  */
 export async function mayAccept(
-  { role, userId, within, heldBackBy, organizations }: Actor,
+  { role, userId, within, restrictedBy, organizations }: Actor,
   from: Pool | Client,
   member: Row,
 ): Promise<boolean> {
@@ -21,7 +21,7 @@ export async function mayAccept(
     userId !== null &&
     userId === member["user_id"] &&
     within === null &&
-    heldBackBy === "nothing"
+    restrictedBy === "nothing"
   ) {
     return true;
   }

@@ -36,7 +36,7 @@ export function readCacheOptions(
   };
 }
 
-/** Fields that change who pays or how we work, never the answer. */
+/** Fields that affect the payer or the gateway, never the answer. */
 const NOT_IN_KEY = new Set([
   "model",
   "user",

@@ -158,7 +158,7 @@ test("an error in the middle of a stream ends it: a failure, not cached, billed 
   expect(calls).toBe(2);
 });
 
-test("what the provider says it used for an answer that failed is billed", async () => {
+test("usage that the provider reports for a failed answer is billed", async () => {
   answers = [
     JSON.stringify({
       ...HEAD,

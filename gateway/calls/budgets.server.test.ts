@@ -233,7 +233,7 @@ test("a raised budget and a blocked key take effect at once", async () => {
     .toBe(401);
 });
 
-test("requests, tokens and parallel calls are limited, with the headers that say so", async () => {
+test("requests, tokens and parallel calls are limited and reported in headers", async () => {
   const key = await gateway.makeKey({ rpm_limit: 2 });
   const first = await gateway.chat(key, "one");
   expect(first.headers.get("x-ratelimit-limit-requests")).toBe("2");

@@ -20,8 +20,8 @@ export interface SpendSetting {
 
 /**
  * Sets spends by rows of the ledger: each row is the difference, and counts for its one payer alone. In the caller's
- * transaction; the partition of `now` exists. Every instance is notified when the transaction commits. Returns
- * the spends were, as exact decimals.
+ * transaction; the partition of `now` exists. Every instance is notified when the transaction commits. Returns the
+ * previous spends, as exact decimals.
  */
 export async function adjustSpend(
   client: Client,
@@ -226,7 +226,7 @@ function adjustmentRow(
   spend: string,
   metadata: Readonly<Record<string, unknown>>,
   { timeZone }: Windowing,
-  /** When it is written, and the moment that it counts for; ms since the epoch. */
+  /** When it is written, and the time at which it counts; ms since the epoch. */
   moment: { readonly now: number; readonly at: number },
 ): SpendRow {
   return {

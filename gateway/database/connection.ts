@@ -6,7 +6,7 @@ import { isOverdue, startProbe } from "./probe.ts";
 
 /** Whether the database answers now, and whether it ever did in this process. */
 export interface DatabaseState {
-  /** The schema is there and calls can be served. Once true it stays true, even in a later outage. */
+  /** The schema is ready and calls can be served. Once true it stays true, even in a later outage. */
   ready(): boolean;
   connected(): boolean;
   /** Gateways on this database, including this one, at the last count; 1 before. */
@@ -41,8 +41,8 @@ const RETRY_AFTER_MS = 500;
 const MAX_RETRY_MS = 3_000;
 const COUNT_EVERY_MS = 5_000;
 /**
- * Postgres ends the session of a gateway that has not counted for so long: its host was lost, or it hangs. Without this the
- * session would hold the instance lock until TCP gives up, after hours.
+ * Postgres ends the session of a gateway without a heartbeat for this long: its host was lost, or it hangs. Without this
+ * the session would hold the instance lock until TCP gives up, after hours.
  */
 const ABANDONED_AFTER_MS = 15_000;
 /** A gateway that was killed holds the lock until Postgres notices. */

@@ -162,7 +162,7 @@ export async function insertRows(
   return { inserted, ...added };
 }
 
-/** A call under way while its payer's duration changed was pending elsewhere than in the window it falls into. */
+/** Windows of calls that were pending in another window, because their payer's duration changed meanwhile. */
 function othersOf(
   counters: readonly Counter[],
   windows: readonly Total[],

@@ -31,8 +31,8 @@ export async function ensurePartitions(
 }
 
 /**
- * Attached rather than created in its place: that takes a lock which neither holds up reading and writing the ledger nor
- * waits for it, nor for a `pg_dump`.
+ * Created separately and then attached: the lock of an attachment neither blocks nor waits for readers and writers of the
+ * ledger, such as a `pg_dump`.
  */
 async function createPartition(pool: Pool, month: string): Promise<void> {
   const partition = partitionOf(month);
@@ -103,7 +103,7 @@ export function partitionOf(month: string): string {
 
 const CHECK_VIOLATION = "23514";
 
-/** Whether a row was refused because no partition takes it. */
+/** Whether a row was rejected because it has no partition. */
 export function isPartitionMissing(error: unknown): boolean {
   return (
     error instanceof pg.DatabaseError &&

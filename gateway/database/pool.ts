@@ -29,7 +29,7 @@ const LOST_AFTER_MS = 15_000;
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
-/** `calls`: statements in the path of calls, with deadlines. They share no connection with what may take long. */
+/** `calls`: statements in the path of calls, with deadlines. They share no connection with longer statements. */
 export type Purpose = "calls" | "work";
 
 /** State of a pool that the driver does not keep. */
@@ -85,7 +85,7 @@ export function createPool(
 }
 
 /**
- * Whether Postgres stopped answering without closing its connections. While it is silent, statements under way are cut off
+ * Whether Postgres stopped answering without closing its connections. While it is silent, running statements are cut off
  * and new ones fail at once, instead of each waiting for its own timeout.
  */
 export function setSilent(pool: Pool, silent: boolean): void {
@@ -113,10 +113,10 @@ export function followLogin(pool: Pool, databaseUrl: string): void {
  * and a server that only reads (25006).
  */
 const AWAY_STATES = /^(08|53|57P|57014|55P03|25006)/;
-/** What node-postgres says, without a code, of a connection that ended or never came. */
+/** Messages of node-postgres, without a code, about a connection that ended or was never established. */
 const AWAY_WORDS = /terminat|timeout|timed out|connection|not queryable/i;
 
-/** Whether the database is away, as against a statement that it refused. */
+/** Whether the database is unavailable, as opposed to a rejected statement. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) {
     return true;
@@ -135,20 +135,20 @@ export function isUnavailable(error: unknown): boolean {
 const VALUE_STATES = /^(22|54)/;
 const NO_VALUE = "23502";
 
-/** Whether a statement was refused for a value in it: tried again as it is, it would be refused again. */
-export function isValueRefused(error: unknown): boolean {
+/** Whether a statement was rejected for a value in it: an unchanged retry would be rejected again. */
+export function isValueRejected(error: unknown): boolean {
   return (
     error instanceof pg.DatabaseError && VALUE_STATES.test(error.code ?? "")
   );
 }
 
 /**
- * Whether a statement was refused for what it was to store, a value or the lack of one. Other constraints are not about
- * what is stored: a month without its partition, or a rule that somebody added, is a fault of the table.
+ * Whether a statement was rejected for its content: a value or a missing one. Other constraints do not concern the
+ * content: a month without its partition, or an added constraint, is a fault of the table.
  */
-export function isContentRefused(error: unknown): boolean {
+export function isContentRejected(error: unknown): boolean {
   return (
-    isValueRefused(error) ||
+    isValueRejected(error) ||
     (error instanceof pg.DatabaseError && error.code === NO_VALUE)
   );
 }
@@ -191,7 +191,10 @@ function refuseWhileAway(state: PoolState | undefined): void {
   }
 }
 
-/** What `work` answers; throws {@link DatabaseUnavailable} after `ms`. An answer that is there while this process is busy is in time. */
+/**
+ * The result of `work`; throws {@link DatabaseUnavailable} after `ms`. A result that arrives while this process is busy
+ * is in time.
+ */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const answered = new AbortController();
   const overdue = async (): Promise<never> => {

@@ -49,9 +49,9 @@ export async function dropOldSpend(
 }
 
 /**
- * False where another instance was faster, or calls of the month ended too lately. The sums are made without the ledger
- * lock, under one that keeps only late rows of this month waiting. The lock on the whole ledger that dropping takes is
- * waited for briefly: while a `pg_dump` runs this fails, and the next round tries again.
+ * False if another instance was faster, or calls of the month ended too recently. The sums are computed without the
+ * ledger lock, under a lock that delays only late rows of this month. Dropping waits only briefly for its lock on the
+ * whole ledger: while a `pg_dump` runs this fails, and the next round retries.
  */
 async function archive(
   client: Client,
@@ -86,7 +86,7 @@ async function archive(
     ARCHIVE_TIMEOUT_MS,
   );
   await lockLedger(client);
-  // Windows that are over and reach into the month cannot be summed by the hour any more, and no query needs them.
+  // Ended windows that overlap the month can no longer be summed by the hour, and no query needs them.
   if (Number.isFinite(lastEnd)) {
     await query(
       client,

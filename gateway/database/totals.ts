@@ -32,7 +32,7 @@ export interface Windowing {
 
 /** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
 const LEDGER_LOCK = 0x68_65_61_72;
-/** Its holder waits no longer for any other lock, since all other instances wait for it. */
+/** Its holder waits at most this long for any other lock, since all other instances wait for it. */
 const OTHER_LOCKS_MS = 1_000;
 const LEDGER_LOCK_MS = 10_000;
 
@@ -95,8 +95,8 @@ const SEED_WINDOWS = `
       JOIN missing USING (entity, window_start, window_end)`;
 
 /**
- * Gives windows that have no total yet the sum of their rows. Under the ledger lock: from here on every row that falls
- * into a window is added to it, so a window is right from its first moment, whatever the payer's duration was before.
+ * Gives windows that have no total yet the sum of their rows. Under the ledger lock: from here on every row that belongs to
+ * a window is added to it, so a window is correct from its start, whatever the payer's previous duration.
  */
 export async function seedWindows(
   client: Client,
@@ -202,7 +202,7 @@ interface Added {
 
 /**
  * Adds rows that were really inserted to every total that they belong to: lifetime totals, and existing windows. The sums
- * are made in SQL, where money is exact.
+ * are computed in SQL, where money is exact.
  */
 export async function addTotals(
   client: Client,

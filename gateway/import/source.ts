@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Row } from "../database/rows.ts";
 
-/** A LiteLLM database that cannot be read; the message is the sentence for the operator. */
+/** A LiteLLM database that cannot be read; the message is for the operator. */
 export class SourceRefused extends Error {}
 
 /** The tables of a LiteLLM proxy that hold people, keys, budgets, models and spend. Names are those of its Prisma schema. */

@@ -4,7 +4,7 @@ import type { Secret } from "../config/secret.ts";
 
 /**
  * How LiteLLM encrypts texts in its database (litellm/proxy/common_utils/encrypt_decrypt_utils.py): NaCl's secret box in
- * base64, or AES-256-GCM behind a mark of its version. The key is made from LITELLM_SALT_KEY, else from its master key.
+ * base64, or AES-256-GCM after a version marker. The key is derived from LITELLM_SALT_KEY, else from its master key.
  */
 const GCM = /^(v[23]):gcm:(.*)$/;
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;

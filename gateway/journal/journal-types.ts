@@ -101,6 +101,6 @@ export interface Journal<Intent extends Started, Outcome extends Recorded> {
   /** All rows up to the position are in the ledger: segments with nothing else in them are deleted, oldest first. */
   commit(position: number): void;
   state(): JournalState;
-  /** Flushes and unlocks the directory. Calls still open come back as interrupted at the next start. */
+  /** Flushes and unlocks the directory. Open calls are delivered as interrupted at the next start. */
   close(): Promise<void>;
 }

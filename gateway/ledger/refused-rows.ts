@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Recorded } from "../database/ledger.ts";
-import { isContentRefused, isValueRefused } from "../database/pool.ts";
+import { isContentRejected, isValueRejected } from "../database/pool.ts";
 import { storableName } from "./names.ts";
 import { MAX_TOKENS } from "../pricing/prices.ts";
 import type { SpendRow } from "./rows.ts";
@@ -47,7 +47,7 @@ async function recordHalves(
   try {
     return await record(rows);
   } catch (error) {
-    if (!isContentRefused(error)) {
+    if (!isContentRejected(error)) {
       throw error;
     }
     const [row] = rows;
@@ -79,7 +79,7 @@ async function recordPlain(
     return recorded;
   } catch (error) {
     // A plain row is complete.
-    if (!isValueRefused(error)) {
+    if (!isValueRejected(error)) {
       throw error;
     }
     leftOut.push({ row: plain, error });

@@ -23,7 +23,7 @@ export interface SpendRow {
   readonly model_id: string | null;
   readonly model: string | null;
   readonly provider: string | null;
-  /** As text where the sum was made in SQL, exactly. */
+  /** As text if the sum was computed in SQL, exactly. */
   readonly spend: number | string;
   readonly saved: number;
   readonly unpriced: boolean;

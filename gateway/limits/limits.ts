@@ -5,16 +5,16 @@ import type { InstanceState } from "./instances.ts";
  * The limits of every payer of a call, checked and taken in one atomic step.
  *
  * A budget counter has three parts, each assigned and never incremented: the ledger's total (with its version), one
- * pending sum for each instance (settled, not yet in the ledger), and the leases of calls in flight.
- * Spend is total + all pending. `budget_exceeded` compares spend alone, so no call is refused while spend is below the
- * budget; leases only ever make a call wait (`budget_held`).
+ * pending sum for each instance (settled, not yet in the ledger), and the leases of calls in flight. Spend is total + all
+ * pending. `budget_exceeded` compares spend alone, so no call is rejected while spend is below the budget; leases only
+ * ever make a call wait (`budget_held`).
  *
  * A lease is the estimate, or what remains of the tightest budget when that is less. Against later calls the *whole*
- * estimate is held, in every budget of the call: were only the clipped lease held, money freed by another call would let
- * in a second call that may cross the budget, and a team would overshoot by the amounts clipped by its members' small budgets.
- * So everything admitted fits before the last call of it, and a budget is overshot by at most that one.
+ * estimate is held, in every budget of the call: were only the clipped lease reserved, money released by another call
+ * would admit a second call that may cross the budget, and a team would overshoot by the amounts clipped by its members'
+ * small budgets. So everything admitted fits before the last call of it, and a budget is overshot by at most that one.
  *
- * Tokens/min work alike: a call is let in while something remains of the minute, and takes its whole estimate.
+ * Tokens/min work alike: a call is admitted while something remains of the minute, and takes its whole estimate.
  */
 export interface LimitStore {
   readonly kind: "memory" | "redis";

@@ -37,7 +37,7 @@ export function billOf(
     .map(({ name }) => name);
   return {
     cost: tokenCost + rates.perRequest + sumOf(pieces),
-    // A tier of what is free is free.
+    // The tiers of a free model are free.
     unpriced: [...new Set([...missing, ...(tokenCost > 0 ? unknown : [])])],
   };
 }
@@ -113,7 +113,7 @@ function tokenLines(rates: Rates, usage: Usage): readonly Line[] {
   ];
 }
 
-/** Tokens by part, each as far as the total goes, in the order of the claims; `rest` is what nothing claims. */
+/** Tokens by part in the order of the claims, limited to the total; `rest` is the unclaimed remainder. */
 function split<Part extends string>(
   total: number,
   claims: Readonly<Record<Part, number | undefined>>,

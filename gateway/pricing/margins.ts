@@ -1,24 +1,24 @@
-/** Reported over counted input tokens of each deployment, as learnt from its answers. */
+/** The ratio of reported to counted input tokens of each deployment, learnt from its answers. */
 export interface Margins {
-  /** What a count is multiplied by for an estimate; never below 1. `initial` holds before anything was learnt. */
+  /** The factor from a count to an estimate; never below 1. `initial` applies before any answer. */
   margin(deploymentId: string, initial: number): number;
   learn(deploymentId: string, counted: number, reported: number): void;
 }
 
 const MIN_RATIO = 1;
 const MAX_RATIO = 4;
-/** Up fast and down slowly: an estimate that is too low lets a budget be crossed, one that is too high only waits. */
+/** Up fast and down slowly: too low an estimate lets a call cross a budget, too high an estimate only makes it wait. */
 const WEIGHT_UP = 0.3;
 const WEIGHT_DOWN = 0.03;
-/** Of a shorter prompt the format's own tokens are a large part: it weighs less. */
+/** Shorter prompts weigh less: the format's own tokens are a large part of them. */
 const FULL_WEIGHT_FROM = 200;
-/** Ten long prompts make what was learnt count alone. */
+/** After ten long prompts only the learnt ratio counts. */
 const TRUST_EACH = 0.1;
 const MAX_DEPLOYMENTS = 10_000;
 
 interface Learnt {
   readonly ratio: number;
-  /** From 0, nothing seen, to 1, enough seen to forget `initial`. */
+  /** From 0 (no answer yet) to 1 (`initial` no longer counts). */
   readonly trust: number;
 }
 

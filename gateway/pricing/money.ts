@@ -9,8 +9,8 @@ export function nanosFromCost(dollars: number): Nanos {
 }
 
 /**
- * Dollars that one call is expected to cost at most. Sums of hundreds of such estimates stay exact: above 2^53 they would not,
- * and what other calls hold would be lost in the rounding.
+ * Dollars that one call is expected to cost at most. Sums of hundreds of such estimates stay exact: above 2^53 they would
+ * not, and reservations of other calls would be lost in the rounding.
  */
 const MAX_CALL_DOLLARS = 10_000;
 

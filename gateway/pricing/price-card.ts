@@ -110,7 +110,7 @@ export function ratesAt(card: PriceCard, at: number): Rates {
   ).rates;
 }
 
-/** The rates that a call which begins now may be billed at: a daily window can open while it runs. */
+/** The rates at which a call that starts now may be billed: a daily window can open while it runs. */
 export function ratesForEstimates(
   card: PriceCard,
   now: number,

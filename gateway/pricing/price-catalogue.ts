@@ -44,7 +44,7 @@ export function cataloguePrices(deployment: Deployment): PriceCard | null {
   return null;
 }
 
-/** `base_model` first, since Azure's deployment names say nothing; it may carry a provider's prefix. */
+/** `base_model` first, since Azure's deployment names do not identify a model; it may have a provider's prefix. */
 function modelNames({ baseModel, model }: Deployment): readonly string[] {
   if (baseModel === null) {
     return [model];

@@ -109,7 +109,7 @@ function cardOf(entry: Entry, report: Report): PriceCard {
   const input = rate("input_cost_per_token");
   const output = rate("output_cost_per_token");
   const rates: Rates = {
-    // One of the two alone says that the other side is free; neither, that tokens have no price.
+    // With only one of the two, the other side is free; with neither, tokens have no price.
     input: input ?? (output === null ? null : 0),
     output: output ?? (input === null ? null : 0),
     cachedInput: rate("cache_read_input_token_cost"),

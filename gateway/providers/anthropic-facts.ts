@@ -15,7 +15,7 @@ export function createFactReader() {
         responseId ??= message["id"];
       }
       usage = mergedUsage(usage, message["usage"] ?? event["usage"]);
-      // The first event counts the output that was not made yet.
+      // The first event reports output tokens before any were generated.
       if (numberOf(recordOf(event["usage"])["output_tokens"]) !== null) {
         outputKnown = true;
       }

@@ -109,7 +109,7 @@ function budget(effort: string, options: ThinkingOptions): unknown {
     : { type: "enabled", budget_tokens: tokens };
 }
 
-/** OpenAI's temperature goes to 2, Anthropic's to 1. */
+/** OpenAI's temperature ranges up to 2, Anthropic's up to 1. */
 function samplingOf(
   params: JsonRecord,
   traits: ModelTraits,

@@ -5,7 +5,7 @@ import { geminiWire } from "./gemini.ts";
 import { openaiWire } from "./openai-wire.ts";
 import type { ProviderWire } from "./wire.ts";
 
-/** The format that a deployment's provider speaks. */
+/** The wire format of a deployment's provider. */
 export function wireOf(family: ProviderFamily): ProviderWire {
   switch (family) {
     case "openai":

@@ -19,7 +19,7 @@ export interface Router {
   readonly observations: Observations;
 }
 
-/** The deployment that a call goes to next. */
+/** The next deployment for a call. */
 export interface Target {
   readonly group: ModelGroup;
   readonly deployment: PricedDeployment;

@@ -26,7 +26,7 @@ export async function loadEncoding(encoding: Encoding): Promise<CountTokens> {
     let tokens = 0;
     let start = 0;
     split.lastIndex = 0;
-    // Every character belongs to a piece, so the next one begins where this one ends.
+    // Every character belongs to a piece, so the next one starts where this one ends.
     while (start < text.length && split.test(text)) {
       tokens += countPiece(text, start, split.lastIndex);
       start = split.lastIndex;
@@ -57,7 +57,7 @@ function createPieceCounter(
     return rank < 0 ? Infinity : rank;
   }
 
-  /** Joins the two neighbours that are the token of lowest rank until no neighbours are one. Answers the parts left. */
+  /** Joins the neighbours that form the token of lowest rank until none form one. Returns the number of parts left. */
   function merge(length: number): number {
     let parts = length;
     for (let part = 0; part <= length; part++) {

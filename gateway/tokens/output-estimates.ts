@@ -1,6 +1,6 @@
 /** Output tokens expected before an alias has answered at all. */
 export const OUTPUT_BEFORE_ANY_CALL = 4_096;
-/** Below this many answers a percentile says little: the expectation fades over to it. */
+/** With fewer answers a percentile is unreliable: it is blended with the default. */
 const FADE_OVER = 20;
 const REMEMBERED = 256;
 const PERCENTILE = 0.99;

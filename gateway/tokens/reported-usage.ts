@@ -24,7 +24,7 @@ export interface Usage extends Readonly<Partial<Record<Piece, number>>> {
   readonly videoOutputTokens?: number;
   readonly reasoningTokens: number;
   readonly citationTokens?: number;
-  /** Made by an image route; absent: none. */
+  /** Images created by an image route; absent: none. */
   readonly images?: number;
   /** Service tiers other than the standard one, such as `flex`; absent: none. */
   readonly tiers?: readonly string[];

@@ -3,7 +3,10 @@ import { loadEncoding, type CountTokens, type Encoding } from "./byte-pairs.ts";
 const CL100K =
   /(^|\/)(gpt-3\.5|gpt-35|gpt-4(?![.o\d])|text-embedding-|davinci-002|babbage-002)/;
 
-/** The encoding that counts for a model; those of other providers are near the newer one, and a learnt margin covers the rest. */
+/**
+ * The encoding used for a model; those of other providers are close to the newer one, and a learnt margin covers the
+ * rest.
+ */
 export function encodingOf(model: string): Encoding {
   return CL100K.test(model) ? "cl100k_base" : "o200k_base";
 }
@@ -20,7 +23,7 @@ const SAMPLED_RAISE = 1.1;
  * between which other calls are served). Until one is loaded, its counts are upper bounds by size.
  */
 export interface Tokenizers {
-  /** As near as it is cheap: exact up to `EXACT_UP_TO` characters, above that an estimate that leans upwards. */
+  /** A cheap count: exact up to `EXACT_UP_TO` characters, above that a slightly high estimate. */
   estimate(text: string, encoding: Encoding): number;
   /** Exact except for about one token per thousand characters; linear in the length for any text. */
   count(text: string, encoding: Encoding): number;

@@ -6,13 +6,16 @@ import { createTokenizers, encodingOf } from "./tokenizers.ts";
 
 /** Counts tokens, and learns from the providers' reports how reliable the counts are. Model names are the providers' own. */
 export interface TokenCounter {
-  /** Input tokens of a chat, completions, messages or responses body. Cheap on large prompts: those are sampled and lean upwards. */
+  /**
+   * Input tokens of a chat, completions, messages or responses body. Cheap on large prompts: those are sampled, with
+   * slightly high estimates.
+   */
   countChat(body: unknown, model: string): number;
   /** Tokens of a text, in full: for bills where the provider reports no usage. */
   countText(text: string, model: string): number;
   /** A text, a list of texts, a list of tokens, or a list of those. */
   countEmbeddingInput(input: unknown, model: string): number;
-  /** What a count is multiplied by for an estimate at this deployment, from 1 to 4. */
+  /** The factor from a count to an estimate at this deployment, from 1 to 4. */
   margin(
     deployment: Pick<Deployment, "id" | "provider" | "providerName">,
   ): number;
@@ -24,7 +27,7 @@ export interface TokenCounter {
   warm(models: Iterable<string>): Promise<void>;
 }
 
-/** Tokenizers other than OpenAI's make about this many more tokens of one text, before anything better is learnt. */
+/** The initial margin of other tokenizers than OpenAI's: they produce more tokens for the same text. */
 const FOREIGN_MARGIN = 1.3;
 const OWN_TOKENIZER: ReadonlySet<string> = new Set(["openai", "azure"]);
 

@@ -39,8 +39,9 @@ interface ModelCounter {
 
 const YOUNG_MS = 10_000;
 
-/** The
- * limits in the simplest form: no running sums, everything is recomputed each time. Stores must answer exactly the same.
+/**
+ * The limits in the simplest form: no running sums, everything is recomputed each time. Stores must give
+ * exactly the same answers.
  */
 export class Model {
   now = 1_000_000;
