@@ -3,7 +3,7 @@ import type { Gateway } from "../gateway.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { Caller } from "./callers.ts";
 
-/** Names that stand for sets of models in a list of allowed ones. */
+/** Names for sets of models in a list of allowed models. */
 const ALL_MODELS = new Set(["*", "all-proxy-models"]);
 const TEAM_MODELS = "all-team-models";
 export const NO_MODELS = "no-default-models";
@@ -46,7 +46,7 @@ export function mayUse(caller: Caller, name: string): boolean {
   return deniedBy(caller, name) === null;
 }
 
-/** Key and team can give models names of their own. */
+/** A key and a team can define names for models. */
 function resolveAlias(caller: Caller, requested: string): string {
   if (caller.kind === "master") {
     return requested;

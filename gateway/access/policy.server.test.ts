@@ -155,7 +155,7 @@ describe("over HTTP", () => {
     [
       "GET",
       "/key/info?key=$key-strange",
-      "reads a strange team's key",
+      "reads another team's key",
       undefined,
       ["proxy_admin", "proxy_admin_viewer"],
     ],
@@ -183,14 +183,14 @@ describe("over HTTP", () => {
     [
       "POST",
       "/key/generate",
-      "makes a team key",
+      "creates a team key",
       () => ({ team_id: "own" }),
       ["proxy_admin", "org_admin", "team-admin"],
     ],
     [
       "POST",
       "/key/generate",
-      "makes a key for a stranger",
+      "creates a key for another user",
       () => ({ user_id: "somebody-else" }),
       ["proxy_admin"],
     ],
@@ -224,7 +224,7 @@ describe("over HTTP", () => {
     [
       "POST",
       "/team/update",
-      "renames a strange team",
+      "renames another team",
       () => ({ team_id: "strange", team_alias: "Named" }),
       ["proxy_admin"],
     ],
@@ -244,18 +244,21 @@ describe("over HTTP", () => {
     ],
   ];
 
-  test.each(ownership)("%s %s: who %s", async (method, path, _, body, may) => {
-    const at = path.replace(/\$([\w-]+)/, (_, id: string) => keyOf(id));
-    for (const who of [...roles, "team-admin", "team-user"]) {
-      const got = await status(who, method, at, body?.());
-      expect([who, got]).toEqual([who, may.includes(who) ? 200 : 403]);
-    }
-    // Undoes a change of the key's user.
-    await fixture.post("/key/update", {
-      key: keyOf("key-own"),
-      user_id: "internal_user",
-    });
-  });
+  test.each(ownership)(
+    "%s %s %s for the permitted callers only",
+    async (method, path, _, body, may) => {
+      const at = path.replace(/\$([\w-]+)/, (_, id: string) => keyOf(id));
+      for (const who of [...roles, "team-admin", "team-user"]) {
+        const got = await status(who, method, at, body?.());
+        expect([who, got]).toEqual([who, may.includes(who) ? 200 : 403]);
+      }
+      // Undoes a change of the key's user.
+      await fixture.post("/key/update", {
+        key: keyOf("key-own"),
+        user_id: "internal_user",
+      });
+    },
+  );
 
   test("a member creates its own team keys where the team permits it", async () => {
     await fixture.post("/team/permissions_update", {
@@ -323,7 +326,7 @@ describe("over HTTP", () => {
     ).toMatchObject([{ team_id: "own" }]);
   });
 
-  test("a team's permissions take LiteLLM's full list, and a member regenerates its key by either spelling", async () => {
+  test("a team's permissions accept LiteLLM's full list, and a member regenerates its key by either spelling", async () => {
     const all = await fixture.get("/team/permissions_list?team_id=own");
     await fixture.post("/team/permissions_update", {
       team_id: "own",

@@ -37,7 +37,7 @@ const OF_OWN = [
 ] as const;
 
 describe.each(OF_OWN)("keys that %s has with %o", (who, where) => {
-  test.each(["boss", "viewer", "stranger", "never-heard-of"])(
+  test.each(["boss", "viewer", "stranger", "unknown-user"])(
     "cannot be created, changed or renewed for %s",
     async (user_id) => {
       const key = await fixture.makeKey(where);
@@ -105,7 +105,7 @@ describe("a key that others can take over", () => {
     },
   );
 
-  test("gives no rights that its user received after its creation", async () => {
+  test("does not give rights that its user received after its creation", async () => {
     const user_id = "promoted";
     await fixture.post(
       "/team/member_add",
@@ -189,7 +189,7 @@ describe("a key that others can take over", () => {
     }
   });
 
-  test("of an organization gives its admin's rights in that one alone", async () => {
+  test("of an organization gives its admin's rights in that organization only", async () => {
     await fixture.post("/organization/member_add", {
       organization_id: "strange-org",
       member: { user_id: "org-admin", role: "org_admin" },

@@ -341,7 +341,7 @@ test("many keys are updated at once, each on its own", async () => {
   const done = await fixture.post("/key/bulk_update", {
     keys: [
       { key, max_budget: 4 },
-      { key: "sk-nobody-has-this-one", max_budget: 4 },
+      { key: "sk-unknown-to-this-gateway", max_budget: 4 },
       { key, max_budget: -1 },
     ],
   });

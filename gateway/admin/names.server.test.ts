@@ -97,16 +97,16 @@ async function attempt(
 const PROVIDER = { model: "openai/mock-model", api_key: "x" };
 
 /** Characters that Postgres cannot store in text. */
-const UNHOLDABLE = /\0/;
+const UNSTORABLE = /\0/;
 /** Not allowed in a team's id, which is part of other names. */
 const NO_TEAM = /[\0/]/;
 
 test.each(HOSTILE.map((name, at) => [at, name] as const))(
-  "hostile name %i changes nothing but what it names",
+  "hostile name %i affects only its own object",
   async (_, name) => {
     const before = await bystanders();
     const encoded = encodeURIComponent(name);
-    const held = UNHOLDABLE.test(name) ? 400 : 200;
+    const held = UNSTORABLE.test(name) ? 400 : 200;
     const missing = held === 200 ? 404 : 400;
     const team = NO_TEAM.test(name) ? 400 : 200;
     const ofTeam = team === 200 ? 200 : missing;
@@ -197,9 +197,9 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
 );
 
 test.each(HOSTILE.map((name, at) => [at, name] as const))(
-  "hostile name %i is an alias that is called, shown and deleted",
+  "hostile name %i works as an alias: called, shown and deleted",
   async (_, name) => {
-    const held = UNHOLDABLE.test(name) ? 400 : 200;
+    const held = UNSTORABLE.test(name) ? 400 : 200;
     const alias = name.trim() === "" ? 400 : held;
     const path = `/v1/models/${encodeURIComponent(name)}`;
     const call = (expected: number, key: Json) =>

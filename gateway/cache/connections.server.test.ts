@@ -48,7 +48,7 @@ afterAll(async () => {
 });
 
 test.skipIf(!redisServerHere())(
-  "cached answers and limits use separate connections, so that a large answer delays no limit",
+  "cached answers and limits use separate connections, so that a large answer does not delay the limits",
   async () => {
     const ofCache = new Set<string>();
     const ofLimits = new Set<string>();

@@ -26,7 +26,7 @@ afterAll(() => testbed?.stop());
 const LONG = randomBytes(1_500).toString("hex");
 
 /** Names that the ledger's indexes cannot hold, and part of the error. */
-const UNHOLDABLE = [
+const UNSTORABLE = [
   [`openai/${LONG}`, "at most 256 bytes"],
   // 255 characters, and three times as many bytes.
   ["漢".repeat(255), "at most 256 bytes"],
@@ -34,7 +34,7 @@ const UNHOLDABLE = [
   ["half \ud800 a pair", "cannot be stored"],
 ] as const;
 
-test.each(UNHOLDABLE)(
+test.each(UNSTORABLE)(
   "a name that the ledger cannot hold is rejected before a provider is called (%#)",
   async (name, reason) => {
     const { gateway, provider } = testbed;
@@ -121,7 +121,7 @@ test("a model of the longest name is called and recorded", async () => {
 test("an admin cannot create an object whose name the ledger cannot hold", async () => {
   const { gateway } = testbed;
   const params = { model: "openai/m", api_base: "http://127.0.0.1:9/v1" };
-  for (const [name, reason] of UNHOLDABLE) {
+  for (const [name, reason] of UNSTORABLE) {
     for (const [path, body] of [
       ["/model/new", { model_name: name, provider_params: params }],
       [

@@ -158,7 +158,7 @@ test.each(["patient", "reasoning"])(
 );
 
 test.each(["silent", "impatient"])(
-  "a provider that sends nothing for the idle timeout is given up: %s",
+  "a provider that sends nothing for the idle timeout is disconnected: %s",
   async (model) => {
     const text = await textOf(await streamed(model));
     expect(text).toContain("thinking");

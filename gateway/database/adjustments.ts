@@ -190,7 +190,7 @@ async function exactTotals(
   return rows.map(({ spend }) => spend);
 }
 
-/** What is missing to each target, and what is there; exact, so in SQL. */
+/** The difference to each target, and the current spend; in SQL, because it is exact. */
 async function differencesOf(
   client: Client,
   settings: readonly SpendSetting[],

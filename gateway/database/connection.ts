@@ -223,7 +223,7 @@ async function endOf(client: pg.Client): Promise<void> {
   await within(ANSWER_MS, client.end()).catch(() => undefined);
 }
 
-/** Each gateway holds the instance lock of this database once. */
+/** Counts the gateways on this database: each holds the instance lock once. */
 async function countInstances(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM pg_locks

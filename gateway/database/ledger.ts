@@ -178,7 +178,7 @@ function othersOf(
 }
 
 /** Postgres cannot store NUL or half a surrogate pair in text; such characters come only from hostile input. */
-const UNHOLDABLE = /\\u(?:0000|d[89a-f])/i;
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/i;
 
 /** Rows written before yielding to calls. */
 const ROWS_AT_ONCE = 50;
@@ -196,7 +196,7 @@ async function holdable(delivered: readonly SpendRow[]): Promise<{
     pieces.push(piece.slice(1, -1));
   }
   const written = `[${pieces.join(",")}]`;
-  if (!written.includes("\\u") || !UNHOLDABLE.test(written)) {
+  if (!written.includes("\\u") || !UNSTORABLE.test(written)) {
     return { rows: delivered, json: written };
   }
   const json = JSON.stringify(delivered, (_, value: unknown) =>

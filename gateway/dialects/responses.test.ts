@@ -182,7 +182,7 @@ test("the caller's parameters are repeated, and usage is counted", () => {
   });
 });
 
-test("signed thinking is kept by the client and comes back in the next call", () => {
+test("signed thinking is kept by the client and returned in the next call", () => {
   const { output } = JSON.parse(
     responsesShape
       .answer(chatAnswerOf("anthropic", "thinking"), BODY)

@@ -14,7 +14,7 @@ afterAll(() => testbed?.stop());
 const LONG = randomBytes(4_000).toString("hex");
 
 /** Values that Postgres cannot store, and part of the error. */
-const UNHOLDABLE = [
+const UNSTORABLE = [
   ["POST", "/key/generate", { max_parallel_requests: 3e9 }, "parallel"],
   ["POST", "/team/new", { max_parallel_requests: 2_147_483_648 }, "parallel"],
   [
@@ -75,7 +75,7 @@ const UNHOLDABLE = [
   ["POST", "/spend/calculate", { model: LONG }, "at most 256"],
 ] as const;
 
-test.each(UNHOLDABLE)(
+test.each(UNSTORABLE)(
   "%s %s with a value that cannot be stored is rejected (%#)",
   async (method, path, body, reason) => {
     const { status, json } = await testbed.gateway.request(method, path, body);

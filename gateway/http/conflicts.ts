@@ -4,7 +4,7 @@ import { CallError } from "./errors.ts";
 const UNIQUE_VIOLATION = "23505";
 const FOREIGN_KEY_VIOLATION = "23503";
 /** Messages for values that Postgres cannot store, by SQLSTATE. */
-const UNHOLDABLE: ReadonlyMap<string, string> = new Map([
+const UNSTORABLE: ReadonlyMap<string, string> = new Map([
   ["22021", "A text has a character that cannot be stored (NUL)."],
   ["22P05", "A text has a character that cannot be stored (NUL)."],
   // Only of JSON: numbers and times have passed the schemas.
@@ -23,9 +23,9 @@ export function conflictOf(error: unknown): CallError | null {
     return null;
   }
   const { code = "", constraint = "", table = "" } = error;
-  const unholdable = UNHOLDABLE.get(code);
-  if (unholdable !== undefined) {
-    return new CallError("invalid_request", unholdable);
+  const unstorable = UNSTORABLE.get(code);
+  if (unstorable !== undefined) {
+    return new CallError("invalid_request", unstorable);
   }
   if (code === UNIQUE_VIOLATION) {
     if (constraint.endsWith("_pkey")) {

@@ -66,7 +66,7 @@ function basisOf(counter: WindowCounter, share: Share): Basis {
   return counter.stale && share.instances > 1 ? LAST_KNOWN : LEDGER;
 }
 
-/** The total was read when it held what others had in flight, unseen from here, when Redis became unavailable. */
+/** The total was read after it included the calls that others had in flight when Redis became unavailable. */
 export function isClear(counter: WindowCounter, share: Share): boolean {
   if (share.instances === 1) {
     return true;

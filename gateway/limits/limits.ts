@@ -107,15 +107,18 @@ export type Refusal =
       readonly budget: Nanos;
     }
   /**
-   * `inFlight`: calls that hold the rest. 0 when it is held otherwise: by spend that may be on its way into the ledger,
-   * or, while Redis is away, because this instance's share of the budget is used up.
+   * `inFlight`: calls that have reserved the rest. 0 when it is reserved otherwise: by spend that may be on its way into
+   * the ledger, or, while Redis is away, because this instance's share of the budget is used up.
    */
   | {
       readonly kind: "budget_held";
       readonly entity: string;
       readonly inFlight: number;
     }
-  /** strict only: spend is below the budget, but the worst case of this call does not fit in what no call holds or will free. */
+  /**
+   * strict only: spend is below the budget, but the worst case of this call exceeds what is neither reserved nor about to
+   * be released.
+   */
   | {
       readonly kind: "estimate_too_large";
       readonly entity: string;

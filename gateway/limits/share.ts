@@ -10,7 +10,7 @@ export interface Share {
   /** A share of what is left of a budget, of which `taken` is known to be spent or leased. */
   free(budget: Nanos, taken: Nanos): Nanos;
   /**
-   * Ms since the epoch: a total read from then on holds what others had in flight, unseen from here, when Redis became
+   * Ms since the epoch: a total read from then on includes the calls that others had in flight when Redis became
    * unavailable. null: not yet.
    */
   readonly clearSince: number | null;

@@ -136,7 +136,7 @@ test("an only deployment cools down for a 429 that names a time; the call itself
   expect(await statuses("slow", ["fine"])).toEqual([429]);
 });
 
-test("rejections during a cooldown are counted by alias, and /health says which deployments are cooling down", async () => {
+test("rejections during a cooldown are counted by alias, and /health lists the deployments that are cooling down", async () => {
   await statuses("fail", times(12, FAILS), { num_retries: 0 });
   expect(await statuses("fail", ["one", "two", "three"])).toEqual([
     429, 429, 429,

@@ -130,7 +130,7 @@ test("a fallback that the key may not use is skipped", async () => {
   expect(answer.json["error"]?.["type"]).toBe("upstream_error");
 });
 
-test("deployments that failed too often cool down, and the rejection says until when and why", async () => {
+test("deployments that failed too often cool down, and the rejection states until when and why", async () => {
   // Five failures each, in any order.
   for (let call = 0; call < 10; call++) {
     expect(
@@ -151,7 +151,7 @@ test("deployments that failed too often cool down, and the rejection says until 
   expect(bad.requests.length).toBe(seen);
 });
 
-test("a prompt that is too long goes to the alias for long ones", async () => {
+test("a prompt that is too long is sent to the alias for long ones", async () => {
   const answer = await gateway.chat(
     key,
     '[mock]{"status":400,"error":{"message":"maximum context length is 8192"}}',
