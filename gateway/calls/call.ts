@@ -117,15 +117,10 @@ export async function startCall(
   const startedAt = Date.now();
   const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
   const { config } = gateway;
-  const cacheInputs = {
-    callType: kind.callType,
-    alias: group.alias,
-    payers,
-    body,
-  };
+  const inputs = { callType: kind.callType, alias: group.alias, payers, body };
   const itemKeys =
     kind.callType === "aembedding"
-      ? itemKeysOf(config.cache, cacheInputs, cache)
+      ? itemKeysOf(config.cache, inputs, cache)
       : null;
   return {
     id: randomUUID(),
@@ -151,7 +146,7 @@ export async function startCall(
     cacheKey:
       itemKeys?.length === 1
         ? (itemKeys[0] ?? null)
-        : cacheKeyOf(config.cache, cacheInputs, cache),
+        : cacheKeyOf(config.cache, inputs, cache),
     itemKeys,
     whole: null,
     forwarded: forwardedOf(request),
