@@ -102,7 +102,7 @@ async function backupAt(
 
 function backupHere(name: string | undefined): ChosenBackup {
   const { directory } = backupPlaces(locateHome(), process.env);
-  const chosen = chooseBackup(directory, name);
+  const chosen = chooseBackup("postgres", directory, name);
   return { name: chosen, takenAt: momentOf(chosen) ?? 0 };
 }
 

@@ -49,7 +49,7 @@ function fill(): void {
   openNotesState(
     join(home.root, "notes-state.json"),
     () => {},
-  ).rememberFirstVault();
+  ).recordFirstVault();
   const adminHash = hashCouchPassword("password", "salt", 1);
   put(
     "notes.ini",

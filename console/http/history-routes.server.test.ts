@@ -121,6 +121,6 @@ test("one folder is restored through the API, binary files included; other folde
   expect(chunkSizes.map(([id]) => id)).toEqual(["h:a", "h:b", "h:i"]);
   await expect(
     restoreVault(source, cipher, { at, path: "none.md", now: Date.now() }),
-  ).rejects.toThrow('there was no "none.md"');
+  ).rejects.toThrow('"none.md" did not exist');
   await expect(source.notesAt(1, "")).rejects.toThrow("goes back to");
 });

@@ -134,10 +134,11 @@ async function verify(
   directory: string,
   { signal, progress, options }: JobContext,
 ): Promise<JobOutcome> {
-  const asked = options["backup"];
+  const requested = options["backup"];
   const name = chooseBackup(
+    "postgres",
     directory,
-    typeof asked === "string" ? asked : undefined,
+    typeof requested === "string" ? requested : undefined,
   );
   await verifyFiles(join(directory, name), signal, progress);
   return { status: "done", summary: `${name} is intact.` };

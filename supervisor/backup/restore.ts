@@ -44,7 +44,7 @@ export async function restore(
 ): Promise<JobOutcome> {
   const { signal, progress } = context;
   const { setAside, backup: wanted } = parseOptions(context.options);
-  const name = chooseBackup(places.directory, wanted);
+  const name = chooseBackup("postgres", places.directory, wanted);
   const backup = join(places.directory, name);
   const { databaseUrl, migrations } = places;
   if (databaseUrl === undefined) {

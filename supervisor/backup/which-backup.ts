@@ -2,7 +2,7 @@ import { Failure } from "../../core/failure.ts";
 import type { JobOption } from "../jobs/job.ts";
 import { listBackups } from "./manifest.ts";
 
-/** Asks for one of the backups in a directory. */
+/** A form field to choose one of the backups in a directory. */
 export function whichBackup(directory: string): JobOption {
   return {
     name: "backup",
@@ -13,21 +13,28 @@ export function whichBackup(directory: string): JobOption {
   };
 }
 
-/** The backup of this name; the newest without one. */
+const COMMANDS = {
+  postgres: "hearth backup run",
+  notes: "hearth notes backup",
+} as const;
+
+/** The backup of this name; defaults to the newest. `kind` is that of the backups in the directory. */
 export function chooseBackup(
+  kind: keyof typeof COMMANDS,
   directory: string,
-  asked: string | undefined,
+  requested: string | undefined,
 ): string {
   const names = listBackups(directory);
-  const name = asked ?? names[0];
-  if (name === undefined) {
+  const [newest] = names;
+  if (newest === undefined) {
     throw new Failure(
-      `no backup in ${directory}: fetch one from the other host with \`hearth backup fetch\`, or copy one there.`,
+      `there are no backups in ${directory}. Run \`${COMMANDS[kind]}\` to create one, or \`hearth backup fetch\` to fetch one from the other host.`,
     );
   }
+  const name = requested ?? newest;
   if (!names.includes(name)) {
     throw new Failure(
-      `backup "${name}" not found; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
+      `backup "${name}" not found; available: ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
     );
   }
   return name;

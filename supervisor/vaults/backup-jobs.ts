@@ -118,7 +118,7 @@ export async function restore(
   context: JobContext,
 ): Promise<JobOutcome> {
   const { backup, vault, as } = optionsOf(restoreOptions, context.options);
-  const name = chooseBackup(parts.backups, backup);
+  const name = chooseBackup("notes", parts.backups, backup);
   const restored = await restoreNotes({
     couch: parts.couch,
     backup: join(parts.backups, name),

@@ -113,7 +113,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
     member = { name: made.user, password: made.password };
     await fill(testbed.couch);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
   });
   afterAll(() => testbed.close());
 
@@ -145,7 +145,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(
       (await ask(`${testbed.server.url}/${VAULT}`, { user: member })).status,
     ).toBe(200);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect([...testbed.raised.keys()]).toEqual([]);
     expect(testbed.state.vault(VAULT).member).toBe(VAULT);
 
@@ -160,19 +160,19 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a restore never overwrites but can create another vault", async () => {
     const { path } = await backup(testbed);
     await expect(restore(testbed, path)).rejects.toThrow(
-      `restore beside it with --as ${VAULT}-restored`,
+      `restore to another name with --as ${VAULT}-restored`,
     );
-    await restore(testbed, path, { vault: VAULT, as: "vault-beside" });
-    expect(
-      await allLeaves(openDatabase(testbed.couch, "vault-beside")),
-    ).toEqual(await allLeaves(openDatabase(testbed.couch, VAULT)));
+    await restore(testbed, path, { vault: VAULT, as: "vault-copy" });
+    expect(await allLeaves(openDatabase(testbed.couch, "vault-copy"))).toEqual(
+      await allLeaves(openDatabase(testbed.couch, VAULT)),
+    );
     await expect(
       restore(testbed, path, { vault: "vault-other" }),
     ).rejects.toThrow(`has no vault "vault-other"; it has ${VAULT}.`);
     // Both share one user: neither a rotation nor a removal may lock out the other.
-    const made = await testbed.provisioning.rotate({ vault: "vault-beside" });
+    const made = await testbed.provisioning.rotate({ vault: "vault-copy" });
     expect(testbed.files.read(VAULT)?.password).toBe(made.password);
-    await testbed.provisioning.remove("vault-beside");
+    await testbed.provisioning.remove("vault-copy");
     const answer = await ask(`${testbed.server.url}/${VAULT}`, {
       user: { name: made.user, password: made.password },
     });
@@ -210,17 +210,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a vault that is being restored is not a leftover", async () => {
     const { path } = await backup(testbed);
     const dropped: string[] = [];
-    let looks = Promise.resolve();
+    let checks = Promise.resolve();
     await restore(testbed, path, {
       vault: VAULT,
       as: "vault-under-way",
       progress: () => {
-        looks = looks.then(async () => {
+        checks = checks.then(async () => {
           dropped.push(...(await dropUnfinished(testbed.couch, testbed.busy)));
         });
       },
     });
-    await looks;
+    await checks;
     expect(dropped).toEqual([]);
     expect(await vaultNames(testbed.couch)).toContain("vault-under-way");
     await testbed.provisioning.remove("vault-under-way");

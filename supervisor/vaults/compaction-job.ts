@@ -35,9 +35,9 @@ export async function compact(
         database: openDatabase(parts.couch, name),
         state: parts.state,
         limits: {
-          leastBytes: limits.least,
-          leastPercent: limits.least_percent,
-          mostConflicts: limits.most_conflicts,
+          minBytes: limits.least,
+          minPercent: limits.least_percent,
+          maxConflicts: limits.most_conflicts,
           restFor: limits.rest,
         },
         freeBytes: parts.freeBytes,

@@ -40,9 +40,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
       database: openDatabase(testbed.couch, vault),
       state: testbed.state,
       limits: {
-        leastBytes: MEGABYTE,
-        leastPercent: 20,
-        mostConflicts: 1,
+        minBytes: MEGABYTE,
+        minPercent: 20,
+        maxConflicts: 1,
         restFor: 24 * 3_600_000,
       },
       freeBytes: () => 1000 * MEGABYTE,
@@ -55,15 +55,15 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("a large database with much reclaimable space is reported", async () => {
     await openDatabase(testbed.couch, "vault-small").create();
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.large).toEqual([vault]);
   });
 
   test("with too little reclaimable space or free disk space, a vault is not compacted", async () => {
     const limits = {
-      leastBytes: 64 * MEGABYTE,
-      leastPercent: 20,
-      mostConflicts: 1,
+      minBytes: 64 * MEGABYTE,
+      minPercent: 20,
+      maxConflicts: 1,
       restFor: 1,
     };
     expect(await compact({ limits })).toMatchObject({
@@ -129,7 +129,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a missing vault is reported", async () => {
     const database = openDatabase(testbed.couch, "vault-nowhere");
     await expect(compact({ database })).rejects.toThrow(
-      'there is no vault "vault-nowhere"',
+      'vault "vault-nowhere" not found',
     );
   });
 });

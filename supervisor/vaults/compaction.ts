@@ -8,10 +8,10 @@ import { NoSuchVault } from "./vault-names.ts";
 
 export interface CompactionLimits {
   /** Minimum reclaimable space: bytes, and percent of the file. */
-  readonly leastBytes: number;
-  readonly leastPercent: number;
+  readonly minBytes: number;
+  readonly minPercent: number;
   /** Compaction removes the ancestors that automatic merges need, so it is skipped with more open conflicts. */
-  readonly mostConflicts: number;
+  readonly maxConflicts: number;
   /** Milliseconds between two compactions of a vault. */
   readonly restFor: number;
 }
@@ -102,10 +102,7 @@ async function obstacleTo(
 ): Promise<string | undefined> {
   const { compactedAt, space } = state.vault(database.name);
   const reclaimable = Math.max(0, file - active);
-  const minBytes = Math.max(
-    limits.leastBytes,
-    (file * limits.leastPercent) / 100,
-  );
+  const minBytes = Math.max(limits.minBytes, (file * limits.minPercent) / 100);
   if (
     !asked &&
     compactedAt !== null &&
@@ -123,7 +120,7 @@ async function obstacleTo(
   if (space === null && free < active) {
     return `compaction needs ${inMegabytes(active)} of free disk space while it runs, and ${inMegabytes(free)} are available: free some space`;
   }
-  const most = limits.mostConflicts;
+  const most = limits.maxConflicts;
   const conflicts = await countConflicts(database, most + 1, signal);
   if (!force && conflicts > most) {
     return `more than ${most} open conflicts, which could no longer be merged automatically afterwards: resolve them first (\`hearth notes conflicts ${database.name}\`)`;

@@ -72,13 +72,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("a vault with a conflict needs attention until it is resolved", async () => {
     const { database } = await conflicted("vault-pending");
-    const look = openPendingConflicts(
+    const search = openPendingConflicts(
       testbed.couch,
       testbed.state,
       testbed.now,
     );
     const pending = async () =>
-      look(await vaultNames(testbed.couch), new Set());
+      search(await vaultNames(testbed.couch), new Set());
     const ofVault = async () =>
       (await pending()).filter(({ name }) => name === "vault vault-pending");
     const found = await ofVault();

@@ -70,7 +70,7 @@ export const written = z.array(
 export type DatabaseInfo = Readonly<z.output<typeof info>>;
 export type ChangesPage = Readonly<z.output<typeof changesPage>>;
 
-/** The answer in its expected shape; throws a Failure where a CouchDB would never say so. */
+/** The answer in its expected shape; throws a Failure if it is not one of CouchDB. */
 export function asExpected<T extends z.ZodType>(
   schema: T,
   answer: unknown,
@@ -81,6 +81,6 @@ export function asExpected<T extends z.ZodType>(
   }
   const [issue] = parsed.error.issues;
   throw new Failure(
-    `what answers as the notes store is no CouchDB: in an answer, ${issue?.path.join(".") || "the whole"} is not as expected (${issue?.message ?? ""}).`,
+    `the server at the notes store's address is not a CouchDB: invalid answer at ${issue?.path.join(".") || "the top level"} (${issue?.message ?? ""}).`,
   );
 }

@@ -22,7 +22,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       user: { name: testbed.server.admin.name, password },
     });
 
-  test("a supervisor with a stale password locks nobody out, however often and at once it asks", async () => {
+  test("frequent and concurrent requests with a stale password do not lock the admin out", async () => {
     let password = "stale-password";
     let clock = 1_800_000_000_000;
     const couch = openCouch({
@@ -41,30 +41,30 @@ describe.each(serversUnderTest())("on $name", (under) => {
         reason: { message: expect.stringContaining("password") as string },
       });
     }
-    // For the next ten minutes it is tried once more, and not again.
+    // In the next ten minutes it is tried only once.
     for (let minute = 0; minute < 10; minute += 1) {
       await many();
       clock += 55_000;
     }
     expect((await admin(testbed.server.admin.password)).status).toBe(200);
 
-    // A new password counts at once.
+    // A new password is used immediately.
     password = testbed.server.admin.password;
     expect(await couch.ask("GET", "/_all_dbs")).toBeInstanceOf(Array);
   });
 
-  test("what the store refuses is said with its reason", async () => {
+  test("a rejected request is reported with the store's reason", async () => {
     const refused = testbed.couch.ask("PUT", "/Bad-Name");
     await expect(refused).rejects.toBeInstanceOf(CouchRefusal);
     await expect(refused).rejects.toMatchObject({
       status: 400,
       code: "illegal_database_name",
     });
-    expect(await testbed.couch.look("/vault-nowhere")).toBeUndefined();
+    expect(await testbed.couch.find("/vault-nowhere")).toBeUndefined();
   });
 });
 
-test("an admin who is locked out by others' wrong passwords is tried again after seconds, not minutes", async () => {
+test("a lockout caused by others' wrong passwords is retried after seconds, not minutes", async () => {
   let locked = true;
   const store = createServer((_request, response) => {
     response.writeHead(locked ? 403 : 200, {
@@ -120,32 +120,32 @@ describe("a store that does not answer", () => {
   });
   const couch = () => openCouch({ url, password: () => "any" });
 
-  test("is given up after its time, with a sentence", async () => {
+  test("fails at its deadline, with a message", async () => {
     const answer = couch().ask("GET", "/silence", { timeoutMs: 1000 });
     await expect(answer).rejects.toBeInstanceOf(NoAnswer);
     await expect(answer).rejects.toThrow("no answer within 1 s");
   });
 
-  test("an answer that breaks off is no answer", async () => {
+  test("a truncated answer counts as no answer", async () => {
     await expect(couch().ask("GET", "/broken")).rejects.toBeInstanceOf(
       NoAnswer,
     );
   });
 
-  test("a page of something else is told from a CouchDB", async () => {
+  test("a page of another server is not accepted as a CouchDB", async () => {
     await expect(couch().ask("GET", "/page")).rejects.toThrow(
       "the server at this address is not a CouchDB",
     );
   });
 
-  test("who stops a request gets his own reason back", async () => {
+  test("an aborted request rejects with the reason of the abort", async () => {
     const stop = new AbortController();
     const answer = couch().ask("GET", "/silence", { signal: stop.signal });
-    stop.abort(new Error("told to stop"));
-    await expect(answer).rejects.toThrow("told to stop");
+    stop.abort(new Error("stop requested"));
+    await expect(answer).rejects.toThrow("stop requested");
   });
 
-  test("a closed port is named", async () => {
+  test("a refused connection is reported with the address", async () => {
     const away = openCouch({
       url: "http://127.0.0.1:1",
       password: () => "any",

@@ -9,7 +9,7 @@ export interface CouchAsk {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-  /** Deadline of the whole answer; 30 s by default. */
+  /** Deadline of the complete answer; 30 s by default. */
   readonly timeoutMs?: number;
 }
 
@@ -25,7 +25,7 @@ export interface Couch {
     options?: CouchAsk,
   ) => Promise<unknown>;
   /** As `ask` with GET, but undefined for 404. */
-  readonly look: (path: string, options?: CouchAsk) => Promise<unknown>;
+  readonly find: (path: string, options?: CouchAsk) => Promise<unknown>;
 }
 
 export interface CouchOptions {
@@ -78,7 +78,7 @@ export function openCouch(options: CouchOptions): Couch {
     url,
     admin,
     ask,
-    look: async (path, more) => {
+    find: async (path, more) => {
       try {
         return await ask("GET", path, more);
       } catch (error) {
@@ -100,7 +100,7 @@ export function impatient(couch: Couch, ms: number): Couch {
   return {
     ...couch,
     ask: (method, path, options) => couch.ask(method, path, hasten(options)),
-    look: (path, options) => couch.look(path, hasten(options)),
+    find: (path, options) => couch.find(path, hasten(options)),
   };
 }
 
@@ -110,8 +110,8 @@ export function basic(name: string, password: string): string {
 }
 
 /**
- * One request; rejects with a Failure if no answer arrives in time. Not by `nano`: in version 11 an answer that breaks off
- * and is not JSON settles no promise and ends the process by an unhandled rejection (its responseHandler has no catch).
+ * One request; rejects with a Failure if no answer arrives in time. Does not use `nano`: in version 11 a truncated answer
+ * that is not JSON settles no promise and ends the process by an unhandled rejection (its responseHandler has no catch).
  */
 async function send(
   url: string,
@@ -179,7 +179,7 @@ function contentOf({ status, text }: CouchAnswer, what: string): unknown {
   } catch {
     throw new CouchRefusal(
       status,
-      "no JSON",
+      "not JSON",
       "the server at this address is not a CouchDB",
       what,
     );

@@ -13,7 +13,7 @@ import {
 } from "./couch-answers.ts";
 import { CouchRefusal, type Couch, type CouchAsk } from "./couch.ts";
 
-/** A document as the store gives it, with its revision members. */
+/** A document as returned by the store, with its revision members. */
 export interface CouchDocument {
   readonly _id: string;
   readonly _rev: string;
@@ -38,19 +38,19 @@ interface Members {
 export type ChangesAsk = CouchAsk & {
   readonly since: string;
   readonly limit: number;
-  /** Every leaf of a row, not the winner alone. */
+  /** Every leaf of a row, not only the winner. */
   readonly allLeaves?: boolean;
   readonly selector?: Readonly<Record<string, unknown>>;
   /** Members to include of each document. */
   readonly fields?: readonly string[];
-  /** Wait this long for a change where there is none. */
+  /** Wait this long for a change if there is none. */
   readonly longpollMs?: number;
 };
 
-/** Deadline for answers that carry documents. */
+/** Deadline for answers with documents. */
 const LONG_ANSWER_MS = 300_000;
 
-/** One database of the store; every call throws as `Couch.ask` does. */
+/** One database of the store; all methods throw like `Couch.ask`. */
 export class Database {
   readonly name: string;
   readonly #couch: Couch;
@@ -64,7 +64,7 @@ export class Database {
 
   /** Undefined if the database does not exist. */
   async info(options?: CouchAsk): Promise<DatabaseInfo | undefined> {
-    const answer = await this.#couch.look(this.#base, options);
+    const answer = await this.#couch.find(this.#base, options);
     return answer === undefined ? undefined : asExpected(info, answer);
   }
 
@@ -97,7 +97,7 @@ export class Database {
   }
 
   async document(id: string): Promise<CouchDocument | undefined> {
-    const answer = await this.#couch.look(this.#pathOf(id));
+    const answer = await this.#couch.find(this.#pathOf(id));
     return answer as CouchDocument | undefined;
   }
 
@@ -256,7 +256,7 @@ export function openDatabase(couch: Couch, name: string): Database {
   return new Database(couch, name);
 }
 
-/** All databases that hold notes: not the store's own, and not our scratch ones. */
+/** All databases with notes: without the store's own and scratch databases. */
 export async function vaultNames(couch: Couch): Promise<readonly string[]> {
   const names = asExpected(
     z.array(z.string()),
@@ -265,14 +265,14 @@ export async function vaultNames(couch: Couch): Promise<readonly string[]> {
   return names.filter((name) => !name.startsWith("_") && !isScratch(name));
 }
 
-/** Databases of restore drills begin so; no vault may. */
+/** Prefix of the databases of restore drills, reserved for them. */
 export const SCRATCH_PREFIX = "hearth_drill_";
 
 export function isScratch(name: string): boolean {
   return name.startsWith(SCRATCH_PREFIX);
 }
 
-/** The number in front of an update sequence; how far something is can be told by it. */
+/** The number at the start of an update sequence, which measures progress. */
 export function sequenceNumber(sequence: string): number {
   return Number.parseInt(sequence, 10) || 0;
 }

@@ -61,7 +61,7 @@ export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
 /** Stored versions of documents, without chunks; `notesSeq` is the newest change at the time the page was read. */
 export type HeldPage = Readonly<z.output<typeof heldPage>>;
 
-/** Changed notes in their current version, the oldest change first; `next` continues, `more` tells whether more are available. */
+/** Changed notes in their current version, the oldest change first; `next` continues, `more` is true if more are available. */
 export interface NoteChanges {
   readonly rows: readonly {
     readonly id: string;

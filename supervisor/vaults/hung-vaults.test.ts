@@ -6,7 +6,7 @@ const store = (answer: unknown): Couch => ({
   url: "http://127.0.0.1:5984",
   admin: "admin",
   ask: async () => answer,
-  look: async () => answer,
+  find: async () => answer,
 });
 const now = Date.parse("2026-11-22T12:00:00.000Z");
 

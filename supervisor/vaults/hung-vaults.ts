@@ -17,7 +17,7 @@ export async function hungVaults(
   now: number,
 ): Promise<ReadonlyMap<string, boolean>> {
   const answer = systemSchema.safeParse(
-    await couch.look("/_node/_local/_system"),
+    await couch.find("/_node/_local/_system"),
   );
   if (!answer.success) {
     return new Map();

@@ -30,7 +30,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
   afterAll(() => testbed.close());
 
-  /** A vault with a few encrypted notes and a seed that was looked at. */
+  /** A vault with a few encrypted notes and a seed that was inspected. */
   async function vaultWithSeed(vault: string, salt = "first") {
     const made = await testbed.provisioning.add({ vault, choices });
     const database = openDatabase(testbed.couch, vault);
@@ -38,7 +38,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     const statusOfMember = async () =>
       (
         await ask(`${testbed.server.url}/${vault}`, {
@@ -61,7 +61,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await database.create();
   }
 
-  test("a seed is copied when it is first seen, in a file that only its owner can read", async () => {
+  test("a seed is copied when first seen, to a file that only its owner can read", async () => {
     const { database } = await vaultWithSeed("vault-copy");
     const kept = testbed.escrow.read("vault-copy");
     expect(kept).toMatchObject({
@@ -75,48 +75,48 @@ describe.each(serversUnderTest())("on $name", (under) => {
     );
   });
 
-  test("an empty seed, as a device writes it first, is not taken for one", async () => {
+  test("an empty seed, which a device writes first, is ignored", async () => {
     const vault = "vault-empty-seed";
     await testbed.provisioning.add({ vault, choices });
     await openDatabase(testbed.couch, vault).put(SEED_ID, seed(""));
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.escrow.read(vault).versions).toEqual([]);
     expect([...testbed.raised.keys()]).toEqual([]);
   });
 
-  test("a lost seed is put back at once, and somebody is told", async () => {
+  test("a lost seed is restored immediately, with an alarm", async () => {
     const vault = "vault-lost";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     const { _rev } = (await database.document(SEED_ID)) ?? {};
     await testbed.couch.ask("DELETE", `/${vault}/${SEED_ID}?rev=${_rev}`);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await saltIn(vault)).toBe("first");
     expect(await statusOfMember()).toBe(200);
     expect(testbed.raised.get(`notes-seed-lost:${vault}`)?.text).toContain(
-      "was gone and was put back at once",
+      "was missing and was restored immediately",
     );
   });
 
-  test("a second seed closes the vault until the old one is put back", async () => {
+  test("a second seed blocks access until the old one is restored", async () => {
     const vault = "vault-changed";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await database.put(SEED_ID, seed("second"));
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await database.security()).toEqual(closedRules);
     expect(await statusOfMember()).toBe(403);
     expect(testbed.raised.get(`notes-seed:${vault}`)).toMatchObject({
       level: "down",
       command: `hearth notes restore-seed ${vault}`,
     });
-    // Neither a restart nor somebody who opens it changes that.
+    // Neither a restart nor changed access rules reopen it.
     const later = testbed.again();
     await database.secure(memberRules(vault));
-    await later.keeper.look();
+    await later.keeper.inspectAll();
     expect(await database.security()).toEqual(closedRules);
     expect(later.raised.has(`notes-seed:${vault}`)).toBe(true);
-    // Not even the seed's return by another hand: a person looks first.
+    // Nor does the seed itself if it returns: a person must decide.
     await database.put(SEED_ID, seed("first"));
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await statusOfMember()).toBe(403);
 
     await database.put(SEED_ID, seed("second"));
@@ -126,18 +126,18 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
     expect(await saltIn(vault)).toBe("first");
     expect(await statusOfMember()).toBe(200);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
     expect(testbed.escrow.read(vault).versions).toHaveLength(2);
   });
 
-  test("or until the new one is accepted; the old one stays in the file", async () => {
+  test("a second seed blocks access until it is accepted; the old one stays in the file", async () => {
     const vault = "vault-accepted";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await database.put(SEED_ID, seed("second"));
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     await testbed.keeper.restoreSeed(vault, true);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await saltIn(vault)).toBe("second");
     expect(await statusOfMember()).toBe(200);
     expect(testbed.escrow.read(vault)).toMatchObject({
@@ -146,13 +146,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
   });
 
-  test("a database made anew gets its rules back, and its new seed is accepted", async () => {
-    const vault = "vault-anew";
+  test("a recreated database gets its rules back, and its new seed is accepted", async () => {
+    const vault = "vault-recreated";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await makeAnew(vault);
     await database.put(SEED_ID, seed("second"));
     expect(await statusOfMember()).toBe(403);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await statusOfMember()).toBe(200);
     expect(await saltIn(vault)).toBe("second");
     expect(testbed.raised.has(`notes-anew:${vault}`)).toBe(true);
@@ -163,7 +163,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
   });
 
-  test("it gets its rules back as soon as it was made, without waiting for a look, and takes the seed that follows", async () => {
+  test("a recreated database gets its rules back without waiting for an inspection, and its later seed is accepted", async () => {
     const vault = "vault-at-once";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     if (!under.embedded) {
@@ -175,7 +175,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       testbed.couch,
       {
         created: async (created) => {
-          await testbed.keeper.lookAt(created);
+          await testbed.keeper.inspect(created);
           if (testbed.raised.has(`notes-anew:${vault}`)) {
             repaired.resolve();
           }
@@ -188,7 +188,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await repaired.promise;
     expect(await statusOfMember()).toBe(200);
     await database.put(SEED_ID, seed("second"));
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await saltIn(vault)).toBe("second");
     expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
     stop.abort();
@@ -196,7 +196,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test.runIf(under.embedded)(
-    "a vault is not read again until the feed reports a change, of a local document or of its rules, too",
+    "a vault is not read again until the feed reports a change, including local documents and rules",
     async () => {
       const vault = "vault-quiet";
       const { database } = await vaultWithSeed(vault);
@@ -213,7 +213,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         return isRead;
       };
       await expect.poll(read, { timeout: 60_000 }).toBe(false);
-      await testbed.keeper.look(new Set([vault]));
+      await testbed.keeper.inspectAll(new Set([vault]));
       for (const change of [
         () => database.put("_local/other", {}),
         () => database.secure(closedRules),
@@ -224,57 +224,57 @@ describe.each(serversUnderTest())("on $name", (under) => {
       }
       stop.abort();
       await following;
-      // The feed's end makes nothing quiet, and a quiet vault is left out of the look.
+      // Without the feed no vault is quiet; quiet vaults are not inspected.
       expect(read()).toBe(true);
-      await testbed.keeper.look(new Set([vault]));
+      await testbed.keeper.inspectAll(new Set([vault]));
       expect(await database.security()).toEqual(closedRules);
-      await testbed.keeper.look();
+      await testbed.keeper.inspectAll();
       expect(await database.security()).toEqual(memberRules(vault));
     },
   );
 
-  test("a database that is none of ours is left alone when it is created", async () => {
+  test("a new database that was not provisioned here is left unchanged", async () => {
     const database = openDatabase(testbed.couch, "vault-of-others");
     await database.create();
     const before = await database.security();
-    await testbed.keeper.lookAt("vault-of-others");
+    await testbed.keeper.inspect("vault-of-others");
     expect(await database.security()).toEqual(before);
     expect(testbed.state.known()).not.toContain("vault-of-others");
     await database.drop();
   });
 
-  test("a database filled from another, where replication lost the seed, gets the old one", async () => {
+  test("a database whose seed was lost by replication gets the old one", async () => {
     const vault = "vault-replicated";
     const { database } = await vaultWithSeed(vault);
     await makeAnew(vault);
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await saltIn(vault)).toBe("first");
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.escrow.read(vault).closed).toBeNull();
   });
 
-  test("rules that were changed from outside are put back", async () => {
+  test("rules that were changed from outside are restored", async () => {
     const vault = "vault-drift";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await database.secure({
       admins: { names: [], roles: [] },
       members: { names: [], roles: [] },
     });
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await database.security()).toEqual(memberRules(vault));
     expect(await statusOfMember()).toBe(200);
     expect(testbed.raised.has(`notes-rules:${vault}`)).toBe(true);
   });
 
-  test("a database that was not made by hearth is left as it is", async () => {
+  test("a database that was not created by Hearth is left unchanged", async () => {
     const vault = "vault-foreign";
     const database = openDatabase(testbed.couch, vault);
     await database.create();
     const before = await database.security();
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(await database.security()).toEqual(before);
     const locked = `notes-locked:${vault}`;
     testbed.alarms.raise({
@@ -285,25 +285,25 @@ describe.each(serversUnderTest())("on $name", (under) => {
       command: "hearth notes devices",
     });
     await database.drop();
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
-    // Nobody is told of what is no more.
+    // Alarms of a removed vault are cleared.
     expect(testbed.raised.has(locked)).toBe(false);
   });
 
-  test("a vault whose database is gone is told at the second look, until it is back", async () => {
+  test("a missing database raises an alarm at the second inspection, until it exists again", async () => {
     const vault = "vault-gone";
     const { database } = await vaultWithSeed(vault);
     await database.drop();
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.raised.get(`notes-gone:${vault}`)).toMatchObject({
       level: "down",
     });
     await wait(1100);
     await database.create();
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
   });
 
@@ -330,29 +330,29 @@ describe.each(serversUnderTest())("on $name", (under) => {
       await testbed.provisioning.add({ vault, choices });
       database = openDatabase(testbed.couch, vault);
       await writeNotes(testbed.couch, vault, 40);
-      await testbed.keeper.look();
+      await testbed.keeper.inspectAll();
     });
 
-    test("a few are nobody's business", async () => {
+    test("a few raise no alarm", async () => {
       await remove(0, 4);
-      await testbed.keeper.look();
+      await testbed.keeper.inspectAll();
       expect(alarm()).toBeUndefined();
     });
 
-    test("a folder that is renamed is no loss", async () => {
+    test("renaming a folder raises no alarm", async () => {
       await remove(4, 14);
       await database.write(
         Array.from({ length: 10 }, (_each, index) =>
           noteDocuments(`moved/${index}.md`, `text of ${index}`, 1),
         ).flat(),
       );
-      await testbed.keeper.look();
+      await testbed.keeper.inspectAll();
       expect(alarm()).toBeUndefined();
     });
 
-    test("many at once are told, with what is left, also after a restart", async () => {
+    test("many at once raise an alarm with the number of remaining notes, also after a restart", async () => {
       await remove(14, 24);
-      await testbed.keeper.look();
+      await testbed.keeper.inspectAll();
       expect(testbed.raised.get(`notes-look:${vault}`)).toBeUndefined();
       expect((await database.info())?.doc_del_count).toBe(0);
       expect(alarm()).toMatchObject({
@@ -362,13 +362,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
         ) as string,
       });
       const later = testbed.again();
-      await later.keeper.look();
+      await later.keeper.inspectAll();
       expect(later.raised.has(`notes-deletions:${vault}`)).toBe(true);
     });
 
-    test("and told no more a day later", async () => {
+    test("the alarm expires after a day", async () => {
       testbed.pass(25 * 3_600_000);
-      await testbed.keeper.look();
+      await testbed.keeper.inspectAll();
       expect(alarm()).toBeUndefined();
     });
   });

@@ -12,7 +12,11 @@ import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
 import type { Turns } from "./turns.ts";
 import { NoSuchVault } from "./vault-names.ts";
 import { allFingerprints, fingerprints, hungAlarm } from "./vault-alarms.ts";
-import { lookAtVault, measureDaily, type LookFindings } from "./vault-look.ts";
+import {
+  inspectVault,
+  measureDaily,
+  type InspectionFindings,
+} from "./vault-inspection.ts";
 
 export interface KeeperParts {
   readonly couch: Couch;
@@ -22,7 +26,7 @@ export interface KeeperParts {
   readonly deletionLimits: DeletionLimits;
   /** Bytes from which on a database is large. */
   readonly largeFrom: number;
-  /** Looks and changes of vaults never overlap. */
+  /** Inspections and changes of vaults never overlap. */
   readonly turns: Turns;
   /** Vaults that are being restored; they are skipped. */
   readonly busy: ReadonlySet<string>;
@@ -38,15 +42,15 @@ export interface SeedAnswer {
   readonly did: "restored" | "accepted";
 }
 
-/** What happened stays an alarm for so long, unless it is silenced. */
-const STANDS_FOR_MS = 24 * 3_600_000;
+/** How long an event remains an alarm, unless it is silenced. */
+const EVENT_ALARM_MS = 24 * 3_600_000;
 const STORE_FINGERPRINT = "notes-store";
 
 /** Maintains every vault: seeds, access rules, deletions, databases that are created or dropped. */
 export class Keeper {
   readonly #parts: KeeperParts;
-  readonly #goneBefore = new Set<string>();
-  /** Vaults whose last look failed. */
+  readonly #missingBefore = new Set<string>();
+  /** Vaults whose last inspection failed. */
   readonly #failed = new Set<string>();
   #hungBefore: readonly string[] = [];
 
@@ -54,11 +58,11 @@ export class Keeper {
     this.#parts = parts;
   }
 
-  /** Looks once at everything except quiet vaults; never throws. True if the store answered. */
-  look(quiet: ReadonlySet<string> = new Set()): Promise<boolean> {
+  /** Inspects every vault except quiet ones; never throws. True if the store answered. */
+  inspectAll(quiet: ReadonlySet<string> = new Set()): Promise<boolean> {
     return this.#parts.turns(async () => {
       try {
-        await this.#lookAtAll(quiet);
+        await this.#inspectVaults(quiet);
         return true;
       } catch (error) {
         // A store that does not answer is reported by the checks.
@@ -76,41 +80,43 @@ export class Keeper {
     });
   }
 
-  /** The same for one vault of ours, as soon as its database was created again; never throws. */
-  lookAt(vault: string): Promise<void> {
+  /** Inspects one provisioned vault, as soon as its database was recreated; never throws. */
+  inspect(vault: string): Promise<void> {
     const { turns, busy, state } = this.#parts;
     return turns(async () => {
       if (busy.has(vault) || state.vault(vault).member === null) {
         return;
       }
-      // The next look finds what this one could not.
-      await this.#lookAtOne(vault).catch(() => {});
-      this.#tellStanding();
+      // Repeated by the next inspection of all vaults.
+      await this.#inspectOne(vault).catch(() => {});
+      this.#raiseEventAlarms();
     });
   }
 
-  /** Puts the accepted seed back, or accepts the present one (`accept`), and lets the devices in again. Throws a Failure. */
+  /** Restores the accepted seed, or accepts the current one (`accept`), and restores access for devices. Throws a Failure. */
   restoreSeed(vault: string, accept: boolean): Promise<SeedAnswer> {
     return this.#parts.turns(() => this.#settleSeed(vault, accept));
   }
 
-  /** The vault was removed on purpose: its alarms end. */
+  /** Clears the alarms of a vault that was removed on purpose. */
   forget(vault: string): void {
     const { alarms, state } = this.#parts;
     const own = allFingerprints(vault);
-    this.#goneBefore.delete(vault);
+    this.#missingBefore.delete(vault);
     this.#failed.delete(vault);
     own.forEach((fingerprint) => alarms.clear(fingerprint));
-    state.testbed(
-      state.standing().filter(({ alarm }) => !own.includes(alarm.fingerprint)),
+    state.setEventAlarms(
+      state
+        .eventAlarms()
+        .filter(({ alarm }) => !own.includes(alarm.fingerprint)),
     );
   }
 
-  async #lookAtAll(quiet: ReadonlySet<string>): Promise<void> {
+  async #inspectVaults(quiet: ReadonlySet<string>): Promise<void> {
     const { couch, state, alarms, busy } = this.#parts;
     const there = await vaultNames(couch);
     alarms.clear(STORE_FINGERPRINT);
-    await this.#tellHung();
+    await this.#reportHung();
     const known = state.known().filter((name) => !there.includes(name));
     for (const name of there.concat(known)) {
       if (busy.has(name)) {
@@ -126,7 +132,7 @@ export class Keeper {
         state.forget(name);
         continue;
       }
-      await this.#lookAtOne(name);
+      await this.#inspectOne(name);
     }
     const growth = growthAlarm(state, this.#parts.freeBytes());
     if (growth === undefined) {
@@ -134,10 +140,10 @@ export class Keeper {
     } else {
       alarms.raise(growth);
     }
-    this.#tellStanding();
+    this.#raiseEventAlarms();
   }
 
-  async #tellHung(): Promise<void> {
+  async #reportHung(): Promise<void> {
     const { couch, alarms, now } = this.#parts;
     const hung = await hungVaults(couch, now());
     for (const vault of this.#hungBefore) {
@@ -151,13 +157,13 @@ export class Keeper {
     this.#hungBefore = [...hung.keys()];
   }
 
-  async #lookAtOne(vault: string): Promise<void> {
+  async #inspectOne(vault: string): Promise<void> {
     const { alarms } = this.#parts;
-    const trouble = fingerprints.look(vault);
+    const trouble = fingerprints.inspection(vault);
     this.#failed.add(vault);
     try {
-      const findings = await lookAtVault(this.#parts, vault);
-      this.#tell(vault, findings);
+      const findings = await inspectVault(this.#parts, vault);
+      this.#report(vault, findings);
       if (findings.large) {
         this.#parts.onLarge(vault);
       }
@@ -180,7 +186,7 @@ export class Keeper {
     }
   }
 
-  #tell(vault: string, { lasting, happened }: LookFindings): void {
+  #report(vault: string, { lasting, happened }: InspectionFindings): void {
     const { alarms, state, now } = this.#parts;
     const gone = fingerprints.gone(vault);
     const found = lasting.filter(({ fingerprint }) => {
@@ -188,12 +194,12 @@ export class Keeper {
         return true;
       }
       // A device that rebuilds its remote drops the database for a moment.
-      const before = this.#goneBefore.has(vault);
-      this.#goneBefore.add(vault);
+      const before = this.#missingBefore.has(vault);
+      this.#missingBefore.add(vault);
       return before;
     });
     if (!lasting.some(({ fingerprint }) => fingerprint === gone)) {
-      this.#goneBefore.delete(vault);
+      this.#missingBefore.delete(vault);
     }
     for (const fingerprint of [gone, fingerprints.seed(vault)]) {
       if (!found.some((alarm) => alarm.fingerprint === fingerprint)) {
@@ -202,25 +208,25 @@ export class Keeper {
     }
     found.forEach((alarm) => alarms.raise(alarm));
     if (happened.length > 0) {
-      state.testbed([
-        ...state.standing().filter(({ alarm }) => !isAmong(alarm, happened)),
-        ...happened.map((alarm) => ({ alarm, until: now() + STANDS_FOR_MS })),
+      state.setEventAlarms([
+        ...state.eventAlarms().filter(({ alarm }) => !isAmong(alarm, happened)),
+        ...happened.map((alarm) => ({ alarm, until: now() + EVENT_ALARM_MS })),
       ]);
     }
   }
 
-  /** What happened is told again at every look, also after a restart, until its time is over. */
-  #tellStanding(): void {
+  /** Alarms about events are raised at every inspection, also after a restart, until they expire. */
+  #raiseEventAlarms(): void {
     const { alarms, state, now } = this.#parts;
-    const standing = state.standing();
-    for (const { alarm, until } of standing) {
+    const events = state.eventAlarms();
+    for (const { alarm, until } of events) {
       if (until > now()) {
         alarms.raise(alarm);
       } else {
         alarms.clear(alarm.fingerprint);
       }
     }
-    state.testbed(standing.filter(({ until }) => until > now()));
+    state.setEventAlarms(events.filter(({ until }) => until > now()));
   }
 
   async #settleSeed(vault: string, accept: boolean): Promise<SeedAnswer> {
@@ -237,7 +243,7 @@ export class Keeper {
       throw new Failure(
         accept
           ? `vault "${vault}" has no security seed to accept: omit --accept to restore the stored copy.`
-          : `there is no copy of a security seed of vault "${vault}": a device makes one when it syncs first.`,
+          : `no copy of a security seed of vault "${vault}" found: the first device that syncs creates the seed.`,
       );
     }
     if (present?.pbkdf2salt !== seed.pbkdf2salt) {

@@ -17,7 +17,7 @@ import { writeDurably } from "../../core/durable-file.ts";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 import { makeFolderOf, whyNotHeld, whyOutside } from "./vault-paths.ts";
 
-/** What the mirror needs for itself lies here, in the mirrored folder. */
+/** Directory of the mirror's own data, in the mirrored folder. */
 export const MIRROR_DATA = ".hearth-mirror";
 
 const heldFile = z.object({
@@ -41,11 +41,11 @@ export interface MirrorCounts {
   readonly files: number;
   readonly written: number;
   readonly deleted: number;
-  /** Files that the file system cannot hold. */
+  /** Files that the file system cannot store. */
   readonly leftOut: number;
 }
 
-/** A folder with the files of a vault. What was not written by the mirror is never overwritten or deleted, but renamed and reported. */
+/** A folder with the files of a vault. Files that the mirror did not write are never overwritten or deleted, but renamed and reported. */
 export class MirrorFolder {
   readonly #directory: string;
   readonly #vault: string;
@@ -190,12 +190,12 @@ function claim(
         return new Map(known.files.map((file) => [file.id, file]));
       }
       throw new Failure(
-        `${directory} is a mirror of vault ${known.vault}: name another folder.`,
+        `${directory} is a mirror of vault ${known.vault}: choose another folder.`,
       );
     }
     if (readdirSync(directory).every((name) => name === ".git")) {
       mkdirSync(dirname(manifestFile));
-      // A first pass that breaks off is continued by the next start.
+      // An interrupted first pass is continued by the next start.
       writeManifest(manifestFile, vault, []);
       return new Map();
     }
@@ -205,7 +205,7 @@ function claim(
       : new Failure(sentencesOf(error, directory));
   }
   throw new Failure(
-    `${directory} is not empty and no mirror: name a new folder, so that nothing in it is overwritten.`,
+    `${directory} is not empty and not a mirror: choose a new folder, so that no file is overwritten.`,
   );
 }
 
@@ -218,7 +218,7 @@ function writeManifest(
   writeDurably(path, JSON.stringify(content));
 }
 
-/** Why the file system did not do it; undefined when it did. */
+/** Why the file system rejected it; undefined if it succeeded. */
 function guarded(path: string, work: () => void): string | undefined {
   try {
     work();

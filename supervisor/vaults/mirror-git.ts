@@ -7,20 +7,20 @@ import { MIRROR_DATA } from "./mirror-folder.ts";
 
 const COMMIT_EVERY_MS = 15 * 60_000;
 
-/** A mirror's folder as a git repository. */
+/** The folder of a mirror as a git repository. */
 export interface MirrorGit {
-  /** Commits what changed, if the last commit was a quarter of an hour ago or there was none. */
+  /** Commits changes, at most every 15 minutes. */
   readonly commitIfDue: () => Promise<void>;
   readonly commit: () => Promise<void>;
 }
 
-/** Makes the folder a repository unless it is one. Throws a Failure without git. */
+/** Initializes the repository unless it exists. Throws a Failure without git. */
 export async function openMirrorGit(
   directory: string,
   vault: string,
   now: () => number,
 ): Promise<MirrorGit> {
-  /** Neither hooks nor a signing key of the user: nothing must ask for input. Bytes stay as they are on the devices. */
+  /** Neither hooks nor a signing key of the user: nothing must ask for input. Bytes are identical to those on the devices. */
   const git = async (...words: readonly string[]): Promise<string> => {
     const settings = [
       "commit.gpgSign=false",
@@ -51,7 +51,7 @@ export async function openMirrorGit(
   let committedAt = -Infinity;
 
   const commit = async (): Promise<void> => {
-    // A vault's own .gitignore hides nothing.
+    // A .gitignore in the vault has no effect.
     await git("add", "--all", "--force", "--", ".", `:(exclude)${MIRROR_DATA}`);
     if ((await git("diff", "--cached", "--name-only")) !== "") {
       await git(

@@ -8,18 +8,18 @@ const unitMs: Readonly<Record<string, number>> = {
 };
 
 /**
- * A moment as a person writes it, in the zone of this computer: `18:00`, `yesterday 18:00`, `2026-11-21`, `2026-11-21 18:00`,
+ * Parses a point in time in the zone of this computer: `18:00`, `yesterday 18:00`, `2026-11-21`, `2026-11-21 18:00`,
  * `3 hours ago`, or ISO 8601 with a zone. Milliseconds since 1970; throws a Failure for anything else and for the future.
  */
 export function parseMoment(text: string, now: number): number {
   const moment = read(text.trim().toLowerCase(), now);
   if (moment === undefined || Number.isNaN(moment)) {
     throw new Failure(
-      `"${text}" is not a time: write one such as "yesterday 18:00", "2026-11-21 18:00" or "3 hours ago".`,
+      `"${text}" is not a valid time: use a format such as "yesterday 18:00", "2026-11-21 18:00" or "3 hours ago".`,
     );
   }
   if (moment > now) {
-    throw new Failure(`"${text}" is still to come.`);
+    throw new Failure(`"${text}" is in the future.`);
   }
   return moment;
 }
@@ -61,7 +61,7 @@ function read(text: string, now: number): number | undefined {
     Number(minute),
     Number(second),
   );
-  // 30 February would become a day in March.
+  // 30 February would otherwise become a day in March.
   return year === undefined ||
     (found.getDate() === Number(date) && found.getMonth() === Number(month) - 1)
     ? found.getTime()

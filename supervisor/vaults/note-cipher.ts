@@ -9,7 +9,7 @@ import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { isEncryptedPath } from "./livesync.ts";
 
-/** A note, or another file, as LiveSync stores it; where it is encrypted, what is inside was decrypted. */
+/** A note, or another file, as LiveSync stores it, decrypted. */
 const metadata = z.looseObject({
   _id: z.string(),
   _rev: z.string(),
@@ -19,7 +19,7 @@ const metadata = z.looseObject({
   ctime: z.number().default(0),
   size: z.number().default(0),
   children: z.array(z.string()).default([]),
-  /** Chunks that lie in the document itself. */
+  /** Chunks embedded in the document itself. */
   eden: z.record(z.string(), z.looseObject({ data: z.string() })).default({}),
   deleted: z.boolean().default(false),
 });
@@ -39,7 +39,7 @@ export interface ChunkDocument {
   readonly e_?: boolean;
 }
 
-/** What stands before a path inside the encryption, and the chunk that holds the encrypted chunks of a document itself. */
+/** Prefix of an encrypted path, and the id of the chunk that contains the encrypted embedded chunks of a document. */
 const SEALED_PATH = "/\\:";
 const SEALED_EDEN = "h:++encrypted-hkdf";
 
@@ -114,12 +114,12 @@ export class NoteCipher {
   async #unseal(text: string): Promise<string> {
     if (!text.startsWith(HKDF_ENCRYPTED_PREFIX)) {
       throw new Failure(
-        `vault ${this.#vault} holds notes of an encryption older than version 2: rewrite them on a device (Rebuild everything) first.`,
+        `vault ${this.#vault} contains notes encrypted with a version before 2: first rewrite them on a device (Rebuild everything).`,
       );
     }
     const key = await this.#passphrase();
     return decrypt(text, key, this.#seed()).catch(() => {
-      throw new Failure(`this is not the passphrase of vault ${this.#vault}.`);
+      throw new Failure(`wrong passphrase for vault ${this.#vault}.`);
     });
   }
 
@@ -133,7 +133,7 @@ export class NoteCipher {
       return new Uint8Array(base64ToArrayBuffer(this.#salt));
     }
     throw new Failure(
-      `vault ${this.#vault} has lost its security seed: \`hearth notes restore-seed ${this.#vault}\` puts it back.`,
+      `vault ${this.#vault} has lost its security seed. Run \`hearth notes restore-seed ${this.#vault}\` to restore it.`,
     );
   }
 }

@@ -3,18 +3,18 @@ import type { HistorySource } from "./history-source.ts";
 import type { NoteCipher } from "./note-cipher.ts";
 import { contentOf, type Difference, type PastNote } from "./vault-past.ts";
 
-/** A file that is not as it was. */
+/** A file that differs between two points in time. */
 export interface DifferingFile {
   readonly path: string;
   /** What happened to it since then. */
   readonly state: "changed" | "deleted" | "added";
-  /** Bytes; of a file that was there then, as it was. */
+  /** Bytes; of the past version if there is one. */
   readonly size: number;
 }
 
-const LONGEST_TEXT = 200_000;
+const MAX_TEXT_LENGTH = 200_000;
 
-/** By path. */
+/** Sorted by path. */
 export function differingFiles({
   changed,
   added,
@@ -36,7 +36,7 @@ export function differingFiles({
   ].toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The note of this path, as it was or else as it is. */
+/** The past version of the note with this path, else the current one. */
 export function noteNamed(
   path: string | undefined,
   { past, present }: Difference,
@@ -48,7 +48,7 @@ export function noteNamed(
   );
 }
 
-/** What a note was and what it is, empty where it is not there; null where one is no text, too long, or incomplete. */
+/** The past and the current text of a note, empty if it does not exist; null if one is not text, too long, or incomplete. */
 export async function textsOf(
   source: HistorySource,
   cipher: NoteCipher,
@@ -65,14 +65,14 @@ export async function textsOf(
       texts.push("");
     } else if (
       version.note.type === "newnote" ||
-      version.note.size > LONGEST_TEXT
+      version.note.size > MAX_TEXT_LENGTH
     ) {
       return null;
     } else {
       try {
         texts.push((await contentOf(source, cipher, version.note)).toString());
       } catch (error) {
-        // A chunk that never arrived: what else differs is shown all the same.
+        // A chunk never arrived: other differences are still displayed.
         if (isStoreFailure(error)) {
           throw error;
         }

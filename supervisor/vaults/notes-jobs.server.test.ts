@@ -85,10 +85,10 @@ test("invalid options are rejected with one sentence", async () => {
     'backup "../etc" not found',
   );
   await expect(run("notes-doctor", { vault: "nowhere" })).rejects.toThrow(
-    'there is no vault "nowhere"',
+    'vault "nowhere" not found',
   );
   await expect(run("notes-doctor", { url: "nowhere" })).rejects.toThrow(
-    "is no address for devices",
+    "is not a valid address for devices",
   );
 });
 
@@ -140,7 +140,9 @@ test("conflicts are reported immediately, with an alarm after a week", async () 
   await database.write([
     { _id: "a.md", _rev: `1-aa${"0".repeat(30)}`, _deleted: true },
   ]);
-  expect((await run("notes-conflicts")).summary).toBe("no note is conflicted.");
+  expect((await run("notes-conflicts")).summary).toBe(
+    "there are no conflicts.",
+  );
   expect(testbed.raised.has(fingerprint)).toBe(false);
 });
 
@@ -154,7 +156,7 @@ test("a locked vault is an alarm until it is open", async () => {
   );
   await database.put(MILESTONE_ID, { locked: false, node_info: {} });
   expect((await run("notes-devices")).summary).toBe(
-    "0 devices, nothing to see to.",
+    "0 devices; no action needed.",
   );
   expect(testbed.raised.has(fingerprint)).toBe(false);
 });

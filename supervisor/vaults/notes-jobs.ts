@@ -24,10 +24,10 @@ function scheduledJobs(parts: NotesJobParts): readonly Job[] {
     {
       name: "compaction",
       description:
-        "Give back the room of superseded revisions; no leaf is ever removed.",
+        "Free the space of superseded revisions; no leaf is ever removed.",
       schedule: scheduleOf(jobs.compaction),
       options: [
-        whichVault(parts, "every one"),
+        whichVault(parts, "all"),
         {
           name: "force",
           kind: "tick",
@@ -74,7 +74,7 @@ function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
   return [
     {
       name: "notes-restore",
-      description: "Put vaults of a backup back.",
+      description: "Restore vaults from a backup.",
       schedule: onDemand(4 * 3_600_000),
       options: [
         whichBackup(parts.backups),
@@ -82,20 +82,20 @@ function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
           name: "vault",
           kind: "text",
           label: "Vault",
-          note: "All of the backup when left empty.",
+          note: "Defaults to all of the backup.",
         },
         {
           name: "as",
           kind: "text",
           label: "Under another name",
-          note: "Beside the vault that is there: a restore never overwrites.",
+          note: "Leaves an existing vault untouched: a restore never overwrites.",
         },
       ],
       run: (context) => restore(parts, context),
     },
     {
       name: "notes-doctor",
-      description: "Look at the notes store as a device does.",
+      description: "Check the notes store as a device uses it.",
       schedule: onDemand(600_000),
       options: [
         whichVault(parts, "the first"),
@@ -103,7 +103,7 @@ function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
           name: "url",
           kind: "text",
           label: "Address",
-          note: "Where devices reach it; the vault's own when left empty.",
+          note: "Where devices reach it; defaults to the vault's own address.",
         },
       ],
       run: (context) => doctor(parts, context),
@@ -134,7 +134,7 @@ async function doctor(
   const vault = options.vault ?? parts.files.names()[0];
   if (vault === undefined) {
     throw new Failure(
-      "there is no vault to look at: `hearth notes add notes` makes one.",
+      "there is no vault to check. Run `hearth notes add notes` to create one.",
     );
   }
   const database = openDatabase(parts.couch, checkVaultName(vault));
@@ -143,7 +143,7 @@ async function doctor(
   }
   const file = parts.files.read(vault);
   const url = publicAddress(options.url ?? file?.url ?? parts.address());
-  context.progress(`looking at ${url}, which takes half a minute`);
+  context.progress(`checking ${url}, which takes 30 s`);
   const findings = await examine({
     url,
     vault,
@@ -158,7 +158,7 @@ async function doctor(
     summary:
       bad.length === 0
         ? `devices can sync vault ${vault} at ${url}.`
-        : `${bad.length} of ${findings.length} looks went wrong: ${bad.map(({ name }) => name).join(", ")}.`,
+        : `${bad.length} of ${findings.length} checks failed: ${bad.map(({ name }) => name).join(", ")}.`,
     details: { vault, url, findings },
   };
 }

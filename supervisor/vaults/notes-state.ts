@@ -8,61 +8,61 @@ import { vaultSpace } from "./space.ts";
 const vaultState = z.looseObject({
   /** `instance_start_time` as last seen: another one is another database of the same name. */
   instance: z.string().nullable().default(null),
-  /** The user whose devices may in; null for a database that was not made by `hearth notes add`. */
+  /** The user with access; null for a database that was not created by `hearth notes add`. */
   member: z.string().nullable().default(null),
-  /** How far deletions are counted, and what was counted lately. */
+  /** The change up to which deletions are counted, and the recent counts. */
   deletionsSince: z.string().nullable().default(null),
   deletions: z
     .array(
       z.looseObject({ at: z.number(), deleted: z.number(), made: z.number() }),
     )
     .default([]),
-  /** When it was last compacted by us, milliseconds since 1970. */
+  /** The last compaction by the supervisor, milliseconds since 1970. */
   compactedAt: z.number().nullable().default(null),
-  /** Bytes without what a compaction frees, once a day. */
+  /** Bytes without reclaimable space, once a day. */
   sizes: z
     .array(z.looseObject({ at: z.number(), value: z.number() }))
     .default([]),
-  /** What took up the room when it was last measured; null on a CouchDB. */
+  /** The last measurement of its use of space; null on a CouchDB. */
   space: vaultSpace.nullable().default(null),
   /** When each open conflict was first seen, by document. */
   conflicts: z.record(z.string(), z.number()).default({}),
 });
 
-const standing = z.looseObject({
+const eventAlarm = z.looseObject({
   alarm: z.looseObject({ fingerprint: z.string() }),
-  /** When it ends by itself, milliseconds since 1970. */
+  /** When it expires, milliseconds since 1970. */
   until: z.number(),
 });
 
 const notesState = z.looseObject({
-  /** Whether the first vault was made; one that was removed is not made again. */
+  /** Whether the first vault was created; it is not created again after a removal. */
   firstVaultMade: z.boolean().default(false),
   vaults: z.record(z.string(), vaultState).default({}),
-  standing: z.array(standing).default([]),
+  standing: z.array(eventAlarm).default([]),
 });
 
 type StoredState = z.output<typeof notesState>;
 export type VaultState = Readonly<z.output<typeof vaultState>>;
-export interface Standing {
+export interface EventAlarm {
   readonly alarm: Alarm;
   readonly until: number;
 }
 
-/** What the supervisor knows of the notes store between two looks; kept on disk, every change at once while there is room. */
+/** The supervisor's state of the notes store, written to disk with every change unless the disk is full. */
 export interface NotesState {
   readonly vault: (name: string) => VaultState;
   readonly known: () => readonly string[];
   readonly change: (name: string, change: Partial<VaultState>) => void;
   readonly forget: (name: string) => void;
-  readonly firstVaultMade: () => boolean;
-  readonly rememberFirstVault: () => void;
-  /** Alarms about something that happened, which stand until their time is over. */
-  readonly standing: () => readonly Standing[];
-  readonly testbed: (standing: readonly Standing[]) => void;
+  readonly firstVaultCreated: () => boolean;
+  readonly recordFirstVault: () => void;
+  /** Alarms about events, raised until they expire. */
+  readonly eventAlarms: () => readonly EventAlarm[];
+  readonly setEventAlarms: (alarms: readonly EventAlarm[]) => void;
 }
 
-/** Opens the state file; one that cannot be read is put aside and said. */
+/** Opens the state file; an unreadable one is renamed and reported. */
 export function openNotesState(
   path: string,
   say: (sentence: string) => void,
@@ -79,7 +79,7 @@ export function openNotesState(
       writeDurably(path, `${nextText}\n`);
       text = nextText;
     } catch (error) {
-      // Written with a later change or look; the vaults are watched from memory until then.
+      // Written with a later change; the vaults are watched from memory until then.
       if (!isFullDisk(error)) {
         throw error;
       }
@@ -100,10 +100,10 @@ export function openNotesState(
       const { [name]: _gone, ...vaults } = state.vaults;
       save({ ...state, vaults });
     },
-    firstVaultMade: () => state.firstVaultMade,
-    rememberFirstVault: () => save({ ...state, firstVaultMade: true }),
-    standing: () => state.standing as unknown as readonly Standing[],
-    testbed: (next) =>
+    firstVaultCreated: () => state.firstVaultMade,
+    recordFirstVault: () => save({ ...state, firstVaultMade: true }),
+    eventAlarms: () => state.standing as unknown as readonly EventAlarm[],
+    setEventAlarms: (next) =>
       save({
         ...state,
         standing: next.map((each) => ({ ...each, alarm: { ...each.alarm } })),
@@ -111,7 +111,7 @@ export function openNotesState(
   };
 }
 
-/** Throws when the file cannot be read or is not as it was written. */
+/** Throws if the file is unreadable or invalid. */
 export function readNotesState(path: string): StoredState {
   return notesState.parse(JSON.parse(readFileSync(path, "utf8")));
 }
@@ -128,7 +128,7 @@ function read(path: string, say: (sentence: string) => void): StoredState {
     }
     renameSync(path, `${path}.broken`);
     say(
-      `${path} could not be read and was put aside as ${path}.broken: what is known of the vaults is gathered anew.`,
+      `${path} could not be read and was renamed to ${path}.broken: the state of the vaults is collected again.`,
     );
     return notesState.parse({});
   }

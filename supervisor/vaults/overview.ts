@@ -8,9 +8,9 @@ import type { VaultFiles } from "./vault-file.ts";
 /** One vault as `hearth notes list` shows it; sizes in bytes, times in milliseconds since 1970. */
 export interface VaultView {
   readonly vault: string;
-  /** gone: its database is not there; closed: its access is taken away, see the seed; foreign: not made by `hearth notes add`. */
+  /** gone: its database is missing; closed: access is blocked, see the seed; foreign: not created by `hearth notes add`. */
   readonly state: "open" | "closed" | "gone" | "foreign";
-  /** Where devices reach it; null when its credentials are not kept here. */
+  /** Where devices reach it; null if its credentials are not stored here. */
   readonly url: string | null;
   readonly user: string | null;
   readonly documents: number;
@@ -18,12 +18,12 @@ export interface VaultView {
   readonly reclaimableBytes: number;
   /** At most 100. */
   readonly conflicts: number;
-  /** How many security seeds were ever seen; the accepted one is kept in a second place. */
+  /** How many security seeds were ever seen; the accepted one is also stored elsewhere. */
   readonly seeds: number;
   readonly compactedAt: number | null;
 }
 
-const MOST_COUNTED = 100;
+const MAX_COUNTED = 100;
 
 interface OverviewParts {
   readonly couch: Couch;
@@ -32,7 +32,7 @@ interface OverviewParts {
   readonly files: VaultFiles;
 }
 
-/** Every vault that the store has or should have. */
+/** Every vault that exists or should exist in the store. */
 export async function listVaults(
   parts: OverviewParts,
 ): Promise<readonly VaultView[]> {
@@ -50,7 +50,7 @@ export async function listVaults(
   return views;
 }
 
-/** One vault; undefined when the store has none of the name, nor should. */
+/** One vault; undefined if none of the name exists or should exist. */
 export async function viewVault(
   { couch, state, escrow, files }: OverviewParts,
   vault: string,
@@ -79,18 +79,18 @@ export async function viewVault(
   };
 }
 
-/** Counted now; in a vault that is too large to be counted in time, as it was seen last. */
+/** The current number; the last known one if the vault is too large to be counted in time. */
 async function conflictsIn(
   database: Database,
   { conflicts }: VaultState,
 ): Promise<number> {
   try {
-    return await countConflicts(database, MOST_COUNTED);
+    return await countConflicts(database, MAX_COUNTED);
   } catch (error) {
     if (!(error instanceof NoAnswer)) {
       throw error;
     }
-    return Math.min(MOST_COUNTED, Object.keys(conflicts).length);
+    return Math.min(MAX_COUNTED, Object.keys(conflicts).length);
   }
 }
 

@@ -18,7 +18,7 @@ export interface PasswordGateOptions {
   readonly attempt: (password: string) => Promise<CouchAnswer>;
 }
 
-/** Lets a password through once a single request has shown that it is right, and holds it back while it is rejected. */
+/** Releases a password once a single request has shown that it is right, and withholds it while it is rejected. */
 export class PasswordGate {
   readonly #options: PasswordGateOptions;
   #proven: { password: string; by: Promise<void> } | undefined;
@@ -33,7 +33,7 @@ export class PasswordGate {
     const password = this.#options.password();
     if (password === undefined) {
       throw new Failure(
-        "the notes store's admin password is not known: set NOTES_ADMIN_PASSWORD or NOTES_ADMIN_PASSWORD_FILE.",
+        "the notes store's admin password is missing: set NOTES_ADMIN_PASSWORD or NOTES_ADMIN_PASSWORD_FILE.",
       );
     }
     if (this.#proven?.password !== password) {
@@ -50,7 +50,7 @@ export class PasswordGate {
     return password;
   }
 
-  /** Takes note of a rejection; returns the error to throw. */
+  /** Records a rejection; returns the error to throw. */
   rejected(password: string, answer: CouchAnswer): Failure {
     const { url, now } = this.#options;
     this.#proven = undefined;

@@ -3,19 +3,19 @@ import { findConflicts } from "./conflicts.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase } from "./database.ts";
 import type { NotesState } from "./notes-state.ts";
-import { MOST_CONFLICTS } from "./report-jobs.ts";
+import { MAX_CONFLICTS } from "./report-jobs.ts";
 
-/** A search reads the whole vault, so one that changes all the time is searched this seldom. */
+/** A search reads the whole vault, so a vault that changes all the time is searched only this often. */
 const SEARCH_EVERY_MS = 600_000;
 
 interface Searched {
-  /** The vault as it was. */
+  /** The vault's state at the time of the search. */
   readonly seq: string;
   readonly at: number;
   readonly more: boolean;
 }
 
-/** The vaults with notes that have more than one version, looked for where something changed; nobody is notified of these. */
+/** The vaults with conflicted notes, searched after changes; they are displayed without notifications. */
 export function openPendingConflicts(
   couch: Couch,
   state: NotesState,
@@ -34,14 +34,14 @@ export function openPendingConflicts(
     }
     const before = searched.get(vault);
     const at = now();
-    // What is open may just have been resolved.
+    // An open conflict may just have been resolved.
     const isOpen = Object.keys(state.vault(vault).conflicts).length > 0;
     const isRecent =
       before !== undefined && Math.abs(at - before.at) < SEARCH_EVERY_MS;
     if (before?.seq === info.update_seq || (isRecent && !isOpen)) {
       return;
     }
-    const { more } = await findConflicts(database, state, at, MOST_CONFLICTS);
+    const { more } = await findConflicts(database, state, at, MAX_CONFLICTS);
     searched.set(vault, { seq: info.update_seq, at, more });
   }
 

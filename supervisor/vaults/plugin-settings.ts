@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import type { PluginSettings } from "./setup-uri.ts";
 
-/** Regular expressions that the plugin keeps in one text, so that none may hold what stands between them. */
+/** Regular expressions that the plugin stores in one text, so that none may contain the separator. */
 const patterns = (separator: string) =>
   z.array(
     z
@@ -11,7 +11,7 @@ const patterns = (separator: string) =>
       .min(1, "must not be empty")
       .refine(isRegularExpression, { error: "must be a regular expression" })
       .refine((text) => !text.includes(separator), {
-        error: `must not hold "${separator}": give each pattern alone`,
+        error: `must not contain "${separator}": specify each pattern separately`,
       }),
   );
 const BETWEEN_HIDDEN_PATTERNS = ",";
@@ -24,17 +24,17 @@ const choices = {
   hiddenPatterns: patterns(BETWEEN_HIDDEN_PATTERNS),
   /** Paths that are not synced. */
   exclude: patterns(BETWEEN_EXCLUDE_PATTERNS),
-  /** Conflicts end by themselves: the file with the newer time stays. */
+  /** Resolve conflicts automatically: the file with the newer time is kept. */
   newerFile: z.boolean(),
 };
 
-/** How a vault's devices are to sync, as an operator chooses it. */
+/** Sync settings of a vault, chosen by the operator. */
 export const vaultChoices = z.strictObject({
   /** End-to-end encryption, on the devices. */
   e2ee: z.boolean().default(true),
   mode: choices.mode.default("live"),
   configFolder: choices.configFolder.default(false),
-  // The plugin's own, and what says which panes are open.
+  // The plugin's own files, and the state of the workspace.
   hiddenPatterns: choices.hiddenPatterns.default([
     "\\/node_modules\\/",
     "\\/\\.git\\/",
@@ -47,7 +47,7 @@ export const vaultChoices = z.strictObject({
   newerFile: choices.newerFile.default(false),
 });
 
-/** What one device may be given otherwise than the vault's others. */
+/** Settings that can differ for a single device. */
 export const deviceChoices = z.strictObject(choices).partial();
 export type DeviceChoices = Readonly<z.output<typeof deviceChoices>>;
 
@@ -59,11 +59,11 @@ export interface VaultAccess {
   readonly url: string;
   readonly user: string;
   readonly password: string;
-  /** Of the vault's encryption; null without. */
+  /** Of the vault's encryption; null without encryption. */
   readonly passphrase: string | null;
 }
 
-/** The plugin's settings for one vault, by its own names (LiveSync 1.0.16). */
+/** The plugin's settings for one vault, with the plugin's names (LiveSync 1.0.16). */
 export function buildPluginSettings(
   access: VaultAccess,
   choices: VaultChoices,
@@ -134,7 +134,7 @@ export function connectionString(access: VaultAccess): string {
   return `${origin}${pathname}${encodeURIComponent(access.vault)}`;
 }
 
-/** As the plugin keeps a remote: `sls+https://user:password@host/?db=NAME`. */
+/** A remote in the plugin's format: `sls+https://user:password@host/?db=NAME`. */
 function connectionUri(access: VaultAccess): string {
   const { origin, pathname } = withCredentials(access);
   return `sls+${origin}${pathname}?db=${encodeURIComponent(access.vault)}`;
@@ -151,7 +151,7 @@ function withCredentials({ url, user, password }: VaultAccess): {
   };
 }
 
-/** The same for the same remote, so that a second Setup URI does not add it a second time. */
+/** Equal for the same remote, so that a second Setup URI does not add it again. */
 function remoteId({ vault, url }: VaultAccess): string {
   return createHash("sha256")
     .update(`${url}/${vault}`)
@@ -159,23 +159,23 @@ function remoteId({ vault, url }: VaultAccess): string {
     .slice(0, 16);
 }
 
-/** An address for devices as the plugin wants it: lower case, no trailing slash, no credentials. Throws a Failure. */
+/** An address for devices in the plugin's format: lower case, no trailing slash, no credentials. Throws a Failure. */
 export function publicAddress(text: string): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) {
     throw new Failure(
-      `"${text}" is no address for devices: write one such as https://notes.example.org or http://192.168.1.10:5984.`,
+      `"${text}" is not a valid address for devices: use one such as https://notes.example.org or http://192.168.1.10:5984.`,
     );
   }
   const { username, password, search, hash, href } = new URL(text);
   if (username !== "" || password !== "" || search !== "" || hash !== "") {
     throw new Failure(
-      "the address for devices holds no user, password or query: write it as https://notes.example.org.",
+      "the address for devices must not contain user, password or query: use the form https://notes.example.org.",
     );
   }
   return href.toLowerCase().replace(/\/+$/, "");
 }
 
-/** What devices need to sync with the store at an address, one sentence each. */
+/** Requirements for devices to sync with the store at an address, one sentence each. */
 export function adviceFor(url: string): readonly string[] {
   const { protocol, hostname } = new URL(url);
   const local = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);

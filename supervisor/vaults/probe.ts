@@ -1,11 +1,11 @@
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestTls } from "node:https";
 
-export interface ProbeAsk {
+export interface ProbeRequest {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it comes. */
+  /** Streamed. */
   readonly body?: Iterable<Buffer>;
   readonly signal: AbortSignal;
 }
@@ -16,9 +16,12 @@ export interface ProbeAnswer {
   readonly body: string;
 }
 
-/** One request as a device makes it. A certificate that cannot be trusted is let pass: it is reported apart. */
-export async function probe(url: string, ask: ProbeAsk): Promise<ProbeAnswer> {
-  const response = await begin(url, ask);
+/** Sends a request as a device does. An untrusted certificate is accepted here; it is reported separately. */
+export async function probe(
+  url: string,
+  ask: ProbeRequest,
+): Promise<ProbeAnswer> {
+  const response = await send(url, ask);
   const chunks: Buffer[] = [];
   for await (const chunk of response) {
     chunks.push(chunk as Buffer);
@@ -30,18 +33,18 @@ export async function probe(url: string, ask: ProbeAsk): Promise<ProbeAnswer> {
   };
 }
 
-/** The time until an awaited piece of the answer's body comes, in milliseconds; the request is then given up. */
+/** The time until an awaited chunk of the response body arrives, in milliseconds; then the request is aborted. */
 export async function timeToPiece(
   url: string,
-  ask: ProbeAsk,
+  ask: ProbeRequest,
   awaited: (chunk: Buffer, ms: number) => boolean,
 ): Promise<{ readonly status: number; readonly ms: number | undefined }> {
-  const begun = performance.now();
-  const response = await begin(url, ask);
+  const startedAt = performance.now();
+  const response = await send(url, ask);
   const status = response.statusCode ?? 0;
   try {
     for await (const chunk of response) {
-      const ms = performance.now() - begun;
+      const ms = performance.now() - startedAt;
       if (awaited(chunk as Buffer, ms)) {
         return { status, ms };
       }
@@ -52,10 +55,10 @@ export async function timeToPiece(
   }
 }
 
-function begin(url: string, ask: ProbeAsk): Promise<IncomingMessage> {
-  const send = url.startsWith("https:") ? requestTls : requestPlain;
+function send(url: string, ask: ProbeRequest): Promise<IncomingMessage> {
+  const request = url.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
-    const call = send(
+    const call = request(
       `${url}${ask.path}`,
       {
         method: ask.method,

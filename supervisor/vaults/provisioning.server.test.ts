@@ -22,7 +22,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
   afterAll(() => testbed.close());
 
-  test("a vault's Setup URI lets a device sync, and nothing more", async () => {
+  test("a vault's Setup URI grants sync and no other rights", async () => {
     const made = await testbed.provisioning.add({
       vault: "vault-one",
       choices,
@@ -63,7 +63,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     ).toBe(401);
   });
 
-  test("the credentials lie in a file that only its owner can read", async () => {
+  test("the credentials file is readable only by its owner", async () => {
     const path = testbed.files.pathOf("vault-one");
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const { host } = new URL(testbed.server.url);
@@ -79,7 +79,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
   });
 
-  test("a new Setup URI opens to the same settings, for another address if told", async () => {
+  test("a new Setup URI has the same settings, with another address on request", async () => {
     const again = await testbed.provisioning.setupUri({
       vault: "vault-one",
       url: "https://Notes.Example.org/",
@@ -106,7 +106,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
   });
 
-  test("after a rotation only the new password lets devices in", async () => {
+  test("after a rotation only the new password is accepted", async () => {
     const before = testbed.files.read("vault-one");
     const made = await testbed.provisioning.rotate({ vault: "vault-one" });
     const statusWith = async (password: string) =>
@@ -122,7 +122,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test.each(["before", "after"] as const)(
-    "a rotation that breaks off %s the store has taken the password goes on with the same one",
+    "a rotation interrupted %s the store has accepted the password continues with the same one",
     async (moment) => {
       const vault = `vault-broken-${moment}`;
       const made = await testbed.provisioning.add({ vault, choices });
@@ -169,7 +169,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     },
   );
 
-  test("a passphrase that was to be forgotten is kept nowhere, and must be given for a new URI", async () => {
+  test("a passphrase that must not be stored is required for a new URI", async () => {
     const made = await testbed.provisioning.add({
       vault: "vault-forgetful",
       choices,
@@ -189,33 +189,33 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test.each([
-    ["Notes", "begins with a lower-case letter"],
-    ["9notes", "begins with a lower-case letter"],
-    ["my notes", "begins with a lower-case letter"],
-    ["../etc", "begins with a lower-case letter"],
-    ["hearth_drill_1", "are kept for restore drills"],
+    ["Notes", "must be a lower-case letter"],
+    ["9notes", "must be a lower-case letter"],
+    ["my notes", "must be a lower-case letter"],
+    ["../etc", "must be a lower-case letter"],
+    ["hearth_drill_1", "are reserved for restore drills"],
   ])("%s is no vault's name: %s", async (vault, message) => {
     await expect(testbed.provisioning.add({ vault, choices })).rejects.toThrow(
       message,
     );
   });
 
-  test("a vault, or a database of the name, is never taken over", async () => {
+  test("an existing vault or database of the name is rejected", async () => {
     await expect(
       testbed.provisioning.add({ vault: "vault-one", choices }),
-    ).rejects.toThrow('there is a vault "vault-one" already');
+    ).rejects.toThrow('vault "vault-one" already exists');
     await openDatabase(testbed.couch, "vault-foreign").create();
     await expect(
       testbed.provisioning.add({ vault: "vault-foreign", choices }),
-    ).rejects.toThrow('there is a vault "vault-foreign" already');
+    ).rejects.toThrow('vault "vault-foreign" already exists');
   });
 
-  test("a try that broke off is taken up by the next", async () => {
+  test("an interrupted attempt is continued by the next one", async () => {
     const made = await testbed.provisioning.add({
       vault: "vault-late",
       choices,
     });
-    // As a supervisor leaves it that is killed before its last step.
+    // The state left by a supervisor that is killed before its last step.
     testbed.state.forget("vault-late");
     await openDatabase(testbed.couch, "vault-late").drop();
     const again = await testbed.provisioning.add({
@@ -229,12 +229,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(answer.status).toBe(200);
   });
 
-  test("removing a vault says what stays, and keeps its seed", async () => {
+  test("removing a vault reports what remains, and keeps its seed", async () => {
     await openDatabase(testbed.couch, "vault-late").put(SEED_ID, {
       type: "sync-parameters",
       pbkdf2salt: "late",
     });
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
     const { stays } = await testbed.provisioning.remove("vault-late");
     expect(testbed.escrow.read("vault-late").accepted).toBe("late");
     expect(stays.join(" ")).toContain(testbed.backups);
@@ -244,7 +244,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       await openDatabase(testbed.couch, "vault-late").info(),
     ).toBeUndefined();
     await expect(testbed.provisioning.remove("vault-late")).rejects.toThrow(
-      'there is no vault "vault-late"',
+      'vault "vault-late" not found',
     );
   });
 });

@@ -36,20 +36,20 @@ export interface SetupAnswer {
   readonly user: string;
   readonly password: string;
   readonly setupUri: string;
-  /** Opens the Setup URI. */
+  /** Decrypts the Setup URI. */
   readonly setupPassphrase: string;
-  /** Of the vault's encryption; null without. */
+  /** Of the vault's encryption; null without encryption. */
   readonly vaultPassphrase: string | null;
-  /** Where the credentials lie. */
+  /** Path of the credentials file. */
   readonly file: string;
-  /** What an operator should know about it, a sentence each. */
+  /** Notes for the operator, one sentence each. */
   readonly advice: readonly string[];
 }
 
 export interface Removed {
   readonly vault: string;
   readonly documents: number;
-  /** What stays, a sentence each. */
+  /** What is kept, one sentence each. */
   readonly stays: readonly string[];
 }
 
@@ -85,7 +85,7 @@ interface ProvisioningParts {
   readonly backups: string;
 }
 
-/** 5 groups of 5 clear characters hold 123 bits, 4 groups 99. */
+/** 5 groups of 5 unambiguous characters have 123 bits, 4 groups 99. */
 const VAULT_PASSPHRASE_GROUPS = 5;
 const SETUP_PASSPHRASE_GROUPS = 4;
 
@@ -117,7 +117,7 @@ export class Provisioning {
       (exists && unfinished === undefined)
     ) {
       throw new Failure(
-        `there is a vault "${vault}" already: \`hearth notes setup-uri ${vault}\` shows how to connect a device.`,
+        `vault "${vault}" already exists. Run \`hearth notes setup-uri ${vault}\` to connect a device.`,
       );
     }
     const user = unfinished?.user ?? vault;
@@ -226,15 +226,15 @@ export class Provisioning {
       vault,
       documents: info?.doc_count ?? 0,
       stays: [
-        `The notes stay on the devices that have them, and in the backups in ${backups}: \`hearth notes restore\` brings them back from there.`,
+        `The notes remain on the devices, and in the backups in ${backups}. Run \`hearth notes restore\` to restore them.`,
         ...(escrow.read(vault).versions.length === 0
           ? []
-          : [`Its security seed stays in ${escrow.pathOf(vault)}.`]),
+          : [`Its security seed remains in ${escrow.pathOf(vault)}.`]),
       ],
     };
   }
 
-  /** After a restore on another machine there is a user but no file: new credentials are created. */
+  /** After a restore on another machine, the user exists without a file: new credentials are created. */
   async #fileToRotate(vault: string): Promise<VaultFile> {
     const { couch, files, state } = this.#parts;
     const file =

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openQuietVaults } from "./quiet-vaults.ts";
 
-test("a vault that was read is quiet until it changes, ten minutes have passed, or the feed breaks off", () => {
+test("a vault that was read is quiet until it changes, ten minutes have passed, or the feed is interrupted", () => {
   let now = 0;
   const quiet = openQuietVaults(() => now);
   const readAll = () => {
@@ -28,7 +28,7 @@ test("a vault that was read is quiet until it changes, ten minutes have passed, 
   expect(readAll()).toEqual(["a", "b"]);
 });
 
-test("what changes, or is missed, while the vaults are read is read next time", () => {
+test("changes during a read, or missed ones, are read next time", () => {
   const quiet = openQuietVaults(() => 0);
   quiet.connected();
   quiet.take();

@@ -1,16 +1,16 @@
-/** A vault without changes is read this seldom; the embedded store can close its database meanwhile. */
+/** A vault without changes is read only this often; the embedded store can close its database meanwhile. */
 const READ_EVERY_MS = 600_000;
 
-/** Vaults that did not change since they were last read, as far as the store's feed of changes reports. */
+/** Vaults without changes since they were last read, according to the store's feed of changes. */
 export interface QuietVaults {
-  /** Those that need not be read now. What changes from now on is read next time. */
+  /** Vaults that need not be read now. Later changes are read next time. */
   readonly take: () => ReadonlySet<string>;
-  /** All others of these were read since. */
+  /** Marks all of these except `quiet` ones as read. */
   readonly read: (vaults: readonly string[]) => void;
   readonly changed: (vault: string) => void;
   /** From now on the feed reports every change. */
   readonly connected: () => void;
-  /** The feed broke off: changes may be missed. */
+  /** The feed was interrupted: changes may be missed. */
   readonly lost: () => void;
 }
 

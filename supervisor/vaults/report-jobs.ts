@@ -6,10 +6,10 @@ import type { NotesJobParts } from "./job-parts.ts";
 import { readRoster } from "./roster.ts";
 import { fingerprints } from "./vault-alarms.ts";
 
-/** The most conflicts that a report holds. */
-export const MOST_CONFLICTS = 500;
+/** Maximum number of conflicts in a report. */
+export const MAX_CONFLICTS = 500;
 
-/** Reports the open conflicts of every vault; old ones are an alarm. */
+/** Reports the open conflicts of every vault; old ones raise an alarm. */
 export async function conflicts(
   parts: NotesJobParts,
   context: JobContext,
@@ -20,7 +20,7 @@ export async function conflicts(
       openDatabase(parts.couch, name),
       parts.state,
       context.now(),
-      MOST_CONFLICTS,
+      MAX_CONFLICTS,
       context.signal,
     );
     reports.push(report);
@@ -31,7 +31,7 @@ export async function conflicts(
     status: "done",
     summary:
       open.length === 0
-        ? "no note is conflicted."
+        ? "there are no conflicts."
         : `${open.map(({ vault, conflicts, more }) => `${vault}: ${more ? "more than " : ""}${conflicts.length} conflicted`).join("; ")}.`,
     details: { vaults: reports },
   };
@@ -60,7 +60,7 @@ function alarmOfOldConflicts(
   }
 }
 
-/** Reports every vault's devices; a locked vault is an alarm. */
+/** Reports every vault's devices; a locked vault raises an alarm. */
 export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
   const rosters = [];
   for (const name of await vaultNames(parts.couch)) {
@@ -85,7 +85,7 @@ export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
     status: "done",
     summary:
       remarks.length === 0
-        ? `${count} devices, nothing to see to.`
+        ? `${count} devices; no action needed.`
         : remarks.join(" "),
     details: { vaults: rosters },
   };

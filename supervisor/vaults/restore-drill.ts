@@ -16,11 +16,11 @@ import {
 } from "./database.ts";
 import { countAll, restoreVault } from "./restore.ts";
 
-export interface DrillAsk {
+export interface DrillOptions {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;
-  /** Holds the names of the scratch databases while they are there. */
+  /** Contains the names of the scratch databases while they exist. */
   readonly busy: Set<string>;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done?: number) => void;
@@ -38,7 +38,7 @@ const SAMPLE_SIZE = 50;
 
 /** Restores every vault of a backup into a scratch database, compares, and drops it. Throws a Failure for any difference. */
 export async function drillRestore(
-  ask: DrillAsk,
+  ask: DrillOptions,
 ): Promise<readonly DrilledVault[]> {
   const { couch, backup, busy, signal, progress } = ask;
   const manifest = readNotesManifest(backup);
@@ -76,7 +76,7 @@ export async function drillRestore(
   return drilled;
 }
 
-/** Compares revisions from all over the file with what the scratch database gives. */
+/** Compares an evenly distributed sample of revisions with the scratch database. */
 async function compareSample(
   scratch: Database,
   backup: string,
@@ -98,7 +98,7 @@ async function compareSample(
     );
     if (given === undefined || !isSame(kept, given)) {
       throw new Failure(
-        `document ${kept._id} of vault ${entry.name} does not come back from the backup ${backup} as it was: take a new backup at once (\`hearth notes backup\`) and keep this one for a look.`,
+        `document ${kept._id} of vault ${entry.name} differs after a restore of the backup ${backup}: take a new backup now (\`hearth notes backup\`) and keep this one for inspection.`,
       );
     }
     compared += 1;

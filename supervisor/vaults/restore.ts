@@ -30,18 +30,18 @@ import { openUsers } from "./users.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName } from "./vault-names.ts";
 
-export interface RestoreAsk {
+export interface RestoreOptions {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;
-  /** This vault alone; all of the backup otherwise. */
+  /** Only this vault; defaults to all of the backup. */
   readonly vault?: string | undefined;
-  /** Another name for that vault, beside the one that is there. */
+  /** Another name for that vault, which leaves the existing one untouched. */
   readonly as?: string | undefined;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
-  /** Holds the names of the vaults that are being restored. */
+  /** Contains the names of the vaults that are being restored. */
   readonly busy: Set<string>;
   readonly now: () => number;
   readonly signal: AbortSignal;
@@ -55,22 +55,22 @@ export interface RestoredVault {
   readonly leaves: number;
 }
 
-/** Marks a database as half restored, from its first moment to its last; replication leaves it alone. */
+/** Marks a database as incomplete for the whole duration of its restore; replication ignores the document. */
 const MARK_ID = "_local/hearth_restoring";
 const BATCH_BYTES = 4_000_000;
 const BATCH_DOCUMENTS = 200;
 
 /**
- * Puts vaults of a backup back into databases that are not there or empty. Devices get in when all is there; one that was
- * broken off is dropped (`dropUnfinished`). Throws a Failure before anything is changed when a vault exists.
+ * Restores vaults of a backup into databases that are missing or empty. Devices get access when a vault is complete; an
+ * interrupted one is dropped (`dropUnfinished`). Throws a Failure before any change if a vault exists.
  */
 export async function restoreNotes(
-  ask: RestoreAsk,
+  ask: RestoreOptions,
 ): Promise<readonly RestoredVault[]> {
   const manifest = readNotesManifest(ask.backup);
   const plan = planOf(ask, manifest);
   for (const { target } of plan) {
-    await needEmpty(ask.couch, target);
+    await requireEmpty(ask.couch, target);
   }
   await verifyFiles(ask.backup, ask.signal, ask.progress);
   await restoreUsers(ask, undefined);
@@ -97,13 +97,13 @@ export async function restoreNotes(
 }
 
 function planOf(
-  { backup, vault, as }: RestoreAsk,
+  { backup, vault, as }: RestoreOptions,
   { vaults }: NotesManifest,
 ): readonly { readonly entry: VaultEntry; readonly target: string }[] {
   const names = vaults.map(({ name }) => name).join(", ");
   if (vault === undefined && as !== undefined && vaults.length !== 1) {
     throw new Failure(
-      `the backup holds ${vaults.length} vaults (${names}): say which one with --vault.`,
+      `the backup contains ${vaults.length} vaults (${names}): choose one with --vault.`,
     );
   }
   const chosen =
@@ -119,22 +119,22 @@ function planOf(
   }));
 }
 
-async function needEmpty(couch: Couch, target: string): Promise<void> {
+async function requireEmpty(couch: Couch, target: string): Promise<void> {
   const info = await openDatabase(couch, target).info();
   if (info === undefined || info.doc_count + info.doc_del_count === 0) {
     return;
   }
   throw new Failure(
-    `there is a vault "${target}" with ${info.doc_count} documents, and a restore never overwrites: restore beside it with --as ${target}-restored, or remove it first with \`hearth notes remove ${target}\`.`,
+    `vault "${target}" already exists with ${info.doc_count} documents, and a restore never overwrites: restore to another name with --as ${target}-restored, or remove it first with \`hearth notes remove ${target}\`.`,
   );
 }
 
 /**
- * Puts users back that are not there. The user of a vault that was put back under its own name gets its old password even
- * when there is one of the name (made for the empty vault): the devices know the old one.
+ * Restores missing users. The user of a vault that was restored under its own name gets its old password even if a user of
+ * that name exists (created for the empty vault): the devices have the old password.
  */
 async function restoreUsers(
-  { couch, backup, files }: RestoreAsk,
+  { couch, backup, files }: RestoreOptions,
   of: string | undefined,
 ): Promise<void> {
   const users = openUsers(couch);
@@ -144,16 +144,16 @@ async function restoreUsers(
       continue;
     }
     const changed = await users.putBack(document, of !== undefined);
-    // What it says of the password is no longer true.
+    // The password in the file is no longer valid.
     if (changed && of !== undefined) {
       files.remove(of);
     }
   }
 }
 
-/** Fills one database from a backup, marked as unfinished and closed to devices until it is whole. */
+/** Fills one database from a backup, marked as incomplete and closed to devices until it is complete. */
 export async function restoreVault(
-  ask: Pick<RestoreAsk, "couch" | "backup" | "signal" | "progress"> & {
+  ask: Pick<RestoreOptions, "couch" | "backup" | "signal" | "progress"> & {
     readonly entry: VaultEntry;
     readonly target: string;
   },
@@ -176,7 +176,7 @@ export async function restoreVault(
     for (const { _id, ...content } of head.locals) {
       await database.put(_id, content);
     }
-    await needSame(database, entry, signal);
+    await requireSameCounts(database, entry, signal);
     await database.secure(isScratch(target) ? closedRules : head.security);
     await removeMark(couch, target);
     return head;
@@ -187,8 +187,8 @@ export async function restoreVault(
 }
 
 /**
- * Makes a database that devices cannot write to. It was empty when the restore began, and that may be long ago: what has been
- * written since stays, and the restore is given up.
+ * Creates a database that devices cannot write to. It was empty at the start of the restore, which may be long ago: if
+ * anything was written since, it is kept and the restore fails.
  */
 async function closeEmpty(couch: Couch, database: Database): Promise<void> {
   if ((await database.info()) === undefined) {
@@ -197,7 +197,7 @@ async function closeEmpty(couch: Couch, database: Database): Promise<void> {
   const rules = await database.security();
   await database.secure(closedRules);
   try {
-    await needEmpty(couch, database.name);
+    await requireEmpty(couch, database.name);
   } catch (error) {
     await database.secure(rules);
     throw error;
@@ -226,7 +226,7 @@ async function* batches(
   }
 }
 
-async function needSame(
+async function requireSameCounts(
   database: Database,
   entry: VaultEntry,
   signal: AbortSignal,
@@ -235,14 +235,14 @@ async function needSame(
   const short = entry.missing.length;
   if (documents < entry.documents - short || leaves < entry.leaves - short) {
     throw new Failure(
-      `vault ${database.name} has ${documents} documents with ${leaves} revisions after the restore, the backup has ${entry.documents} with ${entry.leaves}: it was dropped again; try another backup.`,
+      `vault ${database.name} has ${documents} documents with ${leaves} revisions after the restore, the backup has ${entry.documents} with ${entry.leaves}: the restored vault was dropped; try another backup.`,
     );
   }
 }
 
 const PAGE_ROWS = 1000;
 
-/** Documents and leaves of a database, deleted ones too. */
+/** Counts documents and leaves of a database, including deleted ones. */
 export async function countAll(
   database: Database,
   signal: AbortSignal,
@@ -279,9 +279,9 @@ async function removeMark(couch: Couch, vault: string): Promise<void> {
   }
 }
 
-/** From now on the vault is watched as it is: its seed is the accepted one, its user the one who may in. */
+/** Registers the restored vault: accepts its seed, and records its user as the member. */
 async function register(
-  { couch, state, escrow, now }: RestoreAsk,
+  { couch, state, escrow, now }: RestoreOptions,
   vault: string,
   head: VaultHead,
 ): Promise<void> {
@@ -308,8 +308,8 @@ export function memberOf(security: Security): string | null {
 }
 
 /**
- * Drops what a supervisor that was killed left half restored, and its scratch databases; gives their names. What is `busy` is
- * being filled now.
+ * Drops incomplete vaults and scratch databases left by a killed supervisor, except `busy` ones, which are being filled now.
+ * Returns the names of the vaults.
  */
 export async function dropUnfinished(
   couch: Couch,

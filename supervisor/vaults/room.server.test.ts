@@ -24,7 +24,7 @@ let server: RunningServer;
 let watcher: Watcher;
 const notices: string[] = [];
 
-/** As on a host of its own: the store runs elsewhere, the configuration holds no checks. */
+/** As on a separate host: the store runs elsewhere, the configuration has no checks. */
 function start(more: Readonly<Record<string, string>> = {}): Promise<Watcher> {
   const config = join(place.directory, "supervisor.yaml");
   writeFileSync(
@@ -82,7 +82,7 @@ afterAll(async () => {
 const file = (vault: string) =>
   join(place.home.root, "vaults", `${vault}.json`);
 
-test("the first start makes the vault notes, and no later one makes it again", async () => {
+test("only the first start creates the vault notes", async () => {
   await waitFor("the first vault", () => existsSync(file("notes")));
   expect(statSync(file("notes")).mode & 0o777).toBe(0o600);
   const vaults = () => asJson("notes", "list");
@@ -102,7 +102,7 @@ test("the first start makes the vault notes, and no later one makes it again", a
   expect(await vaults()).toEqual([]);
 });
 
-test("add prints a Setup URI that opens, its passphrase, and a picture", async () => {
+test("add prints a valid Setup URI, its passphrase and a QR code", async () => {
   const picture = join(place.directory, "setup.png");
   const { code, out } = await hearth([
     "notes",
@@ -128,14 +128,14 @@ test("add prints a Setup URI that opens, its passphrase, and a picture", async (
   });
   expect(readFileSync(picture).subarray(1, 4).toString()).toBe("PNG");
   expect(statSync(picture).mode & 0o777).toBe(0o600);
-  // No password is in what it prints but inside the URI.
+  // The URI contains the only password in the output.
   const { password } = JSON.parse(readFileSync(file("family"), "utf8")) as {
     readonly password: string;
   };
   expect(out).not.toContain(password);
 }, 30_000);
 
-test("a vault that an admin rebuilt lets its member in again without waiting for the next look", async () => {
+test("a vault rebuilt by an admin admits its member again without waiting for the next inspection", async () => {
   const { user, password } = JSON.parse(
     readFileSync(file("family"), "utf8"),
   ) as { readonly user: string; readonly password: string };
@@ -145,12 +145,12 @@ test("a vault that an admin rebuilt lets its member in again without waiting for
   await ask(`${server.url}/family`, { method: "DELETE" });
   await ask(`${server.url}/family`, { method: "PUT" });
   await waitFor(
-    "the member to be let in",
+    "the member to get access",
     async () => (await statusOfMember()) === 200,
   );
 });
 
-test("--json has all that another program needs", async () => {
+test("--json contains everything that another program needs", async () => {
   const answer = await asJson("notes", "setup-uri", "family");
   expect(Object.keys(answer as object)).toEqual(
     expect.arrayContaining([
@@ -182,7 +182,7 @@ test("a command that cannot read secrets.json needs the operator password", asyn
   expect((await hearth(words, own)).code).toBe(0);
 }, 30_000);
 
-test("backup, restore beside, conflicts, devices", async () => {
+test("backup, restore under another name, conflicts, devices", async () => {
   expect((await hearth(["notes", "backup"])).out).toContain("done after");
   const listed = (await asJson("notes", "backup", "--list")) as {
     readonly backups: readonly string[];
@@ -208,7 +208,7 @@ test("backup, restore beside, conflicts, devices", async () => {
   );
 });
 
-test("a half restored vault is dropped at the next start, with a word", async () => {
+test("an incompletely restored vault is dropped at the next start and reported", async () => {
   const half = `${server.url}/half`;
   await ask(half, { method: "PUT" });
   await ask(`${half}/_local/hearth_restoring`, {
@@ -223,20 +223,24 @@ test("a half restored vault is dropped at the next start, with a word", async ()
   expect((await ask(half)).status).toBe(404);
 }, 30_000);
 
-describe("what is not understood is said in one sentence", () => {
+describe("invalid input is reported in one sentence", () => {
   test.each([
-    [["add", "Bad Name"], 1, "cannot be a vault's name"],
+    [["add", "Bad Name"], 1, "is not a valid vault name"],
     [["add", "x", "--mode", "often"], 1, "mode: must be live or on-save."],
     [
       ["add", "x", "--exclude", "("],
       1,
       "exclude: must be a regular expression.",
     ],
-    [["add", "x", "--url", "example.org"], 1, "is no address for devices"],
-    [["devices", "nowhere"], 2, 'there is no vault "nowhere"'],
+    [
+      ["add", "x", "--url", "example.org"],
+      1,
+      "is not a valid address for devices",
+    ],
+    [["devices", "nowhere"], 2, 'vault "nowhere" not found'],
     [["resolve", "family", "a.md"], 2, "choose the version to keep"],
     [["restore", "yesterday"], 1, 'backup "yesterday" not found'],
-    [["restore-seed", "family"], 1, "there is no copy of a security seed"],
+    [["restore-seed", "family"], 1, "no copy of a security seed"],
     [
       ["setup-uri", "family", "--qr", "x.gif"],
       2,
@@ -253,7 +257,7 @@ describe("what is not understood is said in one sentence", () => {
   );
 });
 
-test("the other host's supervisor says who looks after the notes", async () => {
+test("the other host's supervisor reports which one manages the notes", async () => {
   await watcher.stop();
   watcher = await start({
     HEARTH_JOBS: "off",

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => testbed.close());
 
-/** A milestone as LiveSync 1.0.16 keeps it. */
+/** A milestone document as in LiveSync 1.0.16. */
 const milestone = (more: Readonly<Record<string, unknown>> = {}) => ({
   type: "milestoneinfo",
   created: 1_795_229_971_081,
@@ -53,7 +53,7 @@ const milestone = (more: Readonly<Record<string, unknown>> = {}) => ({
   ...more,
 });
 
-test("a vault that no device has synced has none", async () => {
+test("a vault that was never synced has no devices", async () => {
   expect(await readRoster(database)).toEqual({
     vault: "vault-roster",
     locked: false,
@@ -62,7 +62,7 @@ test("a vault that no device has synced has none", async () => {
   });
 });
 
-test("devices with how far behind they are, what is outdated and what differs", async () => {
+test("devices are listed with pending changes, outdated plugins and differing settings", async () => {
   for (let n = 0; n < 4; n += 1) {
     await database.put(`note ${n}`, { n });
   }
@@ -99,7 +99,7 @@ test("devices with how far behind they are, what is outdated and what differs", 
   ]);
 });
 
-test("a locked remote is told, with those that it keeps out", async () => {
+test("a locked remote is reported with the devices without access", async () => {
   await database.put(MILESTONE_ID, milestone({ locked: true }));
   const { locked, remarks } = await readRoster(database);
   expect(locked).toBe(true);

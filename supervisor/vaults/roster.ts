@@ -28,38 +28,38 @@ export interface RosterDevice {
   readonly appVersion: string;
   /** Milliseconds since 1970. */
   readonly lastSeen: number;
-  /** Changes that it has not seen yet. */
+  /** Changes that it has not received yet. */
   readonly behind: number;
   /** Its plugin is older than the newest in the vault. */
   readonly outdated: boolean;
-  /** Settings in which it differs from the vault's preferred ones, each with both values. */
+  /** Settings that differ from the vault's preferred ones, each with both values. */
   readonly differs: Readonly<
     Record<string, { readonly here: unknown; readonly preferred: unknown }>
   >;
-  /** A locked remote lets it in. */
+  /** It has access to a locked remote. */
   readonly accepted: boolean;
 }
 
 export interface Roster {
   readonly vault: string;
-  /** A device has locked the remote: those that are not accepted must fetch everything anew. */
+  /** A device has locked the remote: devices that are not accepted must fetch everything again. */
   readonly locked: boolean;
   readonly devices: readonly RosterDevice[];
-  /** What a person should see to, a sentence each. */
+  /** Findings that need action, one sentence each. */
   readonly remarks: readonly string[];
 }
 
-/** Said by the plugin about the device or the moment, not about how it stores. */
-const OWN_MATTERS = new Set(["tweakModified"]);
+/** Settings that describe the device or a time, not how data is stored. */
+const DEVICE_SETTINGS = new Set(["tweakModified"]);
 
-/** What the devices keep about themselves; empty while none has synced. */
+/** The milestone document, where devices describe themselves; empty until one has synced. */
 export async function readMilestone(
   database: Database,
 ): Promise<Readonly<z.output<typeof milestone>>> {
   return asExpected(milestone, (await database.document(MILESTONE_ID)) ?? {});
 }
 
-/** The devices of a vault, as they have put themselves down in its milestone document. */
+/** The devices of a vault according to its milestone document. */
 export async function readRoster(database: Database): Promise<Roster> {
   const document = await readMilestone(database);
   const info = await database.info();
@@ -114,11 +114,11 @@ function remarksOn(
   ];
 }
 
-/** What a locked vault means, and the way out of it: the plugin keeps the lock until a person ends it. */
+/** What a locked vault means and how to unlock it: the plugin keeps the lock until a person removes it. */
 function lockRemark(waiting: readonly RosterDevice[]): string {
   const unlock = `open the settings of Self-hosted LiveSync, Maintenance, on a device that syncs and choose "I'm ready, unlock the database"`;
   return waiting.length === 0
-    ? `A device has locked the vault, and all its devices are let in: ${unlock}.`
+    ? `A device has locked the vault, and all its devices have access: ${unlock}.`
     : `A device has locked the vault, as a rebuild does: on ${namesOf(waiting)}, fetch everything from the server again; when all devices sync, ${unlock}.`;
 }
 
@@ -135,7 +135,7 @@ function differences(
   }
   return Object.fromEntries(
     Object.entries(preferred)
-      .filter(([key]) => !OWN_MATTERS.has(key) && key in own)
+      .filter(([key]) => !DEVICE_SETTINGS.has(key) && key in own)
       .filter(
         ([key, value]) => JSON.stringify(own[key]) !== JSON.stringify(value),
       )
@@ -143,7 +143,7 @@ function differences(
   );
 }
 
-/** "1.0.9" before "1.0.16"; what is no number counts as 0. */
+/** "1.0.9" before "1.0.16"; anything but a number counts as 0. */
 function byVersion(one: string, other: string): number {
   const [a, b] = [one, other].map((text) =>
     text.split(".").map((part) => Number.parseInt(part, 10) || 0),

@@ -26,7 +26,7 @@ const escrowFile = z.looseObject({
   accepted: z.string().nullable(),
   /** The database it was accepted for. */
   instance: z.string().nullable(),
-  /** Access is taken away because another seed turned up; the rules that held before. */
+  /** Access is blocked because another seed appeared; the rules before that. */
   closed: z
     .looseObject({
       since: z.number(),
@@ -37,10 +37,10 @@ const escrowFile = z.looseObject({
 
 export type Escrow = Readonly<z.output<typeof escrowFile>>;
 
-/** Copies of the security seeds, one file a vault (0600): an encrypted vault is unreadable without its seed. */
+/** Copies of the security seeds, one file per vault (0600): an encrypted vault is unreadable without its seed. */
 export interface EscrowFiles {
   readonly pathOf: (vault: string) => string;
-  /** An empty one when there is none yet; throws a Failure for a broken file, which is never overwritten. */
+  /** Empty if the file does not exist; throws a Failure for a damaged file, which is never overwritten. */
   readonly read: (vault: string) => Escrow;
   readonly write: (escrow: Escrow) => void;
 }
@@ -65,7 +65,7 @@ export function openEscrow(directory: string): EscrowFiles {
         }
         throw new Failure(
           codeOf(error) === undefined
-            ? `${path} is broken, and with it the copy of the vault's security seed: put it back from a copy, or move it away to have the present seed copied anew.`
+            ? `${path} is damaged, and with it the copy of the vault's security seed: restore it from a copy, or move it away so that the current seed is copied again.`
             : sentencesOf(error, path),
           error,
         );
@@ -81,17 +81,17 @@ export function openEscrow(directory: string): EscrowFiles {
   };
 }
 
-/** What a look at a vault's seed calls for. */
+/** What to do about a vault's seed. */
 export type SeedVerdict =
   | { readonly kind: "fine" }
-  /** The seed becomes the accepted one: the first of all, or the first of a database that was made anew. */
+  /** The seed becomes the accepted one: the first ever, or the first of a recreated database. */
   | { readonly kind: "accept"; readonly seed: Seed }
-  /** It is gone while notes need it. */
+  /** It is missing while notes need it. */
   | { readonly kind: "put-back"; readonly seed: Seed }
-  /** Another one stands in its place, in the same database. */
+  /** It was replaced by another one in the same database. */
   | { readonly kind: "changed"; readonly seed: Seed };
 
-/** Decides by what is there now: `seed` undefined when it is missing or empty, `hasNotes` when documents need one. */
+/** Decides by the current state: `seed` is undefined if it is missing or empty, `hasNotes` tells whether documents need one. */
 export function judgeSeed(
   escrow: Escrow,
   now: {
@@ -120,7 +120,7 @@ export function acceptedSeed(escrow: Escrow): Seed | undefined {
     ?.seed;
 }
 
-/** The escrow with this seed among its versions. */
+/** The escrow with this seed added to its versions. */
 export function withVersion(
   escrow: Escrow,
   seed: Seed,
@@ -138,7 +138,7 @@ export function withVersion(
       };
 }
 
-/** The escrow with this seed as the one that counts, for the database `instance`; whatever it closed is open again. */
+/** The escrow with this seed accepted for the database `instance`; access is no longer blocked. */
 export function accepting(
   escrow: Escrow,
   seed: Seed,
@@ -153,7 +153,7 @@ export function accepting(
   };
 }
 
-/** The escrow with access taken away; `rules` are those that held before. */
+/** The escrow with access blocked; `rules` are those before that. */
 export function closing(escrow: Escrow, rules: Security, at: number): Escrow {
   return escrow.closed === null
     ? {

@@ -20,7 +20,7 @@ const access = {
 const chosen = (more: Partial<VaultChoices> = {}) =>
   vaultChoices.parse({ ...more });
 
-/** The format as the plugin's library writes it, opened with WebCrypto and nothing of ours. */
+/** Decrypts the format of the plugin's library with WebCrypto only. */
 async function openIndependently(
   uri: string,
   passphrase: string,
@@ -67,7 +67,7 @@ async function openIndependently(
   return JSON.parse(new TextDecoder().decode(plain));
 }
 
-test("another implementation of the format opens a Setup URI to the very settings", async () => {
+test("another implementation decrypts a Setup URI to the same settings", async () => {
   const uri = await sealSetupUri(
     buildPluginSettings(access, chosen()),
     "setup-passphrase",
@@ -116,7 +116,7 @@ test("another implementation of the format opens a Setup URI to the very setting
   });
 });
 
-test("two Setup URIs of the same settings have nothing in common, and both open", async () => {
+test("two Setup URIs of the same settings share no bytes, and both can be decrypted", async () => {
   const settings = buildPluginSettings(access, chosen());
   const [one, other] = await Promise.all([
     sealSetupUri(settings, "p"),
@@ -126,13 +126,13 @@ test("two Setup URIs of the same settings have nothing in common, and both open"
   expect(await openSetupUri(other, "p")).toEqual(settings);
 });
 
-test("a wrong passphrase, and what is no Setup URI, are said as such", async () => {
+test("a wrong passphrase and an invalid Setup URI are reported", async () => {
   const uri = await sealSetupUri({ a: 1 }, "right");
   await expect(openSetupUri(uri, "wrong")).rejects.toThrow(
-    "the passphrase does not open this Setup URI.",
+    "wrong passphrase for this Setup URI.",
   );
   await expect(openSetupUri("https://example.org", "p")).rejects.toThrow(
-    "this is no Setup URI",
+    "invalid Setup URI",
   );
 });
 
@@ -167,8 +167,16 @@ test("sync on save, without encryption, with the configuration folder, patterns 
 
 test.each([
   ["exclude", ["("], "must be a regular expression"],
-  ["exclude", ["a|[]|b"], 'must not hold "|[]|": give each pattern alone'],
-  ["hiddenPatterns", ["a,b"], 'must not hold ",": give each pattern alone'],
+  [
+    "exclude",
+    ["a|[]|b"],
+    'must not contain "|[]|": specify each pattern separately',
+  ],
+  [
+    "hiddenPatterns",
+    ["a,b"],
+    'must not contain ",": specify each pattern separately',
+  ],
   ["mode", "sometimes", "must be live or on-save"],
 ])("%s %j: %s", (key, value, message) => {
   const { error } = vaultChoices.safeParse({ [key]: value });
@@ -184,10 +192,13 @@ test.each([
 });
 
 test.each([
-  ["notes.example.org", "is no address for devices"],
-  ["ftp://example.org", "is no address for devices"],
-  ["https://user:password@example.org", "holds no user, password or query"],
-  ["https://example.org/?a=1", "holds no user, password or query"],
+  ["notes.example.org", "is not a valid address for devices"],
+  ["ftp://example.org", "is not a valid address for devices"],
+  [
+    "https://user:password@example.org",
+    "must not contain user, password or query",
+  ],
+  ["https://example.org/?a=1", "must not contain user, password or query"],
 ])("%s is refused: %s", (text, message) => {
   expect(() => publicAddress(text)).toThrow(message);
 });

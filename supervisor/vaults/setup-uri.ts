@@ -8,11 +8,11 @@ import {
 import { promisify } from "node:util";
 import { Failure } from "../../core/failure.ts";
 
-/** What the plugin's URI carries, before it is sealed. */
+/** The content of the plugin's URI before encryption. */
 export type PluginSettings = Readonly<Record<string, unknown>>;
 
 const LEAD = "obsidian://setuplivesync?settings=";
-/** Names the format of the sealed settings. */
+/** Prefix that identifies the format of the encrypted settings. */
 const FORMAT = "%$";
 const PBKDF2_SALT_BYTES = 32;
 const IV_BYTES = 12;
@@ -24,7 +24,7 @@ const KEY_BYTES = 32;
 const derive = promisify(pbkdf2);
 
 /**
- * The settings as `obsidian://setuplivesync?settings=…`, sealed with a passphrase as the plugin (octagonal-wheels) does:
+ * The settings as `obsidian://setuplivesync?settings=…`, encrypted with a passphrase as the plugin (octagonal-wheels) does:
  * "%$" + base64(pbkdf2Salt[32] | iv[12] | hkdfSalt[32] | AES-256-GCM ciphertext and tag).
  */
 export async function sealSetupUri(
@@ -47,7 +47,7 @@ export async function sealSetupUri(
   return LEAD + encodeURIComponent(FORMAT + sealed.toString("base64"));
 }
 
-/** The settings in a Setup URI. Throws a Failure when it is none, or the passphrase is another. */
+/** The settings in a Setup URI. Throws a Failure if the URI is invalid or the passphrase is wrong. */
 export async function openSetupUri(
   uri: string,
   passphrase: string,
@@ -58,7 +58,7 @@ export async function openSetupUri(
   const bytes = Buffer.from(text.slice(FORMAT.length), "base64");
   const least = PBKDF2_SALT_BYTES + IV_BYTES + HKDF_SALT_BYTES + TAG_BYTES;
   if (!text.startsWith(FORMAT) || bytes.length < least) {
-    throw new Failure(`this is no Setup URI: one begins with ${LEAD}.`);
+    throw new Failure(`invalid Setup URI: it must start with ${LEAD}.`);
   }
   const take = pieces(bytes);
   const pbkdf2Salt = take(PBKDF2_SALT_BYTES);
@@ -78,7 +78,7 @@ export async function openSetupUri(
     ]);
     return JSON.parse(plain.toString("utf8")) as PluginSettings;
   } catch {
-    throw new Failure("the passphrase does not open this Setup URI.");
+    throw new Failure("wrong passphrase for this Setup URI.");
   }
 }
 

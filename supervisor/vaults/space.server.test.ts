@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => testbed.close());
 
-test("a plain vault is measured by folder, with the chunks that no note uses", async () => {
+test("a plain vault is measured by folder, including unused chunks", async () => {
   const vault = "vault-plain";
   await testbed.provisioning.add({ vault, choices });
   const database = openDatabase(testbed.couch, vault);
@@ -47,7 +47,7 @@ test("a plain vault is measured by folder, with the chunks that no note uses", a
     "(superseded)",
     "(notes)",
     "(other)",
-    "Whole file",
+    "Total",
   ]);
   expect(measured.folders).toMatchObject([
     { path: "daily/", files: 2 },
@@ -73,7 +73,7 @@ test("a plain vault is measured by folder, with the chunks that no note uses", a
   ]);
 });
 
-test("an encrypted vault shows its sums to the server, and its folders to who has the passphrase", async () => {
+test("the server sees only sums of an encrypted vault; its folders require the passphrase", async () => {
   const vault = "vault-sealed";
   await testbed.provisioning.add({ vault, choices });
   const database = openDatabase(testbed.couch, vault);
@@ -121,8 +121,8 @@ test("the supervisor measures each vault once a day, and warns when the disk wil
     await database.write(
       noteDocuments(`${at}.bin`, String(at).repeat(6_000_000), 1),
     );
-    await testbed.keeper.look();
-    await testbed.keeper.look();
+    await testbed.keeper.inspectAll();
+    await testbed.keeper.inspectAll();
     testbed.pass(DAY);
   }
   expect(testbed.state.vault(vault).sizes).toHaveLength(4);
@@ -134,8 +134,8 @@ test("the supervisor measures each vault once a day, and warns when the disk wil
     level: "warning",
     command: `hearth notes space ${vault}`,
   });
-  // A database that is created again begins again.
+  // The measurements of a recreated database start again.
   await testbed.provisioning.remove(vault);
-  await testbed.keeper.look();
+  await testbed.keeper.inspectAll();
   expect(testbed.raised.has("notes-growth")).toBe(false);
 });

@@ -7,21 +7,21 @@ import { isBelow, readVaultAt, type PastVault } from "./vault-past.ts";
 
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
 const folder = z.looseObject({
-  /** Ends with a slash where it is a folder. */
+  /** Ends with a slash if it is a folder. */
   path: z.string(),
   files: z.number(),
   bytes: z.number(),
 });
 
-/** What takes up the room of a vault, in bytes. Kept as it was last measured. */
+/** Use of space of a vault in bytes, as last measured. */
 export const vaultSpace = z.looseObject({
   at: z.number(),
   file: z.number(),
-  /** The largest first; null where the paths are encrypted. */
+  /** Largest first; null if the paths are encrypted. */
   folders: z.array(folder).nullable(),
   /** Folders and files that are not listed. */
   smaller: part,
-  /** Chunks that no current note uses; null where that cannot be seen. */
+  /** Chunks that no current note uses; null if unknown. */
   unused: part.nullable(),
   chunks: z.number(),
   notes: z.number(),
@@ -34,10 +34,10 @@ export const vaultSpace = z.looseObject({
 export type VaultSpace = Readonly<z.output<typeof vaultSpace>>;
 type FolderSpace = z.output<typeof folder>;
 
-const MOST_FOLDERS = 20;
+const MAX_FOLDERS = 20;
 const none = { count: 0, bytes: 0 };
 
-/** What the server can see: everything in a plain vault, sums in an encrypted one. */
+/** As far as the server can read it: everything in a plain vault, sums in an encrypted one. */
 export async function measureVault(
   source: HistorySource,
   vault: string,
@@ -50,7 +50,7 @@ export async function measureVault(
   try {
     return spaceOf(stored, await readVaultAt(source, cipher, now));
   } catch (error) {
-    // Whatever encryption it is.
+    // With any kind of encryption.
     if (isStoreFailure(error)) {
       throw error;
     }
@@ -58,7 +58,7 @@ export async function measureVault(
   }
 }
 
-/** The parts of a vault by size; with its notes, also by what lies directly in `below`. */
+/** The parts of a vault by size; with its notes, also by the entries directly in `below`. */
 export function spaceOf(
   stored: StoreSpace,
   vault?: PastVault,
@@ -80,7 +80,7 @@ export function spaceOf(
   };
 }
 
-/** A chunk that several files share counts where it is met first. */
+/** A chunk shared by several files counts for the first of them. */
 function byFolder(
   { chunkSizes }: StoreSpace,
   vault: PastVault,
@@ -110,8 +110,8 @@ function byFolder(
   }
   const bySize = [...folders.values()].toSorted((a, b) => b.bytes - a.bytes);
   return {
-    folders: bySize.slice(0, MOST_FOLDERS),
-    smaller: sumOf(bySize.slice(MOST_FOLDERS).map(({ bytes }) => bytes)),
+    folders: bySize.slice(0, MAX_FOLDERS),
+    smaller: sumOf(bySize.slice(MAX_FOLDERS).map(({ bytes }) => bytes)),
     unused: sumOf([...sizes.values()]),
   };
 }
@@ -123,14 +123,14 @@ function sumOf(bytes: readonly number[]): z.output<typeof part> {
   };
 }
 
-/** The folder directly in `below` that holds the file, or the file itself. */
+/** The folder directly in `below` that contains the file, or the file itself. */
 function entryOf(path: string, below: string | undefined): string {
   const from = below === undefined ? 0 : below.replace(/\/+$/, "").length + 1;
   const end = path.indexOf("/", from);
   return end < 0 ? path : path.slice(0, end + 1);
 }
 
-/** For people: the folders, then what is no content of a current note, last the whole. */
+/** Rows for display: folders, then everything that is not content of a current note, then the total. */
 export function rowsOf(space: VaultSpace): readonly {
   readonly name: string;
   readonly bytes: number;
@@ -180,7 +180,7 @@ export function rowsOf(space: VaultSpace): readonly {
       bytes: space.other,
       note: "indexes, revision trees, deletions",
     },
-    { name: "Whole file", bytes: space.file, note: "" },
+    { name: "Total", bytes: space.file, note: "" },
   ];
   return rows.map((row) => ({
     ...row,

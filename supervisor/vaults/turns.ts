@@ -1,4 +1,4 @@
-/** Runs one piece of work after the other, in the order in which they were asked for. */
+/** Runs tasks one after the other, in the order of the requests. */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function takeTurns(): Turns {

@@ -14,16 +14,16 @@ const rows = z.looseObject({
 
 /** The store's users, as documents of `_users`. */
 export interface Users {
-  /** Makes the user or gives an old one the new password; nobody but the admin can read the document. */
+  /** Creates the user, or sets the password of an existing one; only the admin can read the document. */
   readonly save: (name: string, password: string) => Promise<void>;
-  /** True when it was there. */
+  /** True if it existed. */
   readonly remove: (name: string) => Promise<boolean>;
   readonly exists: (name: string) => Promise<boolean>;
   /** Every user with the hash of its password. */
   readonly all: () => Promise<readonly CouchDocument[]>;
   /**
-   * Puts a user back as a backup holds it, hash and all. One of the name that is there stays as it is unless `replace` is set.
-   * True when another password counts from now on.
+   * Restores a user from a backup, including the hash. An existing one is kept unless `replace` is set. True if the password
+   * has changed.
    */
   readonly putBack: (
     document: CouchDocument,

@@ -19,7 +19,7 @@ import type { Keeper, SeedAnswer } from "./keeper.ts";
 import type { NotesState } from "./notes-state.ts";
 import { listVaults, viewVault, type VaultView } from "./overview.ts";
 import type { Provisioning, Removed, SetupAnswer } from "./provisioning.ts";
-import { MOST_CONFLICTS } from "./report-jobs.ts";
+import { MAX_CONFLICTS } from "./report-jobs.ts";
 import { readRoster, type Roster } from "./roster.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultSpace } from "./space.ts";
@@ -38,7 +38,7 @@ export interface VaultActParts {
   /** Bytes that are free where the store keeps its files. */
   readonly freeBytes: () => number;
   readonly now: () => number;
-  /** Keeps what the operator changed, a sentence each. */
+  /** Records a change by the operator, as one sentence. */
   readonly note: (sentence: string) => void;
 }
 
@@ -47,25 +47,25 @@ export interface VaultGrowth {
   readonly space: VaultSpace | null;
 }
 
-/** What an operator may ask about vaults and do to them; the API and the pages do it by this. All throw Failures. */
+/** Queries and actions of the operator on vaults, for the API and the pages. All throw Failures. */
 export interface VaultActs {
   readonly list: () => Promise<readonly VaultView[]>;
   readonly view: (vault: string) => Promise<VaultView>;
-  /** The database of a vault that is there. */
+  /** The database of an existing vault. */
   readonly database: (vault: string) => Promise<Database>;
   readonly history: (vault: string) => Promise<HistorySource>;
-  /** Writes notes as they were before; also the named chunks that were deleted meanwhile. */
+  /** Writes earlier versions of notes, and restores those of the named chunks that were deleted meanwhile. */
   readonly restoreNotes: (
     vault: string,
     documents: readonly Readonly<Record<string, unknown>>[],
     chunks: readonly string[],
   ) => Promise<void>;
-  /** How a vault grows, and what took up its room when it was last measured. */
+  /** Growth of a vault, and its use of space as last measured. */
   readonly growth: (vault: string) => Promise<VaultGrowth>;
-  /** Counts the unused chunks that can go; with `free` removes them, after it has forgotten the named devices. */
+  /** Counts removable chunks; with `free` removes them, after forgetting the named devices. */
   readonly collect: (
     vault: string,
-    wish: UnusedChunks & {
+    options: UnusedChunks & {
       readonly free: boolean;
       readonly forget: readonly string[];
     },
@@ -78,13 +78,13 @@ export interface VaultActs {
     resolution: Resolution,
   ) => Promise<Resolved>;
   readonly add: (
-    wish: Parameters<Provisioning["add"]>[0],
+    options: Parameters<Provisioning["add"]>[0],
   ) => Promise<SetupAnswer>;
   readonly setupUri: (
-    wish: Parameters<Provisioning["setupUri"]>[0],
+    options: Parameters<Provisioning["setupUri"]>[0],
   ) => Promise<SetupAnswer>;
   readonly rotate: (
-    wish: Parameters<Provisioning["rotate"]>[0],
+    options: Parameters<Provisioning["rotate"]>[0],
   ) => Promise<SetupAnswer>;
   readonly remove: (vault: string) => Promise<Removed>;
   readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
@@ -128,7 +128,7 @@ type NoteActs = Pick<
   "history" | "restoreNotes" | "collect" | "conflicts" | "resolve"
 >;
 
-/** Acts on the notes of a vault. */
+/** Actions on the notes of a vault. */
 function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
   const history = async (vault: string) =>
     openHistory(couch, (await databaseOf(couch, vault)).name);
@@ -154,7 +154,7 @@ function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
       });
       const { count } = collection.freed;
       if (count > 0) {
-        note(`${count} unused chunks of vault ${name} were freed.`);
+        note(`${count} unused chunks of vault ${name} were removed.`);
       }
       return collection;
     },
@@ -163,7 +163,7 @@ function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
         await databaseOf(couch, vault),
         state,
         now(),
-        MOST_CONFLICTS,
+        MAX_CONFLICTS,
       ),
     resolve: async (vault, document, resolution) => {
       const resolved = await resolveConflict(
@@ -172,7 +172,7 @@ function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
         resolution,
       );
       note(
-        `a conflict in vault ${vault} ended, version ${resolved.kept} of ${resolved.document} stays.`,
+        `a conflict in vault ${vault} was resolved: version ${resolved.kept} of ${resolved.document} is kept.`,
       );
       return resolved;
     },
@@ -184,7 +184,7 @@ type AccessActs = Pick<
   "add" | "setupUri" | "rotate" | "remove" | "restoreSeed"
 >;
 
-/** Acts on a vault as a whole and on the access of its devices. */
+/** Actions on a vault as a whole and on the access of its devices. */
 function accessActs({
   keeper,
   provisioning,
@@ -201,17 +201,20 @@ function accessActs({
     return answer;
   };
   return {
-    add: (wish) =>
-      noting(() => provisioning.add(wish), `vault ${wish.vault} was made.`),
-    setupUri: (wish) =>
+    add: (options) =>
       noting(
-        () => provisioning.setupUri(wish),
-        `the Setup URI of vault ${wish.vault} was shown.`,
+        () => provisioning.add(options),
+        `vault ${options.vault} was created.`,
       ),
-    rotate: (wish) =>
+    setupUri: (options) =>
       noting(
-        () => provisioning.rotate(wish),
-        `vault ${wish.vault} has a new password.`,
+        () => provisioning.setupUri(options),
+        `the Setup URI of vault ${options.vault} was displayed.`,
+      ),
+    rotate: (options) =>
+      noting(
+        () => provisioning.rotate(options),
+        `vault ${options.vault} has a new password.`,
       ),
     remove: (vault) =>
       noting(async () => {

@@ -3,11 +3,11 @@ import type { Deletions } from "./deletions.ts";
 
 const naming = (kind: string) => (vault: string) => `notes-${kind}:${vault}`;
 
-/** What the alarms about a vault are known by. */
+/** Fingerprints of the alarms about a vault. */
 export const fingerprints = {
-  look: naming("look"),
+  inspection: naming("look"),
   gone: naming("gone"),
-  anew: naming("anew"),
+  recreated: naming("anew"),
   seed: naming("seed"),
   seedLost: naming("seed-lost"),
   rules: naming("rules"),
@@ -27,28 +27,28 @@ export function hungAlarm(vault: string, isHung: boolean): Alarm {
     level: isHung ? "down" : "warning",
     subject: `vault ${vault}`,
     text: isHung
-      ? `vault ${vault} does not respond: the notes store reopens it by itself within half a minute.`
-      : `vault ${vault} did not respond and was reopened: the notes store's log says when.`,
+      ? `vault ${vault} does not respond: the notes store reopens it within 30 s.`
+      : `vault ${vault} did not respond and was reopened: see the notes store's log.`,
     command: "hearth logs notes",
   };
 }
 
-export function goneAlarm(vault: string): Alarm {
+export function missingAlarm(vault: string): Alarm {
   return {
     fingerprint: fingerprints.gone(vault),
     level: "down",
     subject: `vault ${vault}`,
-    text: `the database of vault ${vault} is gone, so its devices cannot sync: restore it, or forget it with \`hearth notes remove ${vault}\`.`,
+    text: `the database of vault ${vault} is missing, so its devices cannot sync: restore it, or remove the vault with \`hearth notes remove ${vault}\`.`,
     command: `hearth notes restore --vault ${vault}`,
   };
 }
 
-export function anewAlarm(vault: string): Alarm {
+export function recreatedAlarm(vault: string): Alarm {
   return {
-    fingerprint: fingerprints.anew(vault),
+    fingerprint: fingerprints.recreated(vault),
     level: "warning",
     subject: `vault ${vault}`,
-    text: `the database of vault ${vault} was made anew (a device rebuilt it, or somebody dropped it): its access rules were put back, its new security seed is accepted, the old one kept.`,
+    text: `the database of vault ${vault} was recreated (a device rebuilt it, or it was dropped by hand): its access rules were restored and its new security seed was accepted; the old one is kept.`,
     command: `hearth notes devices ${vault}`,
   };
 }
@@ -58,7 +58,7 @@ export function closedAlarm(vault: string): Alarm {
     fingerprint: fingerprints.seed(vault),
     level: "down",
     subject: `vault ${vault}`,
-    text: `the security seed of vault ${vault} was replaced by another, and what is written under that one stays unreadable: access is taken away until you put the old seed back, or take the new one with --accept.`,
+    text: `the security seed of vault ${vault} was replaced, and notes written under the new one cannot be read with the old one: access is blocked until you restore the old seed, or accept the new one with --accept.`,
     command: `hearth notes restore-seed ${vault}`,
   };
 }
@@ -68,7 +68,7 @@ export function putBackAlarm(vault: string): Alarm {
     fingerprint: fingerprints.seedLost(vault),
     level: "warning",
     subject: `vault ${vault}`,
-    text: `the security seed of vault ${vault} was gone and was put back at once from its copy: find out what removed it.`,
+    text: `the security seed of vault ${vault} was missing and was restored immediately from its copy: find out what removed it.`,
     command: `hearth notes devices ${vault}`,
   };
 }
@@ -78,7 +78,7 @@ export function rulesAlarm(vault: string): Alarm {
     fingerprint: fingerprints.rules(vault),
     level: "warning",
     subject: `vault ${vault}`,
-    text: `the access rules of vault ${vault} were changed from outside and were put back.`,
+    text: `the access rules of vault ${vault} were changed from outside and were restored.`,
     command: `hearth notes list`,
   };
 }
@@ -91,7 +91,7 @@ export function deletionsAlarm(
     fingerprint: fingerprints.deletions(vault),
     level: "warning",
     subject: `vault ${vault}`,
-    text: `${deleted} notes of vault ${vault} were deleted in a short time${made > 0 ? ` (and ${made} made)` : ""}; ${left} are left. If nobody meant it, stop the devices and restore.`,
+    text: `${deleted} notes of vault ${vault} were deleted in a short time${made > 0 ? ` (and ${made} created)` : ""}; ${left} are left. If this was not intended, stop the devices and restore.`,
     command: `hearth notes restore --vault ${vault} --as ${vault}-before`,
   };
 }

@@ -68,7 +68,7 @@ test("notes, attachments and hidden files are written as on a device; deleted on
   ]);
 });
 
-test("names that cannot be held are reported, and none leaves the folder", async () => {
+test("names that the file system rejects are reported, and no path leaves the folder", async () => {
   const long = `${"x".repeat(300)}.md`;
   const exported = await exportVault(
     sourceOf([
@@ -92,7 +92,7 @@ test("names that cannot be held are reported, and none leaves the folder", async
   expect(readdirSync(directory)).toEqual(["new"]);
 });
 
-test("a folder that holds something is left alone", async () => {
+test("a folder that is not empty is rejected and left unchanged", async () => {
   const source = sourceOf([note("a.md")]);
   await exportVault(source, cipher, directory, 7);
   await expect(exportVault(source, cipher, directory, 7)).rejects.toThrow(

@@ -15,11 +15,11 @@ import {
 export interface Exported {
   readonly at: number;
   readonly files: number;
-  /** What the file system could not hold, and why. */
+  /** Files that the file system could not store, and why. */
   readonly left: readonly LeftOut[];
 }
 
-/** Writes a vault as it was at `at` into a folder that is new or empty, byte for byte as on a device. */
+/** Writes a vault as of `at` into a new or empty folder, byte for byte as on a device. */
 export async function exportVault(
   source: HistorySource,
   cipher: NoteCipher,
@@ -61,11 +61,11 @@ function claim(directory: string): void {
     throw new Failure(sentencesOf(error, directory));
   }
   throw new Failure(
-    `${directory} is not empty: name a new folder, so that nothing in it is overwritten.`,
+    `${directory} is not empty: choose a new folder, so that no file is overwritten.`,
   );
 }
 
-/** Why the file could not be written; undefined when it was. Throws a Failure for what is wrong with the disk. */
+/** Why the file could not be written; undefined if it was. Throws a Failure for disk errors. */
 function place(
   path: string,
   content: Buffer,

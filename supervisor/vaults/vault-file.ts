@@ -11,26 +11,26 @@ const vaultFile = z.looseObject({
   url: z.string(),
   user: z.string(),
   password: z.string(),
-  /** What a rotation that is not over makes the password; the store may know it already. */
+  /** The new password of an incomplete rotation; the store may have it already. */
   nextPassword: z.string().optional(),
   /** `http://user:password@host:5984/db`, for tools. */
   connection: z.string(),
-  /** Of the vault's encryption; null without encryption, or when it was to be forgotten. */
+  /** Of the vault's encryption; null without encryption, or if it must not be stored. */
   vaultPassphrase: z.string().nullable(),
   choices: vaultChoices,
 });
 
-/** What a vault's devices need, as it lies in `vaults/<vault>.json` (0600; in no backup). */
+/** Credentials for a vault's devices, in `vaults/<vault>.json` (0600; in no backup). */
 export type VaultFile = Readonly<z.output<typeof vaultFile>>;
 
 /** The credentials files of all vaults. */
 export interface VaultFiles {
   readonly pathOf: (vault: string) => string;
   readonly names: () => readonly string[];
-  /** Undefined when there is none; throws a Failure for a broken one. */
+  /** Undefined if there is none; throws a Failure for a damaged one. */
   readonly read: (vault: string) => VaultFile | undefined;
   readonly write: (file: VaultFile) => void;
-  /** True when there was one. */
+  /** True if it existed. */
   readonly remove: (vault: string) => boolean;
 }
 
@@ -61,7 +61,7 @@ export function openVaultFiles(directory: string): VaultFiles {
         }
         throw new Failure(
           codeOf(error) === undefined
-            ? `${path} is broken: \`hearth notes rotate ${vault}\` writes a new one, with a new password.`
+            ? `${path} is damaged: run \`hearth notes rotate ${vault}\` to create a new one, with a new password.`
             : sentencesOf(error, path),
           error,
         );

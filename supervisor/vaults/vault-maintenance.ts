@@ -15,9 +15,9 @@ import type { Turns } from "./turns.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
 const TICK_EVERY_MS = 2000;
-const LOOK_EVERY_MS = 60_000;
+const INSPECT_EVERY_MS = 60_000;
 const STOP_WITHIN_MS = 5000;
-const BEGIN_FINGERPRINT = "notes-begin";
+const PREPARATION_FINGERPRINT = "notes-begin";
 
 export interface MaintenanceParts {
   readonly couch: Couch;
@@ -39,10 +39,10 @@ export class VaultMaintenance {
   readonly #pendingConflicts: ReturnType<typeof openPendingConflicts>;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #inspecting: Promise<void> | undefined;
   #leftoversDropped = false;
   #prepared = false;
-  #nextLook = 0;
+  #nextInspection = 0;
   #seenStart = "";
 
   constructor(context: Context, parts: MaintenanceParts) {
@@ -62,7 +62,7 @@ export class VaultMaintenance {
     this.#timer = setInterval(() => this.#tick(), TICK_EVERY_MS);
     void followDatabases(
       couch,
-      { created: (vault) => keeper.lookAt(vault), quiet: this.#quiet },
+      { created: (vault) => keeper.inspect(vault), quiet: this.#quiet },
       this.#stopping.signal,
     );
   }
@@ -72,7 +72,7 @@ export class VaultMaintenance {
     this.#stopping.abort();
     const patience = Promise.withResolvers<void>();
     const giveUp = setTimeout(patience.resolve, STOP_WITHIN_MS);
-    await Promise.race([this.#looking, patience.promise]);
+    await Promise.race([this.#inspecting, patience.promise]);
     clearTimeout(giveUp);
   }
 
@@ -83,22 +83,22 @@ export class VaultMaintenance {
         ? ""
         : `${service.pid} ${service.state} ${service.since}`;
     if (start !== this.#seenStart) {
-      this.#nextLook = 0;
+      this.#nextInspection = 0;
     }
     this.#seenStart = start;
-    if (this.#looking !== undefined || Date.now() < this.#nextLook) {
+    if (this.#inspecting !== undefined || Date.now() < this.#nextInspection) {
       return;
     }
-    this.#looking = this.#lookOnce()
+    this.#inspecting = this.#inspectOnce()
       .catch((error: unknown) =>
         this.#context.onNotice(sentencesOf(error).join(" ")),
       )
       .finally(() => {
-        this.#looking = undefined;
+        this.#inspecting = undefined;
       });
   }
 
-  async #lookOnce(): Promise<void> {
+  async #inspectOnce(): Promise<void> {
     const { keeper, turns, busy } = this.#parts;
     let trouble: unknown;
     try {
@@ -111,22 +111,22 @@ export class VaultMaintenance {
     }
     const skipped = this.#quiet.take();
     const restored = new Set(busy);
-    const answered = await keeper.look(skipped);
+    const answered = await keeper.inspectAll(skipped);
     this.#reportPreparation(trouble, answered);
     if (answered) {
       await this.#publish(skipped, restored);
     }
-    this.#nextLook = Date.now() + (answered ? LOOK_EVERY_MS : 0);
+    this.#nextInspection = Date.now() + (answered ? INSPECT_EVERY_MS : 0);
   }
 
   #reportPreparation(trouble: unknown, answered: boolean): void {
     const { alarms } = this.#context;
-    // A store that does not answer at all is reported already.
+    // A store that does not respond is reported by the checks.
     if (trouble === undefined) {
-      alarms.clear(BEGIN_FINGERPRINT);
+      alarms.clear(PREPARATION_FINGERPRINT);
     } else if (answered) {
       alarms.raise({
-        fingerprint: BEGIN_FINGERPRINT,
+        fingerprint: PREPARATION_FINGERPRINT,
         level: "warning",
         subject: "notes",
         text: `creating the first vault or cleaning up an interrupted restore failed: ${sentencesOf(trouble).join(" ")}`,
@@ -169,7 +169,7 @@ export class VaultMaintenance {
   async #createFirstVault(): Promise<void> {
     const { couch, state, files, provisioning } = this.#parts;
     const vault = this.#context.config.notes.first_vault;
-    if (vault === "off" || state.firstVaultMade()) {
+    if (vault === "off" || state.firstVaultCreated()) {
       return;
     }
     const others = (await vaultNames(couch)).filter(
@@ -178,11 +178,11 @@ export class VaultMaintenance {
     if (others.length === 0 && state.vault(vault).member === null) {
       await provisioning.add({ vault, choices: vaultChoices.parse({}) });
     }
-    state.rememberFirstVault();
+    state.recordFirstVault();
   }
 }
 
-/** The devices of vaults, as the status page shows them; those of quiet vaults as they were read last. */
+/** The devices of vaults for the status page; those of quiet vaults as last read. */
 function openDevices(couch: Couch) {
   const known = new Map<string, readonly VaultDevice[]>();
   return async (

@@ -9,26 +9,26 @@ export interface MirrorOptions {
   readonly source: HistorySource;
   readonly cipher: NoteCipher;
   readonly folder: MirrorFolder;
-  /** Called after the first pass, and then whenever the vault was asked for changes, at least every 20 s. */
+  /** Called after the first pass, and then after each request for changes, at least every 20 s. */
   readonly passed: (counts: MirrorCounts) => Promise<void>;
-  /** What the operator should know, a sentence. */
+  /** A message for the operator. */
   readonly report: (sentence: string) => void;
   readonly stop: AbortSignal;
-  /** Waits before the vault is asked again after a failure. */
+  /** Delays before retries after a failure. */
   readonly pause: (stop: AbortSignal) => Promise<void>;
 }
 
-/** Notes to be written: also those with a part that is not on the server yet. */
+/** Notes to be written, including those with a part that is not on the server yet. */
 type Pending = Map<string, { readonly note: NoteDocument; reported: boolean }>;
 
 /**
- * Writes a vault into a folder and follows its changes until `stop`. What fails before the first pass is complete rejects with a
- * Failure; later failures are reported and tried again.
+ * Writes a vault into a folder and follows its changes until `stop`. A failure before the first pass is complete rejects with a
+ * Failure; later failures are reported and retried.
  */
 export async function mirrorVault(options: MirrorOptions): Promise<void> {
   const { source, folder, report, stop } = options;
   const pending: Pending = new Map();
-  /** Notes that the vault has; until the first pass is complete. */
+  /** Notes of the vault, until the first pass is complete. */
   const live = new Set<string>();
   let since = "0";
   let isFirstPass = true;

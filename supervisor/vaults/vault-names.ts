@@ -1,27 +1,27 @@
 import { Failure } from "../../core/failure.ts";
 import { SCRATCH_PREFIX } from "./database.ts";
 
-/** There is no vault of the name. */
+/** No vault has this name. */
 export class NoSuchVault extends Failure {
   constructor(vault: string) {
     super(
-      `there is no vault "${vault}": \`hearth notes list\` shows what there is.`,
+      `vault "${vault}" not found. Run \`hearth notes list\` to list the vaults.`,
     );
   }
 }
 
 const LONGEST = 100;
 
-/** The name of a vault is the name of its database. Throws a Failure that says the rule. */
+/** The name of a vault is the name of its database. Throws a Failure with the rule. */
 export function checkVaultName(name: string): string {
   if (!/^[a-z][a-z0-9_$()+-]*$/.test(name) || name.length > LONGEST) {
     throw new Failure(
-      `"${name}" cannot be a vault's name: it begins with a lower-case letter, then lower-case letters, digits and _ $ ( ) + - follow, at most ${LONGEST} in all.`,
+      `"${name}" is not a valid vault name: it must be a lower-case letter, then lower-case letters, digits and _ $ ( ) + -, at most ${LONGEST} characters.`,
     );
   }
   if (name.startsWith(SCRATCH_PREFIX)) {
     throw new Failure(
-      `"${name}" cannot be a vault's name: names that begin with ${SCRATCH_PREFIX} are kept for restore drills.`,
+      `"${name}" is not a valid vault name: names that start with ${SCRATCH_PREFIX} are reserved for restore drills.`,
     );
   }
   return name;

@@ -7,7 +7,7 @@ import {
   type NoteDocument,
 } from "./note-cipher.ts";
 
-/** A note as it was at a time: readable, and as it is stored. */
+/** A note as of a point in time: readable, and as stored. */
 export interface PastNote {
   readonly note: NoteDocument;
   readonly stored: Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ export interface PastNote {
 }
 
 export interface PastVault {
-  /** The time that is shown; earlier than asked where the history is thinned. */
+  /** The displayed time; earlier than requested where the history is thinned. */
   readonly at: number;
   /** By document id; deleted notes are left out unless the document still says so. */
   readonly notes: ReadonlyMap<string, PastNote>;
@@ -26,9 +26,9 @@ export interface PastVault {
 export interface Difference {
   readonly past: PastVault;
   readonly present: PastVault;
-  /** As they were: other now, or gone. */
+  /** Past versions of notes that have changed or were deleted since. */
   readonly changed: readonly PastNote[];
-  /** As they are: not there then. */
+  /** Current versions of notes that did not exist then. */
   readonly added: readonly PastNote[];
   readonly unchanged: number;
 }
@@ -37,14 +37,14 @@ export interface Restored {
   readonly at: number;
   readonly written: readonly string[];
   readonly deleted: readonly string[];
-  /** What was already as it should be. */
+  /** Notes that needed no change. */
   readonly unchanged: number;
 }
 
 const CHUNKS_PER_REQUEST = 8;
 const DOCUMENTS_PER_REQUEST = 100;
 
-/** All notes of a vault as they were at `at`, milliseconds since 1970. */
+/** All notes of a vault as of `at`, milliseconds since 1970. */
 export async function readVaultAt(
   source: HistorySource,
   cipher: NoteCipher,
@@ -67,7 +67,7 @@ export async function readVaultAt(
   return { at: shown, notes };
 }
 
-/** Whether a file is the named one, or lies in the named folder. */
+/** Whether a file is the named one, or is in the named folder. */
 export function isBelow(path: string, named: string | undefined): boolean {
   if (named === undefined) {
     return true;
@@ -76,17 +76,17 @@ export function isBelow(path: string, named: string | undefined): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Part of a note is not on the server, as while a device uploads it. */
+/** Part of a note is not on the server, for example while a device uploads it. */
 export class MissingChunk extends Failure {}
 
-/** The bytes of a note. Throws a MissingChunk where a chunk is missing. */
+/** The bytes of a note. Throws a MissingChunk if a chunk is missing. */
 export async function contentOf(
   source: HistorySource,
   cipher: NoteCipher,
   note: NoteDocument,
 ): Promise<Buffer> {
   const { children, eden, type, path } = note;
-  // The oldest versions of the plugin kept short notes in one piece.
+  // The oldest versions of the plugin stored short notes in the document itself.
   if (type === "notes") {
     return Buffer.from(String(note["data"] ?? ""));
   }
@@ -117,24 +117,24 @@ export async function contentOf(
 }
 
 /**
- * Makes a vault, or what lies under `path`, what it was at `at`: by new revisions, which devices then fetch. Notes that were
- * not there then are deleted, except when `path` names one that was not there: that throws.
+ * Restores a vault, or the notes under `path`, to their state at `at`, with new revisions that devices then fetch. Notes that
+ * did not exist then are deleted; throws if nothing under `path` existed.
  */
 export async function restoreVault(
   source: HistorySource,
   cipher: NoteCipher,
-  wish: {
+  options: {
     readonly at: number;
     readonly path: string | undefined;
     readonly now: number;
   },
 ): Promise<Restored> {
-  const { path, now } = wish;
-  const difference = await differenceSince(source, cipher, wish);
+  const { path, now } = options;
+  const difference = await differenceSince(source, cipher, options);
   const { past, present, changed, added, unchanged } = difference;
   if (path !== undefined && changed.length + unchanged === 0) {
     throw new Failure(
-      `there was no "${path}" at ${new Date(past.at).toLocaleString()}: \`hearth notes history\` lists what there was.`,
+      `"${path}" did not exist at ${new Date(past.at).toLocaleString()}. Run \`hearth notes history\` to list what existed.`,
     );
   }
   const documents = [
@@ -171,7 +171,7 @@ export async function restoreVault(
   };
 }
 
-/** What is not as it was at `at`: in the vault, or under `path`. */
+/** Differences between `at` and now, in the vault or under `path`. */
 export async function differenceSince(
   source: HistorySource,
   cipher: NoteCipher,

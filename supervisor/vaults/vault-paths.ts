@@ -2,13 +2,13 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 
-/** A file of a vault that the file system cannot hold, and why. */
+/** A file of a vault that the file system cannot store, and why. */
 export interface LeftOut {
   readonly path: string;
   readonly why: string;
 }
 
-/** Obsidian's own files are stored under their path behind this; what else has such a mark is the plugin's. */
+/** Prefix of the paths of Obsidian's own files; other prefixes of this form are the plugin's. */
 const HIDDEN_FILE = "i:";
 const PLUGIN_DATA = /^(?:ps|ix):/;
 const reasons: Readonly<Record<string, string>> = {
@@ -20,7 +20,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: "a file has the name of its folder",
 };
 
-/** The path of a note's file in the vault; undefined for what the plugin keeps for itself. */
+/** The path of a note's file in the vault; undefined for the plugin's own documents. */
 export function filePathOf(notePath: string): string | undefined {
   if (PLUGIN_DATA.test(notePath)) {
     return undefined;
@@ -30,7 +30,7 @@ export function filePathOf(notePath: string): string | undefined {
     : notePath;
 }
 
-/** Why a path may not be written below a folder; undefined when it may. A member of the vault writes the paths: none may leave the folder. */
+/** Why a path must not be written below a folder; undefined if it may. Members of the vault choose the paths: none may leave the folder. */
 export function whyOutside(path: string): string | undefined {
   const isInside =
     !path.includes("\0") &&
@@ -38,7 +38,7 @@ export function whyOutside(path: string): string | undefined {
   return isInside ? undefined : "the name leads out of the folder";
 }
 
-/** Creates the folder of a file. Where one of its parts is a file, that is ENOTDIR on every system. */
+/** Creates the folder of a file. If one of its parts is a file, the error is ENOTDIR on every system. */
 export function makeFolderOf(file: string): void {
   try {
     mkdirSync(dirname(file), { recursive: true });
@@ -50,7 +50,7 @@ export function makeFolderOf(file: string): void {
   }
 }
 
-/** Why the file system did not take a file. Throws a Failure for what is wrong with the disk. */
+/** Why the file system rejected a file. Throws a Failure for disk errors. */
 export function whyNotHeld(error: unknown, path: string): string {
   const why = reasons[codeOf(error) ?? ""];
   if (why === undefined) {

@@ -20,10 +20,10 @@ import { VaultMaintenance } from "./vault-maintenance.ts";
 const LARGE_AGAIN_AFTER_MS = 24 * 3_600_000;
 const PAGE_WAITS_AT_MOST_MS = 2500;
 
-/** What the console does with the vaults. */
+/** Operations of the console on the vaults. */
 export interface Vaults {
   readonly acts: VaultActs;
-  /** The same on a store that is not waited for long: for pages. */
+  /** The same with short deadlines, for pages. */
   readonly promptActs: VaultActs;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
@@ -31,13 +31,13 @@ export interface Vaults {
   readonly backups: string;
 }
 
-/** Why this supervisor has no vaults, and the address of the one that has them where it is known. */
+/** Why this supervisor has no vaults, and the address of the one that has them, if known. */
 export interface NoVaults {
   readonly why: string;
   readonly peer: string | undefined;
 }
 
-/** Everything the supervisor does about the notes store; nothing where no jobs run. */
+/** Maintenance, jobs and operations of the notes store; inactive where no jobs run. */
 export function openVaultsModule(
   context: Context,
 ): Module & { readonly vaults: Vaults | NoVaults } {
@@ -76,11 +76,11 @@ function noVaults(env: Context["env"], url: string | undefined): NoVaults {
   const why =
     url === undefined
       ? "NOTES_URL is not set: this supervisor has no notes store."
-      : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
+      : `this supervisor does not manage the notes store (HEARTH_JOBS is off): use the supervisor of its host${peerHint(peer)}.`;
   return { why, peer };
 }
 
-/** What maintenance, jobs and acts work with. */
+/** Dependencies of maintenance, jobs and operations. */
 function openParts(context: Context, url: string) {
   const { home, env, config, alarms, history, onNotice } = context;
   const store = {

@@ -48,7 +48,7 @@ export async function startJobsTestbed(
         kind: "choice",
         label: "Room",
         values: () => ["hall", "attic"],
-        otherwise: "every one",
+        otherwise: "all",
       },
       {
         name: "wet",

@@ -67,7 +67,7 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
   );
   await page.getByLabel("Show the vault as it was").fill("in a week");
   await page.getByRole("button", { name: "Show changes" }).click();
-  await page.getByText('"in a week" is not a time').waitFor();
+  await page.getByText('"in a week" is not a valid time').waitFor();
   await page.goBack();
   await page.getByLabel("Show the vault as it was").fill(at);
   await page.getByRole("button", { name: "Show changes" }).click();

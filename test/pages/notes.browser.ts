@@ -80,7 +80,7 @@ test("without vaults, the page creates the first one and shows its Setup URI onc
   await page.getByLabel("Encrypt the notes").uncheck();
   await page.keyboard.press("Enter");
   const mistake = page.locator("#add-vault-mistake");
-  expect(await mistake.innerText()).toContain("cannot be a vault's name");
+  expect(await mistake.innerText()).toContain("is not a valid vault name");
   expect(await page.locator("#add-exclude-mistake").innerText()).toContain(
     "must be a regular expression",
   );
@@ -302,7 +302,7 @@ test("removing a vault requires its name", async () => {
   }
   const answer = await page.goto(`${testbed.address}/notes/old`);
   expect(answer?.status()).toBe(404);
-  await page.getByText('there is no vault "old"').waitFor();
+  await page.getByText('vault "old" not found').waitFor();
   await page.context().close();
 });
 
@@ -335,7 +335,7 @@ test("a host without notes links to the other one, and an unavailable store is r
   others.push(elsewhere, away);
   const { page } = await openPage(browser, desk);
   await page.goto(`${elsewhere.address}/notes/work`);
-  await page.getByText("ask the one on the host that has it").waitFor();
+  await page.getByText("use the supervisor of its host").waitFor();
   const link = page.getByRole("link", { name: "The notes page" });
   expect(await link.getAttribute("href")).toBe("http://10.0.0.1:4080/notes");
   await page.goto(`${away.address}/notes`);

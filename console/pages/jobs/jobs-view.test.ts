@@ -130,7 +130,7 @@ test("options are fields; a choice starts with its default", () => {
         kind: "choice",
         label: "Vault",
         values: () => ["notes"],
-        otherwise: "every one",
+        otherwise: "all",
       },
       { name: "force", kind: "tick", label: "Anyway" },
     ],
@@ -142,7 +142,7 @@ test("options are fields; a choice starts with its default", () => {
       kind: "choice",
       label: "Vault",
       values: [
-        ["", "every one"],
+        ["", "all"],
         ["notes", "notes"],
       ],
     },

@@ -16,28 +16,28 @@ import {
 } from "./seed-escrow.ts";
 import { measureVault } from "./space.ts";
 import {
-  anewAlarm,
+  recreatedAlarm,
   closedAlarm,
   deletionsAlarm,
-  goneAlarm,
+  missingAlarm,
   putBackAlarm,
   rulesAlarm,
 } from "./vault-alarms.ts";
 
-interface Troubles {
-  /** They last until they are mended. */
+interface VaultAlarms {
+  /** Raised until the cause is fixed. */
   readonly lasting: readonly Alarm[];
   readonly happened: readonly Alarm[];
 }
 
-export type LookFindings = Troubles & {
+export type InspectionFindings = VaultAlarms & {
   /** The database is large, and compaction would help. */
   readonly large: boolean;
-  /** Bytes without what a compaction frees; null where the database is gone. */
+  /** Bytes without reclaimable space; null if the database is missing. */
   readonly active: number | null;
 };
 
-export interface LookParts {
+export interface InspectionParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
@@ -47,17 +47,17 @@ export interface LookParts {
   readonly now: () => number;
 }
 
-/** Looks at one vault and puts right what may be put right without asking: lost access rules, a lost seed. */
-export async function lookAtVault(
-  parts: LookParts,
+/** Inspects one vault and repairs what needs no decision: lost access rules, a lost seed. */
+export async function inspectVault(
+  parts: InspectionParts,
   vault: string,
-): Promise<LookFindings> {
+): Promise<InspectionFindings> {
   const { state } = parts;
   const database = openDatabase(parts.couch, vault);
   const info = await database.info();
   if (info === undefined) {
     return {
-      lasting: [goneAlarm(vault)],
+      lasting: [missingAlarm(vault)],
       happened: [],
       large: false,
       active: null,
@@ -65,7 +65,7 @@ export async function lookAtVault(
   }
   const instance = info.instance_start_time;
   const known = state.vault(vault).instance;
-  const anew = known !== null && known !== instance;
+  const isRecreated = known !== null && known !== instance;
   if (known !== instance) {
     state.change(vault, {
       instance,
@@ -76,16 +76,16 @@ export async function lookAtVault(
       space: null,
     });
   }
-  const seed = await lookAtSeed(parts, database, instance);
-  const rules = await lookAtRules(parts, database);
-  const deletions = await lookAtDeletions(parts, database);
+  const seed = await inspectSeed(parts, database, instance);
+  const rules = await inspectRules(parts, database);
+  const deletions = await inspectDeletions(parts, database);
   const { file, active } = info.sizes;
   return {
     large: file > parts.largeFrom && (file - active) * 5 > file,
     active,
     lasting: seed.lasting,
     happened: [
-      ...(anew ? [anewAlarm(vault)] : []),
+      ...(isRecreated ? [recreatedAlarm(vault)] : []),
       ...seed.happened,
       ...rules,
       ...deletions,
@@ -93,9 +93,9 @@ export async function lookAtVault(
   };
 }
 
-/** Keeps the size of the vault once a day, and what takes it up. */
+/** Records the size of the vault and its use of space once a day. */
 export async function measureDaily(
-  { couch, state, now }: Pick<LookParts, "couch" | "state" | "now">,
+  { couch, state, now }: Pick<InspectionParts, "couch" | "state" | "now">,
   vault: string,
   active: number,
 ): Promise<void> {
@@ -117,11 +117,11 @@ export async function measureDaily(
   });
 }
 
-async function lookAtSeed(
-  { escrow, now }: LookParts,
+async function inspectSeed(
+  { escrow, now }: InspectionParts,
   database: Database,
   instance: string,
-): Promise<Troubles> {
+): Promise<VaultAlarms> {
   const vault = database.name;
   const kept = escrow.read(vault);
   const seed = seedOf(await database.document(SEED_ID));
@@ -135,7 +135,7 @@ async function lookAtSeed(
   });
   switch (verdict.kind) {
     case "fine": {
-      // A database that was made anew is no longer the one that was closed.
+      // A recreated database is not the one that was closed.
       if (kept.closed === null) {
         return nothing;
       }
@@ -150,14 +150,14 @@ async function lookAtSeed(
       return nothing;
     case "put-back":
       await database.put(SEED_ID, verdict.seed);
-      // Where access was taken away it stays so: a person looks first.
+      // Blocked access stays blocked until a person decides.
       escrow.write({
         ...accepting(kept, verdict.seed, instance, now()),
         closed: kept.closed,
       });
       return { lasting: [], happened: [putBackAlarm(vault)] };
     case "changed": {
-      // It may have been made anew since its information was read: then the next look accepts the seed.
+      // The database may have been recreated meanwhile: then the next inspection accepts the seed.
       const latest = await database.info();
       if (latest?.instance_start_time !== instance) {
         return nothing;
@@ -174,7 +174,7 @@ async function lookAtSeed(
   }
 }
 
-/** In a database made anew, only encrypted chunks show that its notes came from the old one and need the old seed. */
+/** In a recreated database, only encrypted chunks show that its notes came from the old one and need the old seed. */
 async function needsSeed(
   database: Database,
   sameDatabase: boolean,
@@ -185,8 +185,8 @@ async function needsSeed(
   return ((await database.info())?.doc_count ?? 0) > 0;
 }
 
-async function lookAtRules(
-  { escrow, state }: LookParts,
+async function inspectRules(
+  { escrow, state }: InspectionParts,
   database: Database,
 ): Promise<readonly Alarm[]> {
   const { member } = state.vault(database.name);
@@ -206,8 +206,8 @@ async function lookAtRules(
   return [rulesAlarm(database.name)];
 }
 
-async function lookAtDeletions(
-  { state, deletionLimits, now }: LookParts,
+async function inspectDeletions(
+  { state, deletionLimits, now }: InspectionParts,
   database: Database,
 ): Promise<readonly Alarm[]> {
   const vault = database.name;
@@ -224,4 +224,4 @@ async function lookAtDeletions(
   return [deletionsAlarm(vault, mass)];
 }
 
-const nothing: Troubles = { lasting: [], happened: [] };
+const nothing: VaultAlarms = { lasting: [], happened: [] };
