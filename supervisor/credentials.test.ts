@@ -25,7 +25,7 @@ afterEach(() => place.remove());
 
 const ADDRESS = "http://127.0.0.1:4080";
 
-/** As a supervisor that runs writes it, with this process in its place. */
+/** Writes the file of a running supervisor, with this process in its place. */
 function running(pid = process.pid): void {
   const startTime = startTimeOf(process.pid) ?? "";
   writeRunFile(home.runFile, {
@@ -34,7 +34,7 @@ function running(pid = process.pid): void {
   });
 }
 
-test("a supervisor that starts nothing writes its own, for their owner alone, and keeps them", () => {
+test("a supervisor that starts nothing creates and keeps its own credentials, readable only by their owner", () => {
   const first = openCredentials(home, {})();
   expect(statSync(home.secrets).mode & 0o777).toBe(0o600);
   expect(readSecretsFile(home)).toEqual(first);
@@ -42,7 +42,7 @@ test("a supervisor that starts nothing writes its own, for their owner alone, an
   expect(openCredentials(home, {})()).toEqual(first);
 });
 
-test("an older file gets what it lacks and keeps all else", () => {
+test("missing credentials are added to an older file, which is otherwise unchanged", () => {
   const older = { operatorPassword: "of-an-older-release", note: "mine" };
   writeFileSync(home.secrets, JSON.stringify(older));
   const { operatorPassword, cliToken } = openCredentials(home, {})();
@@ -53,7 +53,7 @@ test("an older file gets what it lacks and keeps all else", () => {
   });
 });
 
-test("a password of the environment counts alone, and none is written beside it", () => {
+test("a password from the environment takes precedence, and none is written to the file", () => {
   const file = join(place.directory, "password");
   writeFileSync(file, "of-the-deployment\n");
   const env = { HEARTH_OPERATOR_PASSWORD_FILE: file };
@@ -71,7 +71,7 @@ test("a password of the environment counts alone, and none is written beside it"
   );
 });
 
-test("what a command changes in the file holds at once, and a broken file changes nothing", () => {
+test("changes of the file by a command apply immediately; an invalid file changes nothing", () => {
   const credentials = openCredentials(home, {});
   const before = credentials();
   changeSecrets(home, { operatorPassword: "another-password-000" });
@@ -83,7 +83,7 @@ test("what a command changes in the file holds at once, and a broken file change
   expect(credentials().operatorPassword).toBe("another-password-000");
 });
 
-test("the token goes to the supervisor of this home while it runs, and nowhere else", () => {
+test("the token is sent only to the running supervisor of this home", () => {
   const { cliToken, operatorPassword } = openCredentials(home, {})();
   expect(authorizationFor(home, ADDRESS, {})).toEqual({});
   running();
@@ -98,10 +98,10 @@ test("the token goes to the supervisor of this home while it runs, and nowhere e
       operatorHeaders("of-another-supervisor"),
     );
   }
-  // Another program may listen where ours did.
+  // Another program may listen on the supervisor's port.
   running(2 ** 22 + 1);
   expect(authorizationFor(home, ADDRESS, {})).toEqual({});
-  // One that runs since before there were tokens.
+  // Started before tokens existed.
   running();
   changeSecrets(home, { cliToken: undefined });
   expect(authorizationFor(home, ADDRESS, {})).toEqual(
@@ -109,7 +109,7 @@ test("the token goes to the supervisor of this home while it runs, and nowhere e
   );
 });
 
-test("reading what there is makes nothing", () => {
+test("reading existing credentials creates nothing", () => {
   authorizationFor(home, ADDRESS, {});
   expect(existsSync(home.secrets)).toBe(false);
 });

@@ -74,7 +74,7 @@ test.each<[readonly ServiceView[], readonly CheckView[], string]>([
   expect(judged.ok).toBe(verdict === "All is well.");
 });
 
-test("what needs somebody comes with what was seen, what was tried, and the command that helps", () => {
+test("a problem is displayed with its output, the attempted fixes, and the next command", () => {
   expect(
     findAttention(
       [service("postgres", "gave-up")],
@@ -118,7 +118,7 @@ const drill: ActiveAlarm = {
   silence: null,
 };
 
-test("alarms need attention, too; what is down comes before warnings", () => {
+test("alarms need attention, too; services that are down come before warnings", () => {
   const down: ActiveAlarm = {
     ...drill,
     fingerprint: "check:notes",
@@ -143,7 +143,7 @@ test("alarms need attention, too; what is down comes before warnings", () => {
   ]);
 });
 
-test("warnings leave the whole healthy", () => {
+test("with warnings only, the overall state is healthy", () => {
   const attention = findAttention([], [], [drill], []);
   expect(
     judge("running", [service("notes", "running")], attention, []),
@@ -169,7 +169,7 @@ test("all is well only while every model is known to answer", () => {
   }
 });
 
-test("what is no alarm counts as well, unless an alarm says more of the same thing", () => {
+test("findings without an alarm count as well, unless an alarm concerns the same thing", () => {
   const [ofAlarm] = findAttention([], [], [drill], []);
   const conflict = {
     ...ofAlarm!,

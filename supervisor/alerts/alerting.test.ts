@@ -57,7 +57,7 @@ function begin(sinks: readonly Sink[] = [sink("phone")]): void {
   });
 }
 
-/** What a kill -9 leaves: the file. */
+/** The state on disk after a kill -9. */
 async function beginAgain(sinks?: readonly Sink[]): Promise<void> {
   await alerting.stop();
   history.close();
@@ -75,7 +75,7 @@ function alarm(subject: string, change: Partial<Alarm> = {}): Alarm {
   };
 }
 
-/** Lets time pass in seconds, a step for each, as the supervisor does. */
+/** Advances the clock in steps of one second, like the supervisor. */
 async function pass(seconds: number, step: number = 1): Promise<void> {
   for (let at = 0; at < seconds; at += step) {
     now += step * 1000;
@@ -87,7 +87,7 @@ function told(): readonly string[] {
   return sent.map(({ to, message }) => `${to}: ${titleOf(message)}`);
 }
 
-test("what comes within 30 s is told in one message, its end in another", async () => {
+test("alarms within 30 s are grouped into one message, their ends into another", async () => {
   alerting.raise(alarm("gateway"));
   await pass(10);
   alerting.raise(alarm("postgres"));
@@ -98,18 +98,16 @@ test("what comes within 30 s is told in one message, its end in another", async 
   expect(told()).toEqual([
     "phone: ✕ gateway and postgres are down; disk needs attention (a)",
   ]);
-  // In the zone of the jobs, whatever the process's own is.
+  // In the zone of the jobs, independent of the process's zone.
   expect(textOf(sent[0]!.message)).toContain("since 21 Nov, 11:00 CET (");
   alerting.clear("check:gateway");
   alerting.clear("check:disk");
   await pass(31);
-  expect(told().slice(1)).toEqual([
-    "phone: ● gateway and disk recovered (a)",
-  ]);
+  expect(told().slice(1)).toEqual(["phone: ● gateway and disk recovered (a)"]);
   expect(alerting.active().map(({ subject }) => subject)).toEqual(["postgres"]);
 });
 
-test("raising again changes the text and tells nobody anew; clearing what is not raised tells nobody", async () => {
+test("raising an active alarm updates its text without a notification; clearing an inactive one does nothing", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
   alerting.raise(alarm("gateway", { text: "no answer within 10 s" }));
@@ -119,7 +117,7 @@ test("raising again changes the text and tells nobody anew; clearing what is not
   expect(alerting.active()[0]).toMatchObject({ text: "no answer within 10 s" });
 });
 
-test("what is over before its group is told is not told at all", async () => {
+test("an alarm that ends before its group is sent is not reported", async () => {
   alerting.raise(alarm("gateway"));
   await pass(20);
   alerting.clear("check:gateway");
@@ -127,7 +125,7 @@ test("what is over before its group is told is not told at all", async () => {
   expect(sent).toEqual([]);
 });
 
-test("a fault that comes back before its end was told is one story", async () => {
+test("an alarm that is raised again before its end was reported is one incident", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
   for (let round = 0; round < 5; round += 1) {
@@ -139,7 +137,7 @@ test("a fault that comes back before its end was told is one story", async () =>
   expect(sent).toHaveLength(1);
 });
 
-test("what lasts is told again after four hours, and only then", async () => {
+test("a lasting alarm is reported again after four hours", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
   await pass((4 * HOUR) / 1000 - 60, 30);
@@ -150,7 +148,7 @@ test("what lasts is told again after four hours, and only then", async () => {
   expect(sent).toHaveLength(3);
 });
 
-test("a silence keeps it quiet and shown; when it ends, what lasts is told", async () => {
+test("a silenced alarm is displayed without notifications; after the silence it is reported", async () => {
   const silence = alerting.silence("gate*", 2 * HOUR, "new disk");
   alerting.raise(alarm("gateway"));
   alerting.raise(alarm("notes"));
@@ -169,7 +167,7 @@ test("a silence keeps it quiet and shown; when it ends, what lasts is told", asy
   expect(alerting.silences()).toEqual([]);
 });
 
-test("a silence can be ended before its time, by its pattern or its id", async () => {
+test("a silence can be ended early by its pattern or id", async () => {
   alerting.silence("gateway", HOUR, "one");
   const other = alerting.silence("job:*", HOUR, "two");
   expect(alerting.endSilences("gateway")).toHaveLength(1);
@@ -180,7 +178,7 @@ test("a silence can be ended before its time, by its pattern or its id", async (
   expect(sent).toHaveLength(1);
 });
 
-test("those who were told hear of the end, even through a silence", async () => {
+test("recipients of an alarm are notified of its end, even during a silence", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
   alerting.silence("gateway", HOUR, "I look at it");
@@ -189,7 +187,7 @@ test("those who were told hear of the end, even through a silence", async () => 
   expect(told()[1]).toBe("phone: ● gateway recovered (a)");
 });
 
-test("what was raised, told and not yet delivered is known after a restart", async () => {
+test("raised, reported and undelivered alarms persist across a restart", async () => {
   broken.add("phone");
   alerting.raise(alarm("gateway"));
   await pass(31);
@@ -211,7 +209,7 @@ test("what was raised, told and not yet delivered is known after a restart", asy
   expect(told()[1]).toBe("phone: ● gateway recovered (a)");
 });
 
-test("a sink that fails is tried again with growing waits, its messages in order", async () => {
+test("a failed delivery is retried with growing delays and in order", async () => {
   broken.add("phone");
   alerting.raise(alarm("gateway"));
   await pass(31);
@@ -226,7 +224,7 @@ test("a sink that fails is tried again with growing waits, its messages in order
   expect(alerting.sinks()[0]).toMatchObject({ waiting: 0, trouble: null });
 });
 
-test("after three failures the fallback gets the message, and the others hear of the broken sink", async () => {
+test("after three failures the fallback gets the message, and the other sinks an alarm about the failed one", async () => {
   await beginAgain([sink("phone"), sink("chat"), sink("mail", true)]);
   broken.add("phone");
   alerting.raise(alarm("gateway"));
@@ -247,7 +245,7 @@ test("after three failures the fallback gets the message, and the others hear of
   ]);
 });
 
-test("without a fallback a message waits a day, then it is given up with a notice", async () => {
+test("without a fallback a message is dropped after a day, with a notice", async () => {
   broken.add("phone");
   alerting.raise(alarm("gateway"));
   await pass(31);
@@ -255,7 +253,7 @@ test("without a fallback a message waits a day, then it is given up with a notic
   expect(notices.some((text) => text.includes("was dropped"))).toBe(true);
 });
 
-test("a sink that is configured no more leaves nothing behind", async () => {
+test("a sink that is no longer configured leaves no state behind", async () => {
   broken.add("phone");
   alerting.raise(alarm("gateway"));
   await pass(120);
@@ -266,7 +264,7 @@ test("a sink that is configured no more leaves nothing behind", async () => {
   expect(alerting.active()).toHaveLength(1);
 });
 
-test("a history that cannot be written does not keep an alarm from being told", async () => {
+test("an alarm is reported even if the history cannot be written", async () => {
   history.db.exec("DROP TABLE alarms; DROP TABLE alert_outbox");
   alerting.raise(alarm("gateway"));
   await pass(31);
@@ -274,7 +272,7 @@ test("a history that cannot be written does not keep an alarm from being told", 
   expect(notices[0]).toContain("no such table");
 });
 
-test("a test message goes through every sink at once, also one that waits for its next try", async () => {
+test("a test message is sent through every sink immediately, including sinks with a pending retry", async () => {
   await beginAgain([sink("phone"), sink("mail", true)]);
   broken.add("phone");
   alerting.raise(alarm("gateway"));
@@ -289,7 +287,7 @@ test("a test message goes through every sink at once, also one that waits for it
   ]);
 });
 
-test("a sink that hangs neither holds up the others nor the end; its message is kept", async () => {
+test("a sink that hangs delays neither the others nor the shutdown; its message is kept", async () => {
   const hangs: Sink = { ...sink("mail"), send: () => new Promise(() => {}) };
   await beginAgain([hangs, sink("phone")]);
   alerting.raise(alarm("gateway"));
@@ -303,7 +301,7 @@ test("a sink that hangs neither holds up the others nor the end; its message is 
   expect(told()[1]).toBe("mail: ✕ gateway is down (a)");
 });
 
-test("an alarm is told, reminded of and delivered although the clock was set back by a day", async () => {
+test("an alarm is reported, repeated and delivered although the clock was set back by a day", async () => {
   alerting.raise(alarm("gateway"));
   now -= 24 * HOUR;
   await pass(2);

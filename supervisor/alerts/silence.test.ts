@@ -35,16 +35,16 @@ test.each([
   expect(isSilent(pattern, fingerprint)).toBe(false);
 });
 
-test("a subject is covered as it is written, whatever is in it", () => {
+test("a subject is matched literally, whatever it contains", () => {
   const subject = "vault (my) [notes]: $1 + \\d|^";
   expect(isSilent(subject, "vault:x", subject)).toBe(true);
 });
 
-test("many stars take no time", () => {
+test("a pattern with many stars is matched quickly", () => {
   expect(isSilent("*a".repeat(100), `x:${"a".repeat(90)}`)).toBe(false);
 });
 
-test("a silence does not last longer because the clock was set back", () => {
+test("a silence does not last longer after the clock was set back", () => {
   const silence = { id: "1", pattern: "*", why: "", from: 100, until: 110 };
   const alarm: Alarm = {
     fingerprint: "a",

@@ -38,12 +38,12 @@ function begin(): void {
   end = startWatchdog({ url, every: 20 }, alarms);
 }
 
-test("the address outside is asked at once and again and again, until the end", async () => {
+test("the external address is requested immediately and regularly until the end", async () => {
   begin();
   await waitFor("three pings", () => asked.length >= 3);
   expect(new Set(asked)).toEqual(new Set(["GET /alive/s3cret"]));
   end();
-  // Some may have been on their way.
+  // Requests may have been in flight.
   await waitFor("no more pings", async () => {
     const before = asked.length;
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -51,7 +51,7 @@ test("the address outside is asked at once and again and again, until the end", 
   });
 });
 
-test("an address that cannot be reached is told after three tries, without its secret path, and cleared when it answers", async () => {
+test("an unreachable address raises an alarm after three attempts, without its secret path, and clears it when it answers", async () => {
   answer = 500;
   begin();
   const alarm = await waitFor("the alarm", () => raised.get("watchdog"));
@@ -62,7 +62,7 @@ test("an address that cannot be reached is told after three tries, without its s
   await waitFor("it to be cleared", () => raised.size === 0);
 });
 
-test("without an address nothing is asked", async () => {
+test("without an address no request is sent", async () => {
   end = startWatchdog({ every: 1 }, alarms);
   await new Promise((resolve) => setTimeout(resolve, 30));
   expect(asked).toEqual([]);

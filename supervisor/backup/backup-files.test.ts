@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-test("what a killed run left is removed; what another run of this process makes there is not", () => {
+test("the remains of a killed run are removed; an incomplete backup of this process is not", () => {
   mkdirSync(join(parent, ".making-2026-11-19T030000Z"), { recursive: true });
   const fetched = beginBackup(parent, "2026-11-20T030000Z");
   const taken = beginBackup(parent, "2026-11-21T030000Z");
@@ -26,7 +26,7 @@ test("what a killed run left is removed; what another run of this process makes 
   ]);
 });
 
-test("one that was abandoned leaves no trace and can be begun again", () => {
+test("an abandoned backup leaves no files and can be started again", () => {
   beginBackup(parent, "2026-11-20T030000Z").abandon();
   expect(readdirSync(parent)).toEqual([]);
   beginBackup(parent, "2026-11-20T030000Z").finish();

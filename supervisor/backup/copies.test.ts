@@ -31,7 +31,7 @@ const key = makeCopyKey();
 let place: ReturnType<typeof temporaryHome>;
 let server: FastifyInstance;
 let peer: Peer;
-/** Requests that the other host's supervisor got. */
+/** Requests received by the other host's supervisor. */
 let asked: string[];
 let onAsked: (line: string) => void;
 let most: number;
@@ -115,7 +115,7 @@ const fetchTo = (directory: string, withKey: string = key, name?: string) =>
     progress: () => {},
   });
 
-test("a backup that was copied comes back as it was, and the other host never saw its content", async () => {
+test("a copied backup is fetched unchanged, and the other host never saw its content", async () => {
   const secret = Buffer.from("the whole content of the table keys\n".repeat(9));
   const large = randomBytes(1_000_000);
   const made = makeBackup(20, { "keys.copy.gz": secret, "spend.gz": large });
@@ -137,7 +137,7 @@ test("a backup that was copied comes back as it was, and the other host never sa
   }
 });
 
-test("a copy that was cut off goes on where it stopped, and shows only when it is whole", async () => {
+test("an interrupted copy is resumed and appears only when complete", async () => {
   const made = makeBackup(20, {
     "a.gz": randomBytes(1000),
     "b.gz": randomBytes(1000),
@@ -168,7 +168,7 @@ test("a copy that was cut off goes on where it stopped, and shows only when it i
   expect(await fetchTo("back")).toBe(made.name);
 });
 
-test("a file that cannot be read fails the copy in one sentence, and stays open nowhere", async () => {
+test("an unreadable file fails the copy with one sentence and is closed", async () => {
   const made = makeBackup(20, { "a.gz": randomBytes(1000) });
   const file = join(made.backup, "a.gz");
   rmSync(file);
@@ -179,7 +179,7 @@ test("a file that cannot be read fails the copy in one sentence, and stays open 
   expect(await listPeerCopies(peer, never)).toEqual([]);
 });
 
-test("a copy that is stopped midway leaves no file open", async () => {
+test("a copy that is aborted leaves no file open", async () => {
   const made = makeBackup(20, { "a.gz": randomBytes(30_000_000) });
   const abort = new AbortController();
   onAsked = (line) => line.startsWith("PUT") && abort.abort();
@@ -196,7 +196,7 @@ test("a copy that is stopped midway leaves no file open", async () => {
   await expect.poll(() => filesOpenIn(made.backup)).toEqual([]);
 });
 
-/** Where the machine does not tell which files a process has open, none are seen. */
+/** None where the system does not report open files. */
 function filesOpenIn(directory: string): readonly string[] {
   const place = "/proc/self/fd";
   if (!existsSync(place)) {
@@ -212,7 +212,7 @@ function filesOpenIn(directory: string): readonly string[] {
   });
 }
 
-test("the other host keeps no more than it is told to, in number and in bytes", async () => {
+test("the other host respects its limits of copies and bytes", async () => {
   for (const day of [10, 15, 20]) {
     now = Date.UTC(2026, 10, day, 5);
     await send(makeBackup(day, { "a.gz": randomBytes(1000) }));
@@ -225,11 +225,13 @@ test("the other host keeps no more than it is told to, in number and in bytes", 
   await startPeer();
   await expect(
     send(makeBackup(21, { "a.gz": randomBytes(6_000_000) })),
-  ).rejects.toThrow(/rejected the request \(507\): this host stores at most 5 MB of copies/);
+  ).rejects.toThrow(
+    /rejected the request \(507\): this host stores at most 5 MB of copies/,
+  );
   expect(await listPeerCopies(peer, never)).toHaveLength(2);
 });
 
-test("a copy that was altered over there, or is opened with another key, does not come back", async () => {
+test("a copy that was altered, or is fetched with another key, is rejected", async () => {
   const made = makeBackup(20, { "a.gz": randomBytes(400_000) });
   await send(made);
   await expect(fetchTo("back", makeCopyKey())).rejects.toThrow(
@@ -263,7 +265,7 @@ test.each([
   expect(existsSync(join(place.directory, "copies", "postgres"))).toBe(false);
 });
 
-/** What a program with the sender's password may send, whatever it means by it. */
+/** Requests that a program with the sender's password may send. */
 async function ask(
   method: string,
   path: string,
@@ -278,7 +280,7 @@ async function ask(
   return answer.status;
 }
 
-/** A copy made of one file, as an attacker sends it. */
+/** A copy of one file, as sent by an attacker. */
 async function push(name: string, content: string): Promise<number> {
   const stored = await ask("PUT", `/${name}/bad.gz?key=00000000`, content);
   const sha256 = createHash("sha256").update(content).digest("hex");
@@ -300,7 +302,7 @@ function contentOf(name: string): Readonly<Record<string, string>> {
   );
 }
 
-test("a sender that was taken over can neither overwrite, shorten nor delete a copy", async () => {
+test("a compromised sender can neither overwrite, truncate nor delete a copy", async () => {
   const made = makeBackup(20, { "a.gz": randomBytes(1000) });
   const { name } = made;
   await send(made);
@@ -327,7 +329,7 @@ test("a sender that was taken over can neither overwrite, shorten nor delete a c
     }
   }
   expect(contentOf(name)).toEqual(before);
-  // The sender's own repetition, after an answer that was lost, is no attack.
+  // A retry by the sender after a lost answer is allowed.
   const copy = readFileSync(
     join(place.directory, "copies", "postgres", name, "copy.json"),
     "utf8",
@@ -336,7 +338,7 @@ test("a sender that was taken over can neither overwrite, shorten nor delete a c
   expect(contentOf(name)).toEqual(before);
 });
 
-test("a copy is not complete while a file of it arrives, and holds only what it names", async () => {
+test("a copy is incomplete while a file is being received, and contains only the listed files", async () => {
   const name = backupName(now);
   expect(await ask("PUT", `/${name}/extra.gz?key=00000000`, "x")).toBe(201);
   const arriving = new TransformStream<Uint8Array, Uint8Array>();
@@ -369,7 +371,7 @@ test("a copy is not complete while a file of it arrives, and holds only what it 
   ]);
 });
 
-test("a sender that was taken over cannot push good copies out by sending many", async () => {
+test("a compromised sender cannot displace good copies by sending many", async () => {
   keep = { daily: 4, weekly: 3, monthly: 2 };
   const day = 86_400_000;
   const start = Date.UTC(2026, 8, 1, 5);
@@ -381,7 +383,7 @@ test("a sender that was taken over cannot push good copies out by sending many",
   }
   const good = names();
   expect(good.size).toBeGreaterThan(5);
-  // On one day, with names of the past, of every night to come that is accepted, and of the nights that are here.
+  // On one day: names of the past, of every accepted future night, and of the existing nights.
   now += 3_600_000;
   for (let each = 1; each <= 15; each += 1) {
     const back = backupName(now - each * 1.9 * day);
@@ -393,7 +395,7 @@ test("a sender that was taken over cannot push good copies out by sending many",
   expect(await push(backupName(now + 2 * day), "bad")).toBe(507);
   expect(await push(backupName(Date.UTC(2099, 0, 1)), "bad")).toBe(507);
   expect([...good].filter((name) => !names().has(name))).toEqual([]);
-  // When what arrived on that day is no longer recent, the first of the day stays: the good one.
+  // When the copies of that day are no longer recent, the first of the day is kept: the good one.
   now += 3 * day;
   await push(backupName(now), "bad");
   const bad = [...names()].filter((name) => !good.has(name));
@@ -402,7 +404,7 @@ test("a sender that was taken over cannot push good copies out by sending many",
   expect(names()).toContain([...good].toSorted().at(-1));
 });
 
-test("a host that is away is named, with what to look at", async () => {
+test("an unreachable host is reported with the next step", async () => {
   const made = makeBackup(20, { "a.gz": randomBytes(10) });
   await server.close();
   await expect(send(made)).rejects.toThrow(
@@ -429,7 +431,7 @@ async function through(
 const bytesOfKey = parseCopyKey(key);
 
 test.each([0, 1, 262_143, 262_144, 262_145, 1_000_000])(
-  "%d bytes open as they were sealed",
+  "%d bytes are decrypted unchanged",
   async (length) => {
     const content = randomBytes(length);
     const sealed = await through(content, sealing(bytesOfKey, "x"));
@@ -437,7 +439,7 @@ test.each([0, 1, 262_143, 262_144, 262_145, 1_000_000])(
   },
 );
 
-test("what was cut at any place, lengthened, swapped or renamed does not open", async () => {
+test("truncated, extended, swapped or renamed files cannot be decrypted", async () => {
   const sealed = await through(randomBytes(600_000), sealing(bytesOfKey, "x"));
   const frame = 4 + 262_144 + 16;
   const [head, first, second, rest] = [

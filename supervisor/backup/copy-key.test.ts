@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-test("a key is kept for its owner alone, and it is known whether somebody has seen it", () => {
+test("a key is readable only by its owner, and records whether it was shown", () => {
   expect(findCopyKey(place.home, {})).toBeUndefined();
   const made = makeAndKeepCopyKey(place.home, 1000);
   expect(findCopyKey(place.home, {})).toEqual({ ...made, shownAt: null });
@@ -29,7 +29,7 @@ test("a key is kept for its owner alone, and it is known whether somebody has se
   expect(findCopyKey(place.home, {})?.shownAt).toBe(2000);
 });
 
-test("a key that the operator sets wins, and one that is none is refused", () => {
+test("a key set by the operator takes precedence, and an invalid one is rejected", () => {
   const { key } = makeAndKeepCopyKey(place.home, 1000);
   const other = makeAndKeepCopyKey(place.home, 2000).key;
   expect(keyId(key)).not.toBe(keyId(other));
@@ -42,7 +42,7 @@ test("a key that the operator sets wins, and one that is none is refused", () =>
   );
 });
 
-test("the alarm about a key that nobody has seen ends soon after somebody has", () => {
+test("the alarm about a key that was not shown yet ends soon after it was shown", () => {
   vi.useFakeTimers();
   const cleared: string[] = [];
   const end = awaitKeyShown({

@@ -10,7 +10,7 @@ import { startMockProvider } from "../../test/servers/provider.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { forgetLimits, redisPlace } from "./forget-limits.ts";
 
-test("without REDIS_HOST there is nothing to forget", () => {
+test("without REDIS_HOST nothing is deleted", () => {
   expect(redisPlace({})).toBeUndefined();
   expect(redisPlace({ REDIS_HOST: "r", REDIS_PASSWORD: "p" })).toEqual({
     host: "r",
@@ -19,7 +19,7 @@ test("without REDIS_HOST there is nothing to forget", () => {
   });
 });
 
-test("a Redis that is away fails soon", async () => {
+test("an unreachable Redis fails quickly", async () => {
   const place = { host: "127.0.0.1", port: 1, password: undefined };
   await expect(forgetLimits(place)).rejects.toThrow();
 });
@@ -31,7 +31,7 @@ if (redisServerHere()) {
   });
   afterAll(() => redis?.remove());
 
-  test("the gateways' counters go, everything else in Redis stays, and a budget is counted anew from the ledger", async () => {
+  test("only the gateways' counters are deleted, and a budget is reloaded from the ledger", async () => {
     const database = await throwAwayDatabase();
     const provider = await startMockProvider();
     const gateway = await startTestGateway({

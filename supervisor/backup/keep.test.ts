@@ -7,14 +7,14 @@ const DAY = 86_400_000;
 const nights = (count: number, last: number) =>
   Array.from({ length: count }, (_, index) => backupName(last - index * DAY));
 
-test("of two years of nights 7 days, 4 weeks and 12 months stay, the newest of each", () => {
+test("of nightly backups of two years, the newest of 7 days, 4 weeks and 12 months are kept", () => {
   const last = Date.UTC(2026, 10, 21, 3);
   const kept = backupsToKeep(nights(730, last), rule, "UTC");
   expect([...kept].toSorted().toReversed()).toEqual(
     [
       // The last seven days; the 21st is also the newest of its week and month.
       ...["21", "20", "19", "18", "17", "16", "15"].map((d) => `2026-11-${d}`),
-      // Sundays before end the other three weeks; the 15th is one of them.
+      // The other three weeks end on Sundays before; the 15th is one of them.
       "2026-11-08",
       "2026-11-01",
       // The last day of each of the other eleven months.
@@ -33,7 +33,7 @@ test("of two years of nights 7 days, 4 weeks and 12 months stay, the newest of e
   );
 });
 
-test("of several on one day the newest stays, but nothing of the last two days goes", () => {
+test("of several backups of one day the newest is kept, and those of the last two days are never removed", () => {
   const at = Date.UTC(2026, 10, 21, 3);
   const hour = 3_600_000;
   const today = [at, at + hour, at + 9 * hour].map(backupName);
@@ -43,14 +43,14 @@ test("of several on one day the newest stays, but nothing of the last two days g
   );
 });
 
-test("days without a backup do not count: when backups stop, the old ones stay", () => {
+test("days without a backup do not count: old backups are kept when backups stop", () => {
   const names = [0, 40, 41, 300].map((days) =>
     backupName(Date.UTC(2026, 10, 21, 3) - days * DAY),
   );
   expect(backupsToKeep(names, rule, "UTC").size).toBe(4);
 });
 
-test("a day is a day of the operator's zone", () => {
+test("days are those of the operator's zone", () => {
   const names = ["2026-11-20T233000Z", "2026-11-21T003000Z"];
   const later = "2026-11-25T030000Z";
   const daily = { daily: 7, weekly: 0, monthly: 0 };

@@ -18,7 +18,7 @@ import { takeBackup } from "./take-backup.ts";
 
 const testbed = backupTestbed();
 
-test("a drill restores the newest backup as the role backup, compares, and leaves no database behind", async () => {
+test("a drill restores the newest backup as the role backup, compares it, and drops its database", async () => {
   const { name, manifest } = await testbed.take();
   const outcome = await drillRestore(
     {
@@ -38,7 +38,7 @@ test("a drill restores the newest backup as the role backup, compares, and leave
   expect(left.rows).toEqual([]);
 });
 
-test("a database without tables is no backup, and it is said why", async () => {
+test("a database without tables is not backed up, with the reason", async () => {
   const empty = new URL(testbed.backupUrl());
   empty.pathname = "/postgres";
   const sentence = await failureOf(
@@ -55,7 +55,7 @@ test("a database without tables is no backup, and it is said why", async () => {
   expect(readdirSync(testbed.directory())).toEqual([]);
 });
 
-test("an aborted backup leaves nothing", async () => {
+test("an aborted backup leaves no files", async () => {
   const abort = new AbortController();
   await expect(
     takeBackup({
@@ -74,7 +74,7 @@ test("an aborted backup leaves nothing", async () => {
   expect(readdirSync(testbed.directory())).toEqual([]);
 });
 
-test("kill -9 in the middle of a backup leaves none that anybody could take for whole, and the next run clears up", async () => {
+test("kill -9 during a backup leaves no seemingly complete one, and the next run removes the rest", async () => {
   const child = testbed.runKillable("backup", testbed.backupUrl());
   await waitFor("files of a backup that is being made", () =>
     readdirSync(testbed.directory()).some((name) =>
@@ -88,7 +88,7 @@ test("kill -9 in the middle of a backup leaves none that anybody could take for 
   await verifyFiles(join(testbed.directory(), name), never);
 });
 
-test("--pg-dump without the tool says so and takes no half backup", async () => {
+test("--pg-dump without the tool fails without a partial backup", async () => {
   const path = process.env["PATH"];
   process.env["PATH"] = testbed.directory();
   try {
@@ -101,7 +101,7 @@ test("--pg-dump without the tool says so and takes no half backup", async () => 
   expect(readdirSync(testbed.directory())).toEqual([]);
 });
 
-test("what is no backup of Postgres is not restored", async () => {
+test("a directory that is not a backup of Postgres is not restored", async () => {
   const { name, manifest } = await testbed.take();
   writeManifest(join(testbed.directory(), name), {
     format: 1,

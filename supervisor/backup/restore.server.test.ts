@@ -33,7 +33,7 @@ import { readManifest, writeManifest } from "./manifest.ts";
 
 const testbed = backupTestbed();
 
-test("a backup taken under load, restored into an empty stack, has the sums of its moment, and its keys work", async () => {
+test("a backup taken under load, restored into an empty stack, has the sums of its snapshot and working keys", async () => {
   let calling = true;
   const callers = Array.from({ length: 4 }, async () => {
     for (let count = 0; calling; count += 1) {
@@ -55,7 +55,7 @@ test("a backup taken under load, restored into an empty stack, has the sums of i
   expect(Number(second.manifest.sums.calls)).toBeGreaterThanOrEqual(
     Number(first.manifest.sums.calls),
   );
-  // The snapshot is one moment: what is added up from calls is what the sums say.
+  // The snapshot is consistent: the calls add up to the sums.
   expect(second.manifest.sums.spend).toBe(second.manifest.sums.daily);
 
   const empty = await throwAwayDatabase();
@@ -92,7 +92,7 @@ test("a backup taken under load, restored into an empty stack, has the sums of i
   }
 });
 
-test("a restored database is the one that the gateway makes: schema, owner, rights, sequences, every row", async () => {
+test("a restored database equals the original: schema, owner, rights, sequences, all rows", async () => {
   const { name } = await testbed.take();
   const empty = await throwAwayDatabase();
   const shape = async (url: string) =>
@@ -136,7 +136,7 @@ test("a restored database is the one that the gateway makes: schema, owner, righ
   }
 });
 
-test("the API names no address, and the command restores to the one that the operator gives it", async () => {
+test("the API does not accept an address, and the command restores to the address given by the operator", async () => {
   const { name } = await testbed.take();
   const elsewhere = await throwAwayDatabase();
   const place = temporaryHome();
@@ -192,7 +192,7 @@ test("the API names no address, and the command restores to the one that the ope
   }
 }, 120_000);
 
-test("a database that holds anything is not overwritten; asked to, it is kept under another name", async () => {
+test("a non-empty database is not overwritten, and is kept under another name on request", async () => {
   const { name } = await testbed.take();
   const full = await throwAwayDatabase();
   await asSuperuser(full.url, (client) =>
@@ -202,7 +202,7 @@ test("a database that holds anything is not overwritten; asked to, it is kept un
     expect(await failureOf(testbed.restoreTo(full.url, { backup: name }))).toBe(
       "the database is not empty (1 rows in users); a restore never overwrites data. With --set-aside it is kept under another name.",
     );
-    // Somebody uses it all the time, as a gateway does.
+    // A client uses it permanently, like a gateway.
     const busy = new pg.Client({ connectionString: full.url });
     busy.on("error", () => {});
     await busy.connect();
@@ -244,7 +244,7 @@ test.each([
     /has changed since it was written \(its checksum differs\)/,
   ],
 ] as const)(
-  "a file that was %s makes the backup useless, and a restore leaves everything as it was",
+  "a file that was %s makes the backup unusable, and a restore changes nothing",
   async (_how, harm, sentence) => {
     const { name } = await testbed.take();
     const backup = join(testbed.directory(), name);
@@ -266,7 +266,7 @@ test.each([
   },
 );
 
-test("an altered manifest is found out, and so is one whose rows are not there", async () => {
+test("an altered manifest, or one with missing rows, is detected", async () => {
   const { name, manifest } = await testbed.take();
   const backup = join(testbed.directory(), name);
   appendFileSync(join(backup, "manifest.json"), " ");
@@ -298,7 +298,7 @@ test("an altered manifest is found out, and so is one whose rows are not there",
   }
 });
 
-test("a backup of a newer Hearth is refused with what to do", async () => {
+test("a backup of a newer version of Hearth is rejected with the next step", async () => {
   const { name, manifest } = await testbed.take();
   writeManifest(join(testbed.directory(), name), {
     ...manifest,
@@ -315,11 +315,11 @@ test("a backup of a newer Hearth is refused with what to do", async () => {
   }
 });
 
-test("after an upgrade was gone back from, a backup of the database as it was left restores, and its drill passes", async () => {
+test("after a downgrade, a backup of the newer database restores and passes its drill", async () => {
   const { databaseUrl } = testbed.stack();
   const sql = `CREATE TABLE of_tomorrow (id text PRIMARY KEY, note text DEFAULT E'\\t"\\\\"');
 ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
-  // What the release after this one did, before the operator went back.
+  // Changes by the next release, before the operator went back.
   await asSuperuser(databaseUrl, async (client) => {
     await client.query("BEGIN");
     await client.query("SET LOCAL ROLE hearth_owner");
@@ -365,7 +365,7 @@ ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
   }
 });
 
-test("kill -9 in the middle of a restore leaves the database as it was, and the next restore succeeds", async () => {
+test("kill -9 during a restore leaves the database unchanged, and the next restore succeeds", async () => {
   const { name, manifest } = await testbed.take();
   const empty = await throwAwayDatabase();
   try {

@@ -29,7 +29,7 @@ const names = (kind: string) =>
   listBackups(join(root, kind)).map((name) => name.slice(8, 10));
 const used = () => bytesOf(measureBackups(root));
 
-test("as much as a new one needs is made free, the oldest of either kind first", () => {
+test("the oldest backups of either kind are removed until a new one fits", () => {
   for (const day of ["01", "05", "10"]) {
     put("postgres", day, 10_000);
   }
@@ -41,7 +41,7 @@ test("as much as a new one needs is made free, the oldest of either kind first",
   expect(names("notes")).toEqual(["10"]);
 });
 
-test("what is at most two days older than the newest stays; where that is too much, nothing is removed and none is taken", () => {
+test("backups at most two days older than the newest are kept; if they are too large, nothing is removed and no backup is taken", () => {
   for (const day of ["01", "09", "10"]) {
     put("postgres", day, 10_000);
   }
@@ -54,7 +54,7 @@ test("what is at most two days older than the newest stays; where that is too mu
   expect(names("notes")).toEqual(["02"]);
 });
 
-test("a file in two backups counts once, and is no gain while one of them stays", () => {
+test("a file shared by two backups counts once, and is freed only with the last of them", () => {
   const old = put("notes", "01", 10_000);
   const name = join(root, "notes", "2026-11-10T030000Z");
   mkdirSync(name);
@@ -65,7 +65,7 @@ test("a file in two backups counts once, and is no gain while one of them stays"
   expect(names("notes")).toEqual(["10", "01"]);
 });
 
-test("a warning comes before the limit, and goes when there is room again", () => {
+test("a warning is raised before the limit, and cleared when space is available again", () => {
   put("postgres", "01", 10_000);
   const raised = new Map<string, Alarm>();
   const alarms = {

@@ -37,7 +37,7 @@ interface Look {
   readonly measures?: Readonly<Record<string, number>>;
 }
 
-/** A look in every minute from `from` on, for so many minutes. */
+/** One probe per minute from `from` on. */
 function lookEveryMinute(
   from: number,
   minutes: number,
@@ -59,8 +59,8 @@ function lookEveryMinute(
   history.db.exec("COMMIT");
 }
 
-test("availability is by time: what failed and what was excused are told apart, what nobody watched does not count", () => {
-  // Two hours well, half an hour down, half an hour in maintenance; then nobody looks.
+test("availability is by time: failures and excused failures are distinguished, unwatched time does not count", () => {
+  // Two hours up, half an hour down, half an hour in maintenance; then no probes.
   lookEveryMinute(start, 180, (index) => ({
     ok: index < 120 || index >= 150,
     counted: index < 150,
@@ -74,11 +74,11 @@ test("availability is by time: what failed and what was excused are told apart, 
     downMs: HOUR / 2,
     availability: 80,
   });
-  // The last look speaks for as long as it may.
+  // The last result is valid for its maximum.
   expect(record?.apartMs).toBe(HOUR / 2 + 10_000);
 });
 
-test("the same comes from roll-ups when the raw results are gone, and percentiles with it", () => {
+test("roll-ups give the same results after raw results were deleted, including percentiles", () => {
   lookEveryMinute(start, 200, (index) => ({
     ok: index % 60 !== 0,
     latencyMs: index % 100,
@@ -97,7 +97,7 @@ test("the same comes from roll-ups when the raw results are gone, and percentile
   expect(record?.p99).toBeGreaterThan(92);
 });
 
-test("hours are kept for as long as asked, transitions for ever", () => {
+test("hours are kept as long as configured, transitions forever", () => {
   lookEveryMinute(start, 120, () => ({}));
   history.checkChanged("gateway", "new", "up", "answered 200");
   const later = start + 500 * DAY;
@@ -110,7 +110,7 @@ test("hours are kept for as long as asked, transitions for ever", () => {
   expect(history.latest(10)).toHaveLength(1);
 });
 
-test("rolling up again changes nothing, and what came since is added", () => {
+test("rolling up again changes nothing and adds later results", () => {
   lookEveryMinute(start, 60, () => ({}));
   const rows = () =>
     history.db.prepare("SELECT hour, looks FROM check_hours").all();
@@ -122,7 +122,7 @@ test("rolling up again changes nothing, and what came since is added", () => {
   expect(rows()).toHaveLength(2);
 });
 
-test("the last 24 hours are bars, the running hour is the last", () => {
+test("the last 24 hours are bars, the current hour is the last", () => {
   const until = start + 24.5 * HOUR;
   lookEveryMinute(start + 22 * HOUR, 150, (index) => ({ ok: index < 120 }));
   const bars = hourBars(history.db, until).get("gateway") ?? [];
@@ -132,7 +132,7 @@ test("the last 24 hours are bars, the running hour is the last", () => {
   expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: HOUR / 2 });
 });
 
-test("incidents have a beginning, an end and a reason; one that lasts has no end", () => {
+test("incidents have a start, an end and a reason; an ongoing one has no end", () => {
   const turn = (at: number, from: string, to: string, reason: string) => {
     now = at;
     history.checkChanged("gateway", from, to, reason);
@@ -161,7 +161,7 @@ test("incidents have a beginning, an end and a reason; one that lasts has no end
   expect(later).toHaveLength(1);
 });
 
-test("figures are there hour by hour", () => {
+test("measurements are available by the hour", () => {
   lookEveryMinute(start, 120, (index) => ({
     measures: { free_bytes: 1000 - index },
   }));

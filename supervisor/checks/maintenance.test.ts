@@ -27,7 +27,7 @@ const HOUR = 3_600_000;
 const sunday = (hours: number, minutes: number = 0) =>
   Date.UTC(2026, 10, 22, hours, minutes);
 
-test("a weekly window is open from its time on for as long as it says, for its checks alone", () => {
+test("a weekly window is open for its duration and only for its checks", () => {
   const { of } = open({
     name: "updates",
     weekly: "Sunday 04:00",
@@ -47,7 +47,7 @@ test("a weekly window is open from its time on for as long as it says, for its c
   expect(of("gateway", sunday(5) - 24 * HOUR)).toBeUndefined();
 });
 
-test("a window by cron follows its time zone, and may reach over midnight", () => {
+test("a window by cron follows its time zone, and may extend beyond midnight", () => {
   const { of } = open({
     cron: "30 23 * * *",
     for: "1h",
@@ -59,7 +59,7 @@ test("a window by cron follows its time zone, and may reach over midnight", () =
   expect(of("anything", sunday(23, 31))).toBeUndefined();
 });
 
-test("one that was opened by hand outlives a restart, and can be ended before its time", () => {
+test("a window opened by an operator persists across a restart and can be ended early", () => {
   const now = Date.now();
   const window = open().start(null, 2 * HOUR, "new disk", now);
   const later = open();
@@ -70,7 +70,7 @@ test("one that was opened by hand outlives a restart, and can be ended before it
   expect(open().of("gateway", now + HOUR + 1)).toBeUndefined();
 });
 
-test("one opened by hand stays open when the clock is set back a little, and ends when it is set back far", () => {
+test("a window opened by an operator stays open if the clock is set back a little, and ends if it is set back far", () => {
   const now = Date.now();
   const { start: begin, of } = open();
   begin(null, 2 * HOUR, "new disk", now);

@@ -22,11 +22,11 @@ async function serve(hangs: boolean): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test("without references nobody is cut off", async () => {
+test("without references the machine is never offline", async () => {
   expect(await openReferences([], 100).cutOff()).toBe(false);
 });
 
-test("one that answers, whatever it says, is enough", async () => {
+test("one answering reference suffices, whatever it answers", async () => {
   const port = await serve(false);
   const nobody = `tcp://127.0.0.1:${await freePort()}`;
   for (const scheme of ["http", "tcp"]) {
@@ -39,7 +39,7 @@ test("one that answers, whatever it says, is enough", async () => {
   }
 });
 
-test("who reaches nobody, or only one that hangs, is cut off", async () => {
+test("without an answering reference the machine is offline", async () => {
   const nobody = `tcp://127.0.0.1:${await freePort()}`;
   expect(await openReferences([nobody], 5000).cutOff()).toBe(true);
   const hangs = `http://127.0.0.1:${await serve(true)}`;

@@ -5,7 +5,7 @@ const thresholds = { failAfter: 3, recoverAfter: 2 };
 
 const looks = { "+": "ok", "-": "failed", e: "excused" } as const;
 
-/** The states that a row of looks (+ ok, - failed, e excused) leads through. */
+/** The states after a series of probes (+ ok, - failed, e excused). */
 function walk(results: string): readonly CheckState[] {
   let memory = newMemory(0);
   return [...results].map((result, at) => {
@@ -30,7 +30,7 @@ test.each<[string, readonly CheckState[]]>([
   expect(walk(results)).toEqual(states);
 });
 
-test("a state keeps the time at which it began", () => {
+test("a state keeps its start time", () => {
   let memory = newMemory(0);
   for (const at of [10, 20, 30]) {
     memory = advance(memory, "ok", thresholds, at);
@@ -48,7 +48,7 @@ test("a state keeps the time at which it began", () => {
 const MINUTE = 60_000;
 const quick = { failAfter: 1, recoverAfter: 1 };
 
-test("more than four changes in ten minutes are flapping, until one state holds for ten", () => {
+test("more than four changes in ten minutes are flapping, until one state lasts for ten", () => {
   let memory = advance(newMemory(0), "ok", quick, 0);
   const flapping: boolean[] = [];
   for (let at = 1; at <= 5; at += 1) {
@@ -71,7 +71,7 @@ test("four changes in ten minutes, or five in a longer time, are not flapping", 
   }
 });
 
-test("pending is no change, and neither are pauses and maintenance", () => {
+test("pending is no change, nor are pauses and maintenance", () => {
   let memory = advance(newMemory(0), "ok", thresholds, 0);
   for (let at = 1; at <= 20; at += 1) {
     memory = advance(memory, at % 2 ? "failed" : "ok", thresholds, at * 1000);
@@ -83,7 +83,7 @@ test("pending is no change, and neither are pauses and maintenance", () => {
 });
 
 test.each<CheckState>(["paused", "maintenance", "new"])(
-  "who is %s flaps no more, and begins anew afterwards",
+  "a %s check stops flapping and starts with reset counts afterwards",
   (state) => {
     let memory = newMemory(0);
     for (let at = 1; at <= 8; at += 1) {
@@ -96,7 +96,7 @@ test.each<CheckState>(["paused", "maintenance", "new"])(
   },
 );
 
-test("flapping ends although the clock was set back meanwhile", () => {
+test("flapping ends even if the clock was set back meanwhile", () => {
   const day = 86_400_000;
   let memory = newMemory(day);
   const look = (state: "up" | "down", at: number) => {

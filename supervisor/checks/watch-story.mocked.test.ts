@@ -1,4 +1,4 @@
-// What happens over minutes and hours, told by a clock that is moved by hand and looks that are made up.
+// Scenarios over minutes and hours, with a manual clock and simulated probes.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
@@ -28,7 +28,7 @@ let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let watch: Watch;
 let raised: Map<string, Alarm>;
-/** Every alarm that was raised or cleared, in order. */
+/** Every raised or cleared alarm, in order. */
 let told: string[];
 let restarted: string[];
 let services: Map<string, ServiceView>;
@@ -126,7 +126,7 @@ function view(name: string): CheckView {
 
 const heal = { restart: "gateway", max: 3, per: "1h", cooldown: "60s" };
 
-test("a failing check is looked at faster, is down after three looks, and its alarm tells what was tried", async () => {
+test("a failing check is probed more often, is down after three failures, and its alarm lists the attempted fixes", async () => {
   run("gateway", { since: 0 });
   begin([{ name: "gateway", heal }]);
   await pass(MINUTE);
@@ -152,7 +152,7 @@ test("a failing check is looked at faster, is down after three looks, and its al
   ]);
 });
 
-test("what stays sick is restarted with growing pauses, three times in an hour, and then given up with an alarm of its own", async () => {
+test("an unhealthy service is restarted with growing delays, three times in an hour, then given up with a separate alarm", async () => {
   run("gateway", { since: 0 });
   make("gateway", sick);
   begin([{ name: "gateway", heal }]);
@@ -174,7 +174,7 @@ test("what stays sick is restarted with growing pauses, three times in an hour, 
   ]);
 });
 
-test("a service that is slow to start is pending in its grace, and not restarted", async () => {
+test("a slow start is pending during the grace period, without a restart", async () => {
   run("gateway");
   make("gateway", sick);
   begin([{ name: "gateway", every: "5s", heal: { ...heal, grace: "60s" } }]);
@@ -189,7 +189,7 @@ test("a service that is slow to start is pending in its grace, and not restarted
 });
 
 test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
-  "while its service is %s, as when a deployment replaces it, a check is pending for two minutes, and down after them",
+  "while its service is %s, as during a deployment, a check is pending for two minutes, then down",
   async (state) => {
     run("gateway", { since: 0 });
     begin([
@@ -214,7 +214,7 @@ test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
   },
 );
 
-test("a container of the other host gets the same two minutes", async () => {
+test("a container of the other host has the same two minutes", async () => {
   run("gateway", {
     since: 0,
     container: {
@@ -237,7 +237,7 @@ test("a container of the other host gets the same two minutes", async () => {
   expect(view("postgres").state).toBe("down");
 });
 
-test("who is looked at more often is not blamed for its dependency, and told apart from it when that is back", async () => {
+test("a check that is probed more often than its dependency is not blamed for it, and is judged separately when that recovers", async () => {
   run("gateway", { since: 0 });
   begin([
     { name: "postgres", every: "10m" },
@@ -263,7 +263,7 @@ test("who is looked at more often is not blamed for its dependency, and told apa
   expect(view("ready")).toMatchObject({ inhibitedBy: "gateway" });
 });
 
-test("who lost its dependency has half a minute to find it again", async () => {
+test("a check has half a minute to reconnect after its dependency has recovered", async () => {
   begin([
     { name: "postgres", every: "5s" },
     { name: "ready", depends_on: ["postgres"], every: "5s" },
@@ -283,7 +283,7 @@ test("who lost its dependency has half a minute to find it again", async () => {
   expect(view("ready").state).toBe("down");
 });
 
-test("a warning is told as one, restarts nothing and excuses nobody", async () => {
+test("a warning is reported as such, without a restart and without excusing dependents", async () => {
   run("gateway", { since: 0 });
   make("postgres", {
     ok: false,
@@ -301,7 +301,7 @@ test("a warning is told as one, restarts nothing and excuses nobody", async () =
   expect(restarted).toEqual([]);
 });
 
-test("flapping is one alarm, which ends when one state has held", async () => {
+test("flapping is one alarm, which ends when the state is stable", async () => {
   let well_ = true;
   looks.set("site", () => (well_ ? well : sick));
   begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
@@ -322,7 +322,7 @@ test("flapping is one alarm, which ends when one state has held", async () => {
 });
 
 test.each(["pause", "maintenance"] as const)(
-  "a %s ends the alarm of what flaps, and what failed before counts for nothing afterwards",
+  "a %s ends the alarm of a flapping check and resets earlier failures",
   async (way) => {
     let isWell = true;
     looks.set("site", () => (isWell ? well : sick));
@@ -344,7 +344,7 @@ test.each(["pause", "maintenance"] as const)(
   },
 );
 
-test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is judged anew", async () => {
+test("in maintenance there are no alarms or restarts, even on request; afterwards counts start at zero", async () => {
   run("gateway", { since: 0 });
   begin([{ name: "gateway" }, { name: "other", heal }]);
   await pass(MINUTE);
@@ -365,7 +365,7 @@ test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is
   expect(restarted.length).toBeGreaterThan(0);
 });
 
-/** The clock alone is moved by hand; the network takes the time that it takes. */
+/** Only the clock is manual; the network takes real time. */
 function moveClockOnly(): void {
   vi.useRealTimers();
   vi.useFakeTimers({
@@ -374,12 +374,12 @@ function moveClockOnly(): void {
   });
 }
 
-/** What the references said is believed for 5 s. */
+/** The result of the references is cached for 5 s. */
 function disbelieveReferences(): void {
   vi.advanceTimersByTime(6 * SECOND);
 }
 
-test("who is cut off judges nobody, says so, and goes on when it is back", async () => {
+test("an offline machine judges no check, reports it, and continues when it is online again", async () => {
   const { createServer } = await import("node:net");
   const server = createServer();
   moveClockOnly();
@@ -400,7 +400,7 @@ test("who is cut off judges nobody, says so, and goes on when it is back", async
   server.close();
 });
 
-test("who is cut off restarts nothing, whatever was about to be", async () => {
+test("an offline machine restarts nothing, including pending restarts", async () => {
   const { createServer } = await import("node:net");
   const server = createServer((socket) => socket.end());
   moveClockOnly();
@@ -421,7 +421,7 @@ test("who is cut off restarts nothing, whatever was about to be", async () => {
     await vi.waitFor(() => expect(looked).toBeGreaterThan(before + 3), 20_000);
   };
   await vi.waitFor(() => expect(restarted).toEqual(["gateway"]), 20_000);
-  // What was just restarted is excused for a while.
+  // A service that was just restarted is excused for a while.
   vi.setSystemTime(Date.now() + 5 * MINUTE);
   await moreLooks();
   await new Promise((resolve) => server.close(resolve));
@@ -439,7 +439,7 @@ test("who is cut off restarts nothing, whatever was about to be", async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("a restart of the supervisor forgets nothing, restarts nothing at once, and raises what is raised already", async () => {
+test("a restart of the supervisor keeps all state, restarts nothing immediately, and raises active alarms", async () => {
   run("gateway", { since: 0 });
   make("gateway", sick);
   const checks = [
@@ -461,7 +461,7 @@ test("a restart of the supervisor forgets nothing, restarts nothing at once, and
   await pass(5 * SECOND);
   expect(restarted).toHaveLength(3);
   await pass(10 * MINUTE);
-  // The budget of the hour was used up before.
+  // The budget of the hour was used up.
   expect(restarted).toHaveLength(3);
   expect(view("gateway").healing).toMatch(/^gave up/);
   expect(view("paused")).toMatchObject({
@@ -469,11 +469,11 @@ test("a restart of the supervisor forgets nothing, restarts nothing at once, and
     note: "moves house",
   });
   expect(view("serviced").state).toBe("maintenance");
-  // Raised before, and never cleared: nobody is told again.
+  // Raised before and never cleared: not reported again.
   expect(told).toEqual([]);
 });
 
-test("a check that is gone from the configuration leaves no alarm behind", async () => {
+test("a check that was removed from the configuration leaves no alarm behind", async () => {
   make("site", sick);
   begin([{ name: "site" }, { name: "other" }]);
   await pass(2 * MINUTE);
@@ -483,7 +483,7 @@ test("a check that is gone from the configuration leaves no alarm behind", async
   expect(raised.size).toBe(0);
 });
 
-test("a check that is removed, or becomes another, while it is down is no incident for ever", async () => {
+test("a check that is removed or changes its kind while down is not an endless incident", async () => {
   make("site", sick);
   make("shop", sick);
   begin([{ name: "site" }, { name: "shop" }]);

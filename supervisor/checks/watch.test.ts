@@ -42,7 +42,7 @@ afterEach(() => {
   place.remove();
 });
 
-/** Services that run since long ago; a restart makes their path well again when `heals`. */
+/** Services that have been running for long; a restart fixes their path if `heals`. */
 function runtime(heals: boolean): Runtime {
   const view = (name: string): ServiceView => ({
     name,
@@ -108,7 +108,7 @@ function stateOf(name: string): string | undefined {
 
 const heal = { restart: "gateway", cooldown: "10ms", max: 2, grace: "1ms" };
 
-test("what is down is restarted by its rule, is up again, and the history tells", async () => {
+test("a check that is down restarts its service, is up again, and the history records it", async () => {
   begin(true, [{ name: "gateway", heal }]);
   await waitFor("up", () => stateOf("gateway") === "up");
   sick.add("/gateway");
@@ -128,7 +128,7 @@ test("what is down is restarted by its rule, is up again, and the history tells"
   ]);
 });
 
-test("what stays sick is restarted no more often than its budget, then it is given up", async () => {
+test("an unhealthy service is restarted within its budget, then given up", async () => {
   sick.add("/gateway");
   begin(false, [{ name: "gateway", heal }]);
   const view = await waitFor("giving up", () =>
@@ -141,7 +141,7 @@ test("what stays sick is restarted no more often than its budget, then it is giv
   await waitFor("healing anew", () => restarted.length === 4);
 });
 
-test("what depends on something that is down is shown, but neither blamed nor healed", async () => {
+test("a check with an unhealthy dependency is displayed, without an alarm or restart", async () => {
   sick.add("/store").add("/gateway");
   begin(false, [
     { name: "store" },
@@ -162,7 +162,7 @@ test("what depends on something that is down is shown, but neither blamed nor he
   expect(restarted).toEqual([]);
 });
 
-test("the dependency is looked at once more right before a restart", async () => {
+test("the dependency is probed again immediately before a restart", async () => {
   begin(false, [
     { name: "store", every: "1h", fail_after: 1 },
     { name: "gateway", depends_on: ["store"], heal },
@@ -179,7 +179,7 @@ test("the dependency is looked at once more right before a restart", async () =>
   expect([...raised.keys()]).toEqual(["check:store"]);
 });
 
-test("after a sleep, or when the clock was set, failures are counted again before anything is restarted", async () => {
+test("after a sleep or a clock change, failures are counted from zero before a restart", async () => {
   let now = Date.now();
   begin(false, [{ name: "gateway", heal, fail_after: 3 }], {
     now: () => now,
@@ -187,7 +187,7 @@ test("after a sleep, or when the clock was set, failures are counted again befor
   });
   await waitFor("up", () => stateOf("gateway") === "up");
   sick.add("/gateway");
-  // It jumps with every look: no two failures are counted together.
+  // The clock jumps with every probe: failures never add up.
   let looks = 0;
   while (looks < 10) {
     now += looks % 2 === 0 ? 8 * 3_600_000 : -60_000;

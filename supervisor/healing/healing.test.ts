@@ -10,7 +10,7 @@ const rule = {
 };
 const NOW = 10_000_000;
 
-test("the first time it heals at once", () => {
+test("the first restart is immediate", () => {
   expect(decideHealing(rule, [], NOW)).toEqual({ kind: "heal" });
 });
 
@@ -25,17 +25,17 @@ test("the cooldown doubles with each restart", () => {
   );
 });
 
-test("after as many as allowed it gives up, until the window has passed", () => {
+test("after the maximum of restarts it gives up until the window has passed", () => {
   const three = [NOW - 3_000_000, NOW - 2_000_000, NOW - 1_000_000];
   expect(decideHealing(rule, three, NOW).kind).toBe("gave-up");
   expect(decideHealing(rule, three, NOW + 700_000).kind).toBe("heal");
 });
 
-test("a clock that was set back by a day keeps no service from being restarted", () => {
+test("a clock that was set back by a day does not prevent restarts", () => {
   const day = 86_400_000;
   const three = [NOW - 3000, NOW - 2000, NOW - 1000];
   expect(decideHealing(rule, three, NOW).kind).toBe("gave-up");
   expect(decideHealing(rule, three, NOW - day)).toEqual({ kind: "heal" });
-  // By a little: they count on.
+  // After a small change they still count.
   expect(decideHealing(rule, three, NOW - 10_000).kind).toBe("gave-up");
 });

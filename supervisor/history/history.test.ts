@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-test("what happened is there after the file was closed and opened again, newest first", () => {
+test("events persist after closing and reopening the file, newest first", () => {
   const path = join(place.directory, "history.db");
   let now = 1000;
   const first = openHistory(path, () => (now += 1));
@@ -59,7 +59,7 @@ test("what happened is there after the file was closed and opened again, newest 
   second.close();
 });
 
-test("restarts count from the last time that a person started the service", () => {
+test("restarts are counted since the last start by a person", () => {
   let now = 0;
   const history = openHistory(
     join(place.directory, "history.db"),
@@ -84,7 +84,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
   const say = (sentence: string) => expect.fail(sentence);
   afterAll(() => disk?.remove());
 
-  test("the history is written into its reserve", () => {
+  test("the history is written into its reserved space", () => {
     const history = outliveFullDisk(openHistory(path), say);
     disk?.fill();
     for (let count = 0; count < 2000; count += 1) {
@@ -95,7 +95,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     history.close();
   });
 
-  test("a start reads what there is, and writes when there is room", () => {
+  test("a start reads the existing history and writes when there is space again", () => {
     disk?.fill();
     const said: string[] = [];
     const history = outliveFullDisk(openHistory(path), (sentence) =>
@@ -114,7 +114,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
   });
 });
 
-test("a history that cannot be written says so and goes on", () => {
+test("a history that cannot be written is reported, and the supervisor continues", () => {
   const said: string[] = [];
   const history = openHistory(join(place.directory, "history.db"));
   const quiet = outliveFullDisk(history, (sentence) => said.push(sentence));
@@ -160,7 +160,7 @@ const DAMAGES: readonly (readonly [string, (path: string) => void])[] = [
 ];
 
 test.each(DAMAGES)(
-  "a history file that is %s is moved aside, reported and replaced",
+  "a history file that is %s is renamed, reported and replaced",
   (_, damage) => {
     const path = join(place.directory, "history.db");
     const first = openHistory(path);
@@ -189,7 +189,7 @@ test.each(DAMAGES)(
   },
 );
 
-test("what is moved aside twice in a second keeps both", () => {
+test("two damaged files of the same second are both kept", () => {
   const path = join(place.directory, "history.db");
   for (const content of ["one", "two"]) {
     writeFileSync(path, content);
@@ -201,7 +201,7 @@ test("what is moved aside twice in a second keeps both", () => {
   ]);
 });
 
-test("a history file of a newer release is opened as it is", () => {
+test("a history file of a newer release is opened unchanged", () => {
   const path = join(place.directory, "history.db");
   openHistory(path).close();
   const newer = new DatabaseSync(path);
@@ -211,7 +211,7 @@ test("a history file of a newer release is opened as it is", () => {
   expect(movedAside(path)).toEqual([]);
 });
 
-test("a damaged history stays reported until what was moved aside is deleted", async () => {
+test("a damaged history is reported until the renamed file is deleted", async () => {
   const home = { ...place.home, history: join(place.directory, "history.db") };
   writeFileSync(home.history, "damaged");
   openHistory(home.history).close();

@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-test("without a link the directory is the usual one, and nothing is left of an earlier version", () => {
+test("without a link the default directory is used, and no earlier version exists", () => {
   mkdirSync(join(parent, "postgres"));
   expect(dataIn(parent)).toBe(join(parent, "postgres"));
   expect(isLinked(parent)).toBe(false);
@@ -47,7 +47,7 @@ test("of several directories the linked one is in use, the others are earlier on
   ]);
 });
 
-test("while the directory in use is away, none counts as an earlier one", () => {
+test("while the directory in use is missing, no other one counts as earlier", () => {
   mkdirSync(join(parent, "postgres"));
   useData(parent, migratedName("18", Date.UTC(2026, 10, 21)));
   expect(isLinked(parent)).toBe(true);

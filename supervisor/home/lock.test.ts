@@ -7,7 +7,7 @@ import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { lockHome } from "./lock.ts";
 import { projectRoot } from "./home.ts";
 
-test("one supervisor a home: the lock is held until it is released or its holder is killed", async () => {
+test("only one supervisor gets the lock of a home, until it is released or the process is killed", async () => {
   const place = temporaryHome();
   const path = join(place.directory, "lock");
   const source = join(projectRoot, "supervisor", "home", "lock.ts");
@@ -38,7 +38,7 @@ test("one supervisor a home: the lock is held until it is released or its holder
   }
 });
 
-test("a damaged lock file is replaced, and locks again", () => {
+test("a damaged lock file is replaced and can be locked again", () => {
   const place = temporaryHome();
   const path = join(place.directory, "lock");
   try {

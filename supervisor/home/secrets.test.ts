@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-test("they are made once, random, for their owner alone", () => {
+test("secrets are created once, random and readable only by their owner", () => {
   const secrets = readOrCreateSecrets(home);
   expect(secrets.masterKey).toMatch(/^sk-[A-Za-z0-9_-]{32}$/);
   expect(new Set(Object.values(secrets)).size).toBe(10);
@@ -28,7 +28,7 @@ test("they are made once, random, for their owner alone", () => {
   expect(readOrCreateSecrets(home)).toEqual(secrets);
 });
 
-test("one that a newer version adds is made, the others stay", () => {
+test("a secret of a newer version is added, the others are unchanged", () => {
   const { backupDbPassword, ...older } = readOrCreateSecrets(home);
   writeFileSync(home.secrets, JSON.stringify({ ...older, note: "mine" }));
   const secrets = readOrCreateSecrets(home);
@@ -37,7 +37,7 @@ test("one that a newer version adds is made, the others stay", () => {
   expect(readOrCreateSecrets(home)).toEqual(secrets);
 });
 
-test("lost secrets of a home that was used are not made anew", () => {
+test("lost secrets of a used home are not created again", () => {
   readOrCreateSecrets(home);
   writeFileSync(home.runFile, "{}");
   rmSync(home.secrets);
@@ -46,7 +46,7 @@ test("lost secrets of a home that was used are not made anew", () => {
   );
 });
 
-test("a broken file is named with what is wrong, never with what it holds", () => {
+test("an invalid file is reported with the mistake, never with its content", () => {
   writeFileSync(home.secrets, '{"masterKey": "se cret"}');
   expect(() => readOrCreateSecrets(home)).toThrow(
     `cannot read ${home.secrets} (masterKey: at least 16 letters, digits, - or _): fix it or restore it from a copy.`,
@@ -57,13 +57,13 @@ test("a broken file is named with what is wrong, never with what it holds", () =
   );
 });
 
-test("a secret is handed over as a file without a line end", () => {
+test("a secret is written to a file without a line end", () => {
   const path = handOver(home, "DATABASE_URL", "postgres://x");
   expect(readFileSync(path, "utf8")).toBe("postgres://x");
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test("whoever follows them sees each as it is in the file now, the key in its grace too", () => {
+test("changes of the file apply immediately, including the grace period of the key", () => {
   const old = readOrCreateSecrets(home);
   const followed = followSecrets(home, old);
   expect(followed.previousMasterKey).toBeUndefined();

@@ -16,7 +16,7 @@ const act = () => {
   calls += 1;
 };
 
-test("a time that came during a sleep is noticed soon after it", () => {
+test("a time that passed during a sleep is noticed soon afterwards", () => {
   systemClock.wakeAt(begun + DAY, act);
   vi.advanceTimersByTime(60_000);
   expect(calls).toBe(0);
@@ -25,7 +25,7 @@ test("a time that came during a sleep is noticed soon after it", () => {
   expect(calls).toBe(1);
 });
 
-test("a clock that is set back wakes at once, to be asked again; a correction by less than a second does not", () => {
+test("setting the clock back wakes immediately; a correction of less than a second does not", () => {
   systemClock.wakeAt(begun + DAY, act);
   vi.advanceTimersByTime(60_000);
   vi.setSystemTime(Date.now() - 500);
@@ -36,7 +36,7 @@ test("a clock that is set back wakes at once, to be asked again; a correction by
   expect(calls).toBe(1);
 });
 
-test("time awake is not that of the clock, and what is called off does not come", () => {
+test("time awake is independent of the clock, and cancelled calls do not happen", () => {
   systemClock.wakeAfter(60_000, act);
   vi.setSystemTime(begun + DAY);
   vi.advanceTimersByTime(59_999);

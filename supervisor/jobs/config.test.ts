@@ -33,7 +33,7 @@ function errorsOf(text: string): readonly string[] {
   }
 }
 
-test("what the shipped file says of jobs are the defaults", () => {
+test("the shipped file lists the default settings of the jobs", () => {
   const lines = readFileSync(shippedConfig, "utf8").split("\n");
   const begin = lines.indexOf("# jobs:");
   const end = lines.findIndex((line, at) => at > begin && line === "");
@@ -73,7 +73,7 @@ test("every mistake is reported at once, with its line and the likely name", () 
   ]);
 });
 
-test("a job that is off runs only when asked; a time that never comes is a mistake", () => {
+test("a job that is off runs only on demand; a time that never occurs is a mistake", () => {
   const jobs = load(`jobs:
   spend_report: { cron: off }
 `);

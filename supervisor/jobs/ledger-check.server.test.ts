@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const check = () => checkLedger(readerUrl(database.url, "supervisor"), never);
 
-test("a ledger whose sums agree with their rows is right, as the role that sees only the report views", async () => {
+test("a consistent ledger passes, with the role that reads only the report views", async () => {
   expect(await check()).toMatchObject({
     status: "done",
     summary: expect.stringMatching(
@@ -58,7 +58,7 @@ test.each([
   expect(error instanceof Failure ? error.sentences[0] : "").toMatch(sentence);
 });
 
-test("a database that is away is said to be", async () => {
+test("an unreachable database is reported", async () => {
   await expect(
     checkLedger("postgres://supervisor@127.0.0.1:1/hearth", never),
   ).rejects.toThrow("Postgres cannot be reached (ECONNREFUSED)");

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-test("reports that are too old go, directories and younger ones stay", () => {
+test("expired reports are removed; directories and newer reports are kept", () => {
   const directory = join(place.directory, "reports");
   expect(removeReports(directory, Date.now())).toBe(0);
   mkdirSync(join(directory, "kept by somebody"), { recursive: true });

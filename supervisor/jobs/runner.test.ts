@@ -51,7 +51,7 @@ function runnerWith(
   return runner;
 }
 
-/** Work that ends when the test says so. */
+/** Work that ends on demand. */
 function handWork() {
   const contexts: JobContext[] = [];
   const ends: PromiseWithResolvers<void>[] = [];
@@ -68,7 +68,7 @@ function handWork() {
   };
 }
 
-test("a failed run is tried again after waits that grow, and only the last failure is an alarm", async () => {
+test("a failed run is retried with growing delays, and only the last failure raises an alarm", async () => {
   const tries: number[] = [];
   const runner = runnerWith(
     async () => {
@@ -96,7 +96,7 @@ test("a failed run is tried again after waits that grow, and only the last failu
   });
 });
 
-test("an alarm is raised again by the next supervisor, and cleared by a run that succeeds", async () => {
+test("an alarm is raised again by the next supervisor, and cleared by a successful run", async () => {
   let works = false;
   const run = async () => {
     if (works) {
@@ -117,7 +117,7 @@ test("an alarm is raised again by the next supervisor, and cleared by a run that
   expect(alarms.size).toBe(0);
 });
 
-test("two of a kind never run at once: a person is told so, and a time that comes meanwhile is let go", async () => {
+test("two runs of a job never overlap: a request is rejected, and a due time is skipped", async () => {
   const work = handWork();
   const runner = runnerWith(work.run, { timeoutMs: 100 * HOUR });
   const asked = runner.run("sweep", { gently: true });
@@ -147,7 +147,7 @@ test("two of a kind never run at once: a person is told so, and a time that come
   ]);
 });
 
-test("a run that takes too long is told to stop and fails by its timeout", async () => {
+test("a run that exceeds its timeout is aborted and fails", async () => {
   const runner = runnerWith(async ({ signal }) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     throw new Error("aborted");
@@ -160,7 +160,7 @@ test("a run that takes too long is told to stop and fails by its timeout", async
   });
 });
 
-test("work that does not hear is failed, not tried again, and still keeps the next one out", async () => {
+test("work that ignores the abort fails without a retry, and blocks the next run until it ends", async () => {
   const work = handWork();
   const runner = runnerWith(work.run, { retries: 3 });
   await clock.pass(start + 30 * HOUR);
@@ -172,7 +172,7 @@ test("work that does not hear is failed, not tried again, and still keeps the ne
   expect(work.contexts).toHaveLength(2);
 });
 
-test("a person stops a run: it is no failure and no alarm", async () => {
+test("a run stopped by a person is neither a failure nor an alarm", async () => {
   const runner = runnerWith(
     async ({ signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -190,7 +190,7 @@ test("a person stops a run: it is no failure and no alarm", async () => {
   expect(alarms.size).toBe(0);
 });
 
-test("where jobs are off nothing runs by itself, but when asked", async () => {
+test("where jobs are off they run only on demand", async () => {
   const runner = runnerWith(
     async () => ({ status: "skipped", summary: "clean already" }),
     {},
@@ -210,7 +210,7 @@ test("where jobs are off nothing runs by itself, but when asked", async () => {
   });
 });
 
-test("a schedule that was changed begins anew instead of catching up", async () => {
+test("a changed schedule starts without catching up", async () => {
   const run = async () => ({ status: "done", summary: "swept" }) as const;
   await runnerWith(run).stop();
   clock.jump(start + 100 * HOUR);
@@ -219,14 +219,14 @@ test("a schedule that was changed begins anew instead of catching up", async () 
   expect(changed.runsOf("sweep", 5)).toEqual([]);
 });
 
-test("a job that is not there is named with those that are", () => {
+test("an unknown job is rejected with the names of all jobs", () => {
   const runner = runnerWith(async () => ({ status: "done", summary: "" }));
   expect(() => runner.run("swep")).toThrow(
     'job "swep" not found; the jobs are sweep.',
   );
 });
 
-test("a clock that was a year ahead and is set back does not keep a job for a year", async () => {
+test("a clock that was a year ahead and is set back does not delay a job for a year", async () => {
   const day = 24 * HOUR;
   clock.jump(start + 365 * day);
   const run = async () => ({ status: "done", summary: "swept" }) as const;
@@ -252,7 +252,7 @@ test("a clock that is set back a little does not run a job twice", async () => {
   expect(runner.runsOf("sweep", 5)).toHaveLength(2);
 });
 
-test("a job that runs while the machine sleeps, or its clock is set, has its time all the same", async () => {
+test("a job that runs during a sleep of the machine or a clock change has its full time", async () => {
   const work = handWork();
   const runner = runnerWith(work.run);
   await clock.pass(start + HOUR + MINUTE);

@@ -17,7 +17,7 @@ interface Ran {
   readonly caughtUp: boolean;
 }
 
-/** Runs jobs from one moment to another, with the supervisor ended and begun again between the parts of the time. */
+/** Runs jobs over a time range, with restarts of the supervisor between its parts. */
 async function live(
   jobs: Readonly<Record<string, string>>,
   parts: readonly { readonly from: number; readonly until: number }[],
@@ -50,7 +50,7 @@ async function live(
     }
     runner.begin();
     await clock.pass(until);
-    // As kill -9 does: nothing is said to anybody.
+    // Like kill -9: without a clean end.
     clock.forget();
   }
   return db
@@ -69,7 +69,7 @@ const berlinTime = new Intl.DateTimeFormat("sv-SE", {
   timeStyle: "short",
 });
 
-/** What a wall clock in Berlin shows, worked out by Intl rather than by the scheduler. */
+/** The local time in Berlin, computed by Intl instead of the scheduler. */
 function wallClock(at: number): string {
   return berlinTime.format(at);
 }
@@ -77,14 +77,14 @@ function wallClock(at: number): string {
 const newYear = Date.UTC(2026, 0, 1) - HOUR;
 const nextNewYear = Date.UTC(2027, 0, 1) - HOUR;
 
-test("over a year each job runs at each of its times, once", async () => {
+test("over a year each job runs exactly once at each of its times", async () => {
   const ran = await live(
     { nightly: "0 4 * * *", monthly: "0 8 1 * *", weekly: "30 5 * * 1" },
     [{ from: newYear, until: nextNewYear - 1 }],
   );
   const dueOf = (job: string) =>
     ran.filter((run) => run.job === job).map((run) => run.due);
-  // Far from the hours that move, so the wall clock alone tells; by hours, to be quick.
+  // Far from daylight saving changes, so local time suffices; in steps of hours, to be fast.
   const hours = Array.from(
     { length: (nextNewYear - newYear) / HOUR },
     (_, index) => newYear + index * HOUR,
@@ -106,7 +106,7 @@ test("over a year each job runs at each of its times, once", async () => {
   expect(ran.some(({ caughtUp }) => caughtUp)).toBe(false);
 });
 
-test("a time that the clock skips in spring runs right after the gap, one that comes twice in autumn runs once", async () => {
+test("a time that is skipped in spring runs right after the gap, one that occurs twice in autumn runs once", async () => {
   const spring = Date.UTC(2026, 2, 29);
   const autumn = Date.UTC(2026, 9, 25);
   const jobs = { fixed: "30 2 * * *", hourly: "0 * * * *" };
@@ -121,7 +121,7 @@ test("a time that the clock skips in spring runs right after the gap, one that c
   expect(fixed(inSpring)).toEqual([spring + HOUR]);
   expect(wallClock(spring + HOUR)).toBe("2026-03-29 03:00");
   expect(fixed(inAutumn)).toEqual([autumn + 30 * MINUTE]);
-  // What runs every hour runs every hour that passes: 23 of them on the one day, 25 on the other.
+  // An hourly job runs in every real hour: 23 times on the one day, 25 times on the other.
   const hourly = (ran: readonly Ran[]) =>
     ran.filter(({ job }) => job === "hourly").map(({ due }) => due);
   const everyHour = (from: number, count: number) =>
@@ -130,7 +130,7 @@ test("a time that the clock skips in spring runs right after the gap, one that c
   expect(hourly(inAutumn)).toEqual(everyHour(autumn - HOUR, 24));
 });
 
-test("what was missed while the machine was off is caught up once, at the next start", async () => {
+test("missed runs are caught up by one run at the next start", async () => {
   const from = Date.UTC(2026, 5, 1);
   const ran = await live({ nightly: "0 4 * * *", yearly: "0 8 1 1 *" }, [
     { from, until: from + 3 * DAY },
@@ -153,14 +153,14 @@ test("what was missed while the machine was off is caught up once, at the next s
   ]);
 });
 
-test("a restart between two times runs nothing, one in the middle of a run begins it once more", async () => {
+test("a restart between two times runs nothing, one during a run repeats it once", async () => {
   const from = Date.UTC(2026, 5, 1);
   const ran = await live(
     { nightly: "0 4 * * *" },
     [
       { from, until: from + HOUR },
       { from: from + HOUR, until: from + 2 * HOUR + 2 * MINUTE },
-      // Killed in the middle of the run, and again in the middle of the repeated one.
+      // Killed during the run, and again during its repetition.
       { from: from + 3 * HOUR, until: from + 3 * HOUR + 3 * MINUTE },
       { from: from + 4 * HOUR, until: from + DAY },
       { from: from + DAY, until: from + DAY + HOUR },
@@ -174,7 +174,7 @@ test("a restart between two times runs nothing, one in the middle of a run begin
   ]);
 });
 
-test("a machine that sleeps through three nights runs one job when it wakes", async () => {
+test("a machine that sleeps through three nights runs a job once after waking", async () => {
   const db = new DatabaseSync(":memory:");
   db.exec(JOB_TABLES);
   const from = Date.UTC(2026, 5, 1);
@@ -202,7 +202,7 @@ test("a machine that sleeps through three nights runs one job when it wakes", as
   ]);
 });
 
-test("a year of restarts and days off: what was due while it ran ran, each time off is caught up by one run", async () => {
+test("a year of restarts and downtimes: all due runs happen, and each downtime is caught up by one run", async () => {
   const nights = Array.from(
     { length: 366 },
     (_, index) => newYear + index * DAY,
@@ -211,7 +211,7 @@ test("a year of restarts and days off: what was due while it ran ran, each time 
     .map((midnight) => midnight + 4 * HOUR)
     .filter((at) => wallClock(at).endsWith(" 04:00"))
     .filter((at) => at < nextNewYear);
-  // Pauses of nothing up to nine days, by a fixed row of numbers that looks like none.
+  // Pauses of up to nine days, from a fixed pseudo-random sequence.
   const parts: { from: number; until: number }[] = [];
   let at = newYear;
   for (let index = 1; at < nextNewYear; index += 1) {

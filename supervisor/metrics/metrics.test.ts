@@ -80,7 +80,7 @@ const facts: SupervisorFacts = {
 const expose = async () =>
   (await exposeMetrics(supervisorMetrics(facts))).text.trimEnd().split("\n");
 
-test("facts become metrics in Prometheus' text format", async () => {
+test("the state is exposed in Prometheus' text format", async () => {
   const lines = await expose();
   expect(lines).toContain("hearth_healthy 0");
   expect(lines).toContain("hearth_well 0");
@@ -103,7 +103,7 @@ test("facts become metrics in Prometheus' text format", async () => {
   expect(lines.some((line) => line.includes("hearth_job"))).toBe(false);
 });
 
-test("names and labels are a contract with dashboards", async () => {
+test("names and labels are unchanged, because dashboards depend on them", async () => {
   const samples = (await expose()).filter((line) => /^[a-z]/.test(line));
   const names = samples.map((line) =>
     line.replace(/="(?:\\.|[^"\\])*"/g, "").replace(/ .*/, ""),
@@ -129,7 +129,7 @@ test("names and labels are a contract with dashboards", async () => {
   ]);
 });
 
-test("every line is empty, a comment or a sample, and ends the text", async () => {
+test("every line is empty, a comment or a sample, and the text ends with a line end", async () => {
   const { text } = await exposeMetrics(supervisorMetrics(facts));
   expect(text.endsWith("\n")).toBe(true);
   for (const line of text.trimEnd().split("\n")) {

@@ -121,7 +121,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     storeOffsite(place.home, { target, identity: await makeIdentity() });
   }
 
-  test("both kinds are uploaded once, restore from there in a drill, and come back when they are gone here", async () => {
+  test("both kinds are uploaded once, restored in a drill, and can be fetched after they were lost", async () => {
     await backUpBoth();
     expect((await run("offsite-copy")).status).toBe("skipped");
     await setUp();
@@ -134,7 +134,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
       summary: `${target} already has the newest backups.`,
     });
     const [name] = readdirSync(join(place.home.backups, "postgres"));
-    // The drills need nothing but the target.
+    // The drills need only the target.
     rmSync(place.home.backups, { recursive: true });
     mkdirSync(place.home.backups);
     expect((await run("offsite-drill")).summary).toMatch(
@@ -163,7 +163,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     expect(readdirSync(join(place.home.backups, ".offsite"))).toEqual([]);
   });
 
-  test("a file that was changed at the target fails the drill", async () => {
+  test("an altered file at the target fails the drill", async () => {
     await backUpBoth();
     await setUp();
     await run("offsite-copy");
@@ -183,7 +183,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     );
   });
 
-  test("before the limit is reached at the target, an alarm says so", async () => {
+  test("an alarm is raised before the limit at the target is reached", async () => {
     await backUpBoth();
     await setUp();
     const { details } = await run("offsite-copy");
@@ -194,7 +194,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     expect(raised.get("offsite-size")?.text).toContain(`backups at ${target}`);
   });
 
-  test("while there is no target, the supervisor and doctor warn of it; they say what is lost with what", async () => {
+  test("without a target, the supervisor and doctor warn and name the risk", async () => {
     const text =
       "There are no off-site backups. If this machine is lost, its backups are lost with it.";
     const { home } = place;
@@ -215,7 +215,7 @@ describe.skipIf(!rcloneHere())("off-site jobs", () => {
     ]);
   });
 
-  test("a target that rclone could misread is rejected", () => {
+  test("an ambiguous target is rejected", () => {
     const store = () =>
       storeOffsite(place.home, { target: "folder/x", identity: "" });
     expect(store).toThrow(Failure);

@@ -38,7 +38,7 @@ const PLAIN = "a sentence that must not leave this machine in clear\n";
 interface Target {
   readonly target: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Where its files lie on this machine's disk. */
+  /** Where the target's files are on this machine. */
   readonly files: string;
 }
 
@@ -108,7 +108,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       .map(({ parentPath, name }) => join(parentPath, name));
 
   describe.each(Object.entries(targets))("%s", (_name, targetNow) => {
-    test("a backup comes back as it was; only changes are uploaded, and nothing of it can be read there", async () => {
+    test("a backup is restored unchanged; only changes are uploaded, and nothing at the target is readable", async () => {
       const target = targetNow();
       const place = await open(target, await makeIdentity());
       const large = randomBytes(700_000);
@@ -142,11 +142,11 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
           readFileSync(join(postgres(), backup.name, file)),
         );
       }
-      // Neither staged nor downloaded files are left.
+      // Neither staged nor downloaded files remain.
       expect(existsSync(place.staging)).toBe(false);
     });
 
-    test("an upload that was cut is done again; an altered file fails and leaves nothing", async () => {
+    test("an interrupted upload is repeated; an altered file fails without leaving files", async () => {
       const target = targetNow();
       const place = await open(target, await makeIdentity());
       const name = "2026-11-20T030000Z";
@@ -186,7 +186,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     expect(backupsIn(await place.remote.list(never))).toEqual([]);
   });
 
-  test("another identity is told whose backups there are, an empty target that there are none", async () => {
+  test("the error for another identity names the existing ones, that for an empty target says that it has no backups", async () => {
     const target = targets["another disk"]!();
     const owner = await open(target, await makeIdentity());
     const stranger = await open(target, await makeIdentity());
@@ -199,7 +199,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     );
   });
 
-  test("old backups go by the rules and with them what no other needs; a file in one that stays, stays", async () => {
+  test("old backups are removed by the rules, with all files that no other backup needs", async () => {
     const target = targets["another disk"]!();
     const place = await open(target, await makeIdentity());
     const shared = { "keys.copy.gz": PLAIN };
@@ -229,7 +229,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       await pullBackup(place, backup, join(testbed.directory, "f"), work);
     }
 
-    // The limit takes the older one, and never the newest.
+    // The limit removes the older one, and never the newest.
     const [newest] = await readEntries(place, left.slice(0, 1), never);
     const { bytes } = await prune(1e9);
     expect((await prune(bytes - 1)).removed).toBe(1);
@@ -240,7 +240,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     expect(objects()).toHaveLength(2);
   });
 
-  test("an entry that cannot be read stops the clearing before anything is removed", async () => {
+  test("an unreadable entry stops the removal before anything is deleted", async () => {
     const target = targets["another disk"]!();
     const place = await open(target, await makeIdentity());
     for (const name of ["2026-11-19T030000Z", "2026-11-20T030000Z"]) {
@@ -258,7 +258,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     expect(filesBelow(target.files)).toEqual(before);
   });
 
-  test("a target that is not there, or a machine without rclone, is one sentence", async () => {
+  test("a missing target or a missing rclone is reported in one sentence", async () => {
     const identity = await makeIdentity();
     const env = { PATH };
     const unknown = { target: "nowhere:x", env, files: "" };
@@ -273,7 +273,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
   });
 });
 
-test("the names of a folder's backups are read, and nothing else", () => {
+test("only the names of backups in a folder are listed", () => {
   const paths = [
     "backups/notes/2026-11-20T033000Z.age",
     "backups/other/2026-11-20T033000Z.age",

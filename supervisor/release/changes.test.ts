@@ -14,7 +14,7 @@ const release = (version: string, change: Partial<Release> = {}): Release => ({
   ...change,
 });
 
-test("an upgrade shows the versions and the migrations that the database gets", () => {
+test("an upgrade lists the versions and the migrations", () => {
   const to = release("1.1.0", { migrations: ["0001_payers", "0002_ledger"] });
   const words = describeChanges(changesOf(release("1.0.0"), to)).join("\n");
   expect(words).toContain("1.0.0 (0123456789)");
@@ -22,7 +22,7 @@ test("an upgrade shows the versions and the migrations that the database gets", 
   expect(words).not.toContain("Postgres");
 });
 
-test("a release goes back within one schema generation only, and the message names both versions", () => {
+test("a downgrade works only within one schema generation, and the message names both versions", () => {
   const older = release("1.0.0");
   const newer = release("2.0.0", { schemaGeneration: 2 });
   expect(() => checkSameGeneration(older, newer)).not.toThrow();
@@ -31,7 +31,7 @@ test("a release goes back within one schema generation only, and the message nam
   );
 });
 
-test("another major version of Postgres is announced with what happens to the data", () => {
+test("an upgrade to another major version of Postgres explains what happens to the data", () => {
   const older = release("1.0.0", { postgres: "17.6.0" });
   const words = (to: Release) => describeChanges(changesOf(older, to)).join();
   expect(words(release("1.0.1"))).toMatch(

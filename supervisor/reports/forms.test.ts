@@ -9,7 +9,7 @@ import {
 import { renderReport } from "./render.ts";
 import type { SpendReport } from "./spend-report.ts";
 
-test("the page is one file without script, that loads nothing and shows the verdict first", () => {
+test("the page is one file without scripts or external resources, and shows the verdict first", () => {
   const html = renderReport(usualSpend(), "html");
   expect(html).toContain(
     "<h1>$ 56.45 in November 2026, so far: 12 % less than October at this day.</h1>",
@@ -26,7 +26,7 @@ test("the page is one file without script, that loads nothing and shows the verd
   expect(addresses.every((address) => address.startsWith("data:"))).toBe(true);
 });
 
-test("every chart has a text alternative and its numbers in a table, in colours of the stylesheet alone", () => {
+test("every chart has a text alternative and a table of its numbers, with colours of the stylesheet", () => {
   for (const report of [usualSpend(), usualHealth()]) {
     const html = renderReport(report, "html");
     const charts =
@@ -40,7 +40,7 @@ test("every chart has a text alternative and its numbers in a table, in colours 
   }
 });
 
-test("an empty report teaches instead of showing empty tables", () => {
+test("an empty report explains itself instead of showing empty tables", () => {
   const spend = renderReport(noSpend(), "html");
   expect(spend).toContain("No calls in November 2026, so far.");
   expect(spend).toContain("curl http://127.0.0.1:4000/v1/chat/completions");
@@ -49,7 +49,7 @@ test("an empty report teaches instead of showing empty tables", () => {
   expect(renderReport(noHealth(), "html")).toContain("hearth config");
 });
 
-test("hostile names are text in every form", () => {
+test("hostile names are text in every format", () => {
   const spend = usualSpend(HOSTILE_NAMES);
   for (const report of [spend, usualHealth(HOSTILE_NAMES)]) {
     const html = renderReport(report, "html");
@@ -66,7 +66,7 @@ test("hostile names are text in every form", () => {
   expect(JSON.parse(renderReport(spend, "json"))).toEqual(spend);
 });
 
-test("of a thousand keys the dearest are shown, the rest is behind a fold, and every form stays readable", () => {
+test("of a thousand keys the most expensive are displayed, the others are collapsed, and every format stays readable", () => {
   const names = Array.from({ length: 1000 }, (_, at) => `key-${at}`);
   const report = usualSpend(names);
   const html = renderReport(report, "html");
@@ -79,7 +79,7 @@ test("of a thousand keys the dearest are shown, the rest is behind a fold, and e
   ).toHaveLength(1000);
 });
 
-test("the rows of the CSV add up to its total, and all have as many fields", () => {
+test("the rows of the CSV add up to its total, and all have the same number of fields", () => {
   const csv = renderReport(usualSpend(), "csv");
   const rows = csv
     .trimEnd()
@@ -108,7 +108,7 @@ test.each<[string, Partial<SpendReport>, string]>([
   expect(renderReport({ ...usualSpend(), ...fields }, "text")).toContain(words);
 });
 
-test("the text names what needs somebody, with what helps", () => {
+test("the text lists what needs attention, with the next step", () => {
   const text = renderReport(usualHealth(), "text");
   expect(text).toContain(
     "2 incidents in the week from 9 Nov 2026; the longest took 12 min 32 s.",

@@ -34,7 +34,7 @@ const { checks } = configSchema.parse({
   ],
 });
 
-/** One look a minute; `ok` and the figures by the minutes since Monday. */
+/** One probe a minute; `ok` and the measurements by the minutes since Monday. */
 function look(
   name: string,
   seen: (minutes: number) => {
@@ -74,7 +74,7 @@ function report(): HealthReport {
   });
 }
 
-test("availability is by time, maintenance apart, each day of the operator's own", () => {
+test("availability is by time, without maintenance, for each day of the operator's zone", () => {
   // Down for two hours of Tuesday, in maintenance for one of Wednesday.
   look("gateway", (minutes) => ({
     ok: minutes < 30 * 60 || minutes >= 32 * 60,
@@ -106,11 +106,11 @@ test("availability is by time, maintenance apart, each day of the operator's own
   ]);
 });
 
-test("trends are hour by hour, and the notes store stands beside what is typical of it", () => {
+test("trends are hourly, and measurements of the notes store are compared with typical values", () => {
   look("disk", (minutes) => ({
     measures: { free_bytes: 1e9 - minutes * 1000 },
   }));
-  // 30 s of a processor in each hour, but twelve minutes in one of them; begun anew on Tuesday.
+  // 30 s of CPU time in each hour, but twelve minutes in one of them; reset on Tuesday.
   look("notes-container", (minutes) => {
     const hours = Math.floor(minutes / 60);
     const seconds =
@@ -140,7 +140,7 @@ test("trends are hour by hour, and the notes store stands beside what is typical
   ]);
 });
 
-test("a long time is shown in steps of days", () => {
+test("a long period is displayed in steps of days", () => {
   look("gateway", () => ({}));
   const made = readHealthReport({
     db: history.db,
@@ -159,11 +159,11 @@ test("a long time is shown in steps of days", () => {
   expect(made.checks[0]?.steps.at(-1)).toBe(100);
 });
 
-test("a history without a look is a report without a check", () => {
+test("a history without probes gives a report without checks", () => {
   expect(report()).toMatchObject({ checks: [], incidents: [], trends: [] });
 });
 
-test("the day of a zone begins at its midnight, or where there is none right after the gap", () => {
+test("a day starts at midnight of its zone, or right after the gap if there is no midnight", () => {
   const iso = (day: string, zone: string) =>
     new Date(beginningOf(day, zone)).toISOString();
   expect(iso("2026-11-21", "UTC")).toBe("2026-11-21T00:00:00.000Z");
@@ -175,6 +175,6 @@ test("the day of a zone begins at its midnight, or where there is none right aft
   expect(iso("2026-11-21", "Pacific/Pago_Pago")).toBe(
     "2026-11-21T11:00:00.000Z",
   );
-  // In Beirut the clocks of spring go from 23:59 to 01:00.
+  // In Beirut the clocks change from 23:59 to 01:00 in spring.
   expect(iso("2026-03-29", "Asia/Beirut")).toBe("2026-03-28T22:00:00.000Z");
 });

@@ -3,7 +3,7 @@ import { openKeeping, StillReading } from "./kept.ts";
 
 const limits = { freshMs: 100, keepMs: 1000 };
 
-/** A clock that is set by hand, and a reading that answers what it is told. */
+/** A manual clock, and a read with preset results. */
 function testbed() {
   let at = 1_000_000;
   const answers: (() => Promise<number>)[] = [];
@@ -23,7 +23,7 @@ function testbed() {
   };
 }
 
-test("what is fresh is not read again, what is old is shown while it is read anew, what is too old is waited for", async () => {
+test("a fresh value is not read again, an old one is served during a refresh, an expired one is awaited", async () => {
   const { ask, answer, pass, readings } = testbed();
   for (const value of [1, 2, 3]) {
     answer(async () => value);
@@ -40,7 +40,7 @@ test("what is fresh is not read again, what is old is shown while it is read ane
   expect((await ask()).value).toBe(3);
 });
 
-test("what cannot be read anew is shown with the reason, and rests before it is tried again", async () => {
+test("a failed refresh serves the old value with the reason, and is retried after a delay", async () => {
   const { ask, answer, pass, readings } = testbed();
   answer(async () => 1);
   await ask();
@@ -54,7 +54,7 @@ test("what cannot be read anew is shown with the reason, and rests before it is 
   expect(await ask()).toMatchObject({ value: 2, trouble: null });
 });
 
-test("what was never read says why, or that it takes its time", async () => {
+test("a value that was never read gives the reason, or that reading takes time", async () => {
   const { ask, answer } = testbed();
   answer(() => Promise.reject(new Error("it is away")));
   await expect(ask()).rejects.toThrow("it is away");
@@ -63,7 +63,7 @@ test("what was never read says why, or that it takes its time", async () => {
   await expect(slow.ask()).rejects.toBeInstanceOf(StillReading);
 });
 
-test("many who ask at once cause one reading", async () => {
+test("concurrent requests cause one read", async () => {
   const { ask, answer, readings } = testbed();
   answer(async () => 7);
   const all = await Promise.all([ask(), ask(), ask()]);

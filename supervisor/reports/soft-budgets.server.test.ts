@@ -29,7 +29,7 @@ function look(): Promise<void> {
   );
 }
 
-test("a soft budget that is reached is told by name until there is room again", async () => {
+test("a reached soft budget raises an alarm with its name until there is room again", async () => {
   const key = await gateway.makeKey({
     user_id: "ann",
     key_alias: "ann-laptop",
@@ -59,7 +59,7 @@ test("a soft budget that is reached is told by name until there is room again", 
   expect(raised.size).toBe(0);
 });
 
-test("of a key that was deleted nothing is told any more", async () => {
+test("a deleted key raises no alarm", async () => {
   const key = await gateway.makeKey({ soft_budget: 0.1 });
   await gateway.spend({ api_key: hashKey(key), spend: 0.25 });
   await look();

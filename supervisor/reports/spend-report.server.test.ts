@@ -44,7 +44,7 @@ async function report(choice: PeriodChoice): Promise<SpendReport> {
   });
 }
 
-/** Calls of some days, worked out from the rows themselves. */
+/** Sums of calls of some days, computed from the rows. */
 function callsIn(from: string, until: string): readonly SpendRow[] {
   return rows.filter(
     (row) => row.payer === null && row.day >= from && row.day <= until,
@@ -62,7 +62,7 @@ function spendOf(calls: readonly SpendRow[]): number {
 
 const year: PeriodChoice = { unit: "month", complete: false, since: "365d" };
 
-test("the sums of a year are the ledger's, the rows' and those of every table of the report", async () => {
+test("the sums of a year equal those of the ledger, of the rows and of every table of the report", async () => {
   const made = await report(year);
   const { totals } = made;
   const calls = callsIn("2025-11-22", TODAY);
@@ -102,7 +102,7 @@ test("the sums of a year are the ledger's, the rows' and those of every table of
   expect(made.series.unit).toBe("month");
 });
 
-test("each payer's row is the sum of its own calls, and people stand there by their names", async () => {
+test("each payer's row is the sum of its own calls, and people are listed by name", async () => {
   const made = await report(year);
   const calls = callsIn("2025-11-22", TODAY);
   expect(made.keys).not.toEqual([]);
@@ -129,7 +129,7 @@ test("each payer's row is the sum of its own calls, and people stand there by th
   ]);
 });
 
-test("corrections stand apart, and with them each payer's whole life is what its total says", async () => {
+test("corrections are listed separately, and with them each payer's calls add up to its total", async () => {
   const made = await report(year);
   const corrected = rows.filter(({ payer }) => payer !== null);
   expect(made.corrections).toHaveLength(corrected.length);
@@ -214,9 +214,9 @@ test.each<[string, PeriodChoice, string, string, string, string]>([
   },
 );
 
-test("the forecast is what the month costs when every day that is left costs as much as the last 28", async () => {
+test("the forecast assumes that each remaining day costs the average of the last 28", async () => {
   const { forecast } = await report({ unit: "month", complete: false });
-  // Another way: the month is played to its end, day by day.
+  // Computed independently: day by day to the end of the month.
   const spentOn = (day: string) => spendOf(callsIn(day, day));
   const days = (from: number, count: number) =>
     Array.from({ length: count }, (_, index) =>
@@ -239,7 +239,7 @@ test("the forecast is what the month costs when every day that is left costs as 
   expect((await report({ unit: "month", complete: true })).forecast).toBeNull();
 });
 
-test("budgets say how much of them is used in the window that is open", async () => {
+test("budgets report their used part in the current window", async () => {
   const { budgets } = await report({ unit: "month", complete: false });
   expect(budgets.find(({ name }) => name === "bob")).toMatchObject({
     kind: "user",
@@ -253,7 +253,7 @@ test("budgets say how much of them is used in the window that is open", async ()
   });
 });
 
-test("an empty ledger makes a report of zeros", async () => {
+test("an empty ledger gives a report of zeros", async () => {
   const empty = await throwAwayDatabase();
   try {
     const made = await readSpendReport(readerUrl(empty.url, "supervisor"), {
@@ -276,7 +276,7 @@ test("an empty ledger makes a report of zeros", async () => {
   }
 });
 
-test("a month that follows a longer one is compared up to that one's last day at most", () => {
+test("a month that follows a shorter one is compared up to that one's last day at most", () => {
   const period = (day: string): Period =>
     choosePeriod({ unit: "month", complete: false }, day);
   expect(period("2027-03-31").previous).toMatchObject({
@@ -289,7 +289,7 @@ test("a month that follows a longer one is compared up to that one's last day at
   });
 });
 
-test("a time that is none is refused with what to write", () => {
+test("an invalid start is rejected with the accepted formats", () => {
   const since = (text: string) => () =>
     choosePeriod({ unit: "month", complete: false, since: text }, TODAY);
   for (const text of ["yesterday", "2026-13-01", "2027-01-01", "-3d"]) {

@@ -30,7 +30,7 @@ beforeEach(async () => {
       const { method, url, headers } = request;
       const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
       received.push({ method, url, headers, body });
-      // As web frameworks do: the path, and the secret in it, comes back.
+      // Web frameworks echo the path, which contains the secret.
       response.writeHead(answer).end(`Cannot ${method} ${url}`);
     });
   });
@@ -88,7 +88,7 @@ const message: AlertMessage = {
   ],
 };
 
-/** One sink made of an entry of `notify:`. */
+/** One sink from an entry of `notify:`. */
 function sinkOf(entry: Readonly<Record<string, unknown>>): Sink {
   const [sink] = makeSinks(notifySchema.parse([entry]));
   if (sink === undefined) {
@@ -99,7 +99,7 @@ function sinkOf(entry: Readonly<Record<string, unknown>>): Sink {
 
 const patient = () => AbortSignal.timeout(20_000);
 
-test("a webhook gets the documented JSON, and the token as a bearer", async () => {
+test("a webhook receives the documented JSON, and the token as a bearer token", async () => {
   await sinkOf({
     kind: "webhook",
     url: `${address}/alerts`,
@@ -192,7 +192,7 @@ test("slack gets text and attachments, with its control characters escaped", asy
 });
 
 test.each(["webhook", "slack", "ntfy"])(
-  "%s that answers an error or nothing says so without its address",
+  "an error or missing answer of %s is reported without its address",
   async (kind) => {
     const path = kind === "ntfy" ? "/s3cret" : "/services/s3cret";
     const sink = sinkOf({ kind, url: `${address}${path}` });
@@ -202,7 +202,7 @@ test.each(["webhook", "slack", "ntfy"])(
     );
     await closing.splice(0)[0]?.();
     const refusal = await sink.send(message, patient()).catch(String);
-    // Reset, where the connection of the answer before was still open.
+    // Reset if the connection of the previous answer was still open.
     expect(refusal).toMatch(/ECONNREFUSED|ECONNRESET/);
     expect(refusal).not.toContain("s3cret");
   },
@@ -268,7 +268,7 @@ function mailSink(
   });
 }
 
-test("mail goes to all recipients, with its subject and text readable", async () => {
+test("mail is sent to all recipients with a readable subject and text", async () => {
   const { port, mails } = await mailServer();
   await mailSink(port, { user: "hearth", password: "s3cret-password" }).send(
     message,
@@ -301,7 +301,7 @@ function quoted(text: string): string {
   );
 }
 
-test("a password is never sent unencrypted where starttls is asked for", async () => {
+test("a password is never sent unencrypted if starttls is required", async () => {
   const { port, mails } = await mailServer({
     disabledCommands: ["STARTTLS"],
   });
@@ -316,11 +316,13 @@ test("a password is never sent unencrypted where starttls is asked for", async (
   expect(mails).toEqual([]);
 });
 
-test("a mail server that refuses is quoted without what it was told", async () => {
+test("the error of a mail server is reported without the credentials", async () => {
   const { port } = await mailServer();
   const sink = mailSink(port, { user: "hearth", password: "s3cret-wrong" });
   const refusal = await sink.send(message, patient()).catch(String);
-  expect(refusal).toBe("Error: the mail server rejected user or password (535)");
+  expect(refusal).toBe(
+    "Error: the mail server rejected user or password (535)",
+  );
   const { port: picky } = await mailServer({
     onRcptTo: (_address, _session, done) => done(new Error("no such user")),
   });
@@ -329,7 +331,7 @@ test("a mail server that refuses is quoted without what it was told", async () =
   );
 });
 
-test("several of a kind are told apart by name", () => {
+test("several sinks of one kind have different names", () => {
   const url = "http://127.0.0.1:1/x";
   const sinks = makeSinks(
     notifySchema.parse([

@@ -20,7 +20,7 @@ const look = (
   watchedSince: number = Date.now() - 100 * HOUR,
 ) => lookAt({ kind: "backup", directory, ...more }, { watchedSince });
 
-/** A complete backup of Hearth's own, so many hours old, whose one file has so many bytes. */
+/** A complete Hearth backup with an age in hours and one file of a size. */
 function back(hoursAgo: number, bytes: number): string {
   const takenAt = Date.now() - hoursAgo * HOUR;
   const path = join(directory, backupName(takenAt));
@@ -32,7 +32,7 @@ function back(hoursAgo: number, bytes: number): string {
   return path;
 }
 
-test("before the first is due there need not be one, afterwards there must", async () => {
+test("a backup is required only after the first one is due", async () => {
   expect((await look({}, Date.now() - HOUR)).ok).toBe(true);
   expect(await look()).toMatchObject({
     ok: false,
@@ -41,7 +41,7 @@ test("before the first is due there need not be one, afterwards there must", asy
   });
 });
 
-test("a young one is well, an old one a warning", async () => {
+test("a recent backup is ok, an old one a warning", async () => {
   back(30, 10_000);
   expect((await look()).text).toMatch(/^no backup is younger than 1 d 2 h; /);
   back(2, 10_000);
@@ -50,13 +50,13 @@ test("a young one is well, an old one a warning", async () => {
   expect(well.text).toMatch(/2 h old, 10 KiB$/);
 });
 
-test("one that shrank to less than half is a warning", async () => {
+test("a backup of less than half the size is a warning", async () => {
   back(26, 10_000);
   back(2, 4_000);
   expect(await look()).toMatchObject({ ok: false, level: "warning" });
 });
 
-test("one that is cut off, or lacks a file, is none", async () => {
+test("a truncated backup, or one without a file, does not count", async () => {
   const path = back(2, 10_000);
   writeFileSync(join(path, "rows.gz"), "x");
   expect(await look()).toMatchObject({ ok: false, level: "down" });
@@ -65,7 +65,7 @@ test("one that is cut off, or lacks a file, is none", async () => {
   expect((await look()).ok).toBe(false);
 });
 
-test("of somebody else's backups the newest file counts", async () => {
+test("of other programs' backups the newest file counts", async () => {
   mkdirSync(directory);
   for (const [name, hoursAgo] of [
     ["monday.tar", 50],

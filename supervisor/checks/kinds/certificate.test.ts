@@ -19,7 +19,7 @@ afterEach(() => {
   place.remove();
 });
 
-/** A certificate of our own making that holds for so many days; its path, and its key's. */
+/** A self-signed certificate valid for some days; its path, and its key's. */
 function make(days: number): { readonly file: string; readonly key: string } {
   const file = join(place.directory, `${days}.pem`);
   const key = join(place.directory, `${days}.key`);
@@ -46,7 +46,7 @@ function make(days: number): { readonly file: string; readonly key: string } {
   return { file, key };
 }
 
-test("a file's days are counted, of a chain those of the one that ends first", async () => {
+test("the remaining days of a file are reported; in a chain those of the certificate that expires first", async () => {
   const { file } = make(90);
   expect(await lookAt({ kind: "certificate", file })).toMatchObject({
     ok: true,
@@ -64,7 +64,7 @@ test("a file's days are counted, of a chain those of the one that ends first", a
   });
 });
 
-test("one that has ended is down", async () => {
+test("an expired certificate is down", async () => {
   const now = Date.now() + 91 * 86_400_000;
   const { file } = make(90);
   expect(await lookAt({ kind: "certificate", file }, { now })).toMatchObject({
@@ -74,7 +74,7 @@ test("one that has ended is down", async () => {
   });
 });
 
-test("what a server shows is looked at, and whether this machine trusts it", async () => {
+test("a server's certificate is checked, including whether this machine trusts it", async () => {
   const { file, key } = make(90);
   server = createServer({ cert: readFileSync(file), key: readFileSync(key) });
   server.on("tlsClientError", () => {});
@@ -93,7 +93,7 @@ test("what a server shows is looked at, and whether this machine trusts it", asy
   );
 });
 
-test("a file without one, and nobody there, are failures", async () => {
+test("a file without a certificate and an unreachable server are failures", async () => {
   const file = join(place.directory, "empty.pem");
   writeFileSync(file, "");
   expect((await lookAt({ kind: "certificate", file })).text).toBe(

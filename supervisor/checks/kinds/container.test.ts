@@ -52,7 +52,7 @@ function look(
 
 const memory = { memoryBytes: 97, memoryLimitBytes: 100, cpuSeconds: 1 };
 
-test("one that runs and is healthy is up", async () => {
+test("a running, healthy container is up", async () => {
   expect(await look({}, { ...memory, memoryBytes: 50 })).toMatchObject({
     ok: true,
     text: "running, 50 % of its memory",
@@ -87,7 +87,7 @@ test.each<[string, Partial<ServiceView>, string]>([
   expect(await look(more)).toMatchObject({ ok: false, level: "down", text });
 });
 
-test("full memory, and one that was started again since the last look, are warnings", async () => {
+test("full memory and a restart since the last probe are warnings", async () => {
   expect(await look({}, memory)).toMatchObject({
     ok: false,
     level: "warning",
@@ -101,7 +101,7 @@ test("full memory, and one that was started again since the last look, are warni
   expect((await look(killed, undefined, { restarts: 2 })).ok).toBe(true);
 });
 
-test("without a runtime, and where there is none of that name, it says so", async () => {
+test("a missing runtime or container is reported", async () => {
   const fields = { kind: "container", container: "gateway" };
   expect((await lookAt(fields)).text).toContain("HEARTH_RUNTIME");
 });

@@ -15,7 +15,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
   afterEach(() => store.stop());
 
-  test("it is up without credentials, and tells sizes and tasks with them", async () => {
+  test("it is up without credentials; sizes and tasks require them", async () => {
     const { url, admin } = store;
     expect(await lookAt({ kind: "couchdb", url })).toMatchObject({
       ok: true,
@@ -29,7 +29,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(told.measures["file_bytes"]).toBeGreaterThan(0);
   });
 
-  test("a stale password is sent once, so that it locks nobody out", async () => {
+  test("a stale password is sent only once, so that nobody is locked out", async () => {
     const { url, admin } = store;
     const stale = { user: admin.name, password: "stale" };
     for (let look = 0; look < 8; look += 1) {
@@ -46,7 +46,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 });
 
-describe("of a server that is sick", () => {
+describe("an unhealthy server", () => {
   let server: Server;
   let asked: string[];
   let url: string;
@@ -67,7 +67,7 @@ describe("of a server that is sick", () => {
     server.close();
   });
 
-  test("its own word is told, and credentials are kept", async () => {
+  test("its error is reported, without credentials", async () => {
     expect(
       await lookAt({ kind: "couchdb", url, password: "s3cret" }),
     ).toMatchObject({
@@ -79,7 +79,7 @@ describe("of a server that is sick", () => {
   });
 });
 
-test("a password that was refused once, as right after it was changed, is tried again after ten minutes", async () => {
+test("a rejected password is tried again after ten minutes, because it may have just been changed", async () => {
   let refuses = true;
   const asked: (string | undefined)[] = [];
   const server = createServer((request, response) => {

@@ -5,7 +5,7 @@ import { timeToFull } from "./disk.ts";
 
 const HOUR = 3_600_000;
 
-/** A point in every ten minutes; `free` says how much is left after so many hours. */
+/** A measurement every ten minutes; `free` returns the free space after some hours. */
 function points(hours: number, free: (hour: number) => number) {
   return Array.from({ length: hours * 6 + 1 }, (_, index) => ({
     at: (index * HOUR) / 6,
@@ -13,7 +13,7 @@ function points(hours: number, free: (hour: number) => number) {
   }));
 }
 
-test("a steady fall tells when nothing is left", () => {
+test("a steady decrease predicts when the disk is full", () => {
   const left = timeToFull(points(6, (at) => 1000 - 100 * at)) ?? 0;
   expect(left / HOUR).toBeCloseTo(4);
 });
@@ -26,12 +26,12 @@ test.each([
   expect(timeToFull(points(6, free))).toBeUndefined();
 });
 
-test("less than an hour is no trend", () => {
+test("less than an hour of measurements is no trend", () => {
   expect(timeToFull(points(0.5, (at) => 1000 - 100 * at))).toBeUndefined();
   expect(timeToFull([])).toBeUndefined();
 });
 
-test("a real disk is measured; limits that are passed are warnings", async () => {
+test("a real disk is measured; exceeded limits are warnings", async () => {
   const path = tmpdir();
   const roomy = { free_above_percent: 1 };
   const well = await lookAt({ kind: "disk", path, expect: roomy });
@@ -45,7 +45,7 @@ test("a real disk is measured; limits that are passed are warnings", async () =>
   });
 });
 
-test("a disk that is soon full is a warning", async () => {
+test("a disk that will be full soon is a warning", async () => {
   const result = await lookAt(
     { kind: "disk", path: tmpdir(), expect: { free_above_percent: 1 } },
     {
@@ -61,7 +61,7 @@ test("a disk that is soon full is a warning", async () => {
   expect(result.text).toMatch(/^it will be full within 1 d; /);
 });
 
-test("a path that is not there is a failure", async () => {
+test("a missing path is a failure", async () => {
   const result = await lookAt({ kind: "disk", path: "/nowhere/at/all" });
   expect(result).toMatchObject({ ok: false, level: "down" });
 });

@@ -24,7 +24,7 @@ const look = (
     },
   );
 
-test("a heartbeat waits for the first ping, but not forever", async () => {
+test("a heartbeat waits for the first ping for a limited time", async () => {
   expect(await look({}, 24)).toMatchObject({
     ok: true,
     text: "waiting for the first ping",
@@ -35,7 +35,7 @@ test("a heartbeat waits for the first ping, but not forever", async () => {
   });
 });
 
-test("a success is believed until it is late", async () => {
+test("a success is valid until the next one is overdue", async () => {
   const success = (hoursAgo: number) => ({
     latestSuccess: now - hoursAgo * HOUR,
   });
@@ -43,7 +43,7 @@ test("a success is believed until it is late", async () => {
   expect((await look(success(25.5))).ok).toBe(false);
 });
 
-test("a failure stands until the next success, also while it runs again", async () => {
+test("a failure lasts until the next success, also during another run", async () => {
   const at = now - HOUR;
   const outcome = { at, kind: "fail", text: "exit code 3" } as const;
   expect(
@@ -58,7 +58,7 @@ test("a failure stands until the next success, also while it runs again", async 
   });
 });
 
-test("one that runs longer than it may is a failure", async () => {
+test("a run that exceeds its time limit is a failure", async () => {
   const running = { runningSince: now - 3 * HOUR, latestSuccess: now - HOUR };
   expect((await look(running)).ok).toBe(true);
   expect((await look(running, 100, { done_within: "2h" })).ok).toBe(false);

@@ -11,7 +11,7 @@ afterEach(() => {
   server = undefined;
 });
 
-/** A server that answers like this; none when `answer` is "hang". */
+/** A server with this answer; it never answers if `answer` is "hang". */
 async function serve(
   answer: { readonly status: number; readonly body: string } | "hang",
 ): Promise<number> {
@@ -69,7 +69,7 @@ test.each([
   });
 });
 
-test("an answer that never comes is a failure after the timeout", async () => {
+test("a missing answer is a failure after the timeout", async () => {
   const url = `http://127.0.0.1:${await serve("hang")}/`;
   expect(await lookAt({ kind: "http", url, timeout: "300ms" })).toMatchObject({
     ok: false,
@@ -77,7 +77,7 @@ test("an answer that never comes is a failure after the timeout", async () => {
   });
 });
 
-test("nobody there is a failure with the system's word", async () => {
+test("a refused connection is a failure with the system's error", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
   for (const fields of [
@@ -90,7 +90,7 @@ test("nobody there is a failure with the system's word", async () => {
   }
 });
 
-test("a port that accepts is up, also when a variable gave it as text", async () => {
+test("a port that accepts connections is up, also if a variable set it as text", async () => {
   const port = await serve({ status: 200, body: "" });
   expect(await lookAt({ kind: "tcp", port: String(port) })).toMatchObject({
     ok: true,

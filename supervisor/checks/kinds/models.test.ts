@@ -37,7 +37,7 @@ async function look(
   });
 }
 
-test("models that all answer are up", async () => {
+test("it is up if all models answer", async () => {
   expect(await look(["a", "a", "b"], {})).toMatchObject({
     ok: true,
     text: "2 models answer",
@@ -46,7 +46,7 @@ test("models that all answer are up", async () => {
   expect(asked).toEqual(["Bearer sk-master /health?recent=300"]);
 });
 
-test("some that are silent are a warning that names them", async () => {
+test("unresponsive models are a warning with their names", async () => {
   const dead = { b: "refused", c: "refused", d: "refused", e: "refused" };
   expect(await look(["a"], dead)).toMatchObject({
     ok: false,
@@ -55,7 +55,7 @@ test("some that are silent are a warning that names them", async () => {
   });
 });
 
-test("none that answers is down", async () => {
+test("it is down if no model answers", async () => {
   expect(await look([], { a: "refused" })).toMatchObject({
     ok: false,
     level: "down",
@@ -63,7 +63,7 @@ test("none that answers is down", async () => {
   });
 });
 
-test("a gateway that does not say is down, without the key in what is shown", async () => {
+test("it is down if the gateway gives no answer, and the key is not displayed", async () => {
   const result = await look([], {}, 401);
   expect(result).toMatchObject({ ok: false, level: "down" });
   expect(JSON.stringify(result)).not.toContain("sk-master");

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test("a database that answers is up, with its figures", async () => {
+test("a database that answers is up, with measurements", async () => {
   const result = await lookAt({ kind: "postgres", url });
   expect(result).toMatchObject({ ok: true });
   expect(result.text).toMatch(
@@ -25,7 +25,7 @@ test("a database that answers is up, with its figures", async () => {
   expect(result.measures["database_bytes"]).toBeGreaterThan(1e6);
 });
 
-test("a transaction that stays open is a warning, though another role opened it", async () => {
+test("a long open transaction is a warning, even of another role", async () => {
   const client = new pg.Client(database.url);
   await client.connect();
   try {
@@ -46,7 +46,7 @@ test("a transaction that stays open is a warning, though another role opened it"
   }
 });
 
-test("too many connections are a warning: what depends on it is not excused", async () => {
+test("too many connections are a warning, which does not excuse dependents", async () => {
   const expectation = { connections_below_percent: 1 };
   const others = [1, 2].map(() => new pg.Client(inject("postgresUrl")));
   await Promise.all(others.map((client) => client.connect()));
@@ -59,7 +59,7 @@ test("too many connections are a warning: what depends on it is not excused", as
   }
 });
 
-test("nobody there, a wrong password and a database that is gone are failures that show no secret", async () => {
+test("an unreachable server, a wrong password and a missing database are failures that reveal no secret", async () => {
   const port = await freePort();
   const nobody = `postgres://u:s3cret@127.0.0.1:${port}/hearth`;
   const wrong = new URL(url);

@@ -21,7 +21,7 @@ describe.runIf(redisServerHere())("with a real server", () => {
   });
   afterAll(() => redis.remove());
 
-  test("it is up, with memory, evictions and what it keeps", async () => {
+  test("it is up, with memory, evictions and persistence", async () => {
     expect(await look()).toMatchObject({
       ok: true,
       text: expect.stringMatching(
@@ -30,7 +30,7 @@ describe.runIf(redisServerHere())("with a real server", () => {
     });
   });
 
-  test("memory and evictions over their limits are warnings", async () => {
+  test("exceeded limits of memory and evictions are warnings", async () => {
     await redis.client.config("SET", "maxmemory", "4mb");
     await redis.client.config("SET", "maxmemory-policy", "allkeys-lru");
     const pipeline = redis.client.pipeline();
@@ -49,7 +49,7 @@ describe.runIf(redisServerHere())("with a real server", () => {
     await redis.client.config("SET", "maxmemory", "0");
   });
 
-  test("a wrong password is a failure that does not show it", async () => {
+  test("a wrong password is a failure that does not reveal it", async () => {
     await redis.client.config("SET", "requirepass", "right");
     const wrong = await look({ password: "s3cret" });
     expect(wrong).toMatchObject({ ok: false, level: "down" });
@@ -60,7 +60,7 @@ describe.runIf(redisServerHere())("with a real server", () => {
     await redis.client.config("SET", "requirepass", "");
   });
 
-  test("one that hangs and one that is gone are failures", async () => {
+  test("a server that hangs or has stopped is a failure", async () => {
     redis.freeze();
     expect(await look({ timeout: "500ms" })).toMatchObject({ ok: false });
     redis.thaw();

@@ -14,7 +14,7 @@ const ownEdge = checkSchema.parse({
   container: "edge",
 });
 
-test("every container of the host is looked at; stores are not healed, and whoever has a check of its own answers for itself", () => {
+test("every container of the host is checked; stores are not restarted, and a service with its own check alerts by that", () => {
   const added = withContainerChecks(
     [gateway, ownEdge],
     ["edge", "gateway", "postgres", "redis"],
@@ -48,7 +48,7 @@ test("every container of the host is looked at; stores are not healed, and whoev
   ]);
 });
 
-test("an operator's check under the same name wins", () => {
+test("an operator's check with the same name takes precedence", () => {
   const own = { ...gateway, name: "redis-container" };
   expect(withContainerChecks([own], ["redis"])).toEqual([own]);
 });

@@ -41,7 +41,7 @@ afterEach(async () => {
   place.remove();
 });
 
-/** What would keep the gateway from starting again. */
+/** Configuration problems that would prevent a start of the gateway. */
 let mistake: string | undefined;
 
 function begin(pace: Partial<typeof quick> = {}): void {
@@ -69,7 +69,7 @@ function acts(): readonly (string | null)[] {
     .toReversed();
 }
 
-test("lists our containers by the services' names; strangers and the gate itself are not shown", async () => {
+test("containers are listed by the names of services; others and the gate itself are not", async () => {
   engine.containers.set("stranger", {});
   engine.containers.set("hearth-else", { labels: {} });
   await runtime.begin();
@@ -86,7 +86,7 @@ test("lists our containers by the services' names; strangers and the gate itself
   expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([]);
 });
 
-test("measures memory without the cache that can be given back, and processor time", async () => {
+test("memory is measured without the reclaimable cache, and CPU time", async () => {
   await runtime.begin();
   expect(runtime.stats("gateway")).toEqual({
     memoryBytes: 40_000_000,
@@ -95,7 +95,7 @@ test("measures memory without the cache that can be given back, and processor ti
   });
 });
 
-test("reads both outputs in the order in which they were written", async () => {
+test("both outputs are read in the order of writing", async () => {
   expect(await runtime.logs("gateway", 10)).toEqual(["one", "grüß"]);
   expect(await runtime.logs("gateway", 1)).toEqual(["grüß"]);
   await expect(runtime.logs("redis", 1)).rejects.toThrow(
@@ -103,7 +103,7 @@ test("reads both outputs in the order in which they were written", async () => {
   );
 });
 
-test("restarts when told, gives an operator's restart time to drain, and writes each down once", async () => {
+test("a restart on request is recorded once, and one by an operator has time to drain", async () => {
   await runtime.begin();
   await runtime.restart("gateway", "requested by the operator", "operator");
   await runtime.restart("notes", "sick", "supervisor");
@@ -114,7 +114,7 @@ test("restarts when told, gives an operator's restart time to drain, and writes 
   expect(acts()).toEqual(["gateway restart-asked: requested by the operator"]);
 });
 
-test("does not restart what would not start again", async () => {
+test("a service that could not start again is not restarted", async () => {
   await runtime.begin();
   mistake = "gateway.yaml:1: no list.";
   for (const by of ["operator", "supervisor"] as const) {
@@ -129,7 +129,7 @@ test("does not restart what would not start again", async () => {
   expect(acts()).toEqual(["notes restart-asked: asked"]);
 });
 
-test("sees what Docker started again, and why", async () => {
+test("a restart by Docker is recorded with its reason", async () => {
   await runtime.begin();
   engine.containers.set("hearth-gateway", {
     restarts: 1,
@@ -146,7 +146,7 @@ test("sees what Docker started again, and why", async () => {
   expect(changes).toEqual(["gateway: running, starting"]);
 });
 
-test("knows how it ended although it was seen between its end and its new start", async () => {
+test("the reason of an end is known even if it is probed before the new start", async () => {
   await runtime.begin();
   engine.containers.set("hearth-gateway", {
     restarts: 1,
@@ -163,7 +163,7 @@ test("knows how it ended although it was seen between its end and its new start"
   ]);
 });
 
-test("one that is away waits for a deployment; its successor begins anew", async () => {
+test("a missing container waits for a deployment; its successor starts with reset counts", async () => {
   begin({ absentAfter: 60_000 });
   await runtime.begin();
   engine.containers.delete("hearth-gateway");
@@ -182,7 +182,7 @@ test("one that is away waits for a deployment; its successor begins anew", async
   expect(acts()).toEqual(["gateway start: replaced by a new container"]);
 });
 
-test("one that stays away is absent, and cannot be restarted", async () => {
+test("a container that stays missing is absent and cannot be restarted", async () => {
   await runtime.begin();
   engine.containers.delete("hearth-gateway");
   await waitFor(
@@ -194,7 +194,7 @@ test("one that stays away is absent, and cannot be restarted", async () => {
   );
 });
 
-test("a gate that is away makes everything unknown, until it is back", async () => {
+test("an unreachable gate makes every state unknown until it is back", async () => {
   await runtime.begin();
   engine.mode = "refuse";
   await waitFor(
@@ -213,7 +213,7 @@ test("a gate that is away makes everything unknown, until it is back", async () 
   expect(changes).toEqual([]);
 });
 
-test("a host whose gate was never there does not look empty", async () => {
+test("a host without a gate does not look empty", async () => {
   const { dockerHost } = engine;
   await engine.close();
   await runtime.begin();
@@ -231,7 +231,7 @@ test("a host whose gate was never there does not look empty", async () => {
   await expect(runtime.probe("gateway")).rejects.toThrow("ECONNREFUSED");
 });
 
-test("every wait for the engine has an end", async () => {
+test("every request to the engine has a deadline", async () => {
   engine.mode = "hang";
   const direct = openEngine(engine.dockerHost, "hearth-socket-proxy");
   await expect(direct.ask("GET", "/containers/json", 50)).rejects.toThrow(
@@ -240,7 +240,7 @@ test("every wait for the engine has an end", async () => {
   direct.close();
 });
 
-test("an address that is none is refused with what it should be", () => {
+test("an invalid address is rejected with the accepted formats", () => {
   expect(() => openEngine("ssh://host", "hearth-socket-proxy")).toThrow(
     'DOCKER_HOST is "ssh://host": it must be tcp://HOST:PORT or unix:///PATH.',
   );

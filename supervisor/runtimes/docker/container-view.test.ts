@@ -110,11 +110,11 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
   );
 });
 
-test("a container without our label is a stranger's, whatever it is called", () => {
+test("a container without our label is ignored, whatever its name", () => {
   expect(view({ labels: {} })).toBeUndefined();
 });
 
-test("services are called as with `hearth up`", () => {
+test("services have the same names as with `hearth up`", () => {
   const names = ["/hearth-couchdb", "/hearth-gateway", "/other-redis"];
   const answer = JSON.stringify(names.map((name) => ({ Names: [name] })));
   expect(readNames(answer, "hearth")).toEqual(["gateway", "notes"]);

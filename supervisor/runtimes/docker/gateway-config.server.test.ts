@@ -25,7 +25,7 @@ function write(text: string): void {
   writeFileSync(join(testbed.gateway.directory, "gateway.yaml"), text);
 }
 
-test("a gateway that would not start again says why, and is not restarted", async () => {
+test("a gateway that could not start again is not restarted, with the reason", async () => {
   write("model_list: many\n");
   await expect(checkGatewayConfig(env)).rejects.toThrow(
     /^the gateway was not restarted because it could not start again:\n.*gateway\.yaml:1/,
@@ -34,7 +34,7 @@ test("a gateway that would not start again says why, and is not restarted", asyn
   await checkGatewayConfig(env);
 });
 
-test("a gateway that cannot be asked is restarted", async () => {
+test("a gateway that does not support the request is restarted", async () => {
   write("model_list: many\n");
   await checkGatewayConfig({});
   await checkGatewayConfig({ ...env, PROXY_MASTER_KEY: "sk-another" });

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { isAlive, processesIn, startTimeOf } from "./identity.ts";
 import { killGroup } from "./stop.ts";
 
-test("a process is recognised by id and start time, and no more once it has ended", async () => {
+test("a process is identified by id and start time until it has ended", async () => {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)"], {
     detached: true,
   });
@@ -23,8 +23,8 @@ test("a process is recognised by id and start time, and no more once it has ende
   expect(isAlive({ pid, startTime })).toBe(false);
 });
 
-test("a process that ended but was not reaped counts as gone", async () => {
-  // The shell becomes a program that never waits for the child it left behind.
+test("a process that ended but was not reaped counts as ended", async () => {
+  // The shell becomes a program that never reaps the child that it started.
   const parent = spawn("/bin/sh", ["-c", "sleep 0.1 & echo $!; exec sleep 5"], {
     stdio: ["ignore", "pipe", "ignore"],
   });

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-test("the last lines of a file, of a part of it, of none", () => {
+test("the last lines of a file, of a part of it, and of a missing one are returned", () => {
   expect(lastLines(file, 5)).toEqual([]);
   writeFileSync(file, "one\ntwo\nthree\n");
   expect(lastLines(file, 2)).toEqual(["two", "three"]);
@@ -27,7 +27,7 @@ test("the last lines of a file, of a part of it, of none", () => {
   expect(lastLines(file, 0)).toEqual([]);
 });
 
-test("a program that has the log open writes on after a rotation", () => {
+test("a program that has the log open continues to write after a rotation", () => {
   const log = openSync(file, "a");
   writeSync(log, "old\n".repeat(10));
   expect(rotate(file, 1000)).toBe(false);

@@ -18,7 +18,7 @@ async function occupy(): Promise<number> {
   return port;
 }
 
-test("a taken port is not free, and its holder is named", async () => {
+test("a port in use is not free, and its program is named", async () => {
   const port = await occupy();
   expect(await isFree(port)).toBe(false);
   expect(holderOf(port)).toMatchObject({ pid: process.pid });
@@ -29,7 +29,7 @@ test("a taken port is not free, and its holder is named", async () => {
   );
 });
 
-test("the preferred port is taken when free, another one when not", async () => {
+test("the preferred port is used if free, otherwise another one", async () => {
   const port = await occupy();
   expect(await freePort(port)).not.toBe(port);
   server?.close();

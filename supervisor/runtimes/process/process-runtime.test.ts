@@ -79,7 +79,7 @@ function pidOf(runtime: ProcessRuntime, name: string): number {
   return pid;
 }
 
-test("services start after what they need and stop before it", async () => {
+test("services start after their dependencies and stop before them", async () => {
   const runtime = runtimeOf([
     await program("store"),
     await program("tool"),
@@ -107,7 +107,7 @@ test("services start after what they need and stop before it", async () => {
   expect(readRunFile(place.home.runFile).supervisor).toBeNull();
 });
 
-test("a program that is killed is started again, and the history says why", async () => {
+test("a killed program is restarted, with the reason in the history", async () => {
   const runtime = runtimeOf([await program("one")]);
   await runtime.start();
   const first = pidOf(runtime, "one");
@@ -128,7 +128,7 @@ test("a program that is killed is started again, and the history says why", asyn
   expect(readRunFile(place.home.runFile).services["one"]?.pid).toBe(second.pid);
 });
 
-test("a program that ends too often is given up until somebody says restart", async () => {
+test("a program that ends too often is given up until a restart by a person", async () => {
   const runtime = runtimeOf([await program("one")], 2);
   await runtime.start();
   for (let kills = 0; kills < 3; kills += 1) {
@@ -154,7 +154,7 @@ test("a program that ends too often is given up until somebody says restart", as
   });
 });
 
-test("run.json is written again when it was damaged or deleted", async () => {
+test("run.json is written again if it was damaged or deleted", async () => {
   const { runFile } = place.home;
   const runtime = runtimeOf([await program("store")]);
   await runtime.start();
@@ -169,7 +169,7 @@ test("run.json is written again when it was damaged or deleted", async () => {
   }
 });
 
-test("whatever grows in the directory of logs is rotated, and what cannot be keeps nothing else from it", () => {
+test("all large logs are rotated, and one failure does not prevent the others", () => {
   const { logs } = place.home;
   const names = ["store.log", "echo-calls.jsonl", "supervisor.log"];
   for (const name of names) {
@@ -188,7 +188,7 @@ test("whatever grows in the directory of logs is rotated, and what cannot be kee
   expect(sizeOf(join(logs, "echo-calls.jsonl.1"))).toBe(11 * 1024 * 1024);
 });
 
-test("what would not start again is not stopped, whoever asks for the restart", async () => {
+test("a service that could not start again is not stopped, whoever requests the restart", async () => {
   let mistake: string | undefined;
   const validate = async () => {
     if (mistake !== undefined) {
@@ -208,7 +208,7 @@ test("what would not start again is not stopped, whoever asks for the restart", 
   expect(pidOf(runtime, "front")).not.toBe(pid);
 });
 
-test("when one cannot start, its own words are thrown and the others are stopped", async () => {
+test("if a service cannot start, its log explains the error and the others are stopped", async () => {
   const good = await program("good");
   const runtime = runtimeOf([good, await program("bad", ["--exit", "3"])]);
   await expect(runtime.start()).rejects.toThrow("the test wants it so.");
@@ -221,7 +221,7 @@ test("when one cannot start, its own words are thrown and the others are stopped
   ).toBe(false);
 });
 
-test("a program without last words is shown with how it ended", async () => {
+test("a program without informative output is reported with how it ended", async () => {
   const runtime = runtimeOf([
     await program("silent", ["--exit", "3"], { explain: () => [] }),
   ]);
@@ -234,7 +234,7 @@ test("a program without last words is shown with how it ended", async () => {
   ]);
 });
 
-test("one that does not stop when told is ended by force after its time", async () => {
+test("a program that ignores the stop signal is killed after its time limit", async () => {
   const runtime = runtimeOf([
     await program("deaf", ["--deaf"], { stopWithinMs: 100 }),
   ]);
@@ -288,7 +288,7 @@ describe("after a supervisor was killed with -9", () => {
     return left.services[name]?.pid ?? 0;
   }
 
-  test("its healthy programs are taken over, their processes unchanged, and watched from then on", async () => {
+  test("healthy programs are taken over without a restart and watched from then on", async () => {
     const runtime = runtimeOf(specs());
     await runtime.start();
     expect(
@@ -306,13 +306,13 @@ describe("after a supervisor was killed with -9", () => {
     expect(pidOf(runtime, "one")).toBe(leftPid("one"));
   });
 
-  test("one that is sick is stopped and started anew", async () => {
+  test("an unhealthy program is stopped and restarted", async () => {
     const sick = join(place.directory, "sick");
     writeFileSync(sick, "");
     const runtime = runtimeOf(specs());
     const starting = runtime.start();
     await waitFor(
-      "the sick one to be gone",
+      "the unhealthy one to end",
       () => startTimeOf(leftPid("one")) === undefined,
     );
     rmSync(sick);
@@ -321,7 +321,7 @@ describe("after a supervisor was killed with -9", () => {
     expect(pidOf(runtime, "two")).toBe(leftPid("two"));
   });
 
-  test("one that was started with other settings is stopped and started anew", async () => {
+  test("a program started with other settings is stopped and restarted", async () => {
     choices = choices.map((choice) =>
       choice.name === "two"
         ? { ...choice, args: ["--sick-file", "/none"] }
@@ -333,13 +333,13 @@ describe("after a supervisor was killed with -9", () => {
     expect(pidOf(runtime, "one")).toBe(leftPid("one"));
   });
 
-  test("one that no longer belongs to the stack is stopped", async () => {
+  test("a program that no longer belongs to the stack is stopped", async () => {
     const runtime = runtimeOf(specs().slice(0, 1));
     await runtime.start();
     expect(startTimeOf(leftPid("two"))).toBeUndefined();
   });
 
-  test("an id that another program has by now is left alone", async () => {
+  test("a process id that was reused by another program is left alone", async () => {
     const [one] = specs();
     const entry = left.services["one"];
     if (one === undefined || entry === undefined) {
@@ -361,7 +361,7 @@ describe("after a supervisor was killed with -9", () => {
 const disk = makeSmallDisk(64);
 
 test.skipIf(disk === undefined)(
-  "on a full disk a program is started again beyond its budget, and run.json is written when there is room",
+  "on a full disk a program is restarted beyond its budget, and run.json is written when there is space",
   async () => {
     const { path, fill, free, remove } = disk ?? expect.fail();
     const home = { logs: path, runFile: join(path, "run.json") };

@@ -4,7 +4,7 @@ import { nextRestart } from "./restart-budget.ts";
 const policy = { firstWaitMs: 200, longestWaitMs: 1000, max: 4, perMs: 60_000 };
 const NOW = 1_000_000;
 
-test("the wait doubles with each restart and stays below the longest", () => {
+test("the delay doubles with each restart up to the maximum", () => {
   const waits = [0, 1, 2, 3].map((count) =>
     nextRestart(
       policy,
@@ -15,18 +15,18 @@ test("the wait doubles with each restart and stays below the longest", () => {
   expect(waits).toEqual([200, 400, 800, 1000]);
 });
 
-test("it is used up after as many restarts as allowed", () => {
+test("the budget is used up after the allowed restarts", () => {
   expect(nextRestart(policy, [NOW - 4, NOW - 3, NOW - 2, NOW - 1], NOW)).toBe(
     "used-up",
   );
 });
 
-test("restarts longer ago than the window count no more", () => {
+test("restarts before the window do not count", () => {
   const old = NOW - 60_000;
   expect(nextRestart(policy, [old, old, old, old], NOW)).toBe(200);
 });
 
-test("restarts noted before the clock was set back by a day count no more", () => {
+test("restarts recorded before the clock was set back by a day do not count", () => {
   const ahead = NOW + 86_400_000;
   expect(nextRestart(policy, [ahead, ahead, ahead, ahead], NOW)).toBe(200);
 });

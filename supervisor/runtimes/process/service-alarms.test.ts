@@ -3,7 +3,7 @@ import type { Alarm } from "../../alerts/alarm.ts";
 import type { ServiceState } from "../runtime.ts";
 import { alarmOfService } from "./service-alarms.ts";
 
-/** The texts that are raised after each state of a row. */
+/** The texts raised after each of a series of states. */
 function walk(...states: readonly ServiceState[]): readonly (string | null)[] {
   const raised = new Map<string, Alarm>();
   return states.map((state) => {
@@ -31,7 +31,7 @@ function walk(...states: readonly ServiceState[]): readonly (string | null)[] {
 
 const AGAIN = "gateway ended and is being restarted";
 
-test("a service that ended is an alarm until it runs, one that was told to stop is none", () => {
+test("a service that ended raises an alarm until it runs; one stopped on demand raises none", () => {
   expect(walk("running", "backing-off", "starting", "running")).toEqual([
     null,
     AGAIN,
