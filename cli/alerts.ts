@@ -1,5 +1,5 @@
 import type { ActiveAlarm } from "../supervisor/alerts/alerting.ts";
-import type { SinkState } from "../supervisor/alerts/courier.ts";
+import type { SinkState } from "../supervisor/alerts/dispatcher.ts";
 import type { Silence } from "../supervisor/alerts/silence.ts";
 import { inWords } from "../core/duration.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";

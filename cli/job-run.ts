@@ -79,7 +79,7 @@ export async function runHere(
     const { status, summary, details } = await work({
       signal: abort.signal,
       now: Date.now,
-      asked: true,
+      onDemand: true,
       options,
       progress: (text, done) =>
         show({

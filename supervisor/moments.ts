@@ -14,7 +14,7 @@ export function isOpen(
   return now < until && from - now < until - from;
 }
 
-const LEAST_JUMP_MS = 5000;
+const MIN_JUMP_MS = 5000;
 
 /**
  * Detects that the clock was set, or that the machine slept, by comparing wall time with the time awake. `awake` returns
@@ -28,6 +28,6 @@ export function openJumpDetector(
   return () => {
     const before = offset;
     offset = now() - awake();
-    return Math.abs(offset - before) > LEAST_JUMP_MS;
+    return Math.abs(offset - before) > MIN_JUMP_MS;
   };
 }

@@ -83,7 +83,7 @@ async function pass(seconds: number, step: number = 1): Promise<void> {
   }
 }
 
-function told(): readonly string[] {
+function messages(): readonly string[] {
   return sent.map(({ to, message }) => `${to}: ${titleOf(message)}`);
 }
 
@@ -93,9 +93,9 @@ test("alarms within 30 s are grouped into one message, their ends into another",
   alerting.raise(alarm("postgres"));
   alerting.raise(alarm("disk", { level: "warning" }));
   await pass(19);
-  expect(told()).toEqual([]);
+  expect(messages()).toEqual([]);
   await pass(2);
-  expect(told()).toEqual([
+  expect(messages()).toEqual([
     "phone: ✕ gateway and postgres are down; disk needs attention (a)",
   ]);
   // In the zone of the jobs, independent of the process's zone.
@@ -103,7 +103,9 @@ test("alarms within 30 s are grouped into one message, their ends into another",
   alerting.clear("check:gateway");
   alerting.clear("check:disk");
   await pass(31);
-  expect(told().slice(1)).toEqual(["phone: ● gateway and disk recovered (a)"]);
+  expect(messages().slice(1)).toEqual([
+    "phone: ● gateway and disk recovered (a)",
+  ]);
   expect(alerting.active().map(({ subject }) => subject)).toEqual(["postgres"]);
 });
 
@@ -153,7 +155,7 @@ test("a silenced alarm is displayed without notifications; after the silence it 
   alerting.raise(alarm("gateway"));
   alerting.raise(alarm("notes"));
   await pass(60);
-  expect(told()).toEqual(["phone: ✕ notes is down (a)"]);
+  expect(messages()).toEqual(["phone: ✕ notes is down (a)"]);
   expect(alerting.active()[0]).toMatchObject({
     subject: "gateway",
     silence: { why: "new disk" },
@@ -163,7 +165,7 @@ test("a silenced alarm is displayed without notifications; after the silence it 
   await pass(60);
   expect(sent).toHaveLength(1);
   await pass((2 * HOUR) / 1000, 60);
-  expect(told().slice(1)).toEqual(["phone: ✕ gateway is down (a)"]);
+  expect(messages().slice(1)).toEqual(["phone: ✕ gateway is down (a)"]);
   expect(alerting.silences()).toEqual([]);
 });
 
@@ -181,10 +183,10 @@ test("a silence can be ended early by its pattern or id", async () => {
 test("recipients of an alarm are notified of its end, even during a silence", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
-  alerting.silence("gateway", HOUR, "I look at it");
+  alerting.silence("gateway", HOUR, "being fixed");
   alerting.clear("check:gateway");
   await pass(31);
-  expect(told()[1]).toBe("phone: ● gateway recovered (a)");
+  expect(messages()[1]).toBe("phone: ● gateway recovered (a)");
 });
 
 test("raised, reported and undelivered alarms persist across a restart", async () => {
@@ -198,7 +200,7 @@ test("raised, reported and undelivered alarms persist across a restart", async (
   await beginAgain();
   broken.clear();
   await pass(60);
-  expect(told()).toEqual(["phone: ✕ gateway is down (a)"]);
+  expect(messages()).toEqual(["phone: ✕ gateway is down (a)"]);
   await beginAgain();
   alerting.raise(alarm("gateway"));
   await pass(60);
@@ -206,7 +208,7 @@ test("raised, reported and undelivered alarms persist across a restart", async (
   alerting.clear("check:gateway");
   await beginAgain();
   await pass(60);
-  expect(told()[1]).toBe("phone: ● gateway recovered (a)");
+  expect(messages()[1]).toBe("phone: ● gateway recovered (a)");
 });
 
 test("a failed delivery is retried with growing delays and in order", async () => {
@@ -217,7 +219,7 @@ test("a failed delivery is retried with growing delays and in order", async () =
   await pass(600, 5);
   broken.clear();
   await pass(600, 5);
-  expect(told()).toEqual([
+  expect(messages()).toEqual([
     "phone: ✕ gateway is down (a)",
     "phone: ✕ notes is down (a)",
   ]);
@@ -229,7 +231,7 @@ test("after three failures the fallback gets the message, and the other sinks an
   broken.add("phone");
   alerting.raise(alarm("gateway"));
   await pass(120);
-  expect(told()).toEqual([
+  expect(messages()).toEqual([
     "chat: ✕ gateway is down (a)",
     "mail: ✕ gateway is down (a)",
     "chat: ▲ alerts by phone needs attention (a)",
@@ -238,7 +240,7 @@ test("after three failures the fallback gets the message, and the other sinks an
   broken.clear();
   alerting.clear("check:gateway");
   await pass(120);
-  expect(told().slice(3)).toEqual([
+  expect(messages().slice(3)).toEqual([
     "phone: ● gateway recovered (a)",
     "chat: ● gateway recovered (a)",
     "chat: ● alerts by phone recovered (a)",
@@ -260,7 +262,7 @@ test("a sink that is no longer configured leaves no state behind", async () => {
   expect(alerting.active()).toHaveLength(2);
   await beginAgain([sink("chat")]);
   await pass(60);
-  expect(told()).toEqual(["chat: ✕ gateway is down (a)"]);
+  expect(messages()).toEqual(["chat: ✕ gateway is down (a)"]);
   expect(alerting.active()).toHaveLength(1);
 });
 
@@ -268,7 +270,7 @@ test("an alarm is reported even if the history cannot be written", async () => {
   history.db.exec("DROP TABLE alarms; DROP TABLE alert_outbox");
   alerting.raise(alarm("gateway"));
   await pass(31);
-  expect(told()).toEqual(["phone: ✕ gateway is down (a)"]);
+  expect(messages()).toEqual(["phone: ✕ gateway is down (a)"]);
   expect(notices[0]).toContain("no such table");
 });
 
@@ -280,7 +282,7 @@ test("a test message is sent through every sink immediately, including sinks wit
   broken.clear();
   const states = await alerting.test();
   expect(states.map(({ trouble }) => trouble)).toEqual([null, null]);
-  expect(told().toSorted()).toEqual([
+  expect(messages().toSorted()).toEqual([
     "mail: ▲ test needs attention (a)",
     "phone: ▲ test needs attention (a)",
     "phone: ✕ gateway is down (a)",
@@ -294,26 +296,26 @@ test("a sink that hangs delays neither the others nor the shutdown; its message 
   now += 31_000;
   void alerting.advance();
   await alerting.stop();
-  expect(told()).toEqual(["phone: ✕ gateway is down (a)"]);
+  expect(messages()).toEqual(["phone: ✕ gateway is down (a)"]);
   history.close();
   begin([sink("mail"), sink("phone")]);
   await pass(5);
-  expect(told()[1]).toBe("mail: ✕ gateway is down (a)");
+  expect(messages()[1]).toBe("mail: ✕ gateway is down (a)");
 });
 
 test("an alarm is reported, repeated and delivered although the clock was set back by a day", async () => {
   alerting.raise(alarm("gateway"));
   now -= 24 * HOUR;
   await pass(2);
-  expect(told()).toEqual(["phone: ✕ gateway is down (a)"]);
+  expect(messages()).toEqual(["phone: ✕ gateway is down (a)"]);
   now -= 24 * HOUR;
   await pass(2);
-  expect(told()).toHaveLength(2);
+  expect(messages()).toHaveLength(2);
   broken.add("phone");
   alerting.raise(alarm("notes"));
   await pass(60);
   broken.clear();
   now -= 24 * HOUR;
   await pass(2);
-  expect(told().slice(2).join()).toContain("notes");
+  expect(messages().slice(2).join()).toContain("notes");
 });

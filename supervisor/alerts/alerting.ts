@@ -3,7 +3,7 @@ import { textOf } from "../../core/failure.ts";
 import { isOpen, isWithin } from "../moments.ts";
 import type { Alarm, Alarms } from "./alarm.ts";
 import type { AlarmRecord, AlarmStore } from "./alarm-store.ts";
-import { Courier, type SinkState } from "./courier.ts";
+import { Dispatcher, type SinkState } from "./dispatcher.ts";
 import type { AlertEvent, AlertEventKind, AlertMessage } from "./message.ts";
 import { silenceOf, type Silence } from "./silence.ts";
 import type { Sink } from "./sinks/sink.ts";
@@ -42,7 +42,7 @@ export class Alerting implements Alarms {
   readonly #active = new Map<string, AlarmRecord>();
   /** Cleared, but the end is not reported to all sinks yet. */
   readonly #ending = new Map<string, AlarmRecord>();
-  readonly #courier: Courier;
+  readonly #dispatcher: Dispatcher;
   #silences: readonly Silence[];
 
   constructor(options: AlertingOptions) {
@@ -51,7 +51,7 @@ export class Alerting implements Alarms {
     this.#options = options;
     this.#silences = silences;
     this.#restore(alarms);
-    this.#courier = new Courier({
+    this.#dispatcher = new Dispatcher({
       sinks,
       store,
       deliveries,
@@ -138,7 +138,7 @@ export class Alerting implements Alarms {
   }
 
   sinks(): readonly SinkState[] {
-    return this.#courier.states();
+    return this.#dispatcher.states();
   }
 
   /** Sends a test message through every sink, including fallbacks. */
@@ -147,9 +147,9 @@ export class Alerting implements Alarms {
     const record = newRecord(TEST_ALARM, at);
     const message = this.#message(at, [eventOf("raised", record)]);
     for (const { name } of this.#options.sinks) {
-      this.#courier.post(name, message);
+      this.#dispatcher.enqueue(name, message);
     }
-    await this.#courier.carry(true);
+    await this.#dispatcher.dispatch(true);
     return this.sinks();
   }
 
@@ -160,11 +160,11 @@ export class Alerting implements Alarms {
         this.#report(sink);
       }
     }
-    await this.#courier.carry();
+    await this.#dispatcher.dispatch();
   }
 
   stop(): Promise<void> {
-    return this.#courier.stop();
+    return this.#dispatcher.stop();
   }
 
   #restore(records: readonly AlarmRecord[]): void {
@@ -215,7 +215,7 @@ export class Alerting implements Alarms {
       ...reminders.map((record) => eventOf("reminder", record)),
       ...over.map((record) => eventOf("resolved", record)),
     ]);
-    this.#courier.post(sink.name, message);
+    this.#dispatcher.enqueue(sink.name, message);
     this.#markReported(sink.name, at, [...news, ...reminders], over);
   }
 

@@ -12,7 +12,7 @@ import { listBackups, readManifest, type BackupFile } from "./manifest.ts";
 import { mebibytes } from "../../core/size.ts";
 
 const MAKING = ".making-";
-const LEAST_FREE_BYTES = 64 * 1024 * 1024;
+const MIN_FREE_BYTES = 64 * 1024 * 1024;
 
 /** An incomplete backup, under a temporary name. */
 export interface Making {
@@ -73,7 +73,7 @@ export function needFree(
   bytes: number,
   advice: string,
 ): void {
-  const needed = LEAST_FREE_BYTES + bytes;
+  const needed = MIN_FREE_BYTES + bytes;
   const free = freeBytesOf(directory);
   if (free < needed) {
     throw new Failure(
@@ -132,16 +132,16 @@ export async function verifyFiles(
 ): Promise<void> {
   const { files } = readManifest(backup);
   const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  let seen = 0;
+  let bytesRead = 0;
   for (const file of files) {
-    onProgress(`reading ${file.name}`, all === 0 ? 1 : seen / all);
+    onProgress(`reading ${file.name}`, all === 0 ? 1 : bytesRead / all);
     const problem = await problemOf(backup, file, signal);
     if (problem !== undefined) {
       throw new Failure(
         `${join(backup, file.name)} ${problem}: this backup is unusable; take another one (\`hearth backup run\`) and check the disk.`,
       );
     }
-    seen += file.bytes;
+    bytesRead += file.bytes;
   }
 }
 

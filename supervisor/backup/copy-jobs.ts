@@ -18,7 +18,7 @@ const KINDS = ["postgres", "notes"] as const;
 const fetchOptions = z.strictObject({
   kind: z.enum(KINDS).default("postgres"),
   name: z.string().optional(),
-  /** If it is not the key of this host. */
+  /** Set if it differs from the key of this host. */
   key: z.string().optional(),
 });
 
@@ -115,7 +115,7 @@ async function sendNewest(
       };
 }
 
-/** Ends the alarm soon after somebody saw the key: `hearth backup key` is another process. Gives what ends the looking. */
+/** Clears the alarm soon after the key was shown, which `hearth backup key` does in another process. Returns a function that stops polling. */
 export function awaitKeyShown({
   home,
   env,
@@ -139,16 +139,16 @@ async function fetchAsked(
   peer: Peer,
   { signal, progress, options }: JobContext,
 ): Promise<JobOutcome> {
-  const asked = fetchOptions.safeParse(options);
-  if (!asked.success) {
+  const parsed = fetchOptions.safeParse(options);
+  if (!parsed.success) {
     throw new Failure(
-      asked.error.issues.map(
+      parsed.error.issues.map(
         ({ path, message }) => `${path.join(".")}: ${message}.`,
       ),
     );
   }
-  const { kind, name } = asked.data;
-  const key = asked.data.key ?? findCopyKey(home, env)?.key;
+  const { kind, name } = parsed.data;
+  const key = parsed.data.key ?? findCopyKey(home, env)?.key;
   if (key === undefined) {
     throw new Failure(
       "this host has no key of copies: pass a file with the key shown by `hearth backup key` with --key-file.",

@@ -25,7 +25,7 @@ export function findCopyKey(home: Home, env: Environment): CopyKey | undefined {
   const given = readVariable("BACKUP_COPY_KEY", env);
   if (given !== undefined) {
     parseCopyKey(given);
-    // The person who set it has it.
+    // Set by the operator, who has it.
     return { key: given, madeAt: 0, shownAt: 0 };
   }
   const path = fileOf(home);

@@ -5,7 +5,7 @@ import type { PostgresManifest } from "./postgres-manifest.ts";
 /** The gateway's table of the SQL of its migrations (0014_migration_texts.sql). */
 const TABLE = "migration_texts";
 
-/** The SQL of migrations by their names, out of a backup's own rows; none of a backup from before there was the table. */
+/** The SQL of migrations by name, from the rows of a backup; empty if the backup predates the table. */
 export async function readMigrationTexts(
   backup: string,
   { tables }: PostgresManifest,

@@ -11,7 +11,7 @@ const postgresParts = z.object({
   serverVersion: z.string(),
   /** The version of Hearth that took it; absent in backups from before releases existed. */
   madeBy: z.string().optional(),
-  /** Migrations that the database had, in their order. */
+  /** Migrations of the database, in order. */
   migrations: z.array(z.string().regex(/^[A-Za-z0-9_-]+$/)).min(1),
   tables: z.array(
     z
@@ -20,7 +20,7 @@ const postgresParts = z.object({
         columns: z.array(identifier).min(1),
         file: z.string(),
         rows: z.number().int().nonnegative(),
-        /** Set on a partition: its parent, and the months that it takes. */
+        /** Set on a partition: its parent and its range of months. */
         partition: z
           .strictObject({
             of: identifier,

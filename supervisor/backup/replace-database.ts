@@ -11,10 +11,10 @@ import {
 import { dropDatabase } from "./scratch-database.ts";
 
 const OWNER = "hearth_owner";
-const TELL_EVERY_MS = 200;
+const DISCONNECT_EVERY_MS = 200;
 
 /** Tables with rows only of people and calls: a database counts as empty while these are empty. */
-const TELLING_TABLES = [
+const CONTENT_TABLES = [
   "keys",
   "users",
   "teams",
@@ -42,7 +42,7 @@ export async function contentOf(
   }
   return withDatabase(databaseUrl, signal, async (client) => {
     const held: string[] = [];
-    for (const table of TELLING_TABLES) {
+    for (const table of CONTENT_TABLES) {
       const [found] = await rowsOf<{ there: boolean }>(
         client,
         "SELECT to_regclass($1) IS NOT NULL AS there",
@@ -222,7 +222,9 @@ async function sendAway(
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
           [database],
         );
-        await wait(TELL_EVERY_MS, undefined, { signal: until }).catch(() => {});
+        await wait(DISCONNECT_EVERY_MS, undefined, { signal: until }).catch(
+          () => {},
+        );
       }
     },
   );

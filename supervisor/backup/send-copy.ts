@@ -53,9 +53,9 @@ export async function sendCopy(parts: {
   const manifest = readManifest(backup);
   const files = [...manifest.files.map((file) => file.name), MANIFEST_NAME];
   const all = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) || 1;
-  const asked = `${path}?key=${id}&bytes=${all}`;
+  const target = `${path}?key=${id}&bytes=${all}`;
   const { arrived } = arrivedSchema.parse(
-    await (await askPeer(peer, asked, { signal })).json(),
+    await (await askPeer(peer, target, { signal })).json(),
   );
   const sent: CopyFile[] = [];
   let before = 0;

@@ -118,7 +118,7 @@ export function watchSize(
   });
 }
 
-/** The same of the backups below `backups/` here. */
+/** The same for the backups below `backups/` on this machine. */
 export function watchLocalSize(
   alarms: Alarms,
   root: string,

@@ -109,7 +109,7 @@ async function copyAll(
   };
 }
 
-/** Tables and partitions that hold rows; a partitioned table itself holds none. */
+/** Tables and partitions with rows; a partitioned table itself has none. */
 async function findTables(client: Client): Promise<readonly FoundTable[]> {
   const rows = await rowsOf<{
     name: string;
@@ -141,7 +141,7 @@ function rangeOf(bound: string | null): {
   const [, from, to] =
     /^FOR VALUES FROM \('([^']+)'\) TO \('([^']+)'\)$/.exec(bound ?? "") ?? [];
   if (from === undefined || to === undefined) {
-    throw new Error(`a partition takes ${bound}, which no backup can say`);
+    throw new Error(`unsupported bounds of a partition: ${bound}`);
   }
   return { from, to };
 }
@@ -158,7 +158,7 @@ async function copyTable(
   const content = client.query(
     copyTo(`COPY ${quoted(name)} (${list}) TO STDOUT`),
   );
-  let seen = 0;
+  let bytesCopied = 0;
   let rows = 0;
   onPart(0);
   const file = await writeCompressed(
@@ -167,8 +167,8 @@ async function copyTable(
     content,
     signal,
     (more) => {
-      seen += more;
-      onPart(Math.min(1, seen / (bytes || 1)));
+      bytesCopied += more;
+      onPart(Math.min(1, bytesCopied / (bytes || 1)));
     },
   );
   rows = content.rowCount;

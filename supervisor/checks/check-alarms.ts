@@ -10,7 +10,7 @@ export interface CheckAlarms {
   readonly withdraw: (check: string) => void;
   readonly gaveUp: (service: string, text: string, output: string) => void;
   readonly healed: (service: string) => void;
-  readonly cutOff: (isSo: boolean) => void;
+  readonly setOffline: (isOffline: boolean) => void;
 }
 
 /** `timeZone` is that of the times in sentences. */
@@ -46,13 +46,13 @@ export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
         command: `hearth logs ${service}; hearth restart ${service}`,
       }),
     healed: (service) => alarms.clear(healingFingerprint(service)),
-    cutOff: (isSo) => {
-      if (!isSo) {
-        alarms.clear(CUT_OFF_FINGERPRINT);
+    setOffline: (isOffline) => {
+      if (!isOffline) {
+        alarms.clear(OFFLINE_FINGERPRINT);
         return;
       }
       alarms.raise({
-        fingerprint: CUT_OFF_FINGERPRINT,
+        fingerprint: OFFLINE_FINGERPRINT,
         level: "warning",
         subject: "supervisor",
         text: "the supervisor reaches none of its reference addresses; failed checks are not counted until it does",
@@ -93,7 +93,7 @@ function downAlarm(
   };
 }
 
-const CUT_OFF_FINGERPRINT = "supervisor:cut-off";
+const OFFLINE_FINGERPRINT = "supervisor:cut-off";
 
 function fingerprintOf(check: string): string {
   return `check:${check}`;

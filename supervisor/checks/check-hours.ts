@@ -26,7 +26,7 @@ interface Result {
   readonly measures: string | null;
 }
 
-/** How often each latency occurred, in steps of 5 %; the key is the step. */
+/** Histogram of latencies in steps of 5 %; the key is the step. */
 export type Histogram = Readonly<Record<string, number>>;
 
 const HOUR_MS = 3_600_000;

@@ -30,7 +30,7 @@ afterEach(() => {
   place.remove();
 });
 
-interface Look {
+interface Probe {
   readonly ok?: boolean;
   readonly counted?: boolean;
   readonly latencyMs?: number;
@@ -38,10 +38,10 @@ interface Look {
 }
 
 /** One probe per minute from `from` on. */
-function lookEveryMinute(
+function probeEveryMinute(
   from: number,
   minutes: number,
-  see: (index: number) => Look,
+  probe: (index: number) => Probe,
 ): void {
   const { record } = openCheckHistory(history.db);
   history.db.exec("BEGIN");
@@ -51,17 +51,17 @@ function lookEveryMinute(
       counted = true,
       latencyMs = 10,
       measures = {},
-    } = see(index);
+    } = probe(index);
     const at = from + index * MINUTE;
     const result = { ok, level: "down", latencyMs, measures, at } as const;
-    record("gateway", { ...result, text: "seen" }, counted, 70_000);
+    record("gateway", { ...result, text: "answered 200" }, counted, 70_000);
   }
   history.db.exec("COMMIT");
 }
 
 test("availability is by time: failures and excused failures are distinguished, unwatched time does not count", () => {
   // Two hours up, half an hour down, half an hour in maintenance; then no probes.
-  lookEveryMinute(start, 180, (index) => ({
+  probeEveryMinute(start, 180, (index) => ({
     ok: index < 120 || index >= 150,
     counted: index < 150,
   }));
@@ -79,7 +79,7 @@ test("availability is by time: failures and excused failures are distinguished, 
 });
 
 test("roll-ups give the same results after raw results were deleted, including percentiles", () => {
-  lookEveryMinute(start, 200, (index) => ({
+  probeEveryMinute(start, 200, (index) => ({
     ok: index % 60 !== 0,
     latencyMs: index % 100,
   }));
@@ -98,7 +98,7 @@ test("roll-ups give the same results after raw results were deleted, including p
 });
 
 test("hours are kept as long as configured, transitions forever", () => {
-  lookEveryMinute(start, 120, () => ({}));
+  probeEveryMinute(start, 120, () => ({}));
   history.checkChanged("gateway", "new", "up", "answered 200");
   const later = start + 500 * DAY;
   expect(
@@ -111,20 +111,20 @@ test("hours are kept as long as configured, transitions forever", () => {
 });
 
 test("rolling up again changes nothing and adds later results", () => {
-  lookEveryMinute(start, 60, () => ({}));
+  probeEveryMinute(start, 60, () => ({}));
   const rows = () =>
     history.db.prepare("SELECT hour, looks FROM check_hours").all();
   rollUpChecks(history.db, start + HOUR);
   rollUpChecks(history.db, start + HOUR);
   expect(rows()).toEqual([{ hour: start, looks: 60 }]);
-  lookEveryMinute(start + HOUR, 30, () => ({}));
+  probeEveryMinute(start + HOUR, 30, () => ({}));
   rollUpChecks(history.db, start + 2 * HOUR);
   expect(rows()).toHaveLength(2);
 });
 
 test("the last 24 hours are bars, the current hour is the last", () => {
   const until = start + 24.5 * HOUR;
-  lookEveryMinute(start + 22 * HOUR, 150, (index) => ({ ok: index < 120 }));
+  probeEveryMinute(start + 22 * HOUR, 150, (index) => ({ ok: index < 120 }));
   const bars = hourBars(history.db, until).get("gateway") ?? [];
   expect(bars).toHaveLength(24);
   expect(bars[0]?.hour).toBe(start + HOUR);
@@ -162,7 +162,7 @@ test("incidents have a start, an end and a reason; an ongoing one has no end", (
 });
 
 test("measurements are available by the hour", () => {
-  lookEveryMinute(start, 120, (index) => ({
+  probeEveryMinute(start, 120, (index) => ({
     measures: { free_bytes: 1000 - index },
   }));
   expect(

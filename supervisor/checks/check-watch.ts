@@ -39,11 +39,11 @@ class CheckWatch implements Watch {
   readonly #hasJumped: () => boolean;
   readonly #store: CheckStore;
   readonly #maintenance: Maintenance;
-  readonly #isOffline: () => Promise<boolean>;
+  readonly #probeOffline: () => Promise<boolean>;
   readonly #alarms: CheckAlarms;
   readonly #healer: Healer;
   readonly #all: AllWatched;
-  #cutOff = false;
+  #isOffline = false;
   #stopped = false;
 
   constructor(options: WatchOptions) {
@@ -57,7 +57,7 @@ class CheckWatch implements Watch {
     this.#hasJumped = openJumpDetector(now, awake);
     this.#store = openCheckStore(history.db, options.onError);
     this.#maintenance = openMaintenance(config.maintenance, history.db);
-    this.#isOffline = openReferences(references, timeout).cutOff;
+    this.#probeOffline = openReferences(references, timeout).isOffline;
     this.#alarms = alarms;
     this.#healer = createHealer({ runtime, history, alarms, timeZone, now });
     this.#all = beginChecks({
@@ -232,10 +232,10 @@ class CheckWatch implements Watch {
     if (this.#applyMaintenance(watched)) {
       return this.#store.record(watched, false);
     }
-    if (!result.ok || this.#cutOff) {
-      await this.#updateCutOff();
+    if (!result.ok || this.#isOffline) {
+      await this.#updateOffline();
     }
-    if (!result.ok && this.#cutOff) {
+    if (!result.ok && this.#isOffline) {
       watched.note = "this machine is offline; failures are not counted";
       return this.#store.record(watched, false);
     }
@@ -284,11 +284,11 @@ class CheckWatch implements Watch {
     return true;
   }
 
-  async #updateCutOff(): Promise<void> {
-    const before = this.#cutOff;
-    this.#cutOff = await this.#isOffline();
-    if (before !== this.#cutOff && !this.#stopped) {
-      this.#alarms.cutOff(this.#cutOff);
+  async #updateOffline(): Promise<void> {
+    const before = this.#isOffline;
+    this.#isOffline = await this.#probeOffline();
+    if (before !== this.#isOffline && !this.#stopped) {
+      this.#alarms.setOffline(this.#isOffline);
     }
   }
 
@@ -331,7 +331,7 @@ class CheckWatch implements Watch {
     const { check, latest } = watched;
     const rule = check.heal;
     if (
-      this.#cutOff ||
+      this.#isOffline ||
       rule === undefined ||
       latest === null ||
       !needsHealing(watched) ||
@@ -343,7 +343,7 @@ class CheckWatch implements Watch {
       rule,
       check: check.name,
       why: latest.text,
-      stillRight: async () => {
+      confirm: async () => {
         const dependencies = dependenciesOf(watched, this.#all);
         await Promise.all(dependencies.map((each) => this.#probe(each)));
         return !this.#stopped && blockerOf(watched, this.#all) === null;

@@ -3,7 +3,7 @@ import { excuseOf, serviceOf, USUAL_GRACE_MS } from "./excuses.ts";
 import {
   blockerOf,
   dependenciesOf,
-  justBackOf,
+  recentlyRecovered,
   type AllWatched,
   type Watched,
 } from "./watched.ts";
@@ -50,6 +50,6 @@ function excuseOfDependencies(
   if (blocker !== null) {
     return `waiting for ${blocker}`;
   }
-  const back = justBackOf(watched, all, USUAL_GRACE_MS, now);
+  const back = recentlyRecovered(watched, all, USUAL_GRACE_MS, now);
   return back === null ? undefined : `${back} has just recovered`;
 }

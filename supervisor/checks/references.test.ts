@@ -23,25 +23,27 @@ async function serve(hangs: boolean): Promise<number> {
 }
 
 test("without references the machine is never offline", async () => {
-  expect(await openReferences([], 100).cutOff()).toBe(false);
+  expect(await openReferences([], 100).isOffline()).toBe(false);
 });
 
 test("one answering reference suffices, whatever it answers", async () => {
   const port = await serve(false);
-  const nobody = `tcp://127.0.0.1:${await freePort()}`;
+  const unreachable = `tcp://127.0.0.1:${await freePort()}`;
   for (const scheme of ["http", "tcp"]) {
     expect(
       await openReferences(
-        [nobody, `${scheme}://127.0.0.1:${port}`],
+        [unreachable, `${scheme}://127.0.0.1:${port}`],
         5000,
-      ).cutOff(),
+      ).isOffline(),
     ).toBe(false);
   }
 });
 
 test("without an answering reference the machine is offline", async () => {
-  const nobody = `tcp://127.0.0.1:${await freePort()}`;
-  expect(await openReferences([nobody], 5000).cutOff()).toBe(true);
+  const unreachable = `tcp://127.0.0.1:${await freePort()}`;
+  expect(await openReferences([unreachable], 5000).isOffline()).toBe(true);
   const hangs = `http://127.0.0.1:${await serve(true)}`;
-  expect(await openReferences([nobody, hangs], 200).cutOff()).toBe(true);
+  expect(await openReferences([unreachable, hangs], 200).isOffline()).toBe(
+    true,
+  );
 });

@@ -1,36 +1,33 @@
 import { askHttp } from "./http-get.ts";
 import { probeTcp } from "./kinds/tcp.ts";
 
-/** Whether this machine is offline: then failures tell nothing about other services. */
+/** Whether this machine is offline: then failures say nothing about other services. */
 export interface References {
-  /** Probes, unless it did in the last seconds. Always false without references. */
-  readonly cutOff: () => Promise<boolean>;
+  /** Probes, with a cache of a few seconds. Always false without references. */
+  readonly isOffline: () => Promise<boolean>;
 }
 
-const BELIEVED_FOR_MS = 5000;
+const CACHE_MS = 5000;
 
 /** A machine is offline if it reaches none of these addresses (http, https or tcp; any answer counts). */
 export function openReferences(
   references: readonly string[],
   timeoutMs: number,
 ): References {
-  let asked:
-    { readonly at: number; readonly cutOff: Promise<boolean> } | undefined;
+  let latest:
+    { readonly at: number; readonly isOffline: Promise<boolean> } | undefined;
   return {
-    cutOff: () => {
+    isOffline: () => {
       if (references.length === 0) {
         return Promise.resolve(false);
       }
-      if (
-        asked === undefined ||
-        performance.now() - asked.at > BELIEVED_FOR_MS
-      ) {
-        asked = {
+      if (latest === undefined || performance.now() - latest.at > CACHE_MS) {
+        latest = {
           at: performance.now(),
-          cutOff: noneAnswers(references, timeoutMs),
+          isOffline: noneAnswers(references, timeoutMs),
         };
       }
-      return asked.cutOff;
+      return latest.isOffline;
     },
   };
 }

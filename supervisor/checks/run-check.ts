@@ -43,23 +43,23 @@ export async function runCheck(
     late.resolve(failing(`no answer within ${inWords(check.timeout)}`));
     limit.abort();
   }, check.timeout);
-  const look = lookAt(check, { ...context, signal: limit.signal });
-  const seen = await Promise.race([
-    look.catch((error: unknown) => failing(textOf(error) || "no answer")),
+  const probing = probe(check, { ...context, signal: limit.signal });
+  const result = await Promise.race([
+    probing.catch((error: unknown) => failing(textOf(error) || "no answer")),
     late.promise,
   ]);
   clearTimeout(timer);
   return {
-    ok: seen.ok,
-    level: seen.level ?? "down",
-    text: seen.text,
-    measures: seen.measures ?? {},
+    ok: result.ok,
+    level: result.level ?? "down",
+    text: result.text,
+    measures: result.measures ?? {},
     latencyMs: Math.round(performance.now() - started),
     at: context.now,
   };
 }
 
-async function lookAt(
+async function probe(
   check: Check,
   context: ProbeContext,
 ): Promise<ProbeResult> {

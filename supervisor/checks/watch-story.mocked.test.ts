@@ -11,16 +11,16 @@ import { startWatch } from "./check-watch.ts";
 import type { Watch } from "./watch.ts";
 import type { CheckView } from "./watched.ts";
 
-const looks = vi.hoisted(() => new Map<string, () => ProbeResult>());
+const results = vi.hoisted(() => new Map<string, () => ProbeResult>());
 vi.mock(import("./run-check.ts"), () => ({
   runCheck: async ({ name }, { now }) => {
-    const { ok, text, level = "down" } = looks.get(name)?.() ?? well;
+    const { ok, text, level = "down" } = results.get(name)?.() ?? healthy;
     return { ok, text, level, latencyMs: 1, measures: {}, at: now };
   },
 }));
 
-const well: ProbeResult = { ok: true, text: "answered 200" };
-const sick: ProbeResult = { ok: false, text: "answered 500" };
+const healthy: ProbeResult = { ok: true, text: "answered 200" };
+const unhealthy: ProbeResult = { ok: false, text: "answered 500" };
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
@@ -29,7 +29,7 @@ let history: History;
 let watch: Watch;
 let raised: Map<string, Alarm>;
 /** Every raised or cleared alarm, in order. */
-let told: string[];
+let alarms: string[];
 let restarted: string[];
 let services: Map<string, ServiceView>;
 
@@ -37,9 +37,9 @@ beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 12) });
   place = temporaryHome();
   history = openHistory(`${place.directory}/history.db`);
-  looks.clear();
+  results.clear();
   raised = new Map();
-  told = [];
+  alarms = [];
   restarted = [];
   services = new Map();
 });
@@ -97,13 +97,13 @@ function begin(
     alarms: {
       raise: (alarm) => {
         if (!raised.has(alarm.fingerprint)) {
-          told.push(alarm.text);
+          alarms.push(alarm.text);
         }
         raised.set(alarm.fingerprint, alarm);
       },
       clear: (fingerprint) => {
         if (raised.delete(fingerprint)) {
-          told.push(`over: ${fingerprint}`);
+          alarms.push(`over: ${fingerprint}`);
         }
       },
     },
@@ -115,7 +115,8 @@ function begin(
 }
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-const make = (name: string, seen: ProbeResult) => looks.set(name, () => seen);
+const setResult = (name: string, result: ProbeResult) =>
+  results.set(name, () => result);
 function view(name: string): CheckView {
   const found = watch.list().find((check) => check.name === name);
   if (found === undefined) {
@@ -130,7 +131,7 @@ test("a failing check is probed more often, is down after three failures, and it
   run("gateway", { since: 0 });
   begin([{ name: "gateway", heal }]);
   await pass(MINUTE);
-  make("gateway", sick);
+  setResult("gateway", unhealthy);
   await pass(30 * SECOND);
   expect(view("gateway").state).toBe("pending");
   await pass(11 * SECOND);
@@ -143,10 +144,10 @@ test("a failing check is probed more often, is down after three failures, and it
     tried: [expect.stringMatching(/^restarted gateway at \d\d:\d\d:\d\d \S+$/)],
     command: "hearth check gateway; hearth logs gateway",
   });
-  make("gateway", well);
+  setResult("gateway", healthy);
   await pass(MINUTE);
   expect(view("gateway").state).toBe("up");
-  expect(told).toEqual([
+  expect(alarms).toEqual([
     expect.stringMatching(/^gateway is down since/),
     "over: check:gateway",
   ]);
@@ -154,7 +155,7 @@ test("a failing check is probed more often, is down after three failures, and it
 
 test("an unhealthy service is restarted with growing delays, three times in an hour, then given up with a separate alarm", async () => {
   run("gateway", { since: 0 });
-  make("gateway", sick);
+  setResult("gateway", unhealthy);
   begin([{ name: "gateway", heal }]);
   const times: number[] = [];
   const from = Date.now();
@@ -168,7 +169,7 @@ test("an unhealthy service is restarted with growing delays, three times in an h
   expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(60);
   expect((times[2] ?? 0) - (times[1] ?? 0)).toBeGreaterThanOrEqual(120);
   expect(view("gateway").healing).toBe("gave up: restarted 3 times in 1 h");
-  expect(told).toEqual([
+  expect(alarms).toEqual([
     expect.stringMatching(/^gateway is down since/),
     expect.stringMatching(/^gateway is no longer restarted: gave up/),
   ]);
@@ -176,7 +177,7 @@ test("an unhealthy service is restarted with growing delays, three times in an h
 
 test("a slow start is pending during the grace period, without a restart", async () => {
   run("gateway");
-  make("gateway", sick);
+  setResult("gateway", unhealthy);
   begin([{ name: "gateway", every: "5s", heal: { ...heal, grace: "60s" } }]);
   await pass(55 * SECOND);
   expect(view("gateway")).toMatchObject({
@@ -197,13 +198,13 @@ test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
       { name: "ready", depends_on: ["gateway"] },
     ]);
     await pass(MINUTE);
-    make("gateway", sick);
-    make("ready", sick);
+    setResult("gateway", unhealthy);
+    setResult("ready", unhealthy);
     run("gateway", { state });
     await pass(110 * SECOND);
     expect(view("gateway").state).toBe("pending");
     expect(view("ready").state).toBe("pending");
-    expect(told).toEqual([]);
+    expect(alarms).toEqual([]);
     await pass(50 * SECOND);
     expect(view("gateway").state).toBe("down");
     expect(view("ready")).toMatchObject({
@@ -230,7 +231,7 @@ test("a container of the other host has the same two minutes", async () => {
   });
   begin([{ name: "postgres", service: "postgres" }]);
   await pass(MINUTE);
-  make("postgres", sick);
+  setResult("postgres", unhealthy);
   await pass(110 * SECOND);
   expect(view("postgres").state).toBe("pending");
   await pass(60 * SECOND);
@@ -245,18 +246,18 @@ test("a check that is probed more often than its dependency is not blamed for it
     { name: "ready", depends_on: ["gateway"], every: "5s" },
   ]);
   await pass(MINUTE);
-  make("postgres", sick);
-  make("gateway", sick);
-  make("ready", sick);
+  setResult("postgres", unhealthy);
+  setResult("gateway", unhealthy);
+  setResult("ready", unhealthy);
   await pass(10 * MINUTE);
-  expect(told).toEqual([expect.stringMatching(/^postgres is down/)]);
+  expect(alarms).toEqual([expect.stringMatching(/^postgres is down/)]);
   expect(view("ready")).toMatchObject({
     state: "pending",
     inhibitedBy: "postgres",
     note: "waiting for postgres",
   });
   expect(restarted).toEqual([]);
-  make("postgres", well);
+  setResult("postgres", healthy);
   await pass(10 * MINUTE);
   expect(view("gateway").state).toBe("down");
   expect(restarted[0]).toBe("gateway");
@@ -269,10 +270,10 @@ test("a check has half a minute to reconnect after its dependency has recovered"
     { name: "ready", depends_on: ["postgres"], every: "5s" },
   ]);
   await pass(MINUTE);
-  make("postgres", sick);
-  make("ready", sick);
+  setResult("postgres", unhealthy);
+  setResult("ready", unhealthy);
   await pass(MINUTE);
-  make("postgres", well);
+  setResult("postgres", healthy);
   await pass(25 * SECOND);
   expect(view("postgres").state).toBe("up");
   expect(view("ready")).toMatchObject({
@@ -285,12 +286,12 @@ test("a check has half a minute to reconnect after its dependency has recovered"
 
 test("a warning is reported as such, without a restart and without excusing dependents", async () => {
   run("gateway", { since: 0 });
-  make("postgres", {
+  setResult("postgres", {
     ok: false,
     level: "warning",
     text: "over 90 % of its connections are in use",
   });
-  make("gateway", sick);
+  setResult("gateway", unhealthy);
   begin([
     { name: "postgres", heal: { restart: "gateway" } },
     { name: "gateway", depends_on: ["postgres"] },
@@ -302,34 +303,34 @@ test("a warning is reported as such, without a restart and without excusing depe
 });
 
 test("flapping is one alarm, which ends when the state is stable", async () => {
-  let well_ = true;
-  looks.set("site", () => (well_ ? well : sick));
+  let isHealthy = true;
+  results.set("site", () => (isHealthy ? healthy : unhealthy));
   begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
   for (let change = 0; change < 14; change += 1) {
     await pass(30 * SECOND);
-    well_ = !well_;
+    isHealthy = !isHealthy;
   }
-  const flapping = told.filter((text) => text.includes("again and again"));
+  const flapping = alarms.filter((text) => text.includes("is flapping"));
   expect(view("site").flapping).toBe(true);
-  expect(told.length).toBeLessThanOrEqual(5);
+  expect(alarms.length).toBeLessThanOrEqual(5);
   expect(raised.get("check:site")?.text).toContain("is flapping");
   expect(flapping.length).toBeLessThanOrEqual(1);
-  const before = told.length;
-  well_ = true;
+  const before = alarms.length;
+  isHealthy = true;
   await pass(11 * MINUTE);
   expect(raised.size).toBe(0);
-  expect(told.slice(before)).toEqual(["over: check:site"]);
+  expect(alarms.slice(before)).toEqual(["over: check:site"]);
 });
 
 test.each(["pause", "maintenance"] as const)(
   "a %s ends the alarm of a flapping check and resets earlier failures",
   async (way) => {
-    let isWell = true;
-    looks.set("site", () => (isWell ? well : sick));
+    let isHealthy = true;
+    results.set("site", () => (isHealthy ? healthy : unhealthy));
     begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
     for (let change = 0; change < 9; change += 1) {
       await pass(30 * SECOND);
-      isWell = !isWell;
+      isHealthy = !isHealthy;
     }
     expect(raised.get("check:site")?.text).toContain("is flapping");
     if (way === "pause") {
@@ -348,8 +349,8 @@ test("in maintenance there are no alarms or restarts, even on request; afterward
   run("gateway", { since: 0 });
   begin([{ name: "gateway" }, { name: "other", heal }]);
   await pass(MINUTE);
-  make("gateway", sick);
-  make("other", sick);
+  setResult("gateway", unhealthy);
+  setResult("other", unhealthy);
   const now = Date.now();
   watch.maintenance.start(["gateway"], 60 * MINUTE, "new disk", now);
   await pass(30 * MINUTE);
@@ -359,7 +360,7 @@ test("in maintenance there are no alarms or restarts, even on request; afterward
     latest: { ok: false },
   });
   expect(restarted).toEqual([]);
-  expect(told).toEqual([expect.stringMatching(/^other is down/)]);
+  expect(alarms).toEqual([expect.stringMatching(/^other is down/)]);
   await pass(35 * MINUTE);
   expect(view("gateway").state).toBe("down");
   expect(restarted.length).toBeGreaterThan(0);
@@ -375,7 +376,7 @@ function moveClockOnly(): void {
 }
 
 /** The result of the references is cached for 5 s. */
-function disbelieveReferences(): void {
+function expireReferences(): void {
   vi.advanceTimersByTime(6 * SECOND);
 }
 
@@ -386,15 +387,15 @@ test("an offline machine judges no check, reports it, and continues when it is o
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as import("node:net").AddressInfo;
   await new Promise((resolve) => server.close(resolve));
-  make("site", sick);
+  setResult("site", unhealthy);
   begin([{ name: "site", every: "10ms", fail_after: 1 }], {
     offline: { references: [`tcp://127.0.0.1:${port}`] },
   });
   await vi.waitFor(() => expect(raised.size).toBe(1), 20_000);
-  expect(told).toEqual([expect.stringMatching(/not counted until/)]);
+  expect(alarms).toEqual([expect.stringMatching(/not counted until/)]);
   expect(view("site").state).toBe("new");
   server.listen(port, "127.0.0.1");
-  disbelieveReferences();
+  expireReferences();
   await vi.waitFor(() => expect(view("site").state).toBe("down"), 20_000);
   expect([...raised.keys()]).toEqual(["check:site"]);
   server.close();
@@ -406,42 +407,42 @@ test("an offline machine restarts nothing, including pending restarts", async ()
   moveClockOnly();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as import("node:net").AddressInfo;
-  let looked = 0;
-  looks.set("site", () => {
-    looked += 1;
-    return sick;
+  let probes = 0;
+  results.set("site", () => {
+    probes += 1;
+    return unhealthy;
   });
   run("gateway", { since: 0 });
   const slow = { ...heal, cooldown: "10m" };
   begin([{ name: "site", every: "10ms", fail_after: 1, heal: slow }], {
     offline: { references: [`tcp://127.0.0.1:${port}`] },
   });
-  const moreLooks = async () => {
-    const before = looked;
-    await vi.waitFor(() => expect(looked).toBeGreaterThan(before + 3), 20_000);
+  const moreProbes = async () => {
+    const before = probes;
+    await vi.waitFor(() => expect(probes).toBeGreaterThan(before + 3), 20_000);
   };
   await vi.waitFor(() => expect(restarted).toEqual(["gateway"]), 20_000);
   // A service that was just restarted is excused for a while.
   vi.setSystemTime(Date.now() + 5 * MINUTE);
-  await moreLooks();
+  await moreProbes();
   await new Promise((resolve) => server.close(resolve));
-  disbelieveReferences();
+  expireReferences();
   await vi.waitFor(
     () => expect([...raised.keys()]).toContain("supervisor:cut-off"),
     20_000,
   );
   vi.setSystemTime(Date.now() + 6 * MINUTE);
-  await moreLooks();
+  await moreProbes();
   expect(restarted).toEqual(["gateway"]);
   server.listen(port, "127.0.0.1");
-  disbelieveReferences();
+  expireReferences();
   await vi.waitFor(() => expect(restarted).toHaveLength(2), 20_000);
   await new Promise((resolve) => server.close(resolve));
 });
 
 test("a restart of the supervisor keeps all state, restarts nothing immediately, and raises active alarms", async () => {
   run("gateway", { since: 0 });
-  make("gateway", sick);
+  setResult("gateway", unhealthy);
   const checks = [
     { name: "gateway", heal },
     { name: "paused" },
@@ -455,7 +456,7 @@ test("a restart of the supervisor keeps all state, restarts nothing immediately,
   const since = view("gateway").since;
   watch.stop();
   await pass(MINUTE);
-  told = [];
+  alarms = [];
   begin(checks);
   expect(view("gateway")).toMatchObject({ state: "down", since });
   await pass(5 * SECOND);
@@ -470,11 +471,11 @@ test("a restart of the supervisor keeps all state, restarts nothing immediately,
   });
   expect(view("serviced").state).toBe("maintenance");
   // Raised before and never cleared: not reported again.
-  expect(told).toEqual([]);
+  expect(alarms).toEqual([]);
 });
 
 test("a check that was removed from the configuration leaves no alarm behind", async () => {
-  make("site", sick);
+  setResult("site", unhealthy);
   begin([{ name: "site" }, { name: "other" }]);
   await pass(2 * MINUTE);
   expect([...raised.keys()]).toEqual(["check:site"]);
@@ -484,8 +485,8 @@ test("a check that was removed from the configuration leaves no alarm behind", a
 });
 
 test("a check that is removed or changes its kind while down is not an endless incident", async () => {
-  make("site", sick);
-  make("shop", sick);
+  setResult("site", unhealthy);
+  setResult("shop", unhealthy);
   begin([{ name: "site" }, { name: "shop" }]);
   await pass(2 * MINUTE);
   watch.stop();

@@ -16,19 +16,19 @@ let watch: Watch | undefined;
 let server: Server;
 let port: number;
 /** Paths that answer 500. */
-let sick: Set<string>;
+let unhealthy: Set<string>;
 let restarted: string[];
 let raised: Map<string, Alarm>;
 
 beforeEach(async () => {
   place = temporaryHome();
   history = openHistory(`${place.directory}/history.db`);
-  sick = new Set();
+  unhealthy = new Set();
   restarted = [];
   raised = new Map();
   port = await freePort();
   server = createServer((request, response) => {
-    response.writeHead(sick.has(request.url ?? "") ? 500 : 200).end();
+    response.writeHead(unhealthy.has(request.url ?? "") ? 500 : 200).end();
   });
   await new Promise<void>((resolve) =>
     server.listen(port, "127.0.0.1", resolve),
@@ -65,7 +65,7 @@ function runtime(heals: boolean): Runtime {
     restart: async (name) => {
       restarted.push(name);
       if (heals) {
-        sick.delete(`/${name}`);
+        unhealthy.delete(`/${name}`);
       }
     },
   };
@@ -111,15 +111,15 @@ const heal = { restart: "gateway", cooldown: "10ms", max: 2, grace: "1ms" };
 test("a check that is down restarts its service, is up again, and the history records it", async () => {
   begin(true, [{ name: "gateway", heal }]);
   await waitFor("up", () => stateOf("gateway") === "up");
-  sick.add("/gateway");
+  unhealthy.add("/gateway");
   await waitFor("the restart", () => restarted.length === 1);
   await waitFor("up again", () => stateOf("gateway") === "up");
   expect(restarted).toEqual(["gateway"]);
-  const told = history
+  const recorded = history
     .latest(20)
     .toReversed()
     .map(({ kind, to }) => `${kind} ${to}`);
-  expect(told).toEqual([
+  expect(recorded).toEqual([
     "check up",
     "check pending",
     "check down",
@@ -129,7 +129,7 @@ test("a check that is down restarts its service, is up again, and the history re
 });
 
 test("an unhealthy service is restarted within its budget, then given up", async () => {
-  sick.add("/gateway");
+  unhealthy.add("/gateway");
   begin(false, [{ name: "gateway", heal }]);
   const view = await waitFor("giving up", () =>
     watch?.list().find(({ healing }) => healing !== null),
@@ -142,7 +142,7 @@ test("an unhealthy service is restarted within its budget, then given up", async
 });
 
 test("a check with an unhealthy dependency is displayed, without an alarm or restart", async () => {
-  sick.add("/store").add("/gateway");
+  unhealthy.add("/store").add("/gateway");
   begin(false, [
     { name: "store" },
     { name: "gateway", depends_on: ["store"], heal },
@@ -171,7 +171,7 @@ test("the dependency is probed again immediately before a restart", async () => 
     "both up",
     () => stateOf("gateway") === "up" && stateOf("store") === "up",
   );
-  sick.add("/store").add("/gateway");
+  unhealthy.add("/store").add("/gateway");
   await waitFor("the store found down", () => stateOf("store") === "down");
   await watch?.probeNow("gateway");
   expect(stateOf("gateway")).toBe("pending");
@@ -186,13 +186,13 @@ test("after a sleep or a clock change, failures are counted from zero before a r
     awake: () => 0,
   });
   await waitFor("up", () => stateOf("gateway") === "up");
-  sick.add("/gateway");
+  unhealthy.add("/gateway");
   // The clock jumps with every probe: failures never add up.
-  let looks = 0;
-  while (looks < 10) {
-    now += looks % 2 === 0 ? 8 * 3_600_000 : -60_000;
+  let probes = 0;
+  while (probes < 10) {
+    now += probes % 2 === 0 ? 8 * 3_600_000 : -60_000;
     await watch?.probeNow("gateway");
-    looks += 1;
+    probes += 1;
   }
   expect(stateOf("gateway")).toBe("pending");
   expect(restarted).toEqual([]);

@@ -120,7 +120,7 @@ export function blocks({ memory, latest, paused }: Watched): boolean {
 }
 
 /** A dependency that recovered within `sinceMs`: dependents need time to reconnect. */
-export function justBackOf(
+export function recentlyRecovered(
   watched: Watched,
   all: AllWatched,
   sinceMs: number,
@@ -131,7 +131,7 @@ export function justBackOf(
     if (backSince !== undefined && isWithin(backSince, sinceMs, now)) {
       return check.name;
     }
-    const cause = justBackOf(dependency, all, sinceMs, now);
+    const cause = recentlyRecovered(dependency, all, sinceMs, now);
     if (cause !== null) {
       return cause;
     }

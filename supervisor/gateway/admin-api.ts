@@ -30,7 +30,7 @@ export class Refusal extends Failure {
 }
 
 /** Pages with prompts in their metadata are smaller. */
-const LONGEST_BODY = 16 * 1024 * 1024;
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 /** `credential` returns the master key, for each request: `hearth rotate` changes it while the supervisor runs. The audit log attributes changes to the operator. */
 export function openAdminApi(options: {
@@ -51,7 +51,7 @@ export function openAdminApi(options: {
           "x-hearth-changed-by": "operator",
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        maxBody: LONGEST_BODY,
+        maxBody: MAX_BODY_BYTES,
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
         throw new Failure(

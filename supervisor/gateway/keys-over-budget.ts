@@ -9,7 +9,7 @@ import { keyPage, type UsedKeyRow } from "./rows.ts";
 const POLL_EVERY_MS = 60_000;
 const ANSWER_WITHIN_MS = 10_000;
 /** Further keys are only counted. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** Reports keys with exhausted budgets on the status page, on the host that runs jobs. */
 export function openKeysOverBudgetModule({
@@ -32,7 +32,7 @@ export function openKeysOverBudgetModule({
     timeoutMs: ANSWER_WITHIN_MS,
   });
   const find = openKeysOverBudget(api, Date.now);
-  const look = () =>
+  const poll = () =>
     void find().then(
       (found) => need("keys", found),
       // The gateway has its own check; the previous findings are kept.
@@ -42,8 +42,8 @@ export function openKeysOverBudgetModule({
   return {
     ...idle,
     start: () => {
-      look();
-      timer = setInterval(look, POLL_EVERY_MS);
+      poll();
+      timer = setInterval(poll, POLL_EVERY_MS);
     },
     stop: async () => clearInterval(timer),
   };
@@ -59,7 +59,7 @@ export function openKeysOverBudget(
     const { keys, total_count } = keyPage.parse(
       await api.ask(
         "GET",
-        `/key/list?return_full_object=true&state=over_budget&size=${MOST_NAMED}`,
+        `/key/list?return_full_object=true&state=over_budget&size=${MAX_NAMED}`,
       ),
     );
     known = new Map(

@@ -13,7 +13,7 @@ export interface HealRequest {
   /** The text of the failed probe. */
   readonly why: string;
   /** Asked immediately before the restart: whether the dependencies are healthy. */
-  readonly stillRight: () => Promise<boolean>;
+  readonly confirm: () => Promise<boolean>;
 }
 
 interface HealOutcome {
@@ -44,7 +44,7 @@ export function createHealer(options: HealerOptions): Healer {
   return new ServiceHealer(options);
 }
 
-const UNTOUCHED: HealOutcome = { restarted: false, text: null };
+const NO_RESTART: HealOutcome = { restarted: false, text: null };
 
 class ServiceHealer implements Healer {
   readonly #options: HealerOptions;
@@ -61,7 +61,7 @@ class ServiceHealer implements Healer {
     const state = this.#options.runtime?.inspect(service)?.state;
     // A service that is about to run, or was stopped by an operator, must not be restarted by a check.
     if (this.#busy.has(service) || (state !== "running" && state !== "ended")) {
-      return UNTOUCHED;
+      return NO_RESTART;
     }
     this.#busy.add(service);
     try {
@@ -91,21 +91,21 @@ class ServiceHealer implements Healer {
     rule,
     check,
     why,
-    stillRight,
+    confirm,
   }: HealRequest): Promise<HealOutcome> {
     const { runtime, history, alarms, now } = this.#options;
     const service = rule.restart;
     const decision = decideHealing(rule, this.#healsOf(service), now());
     if (decision.kind === "wait") {
-      return UNTOUCHED;
+      return NO_RESTART;
     }
     if (decision.kind === "gave-up") {
       const text = `gave up: restarted ${rule.max} times in ${inWords(rule.per)}`;
       alarms.gaveUp(service, text, why);
       return { restarted: false, text };
     }
-    if (!(await stillRight())) {
-      return UNTOUCHED;
+    if (!(await confirm())) {
+      return NO_RESTART;
     }
     this.#healsOf(service).push(now());
     const reason = `check ${check} is down: ${why}`;

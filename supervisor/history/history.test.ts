@@ -68,11 +68,11 @@ test("restarts are counted since the last start by a person", () => {
   history.act("gateway", "restart", "ended");
   history.act("gateway", "start", "hearth up");
   history.act("gateway", "restart", "ended");
-  history.act("notes", "restart-asked", "told");
+  history.act("notes", "restart-asked", "requested");
   history.act("gateway", "adopt", "healthy");
   history.act("gateway", "restart", "ended");
   expect(history.restartsOf("gateway")).toEqual([3, 6]);
-  history.act("gateway", "restart-asked", "told");
+  history.act("gateway", "restart-asked", "requested");
   expect(history.restartsOf("gateway")).toEqual([]);
   history.close();
 });
@@ -97,14 +97,14 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
 
   test("a start reads the existing history and writes when there is space again", () => {
     disk?.fill();
-    const said: string[] = [];
+    const notices: string[] = [];
     const history = outliveFullDisk(openHistory(path), (sentence) =>
-      said.push(sentence),
+      notices.push(sentence),
     );
     expect(history.latest(3000)).toHaveLength(2000);
     disk?.fill();
     history.act("gateway", "restart", "y".repeat(500_000));
-    expect(said).toEqual([
+    expect(notices).toEqual([
       expect.stringMatching(/^cannot write the history: .*full/),
     ]);
     disk?.free();
@@ -115,12 +115,14 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
 });
 
 test("a history that cannot be written is reported, and the supervisor continues", () => {
-  const said: string[] = [];
+  const notices: string[] = [];
   const history = openHistory(join(place.directory, "history.db"));
-  const quiet = outliveFullDisk(history, (sentence) => said.push(sentence));
+  const quiet = outliveFullDisk(history, (sentence) => notices.push(sentence));
   history.close();
   quiet.act("gateway", "start", "hearth up");
-  expect(said).toEqual([expect.stringMatching(/^cannot write the history: /)]);
+  expect(notices).toEqual([
+    expect.stringMatching(/^cannot write the history: /),
+  ]);
 });
 
 const DAMAGES: readonly (readonly [string, (path: string) => void])[] = [
@@ -169,23 +171,23 @@ test.each(DAMAGES)(
     }
     first.close();
     damage(path);
-    const said: string[] = [];
+    const notices: string[] = [];
     const second = openHistory(
       path,
       () => 0,
-      (sentence) => said.push(sentence),
+      (sentence) => notices.push(sentence),
     );
     second.act("notes", "start", "hearth up");
     expect(second.latest(2)).toMatchObject([{ name: "notes", to: "start" }]);
     second.close();
     const aside = `${path}.damaged-19700101T000000Z`;
     expect(movedAside(path)).toEqual([aside]);
-    expect(said).toEqual([
+    expect(notices).toEqual([
       expect.stringMatching(/was damaged \(.+\): moved to /),
     ]);
-    expect(said[0]).toContain(aside);
-    openHistory(path, Date.now, (sentence) => said.push(sentence)).close();
-    expect(said).toHaveLength(1);
+    expect(notices[0]).toContain(aside);
+    openHistory(path, Date.now, (sentence) => notices.push(sentence)).close();
+    expect(notices).toHaveLength(1);
   },
 );
 

@@ -16,7 +16,7 @@ export interface Sessions {
 }
 
 export const SESSION_SECONDS = 30 * 86_400;
-const MOST_SESSIONS = 1000;
+const MAX_SESSIONS = 1000;
 
 /** sessions: `hash` of a token under the operator password; `ends_at` in milliseconds since 1970. */
 export const SESSION_TABLES = `
@@ -50,7 +50,7 @@ export function openSessions(
     ends.set(hash, end);
     try {
       for (const [known, knownEnd] of ends) {
-        if (knownEnd <= now() || ends.size > MOST_SESSIONS) {
+        if (knownEnd <= now() || ends.size > MAX_SESSIONS) {
           drop(known);
         }
       }

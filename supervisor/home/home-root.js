@@ -4,13 +4,13 @@ import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 
 /**
- * The directory of all data: HEARTH_HOME, else the home that this release lies in, else a `.hearth` that an earlier version
- * made in the checkout, else the user's data directory.
+ * The directory of all data: HEARTH_HOME, else the home that contains this release, else a `.hearth` that an earlier version
+ * created in the checkout, else the user's data directory.
  */
 export function findHomeRoot(project, env = process.env, user = homedir()) {
-  const asked = env.HEARTH_HOME;
-  if (asked !== undefined && asked !== "") {
-    return resolve(asked);
+  const configured = env.HEARTH_HOME;
+  if (configured !== undefined && configured !== "") {
+    return resolve(configured);
   }
   const releases = dirname(project);
   if (
@@ -22,7 +22,7 @@ export function findHomeRoot(project, env = process.env, user = homedir()) {
   return earlierHomeRoot(project) ?? defaultHomeRoot(env, user);
 }
 
-/** `.hearth` in the checkout, where a Hearth of before was started. (Deployments keep build contexts there, too.) */
+/** `.hearth` in the checkout, if an earlier version of Hearth was started there. (Deployments also store build contexts in it.) */
 export function earlierHomeRoot(project) {
   const root = join(project, ".hearth");
   return ["secrets.json", "run.json"].some((name) =>
@@ -32,16 +32,14 @@ export function earlierHomeRoot(project) {
     : undefined;
 }
 
-/** Where the operating system's users keep data of programs; `user` is a user's home directory. */
+/** The operating system's directory for data of programs; `user` is a user's home directory. */
 export function defaultHomeRoot(env = process.env, user = homedir()) {
   if (process.platform === "darwin") {
     return join(user, "Library", "Application Support", "Hearth");
   }
-  const asked = env.XDG_DATA_HOME;
+  const xdg = env.XDG_DATA_HOME;
   // The XDG specification: a relative path is invalid and ignored.
   const data =
-    asked !== undefined && isAbsolute(asked)
-      ? asked
-      : join(user, ".local", "share");
+    xdg !== undefined && isAbsolute(xdg) ? xdg : join(user, ".local", "share");
   return join(data, "hearth");
 }

@@ -23,8 +23,8 @@ test("only one supervisor gets the lock of a home, until it is released or the p
     { stdio: ["ignore", "pipe", "inherit"] },
   );
   try {
-    const [said] = (await once(holder.stdout, "data")) as [Buffer];
-    expect(said.toString()).toBe("true\n");
+    const [output] = (await once(holder.stdout, "data")) as [Buffer];
+    expect(output.toString()).toBe("true\n");
     expect(lockHome(path)).toBeUndefined();
     holder.kill("SIGKILL");
     await once(holder, "exit");

@@ -35,13 +35,13 @@ export async function performRun(parts: {
   readonly job: Job;
   readonly clock: Clock;
   readonly abort: AbortController;
-  readonly asked: boolean;
+  readonly onDemand: boolean;
   readonly jobOptions: Readonly<Record<string, unknown>>;
   readonly onProgress: (progress: RunProgress) => void;
 }): Promise<RunEnd> {
   const { job, clock, abort, onProgress } = parts;
   // A person sees the failure and decides.
-  const retries = parts.asked ? 0 : job.schedule.retries;
+  const retries = parts.onDemand ? 0 : job.schedule.retries;
   for (let attempt = 1; ; attempt += 1) {
     const tried = await tryOnce(parts, attempt);
     if (!("error" in tried)) {
@@ -85,7 +85,7 @@ async function tryOnce(
     job,
     clock,
     abort,
-    asked,
+    onDemand,
     jobOptions,
     onProgress,
   }: Parameters<typeof performRun>[0],
@@ -106,7 +106,7 @@ async function tryOnce(
     .then(() =>
       job.run({
         signal,
-        asked,
+        onDemand,
         options: jobOptions,
         now: clock.now,
         progress: (text, done) => {

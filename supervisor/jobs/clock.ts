@@ -21,7 +21,7 @@ export const systemClock: Clock = {
     let timer: NodeJS.Timeout;
     let latest = Date.now();
     // A single long timer would be late by the time that the machine slept.
-    const look = () => {
+    const poll = () => {
       const now = Date.now();
       const left = at - now;
       const isSetBack = now < latest - MIN_SET_BACK_MS;
@@ -29,10 +29,10 @@ export const systemClock: Clock = {
       if (left <= 0 || isSetBack) {
         act();
       } else {
-        timer = setTimeout(look, Math.min(left, POLL_EVERY_MS));
+        timer = setTimeout(poll, Math.min(left, POLL_EVERY_MS));
       }
     };
-    timer = setTimeout(look, Math.min(Math.max(0, at - Date.now()), 1));
+    timer = setTimeout(poll, Math.min(Math.max(0, at - Date.now()), 1));
     return () => clearTimeout(timer);
   },
   wakeAfter: (ms, act) => {

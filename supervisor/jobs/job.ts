@@ -46,7 +46,7 @@ export interface JobContext {
   /** Reports progress: a sentence, and the completed part from 0 to 1, if known. */
   readonly progress: (text: string, done?: number) => void;
   /** Started on demand: conditions that save work at night may be ignored. */
-  readonly asked: boolean;
+  readonly onDemand: boolean;
   /** Options of a run on demand (`hearth compact --force`), validated by the job. */
   readonly options: Readonly<Record<string, unknown>>;
 }

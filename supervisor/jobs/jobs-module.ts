@@ -24,17 +24,17 @@ export function openJobsModule(
   ]) {
     jobs.add(job);
   }
-  let endKeyLooks = () => {};
-  let endBudgetLooks = () => {};
+  let stopKeyPolling = () => {};
+  let stopBudgetPolling = () => {};
   return {
     start: () => {
       jobs.begin();
-      endKeyLooks = awaitKeyShown(context);
-      endBudgetLooks = watchSoftBudgets(context);
+      stopKeyPolling = awaitKeyShown(context);
+      stopBudgetPolling = watchSoftBudgets(context);
     },
     stop: async () => {
-      endKeyLooks();
-      endBudgetLooks();
+      stopKeyPolling();
+      stopBudgetPolling();
       await jobs.stop();
     },
   };

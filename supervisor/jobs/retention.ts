@@ -37,13 +37,13 @@ export function retentionJob({
         runs: runs.forgetBefore(at - RUNS_KEPT_MS),
         reports: removeReports(home.reports, at - settings.reports),
       };
-      const said = Object.entries(removed).filter(([, count]) => count > 0);
+      const counts = Object.entries(removed).filter(([, count]) => count > 0);
       return {
-        status: said.length === 0 ? "skipped" : "done",
+        status: counts.length === 0 ? "skipped" : "done",
         summary:
-          said.length === 0
+          counts.length === 0
             ? "nothing to delete."
-            : `removed ${said.map(([what, count]) => `${count} ${what}`).join(", ")}.`,
+            : `removed ${counts.map(([what, count]) => `${count} ${what}`).join(", ")}.`,
         details: removed,
       };
     },

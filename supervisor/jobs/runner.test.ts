@@ -123,7 +123,7 @@ test("two runs of a job never overlap: a request is rejected, and a due time is 
   const asked = runner.run("sweep", { gently: true });
   await clock.pass(start + 30 * MINUTE);
   expect(work.contexts[0]).toMatchObject({
-    asked: true,
+    onDemand: true,
     options: { gently: true },
   });
   expect(() => runner.run("sweep")).toThrow(

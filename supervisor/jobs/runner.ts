@@ -234,7 +234,7 @@ export class JobRunner {
       clock,
       abort,
       jobOptions,
-      asked: due === null,
+      onDemand: due === null,
       onProgress: (progress) => (running.progress = progress),
     }).then(async (end) => {
       history.end(id, { ...end, endedAt: clock.now() });

@@ -1,6 +1,6 @@
 import { droppedLogLines } from "../../core/log-output.ts";
 import type { ActiveAlarm } from "../alerts/alerting.ts";
-import type { SinkState } from "../alerts/courier.ts";
+import type { SinkState } from "../alerts/dispatcher.ts";
 import type { CheckState } from "../checks/state.ts";
 import type { JobView } from "../jobs/runner.ts";
 import type { Status } from "../status.ts";

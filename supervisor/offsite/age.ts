@@ -17,7 +17,7 @@ export function makeIdentity(): Promise<string> {
   return generateX25519Identity();
 }
 
-/** The public half, `age1…`. Throws a Failure when the text is not an identity. */
+/** The public half, `age1…`. Throws a Failure if the text is not an identity. */
 export async function recipientOf(identity: string): Promise<string> {
   try {
     return await identityToRecipient(identity);
@@ -28,7 +28,7 @@ export async function recipientOf(identity: string): Promise<string> {
   }
 }
 
-/** The identity in the text of a key file, which may have comments (age-keygen writes some). Throws a Failure when there is none. */
+/** The identity in the text of a key file, which may have comments (age-keygen writes some). Throws a Failure if there is none. */
 export async function identityIn(text: string): Promise<string> {
   const line = text
     .split("\n")

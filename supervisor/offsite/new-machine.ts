@@ -7,8 +7,8 @@ import type { OffsitePlace } from "./settings.ts";
 import { chooseOffsite, readEntries } from "./store.ts";
 
 /**
- * Before the first start of a new machine: takes the keys that stored data is encrypted with, and the operator's configuration,
- * from a backup of Postgres (the newest without a name). Files that are there already stay. Answers what was taken.
+ * Before the first start of a new machine: restores the keys that stored data is encrypted with, and the operator's configuration,
+ * from a backup of Postgres (defaults to the newest). Existing files are kept. Returns what was restored.
  */
 export async function takeSettings(
   home: Home,

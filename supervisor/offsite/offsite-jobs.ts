@@ -34,7 +34,7 @@ import {
 
 type Parts = Pick<Context, "home" | "env" | "config" | "alarms">;
 
-/** Configuration files of the operator, which a new machine needs, too. */
+/** Configuration files of the operator, which a new machine needs as well. */
 export const OWN_FILES = [
   "gateway.local.yaml",
   "supervisor.local.yaml",
@@ -97,7 +97,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
   ];
 }
 
-/** The same drill for the notes, where this supervisor knows their store. */
+/** The same drill for the notes, if this supervisor has access to their store. */
 export function notesOffsiteDrill(
   parts: Parts,
   couch: Couch,
@@ -188,7 +188,7 @@ async function copyNewest(
       };
 }
 
-/** Undefined where the secrets are elsewhere: a stack's configuration has them. */
+/** Undefined if the secrets are stored elsewhere, in the configuration of a deployment. */
 function extraOf(home: Home): OffsiteExtra {
   const { saltKey, masterKey } = readSecretsFile(home) ?? {};
   if (saltKey === undefined || masterKey === undefined) {

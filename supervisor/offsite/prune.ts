@@ -13,9 +13,9 @@ import {
 } from "./store.ts";
 
 /**
- * Removes what is no longer to be kept at the target, by the rules of the backups here, and the oldest beyond `most` bytes.
- * Nothing is removed when a backup that stays cannot be read, as its files would not be known. Answers how many backups went,
- * and what is left.
+ * Removes expired backups from the target, by the same rules as on this machine, and the oldest beyond `most` bytes. Removes
+ * nothing if a remaining backup is unreadable, because its files would be unknown. Returns how many backups were removed, and
+ * what remains.
  */
 export async function pruneOffsite(
   place: OffsitePlace,
@@ -47,7 +47,7 @@ export async function pruneOffsite(
     left.flatMap(({ parts }) => parts.map(({ key }) => key)),
   );
   const needless = [...files.keys()].filter((path) => !needed.has(path));
-  // Entries first: killed in between, no backup is left that lacks files.
+  // Entries first: an interruption must not leave a backup without its files.
   for (const part of ["backups/", "objects/"]) {
     await place.remote.remove(
       needless.filter((path) => path.startsWith(part)),

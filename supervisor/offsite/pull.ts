@@ -16,7 +16,7 @@ import {
   type OffsiteWork,
 } from "./store.ts";
 
-/** Downloads and decrypts a backup; it appears in `directory` (`backups/<kind>`) when it is complete and verified. */
+/** Downloads and decrypts a backup; it appears in `directory` (`backups/<kind>`) once it is complete and verified. */
 export async function pullBackup(
   place: OffsitePlace,
   backup: OffsiteBackup,
@@ -58,7 +58,7 @@ export async function pullBackup(
 
 type OffsiteFile = OffsiteEntry["files"][number];
 
-/** In their order, each part as large as what is encrypted at once, or one file. */
+/** In order; each part is at most as large as what is encrypted at once, or a single file. */
 function partsOf(
   files: readonly OffsiteFile[],
 ): readonly (readonly OffsiteFile[])[] {

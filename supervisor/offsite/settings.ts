@@ -14,13 +14,13 @@ import { identityIn, recipientOf } from "./age.ts";
 import { openRemote, type Remote } from "./rclone.ts";
 
 export interface OffsiteSettings {
-  /** As rclone takes it: `nas:backups`, `b2:bucket/folder`, `/mnt/disk`. */
+  /** In rclone's syntax: `nas:backups`, `b2:bucket/folder`, `/mnt/disk`. */
   readonly target: string;
   /** `AGE-SECRET-KEY-1…` */
   readonly identity: string;
 }
 
-/** OFFSITE_TARGET and OFFSITE_IDENTITY (or files with them), else what `hearth offsite setup` stored in secrets.json. */
+/** OFFSITE_TARGET and OFFSITE_IDENTITY (or files with them), else the values stored by `hearth offsite setup` in secrets.json. */
 export function findOffsite(
   home: Home,
   env: Environment,
@@ -43,7 +43,7 @@ export function storeOffsite(
       `"${target}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`,
     );
   }
-  // At a first start all secrets are made; where there is data already, secrets that are missing are an error.
+  // The first start creates all secrets; with existing data, missing secrets are an error.
   if (readSecretsFile(home) === undefined) {
     readOrCreateSecrets(home);
   }
@@ -60,7 +60,7 @@ export function needOffsite(home: Home, env: Environment): OffsiteSettings {
   );
 }
 
-/** The identity in a key file, as `hearth offsite key` or age-keygen wrote it. */
+/** The identity in a key file of `hearth offsite key` or age-keygen. */
 export async function readIdentity(file: string): Promise<string> {
   try {
     return await identityIn(readFileSync(file, "utf8"));
@@ -74,18 +74,18 @@ export async function readIdentity(file: string): Promise<string> {
   }
 }
 
-/** One installation's part of a target, ready to be used. */
+/** One installation's folder at a target. */
 export interface OffsitePlace {
   readonly remote: Remote;
   readonly settings: OffsiteSettings;
   readonly recipient: string;
-  /** Its name in the target: each identity has its own. */
+  /** Its name at the target: each identity has a separate folder. */
   readonly folder: string;
-  /** A local directory for what is encrypted and not uploaded yet. */
+  /** A local directory for encrypted files that are not uploaded yet. */
   readonly staging: string;
 }
 
-/** `use` tells places apart that are used at the same time. */
+/** `use` distinguishes places that are used concurrently. */
 export async function openOffsite(
   home: Home,
   env: Environment,

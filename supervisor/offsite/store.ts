@@ -11,15 +11,15 @@ export const OFFSITE_KINDS = ["postgres", "notes"] as const;
 export type OffsiteKind = (typeof OFFSITE_KINDS)[number];
 
 /**
- * An installation's folder at the target: `objects/<2 hex>/<64 hex>.age`, one for each file whatever backups it is in, and
+ * An installation's folder at the target: `objects/<2 hex>/<64 hex>.age`, one for each distinct file of all backups, and
  * `backups/<kind>/<name>.age`, which names the files of one backup and is uploaded last. All of it is encrypted with age; an
- * object is named after its content under the identity, so that names say nothing to others and equal files are stored once.
+ * object is named after a hash of its content keyed with the identity: names reveal nothing, and equal files are stored once.
  */
 const entrySchema = z.object({
   format: z.literal(1),
   kind: z.enum(OFFSITE_KINDS),
   name: z.string().refine((name) => momentOf(name) !== undefined),
-  /** The backup's manifest.json, as it is. */
+  /** The backup's manifest.json, unchanged. */
   manifest: z.string(),
   files: z.array(
     z.object({
@@ -33,7 +33,7 @@ const entrySchema = z.object({
     .object({
       saltKey: z.string().optional(),
       masterKey: z.string().optional(),
-      /** The operator's own configuration by file name. */
+      /** The operator's configuration by file name. */
       files: z.record(z.string().regex(/^[a-z][a-z.-]*\.yaml$/), z.string()),
     })
     .optional(),
@@ -52,10 +52,10 @@ export interface OffsiteWork {
   readonly progress: Progress;
 }
 
-/** Encrypted here before a part of it is uploaded: an upload that breaks off loses no more. */
+/** Encrypted before each upload: an interruption loses at most this much work. */
 export const PART_BYTES = 512 * 1024 * 1024;
 
-/** The backups in a folder's list, newest first. */
+/** The backups in the list of a folder, newest first. */
 export function backupsIn(
   files: ReadonlyMap<string, number>,
 ): readonly OffsiteBackup[] {
@@ -74,7 +74,7 @@ export function entryPath({ kind, name }: OffsiteBackup): string {
   return `backups/${kind}/${name}.age`;
 }
 
-/** What backups at the target say of themselves. Throws a Failure when one cannot be read. */
+/** Reads the entries of backups at the target. Throws a Failure if one is unreadable. */
 export async function readEntries(
   { remote, staging, settings }: OffsitePlace,
   backups: readonly OffsiteBackup[],
@@ -91,7 +91,7 @@ export async function readEntries(
       }
       const text = await decryptText(settings.identity, readFileSync(path));
       const entry = entrySchema.safeParse(JSON.parse(text));
-      // Encrypted text may have been copied to another name.
+      // An encrypted entry may have been copied to another name.
       if (
         !entry.success ||
         entry.data.kind !== backup.kind ||
@@ -107,7 +107,7 @@ export async function readEntries(
   }
 }
 
-/** A backup of a kind at the target; the newest without a name. Throws a Failure that says what there is instead. */
+/** A backup of a kind at the target; defaults to the newest. Throws a Failure that lists the available ones. */
 export async function chooseOffsite(
   place: OffsitePlace,
   kind: OffsiteKind,

@@ -7,7 +7,7 @@ export interface Budget {
   readonly name: string;
   readonly spend: number;
   readonly budget: number;
-  /** 1 is all of it; more than 1 where it was overshot, or lowered. Null for a budget of nothing. */
+  /** 1 is the whole budget; more if it was exceeded or lowered. Null for a budget of zero. */
   readonly used: number | null;
   /** ISO text; null for a budget that never resets. */
   readonly resetsAt: string | null;
@@ -23,7 +23,7 @@ export interface Correction {
 
 const MAX_ROWS = 5000;
 
-/** The name of an entity `key:…`, `user:…` (`e.entity`) as people know it. */
+/** The display name of an entity `key:…`, `user:…` (`e.entity`). */
 export const ENTITY_NAME = `CASE split_part(e.entity, ':', 1)
   WHEN 'key' THEN (SELECT coalesce(key_alias, key_name) FROM report_keys WHERE 'key:' || token = e.entity)
   WHEN 'user' THEN (SELECT coalesce(user_alias, user_email, user_id) FROM report_users WHERE 'user:' || user_id = e.entity)

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { rowsOf, withDatabase } from "../backup/database.ts";
 import { addUp, SUM_COLUMNS, sumsIn, type Sums } from "./sums.ts";
 
-/** What the calls of one day, alias and provider add up to. */
+/** Sums of the calls of one day, alias and provider. */
 export interface CallSums {
   readonly day: string;
   readonly alias: string;
@@ -10,11 +10,11 @@ export interface CallSums {
   readonly sums: Sums;
 }
 
-/** What the calls of one payer, or of one alias or provider, add up to. */
+/** Sums of the calls of one payer, alias or provider. */
 export interface NamedSums {
-  /** Empty for calls that have none. */
+  /** Empty for calls without one. */
   readonly id: string;
-  /** As people know it; null where it has no name. */
+  /** Its display name, if any. */
   readonly name: string | null;
   readonly sums: Sums;
 }
@@ -28,17 +28,17 @@ export interface DaySpend {
   readonly spend: number;
 }
 
-/** What callers name; calls that named nothing known have their model only. */
+/** The alias of a call; without a known one, its model. */
 const ALIAS = "coalesce(nullif(model_group, ''), model)";
 
-/** The columns of report_daily_payer_spend that tell payers apart. */
+/** The columns of report_daily_payer_spend that identify payers. */
 const payerColumns: Readonly<Record<PayerKind, string>> = {
   user: "user_id",
   key: "api_key",
   team: "team_id",
 };
 
-/** Reads the gateway's report views in one snapshot, as the role supervisor. Throws a Failure when Postgres is away. */
+/** Reads the gateway's report views in one snapshot, as the role supervisor. Throws a Failure if Postgres cannot be reached. */
 export function inSnapshot<T>(
   databaseUrl: string,
   signal: AbortSignal,
@@ -46,7 +46,7 @@ export function inSnapshot<T>(
 ): Promise<T> {
   return withDatabase(databaseUrl, signal, async (client) => {
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    // Ten thousand keys are summed up in memory; with the usual 4 MB they would be sorted on the disk, in twice the time.
+    // Ten thousand keys are summed up in memory; with the usual 4 MB they would be sorted on disk, which takes twice as long.
     await client.query("SET LOCAL work_mem = '64MB'");
     return read(client);
   });
@@ -88,7 +88,7 @@ export async function readPayerSums(
   return rows.map((row) => ({ id: row.id, name: row.name, sums: sumsIn(row) }));
 }
 
-/** Day by day, of some payers. */
+/** The days of some payers. */
 export async function readDaySpend(
   client: Client,
   kind: PayerKind,
@@ -110,7 +110,7 @@ export function sumOf(all: readonly { readonly sums: Sums }[]): Sums {
   return addUp(all.map(({ sums }) => sums));
 }
 
-/** The same calls by alias, provider or day alone. */
+/** The same sums grouped by only alias, provider or day. */
 export function groupCalls(
   calls: readonly CallSums[],
   by: "alias" | "provider" | "day",
@@ -127,7 +127,7 @@ export function groupCalls(
   return [...groups].map(([id, all]) => ({ id, name: id, sums: addUp(all) }));
 }
 
-/** Sums of the same payers in days that follow each other, as one. */
+/** Adds the sums of the same payers over consecutive days. */
 export function joinPayers(
   parts: readonly (readonly NamedSums[])[],
 ): readonly NamedSums[] {

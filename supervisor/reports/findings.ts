@@ -12,10 +12,10 @@ export interface Finding {
   readonly command: string;
 }
 
-const NEARLY_USED = 0.8;
-const MANY_FAILED = 0.05;
-const ENOUGH_CALLS = 20;
-const FEW_DAYS = 14;
+const BUDGET_WARNING_FROM = 0.8;
+const FAILURE_WARNING_FROM = 0.05;
+const MIN_CALLS = 20;
+const EXPIRY_WARNING_DAYS = 14;
 
 /** "12 % more than October", "as much as in October" */
 export function changeWords(change: number, than: string): string {
@@ -49,7 +49,7 @@ export function spendFindings(report: SpendReport): readonly Finding[] {
   ];
 }
 
-/** What is wrong with the calls themselves. */
+/** Problems of the calls themselves. */
 export function callFindings({
   totals,
   models,
@@ -63,8 +63,8 @@ export function callFindings({
     });
   }
   if (
-    totals.requests >= ENOUGH_CALLS &&
-    totals.failed > totals.requests * MANY_FAILED
+    totals.requests >= MIN_CALLS &&
+    totals.failed > totals.requests * FAILURE_WARNING_FROM
   ) {
     findings.push({
       level: "warning",
@@ -76,7 +76,7 @@ export function callFindings({
 }
 
 function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
-  if (used === null || used < NEARLY_USED) {
+  if (used === null || used < BUDGET_WARNING_FROM) {
     return [];
   }
   return [
@@ -88,7 +88,7 @@ function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
   ];
 }
 
-/** Where a budget is changed; those without a page of their own come from the same people. */
+/** The page on which a budget is changed. */
 function pageOf(kind: string): string {
   if (kind === "user") {
     return "Users";
@@ -134,7 +134,7 @@ export function healthFindings(report: HealthReport): readonly Finding[] {
     ...report.attention.filter(({ level }) => level === "down"),
     ...report.attention.filter(({ level }) => level === "warning"),
     ...report.certificates
-      .filter(({ daysLeft }) => daysLeft < FEW_DAYS)
+      .filter(({ daysLeft }) => daysLeft < EXPIRY_WARNING_DAYS)
       .map(({ check, daysLeft }) => ({
         level: "warning" as const,
         text: `the certificate of ${check} expires in ${daysLeft} days.`,

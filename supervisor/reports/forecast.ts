@@ -7,19 +7,19 @@ export interface Forecast {
   readonly spend: number;
   /** Dollars per day for the rest of the month. */
   readonly perDay: number;
-  /** Finished days that the daily spend was worked out from. */
+  /** Number of complete days in the average. */
   readonly basis: number;
 }
 
 const DAILY_BASIS = 28;
 
-/** What is known of the days that are over. */
+/** Spend of the complete days. */
 export interface ForecastBasis {
   /** The first day of the ledger; null while it is empty. */
   readonly firstDay: string | null;
   /** Dollars of this month, without today. */
   readonly month: number;
-  /** Dollars of the last 28 finished days. */
+  /** Dollars of the last 28 complete days. */
   readonly lately: number;
 }
 
@@ -43,9 +43,9 @@ export async function readForecastBasis(
 }
 
 /**
- * The forecast cost of the month of `today`, at the average of the last 28 complete days (fewer where the ledger is
- * younger): what was spent, what is missing to an average day today, and an average day for each day that is left. Null before
- * a day of the ledger is over.
+ * The forecast cost of the month of `today`, at the average of the last 28 complete days (fewer if the ledger
+ * is younger): the spend so far, the rest of today up to an average day, and an average day for each remaining day. Null
+ * without a complete day in the ledger.
  */
 export function forecastFrom(
   { firstDay, month, lately }: ForecastBasis,

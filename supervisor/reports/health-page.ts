@@ -149,7 +149,7 @@ function viewCheck(
   };
 }
 
-/** The height shows half of the lost time only, so that a short outage is visible, too. */
+/** The height scales with half of the lost time, so that short outages are visible. */
 function barOf(availability: number | null, day: string, days: number): Bar {
   const title = `${days === 1 ? "" : `${days} days from `}${inFull(day)}: ${availability === null ? "no data" : percent(availability / 100)}`;
   if (availability === null) {

@@ -35,9 +35,9 @@ const { checks } = configSchema.parse({
 });
 
 /** One probe a minute; `ok` and the measurements by the minutes since Monday. */
-function look(
+function probe(
   name: string,
-  seen: (minutes: number) => {
+  result: (minutes: number) => {
     readonly ok?: boolean;
     readonly counted?: boolean;
     readonly measures?: Readonly<Record<string, number>>;
@@ -48,7 +48,7 @@ function look(
   );
   history.db.exec("BEGIN");
   for (let minutes = 0; monday + minutes * MINUTE < NOW; minutes += 1) {
-    const { ok = true, counted = true, measures } = seen(minutes);
+    const { ok = true, counted = true, measures } = result(minutes);
     add.run(
       name,
       monday + minutes * MINUTE,
@@ -76,7 +76,7 @@ function report(): HealthReport {
 
 test("availability is by time, without maintenance, for each day of the operator's zone", () => {
   // Down for two hours of Tuesday, in maintenance for one of Wednesday.
-  look("gateway", (minutes) => ({
+  probe("gateway", (minutes) => ({
     ok: minutes < 30 * 60 || minutes >= 32 * 60,
     counted: minutes < 50 * 60 || minutes >= 51 * 60,
   }));
@@ -107,11 +107,11 @@ test("availability is by time, without maintenance, for each day of the operator
 });
 
 test("trends are hourly, and measurements of the notes store are compared with typical values", () => {
-  look("disk", (minutes) => ({
+  probe("disk", (minutes) => ({
     measures: { free_bytes: 1e9 - minutes * 1000 },
   }));
   // 30 s of CPU time in each hour, but twelve minutes in one of them; reset on Tuesday.
-  look("notes-container", (minutes) => {
+  probe("notes-container", (minutes) => {
     const hours = Math.floor(minutes / 60);
     const seconds =
       hours < 24 ? hours * 30 : (hours - 24) * 30 + (hours >= 40 ? 720 : 0);
@@ -141,7 +141,7 @@ test("trends are hourly, and measurements of the notes store are compared with t
 });
 
 test("a long period is displayed in steps of days", () => {
-  look("gateway", () => ({}));
+  probe("gateway", () => ({}));
   const made = readHealthReport({
     db: history.db,
     checks,

@@ -20,10 +20,10 @@ export interface HealthReport {
   /** Milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
-  /** What needs a person now. */
+  /** Problems that need a person now. */
   readonly attention: readonly Pick<Attention, "level" | "text" | "command">[];
   readonly checks: readonly CheckHealth[];
-  /** How many days each of `checks[].steps` holds. */
+  /** Number of days per element of `checks[].steps`. */
   readonly daysAStep: number;
   readonly incidents: readonly Incident[];
   readonly restarts: readonly {
@@ -33,7 +33,7 @@ export interface HealthReport {
     readonly act: string;
     readonly reason: string;
   }[];
-  /** Disk, memory and databases, hour by hour. */
+  /** Hourly measurements of disk, memory and databases. */
   readonly trends: readonly Trend[];
   readonly notesStore: readonly NotesFigure[];
   readonly jobs: readonly JobHealth[];
@@ -46,7 +46,7 @@ export interface HealthReport {
 export type CheckHealth = CheckRecord & {
   readonly incidents: number;
   readonly longestMs: number;
-  /** Availability of each step of the period, in percent; null where nothing counted. */
+  /** Availability of each step of the period, in percent; null without counted time. */
   readonly steps: readonly (number | null)[];
 };
 
@@ -59,7 +59,7 @@ export interface Trend {
   readonly last: number;
 }
 
-/** One figure of the notes store beside what is typical of it. */
+/** A measurement of the notes store with its typical value. */
 export interface NotesFigure {
   readonly name: string;
   readonly seen: string;
@@ -71,14 +71,14 @@ export interface JobHealth {
   readonly name: string;
   readonly status: string;
   readonly text: string;
-  /** Milliseconds since 1970; null when it never ran. */
+  /** Milliseconds since 1970; null if it never ran. */
   readonly at: number | null;
 }
 
-/** A bar has to be seen on a phone. */
-const MOST_STEPS = 62;
+/** Bars must be visible on a phone. */
+const MAX_STEPS = 62;
 
-/** Jobs without which a disk that dies takes data with it, or the ledger is not known to be right. */
+/** Jobs that protect against the loss of a disk or errors in the ledger. */
 const WATCHED_JOBS = [
   "postgres-backup",
   "notes-backup",
@@ -105,7 +105,7 @@ const trendOf: Readonly<
   couchdb: [["file_bytes", "bytes"]],
 };
 
-/** Reads the supervisor's own history: it needs nothing else to be up. */
+/** Reads only the history of the supervisor, so no other service has to run. */
 export function readHealthReport(parts: {
   readonly db: DatabaseSync;
   readonly checks: readonly Check[];
@@ -120,7 +120,7 @@ export function readHealthReport(parts: {
   const until = Math.min(now, beginningOf(addDays(period.until, 1), timeZone));
   const down = incidents(db, from, until);
   const daysAStep = Math.ceil(
-    (daysBetween(period.from, period.until) + 1) / MOST_STEPS,
+    (daysBetween(period.from, period.until) + 1) / MAX_STEPS,
   );
   const trends = readTrends(db, parts.checks, from, until);
   return {
@@ -233,7 +233,7 @@ function readTrends(
 
 const MIB = 1024 * 1024;
 
-/** Figures of the notes store with the values that are typical for a vault of texts, according to its makers. */
+/** Measurements of the notes store with values that its documentation calls typical for a vault of texts. */
 function notesFigures(
   db: DatabaseSync,
   checks: readonly Check[],
@@ -270,7 +270,7 @@ function memoryFigure({ points }: Trend): NotesFigure {
   };
 }
 
-/** Of the CPU seconds at the end of each hour. */
+/** From the CPU seconds at the end of each hour. */
 function cpuFigures(
   seconds: ReturnType<typeof hourlyMeasure>,
 ): readonly NotesFigure[] {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { codeOf } from "../../core/failure.ts";
 import type { ReportFormat, ReportKind } from "./report.ts";
 
-/** One report in the forms that it was written in. */
+/** A report in its written formats. */
 export interface KeptReport {
   readonly kind: ReportKind;
   /** First and last day, `2026-11-21`. */
@@ -29,7 +29,7 @@ const formats: Readonly<Record<string, ReportFormat>> = {
   html: "html",
 };
 
-/** All reports in a directory, newest days first; none when it is not there. */
+/** All reports in a directory, newest days first; empty if it does not exist. */
 export function listReports(directory: string): readonly KeptReport[] {
   const reports = new Map<string, KeptReport>();
   for (const name of namesIn(directory)) {
@@ -56,7 +56,7 @@ export function listReports(directory: string): readonly KeptReport[] {
   );
 }
 
-/** A file of a report; undefined for any other name, and when there is none. */
+/** A file of a report; undefined for other names, or if it does not exist. */
 export function findReport(
   directory: string,
   name: string,

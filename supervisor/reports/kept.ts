@@ -35,7 +35,7 @@ interface Entry {
 const PATIENCE_MS = 2000;
 /** Delay after a failure, so that not every page waits. */
 const REST_MS = 3000;
-const MOST_ENTRIES = 24;
+const MAX_ENTRIES = 24;
 
 /**
  * Caches slow reads, so that pages answer at once, with one read at a time per key. Throws a Failure if there is no value yet:
@@ -55,7 +55,7 @@ export function openKeeping(now: () => number): Keeping {
     entries.delete(key);
     entries.set(key, entry);
     for (const [oldest] of entries) {
-      if (entries.size <= MOST_ENTRIES) {
+      if (entries.size <= MAX_ENTRIES) {
         break;
       }
       entries.delete(oldest);
@@ -102,7 +102,7 @@ async function readInto(
     entry.trouble = null;
     entry.failedAt = 0;
   } catch (error) {
-    // The values that this one depends on are being read.
+    // Its dependencies are being read.
     if (error instanceof StillReading) {
       return;
     }

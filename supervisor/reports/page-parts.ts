@@ -8,7 +8,7 @@ export interface TableView {
     readonly figure: boolean;
   }[];
   readonly rows: readonly (readonly string[])[];
-  /** Behind a `<details>`. */
+  /** Collapsed in a `<details>`. */
   readonly more: readonly (readonly string[])[];
   readonly moreText: string;
 }

@@ -2,7 +2,7 @@ import { shortened } from "./budgets.ts";
 import type { NamedSums } from "./daily-sums.ts";
 import type { Sums } from "./sums.ts";
 
-/** One user, key, team, alias or provider, beside what it spent before. */
+/** A user, key, team, alias or provider, with its previous spend. */
 export type Payer = Sums & {
   readonly id: string;
   readonly name: string;

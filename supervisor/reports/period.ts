@@ -21,15 +21,15 @@ export type PeriodUnit = "day" | "week" | "month";
 
 export interface PeriodChoice {
   readonly unit: PeriodUnit;
-  /** The last one that is over, instead of the one that is going on. */
+  /** The last complete one instead of the current one. */
   readonly complete: boolean;
-  /** `30d`, `4w` or a day; wins over the unit. */
+  /** `30d`, `4w` or a day; takes precedence over the unit. */
   readonly since?: string | undefined;
 }
 
 const DAY_MS = 86_400_000;
 
-/** The days that a report is about, seen from `today` in the operator's zone. Throws a Failure for a `since` that is none. */
+/** The days of a report, relative to `today` in the operator's zone. Throws a Failure for an invalid `since`. */
 export function choosePeriod(choice: PeriodChoice, today: string): Period {
   if (choice.since !== undefined) {
     return sincePeriod(choice.since, today);
@@ -101,7 +101,7 @@ function sincePeriod(since: string, today: string): Period {
   return { ...period, label: `${days} since ${inFull(from)}` };
 }
 
-/** The days from one to another, both included, beside as many before them. Throws a Failure where they are none. */
+/** The days from one to another, both included, and as many before them. Throws a Failure if they are invalid. */
 export function periodBetween(
   from: string,
   until: string,
@@ -142,9 +142,9 @@ function stretch(from: string, until: string, today: string) {
   };
 }
 
-/** Midnight where the operator is, as a moment; on a day without one the first moment after. */
+/** Midnight in the operator's zone; on a day without a midnight, the first moment of the day. */
 export function beginningOf(day: string, timeZone: string): number {
-  // Zones lie from 12 hours behind to 14 ahead of UTC, and change by the half hour at most.
+  // Zones range from UTC-12 to UTC+14, and changes happen on the half hour.
   let low = Date.parse(day) - 15 * 3_600_000;
   let high = Date.parse(day) + 13 * 3_600_000;
   while (high - low > 1) {
@@ -170,7 +170,7 @@ function before(day: string): string {
   return addDays(day, -1);
 }
 
-/** The first day of the day, week (Monday) or month that holds a day. */
+/** The first day of the day, week (Monday) or month that contains a day. */
 export function firstOf(unit: PeriodUnit, day: string): string {
   switch (unit) {
     case "day":
@@ -182,7 +182,7 @@ export function firstOf(unit: PeriodUnit, day: string): string {
   }
 }
 
-/** The last day of the month that holds a day. */
+/** The last day of the month that contains a day. */
 export function endOfMonth(day: string): string {
   const [year = 0, month = 1] = day.split("-").map(Number);
   return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10);

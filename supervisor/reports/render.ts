@@ -3,7 +3,7 @@ import { renderReportPage } from "./render-page.ts";
 import type { Report, ReportFormat } from "./report.ts";
 import { renderText } from "./text.ts";
 
-/** A report in one of its forms. */
+/** A report in one of its formats. */
 export function renderReport(report: Report, format: ReportFormat): string {
   switch (format) {
     case "text":

@@ -7,7 +7,7 @@ import { choosePeriod, type PeriodChoice } from "./period.ts";
 import type { Report, ReportKind } from "./report.ts";
 import { readSpendReport } from "./spend-report.ts";
 
-/** Makes a report of some days as of `now`. Throws a Failure when Postgres is away (spend), or the days are none. */
+/** Creates a report of some days as of `now`. Throws a Failure if Postgres cannot be reached (spend) or the days are invalid. */
 export type MakeReport = (
   kind: ReportKind,
   choice: PeriodChoice,

@@ -6,7 +6,7 @@ import {
 } from "../../test/servers/admin.ts";
 import { readerUrl } from "../../test/servers/database.ts";
 import type { Alarm, Alarms } from "../alerts/alarm.ts";
-import { tellSoftBudgets } from "./soft-budgets.ts";
+import { checkSoftBudgets } from "./soft-budgets.ts";
 
 let gateway: AdminFixture;
 let raised: Map<string, Alarm>;
@@ -17,12 +17,12 @@ beforeEach(async () => {
 });
 afterEach(() => gateway.stop());
 
-function look(): Promise<void> {
+function check(): Promise<void> {
   const alarms: Alarms = {
     raise: (alarm) => void raised.set(alarm.fingerprint, alarm),
     clear: (fingerprint) => void raised.delete(fingerprint),
   };
-  return tellSoftBudgets(
+  return checkSoftBudgets(
     readerUrl(gateway.databaseUrl, "supervisor"),
     alarms,
     new AbortController().signal,
@@ -39,11 +39,11 @@ test("a reached soft budget raises an alarm with its name until there is room ag
   const token = hashKey(key);
   const call = { api_key: token, user_id: "ann", spend: 0.25 };
   await gateway.spend(call);
-  await look();
+  await check();
   expect(raised.size).toBe(0);
 
   await gateway.spend(call);
-  await look();
+  await check();
   expect([...raised.values()]).toEqual([
     {
       fingerprint: `soft-budget:key:${token}`,
@@ -55,16 +55,16 @@ test("a reached soft budget raises an alarm with its name until there is room ag
   ]);
 
   await gateway.post("/key/update", { key, soft_budget: 2 });
-  await look();
+  await check();
   expect(raised.size).toBe(0);
 });
 
 test("a deleted key raises no alarm", async () => {
   const key = await gateway.makeKey({ soft_budget: 0.1 });
   await gateway.spend({ api_key: hashKey(key), spend: 0.25 });
-  await look();
+  await check();
   expect(raised.size).toBe(1);
   await gateway.post("/key/delete", { keys: [key] });
-  await look();
+  await check();
   expect(raised.size).toBe(0);
 });

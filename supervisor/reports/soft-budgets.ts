@@ -8,7 +8,7 @@ import { ENTITY_NAME, nameOf } from "./budgets.ts";
 
 const POLL_EVERY_MS = 60_000;
 
-/** Looks every minute where jobs run by themselves. Gives what ends the looking. */
+/** Polls every minute where scheduled jobs run. Returns a function that stops polling. */
 export function watchSoftBudgets({
   env,
   alarms,
@@ -18,17 +18,17 @@ export function watchSoftBudgets({
     return () => {};
   }
   const ended = new AbortController();
-  let looking = false;
+  let isPolling = false;
   const timer = setInterval(() => {
-    if (looking) {
+    if (isPolling) {
       return;
     }
-    looking = true;
-    tellSoftBudgets(url, alarms, ended.signal)
-      // That Postgres does not answer is its check's to tell.
+    isPolling = true;
+    checkSoftBudgets(url, alarms, ended.signal)
+      // A Postgres that does not answer is reported by its check.
       .catch(() => {})
       .finally(() => {
-        looking = false;
+        isPolling = false;
       });
   }, POLL_EVERY_MS);
   return () => {
@@ -37,13 +37,13 @@ export function watchSoftBudgets({
   };
 }
 
-/** Raises an alarm for each soft budget that calls have reached, until its window ends or it is raised; no call is rejected. */
-export async function tellSoftBudgets(
+/** Raises an alarm for each reached soft budget, until its window ends or it is increased; no call is rejected. */
+export async function checkSoftBudgets(
   databaseUrl: string,
   alarms: Alarms,
   signal: AbortSignal,
 ): Promise<void> {
-  const told = await withDatabase(databaseUrl, signal, (client) =>
+  const budgets = await withDatabase(databaseUrl, signal, (client) =>
     rowsOf<{
       entity: string;
       name: string | null;
@@ -56,7 +56,7 @@ export async function tellSoftBudgets(
          FROM (SELECT DISTINCT entity FROM report_notices WHERE kind = 'soft_budget') e LEFT JOIN report_budgets b USING (entity)`,
     ),
   );
-  for (const { entity, name, spend, soft, reached } of told) {
+  for (const { entity, name, spend, soft, reached } of budgets) {
     const fingerprint = `soft-budget:${entity}`;
     const subject = nameOf(entity, name);
     if (reached === true) {

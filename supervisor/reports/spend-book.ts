@@ -21,13 +21,13 @@ import { addDays, type Period } from "./period.ts";
 /** Days as `2026-11-21`, first and last included. */
 export type Days = Pick<Period, "from" | "until">;
 
-/** Calls of today: their sums grow while the page is open. */
+/** Sums of today, which grow while a page is open. */
 const GROWING: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
 /** The same for values that are cached again as part of others. */
 const CURRENT: KeepLimits = { freshMs: 2000, keepMs: 2000 };
-/** Past days hardly change: only by calls that ended at midnight, and by names. */
+/** Past days change only by calls that ended at midnight, and by names. */
 const SETTLED: KeepLimits = { freshMs: 60_000, keepMs: 900_000 };
-/** Ranking ten thousand keys takes longer than the rest of a page. */
+/** Ranking ten thousand keys takes longer than the other parts of a page. */
 const RANKED: KeepLimits = { freshMs: 5000, keepMs: 10_000 };
 const CORRECTED: KeepLimits = { freshMs: 10_000, keepMs: 60_000 };
 const READ_TIMEOUT_MS = 60_000;

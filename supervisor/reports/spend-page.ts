@@ -48,7 +48,7 @@ function tablesOf(report: SpendReport): readonly TableView[] {
   ].filter(({ rows }) => rows.length > 0);
 }
 
-/** Without rows if there are only calls of no payer of this kind. */
+/** Without rows if no call has a payer of this kind. */
 function payerTable(
   label: string,
   kind: string,

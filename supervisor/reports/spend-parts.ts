@@ -11,7 +11,7 @@ import {
 } from "./period.ts";
 import type { SpendReport } from "./spend-report.ts";
 
-// What the page of a report and the console's page of spend show alike.
+// Shared by the page of a report and the console's spend page.
 
 export interface FigureView {
   readonly name: string;
@@ -80,7 +80,7 @@ export function figuresOf(
   ];
 }
 
-/** What a step is called above a table. */
+/** Column headers of steps. */
 export const stepNames = {
   day: "day",
   week: "week from",
@@ -126,7 +126,7 @@ export function columnsOf(
   );
 }
 
-/** The cumulated spend and its forecast. */
+/** Cumulative spend and its forecast. */
 export function growthOf(
   {
     series,

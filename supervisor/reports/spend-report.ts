@@ -26,9 +26,9 @@ export interface SpendReport {
   readonly period: Period;
   readonly totals: Sums;
   readonly previous: Sums;
-  /** Against the previous period: 0.12 is 12 % more; null when nothing was spent then. */
+  /** Change from the previous period: 0.12 is 12 % more; null if nothing was spent then. */
   readonly change: number | null;
-  /** Of the current month; null in a report on past days. */
+  /** Of the current month; null in a report of past days. */
   readonly forecast: Forecast | null;
   readonly series: Series;
   readonly users: readonly Payer[];
@@ -37,13 +37,13 @@ export interface SpendReport {
   readonly models: readonly Payer[];
   readonly providers: readonly Payer[];
   readonly budgets: readonly Budget[];
-  /** Spend that an admin set: it counts for one payer, and is in none of the sums above. */
+  /** Spend set by an admin, which counts for one payer and is not included in the sums above. */
   readonly corrections: readonly Correction[];
 }
 
 const MAX_ROWS = 5000;
 
-/** Reads the gateway's report views in one snapshot, as the role supervisor; needs nothing but Postgres. */
+/** Reads the gateway's report views in one snapshot, as the role supervisor; needs only Postgres. */
 export async function readSpendReport(
   databaseUrl: string,
   parts: {
@@ -97,7 +97,7 @@ export async function readSpendReport(
   });
 }
 
-/** 0.12 is 12 % more; null when nothing was spent before. */
+/** 0.12 is 12 % more; null if nothing was spent before. */
 export function changeFrom(before: number, now: number): number | null {
   return before === 0 ? null : (now - before) / before;
 }

@@ -1,7 +1,7 @@
-/** What the calls of some days add up to. Money is dollars. */
+/** Sums of the calls of some days. Money in dollars. */
 export interface Sums {
   readonly spend: number;
-  /** What answers from the cache would have cost. */
+  /** Cost that answers from the cache have saved. */
   readonly saved: number;
   readonly requests: number;
   readonly failed: number;
@@ -61,7 +61,7 @@ export function addUp(all: Iterable<Sums>): Sums {
   return { ...sum, spend: exact(sum.spend), saved: exact(sum.saved) };
 }
 
-/** Dollars to a ten-billionth, a hundredth of the cheapest token: what adding in binary leaves behind is no money. */
+/** Rounds dollars to 1e-10, a hundredth of the cheapest token, to remove errors of binary addition. */
 export function exact(dollars: number): number {
   return Number(dollars.toFixed(10));
 }

@@ -208,7 +208,7 @@ function section(heading: string, lines: readonly string[]): readonly string[] {
   return lines.length < 2 ? [] : ["", heading.toUpperCase(), ...lines];
 }
 
-/** Columns two spaces apart; figures aligned right, words and the last column left. */
+/** Columns separated by two spaces; figures aligned right, words and the last column left. */
 function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -41,7 +41,7 @@ export async function compact(
           restFor: limits.rest,
         },
         freeBytes: parts.freeBytes,
-        asked: context.asked && !options.large,
+        onDemand: context.onDemand && !options.large,
         force: options.force,
         now: context.now,
         signal: context.signal,

@@ -46,7 +46,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         restFor: 24 * 3_600_000,
       },
       freeBytes: () => 1000 * MEGABYTE,
-      asked: false,
+      onDemand: false,
       force: false,
       now: testbed.now,
       signal: new AbortController().signal,
@@ -116,7 +116,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await compact({ ...allowed, state: later.state })).toMatchObject({
       status: "skipped",
     });
-    const done = await compact({ ...allowed, asked: true });
+    const done = await compact({ ...allowed, onDemand: true });
     if (done.status === "skipped") {
       throw new Error(done.why);
     }

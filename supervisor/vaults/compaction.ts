@@ -39,7 +39,7 @@ export interface CompactionOptions {
   /** Free bytes on the store's file system. */
   readonly freeBytes: () => number;
   /** Requested by a person: runs even if little space is reclaimable or the last compaction was recent. */
-  readonly asked: boolean;
+  readonly onDemand: boolean;
   /** Runs despite open conflicts. */
   readonly force: boolean;
   readonly now: () => number;
@@ -92,7 +92,7 @@ async function obstacleTo(
     state,
     limits,
     freeBytes,
-    asked,
+    onDemand,
     force,
     now,
     signal,
@@ -104,13 +104,13 @@ async function obstacleTo(
   const reclaimable = Math.max(0, file - active);
   const minBytes = Math.max(limits.minBytes, (file * limits.minPercent) / 100);
   if (
-    !asked &&
+    !onDemand &&
     compactedAt !== null &&
     isWithin(compactedAt, limits.restFor, now())
   ) {
     return `last compacted at ${new Date(compactedAt).toISOString()}`;
   }
-  if (!asked && reclaimable < minBytes) {
+  if (!onDemand && reclaimable < minBytes) {
     return active > LARGE_BYTES
       ? `the notes themselves take ${inMegabytes(active)}, which compaction cannot reduce: split the vault, exclude large files (exclude patterns), or rebuild it from a device`
       : `only ${inMegabytes(reclaimable)} can be reclaimed`;

@@ -66,9 +66,15 @@ export function openCouch(options: CouchOptions): Couch {
     attempt: (password) =>
       send(url, "GET", "/_session", basic(admin, password)),
   });
-  const ask: Couch["ask"] = async (method, path, asked) => {
+  const ask: Couch["ask"] = async (method, path, options) => {
     const password = await gate.enter();
-    const answer = await send(url, method, path, basic(admin, password), asked);
+    const answer = await send(
+      url,
+      method,
+      path,
+      basic(admin, password),
+      options,
+    );
     if (isRejectedPassword(answer)) {
       throw gate.rejected(password, answer);
     }

@@ -48,7 +48,7 @@ export class NoteCipher {
   readonly #vault: string;
   readonly #salt: string | null;
   readonly #askPassphrase: () => Promise<string>;
-  #asked: Promise<string> | undefined;
+  #passphraseOnce: Promise<string> | undefined;
 
   constructor(
     vault: string,
@@ -124,8 +124,8 @@ export class NoteCipher {
   }
 
   #passphrase(): Promise<string> {
-    this.#asked ??= this.#askPassphrase();
-    return this.#asked;
+    this.#passphraseOnce ??= this.#askPassphrase();
+    return this.#passphraseOnce;
   }
 
   #seed(): Uint8Array<ArrayBuffer> {

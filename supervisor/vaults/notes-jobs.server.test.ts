@@ -42,7 +42,7 @@ afterAll(() => testbed.close());
 function run(
   name: string,
   options: Readonly<Record<string, unknown>> = {},
-  asked = true,
+  onDemand = true,
 ): Promise<JobOutcome> {
   const job = jobs.find((each) => each.name === name);
   if (job === undefined) {
@@ -52,7 +52,7 @@ function run(
     signal: new AbortController().signal,
     now: testbed.now,
     progress: () => {},
-    asked,
+    onDemand,
     options,
   });
 }

@@ -10,13 +10,13 @@ export class NoSuchVault extends Failure {
   }
 }
 
-const LONGEST = 100;
+const MAX_NAME_LENGTH = 100;
 
 /** The name of a vault is the name of its database. Throws a Failure with the rule. */
 export function checkVaultName(name: string): string {
-  if (!/^[a-z][a-z0-9_$()+-]*$/.test(name) || name.length > LONGEST) {
+  if (!/^[a-z][a-z0-9_$()+-]*$/.test(name) || name.length > MAX_NAME_LENGTH) {
     throw new Failure(
-      `"${name}" is not a valid vault name: it must be a lower-case letter, then lower-case letters, digits and _ $ ( ) + -, at most ${LONGEST} characters.`,
+      `"${name}" is not a valid vault name: it must be a lower-case letter, then lower-case letters, digits and _ $ ( ) + -, at most ${MAX_NAME_LENGTH} characters.`,
     );
   }
   if (name.startsWith(SCRATCH_PREFIX)) {

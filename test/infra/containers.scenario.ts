@@ -97,7 +97,7 @@ function openRuntime(history: History): ContainerRuntime {
     history,
     onChange: () => {},
     onTrouble: () => {},
-    pace: { look: 200, measure: 500, absentAfter: 1_000, unknownAfter: 1_000 },
+    pace: { probe: 200, measure: 500, absentAfter: 1_000, unknownAfter: 1_000 },
   });
 }
 

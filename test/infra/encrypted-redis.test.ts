@@ -10,7 +10,7 @@ import {
   redisPlace,
 } from "../../supervisor/backup/forget-limits.ts";
 import { probeRedis } from "../../cli/doctor/probe-programs.ts";
-import { lookAt } from "../supervisor/look-at.ts";
+import { probeCheck } from "../supervisor/probe-check.ts";
 import { freePort } from "../servers/postgres.ts";
 import {
   redisServerHere,
@@ -81,7 +81,7 @@ describe.runIf(redisServerHere())("a Redis that speaks TLS", () => {
 
   test("the supervisor's check", async () => {
     const look = (ca: string) =>
-      lookAt({ kind: "redis", url: `redis://127.0.0.1:${port}`, ca });
+      probeCheck({ kind: "redis", url: `redis://127.0.0.1:${port}`, ca });
     expect(await look(own)).toMatchObject({ ok: true });
     expect(await look(foreign)).toMatchObject({
       ok: false,

@@ -109,7 +109,7 @@ export function jobContext(
     signal: never,
     now: () => Date.UTC(2026, 10, 21, 4),
     progress: () => {},
-    asked: true,
+    onDemand: true,
     options,
   };
 }

@@ -35,6 +35,6 @@ if (what === "backup") {
       peer: undefined,
       restartGateway: undefined,
     },
-    { signal, now, progress, asked: true, options: {} },
+    { signal, now, progress, onDemand: true, options: {} },
   );
 }

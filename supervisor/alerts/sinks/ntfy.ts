@@ -1,7 +1,7 @@
 import { textOf, titleOf, toneOf, type AlertMessage } from "../message.ts";
 import { postJson } from "./post-json.ts";
 
-const looks = {
+const appearance = {
   down: { priority: 5, tags: ["rotating_light"] },
   warning: { priority: 4, tags: ["warning"] },
   fine: { priority: 3, tags: ["white_check_mark"] },
@@ -13,7 +13,7 @@ function ntfyBody(topic: string, message: AlertMessage) {
     topic,
     title: titleOf(message),
     message: textOf(message),
-    ...looks[toneOf(message)],
+    ...appearance[toneOf(message)],
   };
 }
 

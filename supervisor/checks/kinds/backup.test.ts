@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { backupName, writeManifest } from "../../backup/manifest.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 const HOUR = 3_600_000;
 let place: ReturnType<typeof temporaryHome>;
@@ -15,10 +15,10 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-const look = (
+const probe = (
   more: Readonly<Record<string, unknown>> = {},
   watchedSince: number = Date.now() - 100 * HOUR,
-) => lookAt({ kind: "backup", directory, ...more }, { watchedSince });
+) => probeCheck({ kind: "backup", directory, ...more }, { watchedSince });
 
 /** A complete Hearth backup with an age in hours and one file of a size. */
 function back(hoursAgo: number, bytes: number): string {
@@ -33,8 +33,8 @@ function back(hoursAgo: number, bytes: number): string {
 }
 
 test("a backup is required only after the first one is due", async () => {
-  expect((await look({}, Date.now() - HOUR)).ok).toBe(true);
-  expect(await look()).toMatchObject({
+  expect((await probe({}, Date.now() - HOUR)).ok).toBe(true);
+  expect(await probe()).toMatchObject({
     ok: false,
     level: "warning",
     text: expect.stringMatching(/^no backup in /),
@@ -43,26 +43,26 @@ test("a backup is required only after the first one is due", async () => {
 
 test("a recent backup is ok, an old one a warning", async () => {
   back(30, 10_000);
-  expect((await look()).text).toMatch(/^no backup is younger than 1 d 2 h; /);
+  expect((await probe()).text).toMatch(/^no backup is younger than 1 d 2 h; /);
   back(2, 10_000);
-  const well = await look();
-  expect(well.ok).toBe(true);
-  expect(well.text).toMatch(/2 h old, 10 KiB$/);
+  const result = await probe();
+  expect(result.ok).toBe(true);
+  expect(result.text).toMatch(/2 h old, 10 KiB$/);
 });
 
 test("a backup of less than half the size is a warning", async () => {
   back(26, 10_000);
   back(2, 4_000);
-  expect(await look()).toMatchObject({ ok: false, level: "warning" });
+  expect(await probe()).toMatchObject({ ok: false, level: "warning" });
 });
 
 test("a truncated backup, or one without a file, does not count", async () => {
   const path = back(2, 10_000);
   writeFileSync(join(path, "rows.gz"), "x");
-  expect(await look()).toMatchObject({ ok: false, level: "down" });
-  expect((await look()).text).toContain("has 1 bytes");
+  expect(await probe()).toMatchObject({ ok: false, level: "down" });
+  expect((await probe()).text).toContain("has 1 bytes");
   rmSync(join(path, "rows.gz"));
-  expect((await look()).ok).toBe(false);
+  expect((await probe()).ok).toBe(false);
 });
 
 test("of other programs' backups the newest file counts", async () => {
@@ -75,6 +75,6 @@ test("of other programs' backups the newest file counts", async () => {
     const at = Date.now() / 1000 - hoursAgo * 3600;
     utimesSync(join(directory, name), at, at);
   }
-  expect((await look()).text).toMatch(/^tuesday.tar, 3 h old/);
-  expect((await look({ expect: { bytes_above: 7 } })).ok).toBe(false);
+  expect((await probe()).text).toMatch(/^tuesday.tar, 3 h old/);
+  expect((await probe({ expect: { bytes_above: 7 } })).ok).toBe(false);
 });

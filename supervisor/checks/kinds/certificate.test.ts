@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -48,7 +48,7 @@ function make(days: number): { readonly file: string; readonly key: string } {
 
 test("the remaining days of a file are reported; in a chain those of the certificate that expires first", async () => {
   const { file } = make(90);
-  expect(await lookAt({ kind: "certificate", file })).toMatchObject({
+  expect(await probeCheck({ kind: "certificate", file })).toMatchObject({
     ok: true,
     text: expect.stringMatching(
       /^hearth.test is valid until .*, 8\d days left$/,
@@ -57,7 +57,7 @@ test("the remaining days of a file are reported; in a chain those of the certifi
   const chain = join(place.directory, "chain.pem");
   const pems = [file, make(5).file].map((each) => readFileSync(each, "utf8"));
   writeFileSync(chain, pems.join("\n"));
-  expect(await lookAt({ kind: "certificate", file: chain })).toMatchObject({
+  expect(await probeCheck({ kind: "certificate", file: chain })).toMatchObject({
     ok: false,
     level: "warning",
     text: expect.stringMatching(/^only [45] days are left/),
@@ -67,7 +67,9 @@ test("the remaining days of a file are reported; in a chain those of the certifi
 test("an expired certificate is down", async () => {
   const now = Date.now() + 91 * 86_400_000;
   const { file } = make(90);
-  expect(await lookAt({ kind: "certificate", file }, { now })).toMatchObject({
+  expect(
+    await probeCheck({ kind: "certificate", file }, { now }),
+  ).toMatchObject({
     ok: false,
     level: "down",
     text: expect.stringMatching(/^expired: /),
@@ -80,7 +82,7 @@ test("a server's certificate is checked, including whether this machine trusts i
   server.on("tlsClientError", () => {});
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
   const url = `https://localhost:${(server.address() as AddressInfo).port}`;
-  expect(await lookAt({ kind: "certificate", url })).toMatchObject({
+  expect(await probeCheck({ kind: "certificate", url })).toMatchObject({
     ok: false,
     level: "down",
     text: expect.stringContaining(
@@ -88,17 +90,17 @@ test("a server's certificate is checked, including whether this machine trusts i
     ),
   });
   const own = { trusted: false };
-  expect(await lookAt({ kind: "certificate", url, expect: own })).toMatchObject(
-    { ok: true, measures: { days_left: 89 } },
-  );
+  expect(
+    await probeCheck({ kind: "certificate", url, expect: own }),
+  ).toMatchObject({ ok: true, measures: { days_left: 89 } });
 });
 
 test("a file without a certificate and an unreachable server are failures", async () => {
   const file = join(place.directory, "empty.pem");
   writeFileSync(file, "");
-  expect((await lookAt({ kind: "certificate", file })).text).toBe(
+  expect((await probeCheck({ kind: "certificate", file })).text).toBe(
     "the file contains no certificate",
   );
   const url = "https://127.0.0.1:1";
-  expect((await lookAt({ kind: "certificate", url })).ok).toBe(false);
+  expect((await probeCheck({ kind: "certificate", url })).ok).toBe(false);
 });

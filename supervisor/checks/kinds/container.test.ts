@@ -4,7 +4,7 @@ import type {
   ServiceStats,
   ServiceView,
 } from "../../runtimes/runtime.ts";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 const facts: NonNullable<ServiceView["container"]> = {
   id: "abc",
@@ -17,7 +17,7 @@ const facts: NonNullable<ServiceView["container"]> = {
   oomKilled: false,
 };
 
-function look(
+function probe(
   more: Partial<ServiceView>,
   stats?: ServiceStats,
   before?: Readonly<Record<string, number>>,
@@ -44,7 +44,7 @@ function look(
     stats: () => stats,
     restart: async () => {},
   };
-  return lookAt(
+  return probeCheck(
     { kind: "container", container: "gateway" },
     { runtime, before },
   );
@@ -53,7 +53,7 @@ function look(
 const memory = { memoryBytes: 97, memoryLimitBytes: 100, cpuSeconds: 1 };
 
 test("a running, healthy container is up", async () => {
-  expect(await look({}, { ...memory, memoryBytes: 50 })).toMatchObject({
+  expect(await probe({}, { ...memory, memoryBytes: 50 })).toMatchObject({
     ok: true,
     text: "running, 50 % of its memory",
     measures: { restarts: 0, memory_percent: 50, memory_bytes: 50 },
@@ -84,24 +84,24 @@ test.each<[string, Partial<ServiceView>, string]>([
   ],
   ["gone", { state: "absent" }, "absent"],
 ])("one that is %s is down", async (_what, more, text) => {
-  expect(await look(more)).toMatchObject({ ok: false, level: "down", text });
+  expect(await probe(more)).toMatchObject({ ok: false, level: "down", text });
 });
 
 test("full memory and a restart since the last probe are warnings", async () => {
-  expect(await look({}, memory)).toMatchObject({
+  expect(await probe({}, memory)).toMatchObject({
     ok: false,
     level: "warning",
     text: "over 95 % of its memory is in use; running, 97 % of its memory",
   });
   const killed = { restarts: 2, container: { ...facts, oomKilled: true } };
-  expect(await look(killed, undefined, { restarts: 1 })).toMatchObject({
+  expect(await probe(killed, undefined, { restarts: 1 })).toMatchObject({
     level: "warning",
     text: expect.stringMatching(/^it ran out of memory and was/),
   });
-  expect((await look(killed, undefined, { restarts: 2 })).ok).toBe(true);
+  expect((await probe(killed, undefined, { restarts: 2 })).ok).toBe(true);
 });
 
 test("a missing runtime or container is reported", async () => {
   const fields = { kind: "container", container: "gateway" };
-  expect((await lookAt(fields)).text).toContain("HEARTH_RUNTIME");
+  expect((await probeCheck(fields)).text).toContain("HEARTH_RUNTIME");
 });

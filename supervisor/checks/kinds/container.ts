@@ -77,9 +77,9 @@ function memoryOf(stats: ServiceStats | undefined): number | undefined {
 }
 
 function describeState({ state, reason, container }: ServiceView): string {
-  const said = container?.healthOutput.replace(/\s+/g, " ").trim() ?? "";
+  const output = container?.healthOutput.replace(/\s+/g, " ").trim() ?? "";
   if (container?.health === "unhealthy") {
-    return `unhealthy${said === "" ? "" : `: ${said.slice(0, 200)}`}`;
+    return `unhealthy${output === "" ? "" : `: ${output.slice(0, 200)}`}`;
   }
   return reason === null ? state : `${state} (${reason})`;
 }

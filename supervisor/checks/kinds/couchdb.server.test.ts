@@ -5,7 +5,7 @@ import {
   serversUnderTest,
   type RunningServer,
 } from "../../../test/contract/server-under-test.ts";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 describe.each(serversUnderTest())("on $name", (under) => {
   let store: RunningServer;
@@ -17,23 +17,25 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("it is up without credentials; sizes and tasks require them", async () => {
     const { url, admin } = store;
-    expect(await lookAt({ kind: "couchdb", url })).toMatchObject({
+    expect(await probeCheck({ kind: "couchdb", url })).toMatchObject({
       ok: true,
       text: "up",
     });
     const { name: user, password } = admin;
-    const told = await lookAt({ kind: "couchdb", url, user, password });
-    expect(told).toMatchObject({ ok: true });
-    expect(told.text).toMatch(/^up; \d+ databases?, \d+ MiB on disk/);
-    expect(told.text).toMatch(/no active tasks$/);
-    expect(told.measures["file_bytes"]).toBeGreaterThan(0);
+    const result = await probeCheck({ kind: "couchdb", url, user, password });
+    expect(result).toMatchObject({ ok: true });
+    expect(result.text).toMatch(/^up; \d+ databases?, \d+ MiB on disk/);
+    expect(result.text).toMatch(/no active tasks$/);
+    expect(result.measures["file_bytes"]).toBeGreaterThan(0);
   });
 
   test("a stale password is sent only once, so that nobody is locked out", async () => {
     const { url, admin } = store;
     const stale = { user: admin.name, password: "stale" };
-    for (let look = 0; look < 8; look += 1) {
-      expect(await lookAt({ kind: "couchdb", url, ...stale })).toMatchObject({
+    for (let attempt = 0; attempt < 8; attempt += 1) {
+      expect(
+        await probeCheck({ kind: "couchdb", url, ...stale }),
+      ).toMatchObject({
         ok: false,
         level: "warning",
         text: expect.stringContaining("was rejected"),
@@ -41,7 +43,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     }
     const { name: user, password } = admin;
     expect(
-      await lookAt({ kind: "couchdb", url, user, password }),
+      await probeCheck({ kind: "couchdb", url, user, password }),
     ).toMatchObject({ ok: true });
   });
 });
@@ -69,7 +71,7 @@ describe("an unhealthy server", () => {
 
   test("its error is reported, without credentials", async () => {
     expect(
-      await lookAt({ kind: "couchdb", url, password: "s3cret" }),
+      await probeCheck({ kind: "couchdb", url, password: "s3cret" }),
     ).toMatchObject({
       ok: false,
       level: "down",
@@ -92,7 +94,7 @@ test("a rejected password is tried again after ten minutes, because it may have 
     const { port } = server.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}`;
     const at = (minutes: number) =>
-      lookAt(
+      probeCheck(
         { kind: "couchdb", url, password: "the new one" },
         { now: minutes * 60_000 },
       );

@@ -40,7 +40,7 @@ const SIZES_EVERY_MS = 10 * 60_000;
  * lock this address out, and a changed password may be rejected for a moment.
  */
 const refused = new Map<string, number>();
-const AGAIN_AFTER_MS = 10 * 60_000;
+const RETRY_AFTER_MS = 10 * 60_000;
 const sizesOf = new Map<string, Databases & { readonly at: number }>();
 
 /** `/_up` without credentials; with credentials, if configured, also active tasks and sizes of databases. */
@@ -62,7 +62,7 @@ export async function probeCouchdb(
   const known = createHash("sha256")
     .update(`${base} ${credentials}`)
     .digest("hex");
-  if (isWithin(refused.get(known) ?? -Infinity, AGAIN_AFTER_MS, now)) {
+  if (isWithin(refused.get(known) ?? -Infinity, RETRY_AFTER_MS, now)) {
     return refusal(check.user);
   }
   const headers = {

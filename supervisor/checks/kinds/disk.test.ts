@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import { timeToFull } from "./disk.ts";
 
 const HOUR = 3_600_000;
@@ -34,19 +34,21 @@ test("less than an hour of measurements is no trend", () => {
 test("a real disk is measured; exceeded limits are warnings", async () => {
   const path = tmpdir();
   const roomy = { free_above_percent: 1 };
-  const well = await lookAt({ kind: "disk", path, expect: roomy });
-  expect(well.measures["free_bytes"]).toBeGreaterThan(0);
-  expect(well.text).toMatch(/ GiB free, /);
+  const result = await probeCheck({ kind: "disk", path, expect: roomy });
+  expect(result.measures["free_bytes"]).toBeGreaterThan(0);
+  expect(result.text).toMatch(/ GiB free, /);
   const tight = { free_above_percent: 99 };
-  expect(await lookAt({ kind: "disk", path, expect: tight })).toMatchObject({
-    ok: false,
-    level: "warning",
-    text: expect.stringMatching(/^less than 99 % is free/),
-  });
+  expect(await probeCheck({ kind: "disk", path, expect: tight })).toMatchObject(
+    {
+      ok: false,
+      level: "warning",
+      text: expect.stringMatching(/^less than 99 % is free/),
+    },
+  );
 });
 
 test("a disk that will be full soon is a warning", async () => {
-  const result = await lookAt(
+  const result = await probeCheck(
     { kind: "disk", path: tmpdir(), expect: { free_above_percent: 1 } },
     {
       measured: (_name, since) => {
@@ -62,6 +64,6 @@ test("a disk that will be full soon is a warning", async () => {
 });
 
 test("a missing path is a failure", async () => {
-  const result = await lookAt({ kind: "disk", path: "/nowhere/at/all" });
+  const result = await probeCheck({ kind: "disk", path: "/nowhere/at/all" });
   expect(result).toMatchObject({ ok: false, level: "down" });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import type { Pings } from "./probe.ts";
 
 const HOUR = 3_600_000;
@@ -10,12 +10,12 @@ const silent: Pings = {
   latestSuccess: undefined,
 };
 
-const look = (
+const probe = (
   pings: Partial<Pings>,
   watchedForHours: number = 100,
   expectation: Readonly<Record<string, string>> = {},
 ) =>
-  lookAt(
+  probeCheck(
     { kind: "heartbeat", expect: expectation },
     {
       now,
@@ -25,11 +25,11 @@ const look = (
   );
 
 test("a heartbeat waits for the first ping for a limited time", async () => {
-  expect(await look({}, 24)).toMatchObject({
+  expect(await probe({}, 24)).toMatchObject({
     ok: true,
     text: "waiting for the first ping",
   });
-  expect(await look({}, 26)).toMatchObject({
+  expect(await probe({}, 26)).toMatchObject({
     ok: false,
     text: "no success for 1 d 2 h, expected every 1 d",
   });
@@ -39,15 +39,15 @@ test("a success is valid until the next one is overdue", async () => {
   const success = (hoursAgo: number) => ({
     latestSuccess: now - hoursAgo * HOUR,
   });
-  expect((await look(success(24))).ok).toBe(true);
-  expect((await look(success(25.5))).ok).toBe(false);
+  expect((await probe(success(24))).ok).toBe(true);
+  expect((await probe(success(25.5))).ok).toBe(false);
 });
 
 test("a failure lasts until the next success, also during another run", async () => {
   const at = now - HOUR;
   const outcome = { at, kind: "fail", text: "exit code 3" } as const;
   expect(
-    await look({
+    await probe({
       outcome,
       runningSince: now,
       latestSuccess: now - 2 * HOUR,
@@ -60,6 +60,6 @@ test("a failure lasts until the next success, also during another run", async ()
 
 test("a run that exceeds its time limit is a failure", async () => {
   const running = { runningSince: now - 3 * HOUR, latestSuccess: now - HOUR };
-  expect((await look(running)).ok).toBe(true);
-  expect((await look(running, 100, { done_within: "2h" })).ok).toBe(false);
+  expect((await probe(running)).ok).toBe(true);
+  expect((await probe(running, 100, { done_within: "2h" })).ok).toBe(false);
 });

@@ -24,11 +24,11 @@ export async function probeHeartbeat(
   const { runningSince, outcome, latestSuccess } = pings();
   const silentFor = now - (latestSuccess ?? watchedSince);
   const due = expect.every + expect.late_after;
-  const said =
+  const lastSuccess =
     latestSuccess === undefined ? "never" : `${inWords(silentFor)} ago`;
   if (outcome?.kind === "fail") {
     return failing(
-      `failed ${inWords(now - outcome.at)} ago${outcome.text === null ? "" : `: ${outcome.text}`}; last success ${said}`,
+      `failed ${inWords(now - outcome.at)} ago${outcome.text === null ? "" : `: ${outcome.text}`}; last success ${lastSuccess}`,
     );
   }
   const runsFor = runningSince === undefined ? undefined : now - runningSince;
@@ -38,7 +38,7 @@ export async function probeHeartbeat(
     runsFor > expect.done_within
   ) {
     return failing(
-      `started ${inWords(runsFor)} ago and not finished within ${inWords(expect.done_within)}; last success ${said}`,
+      `started ${inWords(runsFor)} ago and not finished within ${inWords(expect.done_within)}; last success ${lastSuccess}`,
     );
   }
   if (silentFor > due) {
@@ -52,7 +52,7 @@ export async function probeHeartbeat(
     ? { ok: true, text: `waiting for the first ping${running}` }
     : {
         ok: true,
-        text: `last success ${said}${running}`,
+        text: `last success ${lastSuccess}${running}`,
         measures: { silent_ms: silentFor },
       };
 }

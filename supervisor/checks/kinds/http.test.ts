@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { freePort } from "../../runtimes/process/ports.ts";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 let server: Server | undefined;
 
@@ -62,7 +62,9 @@ test.each([
   ],
 ])("expecting %j, the answer %j is %s", async (expect_, answer, ok, text) => {
   const url = `http://127.0.0.1:${await serve(answer)}/`;
-  expect(await lookAt({ kind: "http", url, expect: expect_ })).toMatchObject({
+  expect(
+    await probeCheck({ kind: "http", url, expect: expect_ }),
+  ).toMatchObject({
     ok,
     level: "down",
     text,
@@ -71,7 +73,9 @@ test.each([
 
 test("a missing answer is a failure after the timeout", async () => {
   const url = `http://127.0.0.1:${await serve("hang")}/`;
-  expect(await lookAt({ kind: "http", url, timeout: "300ms" })).toMatchObject({
+  expect(
+    await probeCheck({ kind: "http", url, timeout: "300ms" }),
+  ).toMatchObject({
     ok: false,
     text: "no answer within 0.3 s",
   });
@@ -84,7 +88,7 @@ test("a refused connection is a failure with the system's error", async () => {
     { kind: "http", url },
     { kind: "tcp", port },
   ]) {
-    const result = await lookAt(fields);
+    const result = await probeCheck(fields);
     expect(result.ok).toBe(false);
     expect(result.text).toContain("ECONNREFUSED");
   }
@@ -92,7 +96,7 @@ test("a refused connection is a failure with the system's error", async () => {
 
 test("a port that accepts connections is up, also if a variable set it as text", async () => {
   const port = await serve({ status: 200, body: "" });
-  expect(await lookAt({ kind: "tcp", port: String(port) })).toMatchObject({
+  expect(await probeCheck({ kind: "tcp", port: String(port) })).toMatchObject({
     ok: true,
     text: "accepts connections",
   });

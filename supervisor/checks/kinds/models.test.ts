@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 let server: Server | undefined;
 let asked: string[];
@@ -11,7 +11,7 @@ afterEach(() => {
   server?.close();
 });
 
-async function look(
+async function probe(
   healthy: readonly string[],
   unhealthy: Readonly<Record<string, string>>,
   status = 200,
@@ -29,7 +29,7 @@ async function look(
   });
   await new Promise<void>((resolve) => server?.listen(0, () => resolve()));
   const { port } = server.address() as AddressInfo;
-  return lookAt({
+  return probeCheck({
     kind: "models",
     url: `http://127.0.0.1:${port}`,
     key: "sk-master",
@@ -38,7 +38,7 @@ async function look(
 }
 
 test("it is up if all models answer", async () => {
-  expect(await look(["a", "a", "b"], {})).toMatchObject({
+  expect(await probe(["a", "a", "b"], {})).toMatchObject({
     ok: true,
     text: "2 models answer",
     measures: { models: 2, models_silent: 0 },
@@ -48,7 +48,7 @@ test("it is up if all models answer", async () => {
 
 test("unresponsive models are a warning with their names", async () => {
   const dead = { b: "refused", c: "refused", d: "refused", e: "refused" };
-  expect(await look(["a"], dead)).toMatchObject({
+  expect(await probe(["a"], dead)).toMatchObject({
     ok: false,
     level: "warning",
     text: "4 of 5 models do not answer: b (refused); c (refused); d (refused); and 1 more",
@@ -56,7 +56,7 @@ test("unresponsive models are a warning with their names", async () => {
 });
 
 test("it is down if no model answers", async () => {
-  expect(await look([], { a: "refused" })).toMatchObject({
+  expect(await probe([], { a: "refused" })).toMatchObject({
     ok: false,
     level: "down",
     text: "1 of 1 model does not answer: a (refused)",
@@ -64,7 +64,7 @@ test("it is down if no model answers", async () => {
 });
 
 test("it is down if the gateway gives no answer, and the key is not displayed", async () => {
-  const result = await look([], {}, 401);
+  const result = await probe([], {}, 401);
   expect(result).toMatchObject({ ok: false, level: "down" });
   expect(JSON.stringify(result)).not.toContain("sk-master");
 });

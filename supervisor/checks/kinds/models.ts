@@ -32,7 +32,7 @@ const report = z.looseObject({
   unhealthy_endpoints: z.array(endpoint),
 });
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /**
  * Whether every enabled model (with a key or address) has answered a call recently; the gateway sends a minimal call to those
@@ -74,10 +74,10 @@ export async function probeModels(
     };
   }
   const named = silent
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map(([name, error]) => `${name} (${error ?? "no answer"})`)
     .join("; ");
-  const more = silent.length - MOST_NAMED;
+  const more = silent.length - MAX_NAMED;
   return (healthy_endpoints.length === 0 ? failing : warning)(
     `${silent.length} of ${enabled} ${enabled === 1 ? "model does" : "models do"} not answer: ${named}${more > 0 ? `; and ${more} more` : ""}`,
     measures,

@@ -5,7 +5,7 @@ import {
   throwAwayDatabase,
 } from "../../../test/servers/database.ts";
 import { freePort } from "../../runtimes/process/ports.ts";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let url: string;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 test("a database that answers is up, with measurements", async () => {
-  const result = await lookAt({ kind: "postgres", url });
+  const result = await probeCheck({ kind: "postgres", url });
   expect(result).toMatchObject({ ok: true });
   expect(result.text).toMatch(
     /^\d+ of 100 connections, oldest transaction \S+ s$/,
@@ -33,7 +33,7 @@ test("a long open transaction is a warning, even of another role", async () => {
     await client.query("SELECT pg_sleep(0.2)");
     const expectation = { transactions_younger_than: "100ms" };
     expect(
-      await lookAt({ kind: "postgres", url, expect: expectation }),
+      await probeCheck({ kind: "postgres", url, expect: expectation }),
     ).toMatchObject({
       ok: false,
       level: "warning",
@@ -52,7 +52,7 @@ test("too many connections are a warning, which does not excuse dependents", asy
   await Promise.all(others.map((client) => client.connect()));
   try {
     expect(
-      await lookAt({ kind: "postgres", url, expect: expectation }),
+      await probeCheck({ kind: "postgres", url, expect: expectation }),
     ).toMatchObject({ ok: false, level: "warning" });
   } finally {
     await Promise.all(others.map((client) => client.end()));
@@ -61,13 +61,13 @@ test("too many connections are a warning, which does not excuse dependents", asy
 
 test("an unreachable server, a wrong password and a missing database are failures that reveal no secret", async () => {
   const port = await freePort();
-  const nobody = `postgres://u:s3cret@127.0.0.1:${port}/hearth`;
+  const unreachable = `postgres://u:s3cret@127.0.0.1:${port}/hearth`;
   const wrong = new URL(url);
   wrong.password = "s3cret";
   const gone = new URL(url);
   gone.pathname = "/nothing";
-  for (const address of [nobody, wrong.href, gone.href]) {
-    const result = await lookAt({ kind: "postgres", url: address });
+  for (const address of [unreachable, wrong.href, gone.href]) {
+    const result = await probeCheck({ kind: "postgres", url: address });
     expect(result).toMatchObject({ ok: false, level: "down" });
     expect(result.text).not.toContain("s3cret");
     expect(result.text).not.toBe("");

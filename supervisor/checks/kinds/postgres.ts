@@ -29,7 +29,7 @@ export const postgresCheck = z.strictObject({
  * A standby reports its lag behind what it has received; a primary that of its slowest standby. Ages of other roles are null
  * without pg_monitor and count as 0.
  */
-const QUESTION = `
+const QUERY = `
   SELECT current_setting('max_connections')::int AS allowed,
          (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
          (SELECT coalesce(extract(epoch FROM max(now() - xact_start)), 0)::float8 FROM pg_stat_activity
@@ -68,7 +68,7 @@ export async function probePostgres(
   signal.addEventListener("abort", hangUp, { once: true });
   try {
     await client.connect();
-    const { rows } = await client.query<Answer>(QUESTION);
+    const { rows } = await client.query<Answer>(QUERY);
     const row = rows[0];
     return row === undefined
       ? failing("no answer to the query")

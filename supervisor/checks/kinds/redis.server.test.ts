@@ -4,16 +4,16 @@ import {
   startRedis,
   type TestRedis,
 } from "../../../test/servers/redis.ts";
-import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 describe.runIf(redisServerHere())("with a real server", () => {
   let redis: TestRedis;
-  const look = (
+  const probe = (
     more: Readonly<Record<string, unknown>> = {},
     before?: Readonly<Record<string, number>>,
   ) => {
     const url = `redis://127.0.0.1:${redis.port}`;
-    return lookAt({ kind: "redis", url, ...more }, { before });
+    return probeCheck({ kind: "redis", url, ...more }, { before });
   };
 
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describe.runIf(redisServerHere())("with a real server", () => {
   afterAll(() => redis.remove());
 
   test("it is up, with memory, evictions and persistence", async () => {
-    expect(await look()).toMatchObject({
+    expect(await probe()).toMatchObject({
       ok: true,
       text: expect.stringMatching(
         /^\d+ MiB, 0 evicted in a minute, no append-only file$/,
@@ -38,7 +38,7 @@ describe.runIf(redisServerHere())("with a real server", () => {
       pipeline.set(`key-${key}`, "x".repeat(1000));
     }
     await pipeline.exec();
-    const result = await look(
+    const result = await probe(
       { expect: { evictions_per_minute_below: 10 } },
       { at: Date.now() - 60_000, evicted_keys: 0 },
     );
@@ -51,21 +51,21 @@ describe.runIf(redisServerHere())("with a real server", () => {
 
   test("a wrong password is a failure that does not reveal it", async () => {
     await redis.client.config("SET", "requirepass", "right");
-    const wrong = await look({ password: "s3cret" });
+    const wrong = await probe({ password: "s3cret" });
     expect(wrong).toMatchObject({ ok: false, level: "down" });
     expect(wrong.text).toMatch(/WRONGPASS/);
     expect(wrong.text).not.toContain("s3cret");
-    expect(await look()).toMatchObject({ ok: false });
-    expect(await look({ password: "right" })).toMatchObject({ ok: true });
+    expect(await probe()).toMatchObject({ ok: false });
+    expect(await probe({ password: "right" })).toMatchObject({ ok: true });
     await redis.client.config("SET", "requirepass", "");
   });
 
   test("a server that hangs or has stopped is a failure", async () => {
     redis.freeze();
-    expect(await look({ timeout: "500ms" })).toMatchObject({ ok: false });
+    expect(await probe({ timeout: "500ms" })).toMatchObject({ ok: false });
     redis.thaw();
     await redis.stop();
-    const result = await look();
+    const result = await probe();
     expect(result.ok).toBe(false);
     expect(result.text).toContain("ECONNREFUSED");
   });

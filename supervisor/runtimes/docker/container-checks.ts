@@ -12,14 +12,14 @@ export function withContainerChecks(
   checks: readonly Check[],
   services: readonly string[],
 ): Check[] {
-  const lookedAt = new Set(
+  const checked = new Set(
     checks.map((check) => (check.kind === "container" ? check.container : "")),
   );
   const names = new Set(checks.map(({ name }) => name));
   return [
     ...checks,
     ...services
-      .filter((service) => !lookedAt.has(service))
+      .filter((service) => !checked.has(service))
       .filter((service) => !names.has(nameOf(service)))
       .map((service): Check => {
         const others = checks.filter((check) => serviceOf(check) === service);

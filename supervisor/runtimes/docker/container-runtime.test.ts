@@ -14,7 +14,7 @@ import {
 } from "./container-runtime.ts";
 import { openEngine } from "./engine.ts";
 
-const quick = { look: 20, measure: 20, absentAfter: 0, unknownAfter: 0 };
+const quick = { probe: 20, measure: 20, absentAfter: 0, unknownAfter: 0 };
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let engine: SmallEngine;
@@ -80,9 +80,9 @@ test("containers are listed by the names of services; others and the gate itself
   expect(runtime.inspect("notes")?.container?.id).toBe("id-of-hearth-couchdb");
   expect(await runtime.probe("else")).toBeUndefined();
   expect(await runtime.probe("stranger")).toBeUndefined();
-  await expect(runtime.restart("else", "told", "operator")).rejects.toThrow(
-    'container "else" not found; there are gateway, notes.',
-  );
+  await expect(
+    runtime.restart("else", "requested", "operator"),
+  ).rejects.toThrow('container "else" not found; there are gateway, notes.');
   expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([]);
 });
 
@@ -189,9 +189,9 @@ test("a container that stays missing is absent and cannot be restarted", async (
     "absence",
     () => runtime.inspect("gateway")?.state === "absent",
   );
-  await expect(runtime.restart("gateway", "told", "operator")).rejects.toThrow(
-    "gateway: container not found",
-  );
+  await expect(
+    runtime.restart("gateway", "requested", "operator"),
+  ).rejects.toThrow("gateway: container not found");
 });
 
 test("an unreachable gate makes every state unknown until it is back", async () => {

@@ -35,7 +35,7 @@ export interface ContainerRuntimeOptions {
 
 interface Pace {
   /** Between two probes of all containers. */
-  readonly look: number;
+  readonly probe: number;
   /** Between two measurements of memory and CPU. */
   readonly measure: number;
   /** A container that a deployment replaces is absent for less. */
@@ -45,7 +45,7 @@ interface Pace {
 }
 
 const DEFAULT_PACE: Pace = {
-  look: 5_000,
+  probe: 5_000,
   measure: 30_000,
   absentAfter: 120_000,
   unknownAfter: 15_000,
@@ -74,7 +74,7 @@ export class ContainerRuntime implements Runtime {
   readonly #supervisedSince = Date.now();
   readonly #known: KnownContainers;
   readonly #stopped = new AbortController();
-  #trouble: { readonly since: number; readonly text: string } | undefined;
+  #outage: { readonly since: number; readonly text: string } | undefined;
   #measuredAt = 0;
   #working: Promise<void> = Promise.resolve();
 
@@ -185,7 +185,7 @@ export class ContainerRuntime implements Runtime {
   async #probeRegularly(): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
-      await wait(this.#pace.look, undefined, { signal }).catch(() => {});
+      await wait(this.#pace.probe, undefined, { signal }).catch(() => {});
       if (!signal.aborted) {
         await this.#probeAll();
       }
@@ -195,7 +195,7 @@ export class ContainerRuntime implements Runtime {
   async #probeAll(): Promise<void> {
     try {
       await this.#updateAll();
-      this.#trouble = undefined;
+      this.#outage = undefined;
       if (isWithin(this.#measuredAt, this.#pace.measure, Date.now())) {
         return;
       }
@@ -203,10 +203,10 @@ export class ContainerRuntime implements Runtime {
       await this.#measure();
     } catch (error) {
       const text = textOf(error);
-      if (this.#trouble?.text !== text) {
+      if (this.#outage?.text !== text) {
         this.#options.onTrouble(text);
       }
-      this.#trouble = { since: this.#trouble?.since ?? Date.now(), text };
+      this.#outage = { since: this.#outage?.since ?? Date.now(), text };
     }
   }
 
@@ -276,10 +276,10 @@ export class ContainerRuntime implements Runtime {
   }
 
   #silence(): Silence | undefined {
-    return this.#trouble === undefined ||
-      isWithin(this.#trouble.since, this.#pace.unknownAfter, Date.now())
+    return this.#outage === undefined ||
+      isWithin(this.#outage.since, this.#pace.unknownAfter, Date.now())
       ? undefined
-      : { since: this.#trouble.since, reason: this.#trouble.text };
+      : { since: this.#outage.since, reason: this.#outage.text };
   }
 
   async #untilRunning(name: string, timeoutMs: number): Promise<void> {

@@ -100,10 +100,10 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
     "ended with exit code 0",
   ],
 ])("a container that is %s", (_what, state, expected, reason) => {
-  const seen = view({ state });
-  expect(seen?.state).toBe(expected);
-  expect(seen?.reason).toBe(reason);
-  expect(seen?.since).toBe(
+  const found = view({ state });
+  expect(found?.state).toBe(expected);
+  expect(found?.reason).toBe(reason);
+  expect(found?.since).toBe(
     expected === "ended" || expected === "backing-off"
       ? Date.parse(FINISHED)
       : started,

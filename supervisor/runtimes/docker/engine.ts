@@ -19,7 +19,7 @@ export interface Engine {
 }
 
 /** More than logs of 5000 long lines; an endless stream is truncated. */
-const LARGEST_ANSWER = 16 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /**
  * `dockerHost` as in DOCKER_HOST: tcp://HOST:PORT or unix:///PATH; `gate` is the container of the filtering proxy. Plain HTTP: the dockerode package does the same with 34 MB of
@@ -43,7 +43,7 @@ export function openEngine(dockerHost: string, gate: string): Engine {
           ),
         );
       const deadline = AbortSignal.timeout(withinMs);
-      const asked = request(
+      const pending = request(
         { ...place, agent, method, path, signal: deadline },
         (answer) => {
           const chunks: Buffer[] = [];
@@ -51,7 +51,7 @@ export function openEngine(dockerHost: string, gate: string): Engine {
           answer.on("data", (chunk: Buffer) => {
             chunks.push(chunk);
             size += chunk.length;
-            if (size > LARGEST_ANSWER) {
+            if (size > MAX_ANSWER_BYTES) {
               answer.destroy(new Error("the answer is too long"));
             }
           });
@@ -64,8 +64,8 @@ export function openEngine(dockerHost: string, gate: string): Engine {
           );
         },
       );
-      asked.on("error", refuse);
-      asked.end();
+      pending.on("error", refuse);
+      pending.end();
     });
   }
 

@@ -61,7 +61,7 @@ export class KnownContainers {
       earlier?.startedAt !== view.container?.startedAt &&
       !this.#ordered.has(view.name)
     ) {
-      history.act(view.name, "restart", howItEnded(before.view, view));
+      history.act(view.name, "restart", endReason(before.view, view));
     }
     this.#notify(view, before.view);
   }
@@ -120,13 +120,13 @@ function isOlder(view: ServiceView, than: ServiceView | undefined): boolean {
   return started !== null && known !== null && started < known;
 }
 
-function howItEnded(before: ServiceView, now: ServiceView): string {
+function endReason(before: ServiceView, now: ServiceView): string {
   // Docker counts a restart when the process ends; a probe may see this before the new start.
-  const wasSeen = before.state === "backing-off";
-  if (!wasSeen && now.restarts <= before.restarts) {
+  const endWasRecorded = before.state === "backing-off";
+  if (!endWasRecorded && now.restarts <= before.restarts) {
     return "its container was restarted";
   }
-  return (wasSeen ? before : now).container?.oomKilled === true
+  return (endWasRecorded ? before : now).container?.oomKilled === true
     ? "out of memory; restarted by Docker"
     : "it ended; restarted by Docker";
 }

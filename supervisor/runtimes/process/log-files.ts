@@ -10,14 +10,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-const LARGEST_LOG = 10 * 1024 * 1024;
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
 const TAIL_BLOCK = 256 * 1024;
 
 /**
  * Limits the size of a log by copying it to `<name>.1` and truncating it in place: the writing program has it open for
  * appending and continues at the new end.
  */
-export function rotate(path: string, limit: number = LARGEST_LOG): boolean {
+export function rotate(path: string, limit: number = MAX_LOG_BYTES): boolean {
   const size = sizeOf(path);
   if (size <= limit) {
     return false;

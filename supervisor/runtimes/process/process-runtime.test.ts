@@ -145,7 +145,7 @@ test("a program that ends too often is given up until a restart by a person", as
   expect(view.reason).toBe(
     "killed by SIGKILL; gave up after 2 restarts in 10 min",
   );
-  await runtime.restart("one", "told", "operator");
+  await runtime.restart("one", "requested", "operator");
   expect(runtime.inspect("one")?.state).toBe("running");
   process.kill(pidOf(runtime, "one"), "SIGKILL");
   await waitFor("a restart from the renewed budget", () => {

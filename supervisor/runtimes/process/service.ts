@@ -144,7 +144,7 @@ export class Service {
   }
 
   async #live(adopted: ProcessIdentity | undefined): Promise<void> {
-    let everUp = false;
+    let wasUp = false;
     let next: Attempt | undefined;
     if (adopted !== undefined) {
       this.#running = takeOver(adopted);
@@ -156,7 +156,7 @@ export class Service {
       next = undefined;
       let reason: string;
       if (outcome.kind === "up") {
-        everUp = true;
+        wasUp = true;
         this.#firstUp.resolve();
         reason = await outcome.running.ended;
         this.#forget(outcome.running);
@@ -166,7 +166,7 @@ export class Service {
         if (!interrupted) {
           this.#firstUp.reject(new Failure(outcome.sentences));
         }
-        if (!interrupted && !everUp) {
+        if (!interrupted && !wasUp) {
           this.#wanted = false;
           this.#become("stopped", { reason });
           return;

@@ -4,7 +4,7 @@ import type { AlarmStore, Delivery } from "./alarm-store.ts";
 import type { AlertMessage } from "./message.ts";
 import type { Sink } from "./sinks/sink.ts";
 
-export interface CourierOptions {
+export interface DispatcherOptions {
   readonly sinks: readonly Sink[];
   readonly store: AlarmStore;
   /** Pending messages of the previous process. */
@@ -30,12 +30,12 @@ const SEND_TIMEOUT_MS = 15_000;
 const FIRST_RETRY_MS = 5000;
 const MAX_RETRY_MS = 600_000;
 /** Failed attempts before a message goes to the fallback sinks and an alarm is raised. */
-const ATTEMPTS_BEFORE_TROUBLE = 3;
+const ATTEMPTS_BEFORE_ALARM = 3;
 /** Older messages are of no use. */
 const MAX_AGE_MS = 86_400_000;
 
 /** A sink with its queue. */
-interface Line {
+interface SinkQueue {
   readonly sink: Sink;
   queue: readonly Delivery[];
   trouble: string | null;
@@ -44,12 +44,12 @@ interface Line {
 }
 
 /** Delivers messages to sinks, in order, with growing delays between attempts and fallback sinks; queues persist across restarts. */
-export class Courier {
-  readonly #options: CourierOptions;
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
   readonly #stopping = new AbortController();
-  readonly #lines: ReadonlyMap<string, Line>;
+  readonly #lines: ReadonlyMap<string, SinkQueue>;
 
-  constructor(options: CourierOptions) {
+  constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#lines = new Map(
       options.sinks.map((sink) => [
@@ -70,7 +70,7 @@ export class Courier {
     }
   }
 
-  post(name: string, message: AlertMessage): void {
+  enqueue(name: string, message: AlertMessage): void {
     const line = this.#lines.get(name);
     if (line === undefined) {
       return;
@@ -86,11 +86,11 @@ export class Courier {
     this.#quietly(() => this.#options.store.saveDelivery(delivery));
   }
 
-  /** Sends what is due, or everything if `hurry`, in order per sink. Resolves when all attempts have ended. */
-  async carry(hurry: boolean = false): Promise<void> {
+  /** Sends what is due, or everything if `immediately`, in order per sink. Resolves when all attempts have ended. */
+  async dispatch(immediately: boolean = false): Promise<void> {
     await Promise.all(
       [...this.#lines.values()].map((line) => {
-        line.running ??= this.#carryLine(line, hurry).finally(() => {
+        line.running ??= this.#drain(line, immediately).finally(() => {
           line.running = undefined;
         });
         return line.running;
@@ -114,7 +114,7 @@ export class Courier {
     await Promise.all([...this.#lines.values()].map(({ running }) => running));
   }
 
-  async #carryLine(line: Line, hurry: boolean): Promise<void> {
+  async #drain(line: SinkQueue, immediately: boolean): Promise<void> {
     for (;;) {
       const [first] = line.queue;
       if (first === undefined) {
@@ -122,7 +122,7 @@ export class Courier {
       }
       const wait = first.nextAt - this.#options.now();
       // A longer wait than the maximum means that the clock was set back.
-      if (wait > 0 && wait <= MAX_RETRY_MS && !hurry) {
+      if (wait > 0 && wait <= MAX_RETRY_MS && !immediately) {
         return;
       }
       try {
@@ -155,21 +155,21 @@ export class Courier {
     }
   }
 
-  #onDelivered(line: Line, delivery: Delivery): void {
+  #onDelivered(line: SinkQueue, delivery: Delivery): void {
     line.deliveredAt = this.#options.now();
-    const wasInTrouble = line.trouble !== null;
+    const hadFailed = line.trouble !== null;
     line.trouble = null;
     this.#dequeue(line, delivery);
-    if (wasInTrouble) {
+    if (hadFailed) {
       this.#options.onSink(line.sink.name, null);
     }
   }
 
-  #onFailed(line: Line, delivery: Delivery, trouble: string): void {
+  #onFailed(line: SinkQueue, delivery: Delivery, trouble: string): void {
     const { now, onSink, onNotice, store } = this.#options;
     const attempts = delivery.attempts + 1;
     line.trouble = trouble;
-    if (attempts === ATTEMPTS_BEFORE_TROUBLE) {
+    if (attempts === ATTEMPTS_BEFORE_ALARM) {
       onSink(line.sink.name, trouble);
       if (this.#handOver(line, delivery)) {
         return this.#dequeue(line, delivery);
@@ -187,19 +187,19 @@ export class Courier {
     this.#quietly(() => store.saveDelivery(next));
   }
 
-  #dequeue(line: Line, delivery: Delivery): void {
+  #dequeue(line: SinkQueue, delivery: Delivery): void {
     line.queue = line.queue.slice(1);
     this.#quietly(() => this.#options.store.removeDelivery(delivery.id));
   }
 
   /** Gives a message to the fallback sinks; false if there are none. */
-  #handOver(line: Line, delivery: Delivery): boolean {
+  #handOver(line: SinkQueue, delivery: Delivery): boolean {
     if (line.sink.fallback) {
       return false;
     }
     const fallbacks = this.#options.sinks.filter(({ fallback }) => fallback);
     for (const { name } of fallbacks) {
-      this.post(name, delivery.message);
+      this.enqueue(name, delivery.message);
     }
     return fallbacks.length > 0;
   }

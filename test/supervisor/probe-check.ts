@@ -6,9 +6,9 @@ import {
 } from "../../supervisor/checks/run-check.ts";
 
 /** Runs a check of these fields once, as the configuration would read them. */
-export function lookAt(
+export function probeCheck(
   fields: Readonly<Record<string, unknown>>,
-  lookout: Partial<ProbeContext> = {},
+  context: Partial<ProbeContext> = {},
 ): Promise<CheckResult> {
   const check = checkSchema.parse({ name: "a", ...fields });
   return runCheck(check, {
@@ -22,6 +22,6 @@ export function lookAt(
       outcome: undefined,
       latestSuccess: undefined,
     }),
-    ...lookout,
+    ...context,
   });
 }
