@@ -27,8 +27,10 @@ export function chooseBackup(
   const names = listBackups(directory);
   const [newest] = names;
   if (newest === undefined) {
+    const lead =
+      requested === undefined ? "" : `backup "${requested}" not found; `;
     throw new Failure(
-      `there are no backups in ${directory}. Run \`${COMMANDS[kind]}\` to create one, or \`hearth backup fetch\` to fetch one from the other host.`,
+      `${lead}there are no backups in ${directory}. Run \`${COMMANDS[kind]}\` to create one, or \`hearth backup fetch\` to fetch one from the other host.`,
     );
   }
   const name = requested ?? newest;

@@ -358,7 +358,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       expect(alarm()).toMatchObject({
         level: "warning",
         text: expect.stringMatching(
-          /^24 notes .*\(and 10 made\); 26 are left/,
+          /^24 notes .*\(and 10 created\); 26 are left/,
         ) as string,
       });
       const later = testbed.again();

@@ -65,7 +65,7 @@ export class Keeper {
         await this.#inspectVaults(quiet);
         return true;
       } catch (error) {
-        // A store that does not answer is reported by the checks.
+        // A store that does not respond is reported by the checks.
         if (!(error instanceof NoAnswer)) {
           this.#parts.alarms.raise({
             fingerprint: STORE_FINGERPRINT,

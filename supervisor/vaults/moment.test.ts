@@ -20,7 +20,7 @@ test.each([
 });
 
 test.each(["", "soon", "25:00", "2026-02-30", "2026-13-01", "yesterday 18"])(
-  '"%s" is no time',
+  '"%s" is rejected',
   (text) => {
     expect(() => parseMoment(text, now)).toThrow("is not a valid time");
   },

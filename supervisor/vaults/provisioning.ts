@@ -152,7 +152,7 @@ export class Provisioning {
     return this.#seal(access, choices);
   }
 
-  /** A new Setup URI for the same vault; `url` makes it for another address, which `keep` stores as the vault's own. */
+  /** A new Setup URI for the same vault; `url` sets another address, which `keep` stores as the vault's own. */
   async setupUri({
     vault,
     url,

@@ -154,6 +154,6 @@ test("nothing is collected from an encrypted vault without the passphrase", asyn
   await one.sync(server);
   const cipher = openCipher(VAULT, pbkdf2salt, async () => "another");
   await expect(findUnused(openHistory(couch, VAULT), cipher)).rejects.toThrow(
-    "not the passphrase",
+    "wrong passphrase",
   );
 });

@@ -280,13 +280,13 @@ test("a wrong passphrase or a folder that is not a mirror of the vault is reject
   const wrong = mirror({
     cipher: openCipher("vault", saltText, async () => "wrong"),
   });
-  await expect(wrong.running).rejects.toThrow("not the passphrase");
+  await expect(wrong.running).rejects.toThrow("wrong passphrase");
   expect(mirrored()).toEqual({});
   await expect(mirror({ vault: "other" }).running).rejects.toThrow(
     "is a mirror of vault vault",
   );
   await expect(mirror({ into: parent }).running).rejects.toThrow(
-    "is not empty and no mirror",
+    "is not empty and not a mirror",
   );
   const right = mirror();
   await expect.poll(mirrored, pollOptions).toEqual({ "a.md": "text" });

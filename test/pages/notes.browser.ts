@@ -166,7 +166,9 @@ test("the other version is chosen by keyboard alone, without script", async () =
       headers: asOperator,
     },
   );
-  expect(await kept.text()).toContain("a conflict in vault family ended");
+  expect(await kept.text()).toContain(
+    "a conflict in vault family was resolved",
+  );
   const device = newVaultDevice(Date.now);
   await device.sync(family);
   expect((await device.files(family))["Plan.md"]).toBe(other);
