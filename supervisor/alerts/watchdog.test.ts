@@ -6,18 +6,18 @@ import type { Alarm } from "./alarm.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 let outside: Server;
-let asked: string[];
+let requests: string[];
 let answer: number;
 let raised: Map<string, Alarm>;
 let end: () => void;
 
 beforeEach(async () => {
-  asked = [];
+  requests = [];
   answer = 200;
   raised = new Map();
   end = () => {};
   outside = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    requests.push(`${request.method} ${request.url}`);
     response.writeHead(answer).end();
   });
   await new Promise<void>((resolve) => outside.listen(0, "127.0.0.1", resolve));
@@ -40,14 +40,14 @@ function begin(): void {
 
 test("the external address is requested immediately and regularly until the end", async () => {
   begin();
-  await waitFor("three pings", () => asked.length >= 3);
-  expect(new Set(asked)).toEqual(new Set(["GET /alive/s3cret"]));
+  await waitFor("three pings", () => requests.length >= 3);
+  expect(new Set(requests)).toEqual(new Set(["GET /alive/s3cret"]));
   end();
   // Requests may have been in flight.
   await waitFor("no more pings", async () => {
-    const before = asked.length;
+    const before = requests.length;
     await new Promise((resolve) => setTimeout(resolve, 100));
-    return asked.length === before;
+    return requests.length === before;
   });
 });
 
@@ -55,7 +55,7 @@ test("an unreachable address raises an alarm after three attempts, without its s
   answer = 500;
   begin();
   const alarm = await waitFor("the alarm", () => raised.get("watchdog"));
-  expect(asked.length).toBeGreaterThanOrEqual(3);
+  expect(requests.length).toBeGreaterThanOrEqual(3);
   expect(alarm).toMatchObject({ level: "warning", output: "answered 500" });
   expect(JSON.stringify(alarm)).not.toContain("s3cret");
   answer = 200;
@@ -65,5 +65,5 @@ test("an unreachable address raises an alarm after three attempts, without its s
 test("without an address no request is sent", async () => {
   end = startWatchdog({ every: 1 }, alarms);
   await new Promise((resolve) => setTimeout(resolve, 30));
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
 });

@@ -32,7 +32,7 @@ let place: ReturnType<typeof temporaryHome>;
 let server: FastifyInstance;
 let peer: Peer;
 /** Requests received by the other host's supervisor. */
-let asked: string[];
+let requests: string[];
 let onAsked: (line: string) => void;
 let most: number;
 let keep: KeepRule;
@@ -41,7 +41,7 @@ let now: number;
 
 beforeEach(async () => {
   place = temporaryHome();
-  asked = [];
+  requests = [];
   onAsked = () => {};
   most = 100e6;
   keep = { daily: 2, weekly: 0, monthly: 0 };
@@ -57,7 +57,7 @@ async function startPeer(): Promise<void> {
   server = Fastify({ forceCloseConnections: true });
   server.addHook("onRequest", async ({ method, url }) => {
     const line = `${method} ${url.split("?")[0]}`;
-    asked.push(line);
+    requests.push(line);
     onAsked(line);
   });
   registerCopyRoutes(
@@ -158,9 +158,9 @@ test("an interrupted copy is resumed and appears only when complete", async () =
     }),
   ).rejects.toThrow();
   expect(await listPeerCopies(peer, never)).toEqual([]);
-  asked.length = 0;
+  requests.length = 0;
   await send(made);
-  expect(asked.filter((line) => line.startsWith("PUT"))).toEqual(
+  expect(requests.filter((line) => line.startsWith("PUT"))).toEqual(
     ["b.gz", "manifest.json"].map(
       (file) => `PUT /api/copies/postgres/${made.name}/${file}`,
     ),

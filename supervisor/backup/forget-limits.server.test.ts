@@ -42,7 +42,7 @@ if (redisServerHere()) {
     try {
       const key = await gateway.makeKey({ max_budget: 1 });
       expect((await gateway.chat(key, "one")).status).toBe(200);
-      await redis.client.set("somebody:else", "stays");
+      await redis.client.set("other:key", "stays");
       expect(await redis.client.keys("hearth:limits:*")).not.toEqual([]);
       const place = {
         host: "127.0.0.1",
@@ -50,7 +50,7 @@ if (redisServerHere()) {
         password: undefined,
       };
       await forgetLimits(place);
-      expect(await redis.client.get("somebody:else")).toBe("stays");
+      expect(await redis.client.get("other:key")).toBe("stays");
       expect((await gateway.chat(key, "two")).status).toBe(200);
       await waitFor("both calls to be in the ledger", async () => {
         const info = await gateway.request("GET", `/key/info?key=${key}`);

@@ -166,7 +166,7 @@ class FrameReader {
     return this.#fileKey;
   }
 
-  /** Only what follows a frame tells whether it is the last one, which its nonce depends on. */
+  /** Only the following bytes show whether a frame is the last one, which its nonce depends on. */
   #openFrame(key: Buffer, last: boolean): Buffer | undefined {
     if (this.#pending.length < LENGTH_BYTES) {
       return undefined;

@@ -138,7 +138,7 @@ test("an unhealthy service is restarted within its budget, then given up", async
   expect(view.state).toBe("down");
   expect(restarted).toHaveLength(2);
   watch?.resetHealing("gateway");
-  await waitFor("healing anew", () => restarted.length === 4);
+  await waitFor("another restart", () => restarted.length === 4);
 });
 
 test("a check with an unhealthy dependency is displayed, without an alarm or restart", async () => {

@@ -12,7 +12,7 @@ export interface HealRequest {
   readonly check: string;
   /** The text of the failed probe. */
   readonly why: string;
-  /** Asked immediately before the restart: whether the dependencies are healthy. */
+  /** Called immediately before the restart: whether it is still needed, with healthy dependencies. */
   readonly confirm: () => Promise<boolean>;
 }
 

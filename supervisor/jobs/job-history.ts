@@ -12,7 +12,7 @@ export const JOB_TABLES = `
 
 /**
  * done, skipped: reported by the job; failed: after all attempts; stopped: by a person; interrupted: the supervisor ended
- * during the run, which starts once more after the restart.
+ * during the run, which is repeated once after the restart.
  */
 export type RunStatus =
   "running" | "done" | "skipped" | "failed" | "stopped" | "interrupted";

@@ -47,7 +47,7 @@ test.each([
     /^1 sums of the ledger differ from their rows: day .+ is 7\.50, its rows sum to 10\.00\./,
   ],
   [
-    "rows that are gone",
+    "missing rows",
     "DELETE FROM spend_log",
     /sums of the ledger differ from their rows: .+; and \d+ more\. Compare with GET \/spend\/check/,
   ],

@@ -73,13 +73,13 @@ test("a failed run is retried with growing delays, and only the last failure rai
   const runner = runnerWith(
     async () => {
       tries.push(clock.now() - start - HOUR);
-      throw new Failure("the broom is gone: buy one.");
+      throw new Failure("the tool is missing: install it.");
     },
     { retries: 2 },
   );
   await clock.pass(start + HOUR + 2 * MINUTE);
   expect(runner.list()[0]?.running?.progress).toEqual({
-    text: "the broom is gone: buy one.",
+    text: "the tool is missing: install it.",
     done: null,
     attempt: 2,
     nextTryAt: start + HOUR + 5 * MINUTE,
@@ -88,10 +88,10 @@ test("a failed run is retried with growing delays, and only the last failure rai
   await clock.pass(start + 2 * HOUR);
   expect(tries).toEqual([0, MINUTE, 5 * MINUTE]);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
-    { status: "failed", attempts: 3, text: "the broom is gone: buy one." },
+    { status: "failed", attempts: 3, text: "the tool is missing: install it." },
   ]);
   expect(alarms.get("job:sweep")).toMatchObject({
-    text: "sweep failed: the broom is gone: buy one.",
+    text: "sweep failed: the tool is missing: install it.",
     command: "hearth jobs run sweep",
   });
 });
@@ -120,7 +120,7 @@ test("an alarm is raised again by the next supervisor, and cleared by a successf
 test("two runs of a job never overlap: a request is rejected, and a due time is skipped", async () => {
   const work = handWork();
   const runner = runnerWith(work.run, { timeoutMs: 100 * HOUR });
-  const asked = runner.run("sweep", { gently: true });
+  const requested = runner.run("sweep", { gently: true });
   await clock.pass(start + 30 * MINUTE);
   expect(work.contexts[0]).toMatchObject({
     onDemand: true,
@@ -132,7 +132,7 @@ test("two runs of a job never overlap: a request is rejected, and a due time is 
   await clock.pass(start + 2 * HOUR);
   expect(work.contexts).toHaveLength(1);
   work.contexts[0]?.progress("sweeping the hall", 0.5);
-  expect(runner.view(asked.id)?.progress).toMatchObject({
+  expect(runner.view(requested.id)?.progress).toMatchObject({
     text: "sweeping the hall",
     done: 0.5,
   });

@@ -62,7 +62,7 @@ async function fill(couch: Couch): Promise<void> {
           rev,
         },
       ],
-      { asTheyAre: true },
+      { keepRevisions: true },
     );
   }
   await database.write([

@@ -164,7 +164,7 @@ export async function collectChunks(
   };
 }
 
-/** Removes a retired device or a checkpoint from the list. A device that returns is listed again and reads everything once more. */
+/** Removes a retired device or a checkpoint from the list. A device that returns is listed again and reads everything again. */
 export async function forgetReader(
   couch: Couch,
   vault: string,

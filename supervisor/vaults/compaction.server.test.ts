@@ -85,7 +85,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       for (const rev of ["1-aa", "1-bb"]) {
         await database.write(
           [{ _id: id, _rev: `${rev}${"0".repeat(30)}`, rev }],
-          { asTheyAre: true },
+          { keepRevisions: true },
         );
       }
     }

@@ -184,7 +184,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
             mtime: 0,
           },
         ],
-        { asTheyAre: true },
+        { keepRevisions: true },
       );
     }
     await expect(
@@ -212,7 +212,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
             mtime: 5,
           },
         ],
-        { asTheyAre: true },
+        { keepRevisions: true },
       );
     }
     const { conflicts } = await report(database);

@@ -162,17 +162,17 @@ export class Database {
     return documents as unknown as readonly CouchDocument[];
   }
 
-  /** Writes documents; `asTheyAre` keeps their revisions and histories. Throws for the first rejected document. */
+  /** Writes documents; `keepRevisions` keeps their revisions and histories. Throws for the first rejected document. */
   async write(
     documents: readonly Readonly<Record<string, unknown>>[],
     {
-      asTheyAre = false,
+      keepRevisions = false,
       ...options
-    }: CouchAsk & { readonly asTheyAre?: boolean } = {},
+    }: CouchAsk & { readonly keepRevisions?: boolean } = {},
   ): Promise<void> {
     const body = {
       docs: documents,
-      ...(asTheyAre ? { new_edits: false } : {}),
+      ...(keepRevisions ? { new_edits: false } : {}),
     };
     const answer = asExpected(
       written,

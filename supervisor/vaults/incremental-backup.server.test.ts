@@ -103,7 +103,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     for (const rev of ["1-aa", "1-bb"]) {
       await database.write(
         [{ _id: "both.md", _rev: `${rev}${"0".repeat(30)}`, data: rev }],
-        { asTheyAre: true },
+        { keepRevisions: true },
       );
     }
     states.push({ ...(await backup()), leaves: await leaves(database) });

@@ -124,7 +124,7 @@ test("conflicts are reported immediately, with an alarm after a week", async () 
   for (const rev of ["1-aa", "1-bb"]) {
     await database.write(
       [{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}`, path: "a.md" }],
-      { asTheyAre: true },
+      { keepRevisions: true },
     );
   }
   expect((await run("notes-conflicts")).summary).toBe(

@@ -1,7 +1,7 @@
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestTls } from "node:https";
 
-export interface ProbeRequest {
+export interface ProbeOptions {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,9 +19,9 @@ export interface ProbeAnswer {
 /** Sends a request as a device does. An untrusted certificate is accepted here; it is reported separately. */
 export async function probe(
   url: string,
-  ask: ProbeRequest,
+  options: ProbeOptions,
 ): Promise<ProbeAnswer> {
-  const response = await send(url, ask);
+  const response = await send(url, options);
   const chunks: Buffer[] = [];
   for await (const chunk of response) {
     chunks.push(chunk as Buffer);
@@ -36,11 +36,11 @@ export async function probe(
 /** The time until an awaited chunk of the response body arrives, in milliseconds; then the request is aborted. */
 export async function timeToPiece(
   url: string,
-  ask: ProbeRequest,
+  options: ProbeOptions,
   awaited: (chunk: Buffer, ms: number) => boolean,
 ): Promise<{ readonly status: number; readonly ms: number | undefined }> {
   const startedAt = performance.now();
-  const response = await send(url, ask);
+  const response = await send(url, options);
   const status = response.statusCode ?? 0;
   try {
     for await (const chunk of response) {
@@ -55,26 +55,26 @@ export async function timeToPiece(
   }
 }
 
-function send(url: string, ask: ProbeRequest): Promise<IncomingMessage> {
+function send(url: string, options: ProbeOptions): Promise<IncomingMessage> {
   const request = url.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const call = request(
-      `${url}${ask.path}`,
+      `${url}${options.path}`,
       {
-        method: ask.method,
+        method: options.method,
         agent: false,
-        headers: { connection: "close", ...ask.headers },
+        headers: { connection: "close", ...options.headers },
         rejectUnauthorized: false,
-        signal: ask.signal,
+        signal: options.signal,
       },
       resolve,
     );
     call.once("error", reject);
-    if (ask.body === undefined) {
+    if (options.body === undefined) {
       call.end();
       return;
     }
-    const pieces = ask.body[Symbol.iterator]();
+    const pieces = options.body[Symbol.iterator]();
     const more = (): void => {
       for (let piece = pieces.next(); !piece.done; piece = pieces.next()) {
         if (!call.write(piece.value)) {

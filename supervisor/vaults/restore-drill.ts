@@ -38,9 +38,9 @@ const SAMPLE_SIZE = 50;
 
 /** Restores every vault of a backup into a scratch database, compares, and drops it. Throws a Failure for any difference. */
 export async function drillRestore(
-  ask: DrillOptions,
+  options: DrillOptions,
 ): Promise<readonly DrilledVault[]> {
-  const { couch, backup, busy, signal, progress } = ask;
+  const { couch, backup, busy, signal, progress } = options;
   const manifest = readNotesManifest(backup);
   await verifyFiles(backup, signal, progress);
   const drilled: DrilledVault[] = [];

@@ -65,26 +65,26 @@ const BATCH_DOCUMENTS = 200;
  * interrupted one is dropped (`dropUnfinished`). Throws a Failure before any change if a vault exists.
  */
 export async function restoreNotes(
-  ask: RestoreOptions,
+  options: RestoreOptions,
 ): Promise<readonly RestoredVault[]> {
-  const manifest = readNotesManifest(ask.backup);
-  const plan = planOf(ask, manifest);
+  const manifest = readNotesManifest(options.backup);
+  const plan = planOf(options, manifest);
   for (const { target } of plan) {
-    await requireEmpty(ask.couch, target);
+    await requireEmpty(options.couch, target);
   }
-  await verifyFiles(ask.backup, ask.signal, ask.progress);
-  await restoreUsers(ask, undefined);
+  await verifyFiles(options.backup, options.signal, options.progress);
+  await restoreUsers(options, undefined);
   const restored: RestoredVault[] = [];
   for (const { entry, target } of plan) {
-    ask.busy.add(target);
+    options.busy.add(target);
     try {
-      const head = await restoreVault({ ...ask, entry, target });
-      await register(ask, target, head);
+      const head = await restoreVault({ ...options, entry, target });
+      await register(options, target, head);
       if (target === entry.name) {
-        await restoreUsers(ask, memberOf(head.security) ?? undefined);
+        await restoreUsers(options, memberOf(head.security) ?? undefined);
       }
     } finally {
-      ask.busy.delete(target);
+      options.busy.delete(target);
     }
     restored.push({
       vault: target,
@@ -153,12 +153,12 @@ async function restoreUsers(
 
 /** Fills one database from a backup, marked as incomplete and closed to devices until it is complete. */
 export async function restoreVault(
-  ask: Pick<RestoreOptions, "couch" | "backup" | "signal" | "progress"> & {
+  options: Pick<RestoreOptions, "couch" | "backup" | "signal" | "progress"> & {
     readonly entry: VaultEntry;
     readonly target: string;
   },
 ): Promise<VaultHead> {
-  const { couch, backup, entry, target, signal, progress } = ask;
+  const { couch, backup, entry, target, signal, progress } = options;
   const database = openDatabase(couch, target);
   await closeEmpty(couch, database);
   try {
@@ -166,7 +166,7 @@ export async function restoreVault(
     const head = await readHead(backup, entry);
     let done = 0;
     for await (const batch of batches(readLeaves(backup, entry))) {
-      await database.write(batch, { asTheyAre: true, signal });
+      await database.write(batch, { keepRevisions: true, signal });
       done += batch.length;
       progress(
         `vault ${target}`,

@@ -137,17 +137,17 @@ async function inspectSeed(
     case "fine": {
       // A recreated database is not the one that was closed.
       if (kept.closed === null) {
-        return nothing;
+        return NO_ALARMS;
       }
       if (kept.instance === instance) {
         return { lasting: [closedAlarm(vault)], happened: [] };
       }
       escrow.write({ ...kept, closed: null });
-      return nothing;
+      return NO_ALARMS;
     }
     case "accept":
       escrow.write(accepting(kept, verdict.seed, instance, now()));
-      return nothing;
+      return NO_ALARMS;
     case "put-back":
       await database.put(SEED_ID, verdict.seed);
       // Blocked access stays blocked until a person decides.
@@ -160,7 +160,7 @@ async function inspectSeed(
       // The database may have been recreated meanwhile: then the next inspection accepts the seed.
       const latest = await database.info();
       if (latest?.instance_start_time !== instance) {
-        return nothing;
+        return NO_ALARMS;
       }
       const rules = await database.security();
       escrow.write(
@@ -224,4 +224,4 @@ async function inspectDeletions(
   return [deletionsAlarm(vault, mass)];
 }
 
-const nothing: VaultAlarms = { lasting: [], happened: [] };
+const NO_ALARMS: VaultAlarms = { lasting: [], happened: [] };

@@ -50,13 +50,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
 describe("an unhealthy server", () => {
   let server: Server;
-  let asked: string[];
+  let requests: string[];
   let url: string;
 
   beforeEach(async () => {
-    asked = [];
+    requests = [];
     server = createServer((request, response) => {
-      asked.push(request.url ?? "");
+      requests.push(request.url ?? "");
       response.writeHead(404).end('{"status":"maintenance_mode"}');
     });
     await new Promise<void>((resolve) =>
@@ -77,15 +77,15 @@ describe("an unhealthy server", () => {
       level: "down",
       text: '/_up answered 404: {"status":"maintenance_mode"}',
     });
-    expect(asked).toEqual(["/_up"]);
+    expect(requests).toEqual(["/_up"]);
   });
 });
 
 test("a rejected password is tried again after ten minutes, because it may have just been changed", async () => {
   let refuses = true;
-  const asked: (string | undefined)[] = [];
+  const requests: (string | undefined)[] = [];
   const server = createServer((request, response) => {
-    asked.push(request.url);
+    requests.push(request.url);
     const isRefused = request.url !== "/_up" && refuses;
     response.writeHead(isRefused ? 401 : 200).end("[]");
   });
@@ -100,9 +100,9 @@ test("a rejected password is tried again after ten minutes, because it may have 
       );
     expect(await at(0)).toMatchObject({ ok: false, level: "warning" });
     refuses = false;
-    asked.length = 0;
+    requests.length = 0;
     expect(await at(9)).toMatchObject({ ok: false });
-    expect(asked).toEqual(["/_up"]);
+    expect(requests).toEqual(["/_up"]);
     expect(await at(10)).toMatchObject({ ok: true });
   } finally {
     server.closeAllConnections();

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 let server: Server | undefined;
-let asked: string[];
+let requests: string[];
 
 afterEach(() => {
   server?.closeAllConnections();
@@ -16,9 +16,9 @@ async function probe(
   unhealthy: Readonly<Record<string, string>>,
   status = 200,
 ) {
-  asked = [];
+  requests = [];
   server = createServer((request, response) => {
-    asked.push(`${request.headers.authorization} ${request.url}`);
+    requests.push(`${request.headers.authorization} ${request.url}`);
     const body = {
       healthy_endpoints: healthy.map((model_name) => ({ model_name })),
       unhealthy_endpoints: Object.entries(unhealthy).map(
@@ -43,7 +43,7 @@ test("it is up if all models answer", async () => {
     text: "2 models answer",
     measures: { models: 2, models_silent: 0 },
   });
-  expect(asked).toEqual(["Bearer sk-master /health?recent=300"]);
+  expect(requests).toEqual(["Bearer sk-master /health?recent=300"]);
 });
 
 test("unresponsive models are a warning with their names", async () => {

@@ -118,15 +118,15 @@ test("a service that could not start again is not restarted", async () => {
   await runtime.begin();
   mistake = "gateway.yaml:1: no list.";
   for (const by of ["operator", "supervisor"] as const) {
-    await expect(runtime.restart("gateway", "asked", by)).rejects.toThrow(
+    await expect(runtime.restart("gateway", "requested", by)).rejects.toThrow(
       mistake,
     );
   }
-  await runtime.restart("notes", "asked", "operator");
+  await runtime.restart("notes", "requested", "operator");
   expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
     "POST /containers/hearth-couchdb/restart?t=150",
   ]);
-  expect(acts()).toEqual(["notes restart-asked: asked"]);
+  expect(acts()).toEqual(["notes restart-asked: requested"]);
 });
 
 test("a restart by Docker is recorded with its reason", async () => {

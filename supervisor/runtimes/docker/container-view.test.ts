@@ -5,14 +5,14 @@ import {
 } from "../../../test/supervisor/small-engine.ts";
 import { containerName, readContainer, readNames } from "./container-view.ts";
 
-const begun = Date.parse("2026-06-01T00:00:00Z");
+const supervisedSince = Date.parse("2026-06-01T00:00:00Z");
 const started = Date.parse("2026-01-02T03:04:05.678Z");
 const FINISHED = "2026-02-03T04:05:06.789Z";
 
 function view(container: SmallContainer) {
   return readContainer(
     JSON.stringify(inspected("hearth-gateway", container)),
-    begun,
+    supervisedSince,
     "hearth",
   );
 }

@@ -49,8 +49,8 @@ function processesByProc(
     .map(Number)
     .filter(
       (pid) =>
-        readOrNothing(`/proc/${pid}/comm`)?.trim() === program &&
-        linkOrNothing(`/proc/${pid}/cwd`) === real,
+        tryRead(`/proc/${pid}/comm`)?.trim() === program &&
+        tryReadLink(`/proc/${pid}/cwd`) === real,
     );
 }
 
@@ -65,7 +65,7 @@ function processesByLsof(
 
 /** Field 22 of /proc/<pid>/stat counts ticks since boot, so the id of the boot is prepended. */
 function fromProc(pid: number): string | undefined {
-  const stat = readOrNothing(`/proc/${pid}/stat`);
+  const stat = tryRead(`/proc/${pid}/stat`);
   if (stat === undefined) {
     return undefined;
   }
@@ -79,9 +79,10 @@ function fromProc(pid: number): string | undefined {
 
 let knownBootId: string | undefined;
 function bootId(): string {
-  knownBootId ??= (
-    readOrNothing("/proc/sys/kernel/random/boot_id") ?? "boot"
-  ).slice(0, 8);
+  knownBootId ??= (tryRead("/proc/sys/kernel/random/boot_id") ?? "boot").slice(
+    0,
+    8,
+  );
   return knownBootId;
 }
 
@@ -95,7 +96,7 @@ function fromPs(pid: number): string | undefined {
     : started.join(" ");
 }
 
-function linkOrNothing(path: string): string | undefined {
+function tryReadLink(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {
@@ -103,7 +104,7 @@ function linkOrNothing(path: string): string | undefined {
   }
 }
 
-function readOrNothing(path: string): string | undefined {
+function tryRead(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {
