@@ -51,8 +51,8 @@ test.each([
     "DELETE FROM spend_log",
     /sums of the ledger differ from their rows: .+; and \d+ more\. Compare with GET \/spend\/check/,
   ],
-])("%s that was tampered with is named", async (_, harm, sentence) => {
-  await pool.query(harm);
+])("%s that was altered is reported", async (_, statement, sentence) => {
+  await pool.query(statement);
   const error = await check().catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(Failure);
   expect(error instanceof Failure ? error.sentences[0] : "").toMatch(sentence);
