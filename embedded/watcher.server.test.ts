@@ -64,7 +64,7 @@ jobs: { time_zone: UTC }
 }
 
 function restarts(): readonly string[] {
-  return engine.asked.filter((asked) => asked.startsWith("POST"));
+  return engine.requests.filter((request) => request.startsWith("POST"));
 }
 
 const ended = {

@@ -370,7 +370,7 @@ test("kill -9 during a restore leaves the database unchanged, and the next resto
   const empty = await throwAwayDatabase();
   try {
     const child = testbed.runKillable("restore", superuserUrl(empty.url));
-    await child.said("filling spend_log");
+    await child.waitForOutput("filling spend_log");
     await child.kill();
     const sums = await asSuperuser(empty.url, sumLedger);
     expect(sums.calls).toBe("0");

@@ -4,13 +4,13 @@ import type { SpendRow } from "../../gateway/ledger/rows.ts";
 import { recordRows } from "../../gateway/database/ledger.ts";
 import { createPool, query, type Pool } from "../../gateway/database/pool.ts";
 import { readerUrl, throwAwayDatabase } from "../../test/servers/database.ts";
-import { yearOfSpend } from "../../test/supervisor/year-of-spend.ts";
+import { sampleLedger } from "../../test/supervisor/sample-ledger.ts";
 import { choosePeriod, type Period, type PeriodChoice } from "./period.ts";
 import { readSpendReport, type SpendReport } from "./spend-report.ts";
 
 const DAY_MS = 86_400_000;
 const TODAY = "2026-11-21";
-const rows = yearOfSpend(Date.parse(TODAY), 365, 20);
+const rows = sampleLedger(Date.parse(TODAY), 365, 20);
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let pool: Pool;

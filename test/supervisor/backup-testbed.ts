@@ -25,8 +25,8 @@ export const migrations: string = fileURLToPath(
 export const never: AbortSignal = new AbortController().signal;
 
 /**
- * A gateway with a ledger that is hard to copy, for a test file; and for each test a directory of backups. `key` is one that
- * may spend.
+ * A gateway whose ledger contains values that are hard to copy, shared by a test file, and a backup directory for each test.
+ * `key` has a budget.
  */
 export function backupTestbed() {
   let stack: AdminFixture;
@@ -96,7 +96,7 @@ export function backupTestbed() {
         },
         jobContext(options),
       ),
-    /** A backup or a restore in a process of its own, which stops for good where it can be killed. */
+    /** A backup or a restore in a separate process, which blocks at the point where it can be killed. */
     runKillable: (what: "backup" | "restore", databaseUrl: string) =>
       runKillable(what, databaseUrl, directory),
   };
@@ -127,7 +127,7 @@ export async function asSuperuser<T>(
   }
 }
 
-/** The sentence of the Failure that work must end with. */
+/** The message of the Failure that `work` must reject with. */
 export async function failureOf(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => undefined,
@@ -154,8 +154,8 @@ function runKillable(
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   return {
-    said: (words: string) =>
-      waitFor(`"${words}" to be said`, () => output.includes(words)),
+    waitForOutput: (text: string) =>
+      waitFor(`"${text}" in the output`, () => output.includes(text)),
     kill: async () => {
       const ended = once(child, "exit");
       child.kill("SIGKILL");

@@ -15,7 +15,7 @@ export interface RunningCommand {
   readonly ended: Promise<CommandResult>;
 }
 
-/** Starts the CLI in a process of its own, as an operator does. */
+/** Starts the CLI in a separate process, as an operator does. */
 export function startHearth(
   words: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -25,7 +25,7 @@ import type {
   ServerUnderTest,
 } from "../contract/server-under-test.ts";
 
-/** What the supervisor does about one notes store, on files of its own and with a clock that a test may move. */
+/** The supervisor's maintenance of one notes store, with separate files and a clock that tests can move. */
 export interface NotesTestbed {
   readonly server: RunningServer;
   readonly directory: string;
@@ -38,19 +38,19 @@ export interface NotesTestbed {
   readonly keeper: Keeper;
   readonly busy: Set<string>;
   readonly alarms: Alarms;
-  /** What is raised and not cleared, by fingerprint. */
+  /** Alarms that are raised and not cleared, by fingerprint. */
   readonly raised: ReadonlyMap<string, Alarm>;
   /** Vaults that were reported as large. */
   readonly large: string[];
   readonly now: () => number;
-  /** Moves the clock, milliseconds. */
+  /** Moves the clock forward by milliseconds. */
   readonly pass: (ms: number) => void;
-  /** The same on the same files, as after a restart of the supervisor. */
+  /** A new testbed on the same files, as after a restart of the supervisor. */
   readonly again: () => NotesTestbed;
   readonly close: () => Promise<void>;
 }
 
-/** Starts a store of its own, or empties the CouchDB of COUCHDB_URL. */
+/** Starts a new store, or empties the CouchDB of COUCHDB_URL. */
 export async function openNotesTestbed(
   under: ServerUnderTest,
 ): Promise<NotesTestbed> {
@@ -130,7 +130,7 @@ function testbedOn(
   };
 }
 
-/** Notes as the plugin writes them without encryption: a document and its chunk. */
+/** An unencrypted note as the plugin writes it: a document and its chunk. */
 export function noteDocuments(
   path: string,
   text: string,

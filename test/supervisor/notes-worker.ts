@@ -1,4 +1,4 @@
-// A supervisor to be killed in the middle of a backup or restore: says a word and holds still when it is half done.
+// A supervisor to be killed during a backup or restore: prints "half done" halfway and blocks there.
 import { join } from "node:path";
 import { backupNotes } from "../../supervisor/vaults/backup.ts";
 import { openCouch } from "../../supervisor/vaults/couch.ts";
@@ -12,14 +12,14 @@ const couch = openCouch({
   url,
   password: () => process.env["NOTES_ADMIN_PASSWORD"],
 });
-const forEver = new Int32Array(new SharedArrayBuffer(4));
+const parked = new Int32Array(new SharedArrayBuffer(4));
 const signal = new AbortController().signal;
-const holdStill = (text: string, done = 0): void => {
+const pauseHalfway = (text: string, done = 0): void => {
   if (!text.startsWith("vault") || done === 0) {
     return;
   }
   process.stdout.write("half done\n");
-  Atomics.wait(forEver, 0, 0);
+  Atomics.wait(parked, 0, 0);
 };
 
 if (work === "backup") {
@@ -28,7 +28,7 @@ if (work === "backup") {
     directory: path,
     now: Date.now,
     signal,
-    progress: holdStill,
+    progress: pauseHalfway,
   });
 } else {
   await restoreNotes({
@@ -41,6 +41,6 @@ if (work === "backup") {
     busy: new Set(),
     now: Date.now,
     signal,
-    progress: holdStill,
+    progress: pauseHalfway,
   });
 }

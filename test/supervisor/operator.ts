@@ -3,7 +3,7 @@ import {
   type Credentials,
 } from "../../supervisor/credentials.ts";
 
-/** What lets the operator of a test in. */
+/** The credentials that tests use. */
 export const testCredentials: Credentials = {
   operatorPassword: "the-operator-password",
   cliToken: "the-token-of-the-commands",

@@ -1,13 +1,13 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import type { Clock } from "../../supervisor/jobs/clock.ts";
 
-/** A clock that stands until it is moved. */
+/** A clock that only moves when a test moves it. */
 export type PassingClock = Clock & {
-  /** Moves on to `until` (milliseconds since 1970), stopping at each wake on the way and letting what it began go on. */
+  /** Advances to `until` (milliseconds since 1970), stopping at each wake-up on the way to let its tasks run. */
   readonly pass: (until: number) => Promise<void>;
-  /** Jumps without waking anybody: the machine slept, was off, or its clock was set. */
+  /** Jumps without firing wake-ups: the machine slept, was off, or its clock was set. */
   readonly jump: (to: number) => void;
-  /** Forgets all wakes: the program ended. */
+  /** Drops all wake-ups, as the end of the program does. */
   readonly forget: () => void;
 };
 

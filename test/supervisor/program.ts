@@ -1,9 +1,9 @@
 // A program for tests of the runtime: answers 200 on its port, or does what its arguments say.
-//   --port N          where it answers
-//   --record FILE     gets a line "<name> started" and "<name> stopped"
+//   --port N          listens on this port
+//   --record FILE     appends the lines "<name> started" and "<name> stopped" to FILE
 //   --name NAME
-//   --exit CODE       ends at once, after saying why on standard error
-//   --deaf            does not end on SIGTERM
+//   --exit CODE       exits at once, with a reason on standard error
+//   --deaf            ignores SIGTERM
 //   --sick-file FILE  answers 500 while that file exists
 import { appendFileSync, existsSync } from "node:fs";
 import { createServer } from "node:http";
@@ -27,7 +27,7 @@ function note(what: string): void {
 }
 
 if (values.exit !== undefined) {
-  process.stderr.write("hearth: the test wants it so.\n");
+  process.stderr.write("hearth: exit requested by the test.\n");
   process.exit(Number(values.exit));
 }
 process.stdout.write(`${values.name} says hello\n`);

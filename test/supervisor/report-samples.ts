@@ -213,15 +213,15 @@ export function usualHealth(
         ),
       };
     }),
-    incidents: outages.map(({ check, from: began, durationMs }) => ({
+    incidents: outages.map(({ check, from: startedAt, durationMs }) => ({
       check,
-      from: began,
-      until: began + durationMs,
+      from: startedAt,
+      until: startedAt + durationMs,
       durationMs,
       reason: `connect ECONNREFUSED 127.0.0.1:4000 ${names.at(-1)}`,
     })),
-    restarts: outages.map(({ from: began, check }) => ({
-      at: began + 60_000,
+    restarts: outages.map(({ from: startedAt, check }) => ({
+      at: startedAt + 60_000,
       service: check,
       act: "heal",
       reason: "the check gateway is down",

@@ -5,7 +5,7 @@ import type {
 } from "../../supervisor/runtimes/runtime.ts";
 import { waitFor } from "./wait-for.ts";
 
-/** Two services, "one" and "two" in the contract's words, that run and have written the line "<name> says hello". */
+/** Two running services, "one" and "two" in the contract, that have written the line "<name> says hello". */
 export interface RuntimeUnderTest {
   readonly runtime: Runtime;
   readonly one: string;
@@ -15,7 +15,7 @@ export interface RuntimeUnderTest {
   readonly close: () => Promise<void>;
 }
 
-/** What holds for every runtime; run against each of them. */
+/** Tests that every runtime must pass. */
 export function testRuntimeContract(
   kind: string,
   setUp: () => Promise<RuntimeUnderTest>,
@@ -44,7 +44,7 @@ export function testRuntimeContract(
       });
     }
 
-    test("lists what it runs, and inspect shows the same", () => {
+    test("list and inspect return the same services", () => {
       const names = runtime.list().map(({ name }) => name);
       expect(names.toSorted()).toEqual([under.one, under.two].toSorted());
       for (const view of runtime.list()) {
@@ -52,7 +52,7 @@ export function testRuntimeContract(
       }
     });
 
-    test("tells of each that it runs, since when, and as which process", async () => {
+    test("reports each service's state, start time and process id", async () => {
       const view = await running(under.one);
       expect(view).toMatchObject({
         name: under.one,
@@ -65,15 +65,15 @@ export function testRuntimeContract(
       expect(view.since).toBeGreaterThan(Date.now() - 600_000);
     });
 
-    test("knows nothing of others", async () => {
-      expect(runtime.inspect("nobody")).toBeUndefined();
-      expect(await runtime.probe("nobody")).toBeUndefined();
+    test("unknown services are not found", async () => {
+      expect(runtime.inspect("unknown")).toBeUndefined();
+      expect(await runtime.probe("unknown")).toBeUndefined();
       await expect(
-        runtime.restart("nobody", "told", "operator"),
-      ).rejects.toThrow('"nobody"');
+        runtime.restart("unknown", "test", "operator"),
+      ).rejects.toThrow('"unknown"');
     });
 
-    test("gives the last lines of the output, oldest first", async () => {
+    test("returns the last lines of the output, oldest first", async () => {
       const logs = async () => await runtime.logs(under.one, 50);
       await waitFor("the line", async () =>
         (await logs()).includes(`${under.one} says hello`),
@@ -82,7 +82,7 @@ export function testRuntimeContract(
       expect(await runtime.logs(under.one, 1)).toEqual(all.slice(-1));
     });
 
-    test("measures memory and processor time of what runs", async () => {
+    test("measures memory and CPU time of a running service", async () => {
       const stats = await waitFor("a measurement", () =>
         runtime.stats(under.two),
       );
@@ -90,17 +90,17 @@ export function testRuntimeContract(
       expect(stats.cpuSeconds).toBeGreaterThan(0);
     });
 
-    test("restarts one when told, waits until it runs, and leaves the other alone", async () => {
+    test("restart waits until the service runs and leaves the others alone", async () => {
       const before = await running(under.one);
       const other = await running(under.two);
-      await runtime.restart(under.one, "asked by the test", "operator");
+      await runtime.restart(under.one, "requested by the test", "operator");
       const after = await running(under.one);
       expect(after.pid).not.toBe(before.pid);
       expect(after.since).toBeGreaterThanOrEqual(before.since);
       expect((await runtime.probe(under.two))?.pid).toBe(other.pid);
     });
 
-    test("shows one that crashed and was started again, and counts it", async () => {
+    test("a crashed service is restarted, and the restart is counted", async () => {
       const before = await running(under.two);
       await under.crash(under.two);
       const after = await running(under.two, before);

@@ -1,6 +1,6 @@
 import { createSign, generateKeyPairSync, randomBytes } from "node:crypto";
 
-/** A certificate for localhost that nobody trusts, and its key, both PEM. Made by hand: Node can sign but not issue. */
+/** A self-signed certificate for localhost and its key, both PEM. Encoded here because Node can sign but not issue certificates. */
 export function makeSelfSigned(validTo: Date): {
   readonly cert: string;
   readonly key: string;

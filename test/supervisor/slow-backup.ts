@@ -1,4 +1,4 @@
-// A backup or a restore to be killed: says what it does, and stops for good where the test wants to kill it.
+// A backup or a restore to be killed: prints its progress and blocks at the point where the test kills it.
 import { restore } from "../../supervisor/backup/restore.ts";
 import { takeBackup } from "../../supervisor/backup/take-backup.ts";
 
@@ -9,7 +9,7 @@ const signal = new AbortController().signal;
 function progress(text: string): void {
   process.stdout.write(`${text}\n`);
   const here = what === "backup" ? "copying users" : "filling spend_totals";
-  // Synchronous: nothing goes on until the kill.
+  // Synchronous: blocks the whole process until it is killed.
   if (text === here) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   }

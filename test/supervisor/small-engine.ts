@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A container as the small engine keeps it; everything that is left out is as in a healthy one of ours. */
+/** A container of the small engine; omitted fields have the values of a healthy Hearth container. */
 export interface SmallContainer {
   readonly id?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -13,20 +13,20 @@ export interface SmallEngine {
   readonly dockerHost: string;
   /** By container name, such as hearth-gateway. */
   readonly containers: Map<string, SmallContainer>;
-  /** What it was asked, as "POST /containers/x/restart?t=15". */
-  readonly asked: string[];
+  /** Received requests, such as "POST /containers/x/restart?t=15". */
+  readonly requests: string[];
   /** hang: takes requests and never answers; refuse: 403 as the filtering proxy does. */
   mode: "answer" | "hang" | "refuse";
   readonly close: () => Promise<void>;
 }
 
-/** Speaks as much of Docker's API as the container runtime asks for, in the engine's own shapes; for tests without an engine. */
+/** Implements the part of Docker's API that the container runtime uses, with Docker's own response shapes, for tests without an engine. */
 export async function startSmallEngine(): Promise<SmallEngine> {
   const containers = new Map<string, SmallContainer>();
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = createServer((request, response) => {
     const url = request.url ?? "";
-    asked.push(`${request.method} ${url}`);
+    requests.push(`${request.method} ${url}`);
     if (engine.mode === "hang") {
       return;
     }
@@ -89,7 +89,7 @@ export async function startSmallEngine(): Promise<SmallEngine> {
   const engine: SmallEngine = {
     dockerHost: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     containers,
-    asked,
+    requests,
     mode: "answer",
     close: () =>
       new Promise((resolve) => {
@@ -100,7 +100,7 @@ export async function startSmallEngine(): Promise<SmallEngine> {
   return engine;
 }
 
-/** `docker inspect`'s answer for a container that is healthy since long ago, with changes. */
+/** `docker inspect`'s answer for a healthy container, with changes. */
 export function inspected(name: string, container: SmallContainer): object {
   return {
     Id: container.id ?? `id-of-${name}`,

@@ -16,7 +16,7 @@ export interface ProgramChoice {
   readonly args?: readonly string[];
 }
 
-/** The service spec of the test program (program.ts), which notes its starts and stops in `record`. */
+/** The service spec of the test program (program.ts), which records its starts and stops in `record`. */
 export function programSpec(
   directory: string,
   { name, port, args = [] }: ProgramChoice,

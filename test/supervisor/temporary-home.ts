@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { locateHome, type Home } from "../../supervisor/home/home.ts";
 
-/** A home of its own for one test, in a directory that Postgres's user can reach too. `remove` deletes it. */
+/** A separate home for one test, in a directory that Postgres's user can also access. `remove` deletes it. */
 export function temporaryHome(): {
   readonly directory: string;
   readonly home: Home;

@@ -1,20 +1,20 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-const LONGEST_MS = 25_000;
+const MAX_WAIT_MS = 25_000;
 
-/** Waits until `look` gives something other than undefined or false; says what it waited for when that never comes. */
+/** Polls `condition` until it returns something other than undefined or false; on timeout, the error names `what`. */
 export async function waitFor<T>(
   what: string,
-  look: () => T | undefined | false | Promise<T | undefined | false>,
+  condition: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const deadline = Date.now() + LONGEST_MS;
+  const deadline = Date.now() + MAX_WAIT_MS;
   for (;;) {
-    const seen = await look();
-    if (seen !== undefined && seen !== false) {
-      return seen;
+    const result = await condition();
+    if (result !== undefined && result !== false) {
+      return result;
     }
     if (Date.now() > deadline) {
-      throw new Error(`waited in vain for ${what}`);
+      throw new Error(`timed out waiting for ${what}`);
     }
     await wait(20);
   }

@@ -83,7 +83,7 @@ test("containers are listed by the names of services; others and the gate itself
   await expect(
     runtime.restart("else", "requested", "operator"),
   ).rejects.toThrow('container "else" not found; there are gateway, notes.');
-  expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([]);
+  expect(engine.requests.filter((each) => each.startsWith("POST"))).toEqual([]);
 });
 
 test("memory is measured without the reclaimable cache, and CPU time", async () => {
@@ -107,7 +107,7 @@ test("a restart on request is recorded once, and one by an operator has time to 
   await runtime.begin();
   await runtime.restart("gateway", "requested by the operator", "operator");
   await runtime.restart("notes", "sick", "supervisor");
-  expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
+  expect(engine.requests.filter((each) => each.startsWith("POST"))).toEqual([
     "POST /containers/hearth-gateway/restart?t=150",
     "POST /containers/hearth-couchdb/restart?t=15",
   ]);
@@ -123,7 +123,7 @@ test("a service that could not start again is not restarted", async () => {
     );
   }
   await runtime.restart("notes", "requested", "operator");
-  expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
+  expect(engine.requests.filter((each) => each.startsWith("POST"))).toEqual([
     "POST /containers/hearth-couchdb/restart?t=150",
   ]);
   expect(acts()).toEqual(["notes restart-asked: requested"]);

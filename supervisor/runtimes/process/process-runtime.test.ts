@@ -211,7 +211,7 @@ test("a service that could not start again is not stopped, whoever requests the 
 test("if a service cannot start, its log explains the error and the others are stopped", async () => {
   const good = await program("good");
   const runtime = runtimeOf([good, await program("bad", ["--exit", "3"])]);
-  await expect(runtime.start()).rejects.toThrow("the test wants it so.");
+  await expect(runtime.start()).rejects.toThrow("exit requested by the test.");
   expect(runtime.list().map(({ state }) => state)).toEqual([
     "stopped",
     "stopped",
@@ -230,7 +230,7 @@ test("a program without informative output is reported with how it ended", async
     .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(Failure);
   expect((failure as Failure).sentences).toEqual([
-    'silent did not start (exit code 3, "hearth: the test wants it so."): run `hearth logs silent`.',
+    'silent did not start (exit code 3, "hearth: exit requested by the test."): run `hearth logs silent`.',
   ]);
 });
 
