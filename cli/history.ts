@@ -1,4 +1,5 @@
 import type { HistoryEntry } from "../supervisor/history/history.ts";
+import { stateWord } from "../core/words.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { alignColumns, print, type Cell, type Tone } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
@@ -59,7 +60,7 @@ function rowOf(entry: HistoryEntry): readonly Cell[] {
     { text: entry.kind, tone: "soft" },
     { text: entry.name, tone: "strong" },
     {
-      text: entry.from === null ? entry.to : `${entry.from} → ${entry.to}`,
+      text: `${entry.from === null ? "" : `${stateWord(entry.from)} → `}${stateWord(entry.to)}`,
       tone: toneOf(entry),
     },
     { text: entry.reason ?? "" },

@@ -1,30 +1,31 @@
 import type { CheckState } from "../supervisor/checks/state.ts";
 import type { ServiceState } from "../supervisor/runtimes/runtime.ts";
+import { stateWord } from "../core/words.ts";
 import type { Cell, Tone } from "./terminal.ts";
 
 /** A service's state as sign, word and colour: colour is never the only signal. */
 export function serviceCell(state: ServiceState): Cell {
   switch (state) {
     case "running":
-      return cell("●", "up", "ok");
+      return cell("●", state, "ok");
     case "waiting":
-      return cell("○", "waiting", "soft");
+      return cell("○", state, "soft");
     case "starting":
-      return cell("◐", "starting", "warn");
+      return cell("◐", state, "warn");
     case "backing-off":
-      return cell("✕", "restarting", "bad");
+      return cell("✕", state, "bad");
     case "gave-up":
-      return cell("✕", "gave up", "bad");
+      return cell("✕", state, "bad");
     case "stopping":
-      return cell("◑", "stopping", "soft");
+      return cell("◑", state, "soft");
     case "stopped":
-      return cell("○", "stopped", "soft");
+      return cell("○", state, "soft");
     case "ended":
-      return cell("✕", "ended", "bad");
+      return cell("✕", state, "bad");
     case "absent":
-      return cell("✕", "absent", "bad");
+      return cell("✕", state, "bad");
     case "unknown":
-      return cell("▲", "unknown", "warn");
+      return cell("▲", state, "warn");
   }
 }
 
@@ -34,20 +35,20 @@ export function checkCell(state: CheckState, inhibitedBy: string | null): Cell {
   }
   switch (state) {
     case "new":
-      return cell("○", "no result yet", "soft");
+      return cell("○", state, "soft");
     case "up":
-      return cell("●", "up", "ok");
+      return cell("●", state, "ok");
     case "pending":
-      return cell("▲", "pending", "warn");
+      return cell("▲", state, "warn");
     case "down":
-      return cell("✕", "down", "bad");
+      return cell("✕", state, "bad");
     case "maintenance":
-      return cell("‖", "maintenance", "soft");
+      return cell("‖", state, "soft");
     case "paused":
-      return cell("‖", "paused", "soft");
+      return cell("‖", state, "soft");
   }
 }
 
-function cell(shape: string, word: string, tone: Tone): Cell {
-  return { text: `${shape} ${word}`, tone };
+function cell(shape: string, state: string, tone: Tone): Cell {
+  return { text: `${shape} ${stateWord(state)}`, tone };
 }

@@ -30,6 +30,18 @@ export function percent(share: number): string {
   return value < 10 ? `${value.toFixed(1)} %` : `${Math.round(value)} %`;
 }
 
+const STATE_WORDS: Readonly<Record<string, string>> = {
+  new: "not checked yet",
+  running: "up",
+  "backing-off": "restarting",
+  "gave-up": "gave up",
+};
+
+/** The word for a state of a check or service, the same in the CLI and on pages. */
+export function stateWord(state: string): string {
+  return STATE_WORDS[state] ?? state;
+}
+
 /** "21 Nov, 10:02" in the operator's zone. */
 export function moment(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat("en-GB", {

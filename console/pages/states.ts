@@ -1,5 +1,6 @@
 import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { inWords } from "../../core/duration.ts";
+import { stateWord } from "../../core/words.ts";
 import type { ServiceState } from "../../supervisor/runtimes/runtime.ts";
 import type { ServiceStatus } from "../../supervisor/status.ts";
 import type { Look } from "../../core/shapes.ts";
@@ -29,9 +30,9 @@ export function stateOf(
             : "up",
       };
     case "new":
-      return { look: "none", word: "not checked yet" };
+      return { look: "none", word: stateWord(check.state) };
     case "pending":
-      return { look: "warn", word: "unconfirmed, checking again" };
+      return { look: "warn", word: stateWord(check.state) };
     case "down":
       return { look: "bad", word: `down for ${inWords(at - check.since)}` };
     case "maintenance":
@@ -66,10 +67,7 @@ export function lookOfService(state: ServiceState): Look {
 
 export function wordOfService(service: ServiceStatus, at: number): string {
   const { state, since } = service;
-  if (state === "running") {
-    return `up for ${inWords(at - since)}`;
-  }
-  return state === "backing-off"
-    ? "ended, restarting"
-    : state.replace("-", " ");
+  return state === "running"
+    ? `up for ${inWords(at - since)}`
+    : stateWord(state);
 }

@@ -1,6 +1,6 @@
 import type { Act, HistoryEntry } from "../../../supervisor/history/history.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { moment } from "../../../core/words.ts";
+import { moment, stateWord } from "../../../core/words.ts";
 
 const acts: Readonly<
   Record<Act, { readonly look: Look; readonly text: string }>
@@ -26,7 +26,7 @@ export function describeEntry(entry: HistoryEntry, timeZone: string) {
       ? acts[to as Act]
       : {
           look: lookOf(to),
-          text: `${from === null ? "" : `${from.replace("-", " ")} → `}${to.replace("-", " ")}`,
+          text: `${from === null ? "" : `${stateWord(from)} → `}${stateWord(to)}`,
         };
   return {
     ...event,

@@ -73,7 +73,7 @@ test.each([
   [
     undefined,
     service("notes", { state: "backing-off" }),
-    "Notes ended, restarting.",
+    "Notes is restarting.",
     "bad",
   ],
   [undefined, service("notes"), "Notes is up for 2 min.", "ok"],

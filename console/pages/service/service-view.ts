@@ -10,7 +10,7 @@ import type { HistoryEntry } from "../../../supervisor/history/history.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { lookOfService, stateOf, wordOfService } from "../states.ts";
-import { ago, moment, percent } from "../../../core/words.ts";
+import { ago, moment, percent, stateWord } from "../../../core/words.ts";
 import { describeEntry } from "./history-words.ts";
 import { drawLatencies } from "./latency-chart.ts";
 import { spans, type SpanName } from "./spans.ts";
@@ -199,8 +199,7 @@ function figuresOfService(
   return [
     {
       name: service.container === undefined ? "Process" : "Container",
-      value:
-        state === "running" ? inWords(at - since) : state.replace("-", " "),
+      value: state === "running" ? inWords(at - since) : stateWord(state),
       note: [
         ...(service.pid === null ? [] : [`pid ${service.pid}`]),
         service.restarts === 0
