@@ -12,7 +12,7 @@ import {
   type LanguageModel,
 } from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PLAYED, wishing } from "./formats/played-model.ts";
+import { MOCK, mockPrompt } from "./formats/mock-model.ts";
 import { FORMATS } from "./provider-formats.ts";
 import {
   caught,
@@ -36,7 +36,7 @@ function hearth(apiKey = key, options: { fetch?: typeof fetch } = {}) {
   return createOpenAI({ baseURL: `${testbed.url}/v1`, apiKey, ...options });
 }
 
-/** The SDK speaks Responses unless it is told to speak chat. */
+/** The SDK uses the Responses API unless chat is selected. */
 const SPOKEN = FORMATS.flatMap((format) => [
   [format, "chat"] as const,
   [format, "responses"] as const,
@@ -46,26 +46,26 @@ describe.each(SPOKEN)("through the format of %s, by %s", (format, api) => {
   const model = (provider = hearth()): LanguageModel =>
     provider[api](`${format}-chat`);
 
-  test("a whole answer and a stream, with their usage", async () => {
+  test("plain and streamed answers, with their usage", async () => {
     const whole = await generateText({ model: model(), prompt: "Hello" });
-    expect(whole.text).toBe(PLAYED.text);
+    expect(whole.text).toBe(MOCK.text);
     expect(whole.finishReason).toBe("stop");
     expect(whole.usage).toMatchObject({
-      inputTokens: PLAYED.inputTokens,
-      outputTokens: PLAYED.outputTokens,
+      inputTokens: MOCK.inputTokens,
+      outputTokens: MOCK.outputTokens,
     });
     const streamed = streamText({ model: model(), prompt: "Hello" });
     const pieces = await collected(streamed.textStream);
     expect(pieces.length).toBeGreaterThan(1);
-    expect(pieces.join("")).toBe(PLAYED.text);
+    expect(pieces.join("")).toBe(MOCK.text);
     expect(await streamed.usage).toMatchObject({
-      inputTokens: PLAYED.inputTokens,
-      outputTokens: PLAYED.outputTokens,
+      inputTokens: MOCK.inputTokens,
+      outputTokens: MOCK.outputTokens,
     });
   });
 
   test("parallel tools are run and their results sent back", async () => {
-    const asked: string[] = [];
+    const requestedCities: string[] = [];
     const ask = () => ({
       model: model(),
       prompt: "Weather in both cities?",
@@ -79,18 +79,18 @@ describe.each(SPOKEN)("through the format of %s, by %s", (format, api) => {
             additionalProperties: false,
           }),
           execute: ({ city }) => {
-            asked.push(city);
+            requestedCities.push(city);
             return `sunny in ${city}`;
           },
         }),
       },
       stopWhen: stepCountIs(3),
     });
-    const said = "Weather: sunny in Zürich, sunny in Genève";
+    const reply = "Weather: sunny in Zürich, sunny in Genève";
     const whole = await generateText(ask());
-    expect(whole.text).toBe(said);
-    expect(await streamText(ask()).text).toBe(said);
-    expect(asked).toEqual([...PLAYED.cities, ...PLAYED.cities]);
+    expect(whole.text).toBe(reply);
+    expect(await streamText(ask()).text).toBe(reply);
+    expect(requestedCities).toEqual([...MOCK.cities, ...MOCK.cities]);
   });
 
   test("JSON with a schema, and images", async () => {
@@ -109,7 +109,7 @@ describe.each(SPOKEN)("through the format of %s, by %s", (format, api) => {
         }),
       }),
     });
-    expect(output).toEqual(PLAYED.json);
+    expect(output).toEqual(MOCK.json);
     const seen = await generateText({
       model: model(),
       messages: [
@@ -129,9 +129,9 @@ describe.each(SPOKEN)("through the format of %s, by %s", (format, api) => {
     expect(seen.text).toBe("I see image/png");
   });
 
-  test("errors say what the gateway said, and only what may pass is retried", async () => {
+  test("errors have the gateway's message, and only temporary ones are retried", async () => {
     const refused = await caught(
-      generateText({ model: model(), prompt: wishing({ status: 400 }) }),
+      generateText({ model: model(), prompt: mockPrompt({ status: 400 }) }),
     );
     expect(APICallError.isInstance(refused)).toBe(true);
     expect(refused).toMatchObject({ statusCode: 400, isRetryable: false });
@@ -140,7 +140,7 @@ describe.each(SPOKEN)("through the format of %s, by %s", (format, api) => {
     const failed = await caught(
       generateText({
         model: model(hearth(key, { fetch })),
-        prompt: wishing({ status: 429, retryAfter: 0 }),
+        prompt: mockPrompt({ status: 429, retryAfter: 0 }),
         maxRetries: 1,
       }),
     );
@@ -163,10 +163,10 @@ test.each(["openai", "gemini", "azure"])(
   },
 );
 
-test("our own errors: an unknown key, a spent budget", async () => {
+test("gateway errors: an unknown key, an exceeded budget", async () => {
   const spent = await testbed.makeKey({ max_budget: 0 });
   for (const [apiKey, statusCode] of [
-    ["sk-nobody-made-this-key", 401],
+    ["sk-unknown-key", 401],
     [spent, 400],
   ] as const) {
     const { fetch, count } = countingFetch();

@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PLAYED, wishing } from "./formats/played-model.ts";
+import { MOCK, mockPrompt } from "./formats/mock-model.ts";
 import { FORMATS } from "./provider-formats.ts";
 import {
   caught,
@@ -54,7 +54,7 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
   const model = `${format}-chat`;
   const ask = { model, max_tokens: 100, messages: [user("Hello")] };
 
-  test("a whole answer and a stream, with their usage", async () => {
+  test("plain and streamed answers, with their usage", async () => {
     const whole = await clientOf().messages.create({
       ...ask,
       system: [{ type: "text", text: "Be kind." }],
@@ -63,35 +63,35 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
     const streamed = await clientOf().messages.stream(ask).finalMessage();
     for (const message of [whole, streamed]) {
       expect(message).toMatchObject({ type: "message", role: "assistant" });
-      expect(textIn(message)).toBe(PLAYED.text);
+      expect(textIn(message)).toBe(MOCK.text);
       expect(message.stop_reason).toBe("end_turn");
       const { usage } = message;
       expect(usage.input_tokens + (usage.cache_read_input_tokens ?? 0)).toBe(
-        PLAYED.inputTokens,
+        MOCK.inputTokens,
       );
-      expect(usage.output_tokens).toBe(PLAYED.outputTokens);
-      // Gemini's answers here report nothing of a cache.
+      expect(usage.output_tokens).toBe(MOCK.outputTokens);
+      // Gemini's answers here report no cached tokens.
       if (format !== "gemini") {
-        expect(usage.cache_read_input_tokens).toBe(PLAYED.cachedTokens);
+        expect(usage.cache_read_input_tokens).toBe(MOCK.cachedTokens);
       }
     }
   });
 
-  test("parallel tools, whole and streamed, and back with their results", async () => {
+  test("parallel tools, plain and streamed, and their results", async () => {
     const client = clientOf();
-    const asked = { ...ask, tools: [WEATHER] };
-    const whole = await client.messages.create(asked);
-    const streamed = await client.messages.stream(asked).finalMessage();
+    const request = { ...ask, tools: [WEATHER] };
+    const whole = await client.messages.create(request);
+    const streamed = await client.messages.stream(request).finalMessage();
     for (const { content, stop_reason } of [whole, streamed]) {
       expect(stop_reason).toBe("tool_use");
       const uses = content.filter((block) => block.type === "tool_use");
       expect(uses.map(({ name, input }) => [name, input])).toEqual(
-        PLAYED.cities.map((city) => ["get_weather", { city }]),
+        MOCK.cities.map((city) => ["get_weather", { city }]),
       );
     }
     const uses = streamed.content.filter((block) => block.type === "tool_use");
     const answer = await client.messages.create({
-      ...asked,
+      ...request,
       messages: [
         user("Weather in both cities?"),
         { role: "assistant", content: streamed.content },
@@ -108,7 +108,7 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
     expect(textIn(answer)).toBe("Weather: 20 °C, 21 °C");
   });
 
-  test("images, inline and by address", async () => {
+  test("images, inline and by URL", async () => {
     const answer = await clientOf().messages.create({
       ...ask,
       messages: [
@@ -145,10 +145,10 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
         },
       },
     });
-    expect(JSON.parse(textIn(answer))).toEqual(PLAYED.json);
+    expect(JSON.parse(textIn(answer))).toEqual(MOCK.json);
   });
 
-  test("tokens are counted without asking anyone", async () => {
+  test("tokens are counted without a request to the provider", async () => {
     const before = testbed.providers.requests.length;
     const counted = await clientOf().messages.countTokens({
       model,
@@ -173,7 +173,7 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
         const error = await caught(
           clientOf().messages.create({
             ...ask,
-            messages: [user(wishing({ status }))],
+            messages: [user(mockPrompt({ status }))],
             stream,
           }),
         );
@@ -185,21 +185,21 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
     },
   );
 
-  test("a retry waits as long as the provider asks", async () => {
+  test("a retry waits for the provider's retry-after", async () => {
     const { fetch, count } = countingFetch();
-    const prompt = wishing({ status: 429, failures: 1, retryAfter: 1 });
+    const prompt = mockPrompt({ status: 429, failures: 1, retryAfter: 1 });
     const answer = await clientOf({ fetch, maxRetries: 2 }).messages.create({
       ...ask,
       messages: [user(prompt)],
     });
-    expect(textIn(answer)).toBe(PLAYED.text);
+    expect(textIn(answer)).toBe(MOCK.text);
     expect(count()).toBe(2);
   });
 
-  test("a stream that breaks off ends as an error, not as an answer", async () => {
+  test("an interrupted stream ends with an error", async () => {
     const stream = clientOf().messages.stream({
       ...ask,
-      messages: [user(wishing({ cutAfter: 2 }))],
+      messages: [user(mockPrompt({ cutAfter: 2 }))],
     });
     expect(await caught(stream.finalMessage())).toBeInstanceOf(
       Anthropic.APIError,
@@ -207,8 +207,8 @@ describe.each(FORMATS)("messages through the format of %s", (format) => {
   });
 });
 
-test("thinking comes back as Anthropic said it, and may be sent again", async () => {
-  const asked = {
+test("thinking blocks are passed through unchanged and can be sent back", async () => {
+  const request = {
     model: "anthropic-chat",
     max_tokens: 4_000,
     thinking: { type: "enabled" as const, budget_tokens: 2_000 },
@@ -217,29 +217,29 @@ test("thinking comes back as Anthropic said it, and may be sent again", async ()
   const client = clientOf({
     defaultHeaders: { "anthropic-beta": "interleaved-thinking-2025-05-14" },
   });
-  const whole = await client.messages.create(asked);
-  const streamed = await client.messages.stream(asked).finalMessage();
+  const whole = await client.messages.create(request);
+  const streamed = await client.messages.stream(request).finalMessage();
   for (const { content } of [whole, streamed]) {
     expect(content[0]).toMatchObject({
       type: "thinking",
-      thinking: PLAYED.thinking,
+      thinking: MOCK.thinking,
       signature: expect.stringMatching(/^EqQB/) as string,
     });
   }
   const again = await client.messages.create({
-    ...asked,
+    ...request,
     messages: [
-      ...asked.messages,
+      ...request.messages,
       { role: "assistant", content: whole.content },
       user("And now?"),
     ],
   });
-  expect(textIn(again)).toBe(PLAYED.text);
+  expect(textIn(again)).toBe(MOCK.text);
   const { headers } = testbed.providers.requests.at(-1) ?? {};
   expect(headers?.["anthropic-beta"]).toBe("interleaved-thinking-2025-05-14");
 });
 
-test("both ways of sending the key", async () => {
+test("the key is accepted in both headers", async () => {
   const bearer = new Anthropic({
     apiKey: null,
     authToken: key,
@@ -250,12 +250,12 @@ test("both ways of sending the key", async () => {
     max_tokens: 10,
     messages: [user("Hello")],
   });
-  expect(textIn(answer)).toBe(PLAYED.text);
+  expect(textIn(answer)).toBe(MOCK.text);
   const { headers } = testbed.providers.requests.at(-1) ?? {};
   expect(JSON.stringify(headers)).not.toContain(key);
 });
 
-describe("our own errors in Anthropic's shape", () => {
+describe("gateway errors in Anthropic's shape", () => {
   const ask = (client: Anthropic, fields: object = {}) =>
     caught(
       client.messages.create({
@@ -269,7 +269,7 @@ describe("our own errors in Anthropic's shape", () => {
   test.each([
     [
       "an unknown key",
-      { apiKey: "sk-nobody-made-this-key" },
+      { apiKey: "sk-unknown-key" },
       {},
       401,
       "authentication_error",
@@ -298,7 +298,7 @@ describe("our own errors in Anthropic's shape", () => {
     });
   });
 
-  test("a spent budget is not retried", async () => {
+  test("an exceeded budget is not retried", async () => {
     const apiKey = await testbed.makeKey({ max_budget: 0 });
     const { fetch, count } = countingFetch();
     const error = await ask(clientOf({ apiKey, fetch, maxRetries: 3 }));
@@ -307,7 +307,7 @@ describe("our own errors in Anthropic's shape", () => {
     expect(count()).toBe(1);
   });
 
-  test("a rate limit says when to come back", async () => {
+  test("a rate limit has retry-after", async () => {
     const apiKey = await testbed.makeKey({ rpm_limit: 1 });
     const client = clientOf({ apiKey });
     await client.messages.create({

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PLAYED } from "./formats/played-model.ts";
+import { MOCK } from "./formats/mock-model.ts";
 import { pythonOrLeaveOut } from "./python.ts";
 import { startClientTestbed, type ClientTestbed } from "./testbed.ts";
 
@@ -38,7 +38,7 @@ afterAll(async () => {
   await testbed.stop();
 });
 
-/** The code of one section of the page, with the address of the gateway that runs. */
+/** The code of one section of the page, with the address of the running gateway. */
 function codeOf(section: string, language: string): readonly string[] {
   const text = RUN.split(/^## /m).find((part) => part.startsWith(section));
   const blocks = [...(text ?? "").matchAll(/^```(\w+)\n(.*?)^```$/gms)];
@@ -49,7 +49,7 @@ function codeOf(section: string, language: string): readonly string[] {
   );
 }
 
-/** Runs code as a reader would; answers what it printed, throws with what it said when it fails. */
+/** Runs code as a reader would; returns its output and throws with its error output when it fails. */
 async function runCode(
   program: string,
   file: string,
@@ -65,16 +65,16 @@ async function runCode(
 
 test("curl", async () => {
   const [whole = "", stream = ""] = codeOf("curl", "sh");
-  expect(await runCode("sh", "whole.sh", whole)).toContain(PLAYED.text);
+  expect(await runCode("sh", "whole.sh", whole)).toContain(MOCK.text);
   expect(await runCode("sh", "stream.sh", stream)).toMatch(
     /mitenand.*data: \[DONE\]\n\n$/s,
   );
 });
 
 test.each([
-  ["openai (JavaScript)", `${PLAYED.text}\n${PLAYED.text}2 vectors\n`],
-  ["Anthropic", `${PLAYED.text}\n${PLAYED.outputTokens} tokens\n`],
-  ["Vercel AI SDK", `${PLAYED.text}\n${PLAYED.text}`],
+  ["openai (JavaScript)", `${MOCK.text}\n${MOCK.text}2 vectors\n`],
+  ["Anthropic", `${MOCK.text}\n${MOCK.outputTokens} tokens\n`],
+  ["Vercel AI SDK", `${MOCK.text}\n${MOCK.text}`],
 ])("%s", async (section, printed) => {
   const [code = ""] = codeOf(section, "js");
   expect(await runCode(process.execPath, "example.mjs", code)).toBe(printed);
@@ -87,7 +87,7 @@ test("openai (Python)", async ({ skip }) => {
   }
   const [code = ""] = codeOf("openai (Python)", "python");
   expect(await runCode(python, "example.py", code)).toBe(
-    `${PLAYED.text}\n${PLAYED.text}\n2 vectors\ninvalid_request_error\n`,
+    `${MOCK.text}\n${MOCK.text}\n2 vectors\ninvalid_request_error\n`,
   );
 }, 180_000);
 
@@ -106,7 +106,7 @@ test("the page uses the aliases of the shipped configuration", () => {
   expect([...unknown]).toEqual(["no-such-model"]);
 });
 
-test("every piece of code on the page is run, or stands where it says that it is not", () => {
+test("every code block on the page is run or listed as not run", () => {
   const sections = RUN.split(/^## /m).slice(1);
   const withCode = sections.filter((section) => section.includes("```"));
   expect(withCode.map((section) => section.split("\n")[0])).toEqual([

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 
-/** One call route and a body that it takes. */
+/** One call route and a valid body for it. */
 export interface FuzzedRoute {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Anthropic's shape of errors. */
+  /** Errors have Anthropic's shape. */
   readonly anthropic?: true;
 }
 
@@ -48,7 +48,7 @@ const CHAT = {
   cache: { ttl: 1 },
 };
 
-/** Every call route that takes a body, on providers of each format. */
+/** Every call route with a body, on providers of each format. */
 export const FUZZED: readonly FuzzedRoute[] = [
   ...["openai", "anthropic", "gemini", "azure"].flatMap((format) => {
     const model = `${format}-chat`;
@@ -161,7 +161,7 @@ export const FUZZED: readonly FuzzedRoute[] = [
 const DEEP = 20_000;
 const HUGE_CHARACTERS = 300_000;
 
-/** JSON texts that stand where a value may stand. */
+/** JSON texts to use in place of a value. */
 const strangeText = fc.constantFrom(
   "null",
   "true",
@@ -203,10 +203,10 @@ const anyValue = fc.oneof(
   },
 );
 
-/** Stands in a body for a text that is put in after it was made JSON. */
-const PLACE = "@@here@@";
+/** Replaced by raw text after the body was serialised. */
+const PLACEHOLDER = "@@here@@";
 
-/** A body of the route with one or two of its places, however deep, changed, removed or added to; or no such body at all. */
+/** The route's body with one or two values, at any depth, changed, removed or added; or arbitrary text. */
 export function fuzzedBody(route: FuzzedRoute): fc.Arbitrary<string> {
   const changed = fc
     .tuple(
@@ -221,7 +221,7 @@ export function fuzzedBody(route: FuzzedRoute): fc.Arbitrary<string> {
         body["stream"] = true;
       }
       change(body, path, how);
-      return JSON.stringify(body).replace(`"${PLACE}"`, () => text);
+      return JSON.stringify(body).replace(`"${PLACEHOLDER}"`, () => text);
     });
   const other = fc.oneof(
     anyValue,
@@ -259,8 +259,8 @@ function change(body: unknown, path: Path, how: string): void {
       delete holder[last];
     }
   } else if (how === "add" && !Array.isArray(holder)) {
-    holder["added_by_nobody"] = PLACE;
+    holder["added_by_nobody"] = PLACEHOLDER;
   } else {
-    holder[last] = PLACE;
+    holder[last] = PLACEHOLDER;
   }
 }

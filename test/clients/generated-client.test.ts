@@ -30,7 +30,7 @@ test("a client generated from the document works", async ({ skip }) => {
     const file = join(directory, "openapi.json");
     writeFileSync(file, text);
     const env = {
-      // The generator formats what it makes with a program beside its Python.
+      // The generator formats its output with a program next to its Python.
       PATH: [dirname(python), process.env["PATH"]].join(delimiter),
       PYTHONIOENCODING: "utf-8",
     };
@@ -49,7 +49,7 @@ test("a client generated from the document works", async ({ skip }) => {
       ],
       { env },
     );
-    // It warns of every schema that it does not understand.
+    // The generator warns of every unsupported schema.
     expect(generated.stdout + generated.stderr).not.toMatch(/warning|error/i);
     copyFileSync(SUITE, join(directory, "suite.py"));
     const { stdout } = await run(python, [join(directory, "suite.py")], {

@@ -43,7 +43,7 @@ answer = post_v1_chat_completions.sync(
 assert isinstance(answer, ChatCompletion), answer
 print("answer", answer.choices[0].message.content)
 
-# A call is counted after its answer was sent.
+# A call is counted after its answer is sent.
 for _ in range(200):
     usage = get_me_usage.sync(client=holder)
     assert isinstance(usage, OwnUsage), usage

@@ -25,7 +25,7 @@ test("OpenAI's Python client, through every provider format", async ({
         HEARTH_KEY: await testbed.makeKey(),
       },
     });
-    // Eight checks of each format, and embeddings where there are any.
+    // Eight checks of each format, and embeddings where the format has them.
     expect(stdout.trim().split("\n")).toHaveLength(8 * FORMATS.length + 3);
   } finally {
     await testbed.stop();

@@ -8,7 +8,7 @@ import OpenAI, {
   RateLimitError,
 } from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PLAYED, wishing } from "./formats/played-model.ts";
+import { MOCK, mockPrompt } from "./formats/mock-model.ts";
 import { FORMATS } from "./provider-formats.ts";
 import {
   caught,
@@ -64,7 +64,7 @@ function user(content: string) {
 describe.each(FORMATS)("chat through the format of %s", (format) => {
   const model = `${format}-chat`;
 
-  test("a whole answer, with its usage", async () => {
+  test("a plain answer, with its usage", async () => {
     const answer = await clientOf().chat.completions.create({
       model,
       messages: [
@@ -76,16 +76,16 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
       max_completion_tokens: 50,
     });
     expect(answer.object).toBe("chat.completion");
-    expect(answer.choices[0]?.message.content).toBe(PLAYED.text);
+    expect(answer.choices[0]?.message.content).toBe(MOCK.text);
     expect(answer.choices[0]?.finish_reason).toBe("stop");
     expect(answer.usage).toMatchObject({
-      prompt_tokens: PLAYED.inputTokens,
-      completion_tokens: PLAYED.outputTokens,
-      total_tokens: PLAYED.inputTokens + PLAYED.outputTokens,
+      prompt_tokens: MOCK.inputTokens,
+      completion_tokens: MOCK.outputTokens,
+      total_tokens: MOCK.inputTokens + MOCK.outputTokens,
     });
   });
 
-  test("a stream, whose usage comes only when asked for", async () => {
+  test("a stream reports usage only on request", async () => {
     for (const include_usage of [true, false]) {
       const stream = await clientOf().chat.completions.create({
         model,
@@ -104,18 +104,18 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
         }
         completionTokens = chunk.usage?.completion_tokens ?? completionTokens;
       }
-      expect(text).toBe(PLAYED.text);
+      expect(text).toBe(MOCK.text);
       expect([...finishes]).toEqual(["stop"]);
-      // Gemini reports usage in every chunk, asked or not.
+      // Gemini reports usage in every chunk, requested or not.
       if (include_usage) {
-        expect(completionTokens).toBe(PLAYED.outputTokens);
+        expect(completionTokens).toBe(MOCK.outputTokens);
       } else if (format !== "gemini") {
         expect(completionTokens).toBe(0);
       }
     }
   });
 
-  test("parallel tools, whole and streamed, and back with their results", async () => {
+  test("parallel tools, plain and streamed, and their results", async () => {
     const ask = {
       model,
       messages: user("Weather in both cities?"),
@@ -130,7 +130,7 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
       expect(choice?.finish_reason).toBe("tool_calls");
       const calls = choice?.message.tool_calls ?? [];
       expect(calls.map(calledWith)).toEqual(
-        PLAYED.cities.map((city) => ["get_weather", { city }]),
+        MOCK.cities.map((city) => ["get_weather", { city }]),
       );
       expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
     }
@@ -178,11 +178,11 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
       response_format,
     });
     expect(JSON.parse(answer.choices[0]?.message.content ?? "")).toEqual(
-      PLAYED.json,
+      MOCK.json,
     );
   });
 
-  test("images, inline and by address", async () => {
+  test("images, inline and by URL", async () => {
     const answer = await clientOf().chat.completions.create({
       model,
       messages: [
@@ -208,33 +208,33 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
   test("Responses: text, a stream, tools and their results", async () => {
     const client = clientOf();
     const answer = await client.responses.create({ model, input: "Hello" });
-    expect(answer.output_text).toBe(PLAYED.text);
+    expect(answer.output_text).toBe(MOCK.text);
     expect(answer.usage).toMatchObject({
-      input_tokens: PLAYED.inputTokens,
-      output_tokens: PLAYED.outputTokens,
+      input_tokens: MOCK.inputTokens,
+      output_tokens: MOCK.outputTokens,
     });
     const streamed = await client.responses
       .stream({ model, input: "Hello", instructions: "Be kind." })
       .finalResponse();
-    expect(streamed.output_text).toBe(PLAYED.text);
+    expect(streamed.output_text).toBe(MOCK.text);
     const input = [
       { role: "user" as const, content: "Weather in both cities?" },
     ];
     const tools = [RESPONSES_WEATHER];
-    const asked = { model, input, tools };
-    const whole = await client.responses.create(asked);
-    const pieces = await client.responses.stream(asked).finalResponse();
+    const request = { model, input, tools };
+    const whole = await client.responses.create(request);
+    const pieces = await client.responses.stream(request).finalResponse();
     for (const output of [whole.output, pieces.output]) {
       const calls = (output as readonly OpenAI.Responses.ResponseItem[]).filter(
         (item) => item.type === "function_call",
       );
       expect(
         calls.map(({ name, arguments: json }) => [name, JSON.parse(json)]),
-      ).toEqual(PLAYED.cities.map((city) => ["get_weather", { city }]));
+      ).toEqual(MOCK.cities.map((city) => ["get_weather", { city }]));
     }
     const calls = whole.output.filter((item) => item.type === "function_call");
     const last = await client.responses.create({
-      ...asked,
+      ...request,
       input: [
         ...input,
         ...calls,
@@ -263,7 +263,7 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
         const error = await caught(
           clientOf().chat.completions.create({
             model,
-            messages: user(wishing({ status })),
+            messages: user(mockPrompt({ status })),
             stream,
           }),
         );
@@ -275,14 +275,14 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
     },
   );
 
-  test("a retry waits as long as the provider asks", async () => {
+  test("a retry waits for the provider's retry-after", async () => {
     const { fetch, count } = countingFetch();
-    const prompt = wishing({ status: 429, failures: 1, retryAfter: 1 });
+    const prompt = mockPrompt({ status: 429, failures: 1, retryAfter: 1 });
     const answer = await clientOf({
       fetch,
       maxRetries: 2,
     }).chat.completions.create({ model, messages: user(prompt) });
-    expect(answer.choices[0]?.message.content).toBe(PLAYED.text);
+    expect(answer.choices[0]?.message.content).toBe(MOCK.text);
     expect(count()).toBe(2);
     const [first, second] = testbed.providers.requests
       .filter((seen) => seen.format === format)
@@ -291,10 +291,10 @@ describe.each(FORMATS)("chat through the format of %s", (format) => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThan(900);
   });
 
-  test("a stream that breaks off ends as an error, not as an answer", async () => {
+  test("an interrupted stream ends with an error", async () => {
     const stream = await clientOf().chat.completions.create({
       model,
-      messages: user(wishing({ cutAfter: 2 })),
+      messages: user(mockPrompt({ cutAfter: 2 })),
       stream: true,
     });
     expect(await caught(collected(stream))).toBeInstanceOf(OpenAI.APIError);
@@ -332,7 +332,7 @@ test("completions, moderations, images and the list of models", async () => {
     model: "openai-chat",
     prompt: "Hello",
   });
-  expect(completion.choices[0]?.text).toBe(PLAYED.text);
+  expect(completion.choices[0]?.text).toBe(MOCK.text);
   const moderation = await client.moderations.create({
     model: "openai-other",
     input: "Hello",
@@ -349,7 +349,7 @@ test("completions, moderations, images and the list of models", async () => {
   expect(model.id).toBe("openai-chat");
 });
 
-test("an endpoint that a provider lacks is refused by name", async () => {
+test("an endpoint that the provider does not have is rejected with its name", async () => {
   const error = await caught(
     clientOf().embeddings.create({ model: "anthropic-chat", input: "Hello" }),
   );
@@ -368,7 +368,7 @@ test("Azure's client names the alias in the path", async () => {
     model: "anthropic-chat",
     messages: user("Hello"),
   });
-  expect(answer.choices[0]?.message.content).toBe(PLAYED.text);
+  expect(answer.choices[0]?.message.content).toBe(MOCK.text);
   const stream = await client.chat.completions.create({
     model: "azure-chat",
     messages: user("Hello"),
@@ -378,7 +378,7 @@ test("Azure's client names the alias in the path", async () => {
   for await (const chunk of stream) {
     text += chunk.choices[0]?.delta.content ?? "";
   }
-  expect(text).toBe(PLAYED.text);
+  expect(text).toBe(MOCK.text);
   const { data } = await client.embeddings.create({
     model: "azure-embed",
     input: "one",
@@ -386,11 +386,11 @@ test("Azure's client names the alias in the path", async () => {
   expect(data).toHaveLength(1);
 });
 
-test("a provider that answers whole where a stream was asked for is named, and nothing else breaks", async () => {
+test("a provider that answers a streaming request without a stream is named in the error", async () => {
   const error = await caught(
     clientOf().chat.completions.create({
       model: "openai-chat",
-      messages: user(wishing({ neverStream: true })),
+      messages: user(mockPrompt({ neverStream: true })),
       stream: true,
     }),
   );
@@ -399,12 +399,12 @@ test("a provider that answers whole where a stream was asked for is named, and n
   expect((error as Error).message).toContain("did not answer with a stream");
 });
 
-describe("our own errors by class", () => {
+describe("gateway errors by class", () => {
   const ask = (client: OpenAI, model = "openai-chat") =>
     caught(client.chat.completions.create({ model, messages: user("Hello") }));
 
   test("an unknown key", async () => {
-    const error = await ask(clientOf({ apiKey: "sk-nobody-made-this-key" }));
+    const error = await ask(clientOf({ apiKey: "sk-unknown-key" }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error).toMatchObject({ status: 401, type: "token_not_found_in_db" });
   });
@@ -431,7 +431,7 @@ describe("our own errors by class", () => {
     expect(error).toMatchObject({ type: "key_model_access_denied" });
   });
 
-  test("a spent budget is not retried", async () => {
+  test("an exceeded budget is not retried", async () => {
     const apiKey = await testbed.makeKey({ max_budget: 0 });
     const { fetch, count } = countingFetch();
     const error = await ask(clientOf({ apiKey, fetch, maxRetries: 3 }));
@@ -443,7 +443,7 @@ describe("our own errors by class", () => {
     expect(count()).toBe(1);
   });
 
-  test("a rate limit says when to come back", async () => {
+  test("a rate limit has retry-after", async () => {
     const apiKey = await testbed.makeKey({ rpm_limit: 1 });
     const client = clientOf({ apiKey });
     await client.chat.completions.create({
@@ -457,7 +457,7 @@ describe("our own errors by class", () => {
     expect(headers.get("x-ratelimit-limit-requests")).toBe("1");
   });
 
-  test("a pending alias, a provider that refuses our secret, an unknown route", async () => {
+  test("a pending alias, a provider that rejects the gateway's secret, an unknown route", async () => {
     const pending = await ask(clientOf(), "pending");
     expect(pending).toBeInstanceOf(InternalServerError);
     expect(pending).toMatchObject({ status: 503, type: "model_pending" });

@@ -41,8 +41,8 @@ def user(content):
     return [{"role": "user", "content": content}]
 
 
-def wishing(**wishes):
-    return "Hello [mock]" + json.dumps(wishes)
+def mock_prompt(**options):
+    return "Hello [mock]" + json.dumps(options)
 
 
 def cities_in(calls):
@@ -110,7 +110,7 @@ def responses(client, model):
 
 def errors(client, model):
     for status, kind in ERRORS.items():
-        prompt = wishing(status=status, suite="python")
+        prompt = mock_prompt(status=status, suite="python")
         try:
             client.chat.completions.create(model=model, messages=user(prompt))
             raise AssertionError(f"{status} was not raised")
@@ -120,14 +120,14 @@ def errors(client, model):
 
 
 def retries(_client, model):
-    prompt = wishing(status=429, failures=1, retryAfter=1, suite="python")
-    begun = time.monotonic()
+    prompt = mock_prompt(status=429, failures=1, retryAfter=1, suite="python")
+    started = time.monotonic()
     answer = client_of(max_retries=2).chat.completions.create(
         model=model, messages=user(prompt)
     )
     assert answer.choices[0].message.content == TEXT, answer
     # Without retry-after it waits at most half a second.
-    assert time.monotonic() - begun > 0.9
+    assert time.monotonic() - started > 0.9
 
 
 def embeddings(client, model):
@@ -156,7 +156,7 @@ for name in FORMATS:
         run(embeddings, f"{name}-embed")
 
 try:
-    client_of("sk-nobody-made-this-key").models.list()
+    client_of("sk-unknown-key").models.list()
     raise AssertionError("an unknown key was taken")
 except openai.AuthenticationError as error:
     assert error.type == "token_not_found_in_db", error

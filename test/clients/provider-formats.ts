@@ -18,7 +18,12 @@ import {
 import { geminiChat } from "./formats/gemini.ts";
 import { event, openaiChat, USAGE } from "./formats/openai-chat.ts";
 import { openaiResponses } from "./formats/openai-responses.ts";
-import { PLAYED, play, wishesIn, type Asked } from "./formats/played-model.ts";
+import {
+  MOCK,
+  mockReply,
+  mockOptionsIn,
+  type ModelRequest,
+} from "./formats/mock-model.ts";
 
 export const FORMATS = ["openai", "anthropic", "gemini", "azure"] as const;
 export type FormatName = (typeof FORMATS)[number];
@@ -31,7 +36,7 @@ export interface SeenRequest {
   readonly body: Json;
 }
 
-export interface PlayedProviders {
+export interface MockProviders {
   readonly url: string;
   readonly requests: readonly SeenRequest[];
   /** A configuration with the aliases `<format>-chat`, `<format>-embed`, and further ones of one kind each. */
@@ -39,8 +44,8 @@ export interface PlayedProviders {
   close(): Promise<void>;
 }
 
-/** One server that speaks each provider's own format under a path of its own, and checks what it is sent as they do. */
-export async function startPlayedProviders(): Promise<PlayedProviders> {
+/** One server that implements each provider's format under a separate path and validates requests as the provider does. */
+export async function startMockProviders(): Promise<MockProviders> {
   const requests: SeenRequest[] = [];
   const failures = new Map<string, number>();
 
@@ -74,36 +79,42 @@ export async function startPlayedProviders(): Promise<PlayedProviders> {
       response.writeHead(200, { "content-type": "text/event-stream" });
       return void response.end(`${event(route.plain(body))}data: [DONE]\n\n`);
     }
-    const asked = readBody(wire, body);
-    if (typeof asked === "string") {
-      return sendRefusal(response, wire, { status: 400, message: asked });
+    const modelRequest = readBody(wire, body);
+    if (typeof modelRequest === "string") {
+      return sendRefusal(response, wire, {
+        status: 400,
+        message: modelRequest,
+      });
     }
-    const wishes = wishesIn(asked.lastText);
-    if (wishes.delayMs !== undefined) {
-      await sleep(wishes.delayMs);
+    const options = mockOptionsIn(modelRequest.lastText);
+    if (options.delayMs !== undefined) {
+      await sleep(options.delayMs);
     }
-    const prompt = `${format} ${asked.lastText}`;
+    const prompt = `${format} ${modelRequest.lastText}`;
     const failed = failures.get(prompt) ?? 0;
     failures.set(prompt, failed + 1);
-    if (wishes.status !== undefined && failed < (wishes.failures ?? Infinity)) {
-      const message = wishes.message ?? `refused with key ${PROVIDER_SECRET}`;
+    if (
+      options.status !== undefined &&
+      failed < (options.failures ?? Infinity)
+    ) {
+      const message = options.message ?? `refused with key ${PROVIDER_SECRET}`;
       return sendRefusal(
         response,
         wire,
-        { status: wishes.status, message },
-        wishes,
+        { status: options.status, message },
+        options,
       );
     }
-    const said = play(asked);
-    if (body["stream"] !== true || wishes.neverStream === true) {
-      return sendJson(response, 200, wire.answer(said, body));
+    const reply = mockReply(modelRequest);
+    if (body["stream"] !== true || options.neverStream === true) {
+      return sendJson(response, 200, wire.answer(reply, body));
     }
     response.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
     });
     let sent = 0;
-    for (const piece of wire.stream(said, body)) {
-      if (sent++ === wishes.cutAfter) {
+    for (const piece of wire.stream(reply, body)) {
+      if (sent++ === options.cutAfter) {
         await sleep(20);
         return void response.destroy();
       }
@@ -130,22 +141,22 @@ export async function startPlayedProviders(): Promise<PlayedProviders> {
   };
 }
 
-/** What a body asks for, or what is wrong with it. */
-function readBody(wire: ProviderFormat, body: Json): Asked | string {
+/** The parsed request, or why the body is invalid. */
+function readBody(wire: ProviderFormat, body: Json): ModelRequest | string {
   try {
-    return wire.mistakeIn(body) ?? wire.asked(body);
+    return wire.mistakeIn(body) ?? wire.parse(body);
   } catch {
     return "The request body is not valid.";
   }
 }
 
-interface PlayedRoute {
+interface MockRoute {
   readonly wire: ProviderFormat;
-  /** An answer that has neither streams nor wishes. */
+  /** An answer that supports neither streaming nor options. */
   readonly plain: ((body: Json) => Json) | null;
 }
 
-function routeOf(format: FormatName, path: string): PlayedRoute | null {
+function routeOf(format: FormatName, path: string): MockRoute | null {
   const talk = (wire: ProviderFormat) => ({ wire, plain: null });
   const plain = (wire: ProviderFormat, of: (body: Json) => Json) => ({
     wire,
@@ -179,7 +190,7 @@ function routeOf(format: FormatName, path: string): PlayedRoute | null {
   }
 }
 
-/** Vectors tell their place; in base64 where the client wants that, as OpenAI's own client does. */
+/** Each vector starts with its index; base64 when requested, as OpenAI's client does by default. */
 function embeddings({ model, input, encoding_format: encoding }: Json): Json {
   const inputs = [input].flat();
   return {
@@ -207,7 +218,7 @@ function completion({ model }: Json): Json {
     created: 1_763_720_000,
     model,
     choices: [
-      { index: 0, text: PLAYED.text, logprobs: null, finish_reason: "stop" },
+      { index: 0, text: MOCK.text, logprobs: null, finish_reason: "stop" },
     ],
     usage: USAGE,
   };

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** A package of PyPI that a test runs, pinned. */
+/** A pinned PyPI package. */
 export interface PythonPackage {
   readonly name: string;
   readonly version: string;
@@ -15,7 +15,7 @@ export interface PythonPackage {
 
 const OPENAI: PythonPackage = { name: "openai", version: "3.54.0" };
 
-/** A Python that has the package; where it cannot be had null with a line that says so, and in CI an error. */
+/** A Python with the package; null with a log line where it is not available, and an error in CI. */
 export async function pythonOrLeaveOut(
   wanted: PythonPackage = OPENAI,
 ): Promise<string | null> {
@@ -26,16 +26,16 @@ export async function pythonOrLeaveOut(
   if (process.env["CI"]) {
     throw new Error(found.why);
   }
-  process.stderr.write(`left out: ${found.why}\n`);
+  process.stderr.write(`skipped: ${found.why}\n`);
   return null;
 }
 
-/** A Python, or one sentence that says why there is none. */
+/** A Python, or the reason why there is none. */
 type FoundPython =
   | { readonly kind: "found"; readonly python: string }
   | { readonly kind: "missing"; readonly why: string };
 
-/** The Python of a virtual environment that outlives the run; made at the first one, in a cache outside the project. */
+/** The Python of a virtual environment that is kept between runs, in a cache outside the project. */
 async function pythonWith({
   name,
   version,
@@ -49,7 +49,7 @@ async function pythonWith({
   if (existsSync(python)) {
     return { kind: "found", python };
   }
-  // Another run may be making it: each makes its own and the first to end keeps it.
+  // Another run may be creating it: each creates its own, and the first to finish is kept.
   const own = `${place}.${createHash("sha256").update(`${process.pid}`).digest("hex").slice(0, 8)}`;
   try {
     mkdirSync(cache, { recursive: true });
@@ -70,10 +70,10 @@ async function pythonWith({
       return { kind: "found", python };
     }
     const { stderr, message } = error as { stderr?: string; message: string };
-    const said = (stderr?.trim() || message).split("\n").at(-1);
+    const reason = (stderr?.trim() || message).split("\n").at(-1);
     return {
       kind: "missing",
-      why: `Python's ${name} ${version} cannot be run here (${said}): install Python 3 with venv and let pip reach its packages.`,
+      why: `Python's ${name} ${version} cannot be run here (${reason}): install Python 3 with venv and let pip reach its packages.`,
     };
   }
 }

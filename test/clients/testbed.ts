@@ -1,19 +1,16 @@
 import { throwAwayDatabase } from "../servers/database.ts";
 import { startTestGateway, type TestGateway } from "../servers/gateway.ts";
-import {
-  startPlayedProviders,
-  type PlayedProviders,
-} from "./provider-formats.ts";
+import { startMockProviders, type MockProviders } from "./provider-formats.ts";
 
-/** A gateway over a database of its own, with aliases on every provider format. */
+/** A gateway with a separate database and aliases on every provider format. */
 export interface ClientTestbed extends TestGateway {
-  readonly providers: PlayedProviders;
+  readonly providers: MockProviders;
 }
 
 export async function startClientTestbed(): Promise<ClientTestbed> {
   const [database, providers] = await Promise.all([
     throwAwayDatabase(),
-    startPlayedProviders(),
+    startMockProviders(),
   ]);
   const gateway = await startTestGateway({
     databaseUrl: database.url,
@@ -31,7 +28,7 @@ export async function startClientTestbed(): Promise<ClientTestbed> {
   };
 }
 
-/** Counts the requests that a client really sends. */
+/** Counts the requests that a client actually sends. */
 export function countingFetch(): {
   readonly fetch: typeof fetch;
   count(): number;
@@ -50,17 +47,17 @@ export function countingFetch(): {
 export const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** The error of a call that must be refused. */
-export async function caught(asked: PromiseLike<unknown>): Promise<unknown> {
+/** The error of a call that must fail. */
+export async function caught(call: PromiseLike<unknown>): Promise<unknown> {
   try {
-    await asked;
+    await call;
   } catch (error) {
     return error;
   }
-  throw new Error("it was not refused");
+  throw new Error("the call did not fail");
 }
 
-/** Everything that a stream or a paged list brings. */
+/** All items of a stream or a paged list. */
 export async function collected<T>(all: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
   for await (const one of all) {

@@ -5,9 +5,9 @@ import {
   type Json,
   type ProviderFormat,
 } from "./format.ts";
-import { PLAYED, type Asked, type Said } from "./played-model.ts";
+import { MOCK, type ModelRequest, type ModelReply } from "./mock-model.ts";
 
-const { inputTokens, cachedTokens, outputTokens } = PLAYED;
+const { inputTokens, cachedTokens, outputTokens } = MOCK;
 const SIGNATURE = "EqQBCgIYAhIM1gbcDa9GJwZA2b3h";
 
 const INPUT_USAGE = {
@@ -31,14 +31,14 @@ export const anthropicMessages: ProviderFormat = {
         ? { status: 400, message: "anthropic-version: header is required" }
         : null,
   mistakeIn,
-  asked,
-  answer: (said, body) => ({
+  parse,
+  answer: (reply, body) => ({
     ...headOf(body),
-    content: blocksOf(said),
-    stop_reason: stopOf(said),
+    content: blocksOf(reply),
+    stop_reason: stopOf(reply),
     usage: { ...INPUT_USAGE, output_tokens: outputTokens },
   }),
-  *stream(said, body) {
+  *stream(reply, body) {
     yield event({
       type: "message_start",
       message: {
@@ -49,7 +49,7 @@ export const anthropicMessages: ProviderFormat = {
       },
     });
     yield event({ type: "ping" });
-    for (const [index, { empty, deltas }] of streamedBlocks(said).entries()) {
+    for (const [index, { empty, deltas }] of streamedBlocks(reply).entries()) {
       yield event({ type: "content_block_start", index, content_block: empty });
       for (const delta of deltas) {
         yield event({ type: "content_block_delta", index, delta });
@@ -58,7 +58,7 @@ export const anthropicMessages: ProviderFormat = {
     }
     yield event({
       type: "message_delta",
-      delta: { stop_reason: stopOf(said), stop_sequence: null },
+      delta: { stop_reason: stopOf(reply), stop_sequence: null },
       usage: { output_tokens: outputTokens },
     });
     yield event({ type: "message_stop" });
@@ -84,19 +84,19 @@ function headOf(body: Json): Json {
   };
 }
 
-function stopOf({ calls }: Said): string {
+function stopOf({ calls }: ModelReply): string {
   return calls.length === 0 ? "end_turn" : "tool_use";
 }
 
-function blocksOf(said: Said): readonly Json[] {
+function blocksOf(reply: ModelReply): readonly Json[] {
   return [
-    ...(said.thinking === null
+    ...(reply.thinking === null
       ? []
-      : [{ type: "thinking", thinking: said.thinking, signature: SIGNATURE }]),
-    ...(said.text.length === 0
+      : [{ type: "thinking", thinking: reply.thinking, signature: SIGNATURE }]),
+    ...(reply.text.length === 0
       ? []
-      : [{ type: "text", text: said.text.join("") }]),
-    ...said.calls.map(({ id, name, argumentPieces }) => ({
+      : [{ type: "text", text: reply.text.join("") }]),
+    ...reply.calls.map(({ id, name, argumentPieces }) => ({
       type: "tool_use",
       id,
       name,
@@ -106,29 +106,29 @@ function blocksOf(said: Said): readonly Json[] {
 }
 
 function streamedBlocks(
-  said: Said,
+  reply: ModelReply,
 ): readonly { readonly empty: Json; readonly deltas: readonly Json[] }[] {
   return [
-    ...(said.thinking === null
+    ...(reply.thinking === null
       ? []
       : [
           {
             empty: { type: "thinking", thinking: "", signature: "" },
             deltas: [
-              { type: "thinking_delta", thinking: said.thinking },
+              { type: "thinking_delta", thinking: reply.thinking },
               { type: "signature_delta", signature: SIGNATURE },
             ],
           },
         ]),
-    ...(said.text.length === 0
+    ...(reply.text.length === 0
       ? []
       : [
           {
             empty: { type: "text", text: "" },
-            deltas: said.text.map((text) => ({ type: "text_delta", text })),
+            deltas: reply.text.map((text) => ({ type: "text_delta", text })),
           },
         ]),
-    ...said.calls.map(({ id, name, argumentPieces }) => ({
+    ...reply.calls.map(({ id, name, argumentPieces }) => ({
       empty: { type: "tool_use", id, name, input: {} },
       deltas: ["", ...argumentPieces].map((partial_json) => ({
         type: "input_json_delta",
@@ -184,7 +184,7 @@ function mistakeIn(body: Json): string | null {
   return null;
 }
 
-function asked(body: Json): Asked {
+function parse(body: Json): ModelRequest {
   const last = listOf(body["messages"]).at(-1)?.["content"];
   const blocks = typeof last === "string" ? [{ text: last }] : listOf(last);
   const system = JSON.stringify(body["system"] ?? "");

@@ -3,7 +3,7 @@ import { PROVIDER_SECRET, recordOf, type ProviderFormat } from "./format.ts";
 
 const SAFE = { hate: { filtered: false, severity: "safe" } };
 
-/** Azure OpenAI: OpenAI's bodies with what its content filter says, behind `api-key` and a dated version. */
+/** Azure OpenAI: OpenAI's bodies with content filter results, behind `api-key` and a dated version. */
 export const azureChat: ProviderFormat = {
   ...openaiChat,
   refuse: (headers, url) =>
@@ -16,8 +16,8 @@ export const azureChat: ProviderFormat = {
       : /^\d{4}-\d{2}-\d{2}/.test(url.searchParams.get("api-version") ?? "")
         ? null
         : { status: 404, message: "Resource not found" },
-  answer(said, body) {
-    const answer = openaiChat.answer(said, body);
+  answer(reply, body) {
+    const answer = openaiChat.answer(reply, body);
     return {
       ...answer,
       prompt_filter_results: [
@@ -29,7 +29,7 @@ export const azureChat: ProviderFormat = {
       })),
     };
   },
-  *stream(said, body) {
+  *stream(reply, body) {
     yield event({
       choices: [],
       created: 0,
@@ -40,6 +40,6 @@ export const azureChat: ProviderFormat = {
         { prompt_index: 0, content_filter_results: SAFE },
       ],
     });
-    yield* openaiChat.stream(said, body);
+    yield* openaiChat.stream(reply, body);
   },
 };

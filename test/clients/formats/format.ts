@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import type { Asked, PlayedWishes, Said } from "./played-model.ts";
+import type { ModelRequest, MockOptions, ModelReply } from "./mock-model.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
 /** One provider's wire format, as the provider itself serves it. */
 export interface ProviderFormat {
-  /** null: the credential is right and in its place. */
+  /** null: the credential is valid. */
   refuse(headers: IncomingHttpHeaders, url: URL): Refusal | null;
-  /** What is wrong with a body that the provider would not take. */
+  /** Why the provider would reject the body; null for a valid one. */
   mistakeIn(body: Json): string | null;
-  asked(body: Json): Asked;
-  answer(said: Said, body: Json): Json;
-  stream(said: Said, body: Json): Iterable<string>;
+  parse(body: Json): ModelRequest;
+  answer(reply: ModelReply, body: Json): Json;
+  stream(reply: ModelReply, body: Json): Iterable<string>;
   error(refusal: Refusal): unknown;
 }
 
@@ -40,7 +40,7 @@ export function sendRefusal(
   response: ServerResponse,
   format: ProviderFormat,
   refusal: Refusal,
-  { retryAfter }: PlayedWishes = {},
+  { retryAfter }: MockOptions = {},
 ): void {
   sendJson(
     response,

@@ -1,9 +1,9 @@
 import { event, openaiChat } from "./openai-chat.ts";
 import { listOf, recordOf, type Json, type ProviderFormat } from "./format.ts";
-import { PLAYED, type Said } from "./played-model.ts";
+import { MOCK, type ModelReply } from "./mock-model.ts";
 
-const { inputTokens, outputTokens } = PLAYED;
-/** Thinking is counted in the total alone. */
+const { inputTokens, outputTokens } = MOCK;
+/** Thinking tokens count only in the total. */
 const VISIBLE_TOKENS = 5;
 const USAGE = {
   prompt_tokens: inputTokens,
@@ -17,7 +17,7 @@ const KNOWN = new Set(
 );
 const SIGNATURE = "CuwBAb4+9vsMc2ln";
 
-/** Gemini's OpenAI-compatible endpoint, with what sets it apart. https://ai.google.dev/gemini-api/docs/openai */
+/** Gemini's OpenAI-compatible endpoint, with its differences. https://ai.google.dev/gemini-api/docs/openai */
 export const geminiChat: ProviderFormat = {
   ...openaiChat,
   mistakeIn(body) {
@@ -32,15 +32,15 @@ export const geminiChat: ProviderFormat = {
     });
     return unsigned ? "Function call is missing a thought_signature." : null;
   },
-  answer: (said, body) => ({
+  answer: (reply, body) => ({
     choices: [
       {
         finish_reason: "stop",
         index: 0,
         message: {
           role: "assistant",
-          ...(said.text.length === 0 ? {} : { content: said.text.join("") }),
-          ...(said.calls.length === 0 ? {} : { tool_calls: callsOf(said) }),
+          ...(reply.text.length === 0 ? {} : { content: reply.text.join("") }),
+          ...(reply.calls.length === 0 ? {} : { tool_calls: callsOf(reply) }),
         },
       },
     ],
@@ -50,10 +50,10 @@ export const geminiChat: ProviderFormat = {
     object: "chat.completion",
     usage: USAGE,
   }),
-  *stream(said, body) {
+  *stream(reply, body) {
     const pieces: Json[] = [
-      ...said.text.map((content) => ({ role: "assistant", content })),
-      ...callsOf(said).map((call) => ({
+      ...reply.text.map((content) => ({ role: "assistant", content })),
+      ...callsOf(reply).map((call) => ({
         role: "assistant",
         tool_calls: [call],
       })),
@@ -78,8 +78,8 @@ export const geminiChat: ProviderFormat = {
   ],
 };
 
-function callsOf(said: Said): readonly Json[] {
-  return said.calls.map((call, index) => ({
+function callsOf(reply: ModelReply): readonly Json[] {
+  return reply.calls.map((call, index) => ({
     ...(index === 0
       ? { extra_content: { google: { thought_signature: SIGNATURE } } }
       : {}),

@@ -1,89 +1,89 @@
-/** What a test asks of one answer, as JSON after `[mock]` in the last message. */
-export interface PlayedWishes {
+/** How a test wants one answer, as JSON after `[mock]` in the last message. */
+export interface MockOptions {
   readonly status?: number;
   readonly message?: string;
-  /** Fails this often and then answers; without it a `status` fails always. */
+  /** Number of failures before it answers; by default a `status` is permanent. */
   readonly failures?: number;
   readonly retryAfter?: number;
-  /** Pieces of the text after which the connection is cut. */
+  /** Number of stream events after which the connection is cut. */
   readonly cutAfter?: number;
   readonly delayMs?: number;
-  /** Answers whole though a stream was asked for. */
+  /** Answers without a stream although one was requested. */
   readonly neverStream?: boolean;
 }
 
-/** A call as every provider format says it. */
-export interface Asked {
+/** A request, independent of the provider's format. */
+export interface ModelRequest {
   readonly lastText: string;
-  /** Media types, or `url` for those that were only named. */
+  /** Media types, or `url` for images given by URL. */
   readonly images: readonly string[];
   readonly toolNames: readonly string[];
-  /** Contents of tools that answered last. */
+  /** Contents of the latest tool results. */
   readonly toolResults: readonly string[];
   readonly wantsJson: boolean;
   readonly thinks: boolean;
 }
 
-/** An answer that every provider format can say. */
-export interface Said {
+/** An answer, independent of the provider's format. */
+export interface ModelReply {
   readonly thinking: string | null;
-  /** As it is streamed. */
+  /** In the pieces in which it is streamed. */
   readonly text: readonly string[];
-  readonly calls: readonly PlayedToolCall[];
+  readonly calls: readonly MockToolCall[];
 }
 
-export interface PlayedToolCall {
+export interface MockToolCall {
   readonly id: string;
   readonly name: string;
-  /** JSON, as it is streamed. */
+  /** JSON, in the pieces in which it is streamed. */
   readonly argumentPieces: readonly string[];
 }
 
-export const PLAYED = {
+export const MOCK = {
   text: "Grüezi 🦊 mitenand!",
   json: { city: "Zürich", population: 443_037 },
-  thinking: "A greeting is asked for.",
+  thinking: "A greeting is requested.",
   cities: ["Zürich", "Genève"],
   inputTokens: 20,
   cachedTokens: 8,
   outputTokens: 12,
 } as const;
 
-/** The answer of a small model that does as it is told: calls every tool it may for two cities, repeats what tools said, sees images. */
-export function play(asked: Asked): Said {
-  const said = { thinking: asked.thinks ? PLAYED.thinking : null, calls: [] };
-  if (asked.toolResults.length > 0) {
-    return { ...said, text: ["Weather: ", asked.toolResults.join(", ")] };
+/** The answer of a deterministic model: calls the first tool for two cities, repeats tool results, names images. */
+export function mockReply(request: ModelRequest): ModelReply {
+  const reply = { thinking: request.thinks ? MOCK.thinking : null, calls: [] };
+  if (request.toolResults.length > 0) {
+    return { ...reply, text: ["Weather: ", request.toolResults.join(", ")] };
   }
-  if (asked.toolNames.length > 0) {
+  if (request.toolNames.length > 0) {
     return {
-      ...said,
+      ...reply,
       text: [],
-      calls: PLAYED.cities.map((city, index) => ({
+      calls: MOCK.cities.map((city, index) => ({
         id: `call_${index + 1}`,
-        name: asked.toolNames[0] ?? "",
+        name: request.toolNames[0] ?? "",
         argumentPieces: ['{"city":', `"${city}"}`],
       })),
     };
   }
-  if (asked.wantsJson) {
-    const json = JSON.stringify(PLAYED.json);
-    return { ...said, text: [json.slice(0, 9), json.slice(9)] };
+  if (request.wantsJson) {
+    const json = JSON.stringify(MOCK.json);
+    return { ...reply, text: [json.slice(0, 9), json.slice(9)] };
   }
-  if (asked.images.length > 0) {
-    return { ...said, text: ["I see ", asked.images.join(" and ")] };
+  if (request.images.length > 0) {
+    return { ...reply, text: ["I see ", request.images.join(" and ")] };
   }
-  return { ...said, text: ["Grüezi ", "🦊", " mitenand!"] };
+  return { ...reply, text: ["Grüezi ", "🦊", " mitenand!"] };
 }
 
-export function wishesIn(text: string): PlayedWishes {
+export function mockOptionsIn(text: string): MockOptions {
   const at = text.indexOf("[mock]");
   return at < 0
     ? {}
-    : (JSON.parse(text.slice(at + "[mock]".length)) as PlayedWishes);
+    : (JSON.parse(text.slice(at + "[mock]".length)) as MockOptions);
 }
 
-/** Asks for an answer by a prompt. */
-export function wishing(wishes: PlayedWishes): string {
-  return `Hello [mock]${JSON.stringify(wishes)}`;
+/** A prompt that requests an answer with these options. */
+export function mockPrompt(options: MockOptions): string {
+  return `Hello [mock]${JSON.stringify(options)}`;
 }

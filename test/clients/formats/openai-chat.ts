@@ -1,8 +1,8 @@
 import { listOf, PROVIDER_SECRET, recordOf } from "./format.ts";
 import type { Json, ProviderFormat } from "./format.ts";
-import { PLAYED, type Asked, type Said } from "./played-model.ts";
+import { MOCK, type ModelRequest, type ModelReply } from "./mock-model.ts";
 
-const { inputTokens, cachedTokens, outputTokens } = PLAYED;
+const { inputTokens, cachedTokens, outputTokens } = MOCK;
 const ID = "chatcmpl-played";
 const CREATED = 1_763_720_000;
 
@@ -31,8 +31,8 @@ export const openaiChat: ProviderFormat = {
       ? "The 'stream_options' parameter is only allowed when 'stream' is enabled."
       : null;
   },
-  asked: askedInChat,
-  answer: (said, body) => ({
+  parse: parseChat,
+  answer: (reply, body) => ({
     id: ID,
     object: "chat.completion",
     created: CREATED,
@@ -42,13 +42,13 @@ export const openaiChat: ProviderFormat = {
         index: 0,
         message: {
           role: "assistant",
-          content: said.text.length === 0 ? null : said.text.join(""),
+          content: reply.text.length === 0 ? null : reply.text.join(""),
           refusal: null,
           annotations: [],
-          ...(said.calls.length === 0
+          ...(reply.calls.length === 0
             ? {}
             : {
-                tool_calls: said.calls.map((call) => ({
+                tool_calls: reply.calls.map((call) => ({
                   id: call.id,
                   type: "function",
                   function: {
@@ -59,14 +59,14 @@ export const openaiChat: ProviderFormat = {
               }),
         },
         logprobs: null,
-        finish_reason: finishOf(said),
+        finish_reason: finishOf(reply),
       },
     ],
     usage: USAGE,
     service_tier: "default",
     system_fingerprint: "fp_played",
   }),
-  *stream(said, body) {
+  *stream(reply, body) {
     const chunk = (choices: readonly Json[], usage: unknown = null) =>
       event({
         id: ID,
@@ -82,10 +82,10 @@ export const openaiChat: ProviderFormat = {
         { index: 0, delta: fields, logprobs: null, finish_reason: finish },
       ]);
     yield delta({ role: "assistant", content: "", refusal: null });
-    for (const content of said.text) {
+    for (const content of reply.text) {
       yield delta({ content });
     }
-    for (const [index, call] of said.calls.entries()) {
+    for (const [index, call] of reply.calls.entries()) {
       yield delta({
         tool_calls: [
           {
@@ -102,7 +102,7 @@ export const openaiChat: ProviderFormat = {
         });
       }
     }
-    yield delta({}, finishOf(said));
+    yield delta({}, finishOf(reply));
     if (recordOf(body["stream_options"])["include_usage"] === true) {
       yield chunk([], USAGE);
     }
@@ -122,11 +122,11 @@ export function event(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
-export function finishOf({ calls }: Said): "stop" | "tool_calls" {
+export function finishOf({ calls }: ModelReply): "stop" | "tool_calls" {
   return calls.length === 0 ? "stop" : "tool_calls";
 }
 
-function askedInChat(body: Json): Asked {
+function parseChat(body: Json): ModelRequest {
   const messages = listOf(body["messages"]);
   const last = messages.at(-1) ?? {};
   const parts = listOf(last["content"]);

@@ -1,8 +1,8 @@
 import { listOf, recordOf, type Json, type ProviderFormat } from "./format.ts";
 import { openaiChat } from "./openai-chat.ts";
-import { PLAYED, type Asked, type Said } from "./played-model.ts";
+import { MOCK, type ModelRequest, type ModelReply } from "./mock-model.ts";
 
-const { inputTokens, cachedTokens, outputTokens } = PLAYED;
+const { inputTokens, cachedTokens, outputTokens } = MOCK;
 
 /** https://platform.openai.com/docs/api-reference/responses */
 export const openaiResponses: ProviderFormat = {
@@ -11,20 +11,20 @@ export const openaiResponses: ProviderFormat = {
     body["messages"] === undefined && body["input"] !== undefined
       ? null
       : "Missing required parameter: 'input'.",
-  asked,
-  answer: (said, body) => responseOf(body, "completed", itemsOf(said)),
-  *stream(said, body) {
+  parse,
+  answer: (reply, body) => responseOf(body, "completed", itemsOf(reply)),
+  *stream(reply, body) {
     let sequence = 0;
     const event = (type: string, fields: Json) =>
       `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence++, ...fields })}\n\n`;
-    const begun = { response: responseOf(body, "in_progress", []) };
-    yield event("response.created", begun);
-    yield event("response.in_progress", begun);
-    for (const [output_index, item] of itemsOf(said).entries()) {
+    const created = { response: responseOf(body, "in_progress", []) };
+    yield event("response.created", created);
+    yield event("response.in_progress", created);
+    for (const [output_index, item] of itemsOf(reply).entries()) {
       const place = { output_index, item_id: item["id"] };
       if (item["type"] === "message") {
         const part = { type: "output_text", annotations: [], logprobs: [] };
-        const whole = { ...part, text: said.text.join("") };
+        const whole = { ...part, text: reply.text.join("") };
         yield event("response.output_item.added", {
           output_index,
           item: { ...item, status: "in_progress", content: [] },
@@ -34,7 +34,7 @@ export const openaiResponses: ProviderFormat = {
           content_index: 0,
           part: { ...part, text: "" },
         });
-        for (const delta of said.text) {
+        for (const delta of reply.text) {
           yield event("response.output_text.delta", {
             ...place,
             content_index: 0,
@@ -54,7 +54,7 @@ export const openaiResponses: ProviderFormat = {
           part: whole,
         });
       } else {
-        const call = said.calls.find(({ id }) => id === item["call_id"]);
+        const call = reply.calls.find(({ id }) => id === item["call_id"]);
         yield event("response.output_item.added", {
           output_index,
           item: { ...item, status: "in_progress", arguments: "" },
@@ -74,14 +74,14 @@ export const openaiResponses: ProviderFormat = {
       yield event("response.output_item.done", { output_index, item });
     }
     yield event("response.completed", {
-      response: responseOf(body, "completed", itemsOf(said)),
+      response: responseOf(body, "completed", itemsOf(reply)),
     });
   },
 };
 
-function itemsOf(said: Said): readonly Json[] {
+function itemsOf(reply: ModelReply): readonly Json[] {
   return [
-    ...(said.text.length === 0
+    ...(reply.text.length === 0
       ? []
       : [
           {
@@ -92,14 +92,14 @@ function itemsOf(said: Said): readonly Json[] {
             content: [
               {
                 type: "output_text",
-                text: said.text.join(""),
+                text: reply.text.join(""),
                 annotations: [],
                 logprobs: [],
               },
             ],
           },
         ]),
-    ...said.calls.map((call) => ({
+    ...reply.calls.map((call) => ({
       id: `fc_${call.id}`,
       type: "function_call",
       status: "completed",
@@ -139,7 +139,7 @@ function responseOf(body: Json, status: string, output: readonly Json[]): Json {
   };
 }
 
-function asked(body: Json): Asked {
+function parse(body: Json): ModelRequest {
   const { input } = body;
   const items = typeof input === "string" ? [] : listOf(input);
   const last = items.at(-1) ?? {};
