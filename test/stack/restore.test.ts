@@ -1,7 +1,7 @@
 import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { chat, hearth } from "./by-hand.ts";
+import { chat, hearth } from "./run-hearth.ts";
 import { prepareStack, type Stack } from "./stack.ts";
 
 let first: Stack;
@@ -20,8 +20,8 @@ afterAll(async () => {
 const SUMS = `SELECT (SELECT count(*) FROM spend_log)::text AS calls, (SELECT sum(spend) FROM spend_log)::text AS spend,
   (SELECT sum(spend) FROM daily_spend)::text AS daily, (SELECT count(*) FROM spend_check)::text AS differences`;
 
-test("a backup taken while calls come in is restored into an empty stack: the sums of its moment, and keys that work", async () => {
-  const made = await fetch(`${first.gatewayUrl}/key/generate`, {
+test("a backup taken under load is restored into an empty stack with its sums and valid keys", async () => {
+  const created = await fetch(`${first.gatewayUrl}/key/generate`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${first.secrets()["masterKey"]}`,
@@ -29,7 +29,7 @@ test("a backup taken while calls come in is restored into an empty stack: the su
     },
     body: JSON.stringify({ user_id: "me", max_budget: 1 }),
   });
-  const { key } = (await made.json()) as { readonly key: string };
+  const { key } = (await created.json()) as { readonly key: string };
   let calling = true;
   const caller = (async () => {
     while (calling) {
@@ -39,7 +39,7 @@ test("a backup taken while calls come in is restored into an empty stack: the su
   const backup = await hearth(first, "backup", "run");
   calling = false;
   await caller;
-  expect(backup.code, backup.said).toBe(0);
+  expect(backup.code, backup.output).toBe(0);
   const backups = join(first.home, "backups", "postgres");
   const [name = ""] = readdirSync(backups);
 
@@ -49,15 +49,15 @@ test("a backup taken while calls come in is restored into an empty stack: the su
   });
   expect((await chat(second, key)).status).toBe(401);
   const refused = await hearth(second, "restore");
-  expect([refused.code, refused.said]).toEqual([
+  expect([refused.code, refused.output]).toEqual([
     1,
     expect.stringContaining("a restore requires confirmation: add --yes"),
   ]);
   const restored = await hearth(second, "restore", "--yes");
-  expect(restored.code, restored.said).toBe(0);
+  expect(restored.code, restored.output).toBe(0);
 
   const manifest = await hearth(second, "jobs", "history", "restore", "--json");
-  expect(JSON.parse(manifest.said)).toMatchObject([
+  expect(JSON.parse(manifest.output)).toMatchObject([
     { status: "done", details: { backup: name, keptAs: null } },
   ]);
   const [ledger] = await second.ledger<Record<string, string>>(SUMS);
@@ -68,19 +68,19 @@ test("a backup taken while calls come in is restored into an empty stack: the su
   });
   expect((await chat(second, key)).status).toBe(200);
   const check = await hearth(second, "jobs", "run", "ledger-check");
-  expect(check.code, check.said).toBe(0);
+  expect(check.code, check.output).toBe(0);
   const again = await hearth(second, "restore", "--yes");
   expect(again.code).toBe(1);
-  expect(again.said).toMatch(/the database is not empty \(1 rows in keys/);
+  expect(again.output).toMatch(/the database is not empty \(1 rows in keys/);
 }, 240_000);
 
 test("reports and the restore drill work on the running stack", async () => {
   const report = await hearth(first, "report", "spend", "--format", "csv");
-  expect(report.code, report.said).toBe(0);
-  expect(report.said).toContain("model,hearth-echo,hearth-echo,");
+  expect(report.code, report.output).toBe(0);
+  expect(report.output).toContain("model,hearth-echo,hearth-echo,");
   const drill = await hearth(first, "jobs", "run", "restore-drill");
-  expect(drill.code, drill.said).toBe(0);
-  expect(drill.said).toContain("the ledger adds up to the same sums");
+  expect(drill.code, drill.output).toBe(0);
+  expect(drill.output).toContain("the ledger adds up to the same sums");
   const health = await hearth(first, "report", "health");
-  expect(health.code, health.said).toBe(0);
+  expect(health.code, health.output).toBe(0);
 });

@@ -32,22 +32,22 @@ afterAll(async () => {
   await stack?.remove();
 });
 
-/** Runs a command beside this process, which goes on calling. */
+/** Runs a command while this process continues calling. */
 async function hearth(...words: readonly string[]) {
   const child = spawn(
     process.execPath,
     [join(projectRoot, "cli/main.ts"), ...words],
     { env: { ...process.env, ...stack.env, NO_COLOR: "1" } },
   );
-  let said = "";
+  let output = "";
   for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (text) => (said += String(text)));
+    stream.on("data", (text) => (output += String(text)));
   }
   const [code] = (await once(child, "close")) as [number | null];
-  return { code, said };
+  return { code, output };
 }
 
-/** Calls until told to stop, a stream among every three; what failed. */
+/** Calls until stopped, every third call a stream; the stop function asserts that no call failed. */
 function callSteadily() {
   const failures: string[] = [];
   const running = new Set<Promise<void>>();
@@ -89,17 +89,17 @@ function callSteadily() {
   return Object.assign(stop, { calls: () => calls });
 }
 
-/** One rotation under load, by the command; the values before and after. */
+/** Rotates under load with the command; returns the values before and after. */
 async function rotated(kind: string, ...names: readonly string[]) {
   const before = names.map((name) => stack.secrets()[name] ?? "");
   const stop = callSteadily();
-  const { code, said } = await hearth("rotate", kind);
+  const { code, output } = await hearth("rotate", kind);
   await stop();
-  expect(code, said).toBe(0);
+  expect(code, output).toBe(0);
   const after = names.map((name) => stack.secrets()[name] ?? "");
   secrets.push(...before, ...after);
   for (const secret of [...before, ...after]) {
-    expect(said).not.toContain(secret);
+    expect(output).not.toContain(secret);
   }
   return before.map((old, index) => ({ old, now: after[index] ?? "" }));
 }
@@ -112,7 +112,7 @@ async function keyAnswer(masterKey = ""): Promise<number> {
   return answer.status;
 }
 
-test("the master key: both work for a while, after a restart of the stack too; --end refuses the old one", async () => {
+test("master key: old and new are valid, also after a restart of the stack, until --end revokes the old one", async () => {
   const [pair] = await rotated("master", "masterKey");
   expect(await keyAnswer(pair?.old)).toBe(200);
   pressCtrlC(running);
@@ -120,8 +120,8 @@ test("the master key: both work for a while, after a restart of the stack too; -
   running = await stack.start();
   expect(await keyAnswer(pair?.old)).toBe(200);
   expect(await keyAnswer(pair?.now)).toBe(200);
-  const { code, said } = await hearth("rotate", "master", "--end");
-  expect(code, said).toBe(0);
+  const { code, output } = await hearth("rotate", "master", "--end");
+  expect(code, output).toBe(0);
   expect(await keyAnswer(pair?.old)).toBe(401);
   expect(await keyAnswer(pair?.now)).toBe(200);
 });
@@ -131,7 +131,7 @@ function logsIn(user: string, password = ""): Promise<boolean> {
   return postgresLogsIn({ host: "127.0.0.1", port, user, password });
 }
 
-test("Postgres: the other gateway role, every old password refused, the supervisor's check goes on; twice", async () => {
+test("Postgres: the gateway switches roles, old passwords are rejected, and the supervisor's check stays up; twice", async () => {
   for (const [role, other] of [
     ["gateway_a", "gateway_b"],
     ["gateway_b", "gateway_a"],
@@ -154,8 +154,8 @@ test("Postgres: the other gateway role, every old password refused, the supervis
       expect(await logsIn(user, pair?.now), `${user}, new`).toBe(true);
     }
   }
-  const { said } = await hearth("check", "postgres");
-  expect(said).toContain("postgres  ● up");
+  const { output } = await hearth("check", "postgres");
+  expect(output).toContain("postgres  ● up");
 });
 
 async function notesAnswer(password = ""): Promise<number> {
@@ -168,16 +168,16 @@ async function notesAnswer(password = ""): Promise<number> {
   return answer.status;
 }
 
-test("the notes store's admin", async () => {
+test("the notes admin's old password is rejected", async () => {
   const [pair] = await rotated("notes", "notesAdminPassword");
   expect(await notesAnswer(pair?.old)).toBe(401);
   expect(await notesAnswer(pair?.now)).toBe(200);
 });
 
-test("after a restart of every service the new secrets hold", async () => {
+test("the new secrets are valid after a restart of every service", async () => {
   for (const service of ["gateway", "notes", "postgres"]) {
-    const { code, said } = await hearth("restart", service);
-    expect(code, said).toBe(0);
+    const { code, output } = await hearth("restart", service);
+    expect(code, output).toBe(0);
   }
   await expect
     .poll(() => keyAnswer(stack.secrets()["masterKey"]), { timeout: 60_000 })
@@ -190,15 +190,15 @@ test("after a restart of every service the new secrets hold", async () => {
   await stop();
 });
 
-test("what cannot be rotated here is one sentence", async () => {
-  const { code, said } = await hearth("rotate", "redis");
+test("an unsupported secret is rejected with the supported ones", async () => {
+  const { code, output } = await hearth("rotate", "redis");
   expect(code).toBe(2);
-  expect(said).toBe(
+  expect(output).toBe(
     'hearth: "redis" cannot be rotated; choose one of master, postgres, notes. On two hosts: npm run deploy -- rotate.\n',
   );
 });
 
-test("no secret, old or new, is in a log", () => {
+test("no log contains an old or new secret", () => {
   const logs = join(stack.home, "logs");
   const text = readdirSync(logs)
     .map((name) => readFileSync(join(logs, name), "utf8"))

@@ -56,7 +56,7 @@ async function admin(path: string): Promise<Record<string, unknown>> {
   return (await answer.json()) as Record<string, unknown>;
 }
 
-/** Call ids in the echo server's own record of what it finished. */
+/** Ids of finished calls in the echo server's log. */
 function finishedIds(): readonly string[] {
   const lines = readFileSync(
     join(stack.home, "logs", "echo-calls.jsonl"),
@@ -74,7 +74,7 @@ async function ledgerIds(): Promise<readonly string[]> {
   return rows.map((row) => row.request_id);
 }
 
-/** What `ps` says of a process; empty when it is gone, Z when nobody has taken note of its end yet. */
+/** The state of a process in `ps`; empty when it has ended, Z for a zombie. */
 function stateOf(pid: number): string {
   return spawnSync("ps", ["-o", "stat=", "-p", String(pid)], {
     encoding: "utf8",
@@ -98,7 +98,7 @@ async function spendOf(userId: string): Promise<number> {
   return info.user_info.spend;
 }
 
-test("the start shows each part, its address, and where the master key lies", () => {
+test("the start prints each service with its address, and the file of the master key", () => {
   const output = running.output();
   for (const name of ["postgres", "notes", "gateway", "echo"]) {
     expect(output).toMatch(new RegExp(`up +${name} +\\d`));
@@ -108,7 +108,7 @@ test("the start shows each part, its address, and where the master key lies", ()
   expect(statSync(join(stack.home, "secrets.json")).mode & 0o777).toBe(0o600);
 });
 
-test("the printed commands make a key and chat with it", async () => {
+test("the printed commands create a key and chat with it", async () => {
   const commands = running
     .output()
     .split("\n")
@@ -165,7 +165,7 @@ test("repeated calls are answered from the cache, more than 80 % of a repeated m
   expect(hits / 200).toBeGreaterThan(0.8);
 });
 
-test("a key with a budget of 0.00001 is refused at its second, different call", async () => {
+test("a key with a budget of 0.00001 is rejected at its second, different call", async () => {
   const poor = await makeKey({ user_id: "poor", max_budget: 0.00001 });
   await chat(poor, "the first call is longer than the budget pays for");
   await expect(chat(poor, "and another one")).rejects.toMatchObject({
@@ -177,7 +177,7 @@ test("a key with a budget of 0.00001 is refused at its second, different call", 
   });
 });
 
-test("kill -9 of the gateway under 50 parallel calls loses no call and doubles none", async () => {
+test("kill -9 of the gateway under 50 parallel calls loses and duplicates no call", async () => {
   const pid = stack.run().services["gateway"]?.pid ?? 0;
   const calls = Array.from({ length: 50 }, (_, at) =>
     chat(key, `[delay ${200 + at * 10}ms] call ${at} of the storm`).catch(
@@ -212,13 +212,13 @@ test("kill -9 of the gateway under 50 parallel calls loses no call and doubles n
   expect(await stack.ledger("SELECT * FROM spend_check")).toEqual([]);
 });
 
-test("after kill -9 of the supervisor the next start finds its children and goes on", async () => {
+test("after kill -9 of the supervisor, the next start adopts the running services", async () => {
   const before = stack.run();
   process.kill(before.supervisor?.pid ?? 0, "SIGKILL");
   await running.exited;
   expect(
-    (await chat(key, "is anybody there?")).choices[0]?.message.content,
-  ).toContain("anybody");
+    (await chat(key, "still running?")).choices[0]?.message.content,
+  ).toContain("still running?");
   running = await stack.start();
   const after = stack.run();
   for (const name of ["postgres", "notes", "echo", "gateway"]) {
@@ -227,10 +227,10 @@ test("after kill -9 of the supervisor the next start finds its children and goes
   expect(after.supervisor?.pid).not.toBe(before.supervisor?.pid);
 });
 
-test("status counts a key over its budget and a note in conflict as needing attention", async () => {
+test("a key over its budget and a note in conflict need attention in the status", async () => {
   const poor = await makeKey({ key_alias: "poor-key", max_budget: 0.00001 });
   await chat(poor, "a call that costs more than this budget pays for");
-  // As two devices leave them that wrote the same note while they were apart.
+  // The state after two devices wrote the same note offline.
   const written = await fetch(`${stack.notesUrl}/notes/_bulk_docs`, {
     method: "POST",
     headers: {
@@ -252,7 +252,7 @@ test("status counts a key over its budget and a note in conflict as needing atte
     }),
   });
   expect(written.status).toBe(201);
-  // A supervisor that starts looks at once, and each minute later on.
+  // A supervisor checks at its start, and then every minute.
   process.kill(stack.run().supervisor?.pid ?? 0, "SIGKILL");
   await running.exited;
   running = await stack.start();
@@ -270,7 +270,7 @@ test("status counts a key over its budget and a note in conflict as needing atte
   expect(await status.text()).not.toContain("All is well");
 });
 
-test("a second start while one runs says so and changes nothing", async () => {
+test("a second start is rejected and changes nothing", async () => {
   const before = stack.run();
   await expect(stack.start()).rejects.toThrow(/already|runs/i);
   expect(stack.run()).toEqual(before);
@@ -283,7 +283,7 @@ test("Ctrl-C stops everything; the next start keeps keys and spend", async () =>
     (service) => service.pid,
   );
   pressCtrlC(running);
-  // npm itself ends by the signal, as the shell between does; what counts is that it waited for the last word.
+  // npm and the shell end by the signal; they must have waited for the last line.
   await running.exited;
   expect(running.output()).toContain(
     "Hearth stopped; keys, spend and notes are kept.",
@@ -298,7 +298,7 @@ test("Ctrl-C stops everything; the next start keeps keys and spend", async () =>
   );
 });
 
-test("what a killed restore left is dropped at the next start; when nobody reads the output any more, everything stops", async () => {
+test("leftovers of a killed restore are dropped at the next start, and the stack stops when its output is closed", async () => {
   await stack.ledger("CREATE DATABASE hearth_restoring");
   pressCtrlC(running);
   await running.exited;
@@ -314,7 +314,7 @@ test("what a killed restore left is dropped at the next start; when nobody reads
 
   const pids = Object.values(stack.run().services).map(({ pid }) => pid ?? 0);
   running.process.stdout?.destroy();
-  // The next line that it says finds nobody.
+  // Makes the supervisor print a line, which it can no longer write.
   process.kill(stack.run().services["notes"]?.pid ?? 0, "SIGKILL");
   expect(await running.exited).toBe(0);
   for (const pid of pids) {

@@ -9,22 +9,22 @@ import { freePort } from "../servers/postgres.ts";
 
 export const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
 
-/** `npm start` in a home of its own, as a newcomer types it. */
+/** `npm start` in a separate home, as in a first installation. */
 export interface Stack {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
   readonly gatewayUrl: string;
   readonly notesUrl: string;
   readonly supervisorUrl: string;
-  /** Starts it and waits for the block that ends the start; rejects with what was printed when it exits first. */
+  /** Starts the stack and waits for the last lines of the start; rejects with the output when it exits first. */
   start(more?: Readonly<Record<string, string>>): Promise<StartedStack>;
   secrets(): Readonly<Record<string, string>>;
-  /** The headers by which the supervisor knows the operator's commands. */
+  /** The headers that authenticate the operator's commands to the supervisor. */
   asOperator(): Readonly<Record<string, string>>;
   run(): RunFile;
-  /** Rows of the ledger's database, asked as superuser. */
+  /** Queries the ledger's database as superuser. */
   ledger<Row extends pg.QueryResultRow>(text: string): Promise<readonly Row[]>;
-  /** Ends whatever runs, by the ids it left, and removes the home. */
+  /** Stops all processes that are still running and removes the home. */
   remove(): Promise<void>;
 }
 
@@ -125,29 +125,29 @@ export async function prepareStack(): Promise<Stack> {
   };
 }
 
-/** `npm start` with these variables; its output is kept. */
+/** Runs `npm start` with these variables and collects its output. */
 export function npmStart(
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
 ): StartedStack {
-  let said = "";
+  let output = "";
   const child = spawn("npm", ["start", "--silent", "--", ...args], {
     cwd: projectRoot,
     env: { ...process.env, ...env, NO_COLOR: "1" },
     stdio: ["ignore", "pipe", "pipe"],
-    // A process group of its own, as a terminal gives it.
+    // A separate process group, as in a terminal.
     detached: true,
   });
   for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   }
   const exited = new Promise<number | null>((resolve) =>
     child.once("exit", (code) => resolve(code)),
   );
-  return { process: child, output: () => said, exited };
+  return { process: child, output: () => output, exited };
 }
 
-/** What Ctrl-C does: every process of the terminal's group gets the signal at once. */
+/** Like Ctrl-C: signals every process of the terminal's group at once. */
 export function pressCtrlC(stack: StartedStack): void {
   process.kill(-(stack.process.pid ?? 0), "SIGINT");
 }
@@ -159,7 +159,7 @@ export async function untilPrinted(
   const until = Date.now() + START_LIMIT_MS;
   while (!stack.output().includes(words)) {
     if (!isRunning(stack) || Date.now() > until) {
-      throw new Error(`"${words}" was not printed, but: ${stack.output()}`);
+      throw new Error(`"${words}" was not printed. Output: ${stack.output()}`);
     }
     await sleep(50);
   }
@@ -184,7 +184,7 @@ function killGroup(pid: number): void {
     try {
       process.kill(target, "SIGKILL");
     } catch {
-      // Gone already.
+      // It has already exited.
     }
   }
 }

@@ -14,68 +14,68 @@ afterEach(async () => {
   stack = undefined;
 });
 
-/** The lines that a failed start printed, and its exit code. */
+/** The output and exit code of a failed start. */
 async function failedStart(
   env: Readonly<Record<string, string>>,
-): Promise<{ code: number | null; said: string }> {
+): Promise<{ code: number | null; output: string }> {
   const start = npmStart(env);
   const code = await start.exited;
-  return { code, said: start.output() };
+  return { code, output: start.output() };
 }
 
-test("a port in use is named with the program that has it", async () => {
+test("a port in use is reported with the program that uses it", async () => {
   stack = await prepareStack();
   const stranger = createServer();
   await new Promise<void>((resolve) =>
     stranger.listen(0, "127.0.0.1", resolve),
   );
   const { port } = stranger.address() as AddressInfo;
-  const { code, said } = await failedStart({
+  const { code, output } = await failedStart({
     ...stack.env,
     HEARTH_GATEWAY_PORT: String(port),
   });
   stranger.close();
   expect(code).toBe(1);
-  expect(said).toContain(String(port));
-  expect(said).toContain(String(process.pid));
-  expect(said).toContain("HEARTH_GATEWAY_PORT");
+  expect(output).toContain(String(port));
+  expect(output).toContain(String(process.pid));
+  expect(output).toContain("HEARTH_GATEWAY_PORT");
 });
 
-test("mistakes in the configuration are all told, with their lines, and nothing stays running", async () => {
+test("all configuration errors are reported with their lines, and nothing stays running", async () => {
   stack = await prepareStack();
   const file = join(stack.home, "broken.yaml");
   writeFileSync(
     file,
     "model_list:\n  - provider_params: { model: openai/x }\nrouter_settings:\n  num_retries: many\n  cooldown_tme: 3\n",
   );
-  const { code, said } = await failedStart({
+  const { code, output } = await failedStart({
     ...stack.env,
     HEARTH_GATEWAY_CONFIG: file,
   });
   expect(code).toBe(1);
-  expect(said).toMatch(/broken\.yaml:2.*model_name/);
-  expect(said).toMatch(/broken\.yaml:4.*num_retries/);
+  expect(output).toMatch(/broken\.yaml:2.*model_name/);
+  expect(output).toMatch(/broken\.yaml:4.*num_retries/);
 });
 
-test("a half-written data directory is named, with what to do", async () => {
+test("an incomplete data directory is reported in one sentence", async () => {
   stack = await prepareStack();
   const home = locateHome(stack.env);
   createHome(home);
   readOrCreateSecrets(home);
   mkdirSync(join(stack.home, "postgres"), { recursive: true });
   writeFileSync(join(stack.home, "postgres", "PG_VERSION"), "18\n");
-  const { code, said } = await failedStart(stack.env);
+  const { code, output } = await failedStart(stack.env);
   expect(code).toBe(1);
-  expect(said).toMatch(/hearth: .*postgres.*/);
+  expect(output).toMatch(/hearth: .*postgres.*/);
   expect(
-    said
+    output
       .trim()
       .split("\n")
       .filter((line) => line.startsWith("hearth:")).length,
   ).toBe(1);
 });
 
-test("an unknown verb or option names the nearest one, exit code 2", async () => {
+test("an unknown option suggests the nearest one and exits with code 2", async () => {
   stack = await prepareStack();
   const start = npmStart(stack.env, ["--detatch"]);
   expect(await start.exited).toBe(2);

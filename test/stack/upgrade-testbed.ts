@@ -8,7 +8,7 @@ import {
 import type { Checkout } from "./checkout.ts";
 import { prepareStack, type Stack } from "./stack.ts";
 
-/** A stack that a checkout started, with a model `mock` to call. */
+/** A stack started from a checkout, with a model `mock`. */
 export interface UpgradeTestbed {
   readonly stack: Stack;
   readonly hearth: (
@@ -17,7 +17,7 @@ export interface UpgradeTestbed {
   readonly status: () => Promise<TestbedStatus>;
   readonly releaseRunning: () => Promise<string>;
   readonly pidOf: (name: string) => Promise<number>;
-  /** Calls in eight loops until stopped; answers how many there were and what failed. */
+  /** Calls in eight loops until stopped; returns the number of calls and the failures. */
   readonly keepCalling: (key?: string) => () => Promise<{
     readonly calls: number;
     readonly failed: readonly string[];
@@ -36,7 +36,7 @@ interface TestbedStatus {
   }[];
 }
 
-/** Starts it as `npm start -- --detach` does. */
+/** Starts the stack as `npm start -- --detach` does. */
 export async function startUpgradeTestbed(
   checkout: Checkout,
 ): Promise<UpgradeTestbed> {
@@ -60,12 +60,12 @@ export async function startUpgradeTestbed(
   const up = await hearth("up", "--detach");
   if (up.code !== 0) {
     await remove();
-    throw new Error(`the stack did not start: ${up.said}`);
+    throw new Error(`the stack did not start: ${up.output}`);
   }
 
   async function status(): Promise<TestbedStatus> {
-    const { said } = await hearth("status", "--json");
-    return JSON.parse(said);
+    const { output } = await hearth("status", "--json");
+    return JSON.parse(output);
   }
 
   async function releaseRunning(): Promise<string> {

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { makeCheckout, type Checkout } from "./checkout.ts";
+import { createCheckout, type Checkout } from "./checkout.ts";
 import { startUpgradeTestbed, type UpgradeTestbed } from "./upgrade-testbed.ts";
 
-// Whole stacks start here, on machines that may be busy.
+// These tests start whole stacks, possibly on busy machines.
 vi.setConfig({ testTimeout: 300_000 });
 
 let checkout: Checkout;
@@ -17,14 +17,14 @@ const releaseRunning = () => testbed.releaseRunning();
 const pidOf = (name: string) => testbed.pidOf(name);
 
 beforeAll(async () => {
-  checkout = makeCheckout();
+  checkout = createCheckout();
   testbed = await startUpgradeTestbed(checkout);
   first = await releaseRunning();
 }, 300_000);
 
 afterAll(() => testbed?.remove(), 120_000);
 
-test("after a pull nothing but up and upgrade installs, and a killed service starts from its release", async () => {
+test("after a pull, only up and upgrade install packages, and a killed service restarts from its release", async () => {
   const gateway = join(checkout.path, "gateway", "program.ts");
   const lock = join(checkout.path, "package-lock.json");
   const before = [gateway, lock].map((path) => readFileSync(path, "utf8"));
@@ -46,23 +46,23 @@ test("after a pull nothing but up and upgrade installs, and a killed service sta
 
   const up = await hearth("up");
   expect(up.code).toBe(1);
-  expect(up.said).toContain("npm ci failed");
+  expect(up.output).toContain("npm ci failed");
   expect(checkout.npmCalls()).toBe(1);
   expect((await status()).ok).toBe(true);
   [gateway, lock].forEach((path, at) => writeFileSync(path, before[at] ?? ""));
 });
 
-test("up says that another release runs, and doctor that it is behind its checkout", async () => {
+test("up reports that another release is running, and doctor that it is behind its checkout", async () => {
   checkout.append("supervisor/main.ts", "// the next version\n");
   const up = await hearth("up");
-  expect(up.said).toContain(`as release ${first}`);
-  expect(up.said).toContain("`hearth upgrade` switches to it");
+  expect(up.output).toContain(`as release ${first}`);
+  expect(up.output).toContain("`hearth upgrade` switches to it");
   expect(await releaseRunning()).toBe(first);
   const doctor = await hearth("doctor");
-  expect(doctor.said).toMatch(/release .* is running; its checkout .* has/);
+  expect(doctor.output).toMatch(/release .* is running; its checkout .* has/);
 });
 
-test("an upgrade and the way back fail no call under load", async () => {
+test("no call fails during an upgrade and a rollback under load", async () => {
   const [supervisor, postgres] = [
     (await status()).supervisor.pid,
     await pidOf("postgres"),
@@ -70,7 +70,7 @@ test("an upgrade and the way back fail no call under load", async () => {
   const stopCalling = testbed.keepCalling();
   const upgrade = await hearth("upgrade");
   expect(upgrade).toMatchObject({ code: 0 });
-  expect(upgrade.said).toContain("no migrations");
+  expect(upgrade.output).toContain("no migrations");
   const second = await releaseRunning();
   expect(second).not.toBe(first);
   const back = await hearth("upgrade", "--back");
@@ -84,7 +84,7 @@ test("an upgrade and the way back fail no call under load", async () => {
   expect(await pidOf("postgres")).toBe(postgres);
 });
 
-test("an upgrade whose gateway cannot take over rolls back and fails no call", async () => {
+test("an upgrade whose gateway cannot take over is rolled back, and no call fails", async () => {
   checkout.replace(
     "gateway/program.ts",
     "const predecessor = findPredecessor(process.env);",
@@ -93,7 +93,7 @@ test("an upgrade whose gateway cannot take over rolls back and fails no call", a
   const stopCalling = testbed.keepCalling();
   const upgrade = await hearth("upgrade");
   expect(upgrade.code).toBe(1);
-  expect(upgrade.said).toContain(
+  expect(upgrade.output).toContain(
     `did not become healthy; switched back to ${first}`,
   );
   const { calls, failed } = await stopCalling();
@@ -103,11 +103,11 @@ test("an upgrade whose gateway cannot take over rolls back and fails no call", a
   expect((await status()).ok).toBe(true);
 });
 
-test("an upgrade whose supervisor dies is rolled back too", async () => {
+test("an upgrade whose supervisor exits is rolled back", async () => {
   checkout.append("supervisor/main.ts", "process.exit(7);\n");
   const upgrade = await hearth("upgrade");
   expect(upgrade.code).toBe(1);
-  expect(upgrade.said).toContain("is started again");
+  expect(upgrade.output).toContain("is started again");
   expect(await releaseRunning()).toBe(first);
 });
 
@@ -119,7 +119,7 @@ test("settings that the new release cannot read stop an upgrade before it change
   const upgrade = await hearth("upgrade");
   writeFileSync(own, before);
   expect(upgrade.code).toBe(1);
-  expect(upgrade.said).toContain("num_retries");
-  expect(upgrade.said).toContain("nothing was changed");
+  expect(upgrade.output).toContain("num_retries");
+  expect(upgrade.output).toContain("nothing was changed");
   expect(await releaseRunning()).toBe(first);
 });

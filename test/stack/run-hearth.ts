@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { projectRoot, type Stack } from "./stack.ts";
 
-/** `hearth …` against a stack, as a person types it. */
+/** Runs `hearth …` against a stack, as an operator does. */
 export async function hearth(
   stack: Stack,
   ...words: readonly string[]
-): Promise<{ readonly code: number | null; readonly said: string }> {
+): Promise<{ readonly code: number | null; readonly output: string }> {
   const child = spawn(
     process.execPath,
     [join(projectRoot, "bin", "hearth.js"), ...words],
@@ -25,10 +25,10 @@ export async function hearth(
     text(child.stderr),
     exit,
   ]);
-  return { code, said: out + err };
+  return { code, output: out + err };
 }
 
-/** One call of hearth-echo with a key. */
+/** One call to hearth-echo with a key. */
 export function chat(stack: Stack, key: string): Promise<Response> {
   return fetch(`${stack.gatewayUrl}/v1/chat/completions`, {
     method: "POST",
