@@ -40,18 +40,18 @@ test("a certificate names the server, matches its key, and is issued by the auth
 });
 
 test("certificates are unchanged within a period; the first run of the next one renews them, a year before they expire", async () => {
-  const begin = Math.ceil(Date.now() / YEAR_MS) * YEAR_MS;
-  const last = await issue(begin - 1);
-  const same = await issue(begin - YEAR_MS);
+  const boundary = Math.ceil(Date.now() / YEAR_MS) * YEAR_MS;
+  const last = await issue(boundary - 1);
+  const same = await issue(boundary - YEAR_MS);
   expect(same).toMatchObject({
     authority: last.authority,
     certificate: last.certificate,
     key: last.key,
   });
-  const next = await issue(begin);
+  const next = await issue(boundary);
   expect(next.authority).toBe(last.authority);
   expect(next.key).not.toBe(last.key);
   expect(next.x509.serialNumber).not.toBe(last.x509.serialNumber);
-  expect(Date.parse(last.x509.validTo)).toBe(begin + YEAR_MS);
-  expect(Date.parse(next.x509.validFrom)).toBeLessThan(begin);
+  expect(Date.parse(last.x509.validTo)).toBe(boundary + YEAR_MS);
+  expect(Date.parse(next.x509.validFrom)).toBeLessThan(boundary);
 });

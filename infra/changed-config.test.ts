@@ -5,11 +5,11 @@ import {
   registerProgram,
   type Registered,
 } from "../test/infra/registered.ts";
-import { rightConfig } from "../test/infra/stack-config.ts";
+import { validConfig } from "../test/infra/stack-config.ts";
 
 /** With images of ours from a registry: none is put together. */
 const config = {
-  ...rightConfig,
+  ...validConfig,
   images: JSON.stringify({
     gateway: `registry.example.org/gateway:1@sha256:${"0".repeat(64)}`,
     supervisor: `registry.example.org/supervisor:1@sha256:${"1".repeat(64)}`,

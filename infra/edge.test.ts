@@ -2,21 +2,21 @@ import { expect, test } from "vitest";
 import { listenersOn } from "./hosts/needs.ts";
 import { none, registerContainers } from "../test/infra/expected-inputs.ts";
 import { listOf } from "../test/infra/registered.ts";
-import { rightConfig } from "../test/infra/stack-config.ts";
+import { validConfig } from "../test/infra/stack-config.ts";
 import { readHostSettings, type HostSettings } from "./config/config.ts";
 import { supervisorAddresses } from "./outputs.ts";
 
 function withEdge(
   edge: object,
   more: Readonly<Record<string, string>> = {},
-): typeof rightConfig {
+): typeof validConfig {
   // Ready images: none has to be put together here.
   const image = `example.org/image:1@sha256:${"0".repeat(64)}`;
   const images = JSON.stringify({ gateway: image, supervisor: image });
-  return { ...rightConfig, images, ...more, edge: JSON.stringify(edge) };
+  return { ...validConfig, images, ...more, edge: JSON.stringify(edge) };
 }
 
-function hostSettings(values: typeof rightConfig): HostSettings {
+function hostSettings(values: typeof validConfig): HostSettings {
   const read = readHostSettings(values);
   if (!read.ok) {
     throw new Error(read.errors.join());
@@ -45,7 +45,7 @@ test("at a public address, only https is published and shown to users", async ()
     { tls: "acme", ...names, email: "you@example.org" },
     {
       hosts: JSON.stringify({
-        ...JSON.parse(rightConfig["hosts"] ?? ""),
+        ...JSON.parse(validConfig["hosts"] ?? ""),
         b: {
           docker: "ssh://root@192.168.1.11",
           address: "10.8.0.2",

@@ -5,12 +5,12 @@ import {
   registerProgram,
   type Registered,
 } from "../test/infra/registered.ts";
-import { rightConfig, secretsOf } from "../test/infra/stack-config.ts";
+import { validConfig, secretsOf } from "../test/infra/stack-config.ts";
 
 let containers: readonly Registered[];
 
 beforeAll(async () => {
-  containers = containersOf((await registerProgram(rightConfig)).resources);
+  containers = containersOf((await registerProgram(validConfig)).resources);
 });
 
 describe("every container", () => {
@@ -101,7 +101,7 @@ describe("every container", () => {
 
   test("has no secret in environment, arguments or labels, but in files that only its user can read", () => {
     each(({ uploads, user, ...shown }, name) => {
-      const secrets = secretsOf(rightConfig);
+      const secrets = secretsOf(validConfig);
       for (const secret of secrets) {
         expect(JSON.stringify(shown), name).not.toContain(secret);
         if (JSON.stringify(uploads).includes(secret)) {

@@ -1,12 +1,12 @@
 import { runtime } from "@pulumi/pulumi";
 import { expect, test } from "vitest";
-import { rightConfig } from "../test/infra/stack-config.ts";
+import { validConfig } from "../test/infra/stack-config.ts";
 import { secretFields } from "./config/config-schema.ts";
 import { programOutsideRotations } from "./index.ts";
 
 test("a plain pulumi command is rejected during a rotation", async () => {
   const config = {
-    ...rightConfig,
+    ...validConfig,
     rotation: JSON.stringify({ of: "redis", settings: {}, old: "" }),
   };
   runtime.setAllConfig(

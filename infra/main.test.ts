@@ -12,7 +12,8 @@ test("under an old Node the entry point names the required version and the comma
       execFile(
         process.execPath,
         ["--input-type=module", "-e", asOldNode],
-        (error, _stdout, said) => resolve({ code: error?.code, stderr: said }),
+        (error, _stdout, output) =>
+          resolve({ code: error?.code, stderr: output }),
       ),
   );
   expect(code).toBe(1);

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { none, registerContainers } from "../test/infra/expected-inputs.ts";
-import { rightConfig } from "../test/infra/stack-config.ts";
+import { validConfig } from "../test/infra/stack-config.ts";
 
 const identity = `AGE-SECRET-KEY-1${"Q".repeat(58)}`;
 
 test("only the data host's supervisor gets the target, and the identity and rclone's configuration as files", async () => {
   const containers = await registerContainers({
-    ...rightConfig,
+    ...validConfig,
     offsiteTarget: "nas:hearth",
     offsiteIdentity: identity,
     offsiteRcloneConfig: "[nas]\ntype = sftp\n",

@@ -1,6 +1,6 @@
 import { runtime } from "@pulumi/pulumi";
 import { afterEach, expect, test, vi } from "vitest";
-import { rightConfig } from "../test/infra/stack-config.ts";
+import { validConfig } from "../test/infra/stack-config.ts";
 import {
   POSTGRES_AT_VARIABLE,
   readStackConfig,
@@ -12,7 +12,7 @@ afterEach(() => vi.unstubAllEnvs());
 function read(more: Readonly<Record<string, string>> = {}) {
   runtime.setAllConfig(
     Object.fromEntries(
-      Object.entries({ ...rightConfig, ...more }).map(([key, value]) => [
+      Object.entries({ ...validConfig, ...more }).map(([key, value]) => [
         `hearth:${key}`,
         value,
       ]),

@@ -8,7 +8,7 @@ import {
   registerProgram,
   type Registered,
 } from "../test/infra/registered.ts";
-import { rightConfig, secretsOf } from "../test/infra/stack-config.ts";
+import { validConfig, secretsOf } from "../test/infra/stack-config.ts";
 import { openSession } from "./deploy/session.ts";
 import { listenersOn } from "./hosts/needs.ts";
 import { ConfigRejected, readHostSettings } from "./config/config.ts";
@@ -19,7 +19,7 @@ let outputs: StackOutputs;
 let containers: readonly Registered[];
 
 beforeAll(async () => {
-  ({ resources, outputs } = await registerProgram(rightConfig));
+  ({ resources, outputs } = await registerProgram(validConfig));
   containers = containersOf(resources);
 });
 
@@ -178,7 +178,7 @@ test("networks have no labels, and volumes one that never changes: a changed lab
 
 test("with its own prefix and ports, a stack shares no name and no port of a host with another", async () => {
   const other = await registerProgram({
-    ...rightConfig,
+    ...validConfig,
     prefix: "trial",
     ports: JSON.stringify({
       edge: 14_000,
@@ -217,7 +217,7 @@ test("with its own prefix and ports, a stack shares no name and no port of a hos
 });
 
 test("the host checks cover every published port", () => {
-  const read = readHostSettings(rightConfig);
+  const read = readHostSettings(validConfig);
   if (!read.ok) {
     throw new Error(read.errors.join());
   }
@@ -338,7 +338,7 @@ test("outputs contain addresses and next commands", () => {
 test("no input contains a secret of the configuration, or a value derived from one, in clear", async () => {
   const certificates = await expectedCertificates();
   const secrets = [
-    ...secretsOf(rightConfig),
+    ...secretsOf(validConfig),
     certificates.postgres.key,
     certificates.redis.key,
     certificates.tls.a.key,
@@ -363,7 +363,7 @@ test("no input contains a secret of the configuration, or a value derived from o
 
 test("a wrong configuration registers nothing", async () => {
   await expect(
-    registerProgram({ ...rightConfig, masterKey: "short" }),
+    registerProgram({ ...validConfig, masterKey: "short" }),
   ).rejects.toThrow(ConfigRejected);
 });
 
@@ -371,7 +371,7 @@ test("an image with another major version of Postgres than the data's registers 
   const images = JSON.stringify({
     postgres: `docker.io/library/postgres:19.0-trixie@sha256:${"0".repeat(64)}`,
   });
-  await expect(registerProgram({ ...rightConfig, images })).rejects.toThrow(
+  await expect(registerProgram({ ...validConfig, images })).rejects.toThrow(
     "hearth:postgresVersion is 18, the version of the data, but the image docker.io/library/postgres:19.0-trixie has Postgres 19: run `npm run deploy -- upgrade postgres` to copy the data; without data: npx pulumi config set hearth:postgresVersion 19",
   );
 });

@@ -133,12 +133,14 @@ test("a command that waits for a live holder names it, and fails with one senten
     } catch (error) {
       say("\\n" + error.message);
     }`);
-  const said = await text(waiting.stdout);
-  expect(said).toContain(
+  const output = await text(waiting.stdout);
+  expect(output).toContain(
     `another command (pid ${holder.pid}) is installing packages; waiting`,
   );
-  expect(said).toContain("wait for it or end it, then run the command again.");
-  expect(said).not.toContain("worked");
+  expect(output).toContain(
+    "wait for it or end it, then run the command again.",
+  );
+  expect(output).not.toContain("worked");
 });
 
 /** A checkout after a manual `npm ci`, with the record written by npm. */

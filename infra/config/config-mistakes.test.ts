@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { configSchema, secretFields } from "./config-schema.ts";
 import { readConfig } from "./config.ts";
 
 type Changes = Readonly<Record<string, string | undefined>>;
 
-const right = JSON.parse(rightConfig["hosts"] ?? "") as {
+const right = JSON.parse(validConfig["hosts"] ?? "") as {
   readonly a: object;
   readonly b: object;
 };
@@ -402,7 +402,7 @@ function errorsOf(
   changes: Changes,
   isSecret: (key: string) => boolean = (key) => secretFields.includes(key),
 ): readonly string[] {
-  const values = Object.entries({ ...rightConfig, ...changes }).filter(
+  const values = Object.entries({ ...validConfig, ...changes }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
   );
   const read = readConfig({ values: Object.fromEntries(values), isSecret });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { makeSecrets } from "../hosts/init-questions.ts";
 import { annotatedStackFile } from "./stack-file.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { secretFields } from "./config-schema.ts";
 import { readConfig } from "./config.ts";
 
@@ -13,7 +13,7 @@ const read = (
 ) =>
   readConfig({
     values: Object.fromEntries(
-      Object.entries({ ...rightConfig, ...changes }).filter(
+      Object.entries({ ...validConfig, ...changes }).filter(
         (entry): entry is [string, string] => entry[1] !== undefined,
       ),
     ),
@@ -27,7 +27,7 @@ const errorsOf = (...args: Parameters<typeof read>): readonly string[] => {
 
 const host = (changes: Readonly<Record<string, unknown>>): string =>
   JSON.stringify({
-    ...(JSON.parse(rightConfig["hosts"] ?? "") as Record<string, unknown>),
+    ...(JSON.parse(validConfig["hosts"] ?? "") as Record<string, unknown>),
     ...changes,
   });
 const a = {

@@ -13,7 +13,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { secretFields } from "../config/config-schema.ts";
 import { inProject } from "../project-files.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { backUpFirst } from "./backup-first.ts";
 import { openSession, type Session } from "./session.ts";
 import type { Flags } from "./flags.ts";
@@ -73,12 +73,12 @@ async function session(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<{
   readonly session: Session;
-  readonly said: readonly string[];
+  readonly output: readonly string[];
   readonly changed: readonly string[];
 }> {
-  const said: string[] = [];
+  const output: string[] = [];
   const changed: string[] = [];
-  const all = { ...rightConfig, ...settings };
+  const all = { ...validConfig, ...settings };
   const stack = {
     name: "home",
     getAllConfig: async () =>
@@ -96,39 +96,39 @@ async function session(
       })
       .mockImplementation(async () => {
         changed.push("state was read for up");
-        throw new Error("up goes on");
+        throw new Error("up continues");
       }),
   } as unknown as Stack;
-  const opened = await openSession(stack, (line) => said.push(line));
-  return { session: opened, said, changed };
+  const opened = await openSession(stack, (line) => output.push(line));
+  return { session: opened, output, changed };
 }
 
 async function up(flags: Flags = {}): Promise<{
   readonly ended: unknown;
-  readonly said: readonly string[];
+  readonly output: readonly string[];
   readonly changed: readonly string[];
 }> {
-  const { session: opened, said, changed } = await session();
+  const { session: opened, output, changed } = await session();
   const ended: unknown = await runVerb(opened, ["up"], flags).catch(
     (error: unknown) => (error as Error).message,
   );
-  return { ended, said, changed };
+  return { ended, output, changed };
 }
 
 test("without new migrations nothing is backed up", async () => {
-  const { ended, said } = await up();
-  expect(ended).toBe("up goes on");
-  expect([said, ran()]).toEqual([[], []]);
+  const { ended, output } = await up();
+  expect(ended).toBe("up continues");
+  expect([output, ran()]).toEqual([[], []]);
 });
 
 test("before a migration Postgres and the notes are backed up, then up continues", async () => {
   write("migrations", migrations.filter((name) => name !== last).join("\n"));
-  const { ended, said } = await up();
-  expect(said).toEqual([
+  const { ended, output } = await up();
+  expect(output).toEqual([
     `The gateways will migrate the database (${last}); backing up Postgres and the notes first …`,
   ]);
   expect(ran()).toEqual(["postgres-backup", "notes-backup"]);
-  expect(ended).toBe("up goes on");
+  expect(ended).toBe("up continues");
 });
 
 test.each(["postgres-backup", "notes-backup"])(
@@ -144,7 +144,7 @@ test.each(["postgres-backup", "notes-backup"])(
       `docker exec hearth-supervisor hearth jobs run ${job}`,
     );
     expect(changed).toEqual([]);
-    expect((await up({ "no-backup": true })).ended).toBe("up goes on");
+    expect((await up({ "no-backup": true })).ended).toBe("up continues");
   },
 );
 
@@ -161,14 +161,14 @@ test("rotate and adopt deploy the checkout's version, too", async () => {
 
 test("without Postgres on the host, or without tables, nothing is backed up", async () => {
   write("migrations", "");
-  const { session: opened, said } = await session();
+  const { session: opened, output } = await session();
   await backUpFirst(opened, undefined);
   onHost("id\thearth-redis\tUp 5 minutes\n");
   await backUpFirst(opened, undefined);
   onHost("id\thearth-postgres\tExited (0) 5 minutes ago\n");
   await backUpFirst(opened, undefined);
   expect(ran()).toEqual([]);
-  expect(said).toEqual(
+  expect(output).toEqual(
     Array.from(
       { length: 2 },
       () =>

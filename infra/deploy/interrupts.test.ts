@@ -4,11 +4,11 @@ import { onInterrupts } from "./interrupts.ts";
 
 test("repeated signals of one Ctrl-C count once, a later Ctrl-C is the second", () => {
   const source = new EventEmitter();
-  const told: string[] = [];
+  const received: string[] = [];
   let now = 0;
   onInterrupts(
-    () => told.push("first"),
-    () => told.push("second"),
+    () => received.push("first"),
+    () => received.push("second"),
     source,
     () => now,
   );
@@ -17,10 +17,10 @@ test("repeated signals of one Ctrl-C count once, a later Ctrl-C is the second", 
     now = at;
     source.emit("SIGINT");
   }
-  expect(told).toEqual(["first"]);
+  expect(received).toEqual(["first"]);
   for (const at of [1_500, 1_510]) {
     now = at;
     source.emit("SIGINT");
   }
-  expect(told).toEqual(["first", "second"]);
+  expect(received).toEqual(["first", "second"]);
 });

@@ -1,7 +1,7 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { expect, test } from "vitest";
 import { secretFields } from "../config/config-schema.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
@@ -38,7 +38,7 @@ test.each([
   [["doctor"]],
 ])("%s reports all ten mistakes of a configuration at once", async (words) => {
   const session = await openSession(
-    stackWith({ ...rightConfig, ...mistakes }),
+    stackWith({ ...validConfig, ...mistakes }),
     () => undefined,
   );
   const refused: unknown = await runVerb(session, words, {}).catch(
@@ -93,7 +93,7 @@ test("with an unreadable configuration of hosts the addresses are empty, so that
 
 test("hosts have the same ssh options as in the program", async () => {
   const { engines } = await openSession(
-    stackWith(rightConfig),
+    stackWith(validConfig),
     () => undefined,
   );
   expect(engines.b.endpoint).toBe("ssh://root@192.168.1.11");

@@ -1,7 +1,7 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { expect, test } from "vitest";
 import { readHostSettings } from "../config/config.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { followPlacement } from "./placement.ts";
 import type { State } from "./state.ts";
 
@@ -22,10 +22,10 @@ async function follow(
   resources: State["resources"],
 ) {
   const read = readHostSettings({
-    ...rightConfig,
+    ...validConfig,
     placement: JSON.stringify(placement),
   });
-  const said: string[] = [];
+  const output: string[] = [];
   let left = resources;
   const stack = {
     name: "home",
@@ -37,9 +37,9 @@ async function follow(
   await followPlacement({
     stack,
     hosts: read.ok ? read.config : null,
-    say: (line) => said.push(line),
+    say: (line) => output.push(line),
   });
-  return { said, left };
+  return { output, left };
 }
 
 test("a service that runs on the other host is rejected with the next steps", async () => {
@@ -52,19 +52,19 @@ test("a service that runs on the other host is rejected with the next steps", as
 
 test("after a destroy only the volume that stays behind is removed from the state", async () => {
   const kept = [volume("a", "postgres"), volume("a", "journal-a")];
-  const { said, left } = await follow({ redis: "b" }, [
+  const { output, left } = await follow({ redis: "b" }, [
     ...kept,
     volume("a", "redis"),
   ]);
   expect(left).toEqual(kept);
-  expect(said).toEqual([
+  expect(output).toEqual([
     "host A: hearth-redis is kept but no longer part of the stack",
   ]);
 });
 
 test("without a moved service nothing is printed or changed", async () => {
   const resources = [container("a", "redis"), container("b", "gateway-b")];
-  const { said, left } = await follow({}, resources);
+  const { output, left } = await follow({}, resources);
   expect(left).toBe(resources);
-  expect(said).toEqual([]);
+  expect(output).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { secretFields } from "../config/config-schema.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
 import type { Flags } from "./flags.ts";
 import { runVerb } from "./verbs.ts";
@@ -42,7 +42,7 @@ function write(name: string, text: string): void {
   writeFileSync(join(directory, name), text);
 }
 
-/** What `up` ended with; "up goes on" when nothing kept it. */
+/** What `up` ended with; "up continues" when nothing kept it. */
 function up(image: string): Promise<string> {
   return deploy(image, ["up"]);
 }
@@ -53,7 +53,7 @@ async function deploy(
   flags: Flags = {},
 ): Promise<string> {
   const all: Readonly<Record<string, string>> = {
-    ...rightConfig,
+    ...validConfig,
     images: JSON.stringify({ postgres: image }),
   };
   const stack = {
@@ -71,7 +71,7 @@ async function deploy(
       .mockResolvedValueOnce({
         deployment: { resources: [{ type: "docker:index/network:Network" }] },
       })
-      .mockRejectedValue(new Error("up goes on")),
+      .mockRejectedValue(new Error("up continues")),
   } as unknown as Stack;
   const session = await openSession(stack, () => undefined);
   return runVerb(session, words, flags).then(
@@ -84,7 +84,7 @@ const of = (version: string) =>
   `docker.io/library/postgres:${version}-trixie@sha256:${"0".repeat(64)}`;
 
 test("an image of the same major version is deployed", async () => {
-  expect(await up(of("18.7"))).toBe("up goes on");
+  expect(await up(of("18.7"))).toBe("up continues");
 });
 
 test("an image of another major version than the running server's is rejected before anything is changed", async () => {
@@ -95,13 +95,13 @@ test("an image of another major version than the running server's is rejected be
 
 test("without a container the volume shows the version of its data", async () => {
   write("containers", "");
-  expect(await up(of("18.7"))).toBe("up goes on");
+  expect(await up(of("18.7"))).toBe("up continues");
   expect(await up(of("19.0"))).toContain("the data is from Postgres 18");
   write("majors", "18.kept\n19\n");
-  expect(await up(of("19.0"))).toBe("up goes on");
+  expect(await up(of("19.0"))).toBe("up continues");
   write("volumes", "");
   write("majors", "18\n");
-  expect(await up(of("19.0"))).toBe("up goes on");
+  expect(await up(of("19.0"))).toBe("up continues");
 });
 
 const upgrade = (image: string) => deploy(image, ["upgrade", "postgres"]);

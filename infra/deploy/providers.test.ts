@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import { readHostSettings } from "../config/config.ts";
 import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
 import { secretFields } from "../config/config-schema.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { renewProviders } from "./providers.ts";
 import { openSession } from "./session.ts";
 
@@ -12,7 +12,7 @@ const provider = (name: string, inputs: object) => ({
   type: "pulumi:providers:x",
   inputs,
 });
-const settings = readHostSettings(rightConfig);
+const settings = readHostSettings(validConfig);
 /** As the engine keeps a provider's lists. */
 const sshOpts = JSON.stringify(
   settings.ok ? settings.config.hosts.a.sshOpts : [],
@@ -28,12 +28,12 @@ async function renewed(
   state: Readonly<Record<string, object>>,
   without?: "a" | "b",
 ): Promise<readonly string[]> {
-  let told: readonly string[] = [];
+  let updated: readonly string[] = [];
   const stack = {
     name: "home",
     getAllConfig: async () =>
       Object.fromEntries(
-        Object.entries(rightConfig).map(([key, value]) => [
+        Object.entries(validConfig).map(([key, value]) => [
           `hearth:${key}`,
           { value, secret: secretFields.includes(key) },
         ]),
@@ -42,11 +42,11 @@ async function renewed(
       deployment: { resources: Object.values(state) },
     }),
     up: async ({ target }: { target: readonly string[] }) => {
-      told = target.map((urn) => urn.split("::").at(-1) ?? "");
+      updated = target.map((urn) => urn.split("::").at(-1) ?? "");
     },
   } as unknown as Stack;
   await renewProviders(await openSession(stack, () => undefined), without);
-  return told;
+  return updated;
 }
 
 afterEach(() => {

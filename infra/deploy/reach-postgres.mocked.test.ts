@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { tunnelPort } from "./tunnel.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { openSession } from "./session.ts";
@@ -37,7 +37,7 @@ afterEach(() => {
 
 function sessionWith(more: Readonly<Record<string, string>> = {}) {
   const all = Object.fromEntries(
-    Object.entries({ ...rightConfig, ...more }).map(([key, value]) => [
+    Object.entries({ ...validConfig, ...more }).map(([key, value]) => [
       `hearth:${key}`,
       { value },
     ]),

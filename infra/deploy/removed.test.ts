@@ -5,7 +5,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, expect, test, vi } from "vitest";
 import { readHostSettings } from "../config/config.ts";
 import { secretFields } from "../config/config-schema.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { forgetRemoved } from "./removed.ts";
 import { openSession } from "./session.ts";
 import { CONTAINER_TYPE } from "./state.ts";
@@ -34,7 +34,7 @@ function hostsWith(ids: Readonly<Record<string, readonly string[]>>): void {
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
 }
 
-const settings = readHostSettings(rightConfig);
+const settings = readHostSettings(validConfig);
 /** As the engine keeps a provider's lists. */
 const sshOpts = JSON.stringify(
   settings.ok ? settings.config.hosts.a.sshOpts : [],
@@ -57,12 +57,12 @@ const edge = container("edge-b", "b", "id-of-edge");
 /** What the state was told to look at again, and what was said. */
 async function forgotten(leftOut: readonly string[] = []) {
   const refreshed: unknown[] = [];
-  const said: string[] = [];
+  const output: string[] = [];
   const stack = {
     name: "home",
     getAllConfig: async () =>
       Object.fromEntries(
-        Object.entries(rightConfig).map(([key, value]) => [
+        Object.entries(validConfig).map(([key, value]) => [
           `hearth:${key}`,
           { value, secret: secretFields.includes(key) },
         ]),
@@ -80,16 +80,16 @@ async function forgotten(leftOut: readonly string[] = []) {
     refresh: async ({ target }: { readonly target: unknown }) =>
       refreshed.push(target),
   } as unknown as Stack;
-  const session = await openSession(stack, (line) => said.push(line));
+  const session = await openSession(stack, (line) => output.push(line));
   await forgetRemoved(session, leftOut);
-  return { refreshed, said };
+  return { refreshed, output };
 }
 
 test("a container removed from its host is read again and reported", async () => {
   hostsWith({ "192.168.1.10": ["id-of-redis"], "192.168.1.11": ["another"] });
   expect(await forgotten()).toEqual({
     refreshed: [[edge.urn]],
-    said: ["Removed manually: hearth-edge on host B."],
+    output: ["Removed manually: hearth-edge on host B."],
   });
 });
 
@@ -98,7 +98,7 @@ test("if all exist nothing is done", async () => {
     "192.168.1.10": ["id-of-redis"],
     "192.168.1.11": ["id-of-edge"],
   });
-  expect(await forgotten()).toEqual({ refreshed: [], said: [] });
+  expect(await forgotten()).toEqual({ refreshed: [], output: [] });
 });
 
 test("an excluded host, or one that does not respond, is not checked", async () => {

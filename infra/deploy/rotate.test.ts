@@ -6,7 +6,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { expect, test, vi } from "vitest";
 import { readConfig, type HearthConfig } from "../config/config.ts";
 import { secretFields } from "../config/config-schema.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { findStartedRotation, rotate } from "./rotate.ts";
 import type { Rotation } from "./rotations.ts";
 import { openSession } from "./session.ts";
@@ -14,7 +14,7 @@ import { runVerb } from "./verbs.ts";
 
 function withRotation(rotation: Rotation): HearthConfig {
   const read = readConfig({
-    values: { ...rightConfig, rotation: JSON.stringify(rotation) },
+    values: { ...validConfig, rotation: JSON.stringify(rotation) },
     isSecret: (key) => secretFields.includes(key),
   });
   if (!read.ok) {
@@ -67,7 +67,7 @@ test.each([
 ])(
   "%s is rejected during a rotation, and nothing is changed",
   async (words, flags) => {
-    const all = { ...rightConfig, rotation: JSON.stringify(openai) };
+    const all = { ...validConfig, rotation: JSON.stringify(openai) };
     const stack = {
       name: "home",
       getAllConfig: async () => settingsOf(all),
@@ -93,7 +93,7 @@ test("a Redis without TLS keeps its password until an up, which the error names"
   try {
     const stack = {
       name: "home",
-      getAllConfig: async () => settingsOf(rightConfig),
+      getAllConfig: async () => settingsOf(validConfig),
     } as unknown as Stack;
     const session = await openSession(stack, () => undefined);
     await expect(rotate(session, "redis", { graceSeconds: 0 })).rejects.toThrow(

@@ -70,11 +70,11 @@ async function freePort(): Promise<number> {
 
 function readAll(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = "";
+    let output = "";
     createConnection(port, "127.0.0.1")
-      .on("data", (piece) => (said += String(piece)))
+      .on("data", (piece) => (output += String(piece)))
       .on("error", reject)
-      .on("end", () => resolve(said));
+      .on("end", () => resolve(output));
   });
 }
 

@@ -11,7 +11,7 @@ import { confirm, text } from "@clack/prompts";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { secretFields } from "../config/config-schema.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
 import type { StateResource } from "./state.ts";
 import type { Flags } from "./flags.ts";
@@ -90,13 +90,13 @@ async function runOn(
   settings: Readonly<Record<string, string>> = {},
   resources: readonly StateResource[] = [],
 ): Promise<{
-  readonly asked: readonly string[];
+  readonly requests: readonly string[];
   readonly ended: unknown;
-  readonly said: readonly string[];
+  readonly output: readonly string[];
 }> {
-  const asked: string[] = [];
-  const said: string[] = [];
-  const all = { ...rightConfig, ...settings };
+  const requests: string[] = [];
+  const output: string[] = [];
+  const all = { ...validConfig, ...settings };
   const stack = {
     name: "home",
     workspace: {
@@ -111,23 +111,23 @@ async function runOn(
           { value, secret: secretFields.includes(key) },
         ]),
       ),
-    previewDestroy: async () => void asked.push("preview"),
+    previewDestroy: async () => void requests.push("preview"),
     exportStack: async () => ({ deployment: { resources } }),
-    preview: async () => void asked.push("preview"),
-    up: async () => void asked.push("up"),
-    destroy: async () => void asked.push("destroy"),
+    preview: async () => void requests.push("preview"),
+    up: async () => void requests.push("up"),
+    destroy: async () => void requests.push("destroy"),
   } as unknown as Stack;
-  const session = await openSession(stack, (line) => said.push(line));
+  const session = await openSession(stack, (line) => output.push(line));
   const ended: unknown = await runVerb(session, words, flags).catch(
     (error: unknown) => (error as Error).message,
   );
-  return { asked, ended, said };
+  return { requests, ended, output };
 }
 
 test("purge requires the stack's name after the preview, and changes nothing for any other answer", async () => {
   vi.mocked(text).mockResolvedValue("yes");
   expect(await destroy({ purge: true })).toMatchObject({
-    asked: ["preview"],
+    requests: ["preview"],
     ended: '"yes" is not the stack\'s name; nothing was changed.',
   });
   expect(vi.mocked(text).mock.calls[0]?.[0].message).toBe(
@@ -137,28 +137,28 @@ test("purge requires the stack's name after the preview, and changes nothing for
 
 test("--yes does not confirm purge", async () => {
   vi.mocked(text).mockResolvedValue("");
-  const { asked } = await destroy({ purge: true, yes: true });
-  expect(asked).toEqual(["preview"]);
+  const { requests } = await destroy({ purge: true, yes: true });
+  expect(requests).toEqual(["preview"]);
 });
 
 test("Ctrl-C and No change nothing", async () => {
   vi.mocked(text).mockResolvedValue(cancelled as never);
   expect(await destroy({ purge: true })).toMatchObject({
-    asked: ["preview"],
+    requests: ["preview"],
     ended: "canceled; nothing was changed.",
   });
   vi.mocked(confirm).mockResolvedValue(false);
   expect(await destroy({})).toMatchObject({
-    asked: ["preview"],
+    requests: ["preview"],
     ended: "canceled; nothing was changed.",
   });
 });
 
 test("without a terminal nothing is changed", async () => {
   process.stdin.isTTY = false;
-  expect((await destroy({ purge: true })).asked).toEqual([]);
+  expect((await destroy({ purge: true })).requests).toEqual([]);
   expect(await destroy({})).toMatchObject({
-    asked: ["preview"],
+    requests: ["preview"],
     ended:
       "destroy asks for confirmation: add --yes to run it without a terminal.",
   });
@@ -167,7 +167,7 @@ test("without a terminal nothing is changed", async () => {
 test("during a rotation the command that completes it is shown", async () => {
   const rotation = JSON.stringify({ of: "redis", settings: {}, old: "" });
   expect(await destroy({ yes: true }, { rotation })).toMatchObject({
-    asked: [],
+    requests: [],
     ended:
       "a rotation of redis is unfinished: run `npm run deploy -- rotate redis` to complete it and bring the hosts up.",
   });
@@ -178,12 +178,15 @@ test("containers that are not in the state are listed before the confirmation, a
   onHost("b", ["hearth-edge"]);
   vi.mocked(confirm).mockResolvedValue(false);
   const stopped = await destroy({}, {}, KNOWN);
-  expect(stopped.asked).toEqual(["preview"]);
-  expect(stopped.said).toEqual([
+  expect(stopped.requests).toEqual(["preview"]);
+  expect(stopped.output).toEqual([
     "Not in the state, removed as well: host B: hearth-edge",
   ]);
-  const { asked, ended } = await destroy({ yes: true }, {}, KNOWN);
-  expect({ asked, ended }).toEqual({ asked: ["preview", "destroy"], ended: 0 });
+  const { requests, ended } = await destroy({ yes: true }, {}, KNOWN);
+  expect({ requests, ended }).toEqual({
+    requests: ["preview", "destroy"],
+    ended: 0,
+  });
   expect(readFileSync(join(directory, "removed"), "utf8")).toMatch(
     /^b .* 'docker' 'rm' '--force' 'id'\n$/,
   );
@@ -197,7 +200,7 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
     // What a run that failed at once leaves in the state.
     const resources = [ofType("hearth:gateway:Gateway", "gateway-a")];
     expect(await runOn(words, { yes: true }, {}, resources)).toMatchObject({
-      asked: [],
+      requests: [],
       ended:
         "the state is empty, but Hearth is running on the hosts (host A: hearth-edge, hearth-redis; host B: hearth-edge); nothing was changed: set PULUMI_BACKEND_URL as for the `up`; or, if the state is lost, run `npm run deploy -- adopt` first.",
     });
@@ -207,7 +210,7 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
 test("a host that is down is reported before anything is changed", async () => {
   rmSync(join(directory, "b"));
   expect(await destroy({ yes: true }, {}, KNOWN)).toMatchObject({
-    asked: [],
+    requests: [],
     ended:
       'host B: Docker does not respond; nothing was changed: start the host and check that `ssh root@192.168.1.11 docker ps` works, or replace it (docs/deploy.md, "Replace a host"); then run destroy again.',
   });
@@ -216,7 +219,7 @@ test("a host that is down is reported before anything is changed", async () => {
 test("roles are dropped in Postgres: nothing is changed unless it is running", async () => {
   onHost("a", ["hearth-redis"]);
   expect(await destroy({ yes: true }, {}, [...KNOWN, role])).toMatchObject({
-    asked: [],
+    requests: [],
     ended:
       "Postgres is not running, but its roles must be dropped; nothing was changed: run `npm run deploy -- up --refresh`, then destroy again.",
   });
@@ -228,8 +231,12 @@ test("roles are dropped in Postgres: nothing is changed unless it is running", a
 test("a service placed on another host than it runs on is rejected before anything is changed", async () => {
   onHost("a", ["hearth-redis"]);
   const placement = JSON.stringify({ redis: "b" });
-  const { asked, ended } = await destroy({ yes: true }, { placement }, KNOWN);
-  expect(asked).toEqual([]);
+  const { requests, ended } = await destroy(
+    { yes: true },
+    { placement },
+    KNOWN,
+  );
+  expect(requests).toEqual([]);
   expect(ended).toMatch(
     /^hearth:placement.redis is host B, but redis and its data are on host A; nothing was changed: set it back/,
   );
@@ -238,12 +245,12 @@ test("a service placed on another host than it runs on is rejected before anythi
 test("purge reports that nothing is left only if that is true", async () => {
   vi.mocked(text).mockResolvedValue("home");
   const first = await destroy({ purge: true });
-  expect(first.said.at(-1)).toMatch(
+  expect(first.output.at(-1)).toMatch(
     /^Nothing of the stack is left on the hosts\. /,
   );
   writeFileSync(join(directory, "volumes-b"), "hearth-redis\n");
-  const { said } = await destroy({ purge: true });
-  expect(said.at(-1)).toMatch(
+  const { output } = await destroy({ purge: true });
+  expect(output.at(-1)).toMatch(
     /^Not in the state, therefore not deleted: host B: hearth-redis; `ssh root@192\.168\.1\.11 docker volume rm hearth-redis` removes them\. /,
   );
 });

@@ -1,7 +1,7 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { expect, test } from "vitest";
 import { readHostSettings } from "../config/config.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { onHost } from "./without-host.ts";
 
 const urn = (type: string, name: string) =>
@@ -37,7 +37,7 @@ const stack = {
   }),
 } as unknown as Stack;
 
-const read = readHostSettings(rightConfig);
+const read = readHostSettings(validConfig);
 const hosts = read.ok ? read.config : null;
 const namesWithout = async (host: "a" | "b") =>
   (await onHost({ stack, hosts }, host)).map((each) => each.split("::").at(-1));

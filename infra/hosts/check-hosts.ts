@@ -148,9 +148,9 @@ async function checkImage(
 ): Promise<boolean> {
   const { name, engine, image } = host;
   try {
-    const asked = Date.now();
+    const sentAt = Date.now();
     const time = await host.docker("info", "--format", "{{.SystemTime}}");
-    findings.push(judgeClock(name, Date.parse(time), asked, Date.now()));
+    findings.push(judgeClock(name, Date.parse(time), sentAt, Date.now()));
     await host.pull();
     findings.push(
       fine({ host: name, check: "image" }, `${image} is available`),
@@ -210,9 +210,9 @@ async function publish(
   { host, listeners }: Examined,
   settings: HostSettings,
 ): Promise<readonly Finding[]> {
-  const asked = reachedFrom(otherHost(host.name), settings);
+  const wanted = reachedFrom(otherHost(host.name), settings);
   try {
-    await host.listen(intersect(asked, listeners?.free ?? []));
+    await host.listen(intersect(wanted, listeners?.free ?? []));
     return [];
   } catch (error) {
     return [
@@ -265,10 +265,10 @@ async function checkReach(
 }
 
 function intersect(
-  asked: readonly Listener[],
+  wanted: readonly Listener[],
   there: readonly Listener[],
 ): readonly Listener[] {
-  return asked.filter(({ address, port }) =>
+  return wanted.filter(({ address, port }) =>
     there.some((each) => each.address === address && each.port === port),
   );
 }

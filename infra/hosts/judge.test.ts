@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readHostSettings, type HostSettings } from "../config/config.ts";
-import { rightConfig } from "../../test/infra/stack-config.ts";
+import { validConfig } from "../../test/infra/stack-config.ts";
 import { sentenceOf } from "./finding.ts";
 import {
   judgeBinds,
@@ -30,7 +30,7 @@ const hostB = {
 function readSettings(
   more: Readonly<Record<string, string>> = {},
 ): HostSettings {
-  const read = readHostSettings({ ...rightConfig, ...more });
+  const read = readHostSettings({ ...validConfig, ...more });
   if (!read.ok) {
     throw new Error(read.errors.join());
   }
@@ -122,13 +122,15 @@ test("if everything is available, one finding reports it", () => {
 });
 
 test("an unreachable port is reported with the firewall rule that allows it", () => {
-  const asked = reachedFrom("b", settings);
-  expect(asked.map(({ port }) => port)).toEqual([4444, 6984, 4443, 5432, 6379]);
+  const listeners = reachedFrom("b", settings);
+  expect(listeners.map(({ port }) => port)).toEqual([
+    4444, 6984, 4443, 5432, 6379,
+  ]);
   const found = judgeReach(
     "b",
     settings,
-    asked,
-    asked.map(({ port }) => (port === 6379 ? "ETIMEDOUT" : "ok")),
+    listeners,
+    listeners.map(({ port }) => (port === 6379 ? "ETIMEDOUT" : "ok")),
   );
   expect(found.map(sentenceOf)).toEqual([
     "host B: containers cannot reach Redis at 10.8.0.1:6379 on host A (no answer): allow it in host A's firewall, e.g. ufw allow from 10.8.0.2 to any port 6379 proto tcp",
@@ -140,12 +142,12 @@ test("an unreachable port is reported with the firewall rule that allows it", ()
 
 test("a port reachable at an address not in the settings is reported, with the commands that show the program", () => {
   const ours = listenersOn("b", settings).filter(({ port }) => port === 4443);
-  const asked = elsewhere(ours, ["192.168.1.11", "203.0.113.5"]);
-  expect(asked).toEqual([
+  const listeners = elsewhere(ours, ["192.168.1.11", "203.0.113.5"]);
+  expect(listeners).toEqual([
     { service: "the supervisor", address: "203.0.113.5", port: 4443 },
   ]);
-  expect(judgeExposed(hostB, asked, ["ECONNREFUSED"])).toEqual([]);
-  expect(judgeExposed(hostB, asked, ["ok"]).map(sentenceOf)).toEqual([
+  expect(judgeExposed(hostB, listeners, ["ECONNREFUSED"])).toEqual([]);
+  expect(judgeExposed(hostB, listeners, ["ok"]).map(sentenceOf)).toEqual([
     'host B: port 4443 is also reachable from host A at 203.0.113.5, which the settings do not name: ssh root@192.168.1.11 docker ps --filter publish=4443 shows the container, ssh root@192.168.1.11 ss -ltnp "sport = :4443" any other program; stop it, or close the port at 203.0.113.5',
   ]);
   expect(

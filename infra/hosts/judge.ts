@@ -9,47 +9,50 @@ import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
 const OLDEST_DOCKER = [20, 10] as const;
 const GIBIBYTES_NEEDED = 4;
 /** Certificates, leases and signed requests tolerate little clock skew. */
-const LARGEST_SKEW_MS = 5_000;
+const MAX_SKEW_MS = 5_000;
 
 export function judgeVersion(host: HostName, version: string): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  const told = { host, check: "version" } as const;
+  const finding = { host, check: "version" } as const;
   const oldest = OLDEST_DOCKER.join(".");
   return major > OLDEST_DOCKER[0] ||
     (major === OLDEST_DOCKER[0] && minor >= OLDEST_DOCKER[1])
-    ? fine(told, `Docker ${version} is running`)
+    ? fine(finding, `Docker ${version} is running`)
     : wrong(
-        told,
+        finding,
         `Docker is ${version}; ${oldest} or newer is required`,
         "upgrade it: https://docs.docker.com/engine/install/",
       );
 }
 
-/** `theirs` was read between `asked` and `answered` on this machine's clock; all in milliseconds since 1970. */
+/** `theirs` was read between `sentAt` and `answeredAt` on this machine's clock; all in milliseconds since 1970. */
 export function judgeClock(
   host: HostName,
   theirs: number,
-  asked: number,
-  answered: number,
+  sentAt: number,
+  answeredAt: number,
 ): Finding {
-  const told = { host, check: "clock" } as const;
-  const skew = Math.max(asked - theirs, theirs - answered, 0);
-  return skew <= LARGEST_SKEW_MS
-    ? fine(told, "the clock agrees with this machine's")
+  const finding = { host, check: "clock" } as const;
+  const skew = Math.max(sentAt - theirs, theirs - answeredAt, 0);
+  return skew <= MAX_SKEW_MS
+    ? fine(finding, "the clock agrees with this machine's")
     : wrong(
-        told,
-        `the clock is ${Math.round(skew / 1000)} s ${theirs < asked ? "behind" : "ahead of"} this machine's`,
+        finding,
+        `the clock is ${Math.round(skew / 1000)} s ${theirs < sentAt ? "behind" : "ahead of"} this machine's`,
         "sudo timedatectl set-ntp true (on the machine whose clock is wrong)",
       );
 }
 
 export function judgeDisk(host: HostName, freeBytes: number): Finding {
-  const told = { host, check: "disk" } as const;
+  const finding = { host, check: "disk" } as const;
   const free = freeBytes / 2 ** 30;
   return free >= GIBIBYTES_NEEDED
-    ? fine(told, `${Math.floor(free)} GiB are free in Docker's data directory`)
+    ? fine(
+        finding,
+        `${Math.floor(free)} GiB are free in Docker's data directory`,
+      )
     : wrong(
-        told,
+        finding,
         `${free.toFixed(1)} GiB are free in Docker's data directory; at least ${GIBIBYTES_NEEDED} are required`,
         "docker system prune, or use a larger disk",
       );
@@ -61,12 +64,12 @@ export function judgeDirectory(
   { setting, path, owner }: Directory,
   found: number | null,
 ): Finding {
-  const told = { host: host.name, check: "directory" } as const;
+  const finding = { host: host.name, check: "directory" } as const;
   if (found === owner) {
-    return fine(told, `${path} belongs to user ${owner}`);
+    return fine(finding, `${path} belongs to user ${owner}`);
   }
   return wrong(
-    told,
+    finding,
     `${path} (hearth:${setting}) ${found === null ? "does not exist" : `belongs to user ${found}`}; its container runs as user ${owner}`,
     `${loginPrefix(host.engine)}sudo install -d -o ${owner} -g 0 -m 0750 ${path}`,
   );
@@ -118,11 +121,11 @@ function takenPort(
   answer: string,
   inUse: Pick<PortsInUse, "foreignContainerAt">,
 ): Finding {
-  const told = { host: host.name, check: "port" } as const;
+  const finding = { host: host.name, check: "port" } as const;
   const where = `${listener.address}:${listener.port}, needed by ${listener.service},`;
   if (answer !== "EADDRINUSE") {
     return wrong(
-      told,
+      finding,
       `${where} cannot be used (${answer})`,
       `check what blocks it on that host`,
     );
@@ -130,13 +133,13 @@ function takenPort(
   const foreign = inUse.foreignContainerAt(listener);
   if (foreign !== undefined) {
     return wrong(
-      told,
+      finding,
       `${where} is used by the container ${foreign}`,
       typedDocker(host.engine, `stop ${foreign}`),
     );
   }
   return wrong(
-    told,
+    finding,
     `${where} is used by another program`,
     `${loginPrefix(host.engine)}ss -ltnp "sport = :${listener.port}" names it; stop it`,
   );
@@ -171,10 +174,10 @@ export function judgePublished(
 /** Ports that the other host reaches on `host` at addresses not in the settings. */
 export function judgeExposed(
   { name, engine }: { readonly name: HostName; readonly engine: EngineAddress },
-  asked: readonly Listener[],
+  listeners: readonly Listener[],
   answers: readonly string[],
 ): readonly Finding[] {
-  return asked.flatMap(({ address, port }, index) =>
+  return listeners.flatMap(({ address, port }, index) =>
     answers[index] === "ok"
       ? [
           wrong(
@@ -195,26 +198,26 @@ function inBrackets(address: string): string {
 export function judgeReach(
   host: HostName,
   settings: HostSettings,
-  asked: readonly Listener[],
+  listeners: readonly Listener[],
   answers: readonly string[],
 ): readonly Finding[] {
   const other = otherHost(host);
-  const told = { host, check: "reach" } as const;
-  const found = asked.flatMap(
+  const finding = { host, check: "reach" } as const;
+  const found = listeners.flatMap(
     ({ address, port, service }, index): readonly Finding[] =>
       answers[index] === "ok"
         ? []
         : [
             wrong(
-              told,
+              finding,
               `containers cannot reach ${service} at ${address}:${port} on host ${other.toUpperCase()} (${inWords(answers[index])})`,
               `allow it in host ${other.toUpperCase()}'s firewall, e.g. ufw allow from ${settings.hosts[host].address} to any port ${port} proto tcp`,
             ),
           ],
   );
-  return found.length > 0 || asked.length === 0
+  return found.length > 0 || listeners.length === 0
     ? found
-    : [fine(told, `containers reach host ${other.toUpperCase()}`)];
+    : [fine(finding, `containers reach host ${other.toUpperCase()}`)];
 }
 
 export function judgeRunners(
@@ -222,12 +225,12 @@ export function judgeRunners(
   runners: readonly { readonly setting: string; readonly url: string }[],
   answers: readonly string[],
 ): readonly Finding[] {
-  const told = { host, check: "runner" } as const;
+  const finding = { host, check: "runner" } as const;
   return runners.map(({ setting, url }, index) =>
     answers[index] === "ok"
-      ? fine(told, `containers reach the local runner ${url}`)
+      ? fine(finding, `containers reach the local runner ${url}`)
       : wrong(
-          told,
+          finding,
           `containers cannot reach the local runner ${url} (${inWords(answers[index])})`,
           `start it and make it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:${setting}`,
         ),

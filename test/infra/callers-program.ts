@@ -1,10 +1,9 @@
-// Calls gateways steadily, in a process of its own: images are put together in the process of the scenarios, which holds
-// it up for seconds. Its argument is a `Calling` as JSON; when its input ends it waits for the calls under way, prints a
-// `LoadReport` as JSON, and exits.
+// Calls gateways steadily, in a separate process: assembling images blocks the process of the scenarios for seconds. The
+// argument is a `Calling` as JSON; at the end of its input it waits for pending calls, prints a `LoadReport` as JSON, and exits.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Calling, LoadReport } from "./callers.ts";
 
-/** A call that takes longer than this has failed: no user waits so long. How long the others took depends on the machine. */
+/** Timeout of a call; what users would not wait for. Shorter durations depend on the machine. */
 const TIMEOUT_MS = 60_000;
 
 const { baseUrls, key, perSecond } = JSON.parse(
@@ -18,7 +17,7 @@ let streams = 0;
 let stopped = false;
 
 async function call(baseUrl: string, stream: boolean): Promise<void> {
-  const wishes = stream
+  const options = stream
     ? `[mock]${JSON.stringify({ chunks: 15, chunkDelayMs: 100 })}`
     : `[mock]${JSON.stringify({ text: "hello" })}`;
   const at = new Date().toISOString().slice(11, 23);
@@ -42,7 +41,7 @@ async function call(baseUrl: string, stream: boolean): Promise<void> {
         stream,
         max_tokens: 20,
         // Otherwise the cache answers.
-        messages: [{ role: "user", content: `${calls} ${wishes}` }],
+        messages: [{ role: "user", content: `${calls} ${options}` }],
       }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
@@ -80,7 +79,7 @@ while (!stopped) {
   await sleep(1000 / perSecond);
 }
 await Promise.all(running);
-// Without a reader the scenarios have ended.
+// The scenarios have ended when nothing reads the output.
 process.stdout.on("error", () => undefined);
 const report: LoadReport = { calls, streams, failures, longestMs };
 process.stdout.write(JSON.stringify(report));

@@ -11,7 +11,7 @@ export interface Calling {
 }
 
 export interface Load {
-  /** Stops calling and waits for the calls under way. */
+  /** Stops calling and waits for pending calls. */
   stop(): Promise<LoadReport>;
 }
 
@@ -35,7 +35,7 @@ export function callSteadily(calling: Calling): Load {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const ended = once(child, "close");
-  const said = text(child.stdout);
+  const output = text(child.stdout);
   // A program that ended early is reported by its exit code.
   child.stdin.on("error", () => undefined);
   return {
@@ -45,12 +45,12 @@ export function callSteadily(calling: Calling): Load {
       if (code !== 0) {
         throw new Error(`the callers ended with ${code}`);
       }
-      return JSON.parse(await said) as LoadReport;
+      return JSON.parse(await output) as LoadReport;
     },
   };
 }
 
-/** Says what was called and the longest waits, and asserts that no call failed. */
+/** Prints the number of calls and the longest waits, and asserts that no call failed. */
 export function expectNoFailedCall(
   { calls, streams, failures, longestMs }: LoadReport,
   say: (what: string) => void,

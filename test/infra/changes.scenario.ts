@@ -60,11 +60,11 @@ describe("changes", () => {
       "hearth:memory",
       JSON.stringify(memory),
     );
-    const told = await timed("pulumi up", () =>
+    const result = await timed("pulumi up", () =>
       testbed.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
     );
-    expect(told).toMatch(/1 replaced\n/);
-    say(inOneLine(/Resources:\n([^]*?)\n\n/.exec(told)?.[1] ?? told));
+    expect(result).toMatch(/1 replaced\n/);
+    say(inOneLine(/Resources:\n([^]*?)\n\n/.exec(result)?.[1] ?? result));
     expect(await changedSince(testbed, before)).toEqual(["a hearth-redis"]);
     await chat(EDGES[1], key, "still there?");
   });
@@ -168,15 +168,15 @@ describe("changes", () => {
     await testbed.configure({
       images: JSON.stringify({ ...images, gateway: "hearth-test/sick:latest" }),
     });
-    const { code, said } = await timed("failing up", () =>
+    const { code, output } = await timed("failing up", () =>
       deploy(testbed, ["up"]),
     );
-    expect(code, said).toBe(1);
-    expect(said).toContain("container failed to be in healthy state");
-    expect(said.match(/Last log lines of .*:/g)).toEqual([
+    expect(code, output).toBe(1);
+    expect(output).toContain("container failed to be in healthy state");
+    expect(output.match(/Last log lines of .*:/g)).toEqual([
       "Last log lines of hearth-gateway on host B:",
     ]);
-    expect(said).toMatch(/on host B:\n[^]*Cannot open configuration file/);
+    expect(output).toMatch(/on host B:\n[^]*Cannot open configuration file/);
     expect((await containerIds(testbed))["a hearth-gateway"]).toBe(
       before["a hearth-gateway"],
     );

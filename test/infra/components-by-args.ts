@@ -15,7 +15,7 @@ import {
   registerContainers,
   text,
 } from "./expected-inputs.ts";
-import { rightConfig } from "./stack-config.ts";
+import { validConfig } from "./stack-config.ts";
 
 const IMAGE = "example.org/image:1";
 
@@ -24,19 +24,19 @@ export const WAYS_TO_REGISTER = [
   { from: "the configuration", register: () => registerContainers() },
   {
     from: "arguments",
-    register: () => registerContainers(rightConfig, makeComponents),
+    register: () => registerContainers(validConfig, makeComponents),
   },
 ];
 
-/** Every component of the stack from its arguments alone, with the values of `rightConfig`. */
+/** Every component of the stack from its arguments alone, with the values of `validConfig`. */
 async function makeComponents(): Promise<void> {
   const certificates = await expectedCertificates();
   const { authority } = certificates;
-  const read = readConfig({ values: rightConfig, isSecret: () => true });
+  const read = readConfig({ values: validConfig, isSecret: () => true });
   if (!read.ok) {
     throw new Error(read.errors.join());
   }
-  // Only of the hosts: what the components get stands here.
+  // Only the hosts' part is used; the components' arguments are below.
   const hosts = createHosts(read.config);
   const onA = { providers: [hosts.a.provider] };
   const postgres = new PostgresServer(

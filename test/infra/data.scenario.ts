@@ -52,15 +52,15 @@ describe("data", () => {
     try {
       await testbed.docker("a", "stop", "hearth-supervisor");
       const failed = await deploy(testbed, ["up"]);
-      expect(failed.code, failed.said).toBe(1);
-      expect(failed.said).toContain("so nothing was changed");
+      expect(failed.code, failed.output).toBe(1);
+      expect(failed.output).toContain("so nothing was changed");
       expect(await containerIds(testbed)).toEqual(before);
       await testbed.docker("a", "start", "hearth-supervisor");
       await allHealthy(testbed);
 
-      const { code, said } = await deploy(testbed, ["up"]);
-      expect(code, said).toBe(0);
-      expect(said).toContain(`migrate the database (${newestMigration})`);
+      const { code, output } = await deploy(testbed, ["up"]);
+      expect(code, output).toBe(0);
+      expect(output).toContain(`migrate the database (${newestMigration})`);
     } finally {
       await rename("0000_renamed", newestMigration);
     }
@@ -85,11 +85,11 @@ describe("data", () => {
   test("7: destroy keeps rows, keys and notes; up finds them, and the gateway may migrate its old tables", async () => {
     const { testbed } = running();
     await writeNote(testbed, "kept through a destroy");
-    const { code, said } = await timed("destroy", () =>
+    const { code, output } = await timed("destroy", () =>
       deploy(testbed, ["destroy", "--yes"]),
     );
-    expect(code, said).toBe(0);
-    expect(said).toContain(
+    expect(code, output).toBe(0);
+    expect(output).toContain(
       "The data is kept (host A: hearth-backups, hearth-certificates, hearth-journal, hearth-notes, hearth-postgres, hearth-redis, hearth-supervisor; host B: hearth-backups, hearth-certificates, hearth-journal, hearth-supervisor)",
     );
     for (const host of ["a", "b"] as const) {
@@ -99,7 +99,7 @@ describe("data", () => {
     }
 
     const again = await timed("up", () => deploy(testbed, ["up"]));
-    expect(again.code, again.said).toBe(0);
+    expect(again.code, again.output).toBe(0);
     await dataIsThere(running(), "kept through a destroy");
     await mayMigrate(testbed);
     await testbed.stack.preview({ refresh: true, expectNoChanges: true });
@@ -111,16 +111,16 @@ describe("data", () => {
     rmSync(join(testbed.stack.workspace.workDir, "state", ".pulumi"), {
       recursive: true,
     });
-    const told = await deploy(testbed, ["doctor"]);
-    expect(told.code).toBe(1);
-    expect(told.said).toMatch(
+    const result = await deploy(testbed, ["doctor"]);
+    expect(result.code).toBe(1);
+    expect(result.output).toMatch(
       /the state is empty, but Hearth is running on the hosts \(host A: .*hearth-postgres.*\): .*if the state is lost: npm run deploy -- adopt\n/,
     );
     const before = await containerIds(testbed);
     for (const verb of ["up", "preview"]) {
       const refused = await deploy(testbed, [verb]);
       expect(refused.code).toBe(1);
-      expect(refused.said).toContain(
+      expect(refused.output).toContain(
         "the state is empty, but Hearth is running on the hosts",
       );
     }
@@ -130,13 +130,13 @@ describe("data", () => {
       ),
     });
     expect(await changedSince(testbed, before)).toEqual([]);
-    // What plain `pulumi` left in the state is no stack.
+    // The entries that plain `pulumi` left in the state are not a stack.
     expect((await deploy(testbed, ["up"])).code).toBe(1);
 
-    const { code, said } = await timed("adopt", () =>
+    const { code, output } = await timed("adopt", () =>
       deploy(testbed, ["adopt"]),
     );
-    expect(code, said).toBe(0);
+    expect(code, output).toBe(0);
     await allHealthy(testbed);
     await dataIsThere(running(), "kept without a state");
     await mayMigrate(testbed);
@@ -159,13 +159,13 @@ describe("data", () => {
 
   test("7: purge removes the data as well, and leaves nothing", async () => {
     const { testbed } = running();
-    const asked = await deploy(testbed, ["destroy", "--purge"]);
-    expect(asked.code).toBe(2);
-    expect(asked.said).toContain("asks for the stack's name");
-    const { code, said } = await timed("destroy", () =>
+    const rejected = await deploy(testbed, ["destroy", "--purge"]);
+    expect(rejected.code).toBe(2);
+    expect(rejected.output).toContain("asks for the stack's name");
+    const { code, output } = await timed("destroy", () =>
       deploy(testbed, ["destroy", "--yes"]),
     );
-    expect(code, said).toBe(0);
+    expect(code, output).toBe(0);
     const session = await sessionOf(testbed);
     await timed("purge", async () =>
       purge(session, await keptVolumes(session)),
@@ -256,7 +256,7 @@ async function dataIsThere(
   expect(await found.json()).toMatchObject({ text });
 }
 
-/** Changes every table as the gateways' login role, and takes it back. */
+/** Alters every table as the gateways' login role, and rolls back. */
 async function mayMigrate(testbed: Testbed): Promise<void> {
   const client = new pg.Client({
     host: addresses.a,

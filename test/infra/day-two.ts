@@ -10,18 +10,18 @@ import type { Testbed } from "./testbed.ts";
 export interface Ended {
   /** null: by a signal. */
   readonly code: number | null;
-  readonly said: string;
+  readonly output: string;
 }
 
 /**
- * Runs `npm run deploy -- WORDS` on the test stack as an operator does, in a process group of its own. `onOutput` is asked after
- * every piece of output and may send the group a signal, as a terminal does: bin/run.js passes it on once more.
+ * Runs `npm run deploy -- WORDS` on the test stack as an operator does, in a separate process group. `onOutput` is called after
+ * every piece of output and may signal the group, as a terminal does: bin/run.js passes the signal on a second time.
  */
 export function deploy(
   { stack: { name, workspace } }: Pick<Testbed, "stack">,
   words: readonly string[],
   onOutput: (
-    said: string,
+    output: string,
     signal: (name: NodeJS.Signals) => void,
   ) => void = () => undefined,
 ): Promise<Ended> {
@@ -47,10 +47,10 @@ export function deploy(
       stdio: ["ignore", "pipe", "pipe"],
     },
   );
-  let said = "";
+  let output = "";
   const heard = (text: Buffer): void => {
-    said += String(text);
-    onOutput(said, (name) => {
+    output += String(text);
+    onOutput(output, (name) => {
       if (child.pid !== undefined && child.exitCode === null) {
         process.kill(-child.pid, name);
       }
@@ -61,7 +61,7 @@ export function deploy(
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", (code) => {
-      const ended = (): void => resolve({ code, said });
+      const ended = (): void => resolve({ code, output });
       // Its last output may still arrive; plugins left behind by a kill keep the pipe open.
       child.on("close", ended);
       setTimeout(ended, 2_000);
@@ -70,8 +70,8 @@ export function deploy(
 }
 
 /**
- * What the deploy command works with, for scenarios that call its parts; events are collected as text. Not the SDK's own debug
- * messages, which nobody is shown: they hold what the engine answered, secrets in clear, for as long as the command runs.
+ * The context of the deploy command, for scenarios that call its parts; events are collected as text. The SDK's debug messages,
+ * which are never shown, are excluded: they contain the engine's answers with secrets in clear while the command runs.
  */
 export async function sessionOf(
   { stack }: Testbed,
@@ -79,7 +79,7 @@ export async function sessionOf(
 ): Promise<Session> {
   return openSession(stack, () => undefined, {
     onEvent: (event) => {
-      // Their severity is not among those of the declaration.
+      // Their severity is missing in the type declaration.
       if (String(event.diagnosticEvent?.severity) !== "debug") {
         events.push(JSON.stringify(event));
       }
@@ -87,7 +87,7 @@ export async function sessionOf(
   });
 }
 
-/** A setting of the stack as it is now. */
+/** The current value of a setting of the stack. */
 export async function settingOf(
   { stack }: Testbed,
   name: string,
@@ -137,16 +137,16 @@ export async function ask(
 }
 
 export async function upWithRefresh(testbed: Testbed): Promise<void> {
-  const { code, said } = await timed("up --refresh", () =>
+  const { code, output } = await timed("up --refresh", () =>
     deploy(testbed, ["up", "--refresh"]),
   );
-  expect(code, said).toBe(0);
+  expect(code, output).toBe(0);
   await allHealthy(testbed);
 }
 
 export async function nothingDisagrees(testbed: Testbed): Promise<void> {
-  const { said } = await deploy(testbed, ["doctor"]);
-  expect(said).toContain("State, hosts and configuration agree.");
+  const { output } = await deploy(testbed, ["doctor"]);
+  expect(output).toContain("State, hosts and configuration agree.");
 }
 
 export async function timed<T>(

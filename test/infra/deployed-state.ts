@@ -23,7 +23,7 @@ const INPUTS = [
   "package-lock.json",
   "Pulumi.yaml",
 ];
-/** Files among them that cannot change what is deployed. */
+/** Files among them that do not affect the deployment. */
 const OTHERS = /\.(test|scenario|browser)\.ts$|\.md$/;
 
 const cache = join(
@@ -31,7 +31,7 @@ const cache = join(
   "hearth",
 );
 
-/** The name under which machine.sh saves both hosts after a first `up` of the source as it is now. */
+/** The name under which machine.sh saves both hosts after a first `up` of the current source. */
 export function deployedState(): string {
   const hash = createHash("sha256").update(
     `${openFiles} ${process.env["HEARTH_PULUMI_PLUGINS"] ?? ""}\0`,

@@ -31,7 +31,7 @@ afterAll(async () => {
 
 type HostSetting = Readonly<Record<string, unknown>>;
 
-/** What `hearth doctor --hosts` says of a stack whose hosts are the two engines, with changes. */
+/** Output of `hearth doctor --hosts` for a stack on the two engines, with changed settings. */
 async function examine(
   changes: {
     readonly a?: HostSetting;
@@ -54,7 +54,7 @@ async function examine(
       config: {
         "hearth:hosts": { a: host("a"), b: host("b") },
         "hearth:images": { nodeBase: "hearth-test/node:latest" },
-        "hearth:masterKey": { secure: "v1:nobody:needs:it" },
+        "hearth:masterKey": { secure: "v1:not:needed:here" },
       },
     }),
   );

@@ -125,14 +125,14 @@ describe("encryption", () => {
 
   test("a supervisor rejects an endpoint whose certificate names another host", async () => {
     const { testbed } = running();
-    const asked = (name: string) =>
+    const statusOf = (name: string) =>
       testbed.docker(
         ...(["a", "exec", "hearth-supervisor", "node", "-e"] as const),
         `fetch("https://${name}:4443/healthz").then(({ status }) => console.log(status), ({ cause }) => console.log(cause.code))`,
       );
-    expect(await asked(addresses.b)).toBe("200\n");
-    // This host's own endpoint, under a name of Docker's.
-    expect(await asked("tls")).toBe("ERR_TLS_CERT_ALTNAME_INVALID\n");
+    expect(await statusOf(addresses.b)).toBe("200\n");
+    // This host's own endpoint under its Docker name.
+    expect(await statusOf("tls")).toBe("ERR_TLS_CERT_ALTNAME_INVALID\n");
   });
 
   test("a host whose gateway is stopped is served by the other host's gateway", async () => {
@@ -151,7 +151,7 @@ describe("encryption", () => {
     const up = () => testbed.stack.up({ parallel: PARALLEL, onOutput: quiet });
     const load = callSteadily({ baseUrls: EDGES, key, perSecond: 50 });
     try {
-      // As they were issued a year ago: such certificates still hold, and are due.
+      // Issued a year ago: still valid, but due for renewal.
       const now = Date.now;
       vi.spyOn(Date, "now").mockImplementation(() => now() - YEAR_MS);
       await timed("up a year ago", up);

@@ -5,9 +5,9 @@ import { readConfig } from "../../infra/config/config.ts";
 import { program } from "../../infra/index.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { containersOf, listOf, registerBy } from "./registered.ts";
-import { rightConfig } from "./stack-config.ts";
+import { validConfig } from "./stack-config.ts";
 
-/** A container as it was registered. */
+/** A registered container. */
 export interface RegisteredContainer {
   /** Without the files. */
   readonly inputs: Readonly<Record<string, unknown>>;
@@ -19,9 +19,9 @@ export type RegisteredContainers = Readonly<
   Record<string, RegisteredContainer>
 >;
 
-/** Registers a program, or else the whole one, and gives its containers by the names of their resources. */
+/** Registers a program, by default the whole one, and returns its containers by resource name. */
 export async function registerContainers(
-  config = rightConfig,
+  config = validConfig,
   anyProgram: () => Promise<unknown> = program,
 ): Promise<RegisteredContainers> {
   const { resources } = await registerBy(anyProgram, config);
@@ -41,21 +41,21 @@ export async function registerContainers(
   );
 }
 
-/** Of the stack that is registered here. */
+/** Values of the stack registered here. */
 export async function expectedCertificates(): ReturnType<
   typeof issueCertificates
 > {
-  const read = readConfig({ values: rightConfig, isSecret: () => true });
+  const read = readConfig({ values: validConfig, isSecret: () => true });
   if (!read.ok) {
     throw new Error(read.errors.join());
   }
   return issueCertificates(read.config);
 }
 
-/** In the place of a container that was not registered. */
+/** Used for a container that was not registered. */
 export const none: RegisteredContainer = { inputs: {}, files: {} };
 
-/** What every container has. */
+/** Inputs of every container. */
 export const always = {
   securityOpts: ["no-new-privileges:true"],
   capabilities: { drops: ["ALL"] },
@@ -72,7 +72,7 @@ export const always = {
   ],
 };
 
-/** A port that is published on one address. */
+/** A port published at one address. */
 export const tcp = (ip: string, port: number) => ({
   ip,
   internal: port,

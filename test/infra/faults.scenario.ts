@@ -17,7 +17,7 @@ type Host = "a" | "b";
 const running = deployedStack();
 const testbed = (): Testbed => running().testbed;
 
-/** Faults of containers on the running stack: when the supervisors notice them, what they do, whom they notify. */
+/** Faults of containers on the running stack: detection, healing and alerts of the supervisors. */
 describe("faults", () => {
   test("4: killed, hung and out of memory: each recovers within the restart budget, and an alert gives the reason", async () => {
     // After two minutes a missing container is no longer attributed to a deployment.
@@ -53,14 +53,14 @@ describe("faults", () => {
   test("4: a removed container is reported, left alone, and restored by up --refresh", async () => {
     const before = await containerIds(testbed());
     expect(before["b hearth-edge"]).toBeUndefined();
-    const told = (event: string) => () =>
+    const wasNotified = (event: string) => () =>
       testbed().alerts.some(
         (alarm) =>
           alarm.host === "host B" &&
           alarm.subject === "edge" &&
           alarm.event === event,
       );
-    await expect.poll(told("raised"), { timeout: 240_000 }).toBe(true);
+    await expect.poll(wasNotified("raised"), { timeout: 240_000 }).toBe(true);
     expect(await serviceState("b", "edge")).toBe("absent");
     await testbed().stack.up({
       refresh: true,
@@ -73,9 +73,9 @@ describe("faults", () => {
         containers[host].length,
       );
     }
-    await expect.poll(told("resolved"), { timeout: 120_000 }).toBe(true);
+    await expect.poll(wasNotified("resolved"), { timeout: 120_000 }).toBe(true);
     say(
-      `told: ${testbed()
+      `alerts: ${testbed()
         .alerts.map(
           ({ host, event, subject }) => `${subject} ${event} (${host})`,
         )
@@ -84,7 +84,7 @@ describe("faults", () => {
   });
 });
 
-/** Waits until the supervisor of the host has healed the service and its check is up again; in words. */
+/** Waits until the host's supervisor has healed the service and its check is up again; returns a summary. */
 async function healed(
   host: Host,
   service: string,
@@ -136,7 +136,7 @@ async function lineAfter(
   return found;
 }
 
-/** Both engines' processes are this machine's. */
+/** Processes of both engines are visible on this machine. */
 async function mainProcess(
   testbed: Testbed,
   host: Host,
@@ -154,7 +154,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   process.kill(pid, name);
 }
 
-/** Fills the container's memory from a second process in it; the kernel is told to choose the main one. */
+/** Fills the container's memory from a second process in it; oom_score_adj makes the kernel kill the main one. */
 async function outgrowMemory(
   testbed: Testbed,
   host: Host,

@@ -161,7 +161,7 @@ test("init without prompts generates every secret and writes it encrypted", asyn
   expect(config["hearth:localRunnerB"]).toBeUndefined();
   const written = readFileSync(stackFile, "utf8");
   expect(written).not.toContain("sk-very-secret");
-  // The list of all settings comes along, and the file is the operator's alone.
+  // The file lists all settings and is readable only by the operator.
   expect(written).toContain("# hearth:postgresVersion: 18\n");
   expect((await run("git", ["check-ignore", stackFile])).code).toBe(0);
   for (const [key, value] of Object.entries(config)) {
@@ -188,7 +188,7 @@ test("a second init keeps the secrets, applies changed answers, and reports prob
   expect(stdout).toContain(`npx hearth doctor --hosts --stack ${STACK}`);
   const after = readStack();
   expect(Object.keys(after).toSorted()).toEqual(Object.keys(before).toSorted());
-  // Not even encrypted anew.
+  // Not even encrypted again.
   for (const key of Object.keys(before)) {
     if (key !== "hearth:hosts") {
       expect(after[key]).toEqual(before[key]);
@@ -200,7 +200,7 @@ test("a second init keeps the secrets, applies changed answers, and reports prob
   expect(readFileSync(stackFile, "utf8")).toContain("the operator's own\n");
 });
 
-test("a shorter list takes the place of a longer one", async () => {
+test("a shorter list replaces a longer one", async () => {
   expect(
     (await init("--publish-b", "192.168.1.11", "--skip-checks")).code,
   ).toBe(0);
@@ -224,7 +224,7 @@ test("a resource without an explicit provider is rejected in every stack of the 
   const workDir = join(directory, "project");
   mkdirSync(workDir);
   copyFileSync(inProject("Pulumi.yaml"), join(workDir, "Pulumi.yaml"));
-  // The engine looks whether `main` is there, also when an inline program runs.
+  // The engine requires `main` to exist, even for an inline program.
   symlinkSync(inProject("infra"), join(workDir, "infra"));
   const stack = await LocalWorkspace.createOrSelectStack(
     {

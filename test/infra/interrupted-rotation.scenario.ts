@@ -17,27 +17,31 @@ describe("interrupted rotation", () => {
     "6: an interrupted rotation of %s is continued by the same command, and any other command before it is rejected",
     async (kind, setting) => {
       const { testbed } = running();
-      const killed = await deploy(testbed, ["rotate", kind], (said, signal) => {
-        if (/Container gateway-a .*creating/.test(said)) {
-          signal("SIGKILL");
-        }
-      });
+      const killed = await deploy(
+        testbed,
+        ["rotate", kind],
+        (output, signal) => {
+          if (/Container gateway-a .*creating/.test(output)) {
+            signal("SIGKILL");
+          }
+        },
+      );
       expect(killed.code).toBeNull();
       const decided = await settingOf(testbed, setting);
       expect((await deploy(testbed, ["cancel"])).code).toBe(0);
       for (const words of [["up"], ["refresh"], ["destroy", "--yes"]]) {
         const refused = await deploy(testbed, words);
         expect(refused.code).toBe(1);
-        expect(refused.said).toContain(`npm run deploy -- rotate ${kind}`);
+        expect(refused.output).toContain(`npm run deploy -- rotate ${kind}`);
       }
       await expect(testbed.pulumi("preview")).rejects.toMatchObject({
         stdout: expect.stringContaining("a rotation is unfinished"),
       });
-      const { code, said } = await timed(`rotate ${kind} again`, () =>
+      const { code, output } = await timed(`rotate ${kind} again`, () =>
         deploy(testbed, ["rotate", kind]),
       );
-      expect(code, said).toBe(0);
-      expect(said).toContain(`Continuing the unfinished rotation of ${kind}`);
+      expect(code, output).toBe(0);
+      expect(output).toContain(`Continuing the unfinished rotation of ${kind}`);
       expect(await settingOf(testbed, setting)).toBe(decided);
       const masterKey = await settingOf(testbed, "masterKey");
       for (const edge of EDGES) {
@@ -51,7 +55,7 @@ describe("interrupted rotation", () => {
         ),
       ).toBe(true);
       secrets.push(decided);
-      heard.push(killed.said, said);
+      heard.push(killed.output, output);
     },
   );
 

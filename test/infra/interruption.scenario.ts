@@ -8,7 +8,7 @@ import type { Testbed } from "./testbed.ts";
 
 const running = emptyStack();
 
-/** Resources in the order in which they are made; the run is ended while each of them is. */
+/** Resources in the order of their creation; the run is killed during the creation of each. */
 const OF_EACH_KIND = [
   "Network network-a",
   "Volume postgres-data",
@@ -29,7 +29,7 @@ const ALL = [
   "Container edge-a",
   "Container edge-b",
 ] as const;
-/** A run that ends at more containers takes minutes longer: for a campaign. */
+/** Further containers take minutes longer each: for a campaign. */
 const points =
   process.env["HEARTH_INTERRUPTED_AT"] === "all" ? ALL : OF_EACH_KIND;
 
@@ -47,8 +47,8 @@ describe("interruption", () => {
       const impatient = index % 3 === 2;
       let sent = false;
       const run = await timed(`killed at ${point}`, () =>
-        deploy(testbed, ["up"], (said, signal) => {
-          if (sent || !said.includes(`${point} creating`)) {
+        deploy(testbed, ["up"], (output, signal) => {
+          if (sent || !output.includes(`${point} creating`)) {
             return;
           }
           sent = true;
@@ -59,10 +59,10 @@ describe("interruption", () => {
           setTimeout(() => signal("SIGINT"), 300);
         }),
       );
-      expect(sent, run.said).toBe(true);
+      expect(sent, run.output).toBe(true);
       killed += 1;
-      const { code, said } = await deploy(testbed, ["cancel"]);
-      expect(code, said).toBe(0);
+      const { code, output } = await deploy(testbed, ["cancel"]);
+      expect(code, output).toBe(0);
       expect(await findLeftoverPlugins()).toEqual([]);
       const { pending_operations: pending } = await readState(testbed.stack);
       expect(pending.filter(({ type }) => type === "creating")).toEqual([]);
@@ -70,10 +70,10 @@ describe("interruption", () => {
     say(`${killed} runs were interrupted`);
     expect(killed).toBeGreaterThanOrEqual((points.length * 2) / 3);
     // Plain pulumi continues without mentioning it.
-    const said = await timed("pulumi up", () =>
+    const output = await timed("pulumi up", () =>
       testbed.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
     );
-    expect(said).not.toContain("pending operations");
+    expect(output).not.toContain("pending operations");
     await allHealthy(testbed);
     await nothingDoubled(testbed);
     await nothingDisagrees(testbed);

@@ -35,7 +35,7 @@ describe("loss", () => {
         ),
       );
     const pid = await look("{{.State.Pid}}");
-    // 0, of a container that does not run, would be this process's own group.
+    // The pid of a stopped container is 0, which would signal this process's own group.
     expect(pid).toBeGreaterThan(1);
     const before = await containerIds(testbed);
     const restarts = () => look("{{.RestartCount}}");
@@ -48,9 +48,9 @@ describe("loss", () => {
     expect(await containerIds(testbed)).toEqual(before);
 
     await testbed.docker("b", "rm", "--force", "hearth-edge");
-    const told = await deploy(testbed, ["doctor"]);
-    expect(told.code).toBe(1);
-    expect(told.said).toContain(
+    const result = await deploy(testbed, ["doctor"]);
+    expect(result.code).toBe(1);
+    expect(result.output).toContain(
       "host B: hearth-edge is in the state but not on the host: npm run deploy -- up --refresh",
     );
     await upWithRefresh(testbed);
@@ -67,8 +67,8 @@ describe("loss", () => {
       const { testbed, key } = running();
       const before = await containerIds(testbed);
       await testbed.docker("a", ...words, "hearth-postgres");
-      const told = await deploy(testbed, ["doctor"]);
-      expect(told.said).toContain("the roles of Postgres cannot be read");
+      const result = await deploy(testbed, ["doctor"]);
+      expect(result.output).toContain("the roles of Postgres cannot be read");
       await upWithRefresh(testbed);
       expect(await changedSince(testbed, before)).toEqual([
         "a hearth-postgres",
@@ -97,9 +97,9 @@ describe("loss", () => {
       "a hearth-redis": expect.any(String),
     });
     expect((await containerIds(testbed))["b hearth-edge"]).toBeUndefined();
-    const { code, said } = await timed("up", () => deploy(testbed, ["up"]));
-    expect(code, said).toBe(0);
-    expect(said).toContain("Removed manually: hearth-edge on host B.");
+    const { code, output } = await timed("up", () => deploy(testbed, ["up"]));
+    expect(code, output).toBe(0);
+    expect(output).toContain("Removed manually: hearth-edge on host B.");
     await allHealthy(testbed);
     expect(await changedSince(testbed, before)).toEqual([
       "a hearth-redis",
@@ -127,10 +127,10 @@ describe("loss", () => {
         }),
       });
       for (const verb of ["up", "refresh"]) {
-        const { code, said } = await timed(`${verb} --without b`, () =>
+        const { code, output } = await timed(`${verb} --without b`, () =>
           deploy(testbed, [verb, "--without", "b"]),
         );
-        expect(code, said).toBe(0);
+        expect(code, output).toBe(0);
       }
       await sleep(
         Math.max(0, awaySeconds * 1000 - (performance.now() - since)),
@@ -158,8 +158,8 @@ describe("loss", () => {
     say(`left by destroy --skip-preview: ${left.join(", ")}`);
     expect(left.length).toBeLessThan(Object.keys(before).length);
     expect(await volumes()).toBe(kept);
-    const { code, said } = await timed("up", () => deploy(testbed, ["up"]));
-    expect(code, said).toBe(0);
+    const { code, output } = await timed("up", () => deploy(testbed, ["up"]));
+    expect(code, output).toBe(0);
     await allHealthy(testbed);
     await expectSpent(testbed, key);
   });

@@ -16,7 +16,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/hearth
-# Where scripts/hosts.sh keeps the state of both hosts: in each machine a directory of its own is mounted there.
+# Where scripts/hosts.sh keeps the state of both hosts: each machine mounts a separate directory there.
 HOSTS=$CACHE/hosts
 BUILDER=$CACHE/images
 STATES=$CACHE/states
@@ -39,7 +39,7 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# The state that is worth keeping of an engine that is stopped. Layers of images never change, so links to them will do.
+# The saved state of a stopped engine. Image layers never change, so they are hard-linked.
 copy_engine() { # from to
   local mount
   rm -rf "$2/data"
@@ -54,7 +54,7 @@ copy_engine() { # from to
   done
 }
 
-# In processes and mounts of its own, so that an engine that was killed leaves nothing behind.
+# In separate process and mount namespaces, so that a killed engine leaves nothing behind.
 isolated() { # unshare's options... program...
   setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc "$@"
 }
@@ -82,7 +82,7 @@ build_images_isolated() {
   wait
 }
 
-# Left by a run that was killed: names begin with the id of the process that made them.
+# Leftovers of a killed run: names start with the id of the process that created them.
 remove_stale() {
   local machine
   for machine in "$CACHE"/machines/*; do

@@ -4,7 +4,7 @@ interface Report {
   readonly testResults: readonly unknown[];
 }
 
-/** Writes what several runs of vitest reported as one JSON report. A run that left none is a file that failed as a whole. */
+/** Merges the JSON reports of several vitest runs. A run without a report counts as one failed file. */
 export function mergeReports(
   runs: readonly { readonly scenario: string; readonly report: string }[],
   file: string,

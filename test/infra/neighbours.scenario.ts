@@ -17,9 +17,9 @@ describe("neighbours", () => {
     const trial = await testbed.neighbour("trial");
 
     const refused = await deploy(trial, ["up"]);
-    expect(refused.code, refused.said).toBe(1);
-    expect(refused.said).toContain("the stack hearth/test has ");
-    expect(refused.said).toContain(
+    expect(refused.code, refused.output).toBe(1);
+    expect(refused.output).toContain("the stack hearth/test has ");
+    expect(refused.output).toContain(
       "and this is hearth/trial; nothing was changed: give this one its own names and ports",
     );
     await expect(trial.pulumi("up", "--yes")).rejects.toMatchObject({
@@ -30,8 +30,8 @@ describe("neighbours", () => {
 
     await trial.configure({ prefix: "trial" });
     const ports = await deploy(trial, ["up"]);
-    expect(ports.code, ports.said).toBe(1);
-    expect(ports.said).toMatch(
+    expect(ports.code, ports.output).toBe(1);
+    expect(ports.output).toMatch(
       /needed by .*, is used by the container hearth-\w+; nothing was changed/,
     );
 
@@ -48,7 +48,7 @@ describe("neighbours", () => {
       }),
     });
     const up = await timed("up of a second stack", () => deploy(trial, ["up"]));
-    expect(up.code, up.said).toBe(0);
+    expect(up.code, up.output).toBe(0);
     await nothingDisagrees(trial);
     await nothingDisagrees(testbed);
     expect(
@@ -63,7 +63,7 @@ describe("neighbours", () => {
     );
 
     const down = await deploy(trial, ["destroy", "--yes"]);
-    expect(down.code, down.said).toBe(0);
+    expect(down.code, down.output).toBe(0);
     expect(await changedSince(testbed, before)).toEqual([]);
     expect(Object.keys(await containerIds(testbed))).toEqual(
       Object.keys(before),

@@ -11,7 +11,7 @@ import { chat, createKey, EDGES, emptyStack } from "./running.ts";
 import type { Testbed } from "./testbed.ts";
 
 const running = emptyStack();
-/** A machine has no network: the tests of the embedded stack have put it into the cache. */
+/** A machine has no network: the tests of the embedded stack cached the package. */
 const earlier = await earlierPostgresOrLeaveOut();
 const UPGRADE = ["upgrade", "postgres"] as const;
 let key: string;
@@ -26,16 +26,16 @@ describe("postgres-major", () => {
     await useImage(testbed, "17");
     await testbed.configure({ postgresVersion: "17" });
     const up = await timed("up", () => deploy(testbed, ["up"]));
-    expect(up.code, up.said).toBe(0);
+    expect(up.code, up.output).toBe(0);
     key = await createKey(testbed);
     expect(await majorRunning(testbed)).toBe("17");
 
     await useImage(testbed, "18");
     const before = await containerIds(testbed);
     for (const verb of ["up", "preview"]) {
-      const { code, said } = await deploy(testbed, [verb]);
-      expect(code, said).toBe(1);
-      expect(said).toContain("npm run deploy -- upgrade postgres");
+      const { code, output } = await deploy(testbed, [verb]);
+      expect(code, output).toBe(1);
+      expect(output).toContain("npm run deploy -- upgrade postgres");
     }
     const plain = await testbed
       .pulumi("up", "--yes", "--skip-preview")
@@ -55,10 +55,10 @@ describe("postgres-major", () => {
           .toContain("hearth-postgres-next"),
       );
       expect(await majorRunning(testbed)).toBe("17");
-      // The same command with the earlier image ends what is left.
+      // The same command with the earlier image cleans up.
       await useImage(testbed, "17");
       const undone = await timed("undone", () => deploy(testbed, UPGRADE));
-      expect(undone.code, undone.said).toBe(0);
+      expect(undone.code, undone.output).toBe(0);
       await useImage(testbed, "18");
     });
   });
@@ -68,11 +68,11 @@ describe("postgres-major", () => {
     const rows = await underLoad(testbed, async () => {
       const killed = await killAt(testbed, /Container postgres .*delet/);
       say(/Copied: .*/.exec(killed)?.[0] ?? killed);
-      const { code, said } = await timed("upgrade", () =>
+      const { code, output } = await timed("upgrade", () =>
         deploy(testbed, UPGRADE),
       );
-      expect(code, said).toBe(0);
-      expect(said).toContain("Postgres 18 is in use");
+      expect(code, output).toBe(0);
+      expect(output).toContain("Postgres 18 is in use");
     });
     await allHealthy(testbed);
     expect(await majorRunning(testbed)).toBe("18");
@@ -87,7 +87,7 @@ describe("postgres-major", () => {
   test("--forget-old deletes the earlier cluster and keeps the one in use", async () => {
     const testbed = running();
     const forgotten = await deploy(testbed, [...UPGRADE, "--forget-old"]);
-    expect(forgotten.code, forgotten.said).toBe(0);
+    expect(forgotten.code, forgotten.output).toBe(0);
     expect(await clusters(testbed)).toEqual(["18"]);
     await testbed.docker("a", "restart", "hearth-postgres");
     await allHealthy(testbed);
@@ -95,7 +95,7 @@ describe("postgres-major", () => {
   });
 });
 
-/** Calls while `work` runs: none may fail, and each must be in the ledger at the end. How many there were. */
+/** Calls while `work` runs: none may fail, and each must be in the ledger at the end. Returns the number of calls. */
 async function underLoad(
   testbed: Testbed,
   work: () => Promise<void>,
@@ -116,7 +116,7 @@ async function underLoad(
   return report.calls;
 }
 
-/** Ends the upgrade when it says this and `and` is over, as a power failure would. What it said. */
+/** Kills the upgrade when it prints `point` and `and` has resolved, as a power failure would. Returns its output. */
 async function killAt(
   testbed: Testbed,
   point: RegExp,
@@ -124,18 +124,18 @@ async function killAt(
 ): Promise<string> {
   let sent = false;
   const killed = await timed(`killed at ${point.source}`, () =>
-    deploy(testbed, UPGRADE, (said, signal) => {
-      if (sent || !point.test(said)) {
+    deploy(testbed, UPGRADE, (output, signal) => {
+      if (sent || !point.test(output)) {
         return;
       }
       sent = true;
       void and().finally(() => signal("SIGKILL"));
     }),
   );
-  expect(sent, killed.said).toBe(true);
-  const { code, said } = await deploy(testbed, ["cancel"]);
-  expect(code, said).toBe(0);
-  return killed.said;
+  expect(sent, killed.output).toBe(true);
+  const { code, output } = await deploy(testbed, ["cancel"]);
+  expect(code, output).toBe(0);
+  return killed.output;
 }
 
 async function onPostgres(
@@ -177,7 +177,7 @@ async function useImage(testbed: Testbed, tag: string): Promise<void> {
   });
 }
 
-/** The stand-in with the programs of the earlier version in place of its own; both with their version as tag. */
+/** The stand-in image with the earlier version's programs; both images have their version as tag. */
 async function buildEarlier(testbed: Testbed, programs: string): Promise<void> {
   const context = mkdtempSync(join(tmpdir(), "hearth-postgres-17-"));
   try {

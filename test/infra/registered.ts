@@ -5,33 +5,33 @@ import { secretFields } from "../../infra/config/config-schema.ts";
 import { program } from "../../infra/index.ts";
 import type { StackOutputs } from "../../infra/outputs.ts";
 
-/** A resource as the program registered it; secrets as `{secret: value}`, ids of providers as they were given. */
+/** A registered resource; secrets as `{secret: value}`, provider ids unchanged. */
 export interface Registered {
   readonly type: string;
   readonly name: string;
   readonly inputs: Readonly<Record<string, unknown>>;
-  /** Every text in the inputs that is no secret and no part of one. */
+  /** Every text in the inputs that is neither a secret nor part of one. */
   readonly plainTexts: readonly string[];
   readonly provider: string;
   readonly options: RegisteredOptions;
 }
 
-/** What stands beside a resource's inputs; names of resources, not their URNs. */
+/** Options of a resource; with names of resources, not URNs. */
 export interface RegisteredOptions {
   readonly protect: boolean;
   readonly retainOnDelete: boolean;
   readonly dependsOn: readonly string[];
-  /** For each input, the resources whose outputs it was made from. */
+  /** For each input, the resources whose outputs it depends on. */
   readonly madeFrom: Readonly<Record<string, readonly string[]>>;
   readonly ignoreChanges: readonly string[];
   readonly secretOutputs: readonly string[];
-  /** Another resource whose deletion stands for this one's; "" for none. */
+  /** The resource whose deletion also deletes this one (deletedWith); "" for none. */
   readonly deletedWith: string;
   readonly beforeCreate: readonly string[];
   readonly deleteHooks: readonly string[];
 }
 
-/** Of the request that Pulumi's package sends to the engine; its mocks pass on less. */
+/** Fields of the request that Pulumi's package sends to the engine; its mocks pass on fewer. */
 interface RegisterRequest {
   getName(): string;
   getType(): string;
@@ -59,7 +59,7 @@ interface RegisterRequest {
     | undefined;
 }
 
-/** What Docker gave each host's network, outside of its default pools. */
+/** Subnets of the hosts' networks, outside Docker's default pools. */
 export const subnets: Readonly<Record<string, string>> = {
   "network-a": "10.201.0.0/24",
   "network-b": "10.202.0.0/24",
@@ -67,7 +67,7 @@ export const subnets: Readonly<Record<string, string>> = {
 
 const SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d";
 
-/** Runs the whole program with Pulumi's mocks and gives what it registered. */
+/** Runs the whole program with Pulumi's mocks and returns the registered resources. */
 export async function registerProgram(
   config: Readonly<Record<string, string>>,
 ): Promise<{
@@ -78,7 +78,7 @@ export async function registerProgram(
   return { resources, outputs: given };
 }
 
-/** Runs a program with Pulumi's mocks; what it registered, and what it gave. */
+/** Runs a program with Pulumi's mocks; returns the registered resources and the outputs. */
 export async function registerBy<T>(
   anyProgram: () => Promise<T>,
   config: Readonly<Record<string, string>>,
@@ -120,12 +120,12 @@ export async function registerBy<T>(
     registerResource: (request: RegisterRequest, done: unknown) => {
       requests.set(`${request.getType()} ${request.getName()}`, {
         options: optionsOf(request),
-        // From the request itself: in what mocks get, a list with a secret in it is a secret as a whole.
+        // From the request itself: for mocks, a list that contains a secret is a secret as a whole.
         plainTexts: plainTextsIn(request.getObject()?.toJavaScript()),
       });
       return register(request, done);
     },
-    // Pulumi's mock monitor does not know resource hooks, and without an answer nothing that has one is registered.
+    // Pulumi's mock monitor does not implement resource hooks; without an answer, resources with hooks are not registered.
     registerResourceHook: (
       _request: unknown,
       done: (error: null, answer: object) => void,
@@ -146,7 +146,7 @@ export async function registerBy<T>(
     );
     return {};
   });
-  // Registrations go on in the background; this waits for all of them.
+  // Registrations continue in the background; this waits for all of them.
   await pulumi.runtime.disconnect();
   if (ended === undefined) {
     throw new Error("the program did not end");
@@ -195,7 +195,7 @@ function nameOf(urn: string): string {
   return urn.split("::").at(-1) ?? "";
 }
 
-/** Of what was registered, the containers. */
+/** The registered containers. */
 export function containersOf(
   resources: readonly Registered[],
 ): readonly Registered[] {

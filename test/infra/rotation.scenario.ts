@@ -118,11 +118,11 @@ describe("rotation", () => {
       expect(await keyAnswer(edge, pair?.old)).toBe(200);
       expect(await keyAnswer(edge, pair?.now)).toBe(200);
     }
-    const { code, said } = await timed("rotate master --end", () =>
+    const { code, output } = await timed("rotate master --end", () =>
       deploy(testbed, ["rotate", "master", "--end"]),
     );
-    heard.push(said);
-    expect(code, said).toBe(0);
+    heard.push(output);
+    expect(code, output).toBe(0);
     for (const edge of EDGES) {
       expect(await keyAnswer(edge, pair?.old)).toBe(401);
       expect(await keyAnswer(edge, pair?.now)).toBe(200);

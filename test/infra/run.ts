@@ -1,6 +1,6 @@
 /*
- * `npm run test:infra`: runs each file of scenarios on a machine of its own (machine.sh), several at a time.
- * `npm run test:infra -- -t rotation`, or `-- loss`: those whose name, or whose file's, has this in it.
+ * `npm run test:infra`: runs each file of scenarios on a separate machine (machine.sh), several at a time.
+ * `npm run test:infra -- -t rotation`, or `-- loss`: scenarios whose name, or file name, contains this.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -14,9 +14,9 @@ import { deployedState, isSaved } from "./deployed-state.ts";
 import { mergeReports } from "./merge-reports.ts";
 import { runScript } from "./two-engines.ts";
 
-/** Machines at a time: each has a whole stack, and more than these only wait for each other on two cores. */
+/** Machines at a time: each runs a whole stack, and more would only wait for each other on two cores. */
 const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
-/** Real plugins that PULUMI_HOME does not hold are downloaded: their machine has this computer's own network, one at a time. */
+/** Real plugins missing in PULUMI_HOME are downloaded: their machine uses this computer's network, one at a time. */
 const DOWNLOADED =
   process.env["HEARTH_PULUMI_PLUGINS"] === "real" &&
   process.env["PULUMI_HOME"] === undefined;
@@ -49,11 +49,11 @@ interface Outcome {
   readonly scenario: string;
   readonly passed: boolean;
   readonly seconds: number;
-  /** Where vitest's JSON report is, if the run came that far. */
+  /** Path of vitest's JSON report, if the run wrote one. */
   readonly report: string;
 }
 
-/** Runs a command with its output behind a prefix; its exit code. */
+/** Runs a command with a prefix before each line of output; returns its exit code. */
 function run(
   prefix: string,
   [command = "", ...args]: readonly string[],
@@ -86,7 +86,7 @@ function vitest(verb: "list" | "run", options: readonly string[]): string[] {
   ];
 }
 
-/** The scenarios with a test that file names and a pattern of test names select. */
+/** The scenarios selected by file names and a pattern of test names. */
 async function select(
   files: readonly string[],
   pattern: readonly string[],
@@ -125,7 +125,7 @@ async function runScenario(
   const code = await run(
     `${scenario.padEnd(WIDTH)} `,
     [
-      // A machine ends with this program, whatever ends it.
+      // A machine always ends with this program.
       "setpriv",
       "--pdeathsig",
       "KILL",
@@ -150,7 +150,7 @@ async function runScenario(
   };
 }
 
-/** Runs all, so many at a time as there are machines; those that need the deployed state once it is saved. */
+/** Runs all scenarios, one per available machine; those that need the deployed state start once it is saved. */
 async function runAll(
   selected: readonly string[],
   pattern: readonly string[],

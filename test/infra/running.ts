@@ -25,7 +25,7 @@ export function emptyStack(): () => Testbed {
   );
 }
 
-/** The stack as its first `up` left it, for the tests of this file. */
+/** The stack after its first `up`, for the tests of this file. */
 export function deployedStack(): () => Running {
   let running: Running | undefined;
   stackOf(
@@ -45,7 +45,7 @@ export function deployedStack(): () => Running {
   };
 }
 
-/** A key of a dollar, created through host A and used through host B. */
+/** A key with a budget of one dollar, created through host A and used through host B. */
 export async function createKey({ masterKey }: Testbed): Promise<string> {
   const { key } = await ask(EDGES[0], "/key/generate", masterKey, {
     user_id: "ann",

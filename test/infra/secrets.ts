@@ -7,7 +7,7 @@ import { sessionOf, stateFile } from "./day-two.ts";
 import type { Testbed } from "./testbed.ts";
 import { addresses } from "./two-engines.ts";
 
-/** Asserts that none of the secrets is in these texts, the state, or what Docker says of any container. */
+/** Asserts that no secret is in these texts, the state, or the `docker inspect` output of any container. */
 export async function expectNowhere(
   testbed: Testbed,
   secrets: readonly string[],
@@ -43,13 +43,13 @@ export async function expectNowhere(
   }
 }
 
-/** Whether Postgres takes the password. */
+/** Whether Postgres accepts the password. */
 export const logsIn = (user: string, password = "") =>
   postgresLogsIn({
     host: addresses.a,
     user,
     password,
-    // Whose certificate it is, is another test's (encryption.scenario.ts).
+    // The certificate is verified in encryption.scenario.ts.
     ssl: { rejectUnauthorized: false },
   });
 

@@ -2,8 +2,8 @@ import { generateKeyPairSync } from "node:crypto";
 
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
-/** A right configuration of the stack, as Pulumi hands it over: plain values as text, objects as JSON. */
-export const rightConfig: Readonly<Record<string, string>> = {
+/** A valid configuration of the stack, as Pulumi passes it: plain values as text, objects as JSON. */
+export const validConfig: Readonly<Record<string, string>> = {
   hosts: JSON.stringify({
     a: {
       docker: "ssh://root@192.168.1.10",
@@ -18,7 +18,7 @@ export const rightConfig: Readonly<Record<string, string>> = {
   }),
   localRunnerA: "http://192.168.1.10:11434",
   localRunnerB: "http://192.168.1.11:1234/v1",
-  // Whatever `config/gateway.local.yaml` this checkout has.
+  // Independent of this checkout's `config/gateway.local.yaml`.
   gatewayConfig: "config/gateway.yaml",
   notesUuid: "00112233445566778899aabbccddeeff",
   masterKey: "sk-master-0123456789abcdef",

@@ -1,7 +1,7 @@
 import { get, type RequestOptions } from "node:https";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
-import { rightConfig } from "./stack-config.ts";
+import { validConfig } from "./stack-config.ts";
 import type { ReceivedAlarm } from "./alert-receiver.ts";
 import { addresses } from "./two-engines.ts";
 
@@ -64,7 +64,7 @@ export function supervisorConfig(webhook: string): string {
   });
 }
 
-/** What the supervisor of a host remembers, oldest first. */
+/** The history of a host's supervisor, oldest first. */
 export async function historyOf(
   host: "a" | "b",
 ): Promise<readonly HistoryLine[]> {
@@ -77,7 +77,7 @@ export async function historyOf(
   return entries.toReversed();
 }
 
-/** No supervisor has raised an alert since (milliseconds since 1970). */
+/** Asserts that no supervisor has raised an alert since then (milliseconds since 1970). */
 export async function noAlerts(
   { alerts }: { readonly alerts: readonly ReceivedAlarm[] },
   since: number,
@@ -109,10 +109,10 @@ export async function serviceState(
 }
 
 async function askSupervisor(host: "a" | "b", path: string): Promise<unknown> {
-  const password = rightConfig["operatorPassword"] ?? "";
+  const password = validConfig["operatorPassword"] ?? "";
   const { status, body } = await askTls(
     `https://${addresses[host]}:4443${path}`,
-    // That clients can trust its certificate is encryption.scenario.ts's to show.
+    // The certificate is verified in encryption.scenario.ts.
     { rejectUnauthorized: false, auth: `operator:${password}` },
   );
   if (status !== 200) {
@@ -121,7 +121,7 @@ async function askSupervisor(host: "a" | "b", path: string): Promise<unknown> {
   return JSON.parse(body);
 }
 
-/** One GET; `fetch` takes no authority. */
+/** One GET; `fetch` has no option for an authority. */
 export function askTls(
   url: string,
   options: Pick<RequestOptions, "auth" | "ca" | "rejectUnauthorized">,

@@ -20,7 +20,7 @@ import { modelYaml } from "../servers/gateway.ts";
 import { startProviderProcess } from "../servers/provider-process.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
 import { openFiles } from "./open-files.ts";
-import { rightConfig } from "./stack-config.ts";
+import { validConfig } from "./stack-config.ts";
 import { supervisorConfig } from "./supervisors.ts";
 import {
   addresses,
@@ -32,27 +32,27 @@ import {
 export interface Testbed {
   readonly stack: Stack;
   readonly masterKey: string;
-  /** What the supervisors have told, oldest first. */
+  /** Alerts of the supervisors, oldest first. */
   readonly alerts: readonly ReceivedAlarm[];
-  /** What ran instead of what, for the first line of the output. */
+  /** Replaced programs and images, for the first line of the output. */
   readonly description: string;
   /** One docker command on a host; its standard output. */
   docker(host: "a" | "b", ...args: string[]): Promise<string>;
   /** The last lines a container wrote. */
   log(host: "a" | "b", container: string): Promise<string>;
-  /** Makes the image hearth-test/node:next, which differs from hearth-test/node by a label. */
+  /** Creates the image hearth-test/node:next, which differs from hearth-test/node by a label. */
   makeNextBase(host: "a" | "b"): Promise<void>;
   /** The plain pulumi command on the stack, through the language host; its output. */
   pulumi(...args: string[]): Promise<string>;
   /** Sets settings of the stack. */
   configure(values: Readonly<Record<string, string>>): Promise<void>;
-  /** A second stack of the project, on the same hosts and configured as this one; not yet up. */
+  /** A second stack of the project on the same hosts with the same configuration; not yet up. */
   neighbour(name: string): Promise<Testbed>;
   /** Ends what this process serves; the stack ends with its machine. */
   close(): Promise<void>;
 }
 
-/** Where containers reach what stands in for the outside world, at host A's address. */
+/** URLs of the test servers for containers, at host A's address. */
 const ports = { provider: 9_100, alerts: 9_101 } as const;
 
 /**
@@ -69,7 +69,7 @@ export async function openTestbed(state?: string): Promise<Testbed> {
     ? undefined
     : (await runScript("scripts/toolchain.sh")).trim();
 
-  // Images are put together in this process, which would hold the provider up.
+  // Assembling images in this process would block the provider.
   const provider = await startProviderProcess({
     host: addresses.a,
     port: ports.provider,
@@ -127,7 +127,7 @@ export async function openTestbed(state?: string): Promise<Testbed> {
 
   const testbed: Testbed = {
     ...own,
-    masterKey: rightConfig["masterKey"] ?? "",
+    masterKey: validConfig["masterKey"] ?? "",
     alerts: receiver.received,
     description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: ${images.trim().replaceAll("\n", ", ")}, notes/ for couchdb with ${openFiles} open files; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
     docker,
@@ -162,7 +162,7 @@ export async function openTestbed(state?: string): Promise<Testbed> {
   return testbed;
 }
 
-/** What runs instead of what: one line each. */
+/** Replaced programs and images, one line each. */
 async function standInImages(engine: string): Promise<string> {
   const { stdout } = await promisify(execFile)(
     inProject("test/infra/stand-ins/build.sh"),
@@ -172,7 +172,7 @@ async function standInImages(engine: string): Promise<string> {
   return stdout;
 }
 
-/** Fills the stack's directory with what the commands need there; gives the environment that they run in. */
+/** Prepares the stack's directory for the commands and returns their environment. */
 function prepareDirectory(
   directory: string,
   urls: { readonly provider: string; readonly webhook: string },
@@ -185,17 +185,17 @@ function prepareDirectory(
     supervisorConfig(urls.webhook),
   );
   copyFileSync(inProject("Pulumi.yaml"), join(directory, "Pulumi.yaml"));
-  // The engine looks whether `main` is there, also when an inline program runs.
+  // The engine requires `main` to exist, even for an inline program.
   linkTo(inProject("infra"), join(directory, "infra"));
   const home = join(directory, "home");
   const prepared = process.env["PULUMI_HOME"];
   if (pulumiRoot !== undefined) {
-    // Where deploy looks for the engine, as the npm package would have downloaded it.
+    // Where deploy expects the engine that the npm package downloads.
     const engine = engineDirectory(home);
     mkdirSync(dirname(engine), { recursive: true });
     linkTo(pulumiRoot, engine);
   } else if (prepared !== undefined) {
-    // Engine and plugins alone: which stack is selected stays this testbed's own.
+    // Only the engine and plugins are shared; the selected stack is separate for each testbed.
     mkdirSync(home, { recursive: true });
     for (const part of ["versions", "plugins"]) {
       linkTo(resolve(prepared, part), join(home, part));
@@ -216,7 +216,7 @@ function prepareDirectory(
   };
 }
 
-/** The stack's settings, all but where its configuration is read from. */
+/** The stack's settings, except the paths of its configuration files. */
 function settingsFor(engines: TwoEngines): Readonly<Record<string, string>> {
   const host = (name: "a" | "b") => ({
     docker: engines.endpoints[name],
@@ -225,7 +225,7 @@ function settingsFor(engines: TwoEngines): Readonly<Record<string, string>> {
     socket: engines.sockets[name],
   });
   return {
-    ...rightConfig,
+    ...validConfig,
     hosts: JSON.stringify({ a: host("a"), b: host("b") }),
     images: JSON.stringify({
       postgres: "hearth-test/postgres:latest",
@@ -250,7 +250,7 @@ function linkTo(target: string, path: string): void {
   symlinkSync(target, path);
 }
 
-/** Programs by the names under which the engine looks for plugins on the PATH; under the project's own Node. */
+/** Creates programs with the names of the engine's plugins on the PATH; they run with the project's Node. */
 function installDoubles(directory: string): string {
   mkdirSync(directory, { recursive: true });
   for (const [kind, name] of [

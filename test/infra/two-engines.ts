@@ -11,7 +11,7 @@ export const addresses = { a: "10.77.0.1", b: "10.77.0.2" } as const;
 
 /** The hosts of this machine: two real engines with the stand-in images. */
 export interface TwoEngines {
-  /** What `docker -H` takes. */
+  /** Argument of `docker -H`. */
   readonly endpoints: HostOf<string>;
   /** The engine's own socket. */
   readonly sockets: HostOf<string>;
@@ -23,7 +23,7 @@ export interface TwoEngines {
   docker(host: "a" | "b", ...args: string[]): Promise<string>;
 }
 
-/** Restores both hosts as `machine.sh save` left them under this name, or with nothing but the images, and starts them. */
+/** Restores both hosts from the state that `machine.sh save` stored under this name, or with images only, and starts them. */
 export async function startTwoEngines(state = "images"): Promise<TwoEngines> {
   if (process.env["HEARTH_MACHINE"] === undefined) {
     throw new Error(
@@ -68,7 +68,7 @@ export async function startTwoEngines(state = "images"): Promise<TwoEngines> {
   };
 }
 
-/** Runs a script of the project; its standard output. */
+/** Runs a script of the project and returns its standard output. */
 export async function runScript(
   script: string,
   ...args: string[]

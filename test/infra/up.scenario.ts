@@ -10,14 +10,14 @@ import { ask, quiet, say, timed } from "./day-two.ts";
 import { budgetScenarios } from "./one-budget.ts";
 import { openFiles } from "./open-files.ts";
 import { chat, createKey, EDGES, emptyStack } from "./running.ts";
-import { rightConfig, secretsOf } from "./stack-config.ts";
+import { validConfig, secretsOf } from "./stack-config.ts";
 import type { Testbed } from "./testbed.ts";
 import { noAlerts } from "./supervisors.ts";
 import { addresses, runScript } from "./two-engines.ts";
 
 const running = emptyStack();
 
-/** A first `up`. The other scenarios go on from the state that is saved here. */
+/** A first `up`. The other scenarios continue from the state saved here. */
 describe("up", () => {
   let isUp = false;
   afterAll(async () => {
@@ -25,7 +25,7 @@ describe("up", () => {
     if (!isUp || state === undefined) {
       return;
     }
-    // As a power failure would leave them: supervisors would try to heal what an engine stops one by one.
+    // Like a power failure: supervisors would try to heal containers that an engine stops one by one.
     await runScript("scripts/hosts.sh", "off");
     await runScript("test/infra/machine.sh", "save", state);
   });
@@ -72,7 +72,7 @@ describe("up", () => {
       Binds: ["hearth-notes:/opt/couchdb/data:rw"],
     });
     expect(notes?.Config.Healthcheck.Interval).toBe(30_000_000_000);
-    const secrets = secretsOf(rightConfig);
+    const secrets = secretsOf(validConfig);
     for (const host of ["a", "b"] as const) {
       const shown = JSON.stringify(
         await inspect(
@@ -103,7 +103,7 @@ describe("up", () => {
       "hearth-test/node",
     );
     try {
-      const asked: readonly (readonly [string, string, number])[] = [
+      const requests: readonly (readonly [string, string, number])[] = [
         ["GET", "/v1.41/containers/json", 200],
         ["GET", "/containers/hearth-gateway/json", 200],
         ["GET", "/containers/hearth-gateway/logs?stdout=1&tail=1", 200],
@@ -120,7 +120,7 @@ describe("up", () => {
         ["GET", "/info", 403],
         ["GET", "/images/json", 403],
       ];
-      for (const [method, path, status] of asked) {
+      for (const [method, path, status] of requests) {
         expect(
           await throughSocketProxy(testbed, method, path),
           `${method} ${path}`,
@@ -134,7 +134,7 @@ describe("up", () => {
   test("no alert was raised", () => noAlerts(running(), 0));
 });
 
-/** What the key has spent, as this edge's gateway tells once the ledger has both calls. */
+/** The key's spend, as reported by this edge's gateway once the ledger has both calls. */
 async function spendOf(
   { masterKey }: Testbed,
   edge: string,

@@ -10,17 +10,17 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 
-/** Shorter than any of the engine's commands; docker's and ssh's, which may be shorter, tell theirs themselves. */
+/** Shorter than any of the engine's commands; docker and ssh, which may be shorter, are recorded by wrappers. */
 const EVERY_MS = 50;
 
 /**
- * Collects the arguments of every command that runs below this process: everybody on the machine may see them. Not to have seen
- * one of the `expected` programs is not to have looked.
+ * Collects the arguments of every descendant process, which every user of the machine can see. Fails if one of the `expected`
+ * programs was not observed.
  */
 export function watchArguments(...expected: readonly string[]): {
   stop(): Promise<string>;
 } {
-  const told = letCommandsTell(["docker", "ssh"]);
+  const recorder = recordCommands(["docker", "ssh"]);
   const seen = new Set<string>();
   let stopped = false;
   const watching = (async () => {
@@ -35,7 +35,7 @@ export function watchArguments(...expected: readonly string[]): {
     async stop() {
       stopped = true;
       await watching;
-      const commands = [...seen, told.stop()].join("\n");
+      const commands = [...seen, recorder.stop()].join("\n");
       for (const command of expected) {
         expect(commands).toMatch(new RegExp(`(^|/)${command} `, "m"));
       }
@@ -44,8 +44,8 @@ export function watchArguments(...expected: readonly string[]): {
   };
 }
 
-/** Puts programs before the real ones on this process's PATH that write down their arguments and become them. */
-function letCommandsTell(names: readonly string[]): { stop(): string } {
+/** Puts wrappers on this process's PATH that record their arguments and execute the real programs. */
+function recordCommands(names: readonly string[]): { stop(): string } {
   const directory = mkdtempSync(join(tmpdir(), "hearth-arguments-"));
   const log = join(directory, "log");
   const path = process.env["PATH"] ?? "";
@@ -61,21 +61,21 @@ function letCommandsTell(names: readonly string[]): { stop(): string } {
   return {
     stop() {
       process.env["PATH"] = path;
-      const told = readFileSync(log, "utf8");
+      const recorded = readFileSync(log, "utf8");
       rmSync(directory, { recursive: true });
-      return told;
+      return recorded;
     },
   };
 }
 
-/** Of every process below one, now. */
+/** The arguments of every current descendant of a process. */
 function argumentsBelow(root: number): readonly string[] {
   const found: string[] = [];
   const ours = new Set([root]);
-  // In the order of their ids children come after their parents, but where ids wrapped around: those are seen later.
+  // Ordered by id, children follow their parents unless ids wrapped around; those are found in a later round.
   const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
   for (const pid of pids.toSorted((x, y) => x - y)) {
-    // "PID (NAME) STATE PARENT …", and a name may hold anything.
+    // "PID (NAME) STATE PARENT …"; a name may contain any character.
     const [, parent] =
       /^\d+ \([^]*\) \S (\d+) /.exec(readProcess(pid, "stat")) ?? [];
     if (!ours.has(Number(parent))) {
@@ -87,7 +87,7 @@ function argumentsBelow(root: number): readonly string[] {
   return found;
 }
 
-/** Empty when the process is gone. */
+/** Empty when the process has ended. */
 function readProcess(pid: number, file: "stat" | "cmdline"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

@@ -20,7 +20,7 @@ const { properties } = JSON.parse(
   ),
 ) as { readonly properties: Readonly<Record<string, Observation>> };
 
-/** Inputs before and after the change that a case is named after, where the name alone does not say it. */
+/** Inputs before and after a case's change, where its name does not define them. */
 const cases: Readonly<Record<string, readonly [object, object]>> = {
   "envs.order": [{ envs: ["A=1", "B=2"] }, { envs: ["B=2", "A=1"] }],
   "ports.order": [
@@ -49,7 +49,7 @@ const cases: Readonly<Record<string, readonly [object, object]>> = {
   "uploads.add": [{}, { uploads: [{ file: "/a" }] }],
 };
 
-test("there are the recorded cases, and each is tried", () => {
+test("all recorded cases are covered", () => {
   expect(Object.keys(properties).length).toBeGreaterThanOrEqual(65);
 });
 
@@ -68,7 +68,7 @@ test.each(Object.entries(properties))(
     expect(
       replaces.length > 0 ? "replace" : updates.length > 0 ? "update" : "same",
     ).toBe(op);
-    // What counts in the state alone took effect there, by later operations.
+    // Changes of the state alone took effect in later operations.
     const inState = [
       "destroyGraceSeconds",
       "wait",
@@ -82,7 +82,7 @@ test.each(Object.entries(properties))(
 );
 
 test.each([
-  ["60s differs for ever", { healthcheck: { interval: "60s" } }, "update"],
+  ["60s always differs", { healthcheck: { interval: "60s" } }, "update"],
   ["1m0s does not", { healthcheck: { interval: "1m0s" } }, "same"],
   ["cpus 1 is replaced at every up", { cpus: "1" }, "replace"],
   ["cpus 1.0 is not", { cpus: "1.0" }, "same"],

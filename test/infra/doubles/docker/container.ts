@@ -64,7 +64,7 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
       if (changed.some(arrives)) {
         await engine.call("POST", `/containers/${id}/update`, limitsOf(inputs));
       }
-      // What does not arrive is in the state all the same, as the program wrote it.
+      // Values that do not reach the container are in the state nevertheless, as the program wrote them.
       return { ...inputs };
     },
     async delete(id, state) {
@@ -135,7 +135,7 @@ async function create(
   }
   const uploads = list(inputs.uploads);
   const state = stateAfterCreate(inputs);
-  // The plugin's source: an empty content counts as none.
+  // The plugin's source: empty content counts as missing.
   if (uploads.some(({ content }) => content === "" || content === undefined)) {
     throw new CreatedUnwell(
       id,
@@ -252,7 +252,7 @@ function requestOf(inputs: Values): Values {
   };
 }
 
-/** What can be changed in place. */
+/** Changes that can be made in place. */
 function limitsOf(inputs: Values): Values {
   return {
     Memory: Number(inputs.memory ?? 0) * MEBIBYTE,

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 
 /** Docker's HTTP API at unix://… or tcp://…; the doubles do not dial ssh. */
 export interface EngineApi {
-  /** JSON in, JSON out; throws what the engine says when the status is above 399. */
+  /** JSON in, JSON out; throws the engine's message when the status is above 399. */
   readonly call: (
     method: string,
     path: string,

@@ -1,4 +1,4 @@
-// Stands in for the docker plugin where it cannot be had: see ../README.md.
+// Replaces the docker plugin where it is not available: see ../README.md.
 import { serveDouble } from "../protocol.ts";
 import { containerDouble } from "./container.ts";
 import { engineApi } from "./engine-api.ts";

@@ -2,7 +2,7 @@ import type { ResourceDouble, Values } from "../protocol.ts";
 import { recordedDiff } from "../recorded.ts";
 import { EngineError, type EngineApi } from "./engine-api.ts";
 
-/** docker.RemoteImage: other.json, "docker.RemoteImage"; what is there by its name is not pulled. */
+/** docker.RemoteImage: other.json, "docker.RemoteImage"; an image that exists by name is not pulled. */
 export function imageDouble(engine: EngineApi): ResourceDouble {
   return {
     deleteBeforeReplace: false,
@@ -66,7 +66,7 @@ export function networkDouble(engine: EngineApi): ResourceDouble {
   };
 }
 
-/** docker.Volume: other.json, "docker.Volume"; lifecycle.json, "volume exists, not in state" (adopted without a word). */
+/** docker.Volume: other.json, "docker.Volume"; lifecycle.json, "volume exists, not in state" (adopted silently). */
 export function volumeDouble(engine: EngineApi): ResourceDouble {
   return {
     deleteBeforeReplace: true,
@@ -112,7 +112,7 @@ async function imageId(
   }
 }
 
-/** The plugin's source: after a network is created, and at each refresh, it reads what Docker chose. Null for one that is gone. */
+/** The plugin's source: after creating a network, and at each refresh, it reads what Docker chose. Null if it no longer exists. */
 async function subnets(engine: EngineApi, id: string): Promise<Values | null> {
   try {
     const { IPAM } = (await engine.call("GET", `/networks/${id}`)) as {
@@ -143,7 +143,7 @@ async function exists(engine: EngineApi, path: string): Promise<boolean> {
   }
 }
 
-/** Of networks and volumes, the plugin takes what is gone for removed (its source: it inspects before it removes). */
+/** Deleting a missing network or volume succeeds (the plugin's source: it inspects before it removes). */
 async function remove(engine: EngineApi, path: string): Promise<void> {
   try {
     await engine.call("DELETE", path);

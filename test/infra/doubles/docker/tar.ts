@@ -1,4 +1,4 @@
-/** A tar of some files, all root's; missing directories are made by the engine as 0755. */
+/** A tar archive of files owned by root; the engine creates missing directories as 0755. */
 export function tarOf(
   files: readonly {
     readonly path: string;

@@ -1,5 +1,5 @@
-// Stands in for the nodejs language host where it cannot be had: see ../README.md. It does that program's one essential thing:
-// it runs `@pulumi/pulumi/cmd/run`, the package's own entry, with the project's program, and says how that ended.
+// Replaces the nodejs language host where it is not available: see ../README.md. It implements the essential part: it runs
+// `@pulumi/pulumi/cmd/run`, the package's own entry, with the project's program, and reports the result.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ const { version } = require("@pulumi/pulumi/package.json") as {
   readonly version: string;
 };
 
-/** The package's word for "the error was shown already". */
+/** The exit code by which the package reports that the error was already shown. */
 const SHOWN_ALREADY = 32;
 const engineAddress = process.argv.slice(2).find((arg) => !arg.startsWith("-"));
 let child: ReturnType<typeof spawn> | undefined;

@@ -1,4 +1,4 @@
-// Stands in for the postgresql plugin where it cannot be had: see ../README.md.
+// Replaces the postgresql plugin where it is not available: see ../README.md.
 import { serveDouble } from "../protocol.ts";
 import type { Values } from "../protocol.ts";
 import { roleDouble, type Login } from "./role.ts";
@@ -14,7 +14,7 @@ serveDouble("3.18.1", (configuration) => ({
   }),
 }));
 
-/** With `sslinline`, lib/pq takes the authority as a text; `verify-ca` alone does not compare the name. */
+/** With `sslinline`, lib/pq takes the authority as text; `verify-ca` does not compare the name. */
 function sslOf({ sslmode, sslrootcert }: Values): Login["ssl"] {
   if (sslmode === "disable") {
     return false;
