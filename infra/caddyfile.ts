@@ -31,7 +31,7 @@ const tlsTransport = `versions 1.1
 
 /**
  * X-Forwarded-For decides which client the notes server locks out: it uses the last entry. It therefore gets exactly one, the
- * device's, which the TLS endpoint of the notes' host believes from the other host alone.
+ * device's, for which the TLS endpoint of the notes' host trusts only the other host.
  */
 const NOTES_OPTIONS = `lb_try_duration 5s
 		header_up X-Forwarded-For {client_ip}`;

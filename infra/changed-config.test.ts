@@ -7,7 +7,7 @@ import {
 } from "../test/infra/registered.ts";
 import { validConfig } from "../test/infra/stack-config.ts";
 
-/** With images of ours from a registry: none is put together. */
+/** Hearth's images come from a registry, so none is built. */
 const config = {
   ...validConfig,
   images: JSON.stringify({
@@ -29,7 +29,7 @@ function container(from: readonly Registered[], name: string): Registered {
   return found;
 }
 
-/** A container's inputs as the engine compares them: without what its options tell it to ignore. */
+/** A container's inputs as the engine compares them, without those in `ignoreChanges`. */
 function compared({ inputs, options }: Registered): unknown {
   return {
     ...inputs,
@@ -58,7 +58,7 @@ test("a rotation changes logins and files, and keeps the servers that are change
   for (const server of ["postgres", "redis", "notes"]) {
     const [was, is] = [container(before, server), container(rotated, server)];
     expect(compared(is), server).toEqual(compared(was));
-    // One that is made for another reason carries the new password.
+    // A server created for another reason gets the new password.
     expect(is.inputs["uploads"], server).not.toEqual(was.inputs["uploads"]);
   }
   for (const gateway of ["gateway-a", "gateway-b"]) {

@@ -233,7 +233,7 @@ describe.each(WAYS_TO_REGISTER)("from $from", ({ register }) => {
         });
       });
 
-      /** But for ports and volumes. */
+      /** Except ports and volumes. */
       const runsCaddy = (alias: string) => ({
         ...always,
         name: `hearth-${alias}`,

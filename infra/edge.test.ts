@@ -10,7 +10,7 @@ function withEdge(
   edge: object,
   more: Readonly<Record<string, string>> = {},
 ): typeof validConfig {
-  // Ready images: none has to be put together here.
+  // Prebuilt images: none has to be built here.
   const image = `example.org/image:1@sha256:${"0".repeat(64)}`;
   const images = JSON.stringify({ gateway: image, supervisor: image });
   return { ...validConfig, images, ...more, edge: JSON.stringify(edge) };
@@ -129,7 +129,7 @@ test.each([
   }
 });
 
-/** What a Caddyfile has for each name with a certificate. */
+/** The part of a Caddyfile for each name with a certificate. */
 function sitesOf(caddyfile: string): readonly string[] {
   return caddyfile.split(/^(?=https:)/m).slice(1);
 }

@@ -12,7 +12,7 @@ afterEach(() => {
   }
 });
 
-/** Puts a program named ssh before the machine's own. */
+/** Puts a program named ssh before the real one on the PATH. */
 function fakeSsh(script: string): void {
   const directory = mkdtempSync(join(tmpdir(), "hearth-ssh-"));
   directories.push(directory);

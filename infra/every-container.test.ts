@@ -114,7 +114,7 @@ describe("every container", () => {
         const isSecret = secrets.some((secret) =>
           String(file.content).includes(secret),
         );
-        // Uploads are root's: read by an entrypoint that begins as root, or by way of root's group.
+        // Uploads belong to root: they are read by an entrypoint that starts as root, or through root's group.
         const own = user === undefined ? "0400" : "0440";
         if (user !== undefined) {
           expect(user, name).toMatch(/^\d+:0$/);
@@ -142,7 +142,7 @@ describe("every container", () => {
     for (const { name, options } of containers) {
       expect(options.madeFrom, name).toEqual({
         image: [`${name}-image`],
-        // Whom a gateway believes about callers' addresses.
+        // The proxies that a gateway trusts for callers' addresses.
         ...(/^gateway-/.test(name)
           ? { uploads: [name.replace("gateway", "network")] }
           : {}),

@@ -81,7 +81,7 @@ test("networks and roles that are not in the state are removed before they are c
 });
 
 test("the engine runs four operations in parallel: each is a connection over ssh", async () => {
-  // Of a session, the options that every verb passes on.
+  // The options that every verb passes on.
   const stack = {
     name: "home",
     getAllConfig: async () => ({}),
@@ -127,7 +127,7 @@ test("volumes are kept by destroy in two ways", () => {
   for (const { name, options } of volumes) {
     expect(options.protect, name).toBe(true);
     expect(options.retainOnDelete, name).toBe(true);
-    // A destroy would leave what a volume depends on in the state, too.
+    // A destroy would also keep a volume's dependencies in the state.
     expect(options.dependsOn, name).toEqual([]);
   }
 });
@@ -275,9 +275,9 @@ test("the postgresql provider has address, options and database as plain strings
   const provider = resources.find(
     ({ type }) => type === "pulumi:providers:postgresql",
   );
-  // The provider's inputs travel as JSON; its secrets are marked as a whole.
+  // The provider's inputs are passed as JSON; its secrets are marked as a whole.
   expect(provider?.inputs).toEqual({
-    // The package's own.
+    // Set by the package.
     connectTimeout: "180",
     host: "10.8.0.1",
     port: "5432",

@@ -40,7 +40,7 @@ test.each(settings)("%s has documentation", (_name, setting) => {
   expect(metaOf(setting).description).toMatch(/\.$/);
 });
 
-/** Everything that has a value of its own, by its path. */
+/** Every setting with a value, by its path. */
 function leavesOf(path: string, setting: Setting): [string, Setting][] {
   const parts = Object.entries(partsOf(setting));
   return parts.length === 0
@@ -48,7 +48,7 @@ function leavesOf(path: string, setting: Setting): [string, Setting][] {
     : parts.flatMap(([name, part]) => leavesOf(`${path}.${name}`, part));
 }
 
-// What a shell puts in place of $(…), and an operator in place of NAME, is not known here.
+// The values of $(…) and NAME are only known to the shell and the operator.
 const examples = settings
   .flatMap(([name, setting]) => leavesOf(name, setting))
   .map(([path, setting]) => ({ path, setting, example: exampleOf(setting) }))

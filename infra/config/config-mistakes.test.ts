@@ -16,7 +16,7 @@ const group = (name: string, value: unknown): Changes => ({
   [name]: JSON.stringify(value),
 });
 
-/** What is wrong, and the whole of what is said about it. */
+/** Mistakes and their complete messages. */
 const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   [
     { hosts: "here" },
@@ -389,7 +389,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
 ];
 
-/** Every field that holds a secret of our own making. */
+/** Every generated secret. */
 const passwords = Object.keys(configSchema.shape).filter(
   (name) =>
     secretFields.includes(name) &&
@@ -445,7 +445,7 @@ test("there is a mistake for every setting", () => {
     ...MISTAKES.flatMap(([changes]) => Object.keys(changes)),
     ...passwords,
   ]);
-  // What the deploy command keeps for itself may be any text.
+  // Internal settings of the deploy command may be any text.
   expect(
     Object.keys(configSchema.shape).filter((name) => !tried.has(name)),
   ).toEqual(["rotation"]);

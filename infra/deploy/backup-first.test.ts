@@ -38,7 +38,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Stands for the data host: its containers, volumes and migrations are files; a job named in "failing" fails. */
+/** A fake data host: its containers, volumes and migrations are files; a job named in "failing" fails. */
 const DATA_HOST = `#!/bin/sh
 here=$(dirname "$0")
 [ -e "$here/containers" ] || exit 255
@@ -68,7 +68,7 @@ function ran(): readonly string[] {
   return readFileSync(file, "utf8").trim().split("\n");
 }
 
-/** A session on a stack of which only the configuration and `up` are there. */
+/** A session on a stack that implements only the configuration and `up`. */
 async function session(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<{
@@ -88,7 +88,7 @@ async function session(
           { value, secret: secretFields.includes(key) },
         ]),
       ),
-    // First it says that the state is not lost.
+    // Shows first that the state is not lost.
     exportStack: vi
       .fn()
       .mockResolvedValueOnce({

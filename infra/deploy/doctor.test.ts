@@ -18,7 +18,7 @@ test("during a rotation no command is shown that is rejected until it is complet
   ).toEqual([resume, instead, instead, instead, "`docker logs` says why"]);
 });
 
-test("with the state lost, adopt is not refused", () => {
+test("with the state lost, adopt is not rejected", () => {
   const fixes = withoutRejectedCommands(FOUND, resume, false).map(
     ({ fix }) => fix,
   );

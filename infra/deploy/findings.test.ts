@@ -67,7 +67,7 @@ const onB = (view: Partial<HostView>): Seen => ({
   hosts: { ...well.hosts, b: { containers: [], volumes: [], ...view } },
 });
 
-test("nothing is said where state and hosts agree", () => {
+test("nothing is reported where state and hosts agree", () => {
   expect(findDisagreements(well)).toEqual([]);
 });
 

@@ -12,7 +12,7 @@ test("repeated signals of one Ctrl-C count once, a later Ctrl-C is the second", 
     source,
     () => now,
   );
-  // The terminal, bin/run.js and npm.
+  // Signals from the terminal, bin/run.js and npm.
   for (const at of [0, 3, 40]) {
     now = at;
     source.emit("SIGINT");

@@ -19,7 +19,7 @@ const mistakes = {
   colour: "blue",
 };
 
-/** A stack with nothing but a configuration: every verb must stop at it. */
+/** A stack with only a configuration: every verb must reject it. */
 function stackWith(values: Readonly<Record<string, string>>): Stack {
   const all = Object.fromEntries(
     Object.entries(values).map(([key, value]) => [

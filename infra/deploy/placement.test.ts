@@ -16,7 +16,7 @@ const container = (host: string, name: string) =>
 const volume = (host: string, name: string) =>
   on(host, "volume:Volume", `${name}-data`);
 
-/** Follows a placement over a state; what is left in the state, and what was said. */
+/** Applies a placement to a state; returns the remaining state and the output. */
 async function follow(
   placement: Readonly<Record<string, "a" | "b">>,
   resources: State["resources"],

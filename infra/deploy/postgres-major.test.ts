@@ -26,7 +26,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Stands for the data host: what its Docker answers is in files. */
+/** A fake data host: its Docker's answers are files. */
 const DATA_HOST = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
@@ -42,7 +42,7 @@ function write(name: string, text: string): void {
   writeFileSync(join(directory, name), text);
 }
 
-/** What `up` ended with; "up continues" when nothing kept it. */
+/** The result of `up`; "up continues" when it was not rejected. */
 function up(image: string): Promise<string> {
   return deploy(image, ["up"]);
 }
@@ -65,7 +65,7 @@ async function deploy(
           { value, secret: secretFields.includes(key) },
         ]),
       ),
-    // First it says that the state is not lost.
+    // Shows first that the state is not lost.
     exportStack: vi
       .fn()
       .mockResolvedValueOnce({

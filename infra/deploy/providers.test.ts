@@ -13,7 +13,7 @@ const provider = (name: string, inputs: object) => ({
   inputs,
 });
 const settings = readHostSettings(validConfig);
-/** As the engine keeps a provider's lists. */
+/** The engine's form of a provider's lists. */
 const sshOpts = JSON.stringify(
   settings.ok ? settings.config.hosts.a.sshOpts : [],
 );
@@ -23,7 +23,7 @@ const asConfigured = {
   login: provider("postgres-login", { host: "10.8.0.1", port: "5432" }),
 };
 
-/** The names of the providers that the state is told anew. */
+/** The names of the providers that are updated in the state. */
 async function renewed(
   state: Readonly<Record<string, object>>,
   without?: "a" | "b",

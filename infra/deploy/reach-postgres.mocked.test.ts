@@ -9,14 +9,14 @@ import { tunnelPort } from "./tunnel.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { openSession } from "./session.ts";
 
-/** Listens where `ssh -L` would, and ends with its input. */
+/** Listens at the port of `ssh -L` and exits at the end of its input. */
 const listener = `#!${process.execPath}
 const [, port] = /^127.0.0.1:(\\d+):/.exec(process.argv[process.argv.indexOf("-L") + 1]);
 require("node:net").createServer((socket) => socket.on("error", () => {})).listen(Number(port), "127.0.0.1");
 process.stdin.on("end", () => process.exit(0)).resume();
 `;
 
-// Which addresses a machine does not reach is not the same everywhere.
+// Mocked, since machines differ in the addresses that they can reach.
 vi.mock("./tunnel.ts", async (original) => ({
   ...(await original<typeof import("./tunnel.ts")>()),
   isReached: async () => false,

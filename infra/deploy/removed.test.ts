@@ -18,7 +18,7 @@ afterEach(() => {
   }
 });
 
-/** Two hosts behind an ssh of its own, by what `docker ps` says there; the others do not answer. */
+/** Two hosts behind a fake ssh, with their `docker ps` output; others do not respond. */
 function hostsWith(ids: Readonly<Record<string, readonly string[]>>): void {
   const directory = mkdtempSync(join(tmpdir(), "hearth-removed-"));
   directories.push(directory);
@@ -35,7 +35,7 @@ function hostsWith(ids: Readonly<Record<string, readonly string[]>>): void {
 }
 
 const settings = readHostSettings(validConfig);
-/** As the engine keeps a provider's lists. */
+/** The engine's form of a provider's lists. */
 const sshOpts = JSON.stringify(
   settings.ok ? settings.config.hosts.a.sshOpts : [],
 );
@@ -54,7 +54,7 @@ const container = (name: string, host: string, id: string) => ({
 const redis = container("redis", "a", "id-of-redis");
 const edge = container("edge-b", "b", "id-of-edge");
 
-/** What the state was told to look at again, and what was said. */
+/** The resources that were refreshed, and the output. */
 async function forgotten(leftOut: readonly string[] = []) {
   const refreshed: unknown[] = [];
   const output: string[] = [];

@@ -59,7 +59,7 @@ function secondsOf(text: string): number {
   return Number(match[1]) * units[match[2] as keyof typeof units];
 }
 
-/** `openai` stands for OPENAI_API_KEY. */
+/** `openai` is short for OPENAI_API_KEY. */
 function providerVariable(name: string): string {
   return /^[A-Z][A-Z0-9_]*$/.test(name)
     ? name

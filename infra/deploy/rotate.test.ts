@@ -23,7 +23,7 @@ function withRotation(rotation: Rotation): HearthConfig {
   return read.config;
 }
 
-/** As the engine gives them. */
+/** The engine's form of settings. */
 function settingsOf(all: Readonly<Record<string, string>>): ConfigMap {
   return Object.fromEntries(
     Object.entries(all).map(([key, value]) => [
@@ -86,7 +86,7 @@ test.each([
 
 test("a Redis without TLS keeps its password until an up, which the error names", async () => {
   const directory = mkdtempSync(join(tmpdir(), "hearth-rotate-"));
-  // Stands for the host of a Redis without certificates.
+  // A fake host of a Redis without certificates.
   writeFileSync(join(directory, "ssh"), "#!/bin/sh\n");
   chmodSync(join(directory, "ssh"), 0o755);
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);

@@ -13,7 +13,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { inProject } from "../project-files.ts";
 import { isReached, openTunnel, tunnelPort } from "./tunnel.ts";
 
-/** Forwards as `ssh -L` does until its input ends, as `ssh HOST cat` does, and tells its arguments. */
+/** Forwards like `ssh -L` until the end of its input, like `ssh HOST cat`, and records its arguments. */
 const forwarder = `#!${process.execPath}
 const { createConnection, createServer } = require("node:net");
 const { writeFileSync } = require("node:fs");
@@ -47,10 +47,10 @@ function installSsh(program: string): void {
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
 }
 
-/** A server that says hello; the port it listens at. */
+/** The port of a server that answers "hello". */
 async function listen(port = 0): Promise<number> {
   const server = createServer((socket) =>
-    // A look whether somebody listens ends with a reset.
+    // A probe of the port ends with a reset.
     socket.on("error", () => undefined).end("hello"),
   );
   await new Promise<void>((resolve) =>
@@ -95,7 +95,7 @@ test("connections on this machine reach the host until the tunnel is closed", as
   const tunnel = await openTunnel(optionsFor(await listen(), localPort));
   expect(await readAll(localPort)).toBe("hello");
   const args = readFileSync(join(directory, "args"), "utf8").split("\n");
-  // ssh takes the first of two: the shared connection of the operator's options would outlive the run.
+  // ssh uses the first of two options: the operator's shared connection would outlive the run.
   expect(args.find((each) => each.startsWith("ControlPath"))).toBe(
     "ControlPath=none",
   );

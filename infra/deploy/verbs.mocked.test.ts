@@ -45,8 +45,8 @@ afterEach(() => {
 });
 
 /**
- * Stands for both hosts: `docker ps` gives the file "a" or "b", and a host without one is away. Postgres runs with the file
- * "roles".
+ * Fakes both hosts: `docker ps` prints the file "a" or "b", and a host without its file is down. Postgres is running if the
+ * file "roles" exists.
  */
 const HOSTS = `#!/bin/sh
 here=$(dirname "$0")
@@ -83,7 +83,7 @@ const role = ofType("postgresql:index/role:Role", "postgres-backup");
 
 const destroy = runOn.bind(null, ["destroy"]);
 
-/** Runs a verb on a stack that tells what was asked of it. */
+/** Runs a verb on a stack that records its calls. */
 async function runOn(
   words: readonly string[],
   flags: Flags,
@@ -197,7 +197,7 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
   async (words) => {
     onHost("a", ["hearth-redis", "hearth-edge"]);
     onHost("b", ["hearth-edge"]);
-    // What a run that failed at once leaves in the state.
+    // The state after a run that failed immediately.
     const resources = [ofType("hearth:gateway:Gateway", "gateway-a")];
     expect(await runOn(words, { yes: true }, {}, resources)).toMatchObject({
       requests: [],

@@ -57,7 +57,7 @@ async function main() {
   for (const port of listen) {
     net.createServer((socket) => socket.end()).listen(port);
   }
-  // Whoever started this may have died.
+  // The parent process may have died.
   if (listen.length > 0) {
     return void setTimeout(() => process.exit(), 120_000);
   }

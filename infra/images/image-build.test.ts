@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Puts a program named ssh before the machine's own. */
+/** Puts a program named ssh before the real one on the PATH. */
 function fakeSsh(script: string): void {
   writeFileSync(join(directory, "ssh"), `#!/bin/sh\n${script}\n`);
   chmodSync(join(directory, "ssh"), 0o755);
