@@ -36,8 +36,8 @@ function environment() {
   };
 }
 
-/** The same, while this process keeps responding. */
-const hearthThen = (words: readonly string[]): Promise<CommandResult> =>
+/** Like `hearth` below, but this process keeps responding. */
+const hearthAsync = (words: readonly string[]): Promise<CommandResult> =>
   startHearth(words, { HEARTH_HOME: place.home.root }).ended;
 
 /** Runs the CLI with a temporary home. */
@@ -148,9 +148,9 @@ test("a supervisor that does not respond is reported with its address", () => {
 });
 
 test("logs of another machine come from its supervisor", async () => {
-  const asked: (string | undefined)[] = [];
+  const urls: (string | undefined)[] = [];
   const server = createServer((request, response) => {
-    asked.push(request.url);
+    urls.push(request.url);
     const body = request.url?.startsWith("/api/status")
       ? { services: [{ name: "gateway" }, { name: "notes" }] }
       : { lines: ["one", "two"] };
@@ -160,11 +160,11 @@ test("logs of another machine come from its supervisor", async () => {
   const { port } = server.address() as AddressInfo;
   const url = `--url=http://127.0.0.1:${port}`;
   try {
-    const one = await hearthThen(["logs", "gateway", "-n", "2", url]);
+    const one = await hearthAsync(["logs", "gateway", "-n", "2", url]);
     expect(one).toEqual({ code: 0, out: "one\ntwo\n", error: "" });
-    const all = await hearthThen(["logs", url]);
+    const all = await hearthAsync(["logs", url]);
     expect(all.out).toBe("── gateway ──\none\ntwo\n── notes ──\none\ntwo\n");
-    expect(asked).toEqual([
+    expect(urls).toEqual([
       "/api/logs/gateway?lines=2",
       "/api/status",
       "/api/logs/gateway?lines=50",
@@ -234,7 +234,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     return { cookie: headers.get("set-cookie")?.split(";")[0] ?? "" };
   };
   const line = async (...words: readonly string[]) => {
-    const { code, out, error } = await hearthThen(words);
+    const { code, out, error } = await hearthAsync(words);
     expect([code, error]).toEqual([0, ""]);
     return out.trim();
   };
@@ -249,7 +249,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     expect(await line("sign-out", "--all")).toContain("(1 session ended)");
     expect(await status(session)).toBe(401);
     expect(await status(await signIn(other))).toBe(401);
-    expect((await hearthThen(["sign-out"])).code).toBe(2);
+    expect((await hearthAsync(["sign-out"])).code).toBe(2);
 
     const later = await signIn(await line("open"));
     const password = await line("operator", "password");
@@ -276,7 +276,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     const { port: before } = new URL(watcher.address);
     await watcher.stop();
     expect(await line("sign-out", "--all")).toBe("All browsers signed out.");
-    expect((await hearthThen(["open"])).error).toContain(
+    expect((await hearthAsync(["open"])).error).toContain(
       "run `hearth up` to start it",
     );
     watcher = await start();
@@ -327,7 +327,7 @@ test("alarms, silences, pauses and history work against a supervisor", async () 
     onCheck: () => {},
   });
   const ask = (...words: readonly string[]) =>
-    hearthThen([...words, "--url", watcher.address]);
+    hearthAsync([...words, "--url", watcher.address]);
   try {
     await waitFor("the alarm", async () =>
       (await ask("alerts")).out.includes("sick is down"),

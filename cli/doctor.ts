@@ -63,7 +63,7 @@ async function examine(): Promise<readonly Finding[]> {
       ...(await probeInstances(env)),
     ];
   }
-  const asked = await Promise.all([
+  const findings = await Promise.all([
     probeServices(home, env),
     probePorts(home, env),
     probeRedis(env),
@@ -76,7 +76,7 @@ async function examine(): Promise<readonly Finding[]> {
     ...probeFiles(home),
     ...probeOffsite(home, env),
     ...settings,
-    ...asked.flat(),
+    ...findings.flat(),
   ];
 }
 

@@ -34,12 +34,12 @@ export const down = defineVerb({
     }
     const startedAt = Date.now();
     print(`Stopping Hearth (pid ${supervisor.pid}) …`);
-    const asked = await askHttp(`${supervisor.address}/api/stop`, {
+    const response = await askHttp(`${supervisor.address}/api/stop`, {
       method: "POST",
       headers: authorizationFor(home, supervisor.address, process.env),
       signal: AbortSignal.timeout(5000),
     }).catch(() => undefined);
-    if (asked?.status !== 202) {
+    if (response?.status !== 202) {
       sendSignal(supervisor, "SIGTERM");
     }
     const notices = setInterval(

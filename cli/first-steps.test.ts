@@ -50,7 +50,7 @@ test("the first steps show addresses and commands, never the key itself", () => 
   expect(text).not.toContain(steps.masterKey);
 });
 
-test("an available local model is preferred to the echo", () => {
+test("an available local model is preferred over the echo", () => {
   const text = describeFirstSteps({ ...steps, runners: [ollama] }, [
     echo,
     { id: "llama3.2:3b", pending: false },
@@ -67,7 +67,7 @@ test("without a model no call is printed", () => {
   expect(text).not.toContain("/chat/completions");
 });
 
-test("the commands carry no secret in an argument", () => {
+test("the commands contain no secret in an argument", () => {
   const key = createKeyCommand(steps).join("\n");
   expect(key).toContain("-H @-");
   expect(key).not.toContain(steps.masterKey);

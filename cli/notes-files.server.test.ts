@@ -233,7 +233,7 @@ describe.each([
   });
 });
 
-test("an encrypted vault without its passphrase is one sentence for each command", async () => {
+test("every command reports a missing passphrase of an encrypted vault in one sentence", async () => {
   const folder = join(place.directory, "none");
   for (const words of [
     ["collect", "vault-encrypted"],

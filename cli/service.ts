@@ -49,16 +49,16 @@ const install = defineVerb({
     },
     json,
   },
-  run: async ({ user: asked, print: onlyPrint, prepare, json }) => {
+  run: async ({ user: requested, print: onlyPrint, prepare, json }) => {
     if (prepare) {
       prepareHome(locateHome());
       return 0;
     }
     const manager = serviceManager();
-    const user = isRoot() ? findServiceUser(asked, process.env) : undefined;
-    if (user === undefined && asked !== undefined) {
+    const user = isRoot() ? findServiceUser(requested, process.env) : undefined;
+    if (user === undefined && requested !== undefined) {
       throw new Failure(
-        `only root can install a service for another user: run \`sudo npx hearth service install --user ${asked}\`, or omit --user.`,
+        `only root can install a service for another user: run \`sudo npx hearth service install --user ${requested}\`, or omit --user.`,
       );
     }
     const plan =

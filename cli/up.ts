@@ -54,7 +54,7 @@ export const up = defineVerb({
   },
 });
 
-/** Runs the supervisor in this process until it is asked to stop. */
+/** Runs the supervisor in this process until a stop is requested. */
 async function upHere(
   echo: boolean,
   runners: Promise<readonly FoundRunner[]>,
@@ -62,7 +62,7 @@ async function upHere(
 ): Promise<ExitCode> {
   const home = locateHome();
   const switched = readSwitched(home);
-  const switchAsked = untilSwitchAsked(home);
+  const switchRequested = untilSwitchAsked(home);
   const log = reportTo(openLogFile(join(home.logs, "supervisor.log")));
   const display = new StackDisplay(log);
   const requests = listenForStop(display);
@@ -75,20 +75,20 @@ async function upHere(
       onService: display.onService,
       onCheck: display.onCheck,
       onNotice: display.onNotice,
-      onStopAsked: requests.onStopAsked,
+      onStopRequested: requests.onStopRequested,
       stop: requests.stop,
       halt: requests.halt,
     });
     display.showUp();
     print(await textWhenUp(stack, runners, performance.now() - startedAt));
-    const asked = await Promise.race([requests.asked, switchAsked]);
-    if (typeof asked !== "string") {
+    const requested = await Promise.race([requests.requested, switchRequested]);
+    if (typeof requested !== "string") {
       display.end();
-      print(`\nSwitching to release ${nameOf(asked)} …`);
-      await stack.leave(`switching to release ${asked.id}`);
-      return becomeRelease(home, asked);
+      print(`\nSwitching to release ${nameOf(requested)} …`);
+      await stack.leave(`switching to release ${requested.id}`);
+      return becomeRelease(home, requested);
     }
-    await stopStack(stack, display.showStopping(), asked);
+    await stopStack(stack, display.showStopping(), requested);
     return 0;
   } catch (error) {
     display.end();
@@ -109,8 +109,8 @@ async function upHere(
 
 interface StopRequests {
   /** Resolves with the reason of the first request. */
-  readonly asked: Promise<string>;
-  readonly onStopAsked: (reason: string) => void;
+  readonly requested: Promise<string>;
+  readonly onStopRequested: (reason: string) => void;
   /** Aborted by the first signal. */
   readonly stop: AbortSignal;
   /** Aborted by the second signal. */
@@ -121,10 +121,10 @@ interface StopRequests {
 function listenForStop(display: StackDisplay): StopRequests {
   const stop = new AbortController();
   const halt = new AbortController();
-  const asked = Promise.withResolvers<string>();
+  const requested = Promise.withResolvers<string>();
   const request = (reason: string) => {
     stop.abort();
-    asked.resolve(reason);
+    requested.resolve(reason);
   };
   // Without a reader of its output (`hearth up | head`), the stack would be left running.
   onOutputClosed(() => request("standard output was closed"));
@@ -134,8 +134,8 @@ function listenForStop(display: StackDisplay): StopRequests {
     process.exit(signal === "SIGINT" ? 130 : 143);
   });
   return {
-    asked: asked.promise,
-    onStopAsked: asked.resolve,
+    requested: requested.promise,
+    onStopRequested: requested.resolve,
     stop: stop.signal,
     halt: halt.signal,
     forget,

@@ -27,7 +27,7 @@ export interface ConsoleOptions {
   readonly host: string;
   readonly port: number;
   /** Called when the API requests a stop of everything; undefined when this supervisor started nothing. */
-  readonly onStopAsked: ((reason: string) => void) | undefined;
+  readonly onStopRequested: ((reason: string) => void) | undefined;
 }
 
 /** The pages and the API of a supervisor. */
@@ -39,7 +39,7 @@ export interface Console {
 /** Opens the port. Throws a Failure when another program uses it. */
 export async function openConsole(
   supervision: Supervision,
-  { host, port, onStopAsked }: ConsoleOptions,
+  { host, port, onStopRequested }: ConsoleOptions,
 ): Promise<Console> {
   const { env, history, jobs, runtime, watch, credentials } =
     supervision.context;
@@ -49,7 +49,7 @@ export async function openConsole(
     runtime,
     watch,
     history,
-    stop: onStopAsked,
+    stop: onStopRequested,
     credentials,
     publicUrl: readPublicUrl(env),
     proxyHops: readProxyHops(env),

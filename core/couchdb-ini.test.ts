@@ -2,7 +2,7 @@ import { pbkdf2Sync } from "node:crypto";
 import { expect, test } from "vitest";
 import { buildCouchIni, hashCouchPassword } from "./couchdb-ini.ts";
 
-test("the administrator's password is hashed in CouchDB's form, the salt taken as text", () => {
+test("the administrator's password is hashed in CouchDB's form, with the salt as text", () => {
   const hash = hashCouchPassword("secret", "0123456789abcdef", 1000);
   const key = pbkdf2Sync(
     "secret",
@@ -17,7 +17,7 @@ test("the administrator's password is hashed in CouchDB's form, the salt taken a
   expect(hashCouchPassword("secret")).not.toBe(hashCouchPassword("secret"));
 });
 
-test("the settings hold what the store and the plugin's checker look for", () => {
+test("the ini file contains the settings that the store and the plugin's checker require", () => {
   const ini = buildCouchIni({
     header: "Written by a test.",
     bindAddress: "127.0.0.1",

@@ -6,7 +6,7 @@ import { gatewayService } from "./gateway.ts";
 import { createHome } from "../supervisor/home/home.ts";
 import { readOrCreateSecrets } from "../supervisor/home/secrets.ts";
 
-test("a gateway with an invalid configuration is not restarted, and the mistake is named", async () => {
+test("a gateway with an invalid configuration is not restarted, and the mistake is reported", async () => {
   const place = temporaryHome();
   const config = join(place.directory, "gateway.yaml");
   const before = process.env["HEARTH_GATEWAY_CONFIG"];

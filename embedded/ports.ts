@@ -50,12 +50,12 @@ export async function choosePorts(
 }
 
 async function settle(
-  asked: number,
+  requested: number,
   last: number | undefined,
   heldByOurs: boolean,
 ): Promise<number> {
-  if (asked !== 0) {
-    return asked;
+  if (requested !== 0) {
+    return requested;
   }
   if (last !== undefined && heldByOurs) {
     return last;

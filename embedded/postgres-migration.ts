@@ -55,7 +55,7 @@ const OWNER = "hearth_owner";
 
 /**
  * Postgres cannot read data of another major version. If `place` has such data, and the programs of that version are still
- * installed, this creates a new cluster beside it, copies the database, compares rows and sums, and switches to the new one.
+ * installed, this creates a new cluster next to it, copies the database, compares rows and sums, and switches to the new one.
  * The earlier cluster is kept unchanged. Returns the place in use; after a failure that is the earlier one.
  */
 export async function migrateCluster(

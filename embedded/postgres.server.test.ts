@@ -73,7 +73,7 @@ const asSupervisor = <T>(work: (client: Client) => Promise<T>) =>
   as("supervisor", secrets.supervisorDbPassword, work);
 
 describe("roles", () => {
-  test("the gateway acts as the owner, and what it makes is the owner's", async () => {
+  test("the gateway acts as the owner, and the owner owns what it creates", async () => {
     await asGateway(async (client) => {
       await client.query(
         "CREATE TABLE things (id bigserial PRIMARY KEY); INSERT INTO things DEFAULT VALUES; CREATE VIEW report_things AS SELECT count(*) AS n FROM things; GRANT SELECT ON report_things TO hearth_reports",
@@ -91,7 +91,7 @@ describe("roles", () => {
     });
   });
 
-  test("backup reads every table and sequence, writes none, and may make a database for a drill", async () => {
+  test("backup can read every table and sequence, write none, and create a database for a drill", async () => {
     await asBackup(async (client) => {
       const { rows } = await client.query(
         "SELECT (SELECT count(*)::int FROM things) AS things, (SELECT last_value::int FROM things_id_seq) AS last",
@@ -105,7 +105,7 @@ describe("roles", () => {
     });
   });
 
-  test("supervisor reads the reports and how old transactions are, and nothing else", async () => {
+  test("supervisor can read reports and transaction ages, and nothing else", async () => {
     await asSupervisor(async (client) => {
       expect(
         (await client.query("SELECT n::int FROM report_things")).rows,
@@ -120,7 +120,7 @@ describe("roles", () => {
     });
   });
 
-  test("a password changed in the server is put right, one in the file takes effect", async () => {
+  test("passwords in the server are set to those in the file", async () => {
     await as("postgres", secrets.postgresPassword, (client) =>
       client.query("ALTER ROLE backup PASSWORD 'drifted-away-0000'"),
     );
@@ -135,7 +135,7 @@ describe("roles", () => {
     await ensureRoles(port, secrets);
   });
 
-  test("nobody enters without a password, and none is in the log", async () => {
+  test("logins require a password, and no password is in the log", async () => {
     await expect(as("postgres", "wrong", async () => {})).rejects.toThrow(
       "password authentication failed",
     );
@@ -147,8 +147,8 @@ describe("roles", () => {
   });
 });
 
-describe("life", () => {
-  test("killed with -9, it is back with what was committed", async () => {
+describe("lifecycle", () => {
+  test("after kill -9 it restarts with all committed rows", async () => {
     const pid = runtime.inspect("postgres")?.pid ?? 0;
     process.kill(pid, "SIGKILL");
     await waitFor("another Postgres", () => {
@@ -163,7 +163,7 @@ describe("life", () => {
     });
   });
 
-  test("one that runs although nothing recorded it is found by its lock file and replaced", async () => {
+  test("an unrecorded running server is found by its lock file and replaced", async () => {
     await runtime.stop("test");
     const spec = postgresService(findPostgresPlace(place.home), port, secrets);
     const unrecorded = await launch(
@@ -201,7 +201,7 @@ describe("life", () => {
     },
   );
 
-  test("a directory of another version is refused in one sentence", async () => {
+  test("a data directory of another version is rejected with one sentence", async () => {
     await runtime.stop("test");
     const path = join(findPostgresPlace(place.home).data, "PG_VERSION");
     writeFileSync(path, "12\n");
@@ -213,7 +213,7 @@ describe("life", () => {
     await runtime.start();
   });
 
-  test("secrets of another installation are refused in one sentence", async () => {
+  test("secrets of another installation are rejected with one sentence", async () => {
     await runtime.stop("test");
     const other = { ...secrets, postgresPassword: "of-another-home-0000" };
     const spec = postgresService(findPostgresPlace(place.home), port, other);

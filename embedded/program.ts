@@ -14,11 +14,11 @@ import { startWatcher } from "./watcher.ts";
 
 const log = openLog();
 
-/** Fired by signals: `stop` ends in order, `halt` at once; `asked` resolves with the reason to stop. */
+/** Fired by signals: `stop` ends in order, `halt` at once; `requested` resolves with the reason to stop. */
 interface StopSignals {
   readonly stop: AbortSignal;
   readonly halt: AbortSignal;
-  readonly asked: PromiseWithResolvers<string>;
+  readonly requested: PromiseWithResolvers<string>;
 }
 
 /**
@@ -47,8 +47,8 @@ async function superviseUntilStopped(): Promise<void> {
 function listenForStop(): StopSignals {
   const stop = new AbortController();
   const halt = new AbortController();
-  const asked = Promise.withResolvers<string>();
-  stop.signal.addEventListener("abort", () => asked.resolve("a signal"));
+  const requested = Promise.withResolvers<string>();
+  stop.signal.addEventListener("abort", () => requested.resolve("a signal"));
   onStopSignals(
     (signal) => {
       log.info({ signal }, "stopping");
@@ -60,20 +60,20 @@ function listenForStop(): StopSignals {
       process.exit(1);
     },
   );
-  return { stop: stop.signal, halt: halt.signal, asked };
+  return { stop: stop.signal, halt: halt.signal, requested };
 }
 
-async function runStack({ stop, halt, asked }: StopSignals): Promise<void> {
+async function runStack({ stop, halt, requested }: StopSignals): Promise<void> {
   const home = locateHome();
   const switched = readSwitched(home);
-  const switchAsked = untilSwitchAsked(home);
+  const switchRequested = untilSwitchAsked(home);
   const stack = await startStack({
     home,
     ...switched,
     env: process.env,
     echo: readVariable("HEARTH_ECHO") !== "off",
     ...reportTo(log),
-    onStopAsked: asked.resolve,
+    onStopRequested: requested.resolve,
     stop,
     halt,
   }).catch((error: unknown) => {
@@ -83,7 +83,7 @@ async function runStack({ stop, halt, asked }: StopSignals): Promise<void> {
     throw error;
   });
   log.info(stack.addresses, "all services started");
-  const reason = await Promise.race([asked.promise, switchAsked]);
+  const reason = await Promise.race([requested.promise, switchRequested]);
   if (typeof reason === "string") {
     await stack.stop(reason);
     return;
@@ -95,7 +95,7 @@ async function runStack({ stop, halt, asked }: StopSignals): Promise<void> {
 
 async function runWatcher(
   containers: boolean,
-  { asked }: StopSignals,
+  { requested }: StopSignals,
 ): Promise<void> {
   const watcher = await startWatcher({
     home: locateHome(),
@@ -104,7 +104,7 @@ async function runWatcher(
     ...reportTo(log),
   });
   log.info({ address: watcher.address }, "watching");
-  await asked.promise;
+  await requested.promise;
   await watcher.stop();
 }
 

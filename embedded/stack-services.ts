@@ -115,7 +115,7 @@ async function startUnlessStopped(
   runtime: ProcessRuntime,
   { stop, halt }: StartSignals,
 ): Promise<void> {
-  const giveUp = () => void runtime.stop("told to stop").catch(() => {});
+  const giveUp = () => void runtime.stop("stop requested").catch(() => {});
   halt.addEventListener("abort", () => runtime.halt(), { once: true });
   stop.addEventListener("abort", giveUp, { once: true });
   stop.throwIfAborted();

@@ -42,7 +42,7 @@ export interface StackOptions {
   readonly onCheck: (view: CheckView, before: CheckState) => void;
   readonly onNotice: (sentence: string) => void;
   /** A stop was requested through the API. */
-  readonly onStopAsked: (reason: string) => void;
+  readonly onStopRequested: (reason: string) => void;
   /** The release whose supervisor this one replaces; it takes over again if the start fails. */
   readonly upgradeFrom: Release | undefined;
   /** Facts about this start for the operator. */
@@ -124,7 +124,7 @@ async function startLocked(
   const console = await openConsole(supervision, {
     host: LOOPBACK,
     port: ports.supervisor,
-    onStopAsked: options.onStopAsked,
+    onStopRequested: options.onStopRequested,
   });
   let stack: RunningStack;
   try {

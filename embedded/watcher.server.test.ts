@@ -15,7 +15,7 @@ import { startWatcher, type Watcher } from "./watcher.ts";
 let place: ReturnType<typeof temporaryHome>;
 let engine: SmallEngine;
 let watcher: Watcher | undefined;
-/** A notes store that accepts connections and answers none: a look at it outlasts the order to stop. */
+/** A notes store that accepts connections but never answers, so that a check of it outlasts the stop. */
 const asking = new Set<Socket>();
 const hung = createServer((socket) => void asking.add(socket));
 
@@ -76,7 +76,7 @@ const ended = {
   },
 };
 
-test("a container that ended is restarted, until the supervisor itself is told to stop", async () => {
+test("an ended container is restarted unless the supervisor is stopping", async () => {
   const seen: string[] = [];
   engine.containers.set("hearth-edge", {});
   watcher = await watch(seen);
@@ -85,13 +85,13 @@ test("a container that ended is restarted, until the supervisor itself is told t
   await waitFor("the restart", () => restarts().length === 1);
 });
 
-test("when the host shuts down, what Docker has just stopped is left alone", async () => {
+test("containers stopped by a shutdown of the host are not restarted", async () => {
   const seen: string[] = [];
   engine.containers.set("hearth-edge", {});
   watcher = await watch(seen);
   await waitFor("a first look", () => seen.includes("edge up"));
-  await waitFor("a look at the notes store", () => asking.size > 0);
-  // Docker tells all containers at the same time, and the supervisor takes longest.
+  await waitFor("a check of the notes store", () => asking.size > 0);
+  // Docker signals all containers at the same time, and the supervisor takes longest to stop.
   engine.containers.set("hearth-edge", ended);
   await watcher.stop();
   expect(restarts()).toEqual([]);
@@ -101,7 +101,7 @@ test("when the host shuts down, what Docker has just stopped is left alone", asy
 const disk = makeSmallDisk(200);
 
 test.skipIf(disk === undefined)(
-  "a supervisor that starts on a full disk watches, and says that it is full",
+  "a supervisor that starts on a full disk runs its checks and reports the disk",
   async () => {
     const { path, fill, remove } = disk ?? expect.fail();
     const config = join(place.directory, "full-disk.yaml");

@@ -151,7 +151,7 @@ async function startSupervision(
   const console = await openConsole(supervision, {
     host: readVariable("HEARTH_SUPERVISOR_HOST", env) ?? "127.0.0.1",
     port: readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
-    onStopAsked: undefined,
+    onStopRequested: undefined,
   });
   recordAddress(options, console.address);
   if (runtime !== undefined) {

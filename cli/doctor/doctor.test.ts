@@ -44,7 +44,7 @@ afterEach(async () => {
   place.remove();
 });
 
-/** Looked at as when everything was started once. */
+/** Probes a home in which everything was started once. */
 function usedHome() {
   const { home } = place;
   createHome(home);
@@ -57,7 +57,7 @@ function wrongOf(findings: readonly Finding[]): readonly Finding[] {
   return findings.filter(({ level }) => level === "wrong");
 }
 
-test("a machine where nothing was started yet is fine, and stays untouched", async () => {
+test("a machine where nothing was started yet has no problems and is not changed", async () => {
   const { home } = place;
   expect(wrongOf(probeFiles(home))).toEqual([]);
   expect(wrongOf(await probeServices(home, {}))).toEqual([]);
@@ -126,7 +126,7 @@ test("a supervisor that does not respond is distinguished from none", async () =
   );
 });
 
-test("a configured Redis or runner that does not respond is wrong; unconfigured ones are not", async () => {
+test("a configured Redis or runner that does not respond is reported; an unconfigured one is not", async () => {
   const closed = await freePort();
   const redis = await probeRedis({
     REDIS_HOST: "127.0.0.1",

@@ -39,7 +39,7 @@ function journalLine(text: string): string {
   return `${crc32(json).toString(16).padStart(8, "0")} ${json}\n`;
 }
 
-/** One file of each kind, each written by what writes it in a running stack, except those of the gateway. */
+/** One file of each kind, written by the same code as in a running stack, except the gateway's files. */
 function fill(): void {
   const { home } = place;
   createHome(home);
@@ -161,7 +161,7 @@ const DAMAGES: readonly (readonly [string, string, RegExp])[] = [
 ];
 
 test.each(DAMAGES)(
-  "a damaged %s (%j) is named with its fix",
+  "a damaged %s (%j) is reported with its fix",
   (path, content, fix) => {
     put(path, content);
     const findings = probeHome(place.home);
@@ -178,7 +178,7 @@ test.each(DAMAGES)(
   },
 );
 
-test("a file in place of a directory, and a directory in place of a file, are named", () => {
+test("a file in place of a directory, and a directory in place of a file, are reported", () => {
   rmSync(join(place.home.root, "run.json"));
   mkdirSync(join(place.home.root, "run.json"));
   expect(probeHome(place.home)).toMatchObject([

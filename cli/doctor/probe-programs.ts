@@ -38,13 +38,13 @@ export async function probePorts(
   env: Environment,
 ): Promise<readonly Finding[]> {
   const run = readRunFile(home.runFile);
-  const asked = [
+  const programs = [
     ["gateway", "HEARTH_GATEWAY_PORT", 4000],
     ["notes", "HEARTH_NOTES_PORT", 5984],
     ["supervisor", "HEARTH_SUPERVISOR_PORT", 4080],
   ] as const;
   const findings = await Promise.all(
-    asked.map(async ([service, variable, otherwise]) => {
+    programs.map(async ([service, variable, otherwise]) => {
       try {
         const port = readPort(variable, otherwise, env);
         const recorded =

@@ -54,7 +54,7 @@ const ollama = () =>
 const lmStudio = () =>
   serve({ "/v1/models": { data: [{ id: "qwen/qwen3" }] } });
 
-test("runners are found at their usual places, in variables and at addresses given", async () => {
+test("runners are found at default addresses, in variables and at given addresses", async () => {
   const [usual, named, given] = [
     await ollama(),
     await lmStudio(),
@@ -91,7 +91,7 @@ test("runners are found at their usual places, in variables and at addresses giv
   ]);
 });
 
-test("a runner that a variable names is counted once, under the variable", async () => {
+test("a runner named by a variable is listed once, under the variable", async () => {
   const url = await ollama();
   const runners = await findRunners({ LOCAL_RUNNER_A_URL: url }, [], 1000, [
     { name: "Ollama", url, speaks: ["ollama"] },
@@ -99,7 +99,7 @@ test("a runner that a variable names is counted once, under the variable", async
   expect(runners.map(({ name }) => name)).toEqual(["LOCAL_RUNNER_A_URL"]);
 });
 
-test("what is no runner, hangs or is not there is left out", async () => {
+test("servers that are not runners, hang or do not exist are skipped", async () => {
   const urls = [
     await serve("hang"),
     await serve({ "/v1/models": "<html>" }),
@@ -109,7 +109,7 @@ test("what is no runner, hangs or is not there is left out", async () => {
   expect(await findRunners({}, urls, 300, [])).toEqual([]);
 });
 
-test("what cannot be an address is refused in one sentence", async () => {
+test("an invalid address is rejected with one sentence", async () => {
   await expect(findRunners({}, ["localhost:11434"], 300, [])).rejects.toThrow(
     '"localhost:11434" is not an address of a runner: use one such as http://192.168.1.10:11434.',
   );
@@ -122,7 +122,7 @@ test("a password in an address is not shown", async () => {
   expect(runner?.apiBase).toBe(url);
 });
 
-test("models are added to a new file, for its owner alone, and only once", async () => {
+test("models are added once, to a new file readable only by its owner", async () => {
   const url = await ollama();
   const runners = await findRunners({}, [url], 1000, []);
   expect(addModels(file, runners).added).toHaveLength(2);
@@ -151,7 +151,7 @@ model_list:
   expect(readFileSync(file, "utf8")).toBe(before);
 });
 
-test("what the operator has there stays, comments too", async () => {
+test("existing content of the file is kept, including comments", async () => {
   const url = await lmStudio();
   const mine = `# mine
 router_settings:
@@ -176,7 +176,7 @@ model_list:
   expect(text).toContain("model: ollama/llama3.2:3b");
 });
 
-test("a broken file is refused with its line and left as it is", async () => {
+test("an invalid file is rejected with its line and not changed", async () => {
   writeFileSync(file, "model_list:\n  - [\n");
   const runners = await findRunners({}, [await ollama()], 1000, []);
   expect(() => addModels(file, runners)).toThrow(/:\d+: invalid YAML/);
@@ -187,7 +187,7 @@ test("a broken file is refused with its line and left as it is", async () => {
   expect(readFileSync(file, "utf8")).toBe("model_list: none\n");
 });
 
-test("nothing found writes nothing", () => {
+test("without runners nothing is written", () => {
   expect(addModels(file, [])).toEqual({ added: [], known: [] });
   expect(existsSync(file)).toBe(false);
 });

@@ -49,10 +49,10 @@ export async function findRunners(
   places: readonly Candidate[] = USUAL,
 ): Promise<readonly FoundRunner[]> {
   const candidates = [...places, ...named(env), ...urls.map(given)];
-  const asked = await Promise.all(
+  const answers = await Promise.all(
     candidates.map((candidate) => ask(candidate, timeoutMs)),
   );
-  const found = asked.filter((runner) => runner !== undefined);
+  const found = answers.filter((runner) => runner !== undefined);
   // A variable often names one of the default addresses: the later, more specific name is kept.
   return found.filter(
     (runner, index) =>

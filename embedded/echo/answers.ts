@@ -25,8 +25,8 @@ export function answerChat(
   maxTokens: number | undefined,
 ): EchoAnswer {
   const last = messages.findLast((message) => message.role === "user");
-  const asked = textOf(last?.content);
-  const all = `Echo: ${asked}`.match(/\S+\s*/g) ?? [];
+  const prompt = textOf(last?.content);
+  const all = `Echo: ${prompt}`.match(/\S+\s*/g) ?? [];
   const words: string[] = [];
   let completionTokens = 0;
   for (const word of all) {
@@ -45,7 +45,7 @@ export function answerChat(
       0,
     ),
     completionTokens,
-    delayMs: delayAsked(asked),
+    delayMs: requestedDelay(prompt),
   };
 }
 
@@ -88,7 +88,7 @@ export function textOf(content: unknown): string {
     .join(" ");
 }
 
-function delayAsked(text: string): number {
+function requestedDelay(text: string): number {
   const [, amount, unit] = /\[delay (\d{1,6})(ms|s)\]/.exec(text) ?? [];
   if (amount === undefined) {
     return 0;

@@ -35,7 +35,7 @@ const hello = {
   messages: [{ role: "user" as const, content: "Hello, Hearth" }],
 };
 
-test("it says that it is an echo", async () => {
+test("the model list identifies the echo", async () => {
   const [model] = (await client.models.list()).data;
   expect(model).toMatchObject({
     id: "hearth-echo",
@@ -43,7 +43,7 @@ test("it says that it is an echo", async () => {
   });
 });
 
-test("it repeats the user's last words, counts tokens and records the call under the caller's id", async () => {
+test("the user's last message is repeated, tokens are counted, and the call is recorded under the caller's id", async () => {
   const answer = await client.chat.completions.create(hello, {
     headers: { "x-request-id": "call-1" },
   });
@@ -68,7 +68,7 @@ test("it repeats the user's last words, counts tokens and records the call under
   ]);
 });
 
-test("a stream has several chunks, its usage when asked for, and is recorded before it ends", async () => {
+test("a stream has several chunks and usage on request, and is recorded before it ends", async () => {
   const stream = await client.chat.completions.create({
     ...hello,
     stream: true,
@@ -94,7 +94,7 @@ test("a stream has several chunks, its usage when asked for, and is recorded bef
   });
 });
 
-test("it stops at max_tokens", async () => {
+test("the answer ends at max_tokens", async () => {
   const answer = await client.chat.completions.create({
     ...hello,
     max_tokens: 4,
@@ -106,7 +106,7 @@ test("it stops at max_tokens", async () => {
   expect(answer.usage?.completion_tokens).toBe(4);
 });
 
-test("the same text has the same embedding, of length one; another text another", async () => {
+test("embeddings are unit vectors that depend only on the text", async () => {
   const { data, usage } = await client.embeddings.create({
     model: "hearth-echo",
     input: ["one", "one", "two"],
@@ -119,16 +119,16 @@ test("the same text has the same embedding, of length one; another text another"
   expect(usage).toEqual({ prompt_tokens: 3, total_tokens: 3 });
 });
 
-test("it can be slowed by the words it is sent", async () => {
-  const begun = performance.now();
+test("a message can set a delay", async () => {
+  const startedAt = performance.now();
   await client.chat.completions.create({
     model: "hearth-echo",
     messages: [{ role: "user", content: "slowly [delay 150ms]" }],
   });
-  expect(performance.now() - begun).toBeGreaterThanOrEqual(149);
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(149);
 });
 
-test("a caller who leaves in the middle of a stream is not recorded as finished", async () => {
+test("a call disconnected during a stream is not recorded as finished", async () => {
   const abort = new AbortController();
   const stream = await client.chat.completions.create(
     {
@@ -150,7 +150,7 @@ test("a caller who leaves in the middle of a stream is not recorded as finished"
   expect(() => calls()).toThrow("ENOENT");
 });
 
-test("a body it does not understand is refused with the field", async () => {
+test("an invalid body is rejected with the name of the field", async () => {
   const answer = await fetch(`${echo.address}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },

@@ -54,34 +54,28 @@ test.each([
   );
 });
 
-asRoot(
-  "a file of another user's is rejected, the group of a user alone is not",
-  () => {
-    chmodSync(file, 0o664);
-    chownSync(file, 0, 4242);
-    checkOnlyTrustedWrite(checkout, { ...trusted, groups: new Set([4242]) });
-    chownSync(file, 4242, 0);
-    expect(() => checkOnlyTrustedWrite(checkout, trusted)).toThrow(file);
-  },
-);
+asRoot("another user's file is rejected, a user's private group is not", () => {
+  chmodSync(file, 0o664);
+  chownSync(file, 0, 4242);
+  checkOnlyTrustedWrite(checkout, { ...trusted, groups: new Set([4242]) });
+  chownSync(file, 4242, 0);
+  expect(() => checkOnlyTrustedWrite(checkout, trusted)).toThrow(file);
+});
 
-asRoot(
-  "under sudo nothing of a checkout that others can write to is run",
-  () => {
-    const user = findServiceUser("daemon", {});
-    const plan = planForUser(user, checkout, { HEARTH_HOME: place.home.root });
-    const ran = join(place.directory, "ran");
-    writeFileSync(
-      file,
-      `require("fs").writeFileSync(${JSON.stringify(ran)}, "")`,
-    );
-    chmodSync(file, 0o666);
-    expect(() =>
-      prepareAsUser(user, plan, checkout, join(place.directory, "no.service")),
-    ).toThrow(`other users can change ${file}`);
-    expect(existsSync(ran)).toBe(false);
-  },
-);
+asRoot("under sudo a checkout that others can write to is not run", () => {
+  const user = findServiceUser("daemon", {});
+  const plan = planForUser(user, checkout, { HEARTH_HOME: place.home.root });
+  const ran = join(place.directory, "ran");
+  writeFileSync(
+    file,
+    `require("fs").writeFileSync(${JSON.stringify(ran)}, "")`,
+  );
+  chmodSync(file, 0o666);
+  expect(() =>
+    prepareAsUser(user, plan, checkout, join(place.directory, "no.service")),
+  ).toThrow(`other users can change ${file}`);
+  expect(existsSync(ran)).toBe(false);
+});
 
 asRoot(
   "a service that ran as root is not replaced by one that starts empty",
@@ -114,7 +108,7 @@ test("the user is sudo's caller or the named one, and never root", () => {
   }
 });
 
-test("a service of a user's keeps its data in that user's home, not in root's", () => {
+test("a user's service keeps its data in that user's home, not in root's", () => {
   const user = { name: "anna", uid: 1000, gid: 1000, home: "/home/anna" };
   const roots = planForUser(user, checkout, { HEARTH_HOME: undefined });
   expect(roots.home).toMatch(/^\/home\/anna\/.*hearth$/i);

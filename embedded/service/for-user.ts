@@ -18,8 +18,9 @@ export function planForUser(
 ): ServicePlan {
   // bin/hearth.js always sets a home; root's own does not apply to another user.
   const { HEARTH_HOME: named, ...others } = env;
-  const asked = named === findHomeRoot(checkout, others) ? undefined : named;
-  const home = findHomeRoot(checkout, { HEARTH_HOME: asked }, user.home);
+  const customRoot =
+    named === findHomeRoot(checkout, others) ? undefined : named;
+  const home = findHomeRoot(checkout, { HEARTH_HOME: customRoot }, user.home);
   const project = join(home, "releases", "current");
   return {
     node: join(project, "node_modules", "node", "bin", "node"),

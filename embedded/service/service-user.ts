@@ -12,10 +12,10 @@ export interface ServiceUser {
 
 /** The named user, otherwise the one who called sudo. Root is rejected: a service must not run with full rights. */
 export function findServiceUser(
-  asked: string | undefined,
+  requested: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): ServiceUser {
-  const name = asked ?? env["SUDO_USER"];
+  const name = requested ?? env["SUDO_USER"];
   if (name === undefined || name === "" || name === "root") {
     throw new Failure(
       "the service does not run as root: specify an ordinary user with --user, for example `useradd --create-home hearth`, then `hearth service install --user hearth`.",

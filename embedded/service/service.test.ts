@@ -86,7 +86,7 @@ onLinux.each([
   ["plain", undefined],
   ['with space, "quote", $dollar and 100%', "daemon"],
 ] as const)(
-  "systemd reads the unit as it is meant, in a directory called %s, for user %s",
+  "systemd reads the unit correctly in a directory called %s, for user %s",
   (name, user) => {
     const home = join(place.directory, name);
     mkdirSync(join(home, "logs"), { recursive: true });
@@ -139,7 +139,7 @@ onLinux("the unit's command starts Node with its log in the home", () => {
   );
 });
 
-test("the property list is well formed, whatever a path holds", () => {
+test("the property list is well formed for any path", () => {
   const plist = launchdPlist(plan({ home: "/Users/a & b/<hearth>" }));
   expect(plist).toContain(
     "/Users/a &amp; b/&lt;hearth&gt;/logs/supervisor.log",
@@ -160,13 +160,13 @@ test("the property list is well formed, whatever a path holds", () => {
 });
 
 test("launchd loads the property list, and its errors are quoted", () => {
-  const told: string[] = [];
+  const commands: string[] = [];
   const manager = findServiceManager(false, "darwin", (program, args) => {
-    told.push([program, ...args].join(" "));
+    commands.push([program, ...args].join(" "));
     return { ok: true, output: "state = running" };
   });
   expect(manager.status()).toMatchObject({ installed: false, running: true });
-  expect(told).toEqual([
+  expect(commands).toEqual([
     `launchctl print gui/${process.getuid?.()}/org.hearth.supervisor`,
   ]);
   expect(() => findServiceManager(true, "win32")).toThrow(

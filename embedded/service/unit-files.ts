@@ -65,7 +65,7 @@ function environmentOf({ home, settings }: ServicePlan) {
 }
 
 /**
- * The program and its options. Node itself reads `service.env`, which contains secrets beside the data: root would follow a link
+ * The program and its options. Node itself reads `service.env`, which contains secrets next to the data: root would follow a link
  * in its place that the service's user created.
  */
 function commandOf({ node, project, home }: ServicePlan): readonly string[] {

@@ -104,7 +104,7 @@ export async function startConsoleTestbed(
   const console = await openConsole(supervision, {
     host: "0.0.0.0",
     port: 0,
-    onStopAsked: undefined,
+    onStopRequested: undefined,
   });
   const runtime = testRuntime(
     place.home,
