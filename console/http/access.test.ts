@@ -34,7 +34,7 @@ afterEach(async () => {
   place.remove();
 });
 
-/** As the supervisor has it after a start. */
+/** The API as after a start of the supervisor. */
 function newApi(
   more: Pick<Parameters<typeof buildApi>[0], "proxyHops"> = {},
 ): FastifyInstance {
@@ -76,7 +76,7 @@ function signIn(given: string, more: Readonly<Record<string, string>> = {}) {
   });
 }
 
-/** What a browser sends back of an answer's cookie. */
+/** The cookie header that a browser sends after an answer. */
 function cookieOf(answer: {
   readonly headers: Readonly<Record<string, unknown>>;
 }): Readonly<Record<string, string>> {
@@ -114,7 +114,7 @@ test("browsers get the sign-in form, programs an error message", async () => {
   expect(program.headers["www-authenticate"]).toBe('Basic realm="Hearth"');
 });
 
-test("the password opens a session, in a cookie closed to scripts and other sites", async () => {
+test("the password opens a session, in a cookie that scripts and other sites cannot use", async () => {
   const opened = await signIn(password);
   expect(opened.statusCode).toBe(303);
   expect(opened.headers.location).toBe("/spend?a=1");
@@ -183,7 +183,7 @@ describe("a link", () => {
     expect(again.statusCode).toBe(401);
     expect(again.headers["set-cookie"]).toBeUndefined();
     expect(again.body).toContain("was already used or is older than 10");
-    // In the browser that it signed in, the link leads on.
+    // In a browser that is already signed in, the link redirects.
     const back = await ask({ url: path, headers: cookieOf(opened) });
     expect([back.statusCode, back.headers.location]).toEqual([303, "/"]);
   });
@@ -227,7 +227,7 @@ describe("a session", () => {
     expect(await statusWith(headers)).toBe(200);
     vi.setSystemTime(Date.now() + 1);
     expect(await statusWith(headers)).toBe(401);
-    // The next one takes the place of what is over.
+    // A new session replaces an expired one.
     await signIn(password);
     expect(history.db.prepare("SELECT hash FROM sessions").all()).toHaveLength(
       1,
@@ -274,7 +274,7 @@ describe("the session of a browser", () => {
     expect(await statusWith(operatorHeaders("another-password"))).toBe(200);
   });
 
-  test("of another supervisor behind the same name is untouched", async () => {
+  test("is separate from that of another supervisor behind the same name", async () => {
     const elsewhere = { cookie: "hearth_session_4081=of-the-other" };
     const own = cookieOf(await signIn(password));
     const both = { cookie: `${elsewhere.cookie}; ${own["cookie"]}` };
@@ -284,7 +284,7 @@ describe("the session of a browser", () => {
   });
 });
 
-test("after five wrong passwords the right one waits, too, by form and by header; tokens, links and other addresses do not", async () => {
+test("after five wrong passwords the correct one is delayed too, by form and by header; tokens, links and other addresses are not", async () => {
   for (let round = 0; round < 5; round += 1) {
     expect((await signIn("wrong")).statusCode).toBe(401);
   }
@@ -324,7 +324,7 @@ test("wrong passwords count for the address that a trusted proxy adds, otherwise
   expect(await attempt("192.168.1.10", password)).toBe(429);
 });
 
-test("a wrong token is denied and delays no later request", async () => {
+test("a wrong token is denied without delaying later requests", async () => {
   const { cliToken, metricsToken } = testCredentials;
   for (const wrong of ["x", "", metricsToken, password, `${cliToken}x`]) {
     for (let round = 0; round < 5; round += 1) {
@@ -388,6 +388,6 @@ test("under an unknown host name a browser gets no form but the name of the sett
   expect(form.statusCode).toBe(403);
   const session = cookieOf(await signIn(password));
   expect(await statusWith({ ...session, host })).toBe(403);
-  // A program says by its password that it means us.
+  // A program with the password cannot be misled by another site.
   expect(await statusWith({ ...asOperator, host })).toBe(200);
 });

@@ -74,7 +74,7 @@ test("a paused check does not run until it is resumed", async () => {
   });
   expect(paused.json()).toMatchObject({ state: "paused", note: payload.why });
   const aWhile = () => new Promise((resolve) => setTimeout(resolve, 200));
-  // One look may still have been on its way.
+  // One check may still have been running.
   await aWhile();
   const at = watch.list()[0]?.latest?.at;
   await aWhile();
@@ -84,13 +84,13 @@ test("a paused check does not run until it is resumed", async () => {
 });
 
 test("maintenance is opened, shown and ended", async () => {
-  const begun = await api.inject({
+  const started = await api.inject({
     method: "POST",
     url: "/api/maintenance",
     payload: { checks: ["site"], for: "2h", why: "new disk" },
   });
-  expect(begun.statusCode).toBe(201);
-  const { id } = begun.json();
+  expect(started.statusCode).toBe(201);
+  const { id } = started.json();
   expect(stateOf("site")).toBe("maintenance");
   const { windows } = (await api.inject({ url: "/api/maintenance" })).json();
   expect(windows).toMatchObject([{ id, checks: ["site"], why: "new disk" }]);
@@ -111,7 +111,7 @@ test("a heartbeat reports failure with output, and success, at once", async () =
   );
   const after = async (how: string) =>
     (await api.inject({ url: `/ping/copy${how}` })).json().state;
-  // That it starts again says nothing yet.
+  // A start ping does not change the state.
   expect(await after("/start")).toBe("down");
   expect(await after("/0")).toBe("up");
   expect(await after("/fail")).toBe("down");

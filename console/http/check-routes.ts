@@ -156,13 +156,13 @@ function registerPings(
           if (watch === undefined) {
             return answerStarting(reply);
           }
-          const said = [ping.text, textIn(request.body)]
+          const message = [ping.text, textIn(request.body)]
             .filter((text) => text !== "")
             .join(": ");
           const view = await watch.ping(
             name,
             ping.kind,
-            said === "" ? null : said,
+            message === "" ? null : message,
           );
           // This route is public, so existing names are not listed.
           return view === undefined

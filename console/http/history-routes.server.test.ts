@@ -33,8 +33,8 @@ beforeAll(async () => {
     history: async (name: string) => openHistory(couch, name),
     restoreNotes: async (
       name: string,
-      ...wish: Parameters<ReturnType<typeof openHistory>["write"]>
-    ) => openHistory(couch, name).write(...wish),
+      ...args: Parameters<ReturnType<typeof openHistory>["write"]>
+    ) => openHistory(couch, name).write(...args),
   };
   server = Fastify();
   registerHistoryRoutes(server, acts as unknown as VaultActs);

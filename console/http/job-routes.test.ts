@@ -35,11 +35,11 @@ beforeEach(() => {
     timeZone: "UTC",
     scheduled: false,
   });
-  const asked = { cron: null, timeoutMs: 60_000, retries: 0 };
+  const schedule = { cron: null, timeoutMs: 60_000, retries: 0 };
   jobs.add({
     name: "sweep-all",
     description: "Sweeps.",
-    schedule: asked,
+    schedule,
     run: async ({ signal, progress, options }) => {
       progress("sweeping", 0.25);
       if (options["wait"] === true) {
@@ -91,11 +91,11 @@ async function ended(id: number): Promise<RunView> {
 }
 
 test("a job runs with options, by either spelling of its name, and can be followed to its end", async () => {
-  const begun = await ask("POST", "/api/jobs/sweep_all/run", {
+  const started = await ask("POST", "/api/jobs/sweep_all/run", {
     options: { broom: "a besom" },
   });
-  expect(begun.status).toBe(202);
-  const run = await ended((JSON.parse(begun.text) as RunView).id);
+  expect(started.status).toBe(202);
+  const run = await ended((JSON.parse(started.text) as RunView).id);
   expect(run).toMatchObject({ status: "done", text: "swept with a besom." });
   const { text } = await ask("GET", "/api/jobs");
   expect(JSON.parse(text)).toMatchObject({
@@ -104,10 +104,10 @@ test("a job runs with options, by either spelling of its name, and can be follow
 });
 
 test("a running job shows its progress, does not start twice, and can be stopped", async () => {
-  const begun = await ask("POST", "/api/jobs/sweep-all/run", {
+  const started = await ask("POST", "/api/jobs/sweep-all/run", {
     options: { wait: true },
   });
-  const { id } = JSON.parse(begun.text) as RunView;
+  const { id } = JSON.parse(started.text) as RunView;
   await waitFor("progress", async () => {
     const { text } = await ask("GET", `/api/job-runs/${id}`);
     return (JSON.parse(text) as RunView).progress?.done === 0.25;

@@ -20,7 +20,7 @@ export interface ReportParts {
 export const REPORT_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const asked = z.strictObject({
+const querySchema = z.strictObject({
   format: z
     .enum(REPORT_FORMATS, "format must be text, json, csv or html")
     .default("json"),
@@ -42,7 +42,7 @@ export function registerReportRoutes(
     "/api/reports/:kind",
     async (request, reply) => {
       const kind = kinds.safeParse(request.params.kind);
-      const query = asked.safeParse(request.query);
+      const query = querySchema.safeParse(request.query);
       if (!kind.success) {
         return sendError(
           reply,

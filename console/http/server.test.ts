@@ -138,7 +138,7 @@ function ask(options: InjectOptions) {
   });
 }
 
-/** The same without the operator's password, or with other headers. */
+/** A request without the operator's password, or with other headers. */
 function askAs(
   headers: Readonly<Record<string, string>>,
   options: InjectOptions,

@@ -31,14 +31,14 @@ export async function showPage(
   template: string,
   view: object,
 ): Promise<FastifyReply> {
-  const said = messageIn(request.headers.cookie);
+  const message = messageIn(request.headers.cookie);
   const seconds = refreshes === "soon" ? SOON_SECONDS : REFRESH_SECONDS;
   const html = await renderPage(
     {
       title,
       look,
       current,
-      said,
+      message,
       signedIn: request.signedIn,
       json: json ?? null,
       refreshes: refreshes === false ? null : seconds,
@@ -46,7 +46,7 @@ export async function showPage(
     template,
     view,
   );
-  if (said !== null) {
+  if (message !== null) {
     reply.header("set-cookie", `${MESSAGE_COOKIE}=; Path=/; Max-Age=0`);
   }
   return reply
@@ -60,10 +60,10 @@ export async function showPage(
 export function redirectWithMessage(
   reply: FastifyReply,
   path: string,
-  said: string,
+  message: string,
 ): FastifyReply {
   const value = encodeURIComponent(
-    said.slice(0, MAX_MESSAGE_LENGTH).toWellFormed(),
+    message.slice(0, MAX_MESSAGE_LENGTH).toWellFormed(),
   );
   return reply
     .header(

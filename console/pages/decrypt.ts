@@ -9,7 +9,7 @@ export const DECRYPT_SCRIPT: string = `
   if (form === null || !window.crypto.subtle) return;
   form.parentElement.hidden = false;
   const { history, at, path } = form.dataset;
-  const said = document.getElementById("decrypt-said");
+  const status = document.getElementById("decrypt-status");
   const shown = document.getElementById("decrypted");
 
   const ask = async (url, body) => {
@@ -110,7 +110,7 @@ export const DECRYPT_SCRIPT: string = `
   };
   const showNote = async (master, [then, now], time) => {
     shown.replaceChildren();
-    said.textContent = (now ?? then).path + " changed.";
+    status.textContent = (now ?? then).path + " changed.";
     add(shown, "h2", "Changes since then");
     if ([then, now].some((note) => note?.type === "newnote")) return add(shown, "p", "Not a text file.");
     showTexts(await textOf(master, then), await textOf(master, now), time);
@@ -125,7 +125,7 @@ export const DECRYPT_SCRIPT: string = `
     // Earlier than asked where the history is thinned.
     const { notes: then, at: time } = await notesAt(master, at);
     const ids = [...new Set([...then.keys(), ...now.keys()])].filter((id) => !(then.has(id) && isSame(then.get(id), now.get(id))));
-    said.textContent = ids.length === 0 ? "No changes." : ids.length + (ids.length === 1 ? " file changed." : " files changed.");
+    status.textContent = ids.length === 0 ? "No changes." : ids.length + (ids.length === 1 ? " file changed." : " files changed.");
     const rows = ids.map((id) => [then.get(id), now.get(id)]);
     const [only] = rows;
     if (rows.length === 1 && (only[0] ?? only[1]).path === path) return showNote(master, only, time);
@@ -140,7 +140,7 @@ export const DECRYPT_SCRIPT: string = `
       link.href = "?" + new URLSearchParams({ at: form.dataset.time, path: (past ?? current).path });
       link.addEventListener("click", (event) => {
         event.preventDefault();
-        showNote(master, [past, current], time).catch((error) => { said.textContent = error.message + "."; });
+        showNote(master, [past, current], time).catch((error) => { status.textContent = error.message + "."; });
       });
       add(row, "td", past === undefined ? "added" : current === undefined ? "deleted" : "changed");
     }
@@ -148,8 +148,8 @@ export const DECRYPT_SCRIPT: string = `
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     shown.replaceChildren();
-    said.textContent = "Decrypting…";
-    show(form.querySelector("input").value).catch((error) => { said.textContent = "This vault cannot be shown: " + error.message + "."; });
+    status.textContent = "Decrypting…";
+    show(form.querySelector("input").value).catch((error) => { status.textContent = "This vault cannot be shown: " + error.message + "."; });
   });
 })();
 `;

@@ -36,7 +36,7 @@ export interface Frame {
   /** Path of the same data as JSON. */
   readonly json: string | null;
   /** Message of the action that led to this page. */
-  readonly said: string | null;
+  readonly message: string | null;
 }
 
 interface Fixed {

@@ -90,7 +90,7 @@ export async function openPage(
 const axeFile = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** Violations found by axe-core, one line each. Without `reload` the current state of the page is examined. */
-export async function findBarriers(
+export async function findViolations(
   page: Page,
   { reload = true }: { readonly reload?: boolean } = {},
 ): Promise<readonly string[]> {

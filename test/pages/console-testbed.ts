@@ -16,7 +16,7 @@ import { signInAt } from "./browser.ts";
 export interface ConsoleTestbed {
   readonly address: string;
   readonly operatorPassword: string;
-  /** Where the programs write. */
+  /** Directory of the programs' logs. */
   readonly logs: string;
   readonly status: () => Status;
   /** Sets the answer of a watched service; undefined is healthy. */
@@ -116,7 +116,7 @@ export async function startConsoleTestbed(
     await runtime.start();
   }
   supervision.start();
-  await waitFor("the first look at everything", () =>
+  await waitFor("the first result of every check", () =>
     supervision.status().checks.every(({ state }) => state !== "new"),
   );
   const address = console.address.replace("0.0.0.0", "127.0.0.1");

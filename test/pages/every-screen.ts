@@ -2,14 +2,14 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
-import { findBarriers, openPage, overflowOf, SCREENS } from "./browser.ts";
+import { findViolations, openPage, overflowOf, SCREENS } from "./browser.ts";
 
 /** Together these cover every colour and layout. */
 const EXAMINED = ["desk", "desk-dark", "phone"];
 
 /**
- * Opens a page on every screen: it says the heading, the browser has nothing to complain about, nothing reaches over the edge
- * with all that can be unfolded, no name became markup, and axe-core finds nothing. Pictures are called by `name`.
+ * Opens a page on every screen and checks its heading, that the browser reports no errors, that nothing overflows with all
+ * details open, that no name became markup, and that axe-core finds no violation. Pictures are named after `name`.
  */
 export async function checkEveryScreen(
   browser: Browser,
@@ -30,7 +30,7 @@ export async function checkEveryScreen(
     }
     expect(await page.title()).toMatch(/^[●▲✕‖○] .* · Hearth$/u);
     await page.waitForLoadState("networkidle");
-    expect(complaints, "what the browser complains about").toEqual([]);
+    expect(complaints, "errors in the browser").toEqual([]);
     expect(await page.locator("img").count()).toBe(0);
     await page.locator("details").evaluateAll((all) => {
       for (const each of all) {
@@ -41,7 +41,7 @@ export async function checkEveryScreen(
     await page.reload();
     await takePicture(page, `${name}-${screen.name}`);
     if (EXAMINED.includes(screen.name)) {
-      expect(await findBarriers(page)).toEqual([]);
+      expect(await findViolations(page)).toEqual([]);
     }
     await page.context().close();
   }

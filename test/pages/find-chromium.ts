@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/** Where the browser is: HEARTH_CHROMIUM, else the first of the usual names in PATH. */
+/** Path of the browser: HEARTH_CHROMIUM, else the first of the usual names in PATH. */
 export function findChromium(): string {
   const named = process.env["HEARTH_CHROMIUM"];
   const places =
@@ -30,7 +30,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Before anything starts: says in one sentence what is missing. */
+/** Runs before all tests; throws one sentence if the browser is missing. */
 export function setup(): void {
   findChromium();
 }

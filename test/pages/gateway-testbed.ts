@@ -14,7 +14,7 @@ export interface GatewayTestbed {
   readonly browser: Browser;
   readonly fixture: AdminFixture;
   readonly address: string;
-  /** A page of the console on a desktop, and the browser's complaints about it. */
+  /** A page of the console on a desktop, and the browser's errors on it. */
   readonly open: (
     path: string,
     options?: { readonly javaScript: boolean },

@@ -76,7 +76,7 @@ export async function startJobsTestbed(
   });
   jobs.add({
     name: "steady",
-    description: "Goes well each time.",
+    description: "Always succeeds.",
     schedule: hourly,
     run: async () => ({ status: "done", summary: "all steady." }),
   });
@@ -85,7 +85,7 @@ export async function startJobsTestbed(
   }
   const api = buildApi({
     status: () => {
-      throw new Error("nobody asks for the status here");
+      throw new Error("the status is not used here");
     },
     runtime: () => undefined,
     watch: () => undefined,
@@ -100,7 +100,7 @@ export async function startJobsTestbed(
   jobs.begin();
   return {
     address,
-    slowRun: () => waitFor("slow-sweep to begin", () => slow),
+    slowRun: () => waitFor("slow-sweep to start", () => slow),
     stop: async () => {
       signOut();
       await jobs.stop();

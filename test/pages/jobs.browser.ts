@@ -1,6 +1,11 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
+import {
+  findViolations,
+  openBrowser,
+  openPage,
+  overflowOf,
+} from "./browser.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun, startJobsTestbed, type JobsTestbed } from "./jobs-testbed.ts";
 import type { History } from "../../supervisor/history/history.ts";
@@ -93,7 +98,7 @@ test("hostile texts stay texts on the pages of jobs, a job and a run", async () 
       expect(await page.textContent("h1")).toBe("slow-sweep failed.");
       expect(await page.locator("img").count()).toBe(0);
       expect(await overflowOf(page), `${path} at ${width}`).toBe(0);
-      expect(await findBarriers(page)).toEqual([]);
+      expect(await findViolations(page)).toEqual([]);
       await takePicture(page, `hostile-${path.replaceAll("/", "-")}-${width}`);
     }
     expect(complaints).toEqual([]);
@@ -128,7 +133,7 @@ test("a job is started with options by keyboard alone, and the page follows it t
   await page.keyboard.press("Space");
   await page.keyboard.press("Tab");
   await page.keyboard.type("besom");
-  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page, { reload: false })).toEqual([]);
   await takePicture(page, "job-ask");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "slow-sweep is running." }).waitFor();
@@ -138,7 +143,7 @@ test("a job is started with options by keyboard alone, and the page follows it t
   run.progress("in the attic", 0.42);
   await page.getByText("in the attic").waitFor();
   expect(await page.locator("progress").getAttribute("value")).toBe("42");
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await takePicture(page, "job-run-at-work");
   run.end();
   await page.getByRole("heading", { name: "slow-sweep succeeded." }).waitFor();

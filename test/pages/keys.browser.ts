@@ -5,7 +5,7 @@ import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/database/pool.ts";
 import type { AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
-import { findBarriers, openPage } from "./browser.ts";
+import { findViolations, openPage } from "./browser.ts";
 import { startConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
@@ -40,7 +40,7 @@ test("an empty list explains how to create a key", async () => {
   const { page } = await open("/keys");
   expect(await page.textContent("h1")).toBe("No keys yet.");
   expect(await main(page)).toContain("hearth keys new --user anna");
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await page.context().close();
 });
 
@@ -122,7 +122,7 @@ test("a key is created, used, rejected at its budget, raised, blocked, rotated a
   const call = (await page.textContent("#the-call")) ?? "";
   expect(call).toContain(`${fixture.url}/v1/chat/completions`);
   expect(call).toContain('"model":"mock"');
-  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page, { reload: false })).toEqual([]);
   await takePicture(page, "key-shown");
   await page.context().close();
   expect(complaints).toEqual([]);
@@ -154,7 +154,7 @@ test("a key is created, used, rejected at its budget, raised, blocked, rotated a
     .toMatch(/budget exceeded[^]*Budget has been exceeded!/);
   expect(await main(one)).toContain("answered");
   await takePicture(one, "key-spent");
-  expect(await findBarriers(one)).toEqual([]);
+  expect(await findViolations(one)).toEqual([]);
 
   await one.getByRole("link", { name: "Edit" }).click();
   expect(await one.getByLabel("Name").inputValue()).toBe("anna-laptop");
@@ -231,7 +231,7 @@ test("the gateway's rejections are shown at their fields, and typed values are k
     "already exists",
   );
   await field("Name").fill("no-team");
-  await field("Team").fill("nobodies");
+  await field("Team").fill("unknown");
   await field("Selected models").check();
   await send();
   expect(await page.locator("#f-models-mistake").innerText()).toContain(
@@ -240,7 +240,7 @@ test("the gateway's rejections are shown at their fields, and typed values are k
   await field("mock").check();
   await send();
   expect(await page.locator("#f-team_id-mistake").innerText()).toContain(
-    "The team nobodies does not exist.",
+    "The team unknown does not exist.",
   );
   await page.context().close();
 });
@@ -378,7 +378,7 @@ test("without a master key or a gateway, one sentence says what to do", async ()
     await page.goto(`${without.address}/keys`);
     expect(await page.textContent("h1")).toBe("Keys are unavailable.");
     expect(await main(page)).toContain("set PROXY_MASTER_KEY_FILE");
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await page.goto(`${away.address}/keys/new`);
     expect(await main(page)).toContain("does not answer (ECONNREFUSED)");
     await page.context().close();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import {
-  findBarriers,
+  findViolations,
   openBrowser,
   openPage,
   overflowOf,
@@ -14,7 +14,7 @@ import {
   type Watched,
 } from "./browser.ts";
 
-/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+/** Changes reach the gateway by a notification, which may be slow on a busy machine. */
 const PATIENT = { timeout: 20_000 };
 
 let fixture: AdminFixture;
@@ -93,8 +93,8 @@ const axe = readFileSync(
   "utf8",
 );
 
-/** What axe-core finds on the page as it stands: a reload would ask for the key again. */
-async function barriersHere(page: Page): Promise<readonly string[]> {
+/** Violations found by axe-core on the current page: after a reload the key would have to be entered again. */
+async function violationsHere(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
   const { violations } = await page.evaluate<AxeResults>("axe.run()");
   return violations.flatMap(({ id, nodes }) =>
@@ -107,7 +107,7 @@ const PHONE = { name: "phone-dark", width: 360, scheme: "dark" } as const;
 
 for (const screen of SCREENS) {
   test.each(["usual", "hostile"] as const)(
-    `${screen.name}: %s data is shown whole, and nobody is kept out`,
+    `${screen.name}: %s data fits the screen and is accessible`,
     async (which) => {
       const { page, complaints } = await open(screen);
       await show(page, keys[which]);
@@ -116,7 +116,7 @@ for (const screen of SCREENS) {
         await summary.click();
       }
       expect(await overflowOf(page)).toBeLessThanOrEqual(0);
-      expect(await barriersHere(page)).toEqual([]);
+      expect(await violationsHere(page)).toEqual([]);
       expect(await page.title()).toContain("· Hearth");
       expect(complaints).toEqual([]);
       await page.context().close();
@@ -129,25 +129,25 @@ test.each([
   ["/me", PHONE],
   ["/docs", DESK],
   ["/docs", PHONE],
-] as const)("%s has no barrier, on $1.name", async (path, screen) => {
+] as const)("%s is accessible, on $1.name", async (path, screen) => {
   const { page, complaints } = await open(screen);
   await page.goto(fixture.url + path);
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   expect(await overflowOf(page)).toBeLessThanOrEqual(0);
   expect(complaints).toEqual([]);
   await page.context().close();
 });
 
-test("an unused key is shown its models", async () => {
+test("an unused key shows its models", async () => {
   const { page, complaints } = await open(PHONE);
   await show(page, keys.unused);
   expect(await page.textContent("main")).toContain("No calls in this period.");
-  expect(await barriersHere(page)).toEqual([]);
+  expect(await violationsHere(page)).toEqual([]);
   expect(complaints).toEqual([]);
   await page.context().close();
 });
 
-test("without script the form does the same", async () => {
+test("the form works without script", async () => {
   const { page } = await open(DESK, { javaScript: false });
   await show(page, keys.usual);
   expect(await page.textContent("h1")).toContain("anna-laptop has $");
@@ -166,7 +166,7 @@ test("by the keyboard alone", async () => {
   await page.context().close();
 });
 
-test("the key stays in the tab, and goes when it is told to", async () => {
+test("the key is kept in the tab only, until it is forgotten", async () => {
   const { page } = await open(DESK);
   await show(page, keys.usual);
   await page.reload();
@@ -184,14 +184,14 @@ test("the key stays in the tab, and goes when it is told to", async () => {
 
 test("an unknown key is rejected below the field", async () => {
   const { page } = await open(DESK);
-  await page.getByLabel("Your key").fill("sk-nobody-knows-this-one");
+  await page.getByLabel("Your key").fill("sk-unknown-key");
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByRole("alert").waitFor();
   expect(await page.getByRole("alert").textContent()).toContain("is unknown");
   await page.context().close();
 });
 
-test("a budget that is reached is seen, with the refusal, and so is the raised one", async () => {
+test("an exceeded budget is shown with the rejection, and so is a raised one", async () => {
   const key = await fixture.makeKey({ key_alias: "small", max_budget: 1e-9 });
   await fixture.chat(key, "one");
   await expect

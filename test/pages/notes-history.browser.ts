@@ -59,7 +59,7 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
     name: "history",
     heading: /^2 files changed since /,
   });
-  // Without script, as every page works.
+  // Without script: every page works that way.
   const { page } = await openAt("/notes/past", { javaScript: false });
   await takePicture(page, "vault-space");
   expect(await page.locator("#space ~ .card").first().innerText()).toContain(

@@ -4,7 +4,12 @@ import { newVaultDevice } from "../contract/vault-device.ts";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { asOperator } from "../supervisor/operator.ts";
 import { openSetupUri } from "../../supervisor/vaults/setup-uri.ts";
-import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
+import {
+  findViolations,
+  openBrowser,
+  openPage,
+  overflowOf,
+} from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
@@ -84,7 +89,7 @@ test("without vaults, the page creates the first one and shows its Setup URI onc
   expect(await page.locator("#add-exclude-mistake").innerText()).toContain(
     "must be a regular expression",
   );
-  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page, { reload: false })).toEqual([]);
   await takePicture(page, "notes-mistakes");
   await page.getByLabel("Name", { exact: true }).fill("work");
   expect(await page.getByLabel("Encrypt the notes").isChecked()).toBe(false);
@@ -100,7 +105,7 @@ test("without vaults, the page creates the first one and shows its Setup URI onc
   });
   expect(await page.getByAltText("QR code of the Setup URI").count()).toBe(1);
   await takePicture(page, "notes-setup");
-  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page, { reload: false })).toEqual([]);
   await page.getByRole("link", { name: "Back to work" }).click();
   await page.getByRole("heading", { name: "Vault work is healthy." }).waitFor();
   expect(await page.content()).not.toContain("obsidian://");
@@ -213,7 +218,7 @@ test("hostile names of vault, device and note stay texts", async () => {
     expect(await page.title()).not.toBe("1");
     expect(await page.locator("img").count()).toBe(0);
     expect(await overflowOf(page)).toBe(0);
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await takePicture(page, `notes-hostile-${path.length}`);
   }
   await page.goto(`${testbed.address}/notes`);

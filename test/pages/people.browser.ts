@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import type { AdminFixture } from "../servers/admin.ts";
-import { findBarriers, overflowOf } from "./browser.ts";
+import { findViolations, overflowOf } from "./browser.ts";
 import { checkEveryScreen } from "./every-screen.ts";
 import {
   confirm,
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => testbed?.stop());
 
-const said = (page: Page, words: string) =>
+const expectMessage = (page: Page, words: string) =>
   page.getByRole("status").getByText(words).waitFor();
 
 test("empty lists explain users and teams", async () => {
@@ -34,7 +34,7 @@ test("empty lists explain users and teams", async () => {
   expect(await main(page)).toContain("combines the spend of several keys");
   await page.getByRole("link", { name: "Teams" }).click();
   expect(await page.textContent("h1")).toBe("No teams yet.");
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await page.context().close();
 });
 
@@ -50,7 +50,7 @@ test("a user is created, spends across keys, is edited and deleted", async () =>
   );
   await page.getByLabel("Email address").fill("anna@example.org");
   await page.getByRole("button", { name: "Create user" }).click();
-  await said(page, 'User "anna" created.');
+  await expectMessage(page, 'User "anna" created.');
   expect(complaints.filter((each) => !each.includes("400"))).toEqual([]);
   await page.getByRole("link", { name: "Create key" }).click();
   expect(await page.getByLabel("User").inputValue()).toBe("anna");
@@ -63,7 +63,7 @@ test("a user is created, spends across keys, is edited and deleted", async () =>
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Budget (USD)").fill("1");
   await page.getByRole("button", { name: "Save changes" }).click();
-  await said(page, 'User "anna" updated');
+  await expectMessage(page, 'User "anna" updated');
   await expect
     .poll(async () => (await fixture.chat(key, "no")).status, PATIENT)
     .toBe(400);
@@ -76,7 +76,7 @@ test("a user is created, spends across keys, is edited and deleted", async () =>
   expect(await main(page)).toContain("Nothing was deleted");
   await page.getByRole("link", { name: "Go back" }).click();
   await confirm(page, "Delete", "anna");
-  await said(page, 'User "anna" and its keys deleted');
+  await expectMessage(page, 'User "anna" and its keys deleted');
   expect((await fixture.chat(key, "gone")).status).toBe(401);
   await page.context().close();
 });
@@ -88,12 +88,12 @@ test("a team pays for its members, each with a budget", async () => {
   await page.getByLabel("Budget (USD)", { exact: true }).fill("5");
   await page.getByLabel("Budget per member").fill("1");
   await page.getByRole("button", { name: "Create team" }).click();
-  await said(page, 'Team "Kitchen" created.');
+  await expectMessage(page, 'Team "Kitchen" created.');
   await page.locator("summary", { hasText: "Add member…" }).click();
   await page.getByLabel("User").fill("bob");
   await page.getByLabel("Role").selectOption("admin");
   await page.getByRole("button", { name: "Add member" }).click();
-  await said(page, 'Member "bob" added.');
+  await expectMessage(page, 'Member "bob" added.');
   await confirmAdd(page, "bob");
   expect(await main(page)).toContain("is already in team kitchen");
   await page.goto(`${testbed.address}/teams/team?id=kitchen`);
@@ -104,10 +104,10 @@ test("a team pays for its members, each with a budget", async () => {
   expect(await page.locator("#f-max_budget-mistake").innerText()).toContain(
     "must be at least 0 dollars",
   );
-  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page, { reload: false })).toEqual([]);
   await page.getByLabel("Budget in the team").fill("0.5");
   await page.getByRole("button", { name: "Save changes" }).click();
-  await said(page, 'Member "bob" updated.');
+  await expectMessage(page, 'Member "bob" updated.');
   const key = await fixture.makeKey({ team_id: "kitchen", user_id: "bob" });
   await fixture.spend({
     api_key: hashKey(key),
@@ -123,19 +123,19 @@ test("a team pays for its members, each with a budget", async () => {
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Budget (USD)", { exact: true }).fill("9");
   await page.getByRole("button", { name: "Save changes" }).click();
-  await said(page, 'Team "Kitchen" updated');
+  await expectMessage(page, 'Team "Kitchen" updated');
   await confirm(page, "Block");
   await page.getByRole("heading", { name: "Kitchen is blocked." }).waitFor();
   expect(await fixture.get("/team/info?team_id=kitchen")).toMatchObject({
     team_info: { blocked: true, max_budget: 9, team_member_budget: 1 },
   });
   await confirm(page, "Unblock");
-  await said(page, 'Team "Kitchen" unblocked.');
+  await expectMessage(page, 'Team "Kitchen" unblocked.');
   await page.getByRole("link", { name: "bob" }).click();
   await confirm(page, "Remove member");
-  await said(page, 'Member "bob" removed.');
+  await expectMessage(page, 'Member "bob" removed.');
   await confirm(page, "Delete", "Kitchen");
-  await said(page, 'Team "Kitchen" and its keys deleted');
+  await expectMessage(page, 'Team "Kitchen" and its keys deleted');
   expect(
     await fixture.refused("GET", "/team/info?team_id=kitchen"),
   ).toMatchObject({ status: 404 });
@@ -176,16 +176,16 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
   const { page } = await open(`/teams/member?id=${id}&user=${user}`);
   expect(await page.textContent("h1")).toContain(" in Team ");
   expect(await overflowOf(page)).toBe(0);
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await page.goto(`${testbed.address}/users?search=onerror`);
   await page.locator("tbody a").click();
   await page.getByRole("link", { name: "Edit" }).click();
   expect(await page.getByLabel("Full name").inputValue()).toBe(hostile);
   expect(await page.getByLabel(`${hostile}-model`).isChecked()).toBe(true);
   await page.getByRole("button", { name: "Save changes" }).click();
-  await said(page, "updated");
+  await expectMessage(page, "updated");
   await confirm(page, "Delete", `u ${hostile}`);
-  await said(page, "deleted");
+  await expectMessage(page, "deleted");
   await page.context().close();
 });
 

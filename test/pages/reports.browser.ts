@@ -1,6 +1,11 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
+import {
+  findViolations,
+  openBrowser,
+  openPage,
+  overflowOf,
+} from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { takePicture } from "./every-screen.ts";
 
@@ -46,7 +51,7 @@ test.each([
   const { page, complaints } = await openPage(browser, screen);
   await page.goto(`${testbed.address}/reports/`);
   expect(await overflowOf(page)).toBe(0);
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await takePicture(page, `reports-${screen.width}-${screen.scheme}`);
   expect(complaints).toEqual([]);
   await page.context().close();

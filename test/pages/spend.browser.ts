@@ -105,8 +105,8 @@ describe("the spend page", () => {
     });
   });
 
-  test("without Postgres it says so and keeps its controls", async () => {
-    const testbed = await testbedOn("postgres://nobody@127.0.0.1:1/hearth");
+  test("without Postgres it reports that and keeps its controls", async () => {
+    const testbed = await testbedOn("postgres://unused@127.0.0.1:1/hearth");
     const csv = await fetch(`${testbed.address}/spend.csv`, {
       headers: asOperator,
     });

@@ -5,7 +5,7 @@ import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl } from "../servers/database.ts";
 import { asOperator } from "../supervisor/operator.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
-import { findBarriers, openBrowser, openPage } from "./browser.ts";
+import { findViolations, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,
   startConsoleTestbed,
@@ -157,7 +157,7 @@ const SITUATIONS: readonly {
         },
         1000,
       ),
-      databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
+      databaseUrl: "postgres://unused@127.0.0.1:1/hearth",
     }),
     heading: `Vault ${MARKUP} and notes are down.`,
   },
@@ -221,7 +221,7 @@ test("spend is right, and cached figures are shown without Postgres", async () =
   await testbed.stop();
   testbed = await startConsoleTestbed({
     services: [],
-    databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
+    databaseUrl: "postgres://unused@127.0.0.1:1/hearth",
   });
   const away = await openPage(browser, desk);
   await away.page.goto(testbed.address);
@@ -259,7 +259,7 @@ describe("signing in", () => {
     testbed = await startConsoleTestbed({ services: SERVICES });
     const { page } = await openUnknown(testbed.address);
     expect(await page.textContent("h1")).toBe("Sign in");
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await takePicture(page, "sign-in");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
@@ -289,7 +289,7 @@ describe("signing in", () => {
         signedIn: false,
         javaScript,
       });
-      // A chat in the browser is another site: what it leads to comes without the cookie, as long as it is a redirect.
+      // A chat in the browser is another site: redirects from its links arrive without the cookie.
       await page.goto(
         `data:text/html,<a href="${link}">Hearth is up: open it</a>`,
       );
@@ -301,7 +301,7 @@ describe("signing in", () => {
       expect(await other.page.textContent("main")).toContain(
         "This link was already used",
       );
-      expect(await findBarriers(other.page, { reload: false })).toEqual([]);
+      expect(await findViolations(other.page, { reload: false })).toEqual([]);
       await other.page
         .getByLabel("Operator password")
         .fill(testbed.operatorPassword);

@@ -56,7 +56,7 @@ describe("the heading above all jobs", () => {
     ["sweep is running.", [job({ running })]],
     ["sweep failed.", [job({ last: failed }), job({ running })]],
     ["2 jobs failed.", [job({ last: failed }), job({ last: failed })]],
-    // At it again: nobody needs to do anything now.
+    // Running again: no action is needed.
     ["sweep is running.", [job({ last: failed, running })]],
   ])("%s", (title, jobs) => {
     expect(jobsHeading(jobs).title).toBe(title);

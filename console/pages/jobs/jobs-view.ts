@@ -149,7 +149,7 @@ export function viewJobPage(facts: JobPageFacts) {
       id: each.id,
       look: lookOfRun(each),
       status: each.status,
-      began: moment(each.startedAt, timeZone),
+      started: moment(each.startedAt, timeZone),
       cause: causeOf(each, timeZone),
       took: durationOf(each) ?? "–",
       tries: each.attempts > 1 ? `${each.attempts} attempts` : "",

@@ -6,7 +6,7 @@ export interface Piece {
   readonly marked: boolean;
 }
 
-/** Two lines side by side; null where one version has none. A gap stands for lines that are the same. */
+/** Two lines side by side; null where one version has none. A gap replaces equal lines. */
 export type Row =
   | {
       readonly kind: "same" | "changed";
@@ -17,28 +17,28 @@ export type Row =
 
 export type Comparison =
   | { readonly kind: "same" }
-  /** Cut: there are more differences than `rows` holds. */
+  /** `cut`: there are more differences than `rows` contains. */
   | {
       readonly kind: "rows";
       readonly rows: readonly Row[];
       readonly cut: boolean;
     }
-  /** So little is alike that comparing would take too long. */
+  /** The texts differ too much to be compared in reasonable time. */
   | { readonly kind: "all-different" };
 
 const AROUND = 3;
-const MOST_ROWS = 60;
+const MAX_ROWS = 60;
 const MAX_LINE_LENGTH = 300;
-/** Lines, and words of a line: the work grows with their square. */
-const MOST_EDITS = 500;
-const MOST_WORD_EDITS = 200;
+/** For lines, and for words of a line: the cost grows with the square. */
+const MAX_EDITS = 500;
+const MAX_WORD_EDITS = 200;
 
-/** Two texts line by line, with the words that differ marked; what is the same is shown only around a difference. */
+/** Compares two texts by lines and marks differing words; equal lines are included only around a difference. */
 export function compareTexts(left: string, right: string): Comparison {
   const changes = diffLines(left, right, {
     ignoreNewlineAtEof: true,
     stripTrailingCr: true,
-    maxEditLength: MOST_EDITS,
+    maxEditLength: MAX_EDITS,
   });
   if (changes === undefined) {
     return { kind: "all-different" };
@@ -48,8 +48,8 @@ export function compareTexts(left: string, right: string): Comparison {
   }
   const rows: Row[] = [];
   for (const [index, { value, added, removed }] of changes.entries()) {
-    // Comparing words is the dear part: none for what is not shown.
-    if (rows.length > MOST_ROWS) {
+    // Comparing words is expensive: skipped for rows that are not shown.
+    if (rows.length > MAX_ROWS) {
       break;
     }
     const lines = linesOf(value);
@@ -66,8 +66,8 @@ export function compareTexts(left: string, right: string): Comparison {
   }
   return {
     kind: "rows",
-    rows: rows.slice(0, MOST_ROWS),
-    cut: rows.length > MOST_ROWS,
+    rows: rows.slice(0, MAX_ROWS),
+    cut: rows.length > MAX_ROWS,
   };
 }
 
@@ -80,7 +80,7 @@ function pairs(
   left: readonly string[],
   right: readonly string[],
 ): readonly Row[] {
-  const length = Math.min(MOST_ROWS + 1, Math.max(left.length, right.length));
+  const length = Math.min(MAX_ROWS + 1, Math.max(left.length, right.length));
   return Array.from({ length }, (_, at) => {
     const [one, other] = [left[at], right[at]];
     if (one === undefined || other === undefined) {
@@ -93,7 +93,7 @@ function pairs(
     const words =
       Math.max(one.length, other.length) > MAX_LINE_LENGTH
         ? undefined
-        : diffWordsWithSpace(one, other, { maxEditLength: MOST_WORD_EDITS });
+        : diffWordsWithSpace(one, other, { maxEditLength: MAX_WORD_EDITS });
     const side = (gone: "added" | "removed") =>
       words
         ?.filter((word) => !word[gone])

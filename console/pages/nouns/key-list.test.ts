@@ -38,17 +38,17 @@ const key: UsedKeyRow = {
 };
 
 function view(query: object, keys: readonly UsedKeyRow[], total = keys.length) {
-  const asked = readList(query, KEY_SORTS, ["active", "blocked"]);
+  const parameters = readList(query, KEY_SORTS, ["active", "blocked"]);
   const list = viewList({
     path: "/keys",
-    query: asked,
+    query: parameters,
     columns: KEY_COLUMNS,
     rows: keys,
     total,
     pages: Math.ceil(total / 25),
     at: { timeZone: "UTC", now },
   });
-  return { list, states: stateFilters({ ...none, active: total }, asked) };
+  return { list, states: stateFilters({ ...none, active: total }, parameters) };
 }
 
 test.each([

@@ -77,9 +77,11 @@ export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
 }
 
 async function readKeys({ api }: NounContext, query: ListQuery) {
-  const asked = gatewayQuery(query, "size");
-  asked.set("return_full_object", "true");
-  return keyPage.parse(await api.ask("GET", `/key/list?${asked.toString()}`));
+  const parameters = gatewayQuery(query, "size");
+  parameters.set("return_full_object", "true");
+  return keyPage.parse(
+    await api.ask("GET", `/key/list?${parameters.toString()}`),
+  );
 }
 
 /** Counting keys by state reads the spend of every key, so the counts are cached: many open tabs cost no more than one. */

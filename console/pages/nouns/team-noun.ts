@@ -111,9 +111,9 @@ export const TEAM_NOUN: Noun<TeamRow, Team> = {
     },
     columns: COLUMNS,
     read: async ({ api }, query) => {
-      const asked = gatewayQuery(query, "page_size").toString();
+      const parameters = gatewayQuery(query, "page_size").toString();
       const page = teamPage.parse(
-        await api.ask("GET", `/v2/team/list?${asked}`),
+        await api.ask("GET", `/v2/team/list?${parameters}`),
       );
       const { teams: rows, total, total_pages: pages } = page;
       return countedPage("team", { rows, total, pages }, query.search !== "");

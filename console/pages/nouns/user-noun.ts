@@ -91,8 +91,10 @@ export const USER_NOUN: Noun<ListedUser, User> = {
     },
     columns: COLUMNS,
     read: async ({ api }, query) => {
-      const asked = gatewayQuery(query, "page_size").toString();
-      const page = userPage.parse(await api.ask("GET", `/user/list?${asked}`));
+      const parameters = gatewayQuery(query, "page_size").toString();
+      const page = userPage.parse(
+        await api.ask("GET", `/user/list?${parameters}`),
+      );
       const { users: rows, total, total_pages: pages } = page;
       return countedPage("user", { rows, total, pages }, query.search !== "");
     },

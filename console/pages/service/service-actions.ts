@@ -23,7 +23,7 @@ export interface ServiceActionOptions {
 }
 
 /** A pressed button: the service or check, and the fields of the form. */
-export interface Asked {
+export interface ActionRequest {
   readonly name: string;
   readonly known: Known;
   readonly fields: unknown;
@@ -31,7 +31,7 @@ export interface Asked {
 
 const HOUR_MS = 3_600_000;
 /** Long enough for a restart to fail at once. */
-const REFUSED_WITHIN_MS = 300;
+const ERROR_WITHIN_MS = 300;
 const MORNING = 8 * HOUR_MS;
 
 const silenceForm = z.object({
@@ -52,25 +52,25 @@ export class ServiceActions {
     return this.#errors.get(service ?? "") ?? null;
   }
 
-  async look({ known }: Asked): Promise<string> {
+  async look({ known }: ActionRequest): Promise<string> {
     const { name } = checkIn(known);
     const view = await this.#watchNow().probeNow(name);
     return `Checked: ${view?.latest?.text ?? "no result"}.`;
   }
 
-  pause({ known }: Asked): string {
+  pause({ known }: ActionRequest): string {
     const { name } = checkIn(known);
     this.#watchNow().pause(name, "paused by the operator");
     return `Check "${name}" paused.`;
   }
 
-  resume({ known }: Asked): string {
+  resume({ known }: ActionRequest): string {
     const { name } = checkIn(known);
     this.#watchNow().resume(name);
     return `Check "${name}" resumed.`;
   }
 
-  async restart({ known: { service } }: Asked): Promise<string> {
+  async restart({ known: { service } }: ActionRequest): Promise<string> {
     const runtime = this.#parts.runtime();
     if (runtime === undefined || service === undefined) {
       throw new Failure(
@@ -85,7 +85,7 @@ export class ServiceActions {
       },
     );
     // The page shows the service coming back; only immediate errors are worth waiting for.
-    await Promise.race([restart, wait(REFUSED_WITHIN_MS)]);
+    await Promise.race([restart, wait(ERROR_WITHIN_MS)]);
     const trouble = this.#errors.get(name);
     if (trouble !== undefined) {
       throw new Failure(trouble);
@@ -93,7 +93,7 @@ export class ServiceActions {
     return `Restarting "${name}". This page shows when it is back.`;
   }
 
-  silence({ name, fields }: Asked): string {
+  silence({ name, fields }: ActionRequest): string {
     const { alerting, history, timeZone } = this.#parts;
     const form = readFields(fields, silenceForm);
     if (form.kind === "mistakes") {
@@ -109,7 +109,7 @@ export class ServiceActions {
     return `Alerts for "${name}" silenced until ${moment(until, timeZone)}.`;
   }
 
-  endSilence({ name }: Asked): string {
+  endSilence({ name }: ActionRequest): string {
     this.#parts.alerting.endSilences(name);
     this.#parts.history.act(name, "asked", "silence ended");
     return `Alerts for "${name}" resumed.`;

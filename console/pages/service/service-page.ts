@@ -14,7 +14,7 @@ import { PastReader } from "./past-reader.ts";
 import {
   ServiceActions,
   tomorrowMorning,
-  type Asked,
+  type ActionRequest,
   type ServiceActionOptions,
 } from "./service-actions.ts";
 import { readOutput } from "./service-output.ts";
@@ -48,14 +48,14 @@ export function registerServicePage(
     showService(request, reply, options, acts, pasts),
   );
   const buttons: Readonly<
-    Record<string, (asked: Asked) => string | Promise<string>>
+    Record<string, (request: ActionRequest) => string | Promise<string>>
   > = {
-    look: (asked) => acts.look(asked),
-    pause: (asked) => acts.pause(asked),
-    resume: (asked) => acts.resume(asked),
-    restart: (asked) => acts.restart(asked),
-    silence: (asked) => acts.silence(asked),
-    "tell-again": (asked) => acts.endSilence(asked),
+    look: (request) => acts.look(request),
+    pause: (request) => acts.pause(request),
+    resume: (request) => acts.resume(request),
+    restart: (request) => acts.restart(request),
+    silence: (request) => acts.silence(request),
+    "tell-again": (request) => acts.endSilence(request),
   };
   for (const [verb, act] of Object.entries(buttons)) {
     server.post<Named>(`/services/:name/${verb}`, (request, reply) =>
@@ -113,7 +113,7 @@ async function press(
   reply: FastifyReply,
   status: Status,
   pasts: PastReader,
-  act: (asked: Asked) => string | Promise<string>,
+  act: (request: ActionRequest) => string | Promise<string>,
 ): Promise<FastifyReply> {
   const { name } = request.params;
   const known = findKnown(status, name);
@@ -122,9 +122,9 @@ async function press(
   }
   const back = `/services/${encodeURIComponent(name)}`;
   try {
-    const said = await act({ name, known, fields: request.body });
+    const message = await act({ name, known, fields: request.body });
     pasts.forget(name);
-    return redirectWithMessage(reply, back, said);
+    return redirectWithMessage(reply, back, message);
   } catch (error) {
     return showFailure(request, reply, 409, sentencesOf(error), back);
   }

@@ -41,7 +41,7 @@ export const MAX_PICKS = 6;
 const MAX_TEXT_LENGTH = 300;
 
 const text = z.string().max(MAX_TEXT_LENGTH).catch("");
-const asked = z.object({
+const querySchema = z.object({
   period: z.enum(PERIODS).catch("month"),
   from: text,
   until: text,
@@ -57,7 +57,7 @@ const asked = z.object({
 });
 
 export function readChoice(query: unknown): SpendChoice {
-  const choice = asked.parse(query);
+  const choice = querySchema.parse(query);
   return { ...choice, sort: choice.sort ?? defaultSort(choice.by) };
 }
 

@@ -75,7 +75,7 @@ describe("the choice in an address", () => {
     expect(linkTo(choice)).toBe("/spend");
   });
 
-  test("survives a round trip, whatever its texts", () => {
+  test("survives a round trip with any text", () => {
     const choice = readChoice({
       by: "key",
       sort: "requests",
@@ -109,7 +109,7 @@ describe("the table", () => {
   const usual = { by: "user", sort: "spend", order: "down", find: "" } as const;
   const names = (all: readonly Payer[]) => all.map(({ name }) => name);
 
-  test("is sorted by any column, both ways, and equal rows keep one order", () => {
+  test("is sorted by any column in both directions, with a stable order of equal rows", () => {
     expect(names(filterAndSort(rows, usual))).toEqual(["Ada", "Bert", "bob"]);
     expect(
       names(filterAndSort(rows, { ...usual, sort: "requests", order: "up" })),

@@ -48,7 +48,7 @@ test("the state of an hour has a colour, a height and words", () => {
   );
 });
 
-test("the most expensive aliases of a month are drawn, the others together", () => {
+test("the most expensive aliases of a month have their own bars, the others share one", () => {
   const chart = drawDays(
     ["a", "b", "c", "d", "e"].flatMap((model, index) => [
       { day: 1, model, spend: 5 - index },
