@@ -46,15 +46,15 @@ const hearth = (
   startHearth(words, { HEARTH_HOME: place.home.root, ...env }).ended;
 
 test("a key is created, listed, blocked and unblocked", async () => {
-  const made = await hearth([
+  const created = await hearth([
     ..."keys new --alias anna-laptop --user anna --models mock --budget 5 --per 1mo --rpm 60".split(
       " ",
     ),
   ]);
-  expect(made.code).toBe(0);
-  const [key = ""] = made.out.split("\n");
+  expect(created.code).toBe(0);
+  const [key = ""] = created.out.split("\n");
   expect(key).toMatch(/^sk-[\w-]{22}$/);
-  expect(made.out).toContain(`curl -sS ${fixture.url}/v1/chat/completions`);
+  expect(created.out).toContain(`curl -sS ${fixture.url}/v1/chat/completions`);
   expect((await fixture.chat(key, "hello")).status).toBe(200);
 
   const listed = await hearth(["keys", "list", "--user", "anna"]);
@@ -84,10 +84,10 @@ test("the suggested call uses an available model", async () => {
 });
 
 test("every command prints JSON", async () => {
-  const made = JSON.parse(
+  const created = JSON.parse(
     (await hearth(["keys", "new", "--alias", "as-json", "--json"])).out,
   ) as Record<string, string>;
-  expect(made["key"]).toMatch(/^sk-/);
+  expect(created["key"]).toMatch(/^sk-/);
   const { keys, total } = JSON.parse(
     (await hearth(["keys", "list", "--json"])).out,
   ) as { keys: readonly unknown[]; total: number };
@@ -95,7 +95,7 @@ test("every command prints JSON", async () => {
   const blocked = await hearth([
     "keys",
     "block",
-    String(made["token"]),
+    String(created["token"]),
     "--json",
   ]);
   expect(JSON.parse(blocked.out)).toMatchObject({ blocked: true });
@@ -113,16 +113,16 @@ test.each([
     1,
     "`max_budget` must be at least 0 dollars",
   ],
-  [["keys", "block", "nobody"], 1, 'key with alias "nobody" not found'],
+  [["keys", "block", "unknown"], 1, 'key with alias "unknown" not found'],
   [["keys", "block", "sk-a-secret"], 2, "must not be a command-line argument"],
   [["keys", "block"], 2, "key is required"],
   [["keys", "lst"], 2, 'did you mean "list"?'],
   [["keys", "list", "--most", "0"], 2, "at least 1"],
 ] as const)("%j is rejected with a hint", async (words, code, says) => {
-  const refused = await hearth(words);
-  expect(refused.code).toBe(code);
-  expect(refused.error).toContain(says);
-  expect(refused.error.trim().split("\n")).toHaveLength(1);
+  const rejected = await hearth(words);
+  expect(rejected.code).toBe(code);
+  expect(rejected.error).toContain(says);
+  expect(rejected.error.trim().split("\n")).toHaveLength(1);
 });
 
 test("a missing gateway or master key is reported with the fix", async () => {

@@ -41,7 +41,7 @@ function newApi(
   return buildApi({
     ...more,
     status: () => {
-      throw new Error("not asked");
+      throw new Error("not used");
     },
     runtime: () => undefined,
     watch: () => undefined,
@@ -90,13 +90,13 @@ async function statusWith(
 }
 
 async function newLink(): Promise<string> {
-  const made = await ask({
+  const created = await ask({
     method: "POST",
     url: "/api/sign-in-links",
     headers: asOperator,
   });
-  expect(made.statusCode).toBe(201);
-  return made.json<{ readonly path: string }>().path;
+  expect(created.statusCode).toBe(201);
+  return created.json<{ readonly path: string }>().path;
 }
 
 const page = { accept: "text/html,application/xhtml+xml" };
@@ -288,21 +288,21 @@ test("after five wrong passwords the correct one is delayed too, by form and by 
   for (let round = 0; round < 5; round += 1) {
     expect((await signIn("wrong")).statusCode).toBe(401);
   }
-  const refused = await signIn(password);
-  expect(refused.statusCode).toBe(429);
-  expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
-  expect(refused.body).toContain("Too many failed attempts. Try again in");
+  const rejected = await signIn(password);
+  expect(rejected.statusCode).toBe(429);
+  expect(Number(rejected.headers["retry-after"])).toBeGreaterThan(0);
+  expect(rejected.body).toContain("Too many failed attempts. Try again in");
   const program = { url: "/api/history", headers: asOperator };
   expect((await ask(program)).statusCode).toBe(429);
   const other = await ask({ ...program, remoteAddress: "192.168.1.10" });
   expect(other.statusCode).toBe(200);
   const token = { authorization: `Bearer ${testCredentials.cliToken}` };
-  const made = await ask({
+  const created = await ask({
     method: "POST",
     url: "/api/sign-in-links",
     headers: token,
   });
-  const { path } = made.json<{ readonly path: string }>();
+  const { path } = created.json<{ readonly path: string }>();
   expect(await statusWith(cookieOf(await ask({ url: path })))).toBe(200);
 });
 

@@ -56,13 +56,13 @@ test("a silence is created, listed, shown with its alarm, and ended", async () =
     text: "gateway is down",
     command: "hearth check gateway",
   });
-  const made = await server.inject({
+  const created = await server.inject({
     method: "POST",
     url: "/api/silences",
     payload: silence,
   });
-  expect(made.statusCode).toBe(201);
-  const { id, from, until } = made.json<{
+  expect(created.statusCode).toBe(201);
+  const { id, from, until } = created.json<{
     readonly id: string;
     readonly from: number;
     readonly until: number;

@@ -163,7 +163,7 @@ test.each<[string, Readonly<Record<string, string>>, number]>([
   ["this machine with a wrong one", operatorHeaders("wrong"), 401],
   ["a command", bearer(cliToken), 200],
   ["Prometheus", bearer(metricsToken), 401],
-])("asked from %s", async (_who, headers, statusCode) => {
+])("requests from %s", async (_who, headers, statusCode) => {
   for (const remoteAddress of ["127.0.0.1", "::1", "192.168.1.9"]) {
     const answer = await askAs(headers, { url: "/api/status", remoteAddress });
     expect(answer.statusCode).toBe(statusCode);
@@ -197,7 +197,7 @@ test("stop and restart work", async () => {
   expect((await ask({ method: "POST", url: "/api/stop" })).statusCode).toBe(
     202,
   );
-  expect(stopped).toEqual(["asked by the operator"]);
+  expect(stopped).toEqual(["requested by the operator"]);
   const headers = {
     origin: "http://127.0.0.1:4080",
     "sec-fetch-site": "same-origin",
@@ -279,8 +279,8 @@ test("the history can be limited in length and to one name", async () => {
   expect((await of("?name=gateway")).map(({ name }) => name)).toEqual([
     "gateway",
   ]);
-  const refused = await ask({ url: "/api/history?limit=all" });
-  expect(refused.json()).toEqual({
+  const rejected = await ask({ url: "/api/history?limit=all" });
+  expect(rejected.json()).toEqual({
     error: { message: "limit must be from 1 to 10000.", code: "400" },
   });
 });

@@ -114,7 +114,7 @@ function registerActions(server: FastifyInstance, parts: ServiceParts): void {
         "this supervisor has not started any services.",
       );
     }
-    parts.stop("asked by the operator");
+    parts.stop("requested by the operator");
     return reply.code(202).send({ stopping: true });
   });
 }

@@ -122,7 +122,7 @@ export const DECRYPT_SCRIPT: string = `
     const master = await masterKey(passphrase, bytesOf(salt));
     // The store's own clock may be ahead of this one.
     const { notes: now } = await notesAt(master, Math.max(present, Date.now()));
-    // Earlier than asked where the history is thinned.
+    // Earlier than requested where the history is thinned.
     const { notes: then, at: time } = await notesAt(master, at);
     const ids = [...new Set([...then.keys(), ...now.keys()])].filter((id) => !(then.has(id) && isSame(then.get(id), now.get(id))));
     status.textContent = ids.length === 0 ? "No changes." : ids.length + (ids.length === 1 ? " file changed." : " files changed.");

@@ -45,7 +45,7 @@ export interface PostgresServerArgs {
   readonly logins: Readonly<Record<LoginKind, LoginArgs>>;
 }
 
-/** A login role: it owns nothing and has no grants of its own. */
+/** A login role: it owns nothing and has no direct grants. */
 export interface LoginArgs {
   readonly name: string;
   readonly password: pulumi.Input<string>;
@@ -279,7 +279,7 @@ function buildRoleArgs(
   const rights = {
     gateway: { roles: ["hearth_owner"], assumeRole: "hearth_owner" },
     supervisor: { roles: ["hearth_reports"] },
-    // Restore drills use a database of their own.
+    // Restore drills use a separate database.
     backup: { roles: ["hearth_reader"], createDatabase: true },
   };
   return {

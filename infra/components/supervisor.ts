@@ -28,7 +28,7 @@ export interface SupervisorArgs {
   readonly memoryMiB: number;
   /** Whether it runs the jobs: exactly one of the two does. */
   readonly hasJobs: boolean;
-  /** The other services of this host, by their names on the status page: each is checked even if its container is gone. */
+  /** The other services of this host, by their names on the status page: each is checked even if its container is missing. */
   readonly services: readonly string[];
   /** For reports. */
   readonly database: DatabaseLogin;

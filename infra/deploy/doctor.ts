@@ -56,13 +56,13 @@ export function withoutRejectedCommands(
   resume: string,
   rolesInState: boolean,
 ): readonly Finding[] {
-  const refused = rolesInState
+  const rejected = rolesInState
     ? /npm run deploy -- (up|adopt|rotate master --end)\b/
     : /npm run deploy -- (up|rotate master --end)\b/;
   return found.map(({ what, fix }) => ({
     what,
     fix:
-      fix !== resume && refused.test(fix)
+      fix !== resume && rejected.test(fix)
         ? `${resume}, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`
         : fix,
   }));

@@ -41,10 +41,10 @@ test.each([
     stackWith({ ...validConfig, ...mistakes }),
     () => undefined,
   );
-  const refused: unknown = await runVerb(session, words, {}).catch(
+  const rejected: unknown = await runVerb(session, words, {}).catch(
     (error: unknown) => error,
   );
-  const [first, ...lines] = reasonOf(refused).split("\n");
+  const [first, ...lines] = reasonOf(rejected).split("\n");
   expect(first).toBe(
     "10 mistakes in the stack's configuration; nothing was changed:",
   );

@@ -10,7 +10,7 @@ import {
 const hosts = (text: string | undefined): unknown => JSON.parse(text ?? "");
 
 test("answers become settings; lists are split, empty answers are omitted", () => {
-  const { hosts: made, ...rest } = settingsOf({
+  const { hosts: created, ...rest } = settingsOf({
     "docker-a": "ssh://root@192.168.1.10",
     "address-a": "10.8.0.1",
     "publish-a": "192.168.1.10, 10.8.0.1,",
@@ -20,7 +20,7 @@ test("answers become settings; lists are split, empty answers are omitted", () =
     "runner-a": "http://192.168.1.10:11434",
     "runner-b": "",
   });
-  expect(hosts(made)).toEqual({
+  expect(hosts(created)).toEqual({
     a: {
       docker: "ssh://root@192.168.1.10",
       address: "10.8.0.1",

@@ -30,11 +30,11 @@ function fakeSsh(script: string): void {
 }
 
 function context(): string {
-  const made = join(directory, "context");
-  mkdirSync(join(made, "app"), { recursive: true });
-  writeFileSync(join(made, "Dockerfile"), "FROM base:1\n");
-  writeFileSync(join(made, "app", "main.ts"), "// hello\n");
-  return made;
+  const created = join(directory, "context");
+  mkdirSync(join(created, "app"), { recursive: true });
+  writeFileSync(join(created, "Dockerfile"), "FROM base:1\n");
+  writeFileSync(join(created, "app", "main.ts"), "// hello\n");
+  return created;
 }
 
 test("the context is passed on standard input to the host's own docker", async () => {

@@ -130,12 +130,12 @@ describe.each(SPOKEN)("through the format of %s, by %s", (format, api) => {
   });
 
   test("errors have the gateway's message, and only temporary ones are retried", async () => {
-    const refused = await caught(
+    const rejected = await caught(
       generateText({ model: model(), prompt: mockPrompt({ status: 400 }) }),
     );
-    expect(APICallError.isInstance(refused)).toBe(true);
-    expect(refused).toMatchObject({ statusCode: 400, isRetryable: false });
-    expect((refused as Error).message).toContain("[secret]");
+    expect(APICallError.isInstance(rejected)).toBe(true);
+    expect(rejected).toMatchObject({ statusCode: 400, isRetryable: false });
+    expect((rejected as Error).message).toContain("[secret]");
     const { fetch, count } = countingFetch();
     const failed = await caught(
       generateText({

@@ -92,12 +92,12 @@ describe("changes", () => {
       colour: "blue",
     };
     await testbed.configure(mistakes);
-    const refused = await testbed
+    const rejected = await testbed
       .pulumi("up", "--yes", "--skip-preview")
       .then(() => "")
       .catch((error: { readonly stdout: string }) => error.stdout);
     const wrong = [
-      ...refused.matchAll(
+      ...rejected.matchAll(
         /^ *hearth:(\S+) .*: (?:.* \| )?npx pulumi config (?:set|rm) /gm,
       ),
     ].map(([, name]) => name);

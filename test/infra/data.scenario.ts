@@ -118,9 +118,9 @@ describe("data", () => {
     );
     const before = await containerIds(testbed);
     for (const verb of ["up", "preview"]) {
-      const refused = await deploy(testbed, [verb]);
-      expect(refused.code).toBe(1);
-      expect(refused.output).toContain(
+      const rejected = await deploy(testbed, [verb]);
+      expect(rejected.code).toBe(1);
+      expect(rejected.output).toContain(
         "the state is empty, but Hearth is running on the hosts",
       );
     }

@@ -30,9 +30,9 @@ describe("interrupted rotation", () => {
       const decided = await settingOf(testbed, setting);
       expect((await deploy(testbed, ["cancel"])).code).toBe(0);
       for (const words of [["up"], ["refresh"], ["destroy", "--yes"]]) {
-        const refused = await deploy(testbed, words);
-        expect(refused.code).toBe(1);
-        expect(refused.output).toContain(`npm run deploy -- rotate ${kind}`);
+        const rejected = await deploy(testbed, words);
+        expect(rejected.code).toBe(1);
+        expect(rejected.output).toContain(`npm run deploy -- rotate ${kind}`);
       }
       await expect(testbed.pulumi("preview")).rejects.toMatchObject({
         stdout: expect.stringContaining("a rotation is unfinished"),

@@ -16,10 +16,10 @@ describe("neighbours", () => {
     const volumesBefore = await volumes();
     const trial = await testbed.neighbour("trial");
 
-    const refused = await deploy(trial, ["up"]);
-    expect(refused.code, refused.output).toBe(1);
-    expect(refused.output).toContain("the stack hearth/test has ");
-    expect(refused.output).toContain(
+    const rejected = await deploy(trial, ["up"]);
+    expect(rejected.code, rejected.output).toBe(1);
+    expect(rejected.output).toContain("the stack hearth/test has ");
+    expect(rejected.output).toContain(
       "and this is hearth/trial; nothing was changed: give this one its own names and ports",
     );
     await expect(trial.pulumi("up", "--yes")).rejects.toMatchObject({

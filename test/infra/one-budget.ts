@@ -17,11 +17,11 @@ export function budgetScenarios(running: () => Testbed): void {
     "1: a budget spent through %s is exceeded through %s",
     async (spender, other) => {
       const { masterKey } = running();
-      const made = await ask(through[spender], "/key/generate", masterKey, {
+      const created = await ask(through[spender], "/key/generate", masterKey, {
         user_id: `spends-through-${spender}`,
         max_budget: TINY_BUDGET,
       });
-      const key = String(made["key"]);
+      const key = String(created["key"]);
       expect(await chat(through[spender], key, "the first")).toEqual({
         status: 200,
         refusal: undefined,

@@ -136,8 +136,8 @@ test("for an encrypted vault the page shows the commands, and nothing is restore
 });
 
 test("the changes of an encrypted vault are shown after entering the passphrase, which never leaves the browser", async () => {
-  const made = await testbed.makeVault("secret");
-  const server = serverOf(testbed, made);
+  const created = await testbed.makeVault("secret");
+  const server = serverOf(testbed, created);
   const salt = createPBKDF2Salt();
   await ask(
     `${testbed.store.url}/secret/_local/obsidian_livesync_sync_parameters`,
@@ -149,7 +149,7 @@ test("the changes of an encrypted vault are shown after entering the passphrase,
       },
     },
   );
-  const passphrase = made.vaultPassphrase ?? expect.fail();
+  const passphrase = created.vaultPassphrase ?? expect.fail();
   const device = newVaultDevice(Date.now, encryptionOf(passphrase, salt));
   await device.write("Trips/Plan.md", "# Plan\nto the sea\nby train");
   await device.sync(server);

@@ -58,10 +58,10 @@ export async function startNotesConsole(
 }
 
 /** The vault as devices access it. */
-export function serverOf(testbed: NotesConsole, made: SetupAnswer): Device {
-  return remote(testbed.store.url, encodeURIComponent(made.vault), {
-    name: made.user,
-    password: made.password,
+export function serverOf(testbed: NotesConsole, created: SetupAnswer): Device {
+  return remote(testbed.store.url, encodeURIComponent(created.vault), {
+    name: created.user,
+    password: created.password,
   });
 }
 

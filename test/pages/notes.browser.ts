@@ -198,13 +198,13 @@ test("an encrypted conflict cannot be read but resolved", async () => {
 
 test("hostile names of vault, device and note stay texts", async () => {
   const name = `v$()+-${"long".repeat(20)}`;
-  const made = await testbed.makeVault(name, { e2ee: false });
+  const created = await testbed.makeVault(name, { e2ee: false });
   await introduce(testbed, name, {
     one: `${MARKUP} ${"x".repeat(200)}`,
     two: "\u202Eעברית 🔥",
   });
   await conflictOf(
-    serverOf(testbed, made),
+    serverOf(testbed, created),
     `${MARKUP}/${"deep".repeat(80)}.md`,
     [
       `${MARKUP}\n${"w".repeat(3000)}`,
@@ -259,12 +259,12 @@ test("a lost device: the vault gets a new password, and the old one is denied", 
     .waitFor();
   const { couchDB_PASSWORD } = await settingsOn(page);
   expect(couchDB_PASSWORD).not.toBe(before);
-  const refused = await fetch(`${testbed.store.url}/lost`, {
+  const rejected = await fetch(`${testbed.store.url}/lost`, {
     headers: {
       authorization: `Basic ${Buffer.from(`lost:${before}`).toString("base64")}`,
     },
   });
-  expect(refused.status).toBe(401);
+  expect(rejected.status).toBe(401);
   await page.context().close();
 });
 

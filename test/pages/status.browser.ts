@@ -279,11 +279,11 @@ describe("signing in", () => {
     "a link signs in once without a password, also from another site (script: %j)",
     async (javaScript) => {
       testbed = await startConsoleTestbed({ services: SERVICES });
-      const made = await fetch(`${testbed.address}/api/sign-in-links`, {
+      const created = await fetch(`${testbed.address}/api/sign-in-links`, {
         method: "POST",
         headers: asOperator,
       });
-      const { path } = (await made.json()) as { readonly path: string };
+      const { path } = (await created.json()) as { readonly path: string };
       const link = `${testbed.address}${path}`;
       const { page } = await openPage(browser, desk, {
         signedIn: false,

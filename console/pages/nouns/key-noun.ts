@@ -170,7 +170,7 @@ async function readKeyView(
   { api, timeZone }: NounContext,
   { id, row }: Key,
 ): Promise<KeyView> {
-  const [usage, refused, last] = await Promise.all([
+  const [usage, rejected, last] = await Promise.all([
     api.ask("GET", `/key/usage?key=${id}`),
     api.ask("GET", `/refusals?api_key=${id}&page_size=${SHOWN_REFUSALS}`),
     api.ask("GET", `/spend/logs?api_key=${id}&page_size=${SHOWN_CALLS}`),
@@ -180,7 +180,7 @@ async function readKeyView(
     timeZone,
     now: Date.now(),
     usage: keyUsage.parse(usage),
-    refusals: refusals.parse(refused),
+    refusals: refusals.parse(rejected),
     calls: calls.parse(last),
   });
 }

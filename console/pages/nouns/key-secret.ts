@@ -18,10 +18,10 @@ export async function showSecret(
   answer: unknown,
   grace: string | null,
 ): Promise<FastifyReply> {
-  const made = newKeyRow.parse(answer);
-  const name = keyTitle(made);
+  const created = newKeyRow.parse(answer);
+  const name = keyTitle(created);
   // The key exists by now: the page omits the models where they cannot be listed.
-  const models = await listModels(api.as(made.key)).catch(() => []);
+  const models = await listModels(api.as(created.key)).catch(() => []);
   const model = modelToTry(models);
   return showPage(
     request,
@@ -36,8 +36,8 @@ export async function showSecret(
     },
     "key-shown",
     {
-      key: made.key,
-      href: `${KEYS_PATH}/${made.token}`,
+      key: created.key,
+      href: `${KEYS_PATH}/${created.token}`,
       former:
         grace === null
           ? null
@@ -47,7 +47,7 @@ export async function showSecret(
       call:
         model === undefined
           ? null
-          : chatCommand(address, made.key, model).join("\n"),
+          : chatCommand(address, created.key, model).join("\n"),
       usage: `${address}/me`,
     },
   );

@@ -56,13 +56,13 @@ test("an invalid number is a mistake of its field", () => {
 });
 
 test("a rejection is shown at its field or above the form; other errors are rethrown", () => {
-  const refused = (param: string | null, status = 400) =>
+  const rejected = (param: string | null, status = 400) =>
     mistakeOf(new Refusal("No.", status, param), LIMIT_FIELDS);
-  expect(refused("max_budget")).toEqual({ max_budget: "No." });
-  expect(refused("models[0]")).toEqual({ models: "No." });
-  expect(refused("metadata")).toEqual({ form: "No." });
-  expect(refused(null)).toEqual({ form: "No." });
-  expect(() => refused("max_budget", 503)).toThrow("No.");
+  expect(rejected("max_budget")).toEqual({ max_budget: "No." });
+  expect(rejected("models[0]")).toEqual({ models: "No." });
+  expect(rejected("metadata")).toEqual({ form: "No." });
+  expect(rejected(null)).toEqual({ form: "No." });
+  expect(() => rejected("max_budget", 503)).toThrow("No.");
   expect(() => mistakeOf(new Failure("away"), [])).toThrow("away");
 });
 

@@ -36,7 +36,7 @@ export interface SpendChoice {
   readonly page: number;
 }
 
-/** More lines than that cannot be told apart. */
+/** More lines could not be distinguished. */
 export const MAX_PICKS = 6;
 const MAX_TEXT_LENGTH = 300;
 

@@ -280,8 +280,8 @@ test("a missing container counts as deleted in both steps; any other error fails
 });
 
 test("an empty upload is rejected", async () => {
-  const made = containerDouble(engine(async () => ({ Id: "it" })));
+  const created = containerDouble(engine(async () => ({ Id: "it" })));
   await expect(
-    made.create({ name: "it", uploads: [{ file: "/a", content: "" }] }),
+    created.create({ name: "it", uploads: [{ file: "/a", content: "" }] }),
   ).rejects.toThrow(CreatedUnwell);
 });

@@ -118,12 +118,12 @@ async function create(
 ): Promise<{ readonly id: string; readonly state: Values }> {
   let id: string;
   try {
-    const made = (await engine.call(
+    const created = (await engine.call(
       "POST",
       `/containers/create?name=${encodeURIComponent(String(inputs.name))}`,
       requestOf(inputs),
     )) as { readonly Id: string };
-    id = made.Id;
+    id = created.Id;
   } catch (error) {
     throw new Error(`Unable to create container: ${(error as Error).message}`);
   }

@@ -47,14 +47,14 @@ export function networkDouble(engine: EngineApi): ResourceDouble {
     deleteBeforeReplace: true,
     diff: recordedDiff("Network", { labels: "replace" }, ["ipamConfigs"]),
     async create(inputs) {
-      const made = (await engine.call("POST", "/networks/create", {
+      const created = (await engine.call("POST", "/networks/create", {
         Name: inputs.name,
         Internal: inputs.internal ?? false,
         CheckDuplicate: true,
       })) as { readonly Id: string };
       return {
-        id: made.Id,
-        state: { ...inputs, ...(await subnets(engine, made.Id)) },
+        id: created.Id,
+        state: { ...inputs, ...(await subnets(engine, created.Id)) },
       };
     },
     async read(id, state) {
