@@ -112,7 +112,7 @@ function describe(findings: readonly Finding[]): string {
 function runForHosts(words: readonly string[]): 0 | 1 | 2 {
   const { exitCode } = executeSync(
     process.execPath,
-    [join(locateHome().checkout, "infra", "hosts", "doctor.ts"), ...words],
+    [join(locateHome().checkout, "infra", "hosts", "host-doctor.ts"), ...words],
     IN_TERMINAL,
   );
   return exitCode === 0 || exitCode === 2 ? exitCode : 1;

@@ -2,7 +2,7 @@ import { createTwoFilesPatch } from "diff";
 import { Failure } from "../core/failure.ts";
 import {
   differingFiles,
-  noteNamed,
+  findNote,
   textsOf,
   type DifferingFile,
 } from "../supervisor/vaults/note-difference.ts";
@@ -38,7 +38,7 @@ export async function showDifference(
     source,
     cipher,
     difference,
-    noteNamed(path, difference),
+    findNote(path, difference),
   );
   const patch =
     path === undefined || texts === null || files.length === 0

@@ -9,7 +9,7 @@ import {
 import { nameOf } from "../supervisor/release/release.ts";
 import {
   becomeRelease,
-  goBack,
+  switchBack,
   readSwitched,
   untilSwitchAsked,
 } from "../supervisor/release/switch.ts";
@@ -96,7 +96,7 @@ async function upHere(
       print("\nHearth stopped before it was up.");
       return 0;
     }
-    goBack(home, switched.upgradeFrom, error);
+    switchBack(home, switched.upgradeFrom, error);
     if (!(error instanceof AlreadyRunning)) {
       throw error;
     }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { makeSmallDisk } from "../test/servers/small-disk.ts";
+import { createSmallDisk } from "../test/servers/small-disk.ts";
 import { droppedLogLines, openLogOutput } from "./log-output.ts";
 
 const moduleUrl = new URL("./log-output.ts", import.meta.url).href;
@@ -40,7 +40,7 @@ test.each([true, false])(
   },
 );
 
-const disk = makeSmallDisk(1);
+const disk = createSmallDisk(1);
 
 test.skipIf(disk === undefined).each([true, false])(
   "dropped lines are reported once there is space again (sync: %s)",

@@ -6,7 +6,7 @@ import { onStopSignals } from "../core/signals.ts";
 import { openLog, reportTo } from "../supervisor/log.ts";
 import {
   becomeRelease,
-  goBack,
+  switchBack,
   readSwitched,
   untilSwitchAsked,
 } from "../supervisor/release/switch.ts";
@@ -78,7 +78,7 @@ async function runStack({ stop, halt, requested }: StopSignals): Promise<void> {
     halt,
   }).catch((error: unknown) => {
     if (!stop.aborted) {
-      goBack(home, switched.upgradeFrom, error);
+      switchBack(home, switched.upgradeFrom, error);
     }
     throw error;
   });

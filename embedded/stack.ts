@@ -8,7 +8,7 @@ import type { CheckState } from "../supervisor/checks/state.ts";
 import type { CheckView } from "../supervisor/checks/watched.ts";
 import {
   openHistory,
-  outliveFullDisk,
+  tolerateFullDisk,
   type History,
 } from "../supervisor/history/history.ts";
 import { createHome, type Home } from "../supervisor/home/home.ts";
@@ -90,7 +90,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
   let history: History | undefined;
   try {
-    history = outliveFullDisk(
+    history = tolerateFullDisk(
       openHistory(home.history, Date.now, options.onNotice),
       options.onNotice,
     );

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeSmallDisk } from "../test/servers/small-disk.ts";
+import { createSmallDisk } from "../test/servers/small-disk.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import {
   startSmallEngine,
@@ -98,7 +98,7 @@ test("containers stopped by a shutdown of the host are not restarted", async () 
   expect(seen).not.toContain("edge down");
 });
 
-const disk = makeSmallDisk(200);
+const disk = createSmallDisk(200);
 
 test.skipIf(disk === undefined)(
   "a supervisor that starts on a full disk runs its checks and reports the disk",

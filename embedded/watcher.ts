@@ -24,7 +24,7 @@ import {
 import { Failure, textOf } from "../core/failure.ts";
 import {
   openHistory,
-  outliveFullDisk,
+  tolerateFullDisk,
   type History,
 } from "../supervisor/history/history.ts";
 import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
@@ -75,7 +75,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       `another supervisor runs on ${home.root}: stop it, or choose another directory with HEARTH_HOME.`,
     );
   }
-  const history = outliveFullDisk(
+  const history = tolerateFullDisk(
     openHistory(home.history, Date.now, onNotice),
     onNotice,
   );
@@ -155,7 +155,7 @@ async function startSupervision(
   });
   recordAddress(options, console.address);
   if (runtime !== undefined) {
-    await runtime.begin();
+    await runtime.start();
     supervision.show(runtime);
   }
   supervision.start();

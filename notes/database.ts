@@ -8,7 +8,7 @@ import type {
   ToWorker,
   WorkerData,
 } from "./store/protocol.ts";
-import { openWatchdog, type Watchdog } from "./watchdog.ts";
+import { openWatchdog, type Watchdog } from "./thread-watchdog.ts";
 
 /** An answer of a database: a whole body, or chunks that arrive as they are read. */
 export interface DatabaseAnswer {

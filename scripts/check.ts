@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "zx";
-import { ROOMS } from "./rooms.ts";
+import { FOLDERS } from "./folders.ts";
 
 const root = join(import.meta.dirname, "..");
 const shell = $({
@@ -75,7 +75,7 @@ function plan(
       ...code,
     ],
     // Imports between rooms (.dependency-cruiser.mjs) can only be checked as a whole.
-    ["dependency-cruiser/bin/dependency-cruiser.mjs", ...ROOMS],
+    ["dependency-cruiser/bin/dependency-cruiser.mjs", ...FOLDERS],
     ...(base === undefined
       ? []
       : [

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import ts from "typescript";
 import { $ } from "zx";
 import { inProject } from "../infra/project-files.ts";
-import { ROOMS } from "./rooms.ts";
+import { FOLDERS } from "./folders.ts";
 
 const TEST = /\.(test|scenario|browser)\.ts$|-(fixture|child)\.ts$|\/testing\//;
 const LONG = 60;
@@ -19,7 +19,7 @@ interface SourceFile {
   readonly longFunctions: readonly { name: string; lines: number }[];
 }
 
-const rows = await Promise.all(ROOMS.map(measureRoom));
+const rows = await Promise.all(FOLDERS.map(measureRoom));
 console.table(rows);
 const { cycles, upward } = await readImports();
 console.log(
@@ -122,7 +122,7 @@ async function readImports(): Promise<{
   readonly upward: number;
 }> {
   const { stdout } =
-    await shell`${process.execPath} node_modules/dependency-cruiser/bin/dependency-cruiser.mjs --output-type json ${ROOMS}`;
+    await shell`${process.execPath} node_modules/dependency-cruiser/bin/dependency-cruiser.mjs --output-type json ${FOLDERS}`;
   const { summary } = JSON.parse(stdout) as {
     readonly summary: {
       readonly violations: readonly { readonly rule: { name: string } }[];

@@ -32,7 +32,7 @@ export interface Context {
   readonly onNotice: (sentence: string) => void;
 }
 
-/** A module (jobs, alerts, notes …), active from `begin` on. */
+/** A module (jobs, alerts, notes …), active from `start` on. */
 export interface Module {
   readonly start: () => void;
   /** Ends within 10 s. */

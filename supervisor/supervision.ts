@@ -40,7 +40,7 @@ export interface SupervisionOptions {
 }
 
 /**
- * Checks, healing, alarms and jobs, independent of the runtime of the services. Active from `begin` on; its state is available
+ * Checks, healing, alarms and jobs, independent of the runtime of the services. Active from `start` on; its state is available
  * to the console immediately.
  */
 export class Supervision {

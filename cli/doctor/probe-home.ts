@@ -22,7 +22,10 @@ import { openEscrow } from "../../supervisor/vaults/seed-escrow.ts";
 import { openVaultFiles } from "../../supervisor/vaults/vault-file.ts";
 import { parseRunFile } from "../../supervisor/runtimes/process/run-file.ts";
 import { installedIn } from "../../supervisor/release/release.ts";
-import { movedAside, openWhole } from "../../supervisor/history/sqlite-file.ts";
+import {
+  damagedFiles,
+  openVerified,
+} from "../../supervisor/history/sqlite-file.ts";
 import {
   fine,
   hint,
@@ -115,7 +118,7 @@ const KINDS: readonly FileKind[] = [
   },
   {
     paths: /^notes\/databases\/.+\.sqlite$/,
-    read: (path) => openWhole(path, true).close(),
+    read: (path) => openVerified(path, true).close(),
     fix: (path) =>
       `hearth down; mv ${path} ${path}.damaged; hearth up --detach; hearth notes restore (docs/notes.md)`,
   },
@@ -150,7 +153,7 @@ export function probeHome(home: Home): readonly Finding[] {
       findings.push(finding);
     }
   }
-  const movedFiles = movedAside(home.history).map((path) =>
+  const movedFiles = damagedFiles(home.history).map((path) =>
     hint(
       "files",
       `${asTyped(path)} is a damaged history that was moved aside`,
@@ -278,7 +281,7 @@ function touch(path: string): void {
 }
 
 function readHistory(path: string): void {
-  const db = openWhole(path, true);
+  const db = openVerified(path, true);
   try {
     const missing = missingTables(db);
     if (missing.length > 0) {

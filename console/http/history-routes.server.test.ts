@@ -11,7 +11,7 @@ import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
 import { openDatabase } from "../../supervisor/vaults/database.ts";
 import { openHistory } from "../../supervisor/vaults/history-source.ts";
 import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
-import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
+import type { VaultOperations } from "../../supervisor/vaults/vault-acts.ts";
 import {
   contentOf,
   readVaultAt,
@@ -37,7 +37,7 @@ beforeAll(async () => {
     ) => openHistory(couch, name).write(...args),
   };
   server = Fastify();
-  registerHistoryRoutes(server, acts as unknown as VaultActs);
+  registerHistoryRoutes(server, acts as unknown as VaultOperations);
   address = await server.listen({ port: 0, host: "127.0.0.1" });
 });
 afterAll(async () => {

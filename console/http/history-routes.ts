@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
+import type { VaultOperations } from "../../supervisor/vaults/vault-acts.ts";
 import { answering, withBody } from "./vault-answers.ts";
 
 const MAX_BODY = 64 * 1024 * 1024;
@@ -21,7 +21,7 @@ interface VaultRequest {
  */
 export function registerHistoryRoutes(
   server: FastifyInstance,
-  acts: VaultActs,
+  acts: VaultOperations,
 ): void {
   const base = "/api/notes/:vault/history";
   server.get<VaultRequest>(base, ({ params }, reply) =>

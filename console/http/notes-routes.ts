@@ -5,13 +5,13 @@ import {
   deviceChoices,
   vaultChoices,
 } from "../../supervisor/vaults/plugin-settings.ts";
-import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
+import type { VaultOperations } from "../../supervisor/vaults/vault-acts.ts";
 import { registerHistoryRoutes } from "./history-routes.ts";
 import { sendError } from "./send-error.ts";
 import { answering, withBody } from "./vault-answers.ts";
 
 export interface NotesRouteParts {
-  readonly acts: VaultActs;
+  readonly acts: VaultOperations;
   readonly backups: string;
 }
 
@@ -86,7 +86,10 @@ export function registerNotesRoutes(
 }
 
 /** Access to a vault, and its removal. */
-function registerAccessRoutes(server: FastifyInstance, acts: VaultActs): void {
+function registerAccessRoutes(
+  server: FastifyInstance,
+  acts: VaultOperations,
+): void {
   server.post<VaultRequest>("/api/notes/:vault/setup-uri", (request, reply) =>
     withBody(request, reply, setupBody, (body) =>
       acts.setupUri({ vault: request.params.vault, ...clean(body) }),
@@ -110,7 +113,10 @@ function registerAccessRoutes(server: FastifyInstance, acts: VaultActs): void {
 }
 
 /** Conflicts, size and devices of a vault. */
-function registerContentRoutes(server: FastifyInstance, acts: VaultActs): void {
+function registerContentRoutes(
+  server: FastifyInstance,
+  acts: VaultOperations,
+): void {
   server.get<VaultRequest>("/api/notes/:vault/conflicts", (request, reply) =>
     answering(reply, () => acts.conflicts(request.params.vault)),
   );

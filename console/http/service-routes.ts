@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { sentencesOf } from "../../core/failure.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
-import { restartAsked } from "../../supervisor/healing/restart.ts";
+import { restartOnRequest } from "../../supervisor/healing/restart.ts";
 import type { History } from "../../supervisor/history/history.ts";
 import type { Runtime } from "../../supervisor/runtimes/runtime.ts";
 import type { Status } from "../../supervisor/status.ts";
@@ -98,7 +98,7 @@ function registerActions(server: FastifyInstance, parts: ServiceParts): void {
       async (runtime) => {
         const { name } = request.params;
         try {
-          await restartAsked(runtime, parts.watch(), name);
+          await restartOnRequest(runtime, parts.watch(), name);
         } catch (error) {
           return sendError(reply, 502, sentencesOf(error).join(" "));
         }

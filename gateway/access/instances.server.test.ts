@@ -12,7 +12,7 @@ import {
   type MockProvider,
 } from "../../test/servers/provider.ts";
 import {
-  redisServerHere,
+  hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../../test/servers/redis.ts";
@@ -28,7 +28,7 @@ const FAILING = `
 /** As stated in accounting.md §3: an admin's change takes effect on every instance within a second. */
 const WITHIN = { timeout: 1_000, interval: 50 };
 
-describe.runIf(redisServerHere())(
+describe.runIf(hasRedisServer())(
   "two instances on one database and Redis",
   () => {
     let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
@@ -66,7 +66,7 @@ describe.runIf(redisServerHere())(
 
     test("a key created on one instance works on the other, and its spend counts on both", async () => {
       const twoCalls = 2 * (10 * INPUT_PRICE + 4 * OUTPUT_PRICE);
-      const key = await one.makeKey({ max_budget: twoCalls });
+      const key = await one.createKey({ max_budget: twoCalls });
       expect(await statusAt(one, key)).toBe(200);
       expect(await statusAt(other, key)).toBe(200);
       expect(await statusAt(one, key)).toBe(400);
@@ -74,7 +74,7 @@ describe.runIf(redisServerHere())(
     });
 
     test("a blocked key, a raised budget and an adjusted spend reach the other instance within a second", async () => {
-      const key = await one.makeKey({ max_budget: 0.00001 });
+      const key = await one.createKey({ max_budget: 0.00001 });
       await other.chat(key, "one");
       expect(await statusAt(other, key)).toBe(400);
       await one.request("POST", "/key/update", { key, max_budget: 1 });
@@ -88,21 +88,21 @@ describe.runIf(redisServerHere())(
     });
 
     test("keys of a deleted user stop working on the other instance within a second", async () => {
-      const key = await one.makeKey({ user_id: "leaver" });
+      const key = await one.createKey({ user_id: "leaver" });
       expect(await statusAt(other, key)).toBe(200);
       await one.request("POST", "/user/delete", { user_ids: ["leaver"] });
       await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
     });
 
     test("an answer cached by one instance is a hit on the other", async () => {
-      const key = await one.makeKey({});
+      const key = await one.createKey({});
       await one.chat(key, "shared question");
       const again = await other.chat(key, "shared question");
       expect(again.headers.get("x-hearth-cache")).toBe("hit");
     });
 
     test("adding, changing and deleting a model reaches the other instance within a second", async () => {
-      const key = await one.makeKey({});
+      const key = await one.createKey({});
       const ask = async () =>
         (await other.chat(key, `p ${++prompts}`, { model: "added" })).status;
       expect(await ask()).toBe(400);
@@ -131,7 +131,7 @@ describe.runIf(redisServerHere())(
     });
 
     test("a cooldown on one instance applies to the other within a second", async () => {
-      const key = await one.makeKey({});
+      const key = await one.createKey({});
       const ask = async (gateway: TestGateway) =>
         (
           await gateway.chat(key, `p ${++prompts}`, {
@@ -151,7 +151,7 @@ describe.runIf(redisServerHere())(
       const info = await one.request("GET", "/cache/redis/info");
       expect(info.json["info"]?.["redis_version"]).toMatch(/^\d/);
       expect(Number(info.json["num_clients"])).toBeGreaterThanOrEqual(2);
-      const key = await one.makeKey({});
+      const key = await one.createKey({});
       expect(
         (await one.request("GET", "/cache/redis/info", undefined, key)).status,
       ).toBe(403);

@@ -73,7 +73,7 @@ test("a user added by a team admin pays nothing until the user accepts", async (
 
   const body = { team_id: "own-team", user_id: "victim" };
   expect(await status("team-admin", ACCEPT, body)).toBe(403);
-  const own = await fixture.refused("POST", ACCEPT, body, ofTeam);
+  const own = await fixture.rejected("POST", ACCEPT, body, ofTeam);
   expect(own).toMatchObject({
     status: 403,
     error: { message: expect.stringContaining("user victim") },

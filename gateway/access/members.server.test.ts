@@ -206,7 +206,7 @@ test.each([
       keyOf(who),
     );
     expect(added.status).toBe(200);
-    const shared = await fixture.makeKey({ user_id, ...where });
+    const shared = await fixture.createKey({ user_id, ...where });
     await fixture.spend({
       user_id,
       api_key: hashKey(shared),

@@ -99,7 +99,7 @@ describe("over HTTP", () => {
       "key-strange": { team_id: "strange" },
       "key-other": { user_id: "somebody-else" },
     })) {
-      keys.set(id, await fixture.makeKey({ ...fields, key_alias: id }));
+      keys.set(id, await fixture.createKey({ ...fields, key_alias: id }));
     }
   });
 
@@ -280,7 +280,7 @@ describe("over HTTP", () => {
   });
 
   test("a key with a budget cannot create a key without one", async () => {
-    const limited = await fixture.makeKey({
+    const limited = await fixture.createKey({
       user_id: "internal_user",
       max_budget: 1,
     });
@@ -339,7 +339,7 @@ describe("over HTTP", () => {
       "/key/:key/regenerate",
       "/key/{key_id}/regenerate",
     ]) {
-      const key = await fixture.makeKey({
+      const key = await fixture.createKey({
         team_id: "own",
         user_id: "team-user",
       });
@@ -358,7 +358,7 @@ describe("over HTTP", () => {
     }
     expect(
       (
-        await fixture.refused("POST", "/team/permissions_update", {
+        await fixture.rejected("POST", "/team/permissions_update", {
           team_id: "own",
           team_member_permissions: ["/key/inof"],
         })

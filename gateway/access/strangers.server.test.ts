@@ -38,7 +38,7 @@ beforeAll(async () => {
     user_email: `${MARK}@example.org`,
     teams: [`${MARK}-team`],
   });
-  strangeKey = await fixture.makeKey({
+  strangeKey = await fixture.createKey({
     user_id: MARK,
     team_id: `${MARK}-team`,
     key_alias: MARK,
@@ -46,7 +46,7 @@ beforeAll(async () => {
   });
   await fixture.chat(strangeKey, "refused");
   await fixture.running.gateway.refusals.flush();
-  const gone = await fixture.makeKey({ ...user, key_alias: `${MARK}-gone` });
+  const gone = await fixture.createKey({ ...user, key_alias: `${MARK}-gone` });
   await fixture.post("/key/delete", { keys: [gone] });
   await fixture.spend({
     api_key: hashKey(strangeKey),
@@ -65,7 +65,7 @@ beforeAll(async () => {
   await fixture.post("/user/new", { user_id: "team-admin" });
   keys.set(
     "team-admin",
-    await fixture.makeKey({ user_id: "team-admin", key_alias: "of-admin" }),
+    await fixture.createKey({ user_id: "team-admin", key_alias: "of-admin" }),
   );
   await fixture.post("/team/member_add", {
     team_id: "own-team",

@@ -40,14 +40,14 @@ describe.each(OF_OWN)("keys that %s has with %o", (who, where) => {
   test.each(["boss", "viewer", "stranger", "unknown-user"])(
     "cannot be created, changed or renewed for %s",
     async (user_id) => {
-      const key = await fixture.makeKey(where);
+      const key = await fixture.createKey(where);
       for (const [path, body] of [
         ["/key/generate", { ...where, user_id }],
         ["/key/update", { key, user_id }],
         ["/key/regenerate", { key, user_id }],
         [`/key/${hashKey(key)}/regenerate`, { user_id }],
       ] as const) {
-        const refused = await fixture.refused("POST", path, body, keyOf(who));
+        const refused = await fixture.rejected("POST", path, body, keyOf(who));
         expect([path, refused]).toMatchObject([
           path,
           { status: 403, error: { param: "user_id" } },
@@ -91,7 +91,7 @@ describe("a key that others can take over", () => {
     "of %o gives no rights on everything, even when its user has them",
     async (where) => {
       for (const user_id of ["boss", "viewer"]) {
-        keys.set("shared", await fixture.makeKey({ ...where, user_id }));
+        keys.set("shared", await fixture.createKey({ ...where, user_id }));
         for (const [path, body] of BOSS_ONLY) {
           expect([path, await status("shared", path, body)]).toEqual([
             path,
@@ -119,18 +119,18 @@ describe("a key that others can take over", () => {
     );
     keys.set("shared", String(made["key"]));
     await fixture.post("/user/update", { user_id, user_role: "proxy_admin" });
-    keys.set("promoted", await fixture.makeKey({ user_id }));
+    keys.set("promoted", await fixture.createKey({ user_id }));
     expect(await status("promoted", "/health")).toBe(200);
     expect(await status("shared", "/health")).toBe(403);
   });
 
   test("of a team reaches nothing of its user's outside the team", async () => {
     const personal = keyOf("member");
-    const shared = await fixture.makeKey({
+    const shared = await fixture.createKey({
       user_id: "member",
       team_id: "own-team",
     });
-    const elsewhere = await fixture.makeKey({
+    const elsewhere = await fixture.createKey({
       user_id: "member",
       team_id: "strange-team",
       key_alias: "elsewhere",
@@ -181,7 +181,7 @@ describe("a key that others can take over", () => {
       ["team-admin", { team_id: "own-team" }],
       ["org-admin", { organization_id: "own-org" }],
     ] as const) {
-      const shared = await fixture.makeKey({ user_id, ...where });
+      const shared = await fixture.createKey({ user_id, ...where });
       expect(await fixture.post("/key/generate", {}, shared)).toMatchObject({
         user_id,
         ...where,
@@ -196,7 +196,7 @@ describe("a key that others can take over", () => {
     });
     keys.set(
       "shared",
-      await fixture.makeKey({
+      await fixture.createKey({
         user_id: "org-admin",
         organization_id: "own-org",
       }),
@@ -220,14 +220,14 @@ describe("a key that others can take over", () => {
 
 test("a restricted key creates, changes and renews no key but itself", async () => {
   const user_id = "restricted";
-  const other = await fixture.makeKey({ user_id });
+  const other = await fixture.createKey({ user_id });
   for (const restriction of [
     { key_type: "management" },
     { allowed_routes: ["management_routes"] },
     { max_budget: 1 },
     { duration: "1h" },
   ]) {
-    const key = await fixture.makeKey({ user_id, ...restriction });
+    const key = await fixture.createKey({ user_id, ...restriction });
     keys.set("restricted", key);
     for (const [path, body] of [
       ["/key/generate", {}],
@@ -262,7 +262,7 @@ test("a restricted key cannot create an unrestricted key of its team", async () 
     ["team-admin", { max_budget: 1, models: ["cheap"] }],
   ] as const) {
     const asking = { user_id: who, ...made, ...restriction };
-    keys.set("restricted", await fixture.makeKey(asking));
+    keys.set("restricted", await fixture.createKey(asking));
     for (const path of ["/key/service-account/generate", "/key/generate"]) {
       expect([who, path, await status("restricted", path, made)]).toEqual([
         who,
@@ -278,11 +278,11 @@ test("a management key of a team admin manages the keys of its team only", async
     team_id: "strange-team",
     member: { user_id: "team-admin" },
   });
-  const personal = await fixture.makeKey({ user_id: "team-admin" });
+  const personal = await fixture.createKey({ user_id: "team-admin" });
   const key_type = "management";
   keys.set(
     "manager",
-    await fixture.makeKey({ user_id: "team-admin", key_type }),
+    await fixture.createKey({ user_id: "team-admin", key_type }),
   );
   const team_id = "own-team";
   const made = await fixture.post(
@@ -311,9 +311,9 @@ test("a management key of a team admin manages the keys of its team only", async
 
 test("a key cannot be unblocked by changing or renewing it without the right to unblock", async () => {
   const user_id = "blocked-one";
-  const unblocked = await fixture.makeKey({ user_id });
+  const unblocked = await fixture.createKey({ user_id });
   keys.set("blocked-one", unblocked);
-  const key = await fixture.makeKey({ user_id });
+  const key = await fixture.createKey({ user_id });
   await fixture.post("/key/block", { key });
   for (const [path, body] of [
     ["/key/unblock", { key }],

@@ -24,8 +24,8 @@ test.each([
 ])(
   "POST %s is in the audit log, a denied one is not",
   async (path, action, type, after) => {
-    const key = await fixture.makeKey({});
-    expect((await fixture.refused("POST", path, {}, key)).status).toBe(403);
+    const key = await fixture.createKey({});
+    expect((await fixture.rejected("POST", path, {}, key)).status).toBe(403);
     const done = await fixture.request("POST", path, {}, undefined, {
       "x-hearth-changed-by": "anna",
     });

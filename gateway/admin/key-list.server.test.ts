@@ -38,9 +38,9 @@ test("keys are found by alias, hash, owner or team", async () => {
     auto_create_key: false,
   });
   await fixture.post("/team/new", { team_id: "t-9", team_alias: "Kitchen" });
-  const key = await fixture.makeKey({ key_alias: "Büro_100%", user_id: "x" });
-  await fixture.makeKey({ key_alias: "of-anna", user_id: "u-17" });
-  await fixture.makeKey({ key_alias: "of-kitchen", team_id: "t-9" });
+  const key = await fixture.createKey({ key_alias: "Büro_100%", user_id: "x" });
+  await fixture.createKey({ key_alias: "of-anna", user_id: "u-17" });
+  await fixture.createKey({ key_alias: "of-kitchen", team_id: "t-9" });
   for (const [search, aliases] of [
     ["büro", ["Büro_100%"]],
     ["100%", ["Büro_100%"]],
@@ -60,7 +60,7 @@ test("keys are found by alias, hash, owner or team", async () => {
 test("keys are listed by state, with the budget in force and the last use", async () => {
   await fixture.post("/budget/new", { budget_id: "tier", max_budget: 1 });
   const make = async (alias: string, fields: object = {}, spend = 0) => {
-    const key = await fixture.makeKey({
+    const key = await fixture.createKey({
       key_alias: alias,
       user_id: "stateful",
       ...fields,
@@ -141,12 +141,12 @@ test("keys are listed by state, with the budget in force and the last use", asyn
     /^s-(raised|used)$/,
   );
   expect(
-    await fixture.refused("GET", "/key/list?state=active&status=deleted"),
+    await fixture.rejected("GET", "/key/list?state=active&status=deleted"),
   ).toMatchObject({ status: 400, error: { param: "state" } });
 });
 
 test("a rotated key keeps its last use, and its admins see its usage", async () => {
-  const key = await fixture.makeKey({
+  const key = await fixture.createKey({
     key_alias: "renewed",
     max_budget: 1,
     models: ["mock"],
@@ -214,14 +214,14 @@ test("users and teams are searched, and sorted by spend", async () => {
     total: 2,
   });
   expect(
-    await fixture.refused("GET", "/user/list?sort_by=constructor"),
+    await fixture.rejected("GET", "/user/list?sort_by=constructor"),
   ).toMatchObject({ status: 400, error: { param: "sort_by" } });
 });
 
 test("answers without pages show the newest 1,000 and the total", async () => {
   const where = { user_id: "rich", team_id: "rich-team" };
   await fixture.post("/team/new", { team_id: where.team_id });
-  const first = hashKey(await fixture.makeKey(where));
+  const first = hashKey(await fixture.createKey(where));
   await query(
     fixture.pool,
     `INSERT INTO keys (token, key_name, user_id, team_id)

@@ -22,7 +22,7 @@ async function works(key: string): Promise<boolean> {
 async function renewed(
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<{ readonly previous: string; readonly now: string }> {
-  const previous = await fixture.makeKey(fields);
+  const previous = await fixture.createKey(fields);
   const created = await fixture.post("/key/regenerate", {
     key: previous,
     grace_period: "30d",
@@ -71,17 +71,17 @@ test("a leaked previous secret cannot block or delete the key", async () => {
 test.each(["itself", "its hash"])(
   "an expired previous secret cannot block or delete the key, named by %s",
   async (by) => {
-    const previous = await fixture.makeKey();
+    const previous = await fixture.createKey();
     const created = await fixture.post("/key/regenerate", { key: previous });
     const now = String(created["key"]);
-    const other = await fixture.makeKey();
+    const other = await fixture.createKey();
     const named = by === "itself" ? previous : hashKey(previous);
     for (const [path, body, param] of [
       ["/key/delete", { keys: [other, named] }, "keys"],
       ["/key/block", { key: named }, "key"],
       ["/key/unblock", { key: named }, "key"],
     ] as const) {
-      const refused = await fixture.refused("POST", path, body);
+      const refused = await fixture.rejected("POST", path, body);
       expect(refused).toMatchObject({ status: 404, error: { param } });
       expect(refused.error["message"]).toContain("was replaced");
       expect(JSON.stringify(refused)).not.toContain(previous);
@@ -112,7 +112,7 @@ test.each(["/key/update", "/key/regenerate"])(
   "%s creates the key's new user",
   async (path) => {
     const user_id = `created by ${path}`;
-    const key = await fixture.makeKey({});
+    const key = await fixture.createKey({});
     expect(await fixture.post(path, { key, user_id })).toMatchObject({
       user_id,
     });

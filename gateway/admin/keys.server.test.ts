@@ -49,7 +49,7 @@ test("a key is created with every field and its user, and shown once", async () 
 });
 
 test("the holder of a key sees its key", async () => {
-  const key = await fixture.makeKey({ user_id: "self" });
+  const key = await fixture.createKey({ user_id: "self" });
   const info = await fixture.get("/key/info", key);
   expect(info).toMatchObject({ key: hashKey(key), info: { user_id: "self" } });
   expect(await fixture.post("/key/health", {}, key)).toEqual({
@@ -58,7 +58,7 @@ test("the holder of a key sees its key", async () => {
 });
 
 test("an update sets only the named fields; null resets", async () => {
-  const key = await fixture.makeKey({
+  const key = await fixture.createKey({
     max_budget: 5,
     models: ["mock"],
     metadata: { a: 1 },
@@ -85,7 +85,7 @@ test("an update sets only the named fields; null resets", async () => {
 });
 
 test("blocking and unblocking a key takes effect at once", async () => {
-  const key = await fixture.makeKey({});
+  const key = await fixture.createKey({});
   const models = () => fixture.request("GET", "/v1/models", undefined, key);
   expect((await models()).status).toBe(200);
   expect(await fixture.post("/key/block", { key })).toMatchObject({
@@ -98,8 +98,8 @@ test("blocking and unblocking a key takes effect at once", async () => {
 
 test("deleted keys are kept in the history", async () => {
   const keys = await Promise.all([
-    fixture.makeKey({ key_alias: "gone-1" }),
-    fixture.makeKey({}),
+    fixture.createKey({ key_alias: "gone-1" }),
+    fixture.createKey({}),
   ]);
   const deleted = await fixture.post("/key/delete", { keys });
   expect(deleted["deleted_keys"]).toHaveLength(2);
@@ -109,9 +109,9 @@ test("deleted keys are kept in the history", async () => {
       "SELECT deleted_by FROM deleted_keys WHERE key_alias = 'gone-1'",
     ),
   ).toEqual([{ deleted_by: "default_user_id" }]);
-  const again = await fixture.refused("POST", "/key/delete", { keys });
+  const again = await fixture.rejected("POST", "/key/delete", { keys });
   expect(again).toMatchObject({ status: 404, error: { param: "keys" } });
-  await fixture.makeKey({ key_alias: "by-alias" });
+  await fixture.createKey({ key_alias: "by-alias" });
   await fixture.post("/key/delete", { key_aliases: ["by-alias"] });
   expect(await fixture.get("/key/list?key_alias=by-alias")).toMatchObject({
     total_count: 0,
@@ -120,7 +120,7 @@ test("deleted keys are kept in the history", async () => {
 
 test("lists are filtered, sorted and paged", async () => {
   for (const budget of [3, 1, 2]) {
-    await fixture.makeKey({
+    await fixture.createKey({
       user_id: "lister",
       max_budget: budget,
       key_alias: `list-${budget}`,
@@ -154,7 +154,7 @@ test("lists are filtered, sorted and paged", async () => {
 });
 
 test("a rotated key keeps its budget; the old secret works during the grace period", async () => {
-  const key = await fixture.makeKey({
+  const key = await fixture.createKey({
     user_id: "rota",
     key_alias: "rota-key",
     max_budget: 10,
@@ -189,7 +189,7 @@ test("a rotated key keeps its budget; the old secret works during the grace peri
 
 test("a rotated key keeps its history: days, rows, rejected calls and total spend", async () => {
   const yesterday = new Date(Date.now() - 86_400_000).toISOString();
-  const first = await fixture.makeKey({
+  const first = await fixture.createKey({
     user_id: "historian",
     key_alias: "history",
     max_budget: 10,
@@ -262,18 +262,21 @@ test("a rotated key keeps its history: days, rows, rejected calls and total spen
 });
 
 test("a previous secret of a key cannot become a new key", async () => {
-  const key = await fixture.makeKey({});
+  const key = await fixture.createKey({});
   await fixture.post("/key/regenerate", { key });
-  expect(await fixture.refused("POST", "/key/generate", { key })).toMatchObject(
-    { status: 409, error: { message: expect.stringContaining("already") } },
-  );
+  expect(
+    await fixture.rejected("POST", "/key/generate", { key }),
+  ).toMatchObject({
+    status: 409,
+    error: { message: expect.stringContaining("already") },
+  });
   expect(
     (await fixture.request("GET", "/v1/models", undefined, key)).status,
   ).toBe(401);
 });
 
 test("setting spend adds a row to the ledger and admits calls again", async () => {
-  const key = await fixture.makeKey({ user_id: "spent", max_budget: 0.5 });
+  const key = await fixture.createKey({ user_id: "spent", max_budget: 0.5 });
   await fixture.spend({ api_key: hashKey(key), spend: 0.75 });
   expect((await fixture.chat(key, "over")).json["error"]?.["type"]).toBe(
     "budget_exceeded",
@@ -304,7 +307,7 @@ test("setting spend adds a row to the ledger and admits calls again", async () =
 });
 
 test("a new budget duration starts with the spend in its window", async () => {
-  const key = await fixture.makeKey({ user_id: "window" });
+  const key = await fixture.createKey({ user_id: "window" });
   const long = new Date(Date.now() - 400 * 86_400_000).toISOString();
   await fixture.spend(
     { api_key: hashKey(key), spend: 0.5 },
@@ -337,7 +340,7 @@ test("a new budget duration starts with the spend in its window", async () => {
 });
 
 test("many keys are updated at once, each on its own", async () => {
-  const key = await fixture.makeKey({});
+  const key = await fixture.createKey({});
   const done = await fixture.post("/key/bulk_update", {
     keys: [
       { key, max_budget: 4 },
@@ -370,7 +373,7 @@ test.each([
   ["a wrong type", { models: "mock" }, "models"],
   ["NUL in a name", { key_alias: "a\0b" }, "key_alias"],
 ])("%s is rejected by name", async (_, body, param) => {
-  const { status, error } = await fixture.refused(
+  const { status, error } = await fixture.rejected(
     "POST",
     "/key/generate",
     body,
@@ -380,7 +383,7 @@ test.each([
 });
 
 test("the audit log shows changes and their authors", async () => {
-  const key = await fixture.makeKey({ max_budget: 1 });
+  const key = await fixture.createKey({ max_budget: 1 });
   await fixture.request(
     "POST",
     "/key/update",

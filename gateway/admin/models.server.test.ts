@@ -60,7 +60,7 @@ const idOf = (answer: Awaited<ReturnType<typeof createModel>>) =>
 test("a new model is called with its key, priced, listed, and its key never shown", async () => {
   const answer = await createModel();
   expect(answer.status).toBe(200);
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const called = await gateway.chat(key, "hello", { model: "stored" });
   expect(called.status).toBe(200);
   expect(called.headers.get("x-hearth-model-id")).toBe(idOf(answer));
@@ -109,7 +109,7 @@ test("an update changes only the named fields and keeps the key; null resets", a
     api_base: provider.url,
     rpm: 1,
   });
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   expect((await gateway.chat(key, "one", { model: "changing" })).status).toBe(
     200,
   );
@@ -126,7 +126,7 @@ test("a deleted model is unknown, and its id too", async () => {
   expect((await gateway.request("POST", "/model/delete", { id })).status).toBe(
     200,
   );
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const called = await gateway.chat(key, "gone", { model: "leaving" });
   expect(called.status).toBe(400);
   expect((await gateway.request("POST", "/model/delete", { id })).status).toBe(
@@ -206,7 +206,7 @@ test("a model of the file can only be changed in the file; ids are unique", asyn
 });
 
 test("a caller without management rights reads its own models, without addresses", async () => {
-  const key = await gateway.makeKey({ models: ["mock"] });
+  const key = await gateway.createKey({ models: ["mock"] });
   const info = await gateway.request("GET", "/model/info", undefined, key);
   expect(info.status).toBe(200);
   expect(
@@ -236,7 +236,7 @@ test("a restart reads the same models; keys sealed with the master key are seale
       )
     )[0]?.sealed;
   const before = await sealed();
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const waiting = await gateway.chat(key, "salt", { model: "stored" });
   expect(waiting.json["error"]?.["type"]).toBe("model_pending");
   await gateway.stop();

@@ -68,7 +68,7 @@ beforeAll(async () => {
   });
   await fixture.post("/customer/new", { user_id: name });
   await fixture.post("/tag/new", { name });
-  await fixture.makeKey({ key_alias: name, user_id: name });
+  await fixture.createKey({ key_alias: name, user_id: name });
 });
 
 afterAll(() => fixture?.stop());
@@ -235,7 +235,7 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
 );
 
 test("patterns in a search are taken literally", async () => {
-  await fixture.makeKey({ key_alias: "100% sure" });
+  await fixture.createKey({ key_alias: "100% sure" });
   for (const [search, found] of [
     ["%", ["100% sure"]],
     ["_", []],

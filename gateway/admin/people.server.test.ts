@@ -52,7 +52,7 @@ test.each([
   [{ user_role: "king" }, 400, "user_role"],
   [{ teams: ["no-such-team"] }, 404, "team_id"],
 ])("a new user %o is rejected", async (body, status, param) => {
-  expect(await fixture.refused("POST", "/user/new", body)).toMatchObject({
+  expect(await fixture.rejected("POST", "/user/new", body)).toMatchObject({
     status,
     error: { param },
   });
@@ -96,7 +96,7 @@ test("users are changed, listed and deleted with their keys and memberships", as
   expect(await fixture.post("/user/delete", { user_ids: ["u1", "u2"] })).toBe(
     2,
   );
-  const gone = await fixture.refused("GET", "/user/info?user_id=u1");
+  const gone = await fixture.rejected("GET", "/user/info?user_id=u1");
   expect(gone.status).toBe(404);
   const team = await fixture.get("/team/info?team_id=leavers");
   expect(team["keys"]).toEqual([]);
@@ -136,10 +136,10 @@ test("a team is created with members; its creator is its admin", async () => {
     );
   }
   expect(
-    await fixture.refused("POST", "/team/new", { team_id: "crew" }),
+    await fixture.rejected("POST", "/team/new", { team_id: "crew" }),
   ).toMatchObject({ status: 400, error: { param: "team_id" } });
   expect(
-    await fixture.refused("POST", "/team/new", { team_id: "a/b" }),
+    await fixture.rejected("POST", "/team/new", { team_id: "a/b" }),
   ).toMatchObject({ status: 400, error: { param: "team_id" } });
 });
 
@@ -155,7 +155,7 @@ test("members are added, changed and removed with their keys", async () => {
     updated_team_memberships: [{ max_budget: 3, spend: 0 }, {}],
   });
   expect(
-    await fixture.refused("POST", "/team/member_add", {
+    await fixture.rejected("POST", "/team/member_add", {
       team_id: "crew",
       member: { user_id: "bob" },
     }),
@@ -168,17 +168,17 @@ test("members are added, changed and removed with their keys", async () => {
       max_budget_in_team: 4,
     }),
   ).toMatchObject({ user_id: "bob", role: "admin", max_budget_in_team: 4 });
-  const key = await fixture.makeKey({ user_id: "bob", team_id: "crew" });
+  const key = await fixture.createKey({ user_id: "bob", team_id: "crew" });
   const left = await fixture.post("/team/member_delete", {
     team_id: "crew",
     user_id: "bob",
   });
   expect(JSON.stringify(left["members_with_roles"])).not.toContain("bob");
-  expect((await fixture.refused("GET", `/key/info?key=${key}`)).status).toBe(
+  expect((await fixture.rejected("GET", `/key/info?key=${key}`)).status).toBe(
     404,
   );
   expect(
-    await fixture.refused("POST", "/team/member_delete", {
+    await fixture.rejected("POST", "/team/member_delete", {
       team_id: "crew",
       user_id: "bob",
     }),
@@ -202,12 +202,12 @@ test("teams are changed, blocked, listed and deleted", async () => {
     }),
   ).toMatchObject({ models: ["mock"] });
   expect(
-    await fixture.refused("POST", "/team/model/delete", {
+    await fixture.rejected("POST", "/team/model/delete", {
       team_id: "crew",
       models: ["mock"],
     }),
   ).toMatchObject({ status: 400, error: { param: "models" } });
-  const key = await fixture.makeKey({ team_id: "crew" });
+  const key = await fixture.createKey({ team_id: "crew" });
   await fixture.post("/team/block", { team_id: "crew" });
   await expect
     .poll(
@@ -232,9 +232,9 @@ test("teams are changed, blocked, listed and deleted", async () => {
     await fixture.get("/team/permissions_list?team_id=crew"),
   ).toMatchObject({ all_available_permissions: expect.any(Array) });
   await fixture.post("/team/delete", { team_ids: ["crew"] });
-  expect((await fixture.refused("GET", "/team/info?team_id=crew")).status).toBe(
-    404,
-  );
+  expect(
+    (await fixture.rejected("GET", "/team/info?team_id=crew")).status,
+  ).toBe(404);
   expect(
     await query(
       fixture.pool,
@@ -280,9 +280,9 @@ test("organizations have members and teams", async () => {
   });
   expect(left.status).toBe(200);
   expect(await list("/organization/list")).toHaveLength(1);
-  const key = await fixture.makeKey({ organization_id: id });
+  const key = await fixture.createKey({ organization_id: id });
   expect(
-    await fixture.refused("POST", "/organization/delete", {
+    await fixture.rejected("POST", "/organization/delete", {
       organization_ids: [id],
     }),
   ).toMatchObject({
@@ -327,7 +327,7 @@ test.each(["/customer", "/end_user"])(
       { deleted_customers: 1 },
     );
     expect(
-      await fixture.refused("POST", `${path}/delete`, { user_ids: [guest] }),
+      await fixture.rejected("POST", `${path}/delete`, { user_ids: [guest] }),
     ).toMatchObject({ status: 404, error: { param: "user_id" } });
   },
 );
@@ -342,7 +342,7 @@ test("tags have budgets", async () => {
   expect(await list("/tag/list")).toMatchObject([{ spend: 0 }]);
   await fixture.post("/tag/delete", { name: "nightly" });
   expect(
-    await fixture.refused("POST", "/tag/info", { names: ["nightly"] }),
+    await fixture.rejected("POST", "/tag/info", { names: ["nightly"] }),
   ).toMatchObject({ status: 404 });
 });
 
@@ -352,7 +352,7 @@ test("a tier applies to the payers that refer to it", async () => {
     max_budget: 0.00001,
   });
   expect(tier).toMatchObject({ budget_id: "small", max_budget: 0.00001 });
-  const key = await fixture.makeKey({ budget_id: "small" });
+  const key = await fixture.createKey({ budget_id: "small" });
   await fixture.chat(key, "first");
   expect((await fixture.chat(key, "second")).json["error"]?.["type"]).toBe(
     "budget_exceeded",
@@ -367,7 +367,7 @@ test("a tier applies to the payers that refer to it", async () => {
   expect(await list("/budget/list")).toHaveLength(1);
   await fixture.post("/customer/new", { user_id: "c", budget_id: "small" });
   expect(
-    await fixture.refused("POST", "/budget/delete", { id: "small" }),
+    await fixture.rejected("POST", "/budget/delete", { id: "small" }),
   ).toMatchObject({
     status: 400,
     error: {
@@ -396,7 +396,7 @@ test("markup, SQL and paths in names have no effect", async () => {
   for (const name of names) {
     await fixture.post("/customer/new", { user_id: name });
     await fixture.post("/tag/new", { name });
-    await fixture.makeKey({ user_id: name, key_alias: name, tags: [name] });
+    await fixture.createKey({ user_id: name, key_alias: name, tags: [name] });
     expect(
       await fixture.get(`/key/list?key_alias=${encodeURIComponent(name)}`),
     ).toMatchObject({ total_count: 1 });

@@ -41,7 +41,7 @@ test.each(["/team/model/add", "/team/model/delete"])(
     const team_id = `all of ${path.replaceAll("/", " ")}`;
     await fixture.post("/team/new", { team_id });
     expect(
-      await fixture.refused("POST", path, { team_id, models: ["mock"] }),
+      await fixture.rejected("POST", path, { team_id, models: ["mock"] }),
     ).toMatchObject({
       status: 400,
       error: {
@@ -80,7 +80,7 @@ test("a team's admin sets its models by either route, among those of its organiz
   for (const path of ["/team/update", "/team/model/add"]) {
     for (const model of ["large", "*", "all-proxy-models"]) {
       expect(
-        await fixture.refused("POST", path, { team_id, models: [model] }, key),
+        await fixture.rejected("POST", path, { team_id, models: [model] }, key),
       ).toMatchObject({ status: 403, error: { param: "models" } });
     }
   }
@@ -101,7 +101,7 @@ test("the admin of a team in no organization sets any models", async () => {
     key,
   );
   expect(
-    await fixture.refused(
+    await fixture.rejected(
       "POST",
       "/team/update",
       { team_id: "free", max_budget: 1 },
@@ -129,7 +129,7 @@ test("an unknown user is not a member, like any other non-member", async () => {
       { user_id: "somebody" },
     ]) {
       expect(
-        await fixture.refused(method, path, { ...where, ...who }),
+        await fixture.rejected(method, path, { ...where, ...who }),
       ).toMatchObject({ status: 400, error: { param: "user_id" } });
     }
   }

@@ -35,7 +35,7 @@ test.each([
   "%s rejects %o by name and creates nothing",
   async (path, body, param, says) => {
     const before = await fixture.get("/key/list");
-    const { status, error } = await fixture.refused("POST", path, body);
+    const { status, error } = await fixture.rejected("POST", path, body);
     expect(status).toBe(400);
     expect(error).toMatchObject({
       param,
@@ -49,12 +49,15 @@ test.each([
 
 test("a misspelt filter of a list is rejected", async () => {
   expect(
-    await fixture.refused("GET", "/key/list?user_idd=alice"),
+    await fixture.rejected("GET", "/key/list?user_idd=alice"),
   ).toMatchObject({ status: 400, error: { param: "user_idd" } });
 });
 
 test("an invalid entry among many is named, the others are changed", async () => {
-  const [good, bad] = [await fixture.makeKey({}), await fixture.makeKey({})];
+  const [good, bad] = [
+    await fixture.createKey({}),
+    await fixture.createKey({}),
+  ];
   const done = await fixture.post("/key/bulk_update", {
     keys: [
       { key: good, max_budget: 3 },
@@ -97,7 +100,7 @@ test("a field of LiteLLM that would protect something is rejected with its repla
     ["/customer/new", "allowed_model_region", "eu"],
   ] as const) {
     const body = { [field]: value, user_id: "u" };
-    const { status, error } = await fixture.refused("POST", path, body);
+    const { status, error } = await fixture.rejected("POST", path, body);
     expect([path, status]).toEqual([path, 400]);
     expect(error).toMatchObject({
       param: field,
@@ -142,17 +145,17 @@ test("a user joins teams with a role and a budget", async () => {
 test("an admin can create a key with spend", async () => {
   const made = await fixture.post("/key/generate", { spend: 1.5 });
   expect(made["spend"]).toBe(1.5);
-  const user = await fixture.makeKey({ user_id: "plain" });
+  const user = await fixture.createKey({ user_id: "plain" });
   expect(
-    await fixture.refused("POST", "/key/generate", { spend: 1 }, user),
+    await fixture.rejected("POST", "/key/generate", { spend: 1 }, user),
   ).toMatchObject({ status: 403, error: { param: "spend" } });
   expect(await fixture.differences()).toEqual([]);
 });
 
 test("a temporary increase requires its end", async () => {
-  const key = await fixture.makeKey({});
+  const key = await fixture.createKey({});
   expect(
-    await fixture.refused("POST", "/key/update", {
+    await fixture.rejected("POST", "/key/update", {
       key,
       temp_budget_increase: 5,
     }),
@@ -160,7 +163,7 @@ test("a temporary increase requires its end", async () => {
 });
 
 test("deleted keys are listed from the history", async () => {
-  const key = await fixture.makeKey({ key_alias: "was-here" });
+  const key = await fixture.createKey({ key_alias: "was-here" });
   await fixture.post("/key/delete", { keys: [key] });
   expect(
     await fixture.get(

@@ -13,7 +13,7 @@ import {
   type MockProvider,
 } from "../../test/servers/provider.ts";
 import {
-  redisServerHere,
+  hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../../test/servers/redis.ts";
@@ -24,7 +24,7 @@ let redis: TestRedis;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  if (!redisServerHere()) {
+  if (!hasRedisServer()) {
     return;
   }
   database = await throwAwayDatabase();
@@ -47,7 +47,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test.skipIf(!redisServerHere())(
+test.skipIf(!hasRedisServer())(
   "cached answers and limits use separate connections, so that a large answer does not delay the limits",
   async () => {
     const ofCache = new Set<string>();
@@ -61,7 +61,7 @@ test.skipIf(!redisServerHere())(
       }
     });
     try {
-      const key = await gateway.makeKey({ max_budget: 1 });
+      const key = await gateway.createKey({ max_budget: 1 });
       const ask = async (prompt: string) =>
         (await gateway.chat(key, prompt)).headers.get("x-hearth-cache");
       expect(await ask("once")).toBe("miss");
@@ -75,10 +75,10 @@ test.skipIf(!redisServerHere())(
   },
 );
 
-test.skipIf(!redisServerHere())(
+test.skipIf(!hasRedisServer())(
   "calls are uncached while Redis does not answer, and cached again afterwards",
   async () => {
-    const key = await gateway.makeKey({});
+    const key = await gateway.createKey({});
     const ask = async (prompt: string) => {
       const { status, headers } = await gateway.chat(key, prompt);
       expect(status).toBe(200);

@@ -42,7 +42,7 @@ proxy_settings: { cache: true }
 router_settings: { num_retries: 1 }
 `,
   });
-  key = await gateway.makeKey({});
+  key = await gateway.createKey({});
 });
 
 beforeEach(() => {

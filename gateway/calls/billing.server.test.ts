@@ -76,7 +76,7 @@ async function rowOf(callId: string | null): Promise<Row> {
 
 /** Streams until `finish_reason`, then closes the connection; the id of the call. */
 async function leaveAtFinish(model: string, options: object): Promise<string> {
-  const key = await gateway.makeKey();
+  const key = await gateway.createKey();
   const aborter = new AbortController();
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
@@ -129,7 +129,7 @@ test("usage that never arrives is awaited for a limited time, then the count is 
 });
 
 test("a call that times out while its provider continues pays for its input, and its row is marked", async () => {
-  const key = await gateway.makeKey();
+  const key = await gateway.createKey();
   for (const stream of [false, true]) {
     const answer = await gateway.chat(key, '[mock]{"delayMs":1500}', {
       timeout: 0.3,
@@ -148,7 +148,7 @@ test("a call that times out while its provider continues pays for its input, and
 });
 
 test("an attempt that timed out before another deployment answered is paid as well", async () => {
-  const key = await gateway.makeKey();
+  const key = await gateway.createKey();
   const answer = await gateway.chat(key, '[mock]{"delayMs":2500}', {
     model: "impatient",
     fallbacks: ["mock"],
@@ -170,7 +170,7 @@ test("an attempt that timed out before another deployment answered is paid as we
 });
 
 test("an attempt that reached no provider costs nothing", async () => {
-  const key = await gateway.makeKey();
+  const key = await gateway.createKey();
   const answer = await gateway.chat(key, "hello", {
     model: "gone",
     fallbacks: ["mock"],
@@ -182,7 +182,7 @@ test("an attempt that reached no provider costs nothing", async () => {
 });
 
 test("usage of an unpriced service tier is marked in the row", async () => {
-  const key = await gateway.makeKey();
+  const key = await gateway.createKey();
   const flex = await gateway.chat(key, '[mock]{"usage":null}', {
     service_tier: "flex",
   });
@@ -207,7 +207,7 @@ test("a model that is sold by the hour of audio is shown as unpriced", async () 
 });
 
 test("a background response is rejected before a provider is called", async () => {
-  const key = await gateway.makeKey();
+  const key = await gateway.createKey();
   const answer = await gateway.request(
     "POST",
     "/v1/responses",
@@ -230,8 +230,8 @@ test("strict mode reserves the model's maximum for a Claude call without max_tok
   });
   try {
     const worst = 64_000 * OUTPUT_PRICE;
-    const poor = await strict.makeKey({ max_budget: worst * 0.99 });
-    const rich = await strict.makeKey({ max_budget: worst * 1.01 });
+    const poor = await strict.createKey({ max_budget: worst * 0.99 });
+    const rich = await strict.createKey({ max_budget: worst * 1.01 });
     const ask = (key: string) => strict.chat(key, "hi", { model: "sonnet" });
     expect((await ask(poor)).json["error"]?.["message"]).toMatch(/max_tokens/);
     await ask(rich);

@@ -44,12 +44,12 @@ async function refusalAfterOneCall(
 
 test("a used-up team budget rejects calls and names the team", async () => {
   await insertRow(pool(), "teams", { team_id: "t1", max_budget: SMALL });
-  const key = await gateway.makeKey({ team_id: "t1", max_budget: 100 });
+  const key = await gateway.createKey({ team_id: "t1", max_budget: 100 });
   expect(await refusalAfterOneCall(key)).toContain("Team=t1 Current cost");
 });
 
 test("a rejection names the time at which the budget resets", async () => {
-  const key = await gateway.makeKey({
+  const key = await gateway.createKey({
     max_budget: SMALL,
     budget_duration: "1mo",
   });
@@ -76,8 +76,8 @@ async function userWithTwoKeys(
     await insertRow(pool(), "team_members", { ...ids, ...membership });
   }
   return {
-    personal: await gateway.makeKey({ user_id: ids.user_id }),
-    team: await gateway.makeKey(ids),
+    personal: await gateway.createKey({ user_id: ids.user_id }),
+    team: await gateway.createKey(ids),
   };
 }
 
@@ -146,19 +146,19 @@ test("used-up budgets of a member, an organization, an end user and a tag reject
     user_id: "u2",
     max_budget: SMALL,
   });
-  const member = await gateway.makeKey({ user_id: "u2", team_id: "t3" });
+  const member = await gateway.createKey({ user_id: "u2", team_id: "t3" });
   expect(await refusalAfterOneCall(member)).toContain("Team member=t3/u2");
 
   await insertRow(pool(), "organizations", {
     organization_id: "o1",
     max_budget: SMALL,
   });
-  const ofOrganization = await gateway.makeKey({ organization_id: "o1" });
+  const ofOrganization = await gateway.createKey({ organization_id: "o1" });
   expect(await refusalAfterOneCall(ofOrganization)).toContain(
     "Organization=o1",
   );
 
-  const plain = await gateway.makeKey({});
+  const plain = await gateway.createKey({});
   await insertRow(pool(), "end_users", { user_id: "e1", max_budget: SMALL });
   expect(await refusalAfterOneCall(plain, { user: "e1" })).toContain(
     "End user=e1",
@@ -172,22 +172,22 @@ test("used-up budgets of a member, an organization, an end user and a tag reject
 
 test("a tier applies where the key sets nothing itself", async () => {
   await insertRow(pool(), "budgets", { budget_id: "small", max_budget: SMALL });
-  const tiered = await gateway.makeKey({ budget_id: "small" });
+  const tiered = await gateway.createKey({ budget_id: "small" });
   await refusalAfterOneCall(tiered);
-  const own = await gateway.makeKey({ budget_id: "small", max_budget: 1 });
+  const own = await gateway.createKey({ budget_id: "small", max_budget: 1 });
   await gateway.chat(own, "one");
   expect((await gateway.chat(own, "two")).status).toBe(200);
 });
 
 test("an alias has a separate budget on a key", async () => {
-  const key = await gateway.makeKey({
+  const key = await gateway.createKey({
     model_max_budget: { mock: { budget_limit: SMALL, time_period: "1d" } },
   });
   expect(await refusalAfterOneCall(key)).toContain("Model=mock");
 });
 
 test("a temporary increase counts until it expires", async () => {
-  const key = await gateway.makeKey({
+  const key = await gateway.createKey({
     max_budget: SMALL,
     temp_budget_increase: 1,
     temp_budget_expiry: new Date(Date.now() + 1_500).toISOString(),
@@ -202,7 +202,7 @@ test("a temporary increase counts until it expires", async () => {
 });
 
 test("a budget is available again when its window ends", async () => {
-  const key = await gateway.makeKey({
+  const key = await gateway.createKey({
     max_budget: SMALL,
     budget_duration: "2s",
   });
@@ -216,7 +216,7 @@ test("a budget is available again when its window ends", async () => {
 });
 
 test("a raised budget and a blocked key take effect at once", async () => {
-  const key = await gateway.makeKey({ max_budget: SMALL });
+  const key = await gateway.createKey({ max_budget: SMALL });
   await refusalAfterOneCall(key);
   const token = hashKey(key);
   await updateRows(pool(), "keys", { token }, { max_budget: 5 });
@@ -234,7 +234,7 @@ test("a raised budget and a blocked key take effect at once", async () => {
 });
 
 test("requests, tokens and parallel calls are limited and reported in headers", async () => {
-  const key = await gateway.makeKey({ rpm_limit: 2 });
+  const key = await gateway.createKey({ rpm_limit: 2 });
   const first = await gateway.chat(key, "one");
   expect(first.headers.get("x-ratelimit-limit-requests")).toBe("2");
   expect(first.headers.get("x-ratelimit-remaining-requests")).toBe("1");
@@ -244,7 +244,7 @@ test("requests, tokens and parallel calls are limited and reported in headers", 
   expect(third.json["error"]?.["type"]).toBe("rate_limit_exceeded");
   expect(Number(third.headers.get("retry-after"))).toBeGreaterThan(0);
 
-  const single = await gateway.makeKey({ max_parallel_requests: 1 });
+  const single = await gateway.createKey({ max_parallel_requests: 1 });
   const slow = gateway.chat(single, '[mock]{"delayMs":300}');
   await expect
     .poll(
@@ -257,7 +257,7 @@ test("requests, tokens and parallel calls are limited and reported in headers", 
 });
 
 test("of 200 simultaneous calls on a budget for ten, none is rejected as budget_exceeded while budget remains", async () => {
-  const key = await gateway.makeKey({ max_budget: 10 * ONE_CALL });
+  const key = await gateway.createKey({ max_budget: 10 * ONE_CALL });
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, at) =>
       gateway.chat(key, `[mock]{"delayMs":20} ${at}`.replace(/ \d+$/, ""), {
@@ -286,7 +286,7 @@ test("strict mode rejects a call that may not fit, and never overshoots", async 
     yaml: `${modelYaml(provider.url)}general_settings: { budget_mode: strict }\n`,
   });
   try {
-    const key = await strict.makeKey({ max_budget: 3 * ONE_CALL });
+    const key = await strict.createKey({ max_budget: 3 * ONE_CALL });
     const unbounded = await strict.chat(key, "unbounded");
     expect(unbounded.json["error"]?.["message"]).toMatch(/max_tokens/);
     expect((await strict.chat(key, "small", { max_tokens: 4 })).status).toBe(

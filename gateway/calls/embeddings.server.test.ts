@@ -12,13 +12,13 @@ import {
   type MockProvider,
 } from "../../test/servers/provider.ts";
 import {
-  redisServerHere,
+  hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../../test/servers/redis.ts";
 import { query } from "../database/pool.ts";
 
-const stores = redisServerHere() ? ["memory", "redis"] : ["memory"];
+const stores = hasRedisServer() ? ["memory", "redis"] : ["memory"];
 
 describe.each(stores)("embeddings with a cache in %s", (store) => {
   let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
@@ -78,7 +78,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
   const cacheOf = (answer: TestAnswer) => answer.headers.get("x-hearth-cache");
 
   test("only uncached items are requested from the provider", async () => {
-    const key = await gateway.makeKey({ user_id: `items-${store}` });
+    const key = await gateway.createKey({ user_id: `items-${store}` });
     const first = await embed(key, ["a", "bb"]);
     expect(firsts(first)).toEqual([
       [0, 1],
@@ -130,7 +130,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
   });
 
   test("token lists are items too; other dimensions are separate entries; no-cache calls the provider", async () => {
-    const key = await gateway.makeKey({});
+    const key = await gateway.createKey({});
     await embed(key, [
       [1, 2],
       [3, 4],
@@ -139,12 +139,12 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
     expect(cacheOf(await embed(key, [[3, 4]], { dimensions: 2 }))).toBe("miss");
     const again = await embed(key, [3, 4], { cache: { "no-cache": true } });
     expect(cacheOf(again)).toBe("miss");
-    const other = await gateway.makeKey({ user_id: "stranger" });
+    const other = await gateway.createKey({ user_id: "stranger" });
     expect(cacheOf(await embed(other, [3, 4]))).toBe("miss");
   });
 
   test("a fallback gets all items, and its vectors are not cached for the alias", async () => {
-    const key = await gateway.makeKey({});
+    const key = await gateway.createKey({});
     const answer = await embed(key, ["x", "yy"], { model: "falls" });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
@@ -153,7 +153,7 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
   });
 
   test("a hit is admitted while other calls have reserved the rest of the budget, and an overspent key is rejected", async () => {
-    const key = await gateway.makeKey({ max_budget: 15 * INPUT_PRICE });
+    const key = await gateway.createKey({ max_budget: 15 * INPUT_PRICE });
     await embed(key, ["p", "q"]);
     expect(cacheOf(await embed(key, ["q", "p"]))).toBe("hit");
     await embed(key, ["r", "s"]);

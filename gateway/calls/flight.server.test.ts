@@ -34,7 +34,7 @@ proxy_settings: { cache: true }
 router_settings: { num_retries: 0 }
 `,
   });
-  key = await gateway.makeKey({});
+  key = await gateway.createKey({});
 });
 
 afterAll(async () => {

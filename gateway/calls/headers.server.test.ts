@@ -33,7 +33,7 @@ const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 
 test("with litellm_headers an answer has LiteLLM's headers too", async () => {
   const { gateway } = testbed;
-  const key = await gateway.makeKey({ max_budget: 3 });
+  const key = await gateway.createKey({ max_budget: 3 });
   await gateway.chat(key, "one");
   const { headers } = await gateway.chat(key, "two");
   const litellm = (name: string) => headers.get(`x-litellm-${name}`);
@@ -59,7 +59,7 @@ test.each(["x-hearth", "x-litellm"])(
   "%s-… headers of a request set payers, timeout and retries",
   async (prefix) => {
     const { gateway, provider } = testbed;
-    const key = await gateway.makeKey({});
+    const key = await gateway.createKey({});
     const ask = (prompt: string, headers: Record<string, string>) =>
       gateway.request(
         "POST",
@@ -103,7 +103,7 @@ test("request_timeout ends an attempt that takes longer", async () => {
       `${modelYaml(url)}proxy_settings: { request_timeout: 0.2, num_retries: 0 }\n`,
   );
   try {
-    const key = await short.gateway.makeKey({});
+    const key = await short.gateway.createKey({});
     const answer = await short.gateway.chat(key, '[mock]{"delayMs":5000}');
     expect(answer.status).toBe(408);
   } finally {
@@ -115,7 +115,7 @@ test.each([{ stream: false }, { stream: true }])(
   "names beyond ASCII reach a client percent-encoded (%o)",
   async ({ stream }) => {
     const { gateway } = testbed;
-    const key = await gateway.makeKey({});
+    const key = await gateway.createKey({});
     const ask = (model: string) =>
       gateway.chat(key, "hello", { model, stream });
     const { status, headers, text } = await ask("部署/模型 50%");
@@ -152,7 +152,7 @@ test.each(["writeHead", "setTimeout"] as const)(
   async (method) => {
     const { gateway, provider } = testbed;
     const { pool, ledger, underWay } = gateway.running.gateway;
-    const key = await gateway.makeKey({});
+    const key = await gateway.createKey({});
     const working = ServerResponse.prototype[method] as (
       ...args: readonly unknown[]
     ) => ServerResponse;

@@ -38,7 +38,7 @@ test.each(UNSTORABLE)(
   "a name that the ledger cannot hold is rejected before a provider is called (%#)",
   async (name, reason) => {
     const { gateway, provider } = testbed;
-    const key = await gateway.makeKey({});
+    const key = await gateway.createKey({});
     const requestsBefore = provider.requests.length;
     for (const [field, fields] of [
       ["model", { model: name }],
@@ -64,7 +64,7 @@ test("a key or a team whose stored tags the ledger cannot hold can still make ca
   const { gateway } = testbed;
   const { ledger, pool } = gateway.running.gateway;
   await gateway.request("POST", "/team/new", { team_id: "tagged" });
-  const key = await gateway.makeKey({ team_id: "tagged" });
+  const key = await gateway.createKey({ team_id: "tagged" });
   const tag = "漢".repeat(200);
   for (const table of ["keys", "teams"]) {
     await query(pool, `UPDATE ${table} SET tags = $1 WHERE team_id = $2`, [
@@ -92,14 +92,14 @@ test("a key or a team whose stored tags the ledger cannot hold can still make ca
 
 test("an alias of a key cannot lead to a model that the ledger cannot hold", async () => {
   const { gateway } = testbed;
-  const key = await gateway.makeKey({ aliases: { mine: `openai/${LONG}` } });
+  const key = await gateway.createKey({ aliases: { mine: `openai/${LONG}` } });
   const answer = await gateway.chat(key, "hello", { model: "mine" });
   expect(answer.status).toBe(400);
 });
 
 test("a model of the longest name is called and recorded", async () => {
   const { gateway } = testbed;
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const model = `openai/${"漢".repeat(83)}`;
   expect(Buffer.byteLength(model)).toBe(256);
   const answer = await gateway.chat(key, "hello", { model, user: model });
@@ -156,7 +156,7 @@ test.each(OF_OBJECTS)(
   "a model named %s works like any other",
   async (model) => {
     const { gateway } = testbed;
-    const key = await gateway.makeKey({
+    const key = await gateway.createKey({
       aliases: { mine: "mock" },
       model_max_budget: { mock: 3 },
       model_rpm_limit: { other: 3 },
@@ -179,7 +179,7 @@ test.each(OF_OBJECTS)(
   "an allowed route named %s allows nothing",
   async (route) => {
     const { gateway } = testbed;
-    const key = await gateway.makeKey({ allowed_routes: [route] });
+    const key = await gateway.createKey({ allowed_routes: [route] });
     expect((await gateway.chat(key, "hello")).status).toBe(403);
     const info = await gateway.request("GET", "/key/info", undefined, key);
     expect(info.status).toBe(403);
@@ -188,7 +188,7 @@ test.each(OF_OBJECTS)(
 
 test("a model named like an object's property has no fallbacks unless configured", async () => {
   const { gateway } = testbed;
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   for (const model of OF_OBJECTS) {
     const answer = await gateway.chat(key, '[mock]{"status":500}', {
       model,

@@ -34,7 +34,7 @@ async function rowOf(answer: TestAnswer) {
 
 test("prompts and answers are kept with their rows: whole, streamed and from the cache", async () => {
   const { gateway } = testbed;
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const whole = await gateway.chat(key, "what? \u0000 \ud800");
   expect(await rowOf(whole)).toMatchObject({
     messages: [{ role: "user", content: expect.stringContaining("what?") }],
@@ -59,7 +59,7 @@ test("prompts are deleted with the retention of the rows", async () => {
     "UPDATE prompts SET started_at = now() - interval '9 days'",
   );
   const fresh = await testbed.gateway.chat(
-    await testbed.gateway.makeKey({}),
+    await testbed.gateway.createKey({}),
     "fresh",
   );
   await rowOf(fresh);
@@ -73,7 +73,7 @@ test("without the setting no prompt is stored anywhere", async () => {
   const silent = await startTestbed();
   try {
     const { gateway } = silent;
-    await gateway.chat(await gateway.makeKey({}), "my secret question");
+    await gateway.chat(await gateway.createKey({}), "my secret question");
     await gateway.running.gateway.ledger.flush();
     await gateway.running.gateway.prompts.flush();
     const { pool } = gateway.running.gateway;

@@ -24,7 +24,7 @@ async function refusalsOf(key: string, as?: string) {
 }
 
 test("a rejected call is stored with its reason, and counted", async () => {
-  const key = await fixture.makeKey({
+  const key = await fixture.createKey({
     key_alias: "poor",
     user_id: "poor-user",
     max_budget: 0,
@@ -57,8 +57,8 @@ test("a rejected call is stored with its reason, and counted", async () => {
 });
 
 test("the holder of the key sees a rejected call, another key does not", async () => {
-  const key = await fixture.makeKey({ user_id: "holder", models: ["other"] });
-  const stranger = await fixture.makeKey({ user_id: "stranger" });
+  const key = await fixture.createKey({ user_id: "holder", models: ["other"] });
+  const stranger = await fixture.createKey({ user_id: "stranger" });
   await fixture.chat(key, "hello");
   expect(await refusalsOf(key, key)).toMatchObject({
     total: 1,
@@ -71,7 +71,7 @@ test("the holder of the key sees a rejected call, another key does not", async (
 });
 
 test("calls with a blocked key are recorded for its admins, calls with a guessed key are not", async () => {
-  const key = await fixture.makeKey({});
+  const key = await fixture.createKey({});
   await fixture.post("/key/block", { key });
   await expect
     .poll(async () => (await fixture.chat(key, "hello")).status, PATIENT)
@@ -88,7 +88,7 @@ test("calls with a blocked key are recorded for its admins, calls with a guessed
 });
 
 test("the latest rejected calls of each key are stored, all are counted", async () => {
-  const key = await fixture.makeKey({ max_budget: 0 });
+  const key = await fixture.createKey({ max_budget: 0 });
   const calls = KEPT_REFUSALS + 7;
   for (let call = 0; call < calls; call++) {
     await fixture.chat(key, `prompt ${call}`);

@@ -84,7 +84,7 @@ ${model("long", "long")}${model("endless", "endless")}${model("silent", "silent"
 proxy_settings: { idle_timeout: 300ms }
 `,
   });
-  key = await gateway.makeKey({});
+  key = await gateway.createKey({});
 });
 
 afterAll(async () => {

@@ -25,7 +25,7 @@ function write(text: string): void {
 }
 
 test("a reload adds new models and removes old ones while calls run", async () => {
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const running = gateway.chat(key, '[mock]{"chunks":6,"chunkDelayMs":50}', {
     stream: true,
   });
@@ -39,7 +39,7 @@ test("a reload adds new models and removes old ones while calls run", async () =
 });
 
 test("an invalid file changes nothing and is reported", async () => {
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   write("model_list: many\n");
   const refused = await gateway.request("POST", "/config/reload");
   expect(refused.status).toBe(400);
@@ -48,7 +48,7 @@ test("an invalid file changes nothing and is reported", async () => {
 });
 
 test("a check reports the problems of the next start, and changes nothing", async () => {
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const check = async () =>
     (await gateway.request("POST", "/config/check")).json["mistakes"];
   write("model_list: many\n");
@@ -62,7 +62,7 @@ test("a check reports the problems of the next start, and changes nothing", asyn
 });
 
 test("only the master key may check and reload", async () => {
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   for (const path of ["/config/check", "/config/reload"]) {
     expect((await gateway.request("POST", path, undefined, key)).status).toBe(
       403,

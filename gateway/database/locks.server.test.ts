@@ -158,7 +158,7 @@ test("calls do not wait behind a change of the ledger's tables that waits for a 
     yaml: modelYaml(provider.url),
   });
   try {
-    const known = await gateway.makeKey({
+    const known = await gateway.createKey({
       max_budget: 1,
       budget_duration: "1s",
     });

@@ -82,11 +82,11 @@ async function untilReadinessSays(db: string): Promise<void> {
 }
 
 test("while Postgres does not answer, known keys are served, also in a new window, and others get 503", async () => {
-  const known = await gateway.makeKey({
+  const known = await gateway.createKey({
     max_budget: 1,
     budget_duration: "1s",
   });
-  const plain = await gateway.makeKey();
+  const plain = await gateway.createKey();
   expect((await call(known)).status).toBe(200);
   expect((await call(plain)).status).toBe(200);
   relay.stall();

@@ -154,11 +154,11 @@ export class BlockWriter {
         }
         events.push(...this.#openCall(index, call));
       }
-      const unsent = call.arguments.slice(call.sent);
+      const pending = call.arguments.slice(call.sent);
       call.sent = call.arguments.length;
-      if (unsent !== "") {
+      if (pending !== "") {
         events.push(
-          this.#delta({ type: "input_json_delta", partial_json: unsent }),
+          this.#delta({ type: "input_json_delta", partial_json: pending }),
         );
       }
     }

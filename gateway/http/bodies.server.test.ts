@@ -23,7 +23,7 @@ beforeAll(async () => {
       `general_settings: { max_request_size_mb: ${ONE_MB}, max_request_bodies_mb: ${ALL_MB} }`,
     ),
   );
-  key = await testbed.gateway.makeKey();
+  key = await testbed.gateway.createKey();
 });
 afterAll(() => testbed?.stop());
 

@@ -74,7 +74,7 @@ test("connections without a call do not delay the shutdown: silent ones, idle on
 
 test("a call in progress is answered before the gateway stops, then its connection is closed", async () => {
   const gateway = await startGateway("10m");
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const body = JSON.stringify({
     model: "mock",
     messages: [{ role: "user", content: "hello" }],
@@ -100,7 +100,7 @@ test("a call in progress is answered before the gateway stops, then its connecti
 
 test("a stalled upload and a call without an answer are ended after the drain timeout", async () => {
   const gateway = await startGateway("500ms");
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const upload = await connect(
     gateway,
     `${HEAD}authorization: Bearer ${key}\r\ncontent-length: 1000\r\n\r\n{`,

@@ -460,7 +460,7 @@ test("does not import again what was deleted in Hearth", async () => {
     "/team/info?team_id=team-30",
     "/user/info?user_id=user-150",
   ]) {
-    expect((await fixture.refused("GET", path)).status).toBe(404);
+    expect((await fixture.rejected("GET", path)).status).toBe(404);
   }
   expect(await fixture.differences()).toEqual([]);
 });

@@ -137,7 +137,8 @@ test("with LiteLLM's key models are imported with their provider keys and answer
     await expect
       .poll(
         async () =>
-          (await fixture.chat(await fixture.makeKey(), "hi", { model })).status,
+          (await fixture.chat(await fixture.createKey(), "hi", { model }))
+            .status,
         PATIENT,
       )
       .toBe(200);

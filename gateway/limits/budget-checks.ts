@@ -63,7 +63,7 @@ export function withoutRoom(
     if (budget === null) {
       continue;
     }
-    const room = roomOf(entity, budget, share, now);
+    const room = remainderOf(entity, budget, share, now);
     if (room <= 0 || (strict && estimate > room)) {
       return {
         kind: "budget_held",
@@ -76,7 +76,7 @@ export function withoutRoom(
 }
 
 /** The estimate, or what is left of the tightest budget where that is less. */
-export function leastRoom(
+export function smallestRemainder(
   entities: readonly EntityState[],
   estimate: Nanos,
   share: Share | null,
@@ -86,13 +86,16 @@ export function leastRoom(
     (least, entity) =>
       entity.limits.budget === null
         ? least
-        : Math.min(least, roomOf(entity, entity.limits.budget, share, now)),
+        : Math.min(
+            least,
+            remainderOf(entity, entity.limits.budget, share, now),
+          ),
     estimate,
   );
 }
 
 /** What is left after spend and calls in flight, within this instance's share. */
-function roomOf(
+function remainderOf(
   entity: EntityState,
   budget: Nanos,
   share: Share | null,

@@ -15,7 +15,7 @@ import {
 } from "./accounts.ts";
 import {
   lacksTotal,
-  leastRoom,
+  smallestRemainder,
   overBudget,
   spendOf,
   withoutRoom,
@@ -92,7 +92,7 @@ export class Counters {
     const lease =
       estimate === 0
         ? 0
-        : leastRoom(entities, estimate, this.#share, this.#now);
+        : smallestRemainder(entities, estimate, this.#share, this.#now);
     const starts =
       inFlight === undefined ? this.#rates.take(call.entities, tokens) : [];
     this.#calls.hold(call.callId, call.entities, estimate, tokens, starts);

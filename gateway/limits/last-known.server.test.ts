@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { redisServerHere } from "../../test/servers/redis.ts";
+import { hasRedisServer } from "../../test/servers/redis.ts";
 import type { Admission, AdmitCall } from "./limits.ts";
 import { createLimits } from "./create.ts";
 import { type Limits } from "./limits.ts";
@@ -13,7 +13,7 @@ import {
 
 const HEARTBEATS_MS = 100;
 
-describe.runIf(redisServerHere())("state shared between instances", () => {
+describe.runIf(hasRedisServer())("state shared between instances", () => {
   let server: TestRedis;
   const open: Limits[] = [];
   const key = payer("key:a", { budget: 90 });

@@ -1,4 +1,4 @@
-import { redisServerHere } from "../../test/servers/redis.ts";
+import { hasRedisServer } from "../../test/servers/redis.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LimitedEntity } from "./limits.ts";
@@ -345,7 +345,7 @@ describe("limits and their model", () => {
     );
   });
 
-  describe.runIf(redisServerHere())("with a redis-server", () => {
+  describe.runIf(hasRedisServer())("with a redis-server", () => {
     let server: TestRedis;
     beforeAll(async () => {
       server = await startTestRedis();

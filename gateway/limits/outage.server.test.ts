@@ -1,4 +1,4 @@
-import { redisServerHere } from "../../test/servers/redis.ts";
+import { hasRedisServer } from "../../test/servers/redis.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AdmitCall } from "./limits.ts";
@@ -34,7 +34,7 @@ const BUDGETS = {
   "team:t": 1e6,
 };
 
-describe.runIf(redisServerHere())("with a redis-server", () => {
+describe.runIf(hasRedisServer())("with a redis-server", () => {
   let server: TestRedis;
   const open: { close(): Promise<void> }[] = [];
 

@@ -1,4 +1,4 @@
-import { redisServerHere } from "../../test/servers/redis.ts";
+import { hasRedisServer } from "../../test/servers/redis.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLimits } from "./create.ts";
 import {
@@ -11,7 +11,7 @@ import { describeRules } from "./testing/rules.ts";
 import { SCRIPTS, STALE } from "./scripts.ts";
 import { admitBatch } from "./admit-arguments.ts";
 
-describe.runIf(redisServerHere())("with a redis-server", () => {
+describe.runIf(hasRedisServer())("with a redis-server", () => {
   let server: TestRedis;
   beforeAll(async () => {
     server = await startTestRedis();

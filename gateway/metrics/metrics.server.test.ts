@@ -91,7 +91,7 @@ test("calls, tokens, cost, latency and cache are counted by alias, provider, tea
     team_id: "t1",
     team_alias: "kitchen",
   });
-  const key = await gateway.makeKey({ team_id: "t1", key_alias: "stove" });
+  const key = await gateway.createKey({ team_id: "t1", key_alias: "stove" });
   await gateway.chat(key, "one");
   await gateway.chat(key, "two");
   await gateway.chat(key, "two");
@@ -136,11 +136,11 @@ test("calls, tokens, cost, latency and cache are counted by alias, provider, tea
 
 test("failures, retries, fallbacks, cooldowns and rejections are counted", async () => {
   const { gateway } = testbed;
-  const key = await gateway.makeKey({ key_alias: "unlucky" });
+  const key = await gateway.createKey({ key_alias: "unlucky" });
   await gateway.chat(key, "gone", { model: "gone" });
   await gateway.chat(key, "rejected", { model: "gone" });
   await gateway.chat(key, "backed", { model: "backed" });
-  const poor = await gateway.makeKey({ max_budget: 0 });
+  const poor = await gateway.createKey({ max_budget: 0 });
   await gateway.chat(poor, "poor");
   const text = await collected();
   expect(
@@ -174,7 +174,7 @@ test("failures, retries, fallbacks, cooldowns and rejections are counted", async
 test("a label takes a limited number of values", async () => {
   const { gateway } = testbed;
   for (let at = 0; at < 5; at++) {
-    const key = await gateway.makeKey({ key_alias: `many-${at}` });
+    const key = await gateway.createKey({ key_alias: `many-${at}` });
     await gateway.chat(key, `of ${at}`);
   }
   const text = await collected();
@@ -201,7 +201,7 @@ general_settings: { metrics_label_values: 3 }
     ),
   );
   try {
-    const key = await wild.gateway.makeKey({});
+    const key = await wild.gateway.createKey({});
     for (let at = 0; at < 5; at++) {
       await wild.gateway.chat(key, "hello", { model: `wild/${at}` });
     }
@@ -234,7 +234,7 @@ test("reached soft budgets are counted by kind of payer, each present from the s
   ]) {
     expect(await reached(payer)).toBe(0);
   }
-  const key = await gateway.makeKey({ soft_budget: 0.00001 });
+  const key = await gateway.createKey({ soft_budget: 0.00001 });
   await gateway.chat(key, "softly");
   await gateway.chat(key, "softly on");
   await gateway.running.gateway.ledger.flush();
@@ -244,7 +244,7 @@ test("reached soft budgets are counted by kind of payer, each present from the s
 
 test("only roles that may read everything can scrape, and the metrics key does nothing else", async () => {
   const { gateway } = testbed;
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const as = (path: string, by: string) =>
     gateway.request("GET", path, undefined, by);
   expect((await as("/metrics", key)).status).toBe(403);

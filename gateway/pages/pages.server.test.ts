@@ -67,7 +67,7 @@ test.each(["/me", "/docs"])(
 
 test("the form shows the usage of a key without script, and never the key", async () => {
   await fixture.post("/team/new", { team_id: "t", team_alias: HOSTILE });
-  const key = await fixture.makeKey({
+  const key = await fixture.createKey({
     team_id: "t",
     user_id: HOSTILE,
     key_alias: HOSTILE,
@@ -99,7 +99,7 @@ test("an unknown key is rejected with the message of the API", async () => {
 });
 
 test("a used-up budget is shown with what to do", async () => {
-  const key = await fixture.makeKey({ key_alias: "spent", max_budget: 0 });
+  const key = await fixture.createKey({ key_alias: "spent", max_budget: 0 });
   const { text } = await load("/me", { key });
   expect(text).toContain("The budget of key spent is used up.");
   expect(text).toContain("✕");
@@ -109,7 +109,7 @@ test("other routes accept JSON with any content type", async () => {
   const answer = await fetch(`${fixture.url}/key/health`, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${await fixture.makeKey({})}`,
+      authorization: `Bearer ${await fixture.createKey({})}`,
       "content-type": "application/x-www-form-urlencoded",
     },
     body: "{}",

@@ -4,7 +4,7 @@ import { contentBlocks, type Lack } from "./anthropic-content.ts";
 import { conversationOf } from "./anthropic-messages.ts";
 import { maxOutputTokens, traitsOf } from "./anthropic-model.ts";
 import { lostThoughts, thinkingAndSampling } from "./anthropic-thinking.ts";
-import { toolWishes } from "./anthropic-tools.ts";
+import { readToolOptions } from "./anthropic-tools.ts";
 import {
   isRecord,
   numberOf,
@@ -79,7 +79,7 @@ export function anthropicRequest(
   }
 
   const { system, turns } = conversationOf(params["messages"], lack);
-  const { tools, toolChoice, forced } = toolWishes(params, lack);
+  const { tools, toolChoice, forced } = readToolOptions(params, lack);
   const format = formatOf(params["response_format"], lack);
   const maxTokens = maxTokensOf(body, deployment);
   const { fields, effort, refused } = thinkingAndSampling({

@@ -9,7 +9,7 @@ import {
   type JsonRecord,
 } from "./json.ts";
 
-export interface ToolWishes {
+export interface ToolOptions {
   readonly tools: readonly JsonRecord[];
   readonly toolChoice: JsonRecord | null;
   /** Whether some tool must be called. */
@@ -17,7 +17,7 @@ export interface ToolWishes {
 }
 
 /** Tools and tool choice of an OpenAI body in Anthropic's shape. Anthropic's own tools pass unchanged. */
-export function toolWishes(params: JsonRecord, lack: Lack): ToolWishes {
+export function readToolOptions(params: JsonRecord, lack: Lack): ToolOptions {
   const choice = params["tool_choice"];
   const allowed = allowedTools(choice);
   const tools = listOf(params["tools"])

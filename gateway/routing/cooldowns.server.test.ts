@@ -46,7 +46,7 @@ ${deployment("slow", "m", "slow-1")}`;
 
 let key: string;
 beforeEach(async () => {
-  key = await gateway.makeKey({
+  key = await gateway.createKey({
     metadata: { allow_client_mock_response: true },
   });
 });

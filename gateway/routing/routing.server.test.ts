@@ -64,7 +64,7 @@ router_settings:
 
 let key: string;
 beforeEach(async () => {
-  key = await gateway.makeKey({});
+  key = await gateway.createKey({});
 });
 
 test("after a failure another deployment answers at once, as the headers show", async () => {
@@ -122,7 +122,9 @@ test("fallbacks are tried in order until one answers; the row names that one", a
 });
 
 test("a fallback that the key may not use is skipped", async () => {
-  const narrow = await gateway.makeKey({ models: ["broken-first", "broken"] });
+  const narrow = await gateway.createKey({
+    models: ["broken-first", "broken"],
+  });
   const answer = await gateway.chat(narrow, "narrow", {
     model: "broken-first",
   });
@@ -199,7 +201,7 @@ test("the caller's retries, fallbacks and timeout take precedence", async () => 
 });
 
 test("mock hooks work for keys that may use them, and for no others", async () => {
-  const may = await gateway.makeKey({
+  const may = await gateway.createKey({
     metadata: { allow_client_mock_response: true },
   });
   const mocked = await gateway.chat(may, "x", {

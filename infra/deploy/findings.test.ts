@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findDisagreements, type Seen } from "./findings.ts";
+import { findDisagreements, type Observed } from "./findings.ts";
 import type { HostView } from "./host-view.ts";
 
 const container = (host: string, name: string, id: string) => ({
@@ -31,7 +31,7 @@ const network = (host: string) => ({
   ...container(host, `network-${host}`, `n${host}`),
   type: "docker:index/network:Network",
 });
-const empty: Seen["state"] = { resources: [], pending_operations: [] };
+const empty: Observed["state"] = { resources: [], pending_operations: [] };
 const at = (address: string) => ({
   endpoint: `ssh://root@${address}`,
   sshOpts: [],
@@ -39,7 +39,7 @@ const at = (address: string) => ({
   stack: "hearth/home",
 });
 
-const well: Seen = {
+const well: Observed = {
   engines: { a: at("10.8.0.1"), b: at("10.8.0.2") },
   postgresOn: "a",
   state: {
@@ -62,7 +62,7 @@ const well: Seen = {
   },
   roles: ["gateway_a"],
 };
-const onB = (view: Partial<HostView>): Seen => ({
+const onB = (view: Partial<HostView>): Observed => ({
   ...well,
   hosts: { ...well.hosts, b: { containers: [], volumes: [], ...view } },
 });
@@ -71,7 +71,7 @@ test("nothing is reported where state and hosts agree", () => {
   expect(findDisagreements(well)).toEqual([]);
 });
 
-test.each<[string, Seen, string, string]>([
+test.each<[string, Observed, string, string]>([
   [
     "a removed container",
     onB({}),

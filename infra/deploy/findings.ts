@@ -21,7 +21,7 @@ export interface Finding {
   readonly fix: string;
 }
 
-export interface Seen {
+export interface Observed {
   readonly state: State;
   /** null for a host that does not respond. */
   readonly hosts: Readonly<Record<"a" | "b", HostView | null>>;
@@ -41,7 +41,7 @@ export function findDisagreements({
   engines,
   roles,
   postgresOn,
-}: Seen): Finding[] {
+}: Observed): Finding[] {
   const unknown = containersOn(hosts);
   if (isEmptyState(state) && unknown.length > 0) {
     return [

@@ -3,7 +3,7 @@ import { adopt, rejectDuringRotation } from "./adopt.ts";
 import { checkAndBackUp } from "./backup-first.ts";
 import { bringUp, refreshFirst } from "./bring-up.ts";
 import { destroyVerb } from "./destroy-verb.ts";
-import { examine } from "./doctor.ts";
+import { examine } from "./stack-doctor.ts";
 import { hostFlag, UsageError, USAGE, type Flags } from "./flags.ts";
 import { end, findLeftoverPlugins } from "./processes.ts";
 import { followPlacement, rejectMovedServices } from "./placement.ts";

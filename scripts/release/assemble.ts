@@ -21,7 +21,7 @@ import { codeOf } from "../../core/failure.ts";
 import {
   describeCheckout,
   filesBelow,
-  ROOMS,
+  PACKAGES,
   sourcesOf,
 } from "../../supervisor/release/describe-checkout.ts";
 import {
@@ -92,7 +92,7 @@ export function assembleRelease(checkout: string, home: Home): Release {
 function packagesOf(checkout: string): readonly string[] {
   return [
     ...new Set(
-      ["", ...ROOMS].flatMap((folder) =>
+      ["", ...PACKAGES].flatMap((folder) =>
         findProductionPackages(join(checkout, folder)),
       ),
     ),

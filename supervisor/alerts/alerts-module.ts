@@ -19,7 +19,7 @@ export interface AlertsOptions {
 
 const ADVANCE_EVERY_MS = 1000;
 
-/** Alarms and their sinks. Alarms raised before `begin` are reported then. */
+/** Alarms and their sinks. Alarms raised before `start` are reported then. */
 export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
   readonly alerting: Alerting;
   readonly module: Module;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  redisServerHere,
+  hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../../test/servers/redis.ts";
@@ -24,7 +24,7 @@ test("an unreachable Redis fails quickly", async () => {
   await expect(forgetLimits(place)).rejects.toThrow();
 });
 
-if (redisServerHere()) {
+if (hasRedisServer()) {
   let redis: TestRedis;
   beforeAll(async () => {
     redis = await startRedis();
@@ -40,7 +40,7 @@ if (redisServerHere()) {
       env: { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
     });
     try {
-      const key = await gateway.makeKey({ max_budget: 1 });
+      const key = await gateway.createKey({ max_budget: 1 });
       expect((await gateway.chat(key, "one")).status).toBe(200);
       await redis.client.set("other:key", "stays");
       expect(await redis.client.keys("hearth:limits:*")).not.toEqual([]);

@@ -1,6 +1,6 @@
 import { createHealer, type Healer } from "../healing/healer.ts";
 import { openJumpDetector } from "../moments.ts";
-import { beginChecks } from "./begin-checks.ts";
+import { startChecks } from "./start-checks.ts";
 import { openCheckStore, type CheckStore } from "./check-store.ts";
 import { openCheckAlarms, type CheckAlarms } from "./check-alarms.ts";
 import { findExcuse } from "./find-excuse.ts";
@@ -60,7 +60,7 @@ class CheckWatch implements Watch {
     this.#probeOffline = openReferences(references, timeout).isOffline;
     this.#alarms = alarms;
     this.#healer = createHealer({ runtime, history, alarms, timeZone, now });
-    this.#all = beginChecks({
+    this.#all = startChecks({
       checks: config.checks,
       store: this.#store,
       alarms,

@@ -1,3 +1,4 @@
+import { stateWord } from "../../core/words.ts";
 import { isWithin } from "../moments.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import type { Check } from "./config.ts";
@@ -54,7 +55,7 @@ function excuseOfService(
     case "starting":
     case "backing-off":
     case "stopping":
-      return `${name} is ${state}`;
+      return `${name} is ${stateWord(state)}`;
     case "running":
       return isWithin(since, grace, now)
         ? `${name} was just started`

@@ -49,7 +49,7 @@ const MIN_RECHECK_MS = 1000;
 const MAX_RECHECK_MS = 30_000;
 
 /** The initial state of a check, from that of the previous supervisor. */
-export function beginWatched(
+export function startWatched(
   check: Check,
   recalled: Recalled | undefined,
   now: number,

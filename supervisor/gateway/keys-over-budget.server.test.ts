@@ -25,8 +25,11 @@ test("a key over its budget needs attention until there is room again", async ()
     }),
     () => now,
   );
-  const key = await gateway.makeKey({ key_alias: "anna", max_budget: 0.4 });
-  const blocked = await gateway.makeKey({ key_alias: "old", max_budget: 0.1 });
+  const key = await gateway.createKey({ key_alias: "anna", max_budget: 0.4 });
+  const blocked = await gateway.createKey({
+    key_alias: "old",
+    max_budget: 0.1,
+  });
   const spend = (by: string) =>
     gateway.spend({ api_key: hashKey(by), spend: 0.25 });
   await spend(key);

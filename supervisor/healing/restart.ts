@@ -2,7 +2,7 @@ import type { Watch } from "../checks/watch.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
 
 /** Restarts a service on demand and resets its restart budget; resolves when it is up again. */
-export async function restartAsked(
+export async function restartOnRequest(
   runtime: Runtime,
   watch: Watch | undefined,
   name: string,

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { movedAside } from "./sqlite-file.ts";
+import { damagedFiles } from "./sqlite-file.ts";
 import type { Context, Module } from "../context.ts";
 
 const POLL_EVERY_MS = 60_000;
@@ -12,7 +12,7 @@ export function openDamagedHistoryModule({
 }: Pick<Context, "home" | "alarms">): Module {
   let timer: NodeJS.Timeout | undefined;
   function report(): void {
-    const newest = movedAside(home.history).at(-1);
+    const newest = damagedFiles(home.history).at(-1);
     if (newest === undefined) {
       return alarms.clear(FINGERPRINT);
     }

@@ -15,11 +15,11 @@ import {
   expect,
   test,
 } from "vitest";
-import { makeSmallDisk } from "../../test/servers/small-disk.ts";
+import { createSmallDisk } from "../../test/servers/small-disk.ts";
 import type { Alarm, Alarms } from "../alerts/alarm.ts";
 import { openDamagedHistoryModule } from "./damaged-history.ts";
-import { openHistory, outliveFullDisk } from "./history.ts";
-import { movedAside } from "./sqlite-file.ts";
+import { openHistory, tolerateFullDisk } from "./history.ts";
+import { damagedFiles } from "./sqlite-file.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -77,7 +77,7 @@ test("restarts are counted since the last start by a person", () => {
   history.close();
 });
 
-const disk = makeSmallDisk(16);
+const disk = createSmallDisk(16);
 
 describe.skipIf(disk === undefined)("on a full disk", () => {
   const path = join(disk?.path ?? "", "history.db");
@@ -85,7 +85,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
   afterAll(() => disk?.remove());
 
   test("the history is written into its reserved space", () => {
-    const history = outliveFullDisk(openHistory(path), say);
+    const history = tolerateFullDisk(openHistory(path), say);
     disk?.fill();
     for (let count = 0; count < 2000; count += 1) {
       history.act(`service ${count}`, "alarm", "x".repeat(1000));
@@ -98,7 +98,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
   test("a start reads the existing history and writes when there is space again", () => {
     disk?.fill();
     const notices: string[] = [];
-    const history = outliveFullDisk(openHistory(path), (sentence) =>
+    const history = tolerateFullDisk(openHistory(path), (sentence) =>
       notices.push(sentence),
     );
     expect(history.latest(3000)).toHaveLength(2000);
@@ -117,7 +117,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
 test("a history that cannot be written is reported, and the supervisor continues", () => {
   const notices: string[] = [];
   const history = openHistory(join(place.directory, "history.db"));
-  const quiet = outliveFullDisk(history, (sentence) => notices.push(sentence));
+  const quiet = tolerateFullDisk(history, (sentence) => notices.push(sentence));
   history.close();
   quiet.act("gateway", "start", "hearth up");
   expect(notices).toEqual([
@@ -181,7 +181,7 @@ test.each(DAMAGES)(
     expect(second.latest(2)).toMatchObject([{ name: "notes", to: "start" }]);
     second.close();
     const aside = `${path}.damaged-19700101T000000Z`;
-    expect(movedAside(path)).toEqual([aside]);
+    expect(damagedFiles(path)).toEqual([aside]);
     expect(notices).toEqual([
       expect.stringMatching(/was damaged \(.+\): moved to /),
     ]);
@@ -197,10 +197,9 @@ test("two damaged files of the same second are both kept", () => {
     writeFileSync(path, content);
     openHistory(path, () => 0).close();
   }
-  expect(movedAside(path).map((aside) => readFileSync(aside, "utf8"))).toEqual([
-    "one",
-    "two",
-  ]);
+  expect(
+    damagedFiles(path).map((aside) => readFileSync(aside, "utf8")),
+  ).toEqual(["one", "two"]);
 });
 
 test("a history file of a newer release is opened unchanged", () => {
@@ -210,7 +209,7 @@ test("a history file of a newer release is opened unchanged", () => {
   newer.exec("PRAGMA user_version = 99; CREATE TABLE added (id INTEGER)");
   newer.close();
   openHistory(path).close();
-  expect(movedAside(path)).toEqual([]);
+  expect(damagedFiles(path)).toEqual([]);
 });
 
 test("a damaged history is reported until the renamed file is deleted", async () => {
@@ -228,7 +227,7 @@ test("a damaged history is reported until the renamed file is deleted", async ()
     await room.stop();
     return [...raised.values()];
   };
-  const [aside = ""] = movedAside(home.history);
+  const [aside = ""] = damagedFiles(home.history);
   expect(await report()).toMatchObject([
     { level: "warning", subject: "history", command: `rm -r ${aside}*` },
   ]);

@@ -5,7 +5,7 @@ import { textOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "./reserve.ts";
 import { SESSION_TABLES } from "./sessions.ts";
 import { JOB_TABLES } from "../jobs/job-history.ts";
-import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
+import { DamagedFile, moveAside, openVerified } from "./sqlite-file.ts";
 
 /** Every transition and every action with its reason, in a file of the supervisor. */
 export interface History {
@@ -131,7 +131,7 @@ export function openHistory(
 
 /** Opens the file. Throws a {@link DamagedFile} if it is damaged or lacks tables. */
 function openCurrent(path: string): DatabaseSync {
-  const db = openWhole(path);
+  const db = openVerified(path);
   try {
     db.exec(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000",
@@ -199,7 +199,7 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
 }
 
 /** The same history with reserved disk space; once that is used up, errors are reported and ignored, and checks continue. */
-export function outliveFullDisk(
+export function tolerateFullDisk(
   history: History,
   say: (sentence: string) => void,
 ): History {

@@ -11,7 +11,7 @@ const UNREADABLE_CODES = [266, 522, 8458];
 const DAMAGED_CODES = [11, 26];
 
 /** Opens a file, even on a full disk, and verifies it. Throws a {@link DamagedFile} or an error of SQLite. */
-export function openWhole(
+export function openVerified(
   path: string,
   readOnly: boolean = false,
 ): DatabaseSync {
@@ -86,7 +86,7 @@ export function moveAside(path: string, now: number): string {
 }
 
 /** The renamed files of this path that still exist, oldest first. */
-export function movedAside(path: string): readonly string[] {
+export function damagedFiles(path: string): readonly string[] {
   const directory = dirname(path);
   if (!existsSync(directory)) {
     return [];

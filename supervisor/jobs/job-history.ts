@@ -38,7 +38,7 @@ export interface JobHistory {
   /** The last due time that was served under this schedule; undefined if the job or its schedule is new. */
   readonly servedUntil: (job: string, cron: string) => number | undefined;
   readonly serve: (job: string, cron: string, due: number) => void;
-  readonly begin: (
+  readonly recordStart: (
     run: Pick<JobRun, "job" | "due" | "caughtUp" | "startedAt">,
   ) => number;
   readonly end: (
@@ -103,7 +103,7 @@ function openServedTimes(
 function openRunWriter(
   db: DatabaseSync,
   quietly: Quietly,
-): Pick<JobHistory, "begin" | "end" | "closeAbandoned" | "forgetBefore"> {
+): Pick<JobHistory, "recordStart" | "end" | "closeAbandoned" | "forgetBefore"> {
   const begin = db.prepare(
     "INSERT INTO job_runs (job, due, caught_up, started_at, status, attempts, text) VALUES (?, ?, ?, ?, 'running', 0, '')",
   );
@@ -121,7 +121,7 @@ function openRunWriter(
   );
   let unwritten = 0;
   return {
-    begin: ({ job, due, caughtUp, startedAt }) => {
+    recordStart: ({ job, due, caughtUp, startedAt }) => {
       const written = quietly(() =>
         begin.run(job, due, caughtUp ? 1 : 0, startedAt),
       );

@@ -28,7 +28,7 @@ export function openJobsModule(
   let stopBudgetPolling = () => {};
   return {
     start: () => {
-      jobs.begin();
+      jobs.start();
       stopKeyPolling = awaitKeyShown(context);
       stopBudgetPolling = watchSoftBudgets(context);
     },

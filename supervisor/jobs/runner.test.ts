@@ -47,7 +47,7 @@ function runnerWith(
     schedule: { cron: "0 1 * * *", timeoutMs: HOUR, retries: 0, ...schedule },
     run,
   });
-  runner.begin();
+  runner.start();
   return runner;
 }
 

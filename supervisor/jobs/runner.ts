@@ -78,7 +78,7 @@ export class JobRunner {
     this.#options = options;
   }
 
-  /** Adds a job before `begin`. */
+  /** Adds a job before `start`. */
   add(job: Job): void {
     if (this.#entries.has(job.name)) {
       throw new Error(`job "${job.name}" already exists`);
@@ -95,7 +95,7 @@ export class JobRunner {
   }
 
   /** Starts the schedules. */
-  begin(): void {
+  start(): void {
     const { history, alarms, clock, scheduled } = this.#options;
     const now = clock.now();
     history.closeAbandoned(now);
@@ -207,7 +207,7 @@ export class JobRunner {
     const { history, alarms, clock } = this.#options;
     const { job } = entry;
     const startedAt = clock.now();
-    const id = history.begin({ job: job.name, due, caughtUp, startedAt });
+    const id = history.recordStart({ job: job.name, due, caughtUp, startedAt });
     const run: JobRun = {
       id,
       job: job.name,

@@ -48,7 +48,7 @@ async function live(
         },
       });
     }
-    runner.begin();
+    runner.start();
     await clock.pass(until);
     // Like kill -9: without a clean end.
     clock.forget();
@@ -193,7 +193,7 @@ test("a machine that sleeps through three nights runs a job once after waking", 
     schedule: { cron: "0 4 * * *", timeoutMs: HOUR, retries: 0 },
     run: async () => ({ status: "done", summary: "did it" }),
   });
-  runner.begin();
+  runner.start();
   clock.jump(from + 3 * DAY + HOUR);
   await clock.pass(from + 3 * DAY + 3 * HOUR);
   expect(runner.runsOf("nightly", 9).map(({ due }) => due)).toEqual([

@@ -33,7 +33,7 @@ import {
   writeNotes,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
-import { rcloneHere } from "../../test/supervisor/rclone.ts";
+import { hasRclone } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { makeIdentity } from "./age.ts";
 import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
@@ -43,7 +43,7 @@ import { probeOffsite, offsiteWarning } from "./warning.ts";
 const testbed = backupTestbed();
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 
-describe.skipIf(!rcloneHere())("off-site jobs", () => {
+describe.skipIf(!hasRclone())("off-site jobs", () => {
   let place: ReturnType<typeof temporaryHome>;
   let notes: NotesTestbed;
   let target: string;

@@ -20,7 +20,7 @@ import {
 import { failureOf, never } from "../../test/supervisor/backup-testbed.ts";
 import {
   placeBackup,
-  rcloneHere,
+  hasRclone,
   serveSftp,
 } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -46,7 +46,7 @@ const PATH = process.env["PATH"] ?? "";
 let testbed: ReturnType<typeof temporaryHome>;
 let sftp: Awaited<ReturnType<typeof serveSftp>>;
 
-describe.skipIf(!rcloneHere())("with rclone", () => {
+describe.skipIf(!hasRclone())("with rclone", () => {
   let sftpFiles: ReturnType<typeof temporaryHome>;
   beforeAll(async () => {
     sftpFiles = temporaryHome();

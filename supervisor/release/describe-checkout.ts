@@ -5,7 +5,7 @@ import { executeSync } from "../../core/execute.ts";
 import type { Release } from "./release.ts";
 
 /** The packages of a release. */
-export const ROOMS = [
+export const PACKAGES = [
   "cli",
   "console",
   "core",
@@ -19,7 +19,7 @@ export const ROOMS = [
 const SOURCES = [
   "bin",
   "config",
-  ...ROOMS,
+  ...PACKAGES,
   "package.json",
   "package-lock.json",
 ];

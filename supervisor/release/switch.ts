@@ -73,7 +73,7 @@ export function readSwitched(home: Home): {
 }
 
 /** Switches back to the previous release after a failed start, if this was a switch. */
-export function goBack(
+export function switchBack(
   home: Home,
   from: Release | undefined,
   error: unknown,

@@ -30,7 +30,7 @@ function check(): Promise<void> {
 }
 
 test("a reached soft budget raises an alarm with its name until there is room again", async () => {
-  const key = await gateway.makeKey({
+  const key = await gateway.createKey({
     user_id: "ann",
     key_alias: "ann-laptop",
     soft_budget: 0.4,
@@ -60,7 +60,7 @@ test("a reached soft budget raises an alarm with its name until there is room ag
 });
 
 test("a deleted key raises no alarm", async () => {
-  const key = await gateway.makeKey({ soft_budget: 0.1 });
+  const key = await gateway.createKey({ soft_budget: 0.1 });
   await gateway.spend({ api_key: hashKey(key), spend: 0.25 });
   await check();
   expect(raised.size).toBe(1);

@@ -37,7 +37,7 @@ export function differingFiles({
 }
 
 /** The past version of the note with this path, else the current one. */
-export function noteNamed(
+export function findNote(
   path: string | undefined,
   { past, present }: Difference,
 ): PastNote | undefined {

@@ -7,7 +7,7 @@ import { backup, drill, restore } from "./backup-jobs.ts";
 import { compact } from "./compaction-job.ts";
 import { forceWords } from "./compaction-words.ts";
 import { openDatabase } from "./database.ts";
-import { examine } from "./doctor.ts";
+import { examine } from "./vault-doctor.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 import { publicAddress } from "./plugin-settings.ts";
 import { conflicts, devices } from "./report-jobs.ts";

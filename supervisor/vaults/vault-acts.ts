@@ -48,7 +48,7 @@ export interface VaultGrowth {
 }
 
 /** Queries and actions of the operator on vaults, for the API and the pages. All throw Failures. */
-export interface VaultActs {
+export interface VaultOperations {
   readonly list: () => Promise<readonly VaultView[]>;
   readonly view: (vault: string) => Promise<VaultView>;
   /** The database of an existing vault. */
@@ -90,7 +90,7 @@ export interface VaultActs {
   readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
 }
 
-export function openVaultActs(parts: VaultActParts): VaultActs {
+export function openVaultActs(parts: VaultActParts): VaultOperations {
   return {
     list: () => listVaults(parts),
     view: async (vault) => {
@@ -124,7 +124,7 @@ async function databaseOf(couch: Couch, vault: string): Promise<Database> {
 }
 
 type NoteActs = Pick<
-  VaultActs,
+  VaultOperations,
   "history" | "restoreNotes" | "collect" | "conflicts" | "resolve"
 >;
 
@@ -180,7 +180,7 @@ function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
 }
 
 type AccessActs = Pick<
-  VaultActs,
+  VaultOperations,
   "add" | "setupUri" | "rotate" | "remove" | "restoreSeed"
 >;
 

@@ -13,7 +13,7 @@ import { openNotesState, type NotesState } from "./notes-state.ts";
 import { Provisioning } from "./provisioning.ts";
 import { openEscrow, type EscrowFiles } from "./seed-escrow.ts";
 import { takeTurns } from "./turns.ts";
-import { openVaultActs, type VaultActs } from "./vault-acts.ts";
+import { openVaultActs, type VaultOperations } from "./vault-acts.ts";
 import { openVaultFiles, type VaultFiles } from "./vault-file.ts";
 import { VaultMaintenance } from "./vault-maintenance.ts";
 
@@ -22,9 +22,9 @@ const PAGE_WAITS_AT_MOST_MS = 2500;
 
 /** Operations of the console on the vaults. */
 export interface Vaults {
-  readonly acts: VaultActs;
+  readonly acts: VaultOperations;
   /** The same with short deadlines, for pages. */
-  readonly promptActs: VaultActs;
+  readonly promptActs: VaultOperations;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
   /** Directory of the backups. */

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { programEnv } from "../servers/program-env.ts";
-import { redisServerHere } from "../servers/redis.ts";
+import { hasRedisServer } from "../servers/redis.ts";
 import type { Results } from "./results.ts";
 
 const BENCH = fileURLToPath(new URL("./main.ts", import.meta.url));
@@ -23,7 +23,7 @@ async function bench(...args: readonly string[]) {
   return { out, errors, code };
 }
 
-describe.runIf(redisServerHere())("npm run bench", () => {
+describe.runIf(hasRedisServer())("npm run bench", () => {
   test("prints one JSON value with a run for each target and load, and proves that nothing was skipped", async () => {
     const { out, errors, code } = await bench(
       "--json",

@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { operatorHeaders } from "../../supervisor/credentials.ts";
 import { statsOf } from "../../supervisor/runtimes/process/stats.ts";
 import { freePort, startPostgres } from "../servers/postgres.ts";
-import { redisServerHere, startRedis } from "../servers/redis.ts";
+import { hasRedisServer, startRedis } from "../servers/redis.ts";
 import { createCleanup } from "./cleanup.ts";
 import {
   numberOf,
@@ -144,7 +144,7 @@ async function createChecks(
   const postgres = await cleanup.keep(startPostgres(), (server) =>
     server.remove(),
   );
-  const redis = redisServerHere()
+  const redis = hasRedisServer()
     ? await cleanup.keep(startRedis(), (server) => server.remove())
     : undefined;
   const url = `http://127.0.0.1:${port}`;

@@ -28,7 +28,7 @@ let key: string;
 
 beforeAll(async () => {
   testbed = await startClientTestbed();
-  key = await testbed.makeKey();
+  key = await testbed.createKey();
 });
 afterAll(() => testbed.stop());
 
@@ -164,7 +164,7 @@ test.each(["openai", "gemini", "azure"])(
 );
 
 test("gateway errors: an unknown key, an exceeded budget", async () => {
-  const spent = await testbed.makeKey({ max_budget: 0 });
+  const spent = await testbed.createKey({ max_budget: 0 });
   for (const [apiKey, statusCode] of [
     ["sk-unknown-key", 401],
     [spent, 400],

@@ -15,7 +15,7 @@ let key: string;
 
 beforeAll(async () => {
   testbed = await startClientTestbed();
-  key = await testbed.makeKey();
+  key = await testbed.createKey();
 });
 afterAll(() => testbed.stop());
 
@@ -299,7 +299,7 @@ describe("gateway errors in Anthropic's shape", () => {
   });
 
   test("an exceeded budget is not retried", async () => {
-    const apiKey = await testbed.makeKey({ max_budget: 0 });
+    const apiKey = await testbed.createKey({ max_budget: 0 });
     const { fetch, count } = countingFetch();
     const error = await ask(clientOf({ apiKey, fetch, maxRetries: 3 }));
     expect(error).toBeInstanceOf(Anthropic.BadRequestError);
@@ -308,7 +308,7 @@ describe("gateway errors in Anthropic's shape", () => {
   });
 
   test("a rate limit has retry-after", async () => {
-    const apiKey = await testbed.makeKey({ rpm_limit: 1 });
+    const apiKey = await testbed.createKey({ rpm_limit: 1 });
     const client = clientOf({ apiKey });
     await client.messages.create({
       model: "openai-chat",

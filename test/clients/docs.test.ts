@@ -29,7 +29,7 @@ let key: string;
 
 beforeAll(async () => {
   testbed = await startClientTestbed();
-  key = await testbed.makeKey();
+  key = await testbed.createKey();
   directory = mkdtempSync(join(tmpdir(), "hearth-test-docs-"));
   symlinkSync(inProject("node_modules"), join(directory, "node_modules"));
 });

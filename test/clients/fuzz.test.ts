@@ -31,7 +31,7 @@ let key: string;
 
 beforeAll(async () => {
   testbed = await startClientTestbed();
-  key = await testbed.makeKey({ max_budget: 1_000_000, key_alias: "fuzzed" });
+  key = await testbed.createKey({ max_budget: 1_000_000, key_alias: "fuzzed" });
 });
 afterAll(() => testbed.stop());
 

@@ -22,7 +22,7 @@ test("OpenAI's Python client, through every provider format", async ({
         PATH: process.env["PATH"] ?? "",
         PYTHONIOENCODING: "utf-8",
         HEARTH_URL: testbed.url,
-        HEARTH_KEY: await testbed.makeKey(),
+        HEARTH_KEY: await testbed.createKey(),
       },
     });
     // Eight checks of each format, and embeddings where the format has them.

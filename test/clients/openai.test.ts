@@ -24,7 +24,7 @@ let key: string;
 
 beforeAll(async () => {
   testbed = await startClientTestbed();
-  key = await testbed.makeKey();
+  key = await testbed.createKey();
 });
 afterAll(() => testbed.stop());
 
@@ -425,14 +425,14 @@ describe("gateway errors by class", () => {
   });
 
   test("a model that the key may not use", async () => {
-    const apiKey = await testbed.makeKey({ models: ["azure-chat"] });
+    const apiKey = await testbed.createKey({ models: ["azure-chat"] });
     const error = await ask(clientOf({ apiKey }));
     expect(error).toBeInstanceOf(PermissionDeniedError);
     expect(error).toMatchObject({ type: "key_model_access_denied" });
   });
 
   test("an exceeded budget is not retried", async () => {
-    const apiKey = await testbed.makeKey({ max_budget: 0 });
+    const apiKey = await testbed.createKey({ max_budget: 0 });
     const { fetch, count } = countingFetch();
     const error = await ask(clientOf({ apiKey, fetch, maxRetries: 3 }));
     expect(error).toBeInstanceOf(BadRequestError);
@@ -444,7 +444,7 @@ describe("gateway errors by class", () => {
   });
 
   test("a rate limit has retry-after", async () => {
-    const apiKey = await testbed.makeKey({ rpm_limit: 1 });
+    const apiKey = await testbed.createKey({ rpm_limit: 1 });
     const client = clientOf({ apiKey });
     await client.chat.completions.create({
       model: "openai-chat",

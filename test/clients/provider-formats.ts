@@ -28,7 +28,7 @@ import {
 export const FORMATS = ["openai", "anthropic", "gemini", "azure"] as const;
 export type FormatName = (typeof FORMATS)[number];
 
-export interface SeenRequest {
+export interface ReceivedRequest {
   readonly at: number;
   readonly format: FormatName;
   readonly path: string;
@@ -38,7 +38,7 @@ export interface SeenRequest {
 
 export interface MockProviders {
   readonly url: string;
-  readonly requests: readonly SeenRequest[];
+  readonly requests: readonly ReceivedRequest[];
   /** A configuration with the aliases `<format>-chat`, `<format>-embed`, and further ones of one kind each. */
   readonly yaml: string;
   close(): Promise<void>;
@@ -46,7 +46,7 @@ export interface MockProviders {
 
 /** One server that implements each provider's format under a separate path and validates requests as the provider does. */
 export async function startMockProviders(): Promise<MockProviders> {
-  const requests: SeenRequest[] = [];
+  const requests: ReceivedRequest[] = [];
   const failures = new Map<string, number>();
 
   async function serve(

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeSmallDisk } from "../servers/small-disk.ts";
+import { createSmallDisk } from "../servers/small-disk.ts";
 import { admin, ask, startNotes, type NotesProcess } from "./start-notes.ts";
 
-const disk = makeSmallDisk(48);
+const disk = createSmallDisk(48);
 disk?.remove();
 
 describe.skipIf(disk === undefined)("on a full disk", () => {
@@ -17,7 +17,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
   let agent: Agent;
 
   beforeAll(async () => {
-    small = makeSmallDisk(48)!;
+    small = createSmallDisk(48)!;
     notes = await startNotes(undefined, small.path);
     agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const created = await ask(`${notes.url}/vault`, { method: "PUT" });
@@ -176,7 +176,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
 
 describe.skipIf(disk === undefined)("a large vault on a full disk", () => {
   test("is compacted in the reserved space and syncs again", async () => {
-    const small = makeSmallDisk(128)!;
+    const small = createSmallDisk(128)!;
     let notes = await startNotes(undefined, small.path);
     const put = async (path: string, document: object): Promise<Response> =>
       ask(`${notes.url}/vault/${path}`, { method: "PUT", json: document });

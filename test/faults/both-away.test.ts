@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
-import { redisServerHere } from "../servers/redis.ts";
+import { hasRedisServer } from "../servers/redis.ts";
 import { createKey, type Account } from "./accounts.ts";
 import { call, endsOf, type Received } from "./calls.ts";
 import { missingNow } from "./campaign.ts";
@@ -121,7 +121,7 @@ async function readinessOf({ url }: Member): Promise<unknown> {
   return answer.json();
 }
 
-describe.runIf(redisServerHere())("Postgres and Redis", () => {
+describe.runIf(hasRedisServer())("Postgres and Redis", () => {
   test("a commit whose response was lost counts once against the budget", async () => {
     await withTestbed(1, async (testbed, gateway) => {
       const key = await accountOf(testbed, gateway, { max_budget: 10 * PRICE });

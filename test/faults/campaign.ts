@@ -137,5 +137,5 @@ export async function missingNow(testbed: Testbed): Promise<readonly string[]> {
     "SELECT request_id FROM spend_log",
   );
   const known = new Set(rows.map((row) => row.request_id));
-  return [...testbed.provider.asked].filter((id) => !known.has(id));
+  return [...testbed.provider.requests].filter((id) => !known.has(id));
 }

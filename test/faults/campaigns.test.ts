@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TestPostgres } from "../servers/postgres.ts";
-import { redisServerHere } from "../servers/redis.ts";
+import { hasRedisServer } from "../servers/redis.ts";
 import { CAMPAIGNS, type CampaignName } from "./campaigns.ts";
 import { isClean } from "./judge.ts";
 import { createRandom } from "./random.ts";
@@ -39,7 +39,7 @@ const WITHOUT_REDIS: readonly CampaignName[] = [
 ];
 
 const names = (Object.keys(CAMPAIGNS) as CampaignName[]).filter(
-  (name) => WITHOUT_REDIS.includes(name) || redisServerHere(),
+  (name) => WITHOUT_REDIS.includes(name) || hasRedisServer(),
 );
 
 test.each(names)(

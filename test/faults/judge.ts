@@ -132,7 +132,7 @@ export async function judge(
     }
     byId.set(row.request_id, row);
   }
-  const { asked } = testbed.provider;
+  const { requests: asked } = testbed.provider;
   const finished = testbed.provider.finished();
   const reached = new Set([...asked, ...finished]);
   const spending = budgets.map((budget) => spendingOf(budget, rows));

@@ -6,7 +6,7 @@ import { expect, inject, test } from "vitest";
 import { probeInstances } from "../../cli/doctor/probe-instances.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { programEnv } from "../servers/program-env.ts";
-import { redisServerHere } from "../servers/redis.ts";
+import { hasRedisServer } from "../servers/redis.ts";
 import { createKey } from "./accounts.ts";
 import { call } from "./calls.ts";
 import { openTestbed, type Member } from "./testbed.ts";
@@ -36,7 +36,7 @@ async function hearth(gateway: Member, args: readonly string[]) {
   return { out, error };
 }
 
-test.runIf(redisServerHere())(
+test.runIf(hasRedisServer())(
   "spend of a gateway with a lost journal counts until its instance is forgotten",
   async () => {
     const testbed = await openTestbed(inject("postgresUrl"), {

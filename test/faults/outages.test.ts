@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
-import { redisServerHere } from "../servers/redis.ts";
+import { hasRedisServer } from "../servers/redis.ts";
 import { createKey, type Account } from "./accounts.ts";
 import { call, randomCall, startLoad, type Received } from "./calls.ts";
 import { createRandom } from "./random.ts";
@@ -109,9 +109,9 @@ async function expectAllRecorded(testbed: Testbed): Promise<void> {
   );
   const ids = rows.map((row) => row.request_id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect([...testbed.provider.asked].filter((id) => !ids.includes(id))).toEqual(
-    [],
-  );
+  expect(
+    [...testbed.provider.requests].filter((id) => !ids.includes(id)),
+  ).toEqual([]);
   expect(await testbed.sql("SELECT * FROM spend_check")).toEqual([]);
 }
 
@@ -239,7 +239,7 @@ test("a gateway that starts without Postgres is live, answers calls with 503, th
       await gateway.untilReady();
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await expectAllRecorded(testbed);
-      expect(testbed.provider.asked.size).toBe(7);
+      expect(testbed.provider.requests.size).toBe(7);
     },
   );
 });
@@ -281,10 +281,10 @@ test("a full journal rejects calls before they reach the provider, and calls in 
       }
       expect(last).toMatchObject({ status: 503, end: "journal_full" });
       const fullAt = Date.now();
-      const callsBefore = testbed.provider.asked.size;
+      const callsBefore = testbed.provider.requests.size;
       expect((await readiness(gateway)).status).toBe(503);
       expect((await call(gateway.url, known, QUICK)).end).toBe("journal_full");
-      expect(testbed.provider.asked.size).toBe(callsBefore);
+      expect(testbed.provider.requests.size).toBe(callsBefore);
       const ends = await Promise.all(inFlight);
       expect(
         ends.filter(({ end }) => !["ok", "journal_full"].includes(end)),
@@ -302,7 +302,7 @@ test("a full journal rejects calls before they reach the provider, and calls in 
   );
 });
 
-describe.runIf(redisServerHere())("without Redis", () => {
+describe.runIf(hasRedisServer())("without Redis", () => {
   test("each gateway enforces its share of the limits, and the counters are restored afterwards", async () => {
     await withTestbed(
       { gateways: 2, redis: true },
@@ -512,15 +512,15 @@ describe.runIf(redisServerHere())("without Redis", () => {
             "limits_unavailable",
           "calls to be rejected",
         );
-        const callsBefore = testbed.provider.asked.size;
+        const callsBefore = testbed.provider.requests.size;
         expect(await call(gateway.url, account, QUICK)).toMatchObject({
           status: 503,
           end: "limits_unavailable",
         });
         await load.pause();
-        expect(testbed.provider.asked.size - callsBefore).toBeLessThanOrEqual(
-          3,
-        );
+        expect(
+          testbed.provider.requests.size - callsBefore,
+        ).toBeLessThanOrEqual(3);
         expect((await testbed.admin(gateway, "/key/generate", {})).status).toBe(
           200,
         );

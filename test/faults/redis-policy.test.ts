@@ -1,8 +1,8 @@
 import { expect, inject, test } from "vitest";
-import { redisServerHere } from "../servers/redis.ts";
+import { hasRedisServer } from "../servers/redis.ts";
 import { openTestbed } from "./testbed.ts";
 
-test.runIf(redisServerHere())(
+test.runIf(hasRedisServer())(
   "a gateway does not start with a Redis that may evict limits, and names the setting to change",
   async () => {
     const testbed = await openTestbed(inject("postgresUrl"), {

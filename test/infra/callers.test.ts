@@ -22,7 +22,7 @@ const load = (url: string) =>
 test("calls continue while this process is blocked, and their longest waits are reported", async () => {
   const callers = load(provider.url);
   await expect
-    .poll(() => provider.asked.size, { timeout: 10_000 })
+    .poll(() => provider.requests.size, { timeout: 10_000 })
     .toBeGreaterThan(0);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
   const report = await callers.stop();

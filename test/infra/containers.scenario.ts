@@ -107,7 +107,7 @@ testRuntimeContract("containers", async () => {
   }
   const history = openHistory(":memory:");
   const runtime = openRuntime(history);
-  await runtime.begin();
+  await runtime.start();
   return {
     runtime,
     one: "gateway",
@@ -144,7 +144,7 @@ const stateOf = (name: string) => runtime.inspect(name)?.state;
 
 test("a container killed from outside has ended, and restart starts it again", async () => {
   await runOurs("gateway", greet("gateway"));
-  await runtime.begin();
+  await runtime.start();
   // Docker treats its own kill as intended: the restart policy does not apply.
   await engines.docker("a", "kill", "hearth-gateway");
   await waitFor("the end", () => stateOf("gateway") === "ended");
@@ -168,7 +168,7 @@ test("a container that exceeds its memory is reported as such", async () => {
     "--memory-swap",
     "64m",
   );
-  await runtime.begin();
+  await runtime.start();
   await waitFor("the kernel to end it", () =>
     acts().includes("redis restart: out of memory; restarted by Docker"),
   );
@@ -190,7 +190,7 @@ test("an unhealthy container is running, with the output of its health check", a
     "--health-retries",
     "1",
   );
-  await runtime.begin();
+  await runtime.start();
   await waitFor(
     "bad health",
     () => runtime.inspect("edge")?.container?.health === "unhealthy",
@@ -211,7 +211,7 @@ test("other containers are neither shown nor restarted, and without the proxy ev
     "hearth-edge",
     "hearth-test/node",
   );
-  await runtime.begin();
+  await runtime.start();
   expect(runtime.list().map(({ name }) => name)).toEqual(["gateway"]);
   expect(await runtime.probe("edge")).toBeUndefined();
   expect(await runtime.probe("stranger")).toBeUndefined();

@@ -13,13 +13,13 @@ import { probeRedis } from "../../cli/doctor/probe-programs.ts";
 import { probeCheck } from "../supervisor/probe-check.ts";
 import { freePort } from "../servers/postgres.ts";
 import {
-  redisServerHere,
+  hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../servers/redis.ts";
 
 /** Each client of Redis, with a certificate of the stack's authority and with one of another. */
-describe.runIf(redisServerHere())("a Redis that speaks TLS", () => {
+describe.runIf(hasRedisServer())("a Redis that speaks TLS", () => {
   let redis: TestRedis;
   let directory: string;
   let port: number;

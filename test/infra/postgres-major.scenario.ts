@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { askPostgres } from "../../infra/postgres-socket.ts";
-import { earlierPostgresOrLeaveOut } from "../servers/earlier-postgres.ts";
+import { earlierPostgresOrSkip } from "../servers/earlier-postgres.ts";
 import { callSteadily, expectNoFailedCall, type Load } from "./callers.ts";
 import { allHealthy, containerIds } from "./containers.ts";
 import { ask, deploy, say, sessionOf, settingOf, timed } from "./day-two.ts";
@@ -12,7 +12,7 @@ import type { Testbed } from "./testbed.ts";
 
 const running = emptyStack();
 /** A machine has no network: the tests of the embedded stack cached the package. */
-const earlier = await earlierPostgresOrLeaveOut();
+const earlier = await earlierPostgresOrSkip();
 const UPGRADE = ["upgrade", "postgres"] as const;
 let key: string;
 

@@ -97,7 +97,7 @@ export async function startJobsTestbed(
   registerJobsPage(api, jobs);
   const address = await api.listen({ host: "127.0.0.1", port: 0 });
   const signOut = await signInAt(address, testCredentials.operatorPassword);
-  jobs.begin();
+  jobs.start();
   return {
     address,
     slowRun: () => waitFor("slow-sweep to start", () => slow),

@@ -49,7 +49,7 @@ async function fillHousehold(): Promise<string> {
   const month = { budget_duration: "1mo" };
   const make = async (alias: string, fields: object, spends: number[] = []) => {
     const token = hashKey(
-      await fixture.makeKey({ key_alias: alias, ...fields }),
+      await fixture.createKey({ key_alias: alias, ...fields }),
     );
     await fixture.spend(
       ...spends.map((spend, index) => ({
@@ -211,7 +211,7 @@ test("a key is created, used, rejected at its budget, raised, blocked, rotated a
 });
 
 test("the gateway's rejections are shown at their fields, and typed values are kept", async () => {
-  await fixture.makeKey({ key_alias: "taken" });
+  await fixture.createKey({ key_alias: "taken" });
   const { page } = await open("/keys/new", { javaScript: false });
   const field = (label: string) => page.getByLabel(label, { exact: true });
   const send = () => page.getByRole("button", { name: "Create key" }).click();
@@ -255,7 +255,7 @@ test("by the keyboard alone", async () => {
 });
 
 test("hostile names run nothing and fit every screen", async () => {
-  const key = await fixture.makeKey({
+  const key = await fixture.createKey({
     key_alias: hostile,
     user_id: `u ${hostile}`,
     max_budget: 1,
@@ -286,7 +286,7 @@ test("hostile names run nothing and fit every screen", async () => {
 });
 
 test("a form of another origin changes nothing", async () => {
-  const token = hashKey(await fixture.makeKey({ key_alias: "guarded" }));
+  const token = hashKey(await fixture.createKey({ key_alias: "guarded" }));
   const { page } = await openPage(browser, desk);
   await page.goto("data:text/html,<h1>elsewhere</h1>");
   await page.setContent(
@@ -351,7 +351,7 @@ describe("ten thousand keys", () => {
   });
 
   test("are a small page that fits every screen", async () => {
-    await fixture.makeKey({ key_alias: `zzz ${hostile}`, user_id: hostile });
+    await fixture.createKey({ key_alias: `zzz ${hostile}`, user_id: hostile });
     const list = "keys?sort=key_alias";
     await checkEveryScreen(browser, `${testbed.address}/${list}`, {
       name: "keys-many",

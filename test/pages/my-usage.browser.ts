@@ -37,7 +37,7 @@ beforeAll(async () => {
     team_id: "crew",
     member: { user_id: "anna" },
   });
-  keys.usual = await fixture.makeKey({
+  keys.usual = await fixture.createKey({
     user_id: "anna",
     team_id: "crew",
     key_alias: "anna-laptop",
@@ -47,13 +47,13 @@ beforeAll(async () => {
     max_parallel_requests: 4,
   });
   await fixture.post("/team/new", { team_id: "strange", team_alias: HOSTILE });
-  keys.hostile = await fixture.makeKey({
+  keys.hostile = await fixture.createKey({
     user_id: HOSTILE,
     team_id: "strange",
     key_alias: HOSTILE.slice(0, 256),
     max_budget: 5,
   });
-  keys.unused = await fixture.makeKey({});
+  keys.unused = await fixture.createKey({});
   await fixture.spend(
     ...[keys.usual, keys.hostile].flatMap((key, which) =>
       Array.from({ length: 25 }, (_, day) => ({
@@ -192,7 +192,7 @@ test("an unknown key is rejected below the field", async () => {
 });
 
 test("an exceeded budget is shown with the rejection, and so is a raised one", async () => {
-  const key = await fixture.makeKey({ key_alias: "small", max_budget: 1e-9 });
+  const key = await fixture.createKey({ key_alias: "small", max_budget: 1e-9 });
   await fixture.chat(key, "one");
   await expect
     .poll(async () => (await fixture.chat(key, "two")).status, PATIENT)

@@ -108,7 +108,7 @@ test("a team pays for its members, each with a budget", async () => {
   await page.getByLabel("Budget in the team").fill("0.5");
   await page.getByRole("button", { name: "Save changes" }).click();
   await expectMessage(page, 'Member "bob" updated.');
-  const key = await fixture.makeKey({ team_id: "kitchen", user_id: "bob" });
+  const key = await fixture.createKey({ team_id: "kitchen", user_id: "bob" });
   await fixture.spend({
     api_key: hashKey(key),
     team_id: "kitchen",
@@ -137,7 +137,7 @@ test("a team pays for its members, each with a budget", async () => {
   await confirm(page, "Delete", "Kitchen");
   await expectMessage(page, 'Team "Kitchen" and its keys deleted');
   expect(
-    await fixture.refused("GET", "/team/info?team_id=kitchen"),
+    await fixture.rejected("GET", "/team/info?team_id=kitchen"),
   ).toMatchObject({ status: 404 });
   await page.context().close();
 });
@@ -161,7 +161,7 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
     team_id: team.team_id,
     member: { user_id: `u ${hostile}` },
   });
-  await fixture.makeKey({ user_id: `u ${hostile}`, team_id: team.team_id });
+  await fixture.createKey({ user_id: `u ${hostile}`, team_id: team.team_id });
   const user = encodeURIComponent(`u ${hostile}`);
   const id = encodeURIComponent(team.team_id);
   for (const [name, path, heading] of [

@@ -46,9 +46,9 @@ const onSpending = () =>
 async function fillMonths(fixture: AdminFixture): Promise<void> {
   await fixture.post("/team/new", { team_id: "home", team_alias: "Home" });
   const keys = [
-    await fixture.makeKey({ key_alias: "editor", user_id: "anna" }),
-    await fixture.makeKey({ key_alias: "office", team_id: "home" }),
-    await fixture.makeKey({
+    await fixture.createKey({ key_alias: "editor", user_id: "anna" }),
+    await fixture.createKey({ key_alias: "office", team_id: "home" }),
+    await fixture.createKey({
       key_alias: hostile.slice(0, 250),
       user_id: hostile,
     }),

@@ -41,10 +41,10 @@ afterAll(async () => {
 /** Calls of this month: four aliases, two keys, one of them near its budget, one with a hostile name. */
 async function fillMonth(fixture: AdminFixture): Promise<void> {
   const editor = hashKey(
-    await fixture.makeKey({ key_alias: "editor", max_budget: 10 }),
+    await fixture.createKey({ key_alias: "editor", max_budget: 10 }),
   );
   const office = hashKey(
-    await fixture.makeKey({ key_alias: "office & <home>", max_budget: 50 }),
+    await fixture.createKey({ key_alias: "office & <home>", max_budget: 50 }),
   );
   const today = new Date();
   const rows = Array.from({ length: today.getUTCDate() }, (_, index) => {

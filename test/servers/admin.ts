@@ -21,7 +21,7 @@ export interface AdminFixture extends TestGateway {
   get(path: string, key?: string): Promise<Json>;
   post(path: string, body: unknown, key?: string): Promise<Json>;
   /** Sends a request that must be rejected; returns the status and the error. */
-  refused(
+  rejected(
     method: string,
     path: string,
     body?: unknown,
@@ -63,7 +63,7 @@ export async function startAdminFixture(
     pool,
     get: (path, key) => jsonOf(gateway.request("GET", path, undefined, key)),
     post: (path, body, key) => jsonOf(gateway.request("POST", path, body, key)),
-    async refused(method, path, body, key) {
+    async rejected(method, path, body, key) {
       const { status, json } = await gateway.request(method, path, body, key);
       return { status, error: json["error"] as Json };
     },

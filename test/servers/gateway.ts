@@ -23,7 +23,7 @@ export interface TestGateway {
     headers?: Record<string, string>,
   ): Promise<TestAnswer>;
   /** Creates a virtual key. */
-  makeKey(fields?: Readonly<Record<string, unknown>>): Promise<string>;
+  createKey(fields?: Readonly<Record<string, unknown>>): Promise<string>;
   chat(
     key: string,
     prompt: string,
@@ -123,7 +123,7 @@ export async function startTestGateway(options: {
     url,
     directory,
     request,
-    async makeKey(fields = {}) {
+    async createKey(fields = {}) {
       const created = await request("POST", "/key/generate", fields);
       if (created.status !== 200) {
         throw new Error(created.text);

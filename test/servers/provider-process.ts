@@ -15,7 +15,7 @@ export interface ProviderProcess {
   /** Ids of the calls whose response was completed. */
   finished(): ReadonlySet<string>;
   /** Ids of all calls that reached it. */
-  readonly asked: ReadonlySet<string>;
+  readonly requests: ReadonlySet<string>;
   /** Calls the listener shortly after each moment; returns the function that removes it. */
   onMoment(listener: (moment: MockMoment, id: string) => void): () => void;
   /** Kills a process at the count-th such moment of a caller's requests from now; resolves after the kill. */
@@ -87,7 +87,7 @@ export async function startProviderProcess({
   return {
     url,
     urlFor: (caller) => url.replace(/\/v1$/, `/${caller}/v1`),
-    asked,
+    requests: asked,
     finished() {
       if (!existsSync(record)) {
         return new Set();

@@ -29,7 +29,7 @@ const INSTALL =
 const installed = spawnSync("redis-server", ["--version"]).status === 0;
 
 /** Whether tests with Redis can run. If not, prints that they are skipped, or throws in CI. */
-export function redisServerHere(): boolean {
+export function hasRedisServer(): boolean {
   if (installed) {
     return true;
   }

@@ -15,7 +15,7 @@ export interface SmallDisk {
 }
 
 /** Creates a small disk; undefined where mounting is not permitted. */
-export function makeSmallDisk(megabytes: number): SmallDisk | undefined {
+export function createSmallDisk(megabytes: number): SmallDisk | undefined {
   const path = mkdtempSync(join(tmpdir(), "hearth-disk-"));
   if (!mountSmallDisk(path, megabytes)) {
     rmSync(path, { recursive: true });

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readNotesState } from "../../supervisor/vaults/notes-state.ts";
-import { fillDisk, freeDisk, makeSmallDisk } from "../servers/small-disk.ts";
+import { fillDisk, freeDisk, createSmallDisk } from "../servers/small-disk.ts";
 import {
   openFaultTestbed,
   until,
@@ -10,7 +10,7 @@ import {
 } from "../watching/fault-testbed.ts";
 import { hearth } from "./run-hearth.ts";
 
-const disk = makeSmallDisk(1);
+const disk = createSmallDisk(1);
 disk?.remove();
 
 const rhythm = {

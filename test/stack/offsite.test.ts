@@ -8,7 +8,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rcloneHere } from "../supervisor/rclone.ts";
+import { hasRclone } from "../supervisor/rclone.ts";
 import { chat, hearth } from "./run-hearth.ts";
 import { prepareStack, type Stack } from "./stack.ts";
 
@@ -16,7 +16,7 @@ let first: Stack;
 let second: Stack;
 let directory: string;
 
-describe.skipIf(!rcloneHere())("with rclone", () => {
+describe.skipIf(!hasRclone())("with rclone", () => {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "hearth-test-offsite-"));
     mkdirSync(join(directory, "disk"));

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   EARLIER_POSTGRES,
-  earlierPostgresOrLeaveOut,
+  earlierPostgresOrSkip,
 } from "../servers/earlier-postgres.ts";
 import { createCheckout, postgresPackage, type Checkout } from "./checkout.ts";
 import { projectRoot } from "./stack.ts";
@@ -13,7 +13,7 @@ import { startUpgradeTestbed, type UpgradeTestbed } from "./upgrade-testbed.ts";
 // These tests start whole stacks, possibly on busy machines.
 vi.setConfig({ testTimeout: 300_000 });
 
-const earlier = await earlierPostgresOrLeaveOut();
+const earlier = await earlierPostgresOrSkip();
 const packaged = join(projectRoot, "node_modules", postgresPackage);
 const { dependencies } = JSON.parse(
   readFileSync(join(projectRoot, "package.json"), "utf8"),

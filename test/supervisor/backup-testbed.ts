@@ -38,7 +38,7 @@ export function backupTestbed() {
     stack = await startAdminFixture();
     await stack.post("/organization/new", { organization_alias: "house" });
     const team = await stack.post("/team/new", { team_alias: "kitchen" });
-    key = await stack.makeKey({
+    key = await stack.createKey({
       user_id: "ada",
       team_id: String(team["team_id"]),
       max_budget: 1000,

@@ -12,7 +12,7 @@ const INSTALL =
   "rclone is not installed: install it (apt install rclone, brew install rclone) and run again.";
 
 /** Whether tests with rclone can run; in CI they must, elsewhere one line says that they were left out. */
-export function rcloneHere(): boolean {
+export function hasRclone(): boolean {
   if (spawnSync("rclone", ["version"]).status === 0) {
     return true;
   }

@@ -8,7 +8,7 @@ import {
   showPage,
 } from "../../http/show-page.ts";
 import { parseMoment } from "../../../supervisor/vaults/moment.ts";
-import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
+import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import { restoreVault } from "../../../supervisor/vaults/vault-past.ts";
 import {
   readHistory,
@@ -30,7 +30,7 @@ interface HistoryRequest {
 }
 
 export interface HistoryPageParts {
-  readonly acts: VaultActs;
+  readonly acts: VaultOperations;
   readonly timeZone: string;
   readonly now: () => number;
 }

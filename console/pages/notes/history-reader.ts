@@ -12,7 +12,7 @@ import {
   type Difference,
 } from "../../../supervisor/vaults/vault-past.ts";
 import {
-  noteNamed,
+  findNote,
   textsOf,
 } from "../../../supervisor/vaults/note-difference.ts";
 
@@ -61,7 +61,7 @@ export async function readHistory(
       path,
       now,
     });
-    const single = noteNamed(path, difference);
+    const single = findNote(path, difference);
     return {
       summary,
       shown: {

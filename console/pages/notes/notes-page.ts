@@ -3,7 +3,7 @@ import { offsetIn, readForm, type Fields } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { showingFailures, showPage } from "../../http/show-page.ts";
 import type { SetupAnswer } from "../../../supervisor/vaults/provisioning.ts";
-import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
+import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import { withTyped, type Field } from "../field.ts";
 import { viewNotes } from "./notes-view.ts";
 import { viewSetup } from "./setup-answer.ts";
@@ -21,7 +21,7 @@ import { atVault, registerVaultChanges } from "./vault-changes.ts";
 import { viewVault } from "./vault-view.ts";
 
 export interface NotesPageParts {
-  readonly acts: VaultActs;
+  readonly acts: VaultOperations;
   /** Reads the data of the pages within a few seconds. */
   readonly reader: NotesReader;
   readonly timeZone: string;

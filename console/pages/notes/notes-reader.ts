@@ -10,7 +10,7 @@ import {
 } from "../../../supervisor/vaults/plugin-settings.ts";
 import type { VaultView } from "../../../supervisor/vaults/overview.ts";
 import type { EscrowFiles } from "../../../supervisor/vaults/seed-escrow.ts";
-import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
+import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import type {
   VaultFile,
   VaultFiles,
@@ -24,7 +24,7 @@ import {
 
 export interface NotesReaderOptions {
   /** With a short timeout of the store. */
-  readonly acts: VaultActs;
+  readonly acts: VaultOperations;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
   readonly jobs: JobRunner;
@@ -126,7 +126,7 @@ export class NotesReader {
 
 /** Conflicts with their texts, where readable; a text in `open` explains why they are unknown. */
 async function readConflicts(
-  acts: VaultActs,
+  acts: VaultOperations,
   vault: string,
   from: number,
 ): Promise<Pick<VaultPageFacts, "conflicts" | "open">> {

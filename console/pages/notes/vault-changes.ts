@@ -4,7 +4,7 @@ import { Failure } from "../../../core/failure.ts";
 import { needForm } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/vault-answers.ts";
 import { redirectWithMessage, showingFailures } from "../../http/show-page.ts";
-import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
+import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 
 const PATH = "/notes";
 const confirmForm = z.object({ confirm: z.string().default("") });
@@ -20,7 +20,7 @@ const MAX_NAME_LENGTH = 100;
 /** POST /notes/:vault/resolve|restore-seed|remove. */
 export function registerVaultChanges(
   server: FastifyInstance,
-  acts: VaultActs,
+  acts: VaultOperations,
 ): void {
   atVault(server, "resolve", async (request, reply, vault) => {
     const { document, keep } = needForm(request, resolveForm);

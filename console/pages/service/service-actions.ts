@@ -6,7 +6,7 @@ import type { Watch } from "../../../supervisor/checks/watch.ts";
 import { inWords } from "../../../core/duration.ts";
 import { Failure, sentencesOf } from "../../../core/failure.ts";
 import { moment } from "../../../core/words.ts";
-import { restartAsked } from "../../../supervisor/healing/restart.ts";
+import { restartOnRequest } from "../../../supervisor/healing/restart.ts";
 import type { History } from "../../../supervisor/history/history.ts";
 import { addDays, beginningOf } from "../../../supervisor/reports/period.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
@@ -79,7 +79,7 @@ export class ServiceActions {
     }
     const { name } = service;
     this.#errors.delete(name);
-    const restart = restartAsked(runtime, this.#parts.watch(), name).catch(
+    const restart = restartOnRequest(runtime, this.#parts.watch(), name).catch(
       (error: unknown) => {
         this.#errors.set(name, sentencesOf(error).join(" "));
       },

@@ -25,7 +25,7 @@ beforeAll(async () => {
     team_id: "crew",
     member: { user_id: "anna" },
   });
-  key = await fixture.makeKey({
+  key = await fixture.createKey({
     user_id: "anna",
     team_id: "crew",
     key_alias: "anna-laptop",
@@ -99,7 +99,7 @@ test("a key sees its spend and what is left of its budgets and limits", async ()
 });
 
 test("a key over its budget sees its usage, a blocked key does not", async () => {
-  const spent = await fixture.makeKey({ max_budget: 0 });
+  const spent = await fixture.createKey({ max_budget: 0 });
   expect(await fixture.get("/me/usage", spent)).toMatchObject({
     budgets: [{ max_budget: 0, remaining: 0 }],
   });
@@ -114,7 +114,7 @@ test("a key over its budget sees its usage, a blocked key does not", async () =>
 });
 
 test("a key does not see the spend of another key of the same user", async () => {
-  const other = await fixture.makeKey({ user_id: "anna" });
+  const other = await fixture.createKey({ user_id: "anna" });
   expect(await fixture.get("/me/usage", other)).toMatchObject({
     spend: 0,
     by_day: [],

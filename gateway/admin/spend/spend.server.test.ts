@@ -19,7 +19,7 @@ async function list(path: string, as?: string): Promise<readonly unknown[]> {
 beforeAll(async () => {
   fixture = await startAdminFixture();
   await fixture.post("/team/new", { team_id: "crew", team_alias: "The Crew" });
-  key = await fixture.makeKey({
+  key = await fixture.createKey({
     user_id: "alice",
     team_id: "crew",
     key_alias: "alice-key",
@@ -90,7 +90,12 @@ test("the log is filtered and summed by day", async () => {
 test("a key sees its own rows only", async () => {
   expect(await list("/spend/logs", key)).toHaveLength(5);
   expect(await list("/spend/logs?user_id=bob", key)).toEqual([]);
-  const refused = await fixture.refused("GET", "/global/spend", undefined, key);
+  const refused = await fixture.rejected(
+    "GET",
+    "/global/spend",
+    undefined,
+    key,
+  );
   expect(refused).toMatchObject({
     status: 403,
     error: { type: "permission_denied" },
@@ -202,7 +207,7 @@ test.each([
 test("a caller sees its own activity", async () => {
   const own = await fixture.get("/user/daily/activity", key);
   expect(own["metadata"]).toMatchObject({ total_spend: 0.75 });
-  const { status } = await fixture.refused(
+  const { status } = await fixture.rejected(
     "GET",
     "/user/daily/activity?user_id=bob",
     undefined,
@@ -239,7 +244,7 @@ test.each([
   ["/global/activity?start_date=2026-02-01&end_date=2026-01-01", "end_date"],
   ["/global/spend/report?group_by=colour", "group_by"],
 ])("%s is rejected by name", async (path, param) => {
-  expect(await fixture.refused("GET", path)).toMatchObject({
+  expect(await fixture.rejected("GET", path)).toMatchObject({
     status: 400,
     error: { param },
   });

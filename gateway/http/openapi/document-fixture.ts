@@ -5,7 +5,7 @@ import {
 } from "../../../test/servers/admin.ts";
 import type { Json } from "../../../test/servers/gateway.ts";
 import {
-  redisServerHere,
+  hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../../../test/servers/redis.ts";
@@ -121,7 +121,7 @@ export class DocumentFixture {
 }
 
 export async function startDocumentFixture(): Promise<DocumentFixture> {
-  const redis = redisServerHere() ? await startRedis() : null;
+  const redis = hasRedisServer() ? await startRedis() : null;
   const gateway = await startAdminFixture(
     "proxy_settings: { cache: true, cache_params: { type: redis } }\n",
     redis === null

@@ -97,7 +97,7 @@ test("teams answer as documented", async () => {
   });
   await post("/team/member_accept", { team_id, user_id: "m1" });
   await post("/team/member_update", { team_id, user_id: "m1", role: "admin" });
-  await testbed.gateway.makeKey({ team_id, user_id: "m1" });
+  await testbed.gateway.createKey({ team_id, user_id: "m1" });
   await get(`/team/info?team_id=${team_id}`);
   await get("/team/list");
   await get("/v2/team/list?search=docu&sort_by=budget_used");
@@ -162,7 +162,7 @@ test("organizations, end users, tags and tiers answer as documented", async () =
 });
 
 test("calls answer as documented, and spend with them", async () => {
-  const key = await testbed.gateway.makeKey({
+  const key = await testbed.gateway.createKey({
     user_id: "spender",
     team_id: "users-team",
     key_alias: "spending",

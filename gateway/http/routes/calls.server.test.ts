@@ -52,7 +52,7 @@ async function ledgerRow(
 }
 
 test("a chat call is answered, priced and recorded, and its spend shown", async () => {
-  const key = await gateway.makeKey({ user_id: "alice", models: ["mock"] });
+  const key = await gateway.createKey({ user_id: "alice", models: ["mock"] });
   const answer = await gateway.chat(key, "hello");
   expect(answer.status).toBe(200);
   expect(answer.json["choices"]?.[0]?.["message"]?.["content"]).toBe(
@@ -76,7 +76,7 @@ test("a chat call is answered, priced and recorded, and its spend shown", async 
 });
 
 test("the provider sees its own key, our call id, and none of our fields", async () => {
-  const key = await gateway.makeKey({ user_id: "bob" });
+  const key = await gateway.createKey({ user_id: "bob" });
   const answer = await gateway.chat(key, "fields", {
     tags: ["x"],
     metadata: { tags: ["y"], purpose: "kept" },
@@ -97,7 +97,7 @@ test("the provider sees its own key, our call id, and none of our fields", async
 });
 
 test("headers show the call and the time spent in the gateway", async () => {
-  const key = await gateway.makeKey({ max_budget: 2, models: ["mock"] });
+  const key = await gateway.createKey({ max_budget: 2, models: ["mock"] });
   const answer = await gateway.chat(key, '[mock]{"delayMs":80}');
   const number = (name: string) => Number(answer.headers.get(name));
   expect(number("x-hearth-duration-ms")).toBeGreaterThanOrEqual(75);
@@ -128,7 +128,7 @@ test("headers show the call and the time spent in the gateway", async () => {
 });
 
 test("a stream of the openai client is billed by usage it did not request", async () => {
-  const key = await gateway.makeKey({ user_id: "carol" });
+  const key = await gateway.createKey({ user_id: "carol" });
   const { data: stream, response } = await client(key)
     .chat.completions.create({
       model: "mock",
@@ -161,7 +161,7 @@ test("a stream of the openai client is billed by usage it did not request", asyn
 });
 
 test("a stream without usage is counted, not free", async () => {
-  const key = await gateway.makeKey({ user_id: "dora" });
+  const key = await gateway.createKey({ user_id: "dora" });
   const answer = await gateway.chat(key, '[mock]{"usage":null,"chunks":6}', {
     stream: true,
   });
@@ -172,7 +172,7 @@ test("a stream without usage is counted, not free", async () => {
 });
 
 test("a client that leaves mid-stream pays for what was produced, and the provider is stopped", async () => {
-  const key = await gateway.makeKey({ user_id: "erik" });
+  const key = await gateway.createKey({ user_id: "erik" });
   const aborter = new AbortController();
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
@@ -204,7 +204,7 @@ test("a client that leaves mid-stream pays for what was produced, and the provid
 });
 
 test("a stream cut by the provider ends with an error event and is billed", async () => {
-  const key = await gateway.makeKey({ user_id: "fred" });
+  const key = await gateway.createKey({ user_id: "fred" });
   const answer = await gateway.chat(
     key,
     '[mock]{"chunks":8,"cutAfter":3,"chunkDelayMs":5}',
@@ -218,8 +218,8 @@ test("a stream cut by the provider ends with an error event and is billed", asyn
 
 test("a repeated call is a hit without cost, for the same tenant only", async () => {
   const [one, other] = await Promise.all([
-    gateway.makeKey({ user_id: "gina" }),
-    gateway.makeKey({ user_id: "hugo" }),
+    gateway.createKey({ user_id: "gina" }),
+    gateway.createKey({ user_id: "hugo" }),
   ]);
   const first = await gateway.chat(one, "cache me");
   const again = await gateway.chat(one, "cache me");
@@ -251,7 +251,7 @@ test("a repeated call is a hit without cost, for the same tenant only", async ()
 });
 
 test("streams are replayed from the cache as streams", async () => {
-  const key = await gateway.makeKey({ user_id: "ines" });
+  const key = await gateway.createKey({ user_id: "ines" });
   const first = await gateway.chat(key, "stream me", { stream: true });
   const again = await gateway.chat(key, "stream me", { stream: true });
   expect(again.headers.get("x-hearth-cache")).toBe("hit");
@@ -262,7 +262,7 @@ test("streams are replayed from the cache as streams", async () => {
 });
 
 test("concurrent identical calls are sent once; the others are hits without cost", async () => {
-  const key = await gateway.makeKey({ user_id: "lena" });
+  const key = await gateway.createKey({ user_id: "lena" });
   const before = provider.requests.length;
   const answers = await Promise.all(
     Array.from({ length: 20 }, () =>
@@ -284,7 +284,7 @@ test("concurrent identical calls are sent once; the others are hits without cost
 });
 
 test("a failure is not shared: each of the other calls is sent", async () => {
-  const key = await gateway.makeKey({ user_id: "mona" });
+  const key = await gateway.createKey({ user_id: "mona" });
   const answers = await Promise.all(
     Array.from({ length: 3 }, () =>
       gateway.chat(key, '[mock]{"delayMs":100,"status":400}'),
@@ -294,7 +294,7 @@ test("a failure is not shared: each of the other calls is sent", async () => {
 });
 
 test("the call continues for the others when the first client leaves", async () => {
-  const key = await gateway.makeKey({ user_id: "nina" });
+  const key = await gateway.createKey({ user_id: "nina" });
   const prompt = '[mock]{"chunks":10,"chunkDelayMs":60}';
   const aborter = new AbortController();
   const first = fetch(`${gateway.url}/v1/chat/completions`, {
@@ -318,7 +318,7 @@ test("the call continues for the others when the first client leaves", async () 
 });
 
 test("embeddings are answered, priced and cached", async () => {
-  const key = await gateway.makeKey({ user_id: "jana" });
+  const key = await gateway.createKey({ user_id: "jana" });
   const made = await client(key).embeddings.create({
     model: "mock",
     input: ["one", "two"],
@@ -336,7 +336,7 @@ test("embeddings are answered, priced and cached", async () => {
 });
 
 test("a used-up budget denies the next, different call", async () => {
-  const key = await gateway.makeKey({ user_id: "karl", max_budget: 0.00001 });
+  const key = await gateway.createKey({ user_id: "karl", max_budget: 0.00001 });
   const first = await gateway.chat(key, "first");
   expect(first.status).toBe(200);
   const second = await gateway.chat(key, "second, different");
@@ -355,7 +355,7 @@ test("a used-up budget denies the next, different call", async () => {
 });
 
 test("a budget of 0 denies the first call", async () => {
-  const key = await gateway.makeKey({ max_budget: 0 });
+  const key = await gateway.createKey({ max_budget: 0 });
   expect((await gateway.chat(key, "any")).json["error"]?.["type"]).toBe(
     "budget_exceeded",
   );
@@ -373,7 +373,7 @@ test("models are listed by what the key may use, pending ones as such", async ()
   expect((await gateway.request("GET", "/v1/models?ready=maybe")).status).toBe(
     400,
   );
-  const key = await gateway.makeKey({ models: ["mock"] });
+  const key = await gateway.createKey({ models: ["mock"] });
   const own = await gateway.request("GET", "/v1/models", undefined, key);
   expect(own.json["data"]).toMatchObject([{ id: "mock" }]);
 });
@@ -429,7 +429,7 @@ test("liveliness and readiness need no key", async () => {
 });
 
 test("an upstream failure keeps its status and message, without the provider's key", async () => {
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const failed = await gateway.chat(
     key,
     '[mock]{"status":400,"error":{"message":"bad key provider-secret-key for model"}}',
@@ -445,7 +445,7 @@ test("an upstream failure keeps its status and message, without the provider's k
 });
 
 test("errors show internal addresses to operators only", async () => {
-  const key = await gateway.makeKey({ user_id: "curious" });
+  const key = await gateway.createKey({ user_id: "curious" });
   const ADDRESS = /127\.0\.0\.1|10\.0\.0\.5/;
   const error = { message: "dial 10.0.0.5:8000: see https://example.com/help" };
   const rejected = `[mock]${JSON.stringify({ status: 400, error })}`;
@@ -592,18 +592,18 @@ test.each(ERRORS)("%s is explained", async (_, ask, status, error) => {
 });
 
 test("a virtual key cannot create keys", async () => {
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const refused = await gateway.request("POST", "/key/generate", {}, key);
   expect(refused.status).toBe(403);
   expect(refused.json["error"]).toMatchObject({ type: "permission_denied" });
 });
 
 test("key type, allowed routes and role decide what a key may call", async () => {
-  const management = await gateway.makeKey({ key_type: "management" });
+  const management = await gateway.createKey({ key_type: "management" });
   const refused = await gateway.chat(management, "x");
   expect(refused.status).toBe(403);
   expect(refused.json["error"]?.["message"]).toContain("key_type");
-  const embedder = await gateway.makeKey({ allowed_routes: ["/embeddings"] });
+  const embedder = await gateway.createKey({ allowed_routes: ["/embeddings"] });
   expect((await gateway.chat(embedder, "x")).status).toBe(403);
   expect(
     (
@@ -620,7 +620,7 @@ test("key type, allowed routes and role decide what a key may call", async () =>
     user_role: "internal_user_viewer",
     auto_create_key: false,
   });
-  const viewer = await gateway.makeKey({ user_id: "viewer" });
+  const viewer = await gateway.createKey({ user_id: "viewer" });
   expect((await gateway.chat(viewer, "x")).status).toBe(403);
   expect(
     (await gateway.request("GET", "/v1/models", undefined, viewer)).status,
@@ -628,7 +628,7 @@ test("key type, allowed routes and role decide what a key may call", async () =>
 });
 
 test("Azure-style paths name the alias, errors of Messages have Anthropic's shape", async () => {
-  const key = await gateway.makeKey({});
+  const key = await gateway.createKey({});
   const azure = await gateway.request(
     "POST",
     "/openai/deployments/mock/chat/completions?api-version=2024-10-21",
@@ -665,7 +665,7 @@ test("Azure-style paths name the alias, errors of Messages have Anthropic's shap
 });
 
 test("a duplicate alias is rejected and nothing is created", async () => {
-  await gateway.makeKey({ key_alias: "twice" });
+  await gateway.createKey({ key_alias: "twice" });
   const again = await gateway.request("POST", "/key/generate", {
     key_alias: "twice",
     user_id: "never-made",

@@ -14,14 +14,14 @@ export interface Fleet {
   run(): void;
   /** Ends the calls, drains, and waits until all instances are back in Redis. */
   stop(): Promise<void>;
-  readonly seen: Seen;
+  readonly seen: Observations;
   /** Spend of a payer in the ledger or on its way there. */
   spent(entity: string): number;
   readonly budgets: ReadonlyMap<string, number>;
   close(): Promise<void>;
 }
 
-export interface Seen {
+export interface Observations {
   readonly answers: Map<Admission["kind"], number>;
   /** `budget_exceeded` for a payer with money left. */
   phantoms: number;
@@ -54,7 +54,7 @@ export async function startFleet(
   /** The database: totals with versions. Calls in `underWay` were paid and are not in it yet. */
   const ledger = new Map<string, { total: number; version: number }>();
   const underWay = new Map<string, number>();
-  const seen: Seen = { answers: new Map(), phantoms: 0 };
+  const seen: Observations = { answers: new Map(), phantoms: 0 };
   const members = await Promise.all(
     Array.from({ length: instances }, (_, i) => member(i)),
   );

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
-  redisServerHere,
+  hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../../../test/servers/redis.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
-describe.runIf(redisServerHere())("with a real server", () => {
+describe.runIf(hasRedisServer())("with a real server", () => {
   let redis: TestRedis;
   const probe = (
     more: Readonly<Record<string, unknown>> = {},

@@ -72,7 +72,7 @@ function acts(): readonly (string | null)[] {
 test("containers are listed by the names of services; others and the gate itself are not", async () => {
   engine.containers.set("stranger", {});
   engine.containers.set("hearth-else", { labels: {} });
-  await runtime.begin();
+  await runtime.start();
   expect(runtime.list().map(({ name, state }) => `${name} ${state}`)).toEqual([
     "gateway running",
     "notes running",
@@ -87,7 +87,7 @@ test("containers are listed by the names of services; others and the gate itself
 });
 
 test("memory is measured without the reclaimable cache, and CPU time", async () => {
-  await runtime.begin();
+  await runtime.start();
   expect(runtime.stats("gateway")).toEqual({
     memoryBytes: 40_000_000,
     memoryLimitBytes: 100_000_000,
@@ -104,7 +104,7 @@ test("both outputs are read in the order of writing", async () => {
 });
 
 test("a restart on request is recorded once, and one by an operator has time to drain", async () => {
-  await runtime.begin();
+  await runtime.start();
   await runtime.restart("gateway", "requested by the operator", "operator");
   await runtime.restart("notes", "sick", "supervisor");
   expect(engine.requests.filter((each) => each.startsWith("POST"))).toEqual([
@@ -115,7 +115,7 @@ test("a restart on request is recorded once, and one by an operator has time to 
 });
 
 test("a service that could not start again is not restarted", async () => {
-  await runtime.begin();
+  await runtime.start();
   mistake = "gateway.yaml:1: no list.";
   for (const by of ["operator", "supervisor"] as const) {
     await expect(runtime.restart("gateway", "requested", by)).rejects.toThrow(
@@ -130,7 +130,7 @@ test("a service that could not start again is not restarted", async () => {
 });
 
 test("a restart by Docker is recorded with its reason", async () => {
-  await runtime.begin();
+  await runtime.start();
   engine.containers.set("hearth-gateway", {
     restarts: 1,
     state: {
@@ -147,7 +147,7 @@ test("a restart by Docker is recorded with its reason", async () => {
 });
 
 test("the reason of an end is known even if it is probed before the new start", async () => {
-  await runtime.begin();
+  await runtime.start();
   engine.containers.set("hearth-gateway", {
     restarts: 1,
     state: { Status: "restarting", OOMKilled: true },
@@ -165,7 +165,7 @@ test("the reason of an end is known even if it is probed before the new start", 
 
 test("a missing container waits for a deployment; its successor starts with reset counts", async () => {
   begin({ absentAfter: 60_000 });
-  await runtime.begin();
+  await runtime.start();
   engine.containers.delete("hearth-gateway");
   await waitFor("it to be missed", () => changes.length > 0);
   expect(runtime.inspect("gateway")).toMatchObject({
@@ -183,7 +183,7 @@ test("a missing container waits for a deployment; its successor starts with rese
 });
 
 test("a container that stays missing is absent and cannot be restarted", async () => {
-  await runtime.begin();
+  await runtime.start();
   engine.containers.delete("hearth-gateway");
   await waitFor(
     "absence",
@@ -195,7 +195,7 @@ test("a container that stays missing is absent and cannot be restarted", async (
 });
 
 test("an unreachable gate makes every state unknown until it is back", async () => {
-  await runtime.begin();
+  await runtime.start();
   engine.mode = "refuse";
   await waitFor(
     "not knowing",
@@ -216,7 +216,7 @@ test("an unreachable gate makes every state unknown until it is back", async () 
 test("a host without a gate does not look empty", async () => {
   const { dockerHost } = engine;
   await engine.close();
-  await runtime.begin();
+  await runtime.start();
   expect(runtime.list()).toMatchObject([
     {
       name: "docker",

@@ -89,7 +89,7 @@ export class ContainerRuntime implements Runtime {
   }
 
   /** Probes once, then regularly; never throws. */
-  async begin(): Promise<void> {
+  async start(): Promise<void> {
     await this.#probeAll();
     this.#working = this.#probeRegularly();
   }

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeSmallDisk } from "../../../test/servers/small-disk.ts";
+import { createSmallDisk } from "../../../test/servers/small-disk.ts";
 import { answersOk } from "../../checks/http-get.ts";
 import { projectRoot } from "../../home/home.ts";
 import { Failure } from "../../../core/failure.ts";
@@ -358,7 +358,7 @@ describe("after a supervisor was killed with -9", () => {
   });
 });
 
-const disk = makeSmallDisk(64);
+const disk = createSmallDisk(64);
 
 test.skipIf(disk === undefined)(
   "on a full disk a program is restarted beyond its budget, and run.json is written when there is space",

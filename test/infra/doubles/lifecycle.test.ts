@@ -10,7 +10,7 @@ import { EngineError, type EngineApi } from "./docker/engine-api.ts";
 import { volumeDouble } from "./docker/others.ts";
 import { tarOf } from "./docker/tar.ts";
 import { roleDouble, type Login } from "./postgresql/role.ts";
-import { CreatedUnwell, diffProvider } from "./protocol.ts";
+import { CreatedUnhealthy, diffProvider } from "./protocol.ts";
 
 interface Observation {
   readonly area: string;
@@ -283,5 +283,5 @@ test("an empty upload is rejected", async () => {
   const created = containerDouble(engine(async () => ({ Id: "it" })));
   await expect(
     created.create({ name: "it", uploads: [{ file: "/a", content: "" }] }),
-  ).rejects.toThrow(CreatedUnwell);
+  ).rejects.toThrow(CreatedUnhealthy);
 });

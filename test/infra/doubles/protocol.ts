@@ -31,7 +31,7 @@ export interface ResourceDouble {
 }
 
 /** Created but unhealthy: it exists under this id, and the next `up` replaces it. */
-export class CreatedUnwell extends Error {
+export class CreatedUnhealthy extends Error {
   readonly id: string;
   readonly state: Values;
   constructor(id: string, state: Values, reason: string) {
@@ -227,7 +227,7 @@ function asStatus(
 ): Partial<grpc.StatusObject> & grpc.ServiceError {
   const message = error instanceof Error ? error.message : String(error);
   const metadata = new grpc.Metadata();
-  if (error instanceof CreatedUnwell) {
+  if (error instanceof CreatedUnhealthy) {
     const details = build(new messages.ErrorResourceInitFailed!(), {
       Id: error.id,
       Properties: toStruct({ ...error.state, [UNWELL]: true }),

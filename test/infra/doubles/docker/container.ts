@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  CreatedUnwell,
+  CreatedUnhealthy,
   type ResourceDouble,
   type Values,
 } from "../protocol.ts";
@@ -137,7 +137,7 @@ async function create(
   const state = stateAfterCreate(inputs);
   // The plugin's source: empty content counts as missing.
   if (uploads.some(({ content }) => content === "" || content === undefined)) {
-    throw new CreatedUnwell(
+    throw new CreatedUnhealthy(
       id,
       state,
       "error with upload content: one of 'content', 'content_base64', or 'source' must be set",
@@ -162,7 +162,7 @@ async function create(
   if (inputs.wait === true && !(await becomesHealthy(engine, id, inputs)))
   // "never healthy: fails at waitTimeout, with no log lines; it stays, running and unhealthy".
   {
-    throw new CreatedUnwell(
+    throw new CreatedUnhealthy(
       id,
       state,
       "container failed to be in healthy state",

@@ -1,5 +1,5 @@
 /** The folders with source, lowest first: see .dependency-cruiser.mjs. */
-export const ROOMS = [
+export const FOLDERS = [
   "core",
   "gateway",
   "notes",

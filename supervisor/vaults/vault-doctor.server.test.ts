@@ -19,7 +19,7 @@ import {
 } from "../../test/supervisor/notes-testbed.ts";
 import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
 import { openDatabase } from "./database.ts";
-import { examine } from "./doctor.ts";
+import { examine } from "./vault-doctor.ts";
 import type { DoctorOptions, Finding } from "./finding.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";

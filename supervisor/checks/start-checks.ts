@@ -2,13 +2,13 @@ import type { History } from "../history/history.ts";
 import type { CheckStore } from "./check-store.ts";
 import type { CheckAlarms } from "./check-alarms.ts";
 import type { Check } from "./config.ts";
-import { beginWatched, type AllWatched } from "./watched.ts";
+import { startWatched, type AllWatched } from "./watched.ts";
 
 /**
  * All configured checks with the state that the previous supervisor saved. The state and alarms of checks that were removed,
  * or are of another kind now, are deleted.
  */
-export function beginChecks({
+export function startChecks({
   checks,
   store,
   alarms,
@@ -26,7 +26,7 @@ export function beginChecks({
   const all: AllWatched = new Map(
     checks.map((check) => [
       check.name,
-      beginWatched(check, recalled.get(check.name), now()),
+      startWatched(check, recalled.get(check.name), now()),
     ]),
   );
   for (const [name, { kind, memory }] of recalled) {

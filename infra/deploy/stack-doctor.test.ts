@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withoutRejectedCommands } from "./doctor.ts";
+import { withoutRejectedCommands } from "./stack-doctor.ts";
 
 const RUN = "npm run deploy -- ";
 const resume = `${RUN}rotate master`;
