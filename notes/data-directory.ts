@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { isFullDisk } from "./refusal.ts";
 import { writeDurably } from "../core/durable-file.ts";
+import { lockFile, type FileLock } from "../core/file-lock.ts";
 
 /** The paths within the data directory. */
 export interface DataDirectory {
@@ -24,17 +24,17 @@ export function claimDataDirectory(directory: string): DataDirectory {
   } catch (failure) {
     throw new Error(directoryFailure(directory, failure));
   }
-  const release = lock(directory);
+  const lock = lockDirectory(directory);
   try {
     // Bodies that a previous process received but did not store were never acknowledged. A process that still runs would need them, so the lock comes first.
     for (const file of readdirSync(spool)) {
       rmSync(join(spool, file));
     }
   } catch (failure) {
-    release();
+    lock.release();
     throw new Error(directoryFailure(directory, failure));
   }
-  return { databases, spool, release };
+  return { databases, spool, release: lock.release };
 }
 
 /** A full disk does not prevent the start: existing notes can be read, and space may be freed later. */
@@ -66,19 +66,12 @@ export function directoryFailure(directory: string, failure: unknown): string {
   }
 }
 
-// An SQLite lock: the system releases it however the process ends.
-function lock(directory: string): () => void {
-  const file = new DatabaseSync(join(directory, "lock.sqlite"));
-  try {
-    // Nothing is ever written, so the lock works on a full disk too.
-    file.exec(
-      "PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE",
-    );
-  } catch {
-    file.close();
+function lockDirectory(directory: string): FileLock {
+  const lock = lockFile(join(directory, "lock.sqlite"));
+  if (lock === undefined) {
     throw new Error(
       `another notes store is already using the data directory ${directory}; stop it, or set NOTES_DIR to another directory`,
     );
   }
-  return () => file.close();
+  return lock;
 }

@@ -35,6 +35,7 @@ test("all benchmarks and campaigns are covered", () => {
     "bench:ledger",
     "bench:journal",
     "bench:tokens",
+    "bench:sealing",
     "bench:supervisor",
     "bench:pages",
     "bench:profile",

@@ -1,0 +1,47 @@
+import { DatabaseSync } from "node:sqlite";
+
+export interface FileLock {
+  readonly release: () => void;
+}
+
+/** The garbage collector closes a file that nothing refers to, which would release its lock. */
+const held = new Set<DatabaseSync>();
+
+const SQLITE_BUSY = 5;
+
+/**
+ * Locks a file for this process; undefined if another process has it. Throws if the file cannot be opened or is not the empty
+ * database that it was created as.
+ *
+ * The lock is the kernel's (an exclusive SQLite transaction; nothing is written, so it works on a full disk): it ends with its
+ * process, however that ends, so no lock is ever stale. A file with a process id could not distinguish two containers on one
+ * volume, since both see themselves as process 1.
+ */
+export function lockFile(path: string): FileLock | undefined {
+  const file = new DatabaseSync(path);
+  try {
+    file.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+  } catch (error) {
+    file.close();
+    if (isBusy(error)) {
+      return undefined;
+    }
+    throw error;
+  }
+  held.add(file);
+  return {
+    release: () => {
+      if (held.delete(file)) {
+        file.close();
+      }
+    },
+  };
+}
+
+function isBusy(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    "errcode" in error &&
+    error.errcode === SQLITE_BUSY
+  );
+}
