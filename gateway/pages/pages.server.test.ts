@@ -93,7 +93,7 @@ test("an unknown key is rejected with the message of the API", async () => {
   });
   expect(status).toBe(401);
   expect(text).toContain('role="alert"');
-  expect(text).toContain("The API key ending in this is unknown.");
+  expect(text).toContain("The API key ending in eway is unknown.");
   expect((await load("/me", {})).status).toBe(401);
   expect((await load("/me", { key: "sk-x", days: "<b>" })).status).toBe(401);
 });

@@ -29,13 +29,13 @@ export interface Timing {
 const CHECK_TIMEOUT_MS = 3_600_000;
 
 /** The measured lists and reports, with the names of a key, a user and a team of the ledger. */
-function paths(key: string, today: string): readonly string[] {
+function paths(key: string, yesterday: string): readonly string[] {
   return [
     "/spend/logs",
     "/spend/logs?page=50",
     `/spend/logs?api_key=${key}`,
     "/spend/logs?user_id=user-1",
-    `/spend/logs?user_id=user-1&start_date=${today}`,
+    `/spend/logs?user_id=user-1&start_date=${yesterday}`,
     "/spend/logs?request_id=chatcmpl-1",
     "/spend/keys",
     "/spend/users",
@@ -47,7 +47,7 @@ function paths(key: string, today: string): readonly string[] {
     "/global/spend/teams",
     "/global/spend/tags",
     "/global/spend/provider",
-    `/global/spend/report?start_date=${today}`,
+    `/global/spend/report?start_date=${yesterday}`,
     "/global/spend/report",
     "/global/spend/report?group_by=api_key",
     "/global/activity",
@@ -103,9 +103,11 @@ export async function benchLedger(options: {
         ? null
         : () => cpuOfPostgres() + cpuOfThisProcess();
     const key = await oneKey(pool);
-    const today = new Date().toISOString().slice(0, "2026-11-21".length);
+    const yesterday = new Date(Date.now() - 86_400_000)
+      .toISOString()
+      .slice(0, "2026-11-21".length);
     const timings: Timing[] = [];
-    for (const path of paths(key, today)) {
+    for (const path of paths(key, yesterday)) {
       const timing = await measure(gateway, path, rounds, cpu);
       timings.push(timing);
       onStep(

@@ -98,7 +98,7 @@ describe("changes", () => {
       .catch((error: { readonly stdout: string }) => error.stdout);
     const wrong = [
       ...rejected.matchAll(
-        /^ *hearth:(\S+) .*: (?:.* \| )?npx pulumi config (?:set|rm) /gm,
+        /^ *hearth:(?: unknown setting ")?([^\s":]+)"?(?=[ :]).*?: (?:.* \| )?npx pulumi config (?:set|rm) /gm,
       ),
     ].map(([, name]) => name);
     expect(wrong.toSorted()).toEqual([
