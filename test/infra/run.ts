@@ -163,7 +163,10 @@ async function runAll(
     isSaved(place.state) ||
     outcomes.some((outcome) => outcome.scenario === "up");
   if (!selected.includes("up") && !selected.every(isReady)) {
-    outcomes.push(await runScenario("up", ["-t", "up from nothing"], place));
+    outcomes.push(await runScenario("up", ["-t", "first up"], place));
+    if (!isSaved(place.state)) {
+      throw new Error("no state was saved by the first up of up.scenario.ts");
+    }
   }
   const machine = async () => {
     while (waiting.length > 0) {
