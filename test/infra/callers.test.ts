@@ -4,7 +4,7 @@ import {
   type ProviderProcess,
 } from "../servers/provider-process.ts";
 import { startMockProvider } from "../servers/provider.ts";
-import { callSteadily, expectNoFailedCall } from "./callers.ts";
+import { callSteadily, expectNoFailedCall, MAX_WAIT_MS } from "./callers.ts";
 
 let provider: ProviderProcess;
 beforeEach(async () => {
@@ -33,7 +33,11 @@ test("calls continue while this process is blocked, and their longest waits are 
   expect(answer).toBeGreaterThan(0);
   expect(firstByte).toBeGreaterThan(0);
   expect(stream).toBeGreaterThan(firstByte);
-  expectNoFailedCall(report, () => undefined);
+  expectNoFailedCall(report, MAX_WAIT_MS.upgrade, () => undefined);
+  const lessThanWaited = Math.max(answer, firstByte) - 1;
+  expect(() =>
+    expectNoFailedCall(report, lessThanWaited, () => undefined),
+  ).toThrow();
 });
 
 test("failed responses are reported with their status", async () => {
@@ -46,7 +50,9 @@ test("failed responses are reported with their status", async () => {
     const report = await callers.stop();
     expect(report.failures).toHaveLength(report.calls);
     expect(report.failures[0]).toContain(": 500 ");
-    expect(() => expectNoFailedCall(report, () => undefined)).toThrow();
+    expect(() =>
+      expectNoFailedCall(report, MAX_WAIT_MS.upgrade, () => undefined),
+    ).toThrow();
   } finally {
     await sick.close();
   }

@@ -50,9 +50,16 @@ export function callSteadily(calling: Calling): Load {
   };
 }
 
-/** Prints the number of calls and the longest waits, and asserts that no call failed. */
+/** Longest waits, in milliseconds, that users accept as "no failed call". */
+export const MAX_WAIT_MS = { rotation: 5_000, upgrade: 30_000 } as const;
+
+/**
+ * Prints the number of calls and the longest waits; asserts that no call failed, and none waited longer than `maxWaitMs` for an
+ * answer or for the first byte of a stream.
+ */
 export function expectNoFailedCall(
   { calls, streams, failures, longestMs }: LoadReport,
+  maxWaitMs: number,
   say: (what: string) => void,
 ): void {
   const { answer, firstByte, stream } = longestMs;
@@ -61,4 +68,5 @@ export function expectNoFailedCall(
   );
   expect(failures).toEqual([]);
   expect(streams).toBeGreaterThan(0);
+  expect(Math.max(answer, firstByte)).toBeLessThanOrEqual(maxWaitMs);
 }

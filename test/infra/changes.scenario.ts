@@ -1,7 +1,7 @@
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import { beforeAll, describe, expect, test } from "vitest";
 import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
-import { callSteadily, expectNoFailedCall } from "./callers.ts";
+import { callSteadily, expectNoFailedCall, MAX_WAIT_MS } from "./callers.ts";
 import {
   changedSince,
   containerIds,
@@ -137,7 +137,7 @@ describe("changes", () => {
     await timed("up", () =>
       testbed.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
-    expectNoFailedCall(await load.stop(), say);
+    expectNoFailedCall(await load.stop(), MAX_WAIT_MS.upgrade, say);
     expect(await changedSince(testbed, before)).toEqual([
       "a hearth-gateway",
       "a hearth-supervisor",
@@ -184,7 +184,7 @@ describe("changes", () => {
     await timed("up with the old image", () =>
       testbed.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
-    expectNoFailedCall(await load.stop(), say);
+    expectNoFailedCall(await load.stop(), MAX_WAIT_MS.upgrade, say);
     for (const host of ["a", "b"] as const) {
       expect(await healthyOn(testbed, host)).toHaveLength(
         containers[host].length,

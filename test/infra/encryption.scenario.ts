@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { openAuthority } from "../../infra/certificates.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
 import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
-import { callSteadily, expectNoFailedCall } from "./callers.ts";
+import { callSteadily, expectNoFailedCall, MAX_WAIT_MS } from "./callers.ts";
 import { allHealthy, changedSince, containerIds } from "./containers.ts";
 import { quiet, say, sessionOf, settingOf, timed } from "./day-two.ts";
 import { chat, deployedStack, EDGES } from "./running.ts";
@@ -174,7 +174,7 @@ describe("encryption", () => {
       );
     } finally {
       const report = await load.stop();
-      expectNoFailedCall(report, say);
+      expectNoFailedCall(report, MAX_WAIT_MS.rotation, say);
     }
     await allHealthy(testbed);
   });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { callSteadily, expectNoFailedCall } from "./callers.ts";
+import { callSteadily, expectNoFailedCall, MAX_WAIT_MS } from "./callers.ts";
 import { allHealthy, changedSince, containerIds } from "./containers.ts";
 import {
   ask,
@@ -139,7 +139,7 @@ describe("loss", () => {
       await runScript("scripts/hosts.sh", "up");
     }
     await timed("B back", () => allHealthy(testbed));
-    expectNoFailedCall(await load.stop(), say);
+    expectNoFailedCall(await load.stop(), MAX_WAIT_MS.upgrade, say);
     await testbed.stack.preview({ refresh: true, expectNoChanges: true });
   });
 

@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { askPostgres } from "../../infra/postgres-socket.ts";
 import { earlierPostgresOrSkip } from "../servers/earlier-postgres.ts";
-import { callSteadily, expectNoFailedCall, type Load } from "./callers.ts";
+import {
+  callSteadily,
+  expectNoFailedCall,
+  MAX_WAIT_MS,
+  type Load,
+} from "./callers.ts";
 import { allHealthy, containerIds } from "./containers.ts";
 import { ask, deploy, say, sessionOf, settingOf, timed } from "./day-two.ts";
 import { chat, createKey, EDGES, emptyStack } from "./running.ts";
@@ -109,7 +114,7 @@ async function underLoad(
       throw error;
     },
   );
-  expectNoFailedCall(report, say);
+  expectNoFailedCall(report, MAX_WAIT_MS.upgrade, say);
   await expect
     .poll(() => ledgerCalls(testbed), { timeout: 60_000 })
     .toBe(before + report.calls);

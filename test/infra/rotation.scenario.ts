@@ -3,7 +3,7 @@ import { authorityFile } from "../../infra/certificates.ts";
 import { rotate } from "../../infra/deploy/rotate.ts";
 import type { RotationKind } from "../../infra/deploy/rotations.ts";
 import type { Session } from "../../infra/deploy/session.ts";
-import { callSteadily, expectNoFailedCall } from "./callers.ts";
+import { callSteadily, expectNoFailedCall, MAX_WAIT_MS } from "./callers.ts";
 import {
   deploy,
   dockerWithInput,
@@ -53,7 +53,7 @@ describe("rotation", () => {
     );
     const report = await load.stop();
     commands.push(await watch.stop());
-    expectNoFailedCall(report, say);
+    expectNoFailedCall(report, MAX_WAIT_MS.rotation, say);
     expect(await serverIds(testbed)).toBe(before);
     const now = await values();
     secrets.push(...old, ...now);

@@ -90,10 +90,12 @@ build() { # name
 
 # Stand-ins are named after official images; the tags are in infra/images/images.ts.
 list() {
-  local name version
+  local name version replaced
   for name in "${NAMES[@]}"; do
     version=$(label "$name" version) || continue
-    echo "$name $version for $(sed -nE "s|.*library/($name:[^@]+)@.*|\1|p" "$project/infra/images.ts")"
+    replaced=$(sed -nE "s|.*library/($name:[^@]+)@.*|\1|p" "$project/infra/images/images.ts")
+    [[ -n $replaced ]] || { log "infra/images/images.ts does not name the image that $name replaces"; return 1; }
+    echo "$name $version for $replaced"
   done
 }
 
