@@ -20,6 +20,8 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/hearth
 HOSTS=$CACHE/hosts
 BUILDER=$CACHE/images
 STATES=$CACHE/states
+ENGINE=$CACHE/engine
+export PATH=$ENGINE:$PATH
 
 log() { printf 'machine: %s\n' "$*" >&2; }
 
@@ -37,6 +39,28 @@ install_packages() {
   log "installing ${missing[*]}"
   apt-get update -qq >/dev/null
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Debian 12's engine cannot probe the health of a starting container more often than later, so each wait for one takes 10 seconds.
+# Debian 13's programs run on Debian 12 (its runc does not) and are kept outside the package system.
+fetch_engine() {
+  local deb source options
+  [[ ! -x $ENGINE/dockerd ]] || return 0
+  (($(dockerd --version | sed -E 's/[^0-9]*([0-9]+).*/\1/') < 25)) || return 0
+  source=$("$here/stand-ins/build.sh" source)
+  log "unpacking the Docker engine of $source"
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  mkdir -p "$scratch"/{lists,archives}/partial "$scratch/engine"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $source main" >"$scratch/sources.list"
+  options=(-qq -o "Dir::Etc::SourceList=$scratch/sources.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$scratch/lists"
+    -o "Dir::Cache=$scratch" -o Dir::State::Status=/dev/null -o APT::Sandbox::User=root)
+  apt-get "${options[@]}" update >/dev/null
+  (cd "$scratch" && apt-get "${options[@]}" download docker.io containerd >/dev/null)
+  for deb in "$scratch"/*.deb; do dpkg-deb -x "$deb" "$scratch/root"; done
+  cp "$scratch"/root/usr/sbin/{dockerd,docker-proxy} "$scratch"/root/usr/bin/{containerd,containerd-shim-runc-v2} "$scratch/engine"
+  rm -rf "$ENGINE"
+  mv "$scratch/engine" "$ENGINE"
 }
 
 # The saved state of a stopped engine. Image layers never change, so they are hard-linked.
@@ -64,6 +88,7 @@ build_images() {
   install_packages
   exec 9>"$CACHE/images.lock"
   flock 9
+  fetch_engine
   remove_stale
   isolated "$0" build-images
 }

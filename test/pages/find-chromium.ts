@@ -1,7 +1,14 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-const NAMES = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+/** The headless shell is preferred: the same pages take half the processor time. */
+const NAMES = [
+  "chromium-headless-shell",
+  "chromium",
+  "chromium-browser",
+  "google-chrome",
+  "chrome",
+];
 
 /** Path of the browser: HEARTH_CHROMIUM, else the first of the usual names in PATH. */
 export function findChromium(): string {
@@ -15,7 +22,7 @@ export function findChromium(): string {
   const found = places.find(isProgram);
   if (found === undefined) {
     throw new Error(
-      "The pages are tested in Chromium, and none was found: install it (Debian: apt install chromium) or name it in HEARTH_CHROMIUM, then run npm run test:pages again.",
+      "The pages are tested in Chromium, and none was found: install it (Debian: apt install chromium-headless-shell) or name it in HEARTH_CHROMIUM, then run npm run test:pages again.",
     );
   }
   return found;

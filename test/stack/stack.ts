@@ -1,5 +1,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -52,6 +58,7 @@ const START_LIMIT_MS = 90_000;
 
 export async function prepareStack(): Promise<Stack> {
   const home = mkdtempSync(join(tmpdir(), "hearth-test-stack-"));
+  shareCompiledCode(home);
   const [gateway, notes, supervisor] = [
     await freePort(),
     await freePort(),
@@ -123,6 +130,14 @@ export async function prepareStack(): Promise<Stack> {
       rmSync(home, { recursive: true, force: true });
     },
   };
+}
+
+/** Without this, each test's programs would be compiled again. */
+function shareCompiledCode(home: string): void {
+  const shared = process.env["NODE_COMPILE_CACHE"];
+  if (shared !== undefined) {
+    symlinkSync(shared, join(home, "cache"));
+  }
 }
 
 /** Runs `npm start` with these variables and collects its output. */

@@ -2,8 +2,9 @@
 # Builds stand-ins for images that a test machine cannot pull, named hearth-test/*. Idempotent: an image whose sources did not
 # change is not built again.
 #
-# usage: build.sh [list]
+# usage: build.sh [list | source]
 #   (none)  builds in the engine HEARTH_HOST_A
+#   source  prints the mirror and the release that the packages come from
 #   list    prints for each image that is built its name below hearth-test/, its version, `for`, and what it replaces
 set -euo pipefail
 
@@ -101,10 +102,11 @@ list() {
 
 case ${1:-} in
   list) list ;;
+  source) echo "$(mirror) $SUITE" ;;
   '')
     build_base
     for name in "${NAMES[@]}"; do build "$name"; done
     log "ready"
     ;;
-  *) log "usage: build.sh [list]"; exit 2 ;;
+  *) log "usage: build.sh [list | source]"; exit 2 ;;
 esac
