@@ -14,32 +14,32 @@ import { deployedState, isSaved } from "./deployed-state.ts";
 import { mergeReports } from "./merge-reports.ts";
 import { runScript } from "./two-engines.ts";
 
-/** Machines at a time: each runs a whole stack, and more would only wait for each other on two cores. */
-const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
+/** Machines at a time: two cores are then seldom idle, and more would only wait for each other. */
+const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "3");
 /** Real plugins missing in PULUMI_HOME are downloaded: their machine uses this computer's network, one at a time. */
 const DOWNLOADED =
   process.env["HEARTH_PULUMI_PLUGINS"] === "real" &&
   process.env["PULUMI_HOME"] === undefined;
 
-// In the order in which they start.
+// In the order in which they start: the longest first, so that none runs alone at the end.
 /** These start from an empty machine. */
 const FROM_NOTHING: readonly string[] = [
   "up",
-  "interruption",
-  "init",
-  "containers",
-  "doctor",
   "postgres-major",
+  "interruption",
+  "doctor",
+  "containers",
+  "init",
 ];
 /** These start from the state that `up` saves. */
 const FROM_DEPLOYED: readonly string[] = [
   "data",
+  "changes",
+  "loss",
+  "rotation",
   "interrupted-rotation",
   "faults",
-  "loss",
   "encryption",
-  "rotation",
-  "changes",
   "neighbours",
 ];
 const SCENARIOS = [...FROM_NOTHING, ...FROM_DEPLOYED];
