@@ -168,8 +168,8 @@ test("the reason of an end is known even if it is probed before the new start", 
   ]);
 });
 
-/** Docker 26 restarts the gateway at 04:00, and reports nothing of the end any more. */
-function restartForgetfully(): void {
+/** Docker 26 restarts the gateway at 04:00, and no longer reports how it ended. */
+function restartWithoutTrace(): void {
   engine.containers.set("hearth-gateway", {
     restarts: 1,
     state: {
@@ -190,7 +190,7 @@ const killed = {
 test("lack of memory is read from the events of an engine that forgets it at the restart", async () => {
   await runtime.start();
   engine.events.push({ ...killed, action: "die" }, killed);
-  restartForgetfully();
+  restartWithoutTrace();
   await waitFor("the new start", () => acts().length > 0);
   expect(acts()).toEqual([
     "gateway restart: out of memory; restarted by Docker",
@@ -205,7 +205,7 @@ test("lack of memory is read from the events of an engine that forgets it at the
 test("an end with another reason follows one by lack of memory", async () => {
   await runtime.start();
   engine.events.push(killed);
-  restartForgetfully();
+  restartWithoutTrace();
   await waitFor("the new start", () => acts().length > 0);
   engine.containers.set("hearth-gateway", {
     restarts: 2,
@@ -224,7 +224,7 @@ test.each([
 ])("an event %s is not its reason", async (_what, event) => {
   await runtime.start();
   engine.events.push(event);
-  restartForgetfully();
+  restartWithoutTrace();
   await waitFor("the new start", () => acts().length > 0);
   expect(acts()).toEqual(["gateway restart: it ended; restarted by Docker"]);
 });
@@ -232,7 +232,7 @@ test.each([
 test("a proxy that denies events leaves the reason open", async () => {
   await runtime.start();
   engine.eventMode = "refuse";
-  restartForgetfully();
+  restartWithoutTrace();
   await waitFor("the new start", () => acts().length > 0);
   expect(acts()).toEqual(["gateway restart: it ended; restarted by Docker"]);
   expect(troubles).toEqual([]);

@@ -1,8 +1,8 @@
 import type { ServiceView } from "../runtime.ts";
 
 /**
- * The view, in which `oomKilled` says why the container ended before it was restarted: Docker 26 resets it with every start
- * (20.10 did not), and shows it before that for only 100 ms. The latest known state and the engine's events remember it.
+ * The view with an `oomKilled` that describes the last end, also after a restart: Docker 26 resets it at each start (20.10 did not),
+ * after about 100 ms. The latest known state and the engine's events still contain it.
  */
 export async function withLastEnd(
   now: ServiceView,
@@ -12,8 +12,8 @@ export async function withLastEnd(
   const facts = now.container;
   const earlier = before?.container;
   // Without a process, the facts describe the end itself.
-  const isTold = now.pid === null || facts?.oomKilled !== false;
-  if (isTold || before === undefined || earlier?.id !== facts.id) {
+  const isKnown = now.pid === null || facts?.oomKilled !== false;
+  if (isKnown || before === undefined || earlier?.id !== facts.id) {
     return now;
   }
   const oomKilled =
@@ -33,7 +33,7 @@ export function wasRestartedByDocker(
   return before.state === "backing-off" || now.restarts > before.restarts;
 }
 
-/** While a container runs, it tells the end before. */
+/** Only between its end and the next start: later, `oomKilled` describes an earlier end. */
 export function endedOutOfMemory({ state, container }: ServiceView): boolean {
   return state === "backing-off" && container?.oomKilled === true;
 }

@@ -16,7 +16,7 @@ const event = z.object({
 });
 
 /**
- * Whether the kernel killed a process of the container for lack of memory during that run. False if the engine does not tell:
+ * Whether the kernel killed a process of the container for lack of memory during that run. False if the engine does not list it:
  * it keeps its latest 256 events, and a socket proxy of an earlier release denies all of them. Never throws.
  */
 export async function hadOomEvent(
@@ -42,7 +42,7 @@ function inSeconds(ms: number): string {
   return (ms / 1000).toFixed(3);
 }
 
-/** One JSON object a line; Docker's filter also matches containers whose name only begins like this one's. */
+/** One JSON object a line; Docker's filter also matches containers whose names start with this one's. */
 function listsOom(lines: string, id: string): boolean {
   return lines
     .split("\n")
