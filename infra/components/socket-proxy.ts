@@ -79,7 +79,10 @@ export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
   };
 }
 
-/** Exact paths only: archive and export read any file, exec and create run anything. */
+/**
+ * Exact paths only: archive and export read any file, exec and create run anything. Events contain labels and command lines of
+ * every container: the supervisor asks only whether one of ours ran out of memory, in one form, for a past time.
+ */
 export function buildSocketProxyConfig(
   engine: Pick<StackNames, "prefix">,
 ): string {
@@ -106,10 +109,16 @@ frontend docker
   acl list path -m reg ^(/v1\\.[0-9]+)?/containers/json$
   acl look path -m reg ^(/v1\\.[0-9]+)?/containers/(${names})/(json|logs|stats)$
   acl again path -m reg ^(/v1\\.[0-9]+)?/containers/(${names})/restart$
+  acl events path -m reg ^(/v1\\.[0-9]+)?/events$
+  # The whole query: the engine reads a repeated parameter differently, and without an end it sends new events forever.
+  acl memory query -m reg ^since=[0-9]{1,12}\\.[0-9]{3}&until=[0-9]{1,12}\\.[0-9]{3}&filters=%7B%22container%22%3A%5B%22(${names})%22%5D%2C%22event%22%3A%5B%22oom%22%5D%7D$
+  acl past url_param(until),word(1,.),sub(txn.now) le 0
+  http-request set-var(txn.now) date
   http-request deny deny_status 403 unless plain
   http-request allow if get list
   http-request allow if get look
   http-request allow if post again
+  http-request allow if get events memory past
   http-request deny deny_status 403
   default_backend engine
 

@@ -142,7 +142,7 @@ ${HEALTH_SITE}`;
 const NAMES =
   "hearth-couchdb|hearth-edge|hearth-gateway|hearth-postgres|hearth-redis|hearth-supervisor|hearth-tls";
 
-/** The socket proxy: exact paths and nothing else. */
+/** The socket proxy: exact paths, past events of one kind, and nothing else. */
 export const haproxyConfig = `global
   maxconn 100
   log stdout format raw local0 notice
@@ -165,10 +165,16 @@ frontend docker
   acl list path -m reg ^(/v1\\.[0-9]+)?/containers/json$
   acl look path -m reg ^(/v1\\.[0-9]+)?/containers/(${NAMES})/(json|logs|stats)$
   acl again path -m reg ^(/v1\\.[0-9]+)?/containers/(${NAMES})/restart$
+  acl events path -m reg ^(/v1\\.[0-9]+)?/events$
+  # The whole query: the engine reads a repeated parameter differently, and without an end it sends new events forever.
+  acl memory query -m reg ^since=[0-9]{1,12}\\.[0-9]{3}&until=[0-9]{1,12}\\.[0-9]{3}&filters=%7B%22container%22%3A%5B%22(${NAMES})%22%5D%2C%22event%22%3A%5B%22oom%22%5D%7D$
+  acl past url_param(until),word(1,.),sub(txn.now) le 0
+  http-request set-var(txn.now) date
   http-request deny deny_status 403 unless plain
   http-request allow if get list
   http-request allow if get look
   http-request allow if post again
+  http-request allow if get events memory past
   http-request deny deny_status 403
   default_backend engine
 

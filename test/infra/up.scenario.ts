@@ -16,6 +16,7 @@ import { noAlerts } from "./supervisors.ts";
 import { addresses, runScript } from "./two-engines.ts";
 
 const running = emptyStack();
+const OOM = { container: ["hearth-gateway"], event: ["oom"] };
 
 /** A first `up`. The other scenarios continue from the state saved here. */
 describe("up", () => {
@@ -108,6 +109,23 @@ describe("up", () => {
         ["GET", "/containers/hearth-gateway/json", 200],
         ["GET", "/containers/hearth-gateway/logs?stdout=1&tail=1", 200],
         ["GET", "/containers/hearth-gateway/stats?stream=false", 200],
+        ["GET", oomEvents(), 200],
+        ["GET", `/v1.41${oomEvents()}`, 200],
+        ["GET", "/events", 403],
+        ["GET", "/events?since=0.000", 403],
+        ["GET", oomEvents().replace("&until=1.000", ""), 403],
+        ["GET", oomEvents({ until: "9999999999.000" }), 403],
+        ["GET", `${oomEvents()}&until=9999999999.000`, 403],
+        ["GET", oomEvents({ filters: { event: ["oom"] } }), 403],
+        ["GET", oomEvents({ filters: { ...OOM, event: ["exec_start"] } }), 403],
+        [
+          "GET",
+          oomEvents({ filters: { ...OOM, container: ["stranger"] } }),
+          403,
+        ],
+        ["GET", oomEvents({ filters: { ...OOM, type: ["image"] } }), 403],
+        ["GET", `${oomEvents()}&filters=%7B%7D`, 403],
+        ["POST", oomEvents(), 403],
         ["GET", "/containers/stranger/json", 403],
         ["POST", "/containers/stranger/restart", 403],
         ["GET", "/containers/hearth-gateway/archive?path=/run/hearth", 403],
@@ -133,6 +151,14 @@ describe("up", () => {
 
   test("no alert was raised", () => noAlerts(running(), 0));
 });
+
+/** A request for past events, in the form of the supervisor's. */
+function oomEvents({
+  until = "1.000",
+  filters = OOM,
+}: { readonly until?: string; readonly filters?: object } = {}): string {
+  return `/events?since=0.000&until=${until}&filters=${encodeURIComponent(JSON.stringify(filters))}`;
+}
 
 /** The key's spend, as reported by this edge's gateway once the ledger has both calls. */
 async function spendOf(

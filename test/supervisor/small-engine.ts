@@ -9,28 +9,46 @@ export interface SmallContainer {
   readonly state?: Readonly<Record<string, unknown>>;
 }
 
+/** An event as in `docker events`. */
+export interface SmallEvent {
+  readonly container: string;
+  readonly action: string;
+  /** As in StartedAt. */
+  readonly at: string;
+  /** Id of the container; as in the containers if omitted. */
+  readonly id?: string;
+}
+
 export interface SmallEngine {
   readonly dockerHost: string;
   /** By container name, such as hearth-gateway. */
   readonly containers: Map<string, SmallContainer>;
+  readonly events: SmallEvent[];
   /** Received requests, such as "POST /containers/x/restart?t=15". */
   readonly requests: string[];
   /** hang: takes requests and never answers; refuse: 403 as the filtering proxy does. */
   mode: "answer" | "hang" | "refuse";
+  /** The same for events only, as with a filtering proxy of an earlier release. */
+  eventMode: "answer" | "refuse";
   readonly close: () => Promise<void>;
 }
 
 /** Implements the part of Docker's API that the container runtime uses, with Docker's own response shapes, for tests without an engine. */
 export async function startSmallEngine(): Promise<SmallEngine> {
   const containers = new Map<string, SmallContainer>();
+  const events: SmallEvent[] = [];
   const requests: string[] = [];
   const server = createServer((request, response) => {
     const url = request.url ?? "";
     requests.push(`${request.method} ${url}`);
-    if (engine.mode === "hang") {
+    const mode =
+      engine.mode === "answer" && url.startsWith("/events")
+        ? engine.eventMode
+        : engine.mode;
+    if (mode === "hang") {
       return;
     }
-    if (engine.mode === "refuse") {
+    if (mode === "refuse") {
       return void response.writeHead(403).end();
     }
     answer(response, new URL(url, "http://engine"));
@@ -39,12 +57,18 @@ export async function startSmallEngine(): Promise<SmallEngine> {
     server.listen(0, "127.0.0.1", () => resolve()),
   );
 
-  function answer(response: ServerResponse, { pathname }: URL): void {
+  function answer(
+    response: ServerResponse,
+    { pathname, searchParams }: URL,
+  ): void {
     if (pathname === "/containers/json") {
       return json(
         response,
         [...containers.keys()].map((name) => ({ Names: [`/${name}`] })),
       );
+    }
+    if (pathname === "/events") {
+      return void response.end(listEvents(events, searchParams));
     }
     const [, name = "", verb] =
       /^\/containers\/([^/]+)\/(\w+)$/.exec(pathname) ?? [];
@@ -89,8 +113,10 @@ export async function startSmallEngine(): Promise<SmallEngine> {
   const engine: SmallEngine = {
     dockerHost: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     containers,
+    events,
     requests,
     mode: "answer",
+    eventMode: "answer",
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections();
@@ -98,6 +124,40 @@ export async function startSmallEngine(): Promise<SmallEngine> {
       }),
   };
   return engine;
+}
+
+/** Past events as the engine lists them: one JSON object a line, of all containers whose name begins like the filter's. */
+function listEvents(
+  events: readonly SmallEvent[],
+  query: URLSearchParams,
+): string {
+  const since = Number(query.get("since")) * 1000;
+  const until = Number(query.get("until")) * 1000;
+  const filters = JSON.parse(query.get("filters") ?? "") as {
+    readonly container: readonly string[];
+    readonly event: readonly string[];
+  };
+  return events
+    .filter(
+      ({ container, action, at }) =>
+        filters.container.some((name) => container.startsWith(name)) &&
+        filters.event.includes(action) &&
+        Date.parse(at) >= since &&
+        Date.parse(at) <= until,
+    )
+    .map(({ container, action, at, id = `id-of-${container}` }) =>
+      JSON.stringify({
+        status: action,
+        id,
+        Type: "container",
+        Action: action,
+        Actor: { ID: id, Attributes: { name: container } },
+        scope: "local",
+        time: Math.floor(Date.parse(at) / 1000),
+      }),
+    )
+    .map((line) => `${line}\n`)
+    .join("");
 }
 
 /** `docker inspect`'s answer for a healthy container, with changes. */

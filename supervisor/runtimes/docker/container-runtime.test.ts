@@ -69,6 +69,11 @@ function acts(): readonly (string | null)[] {
     .toReversed();
 }
 
+/** The socket proxy permits exactly this form. */
+function eventsPath(since: string, until: string): string {
+  return `/events?since=${since}&until=${until}&filters=%7B%22container%22%3A%5B%22hearth-gateway%22%5D%2C%22event%22%3A%5B%22oom%22%5D%7D`;
+}
+
 test("containers are listed by the names of services; others and the gate itself are not", async () => {
   engine.containers.set("stranger", {});
   engine.containers.set("hearth-else", { labels: {} });
@@ -161,6 +166,90 @@ test("the reason of an end is known even if it is probed before the new start", 
   expect(acts()).toEqual([
     "gateway restart: out of memory; restarted by Docker",
   ]);
+});
+
+/** Docker 26 restarts the gateway at 04:00, and no longer reports how it ended. */
+function restartWithoutTrace(): void {
+  engine.containers.set("hearth-gateway", {
+    restarts: 1,
+    state: {
+      ExitCode: 0,
+      OOMKilled: false,
+      StartedAt: "2026-01-02T04:00:00.5Z",
+      FinishedAt: "2026-01-02T04:00:00.2Z",
+    },
+  });
+}
+
+const killed = {
+  container: "hearth-gateway",
+  action: "oom",
+  at: "2026-01-02T04:00:00.1Z",
+};
+
+test("lack of memory is read from the events of an engine that forgets it at the restart", async () => {
+  await runtime.start();
+  engine.events.push({ ...killed, action: "die" }, killed);
+  restartWithoutTrace();
+  await waitFor("the new start", () => acts().length > 0);
+  expect(acts()).toEqual([
+    "gateway restart: out of memory; restarted by Docker",
+  ]);
+  // The check of the container, which probes later, gives the same reason.
+  expect((await runtime.probe("gateway"))?.container?.oomKilled).toBe(true);
+  expect(engine.requests.filter((each) => each.includes("/events"))).toEqual([
+    `GET ${eventsPath("1767323045.678", "1767326400.500")}`,
+  ]);
+});
+
+test("an end with another reason follows one by lack of memory", async () => {
+  await runtime.start();
+  engine.events.push(killed);
+  restartWithoutTrace();
+  await waitFor("the new start", () => acts().length > 0);
+  engine.containers.set("hearth-gateway", {
+    restarts: 2,
+    state: { StartedAt: "2026-01-02T05:00:00Z" },
+  });
+  await waitFor("the next start", () => acts().length > 1);
+  expect(acts().at(-1)).toBe("gateway restart: it ended; restarted by Docker");
+  expect(runtime.inspect("gateway")?.container?.oomKilled).toBe(false);
+});
+
+test.each([
+  ["of the run before", { ...killed, at: "2026-01-02T03:04:05Z" }],
+  ["of the new run", { ...killed, at: "2026-01-02T04:00:01Z" }],
+  ["of another name", { ...killed, container: "hearth-gateway-2" }],
+  ["of a container that it replaced", { ...killed, id: "earlier" }],
+])("an event %s is not its reason", async (_what, event) => {
+  await runtime.start();
+  engine.events.push(event);
+  restartWithoutTrace();
+  await waitFor("the new start", () => acts().length > 0);
+  expect(acts()).toEqual(["gateway restart: it ended; restarted by Docker"]);
+});
+
+test("a proxy that denies events leaves the reason open", async () => {
+  await runtime.start();
+  engine.eventMode = "refuse";
+  restartWithoutTrace();
+  await waitFor("the new start", () => acts().length > 0);
+  expect(acts()).toEqual(["gateway restart: it ended; restarted by Docker"]);
+  expect(troubles).toEqual([]);
+});
+
+test("events are asked for only after a restart by Docker", async () => {
+  await runtime.start();
+  await runtime.restart("gateway", "requested", "operator");
+  engine.containers.set("hearth-couchdb", {
+    state: { StartedAt: "2026-01-02T04:00:00Z" },
+  });
+  await waitFor("a restart by hand", () => acts().length > 1);
+  expect(acts()).toEqual([
+    "gateway restart-asked: requested",
+    "notes restart: its container was restarted",
+  ]);
+  expect(engine.requests.join()).not.toContain("/events");
 });
 
 test("a missing container waits for a deployment; its successor starts with reset counts", async () => {

@@ -18,7 +18,9 @@ import {
 } from "./container-view.ts";
 import type { Engine, EngineAnswer } from "./engine.ts";
 import { KnownContainers } from "./known-containers.ts";
+import { withLastEnd } from "./last-end.ts";
 import { readLogFrames } from "./log-frames.ts";
+import { hadOomEvent } from "./oom-events.ts";
 
 export interface ContainerRuntimeOptions {
   readonly engine: Engine;
@@ -177,9 +179,12 @@ export class ContainerRuntime implements Runtime {
     }
   }
 
+  #containerOf(service: string): string {
+    return containerName(service, this.#options.prefix);
+  }
+
   #pathOf(service: string): string {
-    const name = containerName(service, this.#options.prefix);
-    return `/containers/${encodeURIComponent(name)}`;
+    return `/containers/${encodeURIComponent(this.#containerOf(service))}`;
   }
 
   async #probeRegularly(): Promise<void> {
@@ -244,11 +249,18 @@ export class ContainerRuntime implements Runtime {
     if (answer.status === 404 || answer.status === 403) {
       return undefined;
     }
-    return readContainer(
+    const view = readContainer(
       textIn(answer),
       this.#supervisedSince,
       this.#options.prefix,
     );
+    return view === undefined
+      ? undefined
+      : withLastEnd(view, this.#known.get(name), (since, until) => {
+          const id = view.container?.id ?? "";
+          const run = { name: this.#containerOf(name), id, since, until };
+          return hadOomEvent(this.#engine, run, ANSWER_TIMEOUT_MS);
+        });
   }
 
   async #measure(): Promise<void> {

@@ -1,6 +1,7 @@
 import { isWithin } from "../../moments.ts";
 import type { History } from "../../history/history.ts";
 import type { ServiceState, ServiceStats, ServiceView } from "../runtime.ts";
+import { endedOutOfMemory, wasRestartedByDocker } from "./last-end.ts";
 
 interface Known {
   readonly view: ServiceView;
@@ -121,12 +122,10 @@ function isOlder(view: ServiceView, than: ServiceView | undefined): boolean {
 }
 
 function endReason(before: ServiceView, now: ServiceView): string {
-  // Docker counts a restart when the process ends; a probe may see this before the new start.
-  const endWasRecorded = before.state === "backing-off";
-  if (!endWasRecorded && now.restarts <= before.restarts) {
+  if (!wasRestartedByDocker(before, now)) {
     return "its container was restarted";
   }
-  return (endWasRecorded ? before : now).container?.oomKilled === true
+  return endedOutOfMemory(before) || now.container?.oomKilled === true
     ? "out of memory; restarted by Docker"
     : "it ended; restarted by Docker";
 }
