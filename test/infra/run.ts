@@ -43,6 +43,11 @@ const FROM_DEPLOYED: readonly string[] = [
   "neighbours",
 ];
 const SCENARIOS = [...FROM_NOTHING, ...FROM_DEPLOYED];
+/** Part of the name of the first test, where it deploys what the later ones need. */
+const DEPLOYING_TESTS: Readonly<Record<string, string>> = {
+  up: "first up",
+  "postgres-major": "an image of another major version",
+};
 const WIDTH = Math.max(...SCENARIOS.map(({ length }) => length));
 
 interface Outcome {
@@ -153,7 +158,7 @@ async function runScenario(
 /** Runs all scenarios, one per available machine; those that need the deployed state start once it is saved. */
 async function runAll(
   selected: readonly string[],
-  pattern: readonly string[],
+  patternFor: (scenario: string) => readonly string[],
   place: { readonly directory: string; readonly state: string },
 ): Promise<readonly Outcome[]> {
   const waiting = [...selected];
@@ -175,7 +180,7 @@ async function runAll(
       if (scenario === undefined) {
         await sleep(500);
       } else {
-        outcomes.push(await runScenario(scenario, pattern, place));
+        outcomes.push(await runScenario(scenario, patternFor(scenario), place));
       }
     }
   };
@@ -192,14 +197,27 @@ const { values, positionals } = parseArgs({
     reporter: { type: "string", multiple: true },
   },
 });
-const pattern =
-  values.testNamePattern === undefined ? [] : ["-t", values.testNamePattern];
+const { testNamePattern } = values;
+const patternFor = (scenario: string): readonly string[] => {
+  if (testNamePattern === undefined) {
+    return [];
+  }
+  const first = DEPLOYING_TESTS[scenario];
+  return [
+    "-t",
+    first === undefined ? testNamePattern : `${testNamePattern}|${first}`,
+  ];
+};
 const directory = mkdtempSync(join(tmpdir(), "hearth-infra-reports-"));
 try {
   await runScript("scripts/toolchain.sh");
   await runScript("test/infra/machine.sh", "images");
-  const selected = await select(positionals, pattern, directory);
-  const outcomes = await runAll(selected, pattern, {
+  const selected = await select(
+    positionals,
+    testNamePattern === undefined ? [] : ["-t", testNamePattern],
+    directory,
+  );
+  const outcomes = await runAll(selected, patternFor, {
     directory,
     state: deployedState(),
   });
