@@ -107,20 +107,6 @@ build_images_isolated() {
   wait
 }
 
-# Other programs come first, such as tests with deadlines: a machine has a lower priority, and its containers, which the engines put
-# into a group of their own, a quarter of the usual weight (cgroup v1 and v2).
-yield_to_others() { # machine
-  local group
-  renice -n 10 -p $$ >/dev/null
-  group=/sys/fs/cgroup/cpu/hearth-$(basename "$1")
-  if [[ -d /sys/fs/cgroup/cpu ]]; then
-    mkdir -p "$group" && echo 256 >"$group/cpu.shares"
-  else
-    group=${group/cpu\//}
-    mkdir -p "$group" && echo 25 >"$group/cpu.weight"
-  fi || log "the containers of this machine have the usual weight"
-}
-
 # Leftovers of a killed run: names start with the id of the process that created them.
 remove_stale() {
   local machine
@@ -144,7 +130,6 @@ run() { # name command...
   [[ ${HEARTH_TEST_NETWORK:-} != host ]] || network=()
   mkdir -p "$machine" "$HOSTS"
   trap 'remove "$machine"' EXIT
-  yield_to_others "$machine"
   isolated "${network[@]}" "$0" enter "$machine" "$@" || status=$?
   ((status == 0)) || tail -n 20 "$machine"/[ab]/dockerd.log >&2
   return $status
