@@ -22,7 +22,9 @@ export interface TestPgbouncer {
 const INSTALL =
   "pgbouncer is not installed: install it (apt install pgbouncer, brew install pgbouncer) and run again.";
 
-const installed = spawnSync("pgbouncer", ["--version"]).status === 0;
+/** Debian installs it where ordinary users have no path. */
+const env = { PATH: `${process.env["PATH"] ?? ""}:/usr/sbin` };
+const installed = spawnSync("pgbouncer", ["--version"], { env }).status === 0;
 
 /** Whether tests with pgbouncer can run. If not, prints that they are skipped, or throws in CI. */
 export function hasPgbouncer(): boolean {
@@ -68,6 +70,7 @@ export async function startPgbouncer(
 
   async function start(): Promise<void> {
     server = spawn("pgbouncer", [...user, file], {
+      env,
       stdio: ["ignore", "ignore", "pipe"],
     });
     await untilListening(server, port);
