@@ -83,6 +83,7 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
   return {
     ...operatorEnvironment(home, [
       "DATABASE_URL",
+      "DATABASE_DIRECT_URL",
       "PROXY_MASTER_KEY",
       "HEARTH_SALT_KEY",
     ]),

@@ -11,6 +11,7 @@ import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
 /** Set here, never by the operator. */
 const OWN_VARIABLES = [
   "DATABASE_URL",
+  "DATABASE_DIRECT_URL",
   "PROXY_MASTER_KEY",
   "PROXY_MASTER_KEY_PREVIOUS",
   "PROXY_MASTER_KEY_PREVIOUS_UNTIL",

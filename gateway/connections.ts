@@ -11,6 +11,8 @@ export interface Connections {
   readonly pool: Pool;
   /** For statements in the path of calls, which have deadlines. */
   readonly callPool: Pool;
+  /** For work that needs a session, such as migrations; `pool` itself, unless that leads to a connection pooler. */
+  readonly sessionPool: Pool;
   /** null: not configured. */
   readonly redis: Redis | null;
   /** Of the response cache; null: it is in memory. */
@@ -22,12 +24,7 @@ export async function openConnections(
   config: GatewayConfig,
   log: Logger,
 ): Promise<Connections> {
-  const { url, poolSize } = config.database;
-  const databaseUrl = url.reveal();
-  const callConnections = Math.max(1, Math.floor(poolSize / 2));
-  const poolConnections = Math.max(1, poolSize - callConnections);
-  const pool = createPool(databaseUrl, poolConnections, log);
-  const callPool = createPool(databaseUrl, callConnections, log, "calls");
+  const pools = openPools(config.database, log);
   const redis = openRedis(connectRedis, config.redis, log);
   if (redis !== null) {
     await requireNoEviction(redis, log);
@@ -36,7 +33,22 @@ export async function openConnections(
     config.cache.kind === "redis"
       ? openRedis(connectCacheRedis, config.redis, log)
       : null;
-  return { pool, callPool, redis, cacheRedis };
+  return { ...pools, redis, cacheRedis };
+}
+
+function openPools(
+  { url, directUrl, poolSize }: GatewayConfig["database"],
+  log: Logger,
+): Pick<Connections, "pool" | "callPool" | "sessionPool"> {
+  const address = url.reveal();
+  const route = directUrl === null ? "direct" : "pooled";
+  const callConnections = Math.max(1, Math.floor(poolSize / 2));
+  const poolConnections = Math.max(1, poolSize - callConnections);
+  const pool = createPool(address, poolConnections, log, "work", route);
+  const callPool = createPool(address, callConnections, log, "calls", route);
+  const sessionPool =
+    directUrl === null ? pool : createPool(directUrl.reveal(), 1, log);
+  return { pool, callPool, sessionPool };
 }
 
 function openRedis(

@@ -23,6 +23,7 @@ export interface DatabaseFollowers {
   readonly live: LiveConfig;
   readonly pool: Pool;
   readonly callPool: Pool;
+  readonly sessionPool: Pool;
   readonly isShared: boolean;
   readonly callers: Callers;
   readonly ledger: Ledger;
@@ -37,20 +38,19 @@ const MISSED_MS = 86_400_000;
 
 /** Connects to the database, starts what needs it once it is ready, and keeps what was read from it current. */
 export function followDatabase(parts: DatabaseFollowers): DatabaseState {
-  const { live, pool, callPool, log } = parts;
+  const { live, pool, callPool, sessionPool, log } = parts;
   return watchDatabase({
-    databaseUrl: () => live.databaseUrl,
+    sessionUrl: () => live.sessionUrl,
     pool,
     callPool,
+    sessionPool,
     log,
     shared: parts.isShared,
     onChange: changeHandler(parts),
     onReconnect: reconnectHandler(parts),
     onReady: () => startWithDatabase(parts),
-    onLocked() {
-      process.stderr.write(
-        "hearth: another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.\n",
-      );
+    onRejected(problem) {
+      process.stderr.write(`hearth: ${problem}\n`);
       process.exit(1);
     },
   });

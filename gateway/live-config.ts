@@ -29,6 +29,7 @@ export class LiveConfig {
   #config: GatewayConfig;
   #catalog: Catalog;
   #databaseUrl: string;
+  #sessionUrl: string;
 
   constructor(
     options: LiveConfigOptions,
@@ -48,6 +49,7 @@ export class LiveConfig {
     this.#config = config;
     this.#catalog = this.#catalogOf(config);
     this.#databaseUrl = config.database.url.reveal();
+    this.#sessionUrl = sessionUrlOf(config);
   }
 
   get config(): GatewayConfig {
@@ -58,8 +60,9 @@ export class LiveConfig {
     return this.#catalog;
   }
 
-  get databaseUrl(): string {
-    return this.#databaseUrl;
+  /** For connections that need a session: the direct address, if there are two. */
+  get sessionUrl(): string {
+    return this.#sessionUrl;
   }
 
   /** Reads the configuration again; an invalid one changes nothing. */
@@ -71,7 +74,7 @@ export class LiveConfig {
     const diff = diffConfig(this.#config, read.config);
     this.#config = read.config;
     this.#catalog = this.#catalogOf(read.config);
-    this.#followLogin(read.config.database.url.reveal());
+    this.#followLogins(read.config);
     await this.#recordDeployments();
     this.#options.log.info(diff, "configuration reloaded");
     return { ok: true, diff };
@@ -88,11 +91,18 @@ export class LiveConfig {
   }
 
   /** A rotated login of the same database applies to new connections. */
-  #followLogin(login: string): void {
+  #followLogins(config: GatewayConfig): void {
+    const { pool, callPool, sessionPool } = this.#connections;
+    const login = config.database.url.reveal();
     if (sameDatabase(this.#databaseUrl, login)) {
       this.#databaseUrl = login;
-      followLogin(this.#connections.pool, login);
-      followLogin(this.#connections.callPool, login);
+      followLogin(pool, login);
+      followLogin(callPool, login);
+    }
+    const sessionLogin = sessionUrlOf(config);
+    if (sameDatabase(this.#sessionUrl, sessionLogin)) {
+      this.#sessionUrl = sessionLogin;
+      followLogin(sessionPool, sessionLogin);
     }
   }
 
@@ -114,4 +124,8 @@ export class LiveConfig {
       this.#options.log.warn({ error }, "deployments could not be recorded");
     }
   }
+}
+
+function sessionUrlOf({ database }: GatewayConfig): string {
+  return (database.directUrl ?? database.url).reveal();
 }

@@ -62,6 +62,7 @@ export class GatewayParts implements Gateway {
   readonly live: LiveConfig;
   readonly pool: Pool;
   readonly callPool: Pool;
+  readonly sessionPool: Pool;
   /** Whether other instances may use the database: limits are shared through Redis. */
   readonly isShared: boolean;
   readonly journal: Journal<Intent, Outcome>;
@@ -92,7 +93,7 @@ export class GatewayParts implements Gateway {
     prices: PriceBook,
   ) {
     const { config, log } = options;
-    const { pool, callPool, redis } = connections;
+    const { pool, callPool, sessionPool, redis } = connections;
     this.version = options.version;
     this.env = options.env;
     this.log = log;
@@ -101,6 +102,7 @@ export class GatewayParts implements Gateway {
     this.live = new LiveConfig(options, connections, prices);
     this.pool = pool;
     this.callPool = callPool;
+    this.sessionPool = sessionPool;
     this.isShared = redis !== null;
     this.journal = journal;
     this.cache = createCache(config, connections);

@@ -33,9 +33,10 @@ export async function drain(
 /** Brings the journal into the ledger, then stops all parts and closes their connections. */
 export async function stopParts(
   parts: GatewayParts,
-  { pool, callPool, redis, cacheRedis }: Connections,
+  connections: Connections,
 ): Promise<void> {
   const { ledger, refusals, prompts } = parts;
+  const { redis, cacheRedis } = connections;
   await Promise.race([
     ledger.flush().catch(() => undefined),
     sleep(LAST_FLUSH_MS, undefined, { ref: false }),
@@ -55,7 +56,9 @@ export async function stopParts(
   await parts.database.stop();
   await parts.providers.close();
   await parts.journal.close();
-  await Promise.all([pool.end(), callPool.end()]);
+  const { pool, callPool, sessionPool } = connections;
+  const pools = new Set([pool, callPool, sessionPool]);
+  await Promise.all([...pools].map((one) => one.end()));
   parts.log.info("stopped");
 }
 

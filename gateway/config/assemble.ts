@@ -1,3 +1,4 @@
+import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache, readRedis } from "./cache.ts";
@@ -5,7 +6,7 @@ import { numberVariable, readNumber } from "./numbers.ts";
 import type { GeneralSettings } from "./schema.ts";
 import { secret } from "./secret.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";
-import { contradictsVariable } from "./sections.ts";
+import { fileOrVariable } from "./sections.ts";
 import type {
   GatewayConfig,
   GeneralConfig,
@@ -33,13 +34,7 @@ export function assemble(
     router: readRouter(parts),
     cache: readCache(reading, parts, redis),
     redis,
-    database: {
-      url: secret(readDatabaseUrl(reading, read, general)),
-      poolSize:
-        general.database_connection_pool_limit ??
-        numberVariable(reading, read, "DATABASE_POOL_SIZE", 1, 1_000) ??
-        10,
-    },
+    database: readDatabase(reading, read, general),
     journal: {
       directory: readJournalDirectory(reading, read),
       sync: general.journal_sync ?? "interval",
@@ -72,45 +67,6 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
     modelGroupAlias: router.model_group_alias ?? {},
   };
 }
-
-function readDatabaseUrl(
-  reading: Reading,
-  read: ReadVariable,
-  general: Partial<GeneralSettings>,
-): string {
-  const path = ["general_settings", "database_url"];
-  const url = fileOrVariable(
-    reading,
-    path,
-    general.database_url,
-    read,
-    "DATABASE_URL",
-  );
-  if (url === null) {
-    reading.problems.push({
-      file: null,
-      line: null,
-      path: "DATABASE_URL",
-      message:
-        "is required for keys and spend: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
-    });
-  } else if (!/^postgres(ql)?:\/\//.test(url)) {
-    reading.problems.push(
-      general.database_url === undefined
-        ? {
-            file: null,
-            line: null,
-            path: "DATABASE_URL",
-            message: DATABASE_URL_FORM,
-          }
-        : problemAt(reading, path, DATABASE_URL_FORM),
-    );
-  }
-  return url ?? "";
-}
-
-const DATABASE_URL_FORM =
-  "must be an address such as postgresql://user:password@host:5432/database";
 
 function readJournalDirectory(reading: Reading, read: ReadVariable): string {
   const directory = read("HEARTH_JOURNAL_DIR");
@@ -162,21 +118,6 @@ function readMasterKey(
     );
   }
   return key ?? "";
-}
-
-/** The value of the file, else of the variable. They must not differ: a variable that is set must take effect. */
-function fileOrVariable(
-  reading: Reading,
-  path: readonly string[],
-  written: string | undefined,
-  read: ReadVariable,
-  variable: string,
-): string | null {
-  const given = read(variable);
-  if (written !== undefined && given !== null && written !== given) {
-    reading.problems.push(contradictsVariable(reading, path, variable));
-  }
-  return written ?? given;
 }
 
 /** Requires an expiry: a forgotten previous key would remain a second master key. */

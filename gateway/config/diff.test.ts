@@ -119,3 +119,20 @@ test("of timeouts, cache and shutdown settings, only those bound at the start re
     "timeouts.firstByteMs",
   ]);
 });
+
+test("another login at either address of the database needs no restart, another address does", () => {
+  const at = (pooled: string, direct: string) =>
+    load({}, { DATABASE_URL: pooled, DATABASE_DIRECT_URL: direct });
+  const before = at("postgres://a:1@pooler/d", "postgres://a:1@h/d");
+  const login = at("postgres://b:2@pooler/d", "postgres://b:2@h/d");
+  expect(diffConfig(before, login)).toMatchObject({
+    settings: ["database.url", "database.directUrl"],
+    needRestart: [],
+  });
+  const moved = at("postgres://a:1@pooler/d", "postgres://a:1@other/d");
+  expect(diffConfig(before, moved).needRestart).toEqual(["database.directUrl"]);
+  const without = load({}, { DATABASE_URL: "postgres://a:1@pooler/d" });
+  expect(diffConfig(before, without).needRestart).toEqual([
+    "database.directUrl",
+  ]);
+});

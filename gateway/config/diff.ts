@@ -68,17 +68,28 @@ export function diffConfig(
       (path) =>
         BOUND_AT_START.some(
           (bound) => path === bound || path.startsWith(`${bound}.`),
-        ) &&
-        // Another login at the same database is followed: passwords are rotated without a restart.
-        !(
-          path === "database.url" &&
-          sameDatabase(
-            before.database.url.reveal(),
-            after.database.url.reveal(),
-          )
-        ),
+        ) && !isFollowed(path, before, after),
     ),
   };
+}
+
+/** Another login at the same database is followed: passwords are rotated without a restart. */
+function isFollowed(
+  path: string,
+  { database: before }: GatewayConfig,
+  { database: after }: GatewayConfig,
+): boolean {
+  switch (path) {
+    case "database.url":
+      return sameDatabase(before.url.reveal(), after.url.reveal());
+    case "database.directUrl":
+      return sameDatabase(
+        before.directUrl?.reveal() ?? "",
+        after.directUrl?.reveal() ?? "",
+      );
+    default:
+      return false;
+  }
 }
 
 function byId(models: readonly Deployment[]): ReadonlyMap<string, Deployment> {

@@ -334,6 +334,21 @@ test("the master key and the database can come from files", () => {
   expect(config.database.url.reveal()).toBe("postgres://h/d");
 });
 
+test("the direct address of the database is read from its variable or file, and is null where it is the only one", () => {
+  const direct = (env: Record<string, string>) =>
+    loaded("", env).database.directUrl?.reveal();
+  expect(direct({})).toBeUndefined();
+  expect(
+    direct({ DATABASE_DIRECT_URL: REQUIRED.DATABASE_URL }),
+  ).toBeUndefined();
+  expect(
+    direct({ DATABASE_DIRECT_URL_FILE: write("direct", "postgres://h/d\n") }),
+  ).toBe("postgres://h/d");
+  expect(problems("", { DATABASE_DIRECT_URL: "db:5432" })).toEqual([
+    "environment: DATABASE_DIRECT_URL: must be an address such as postgresql://user:password@host:5432/database",
+  ]);
+});
+
 test("a previous master key requires an expiry", () => {
   const env = { PROXY_MASTER_KEY_PREVIOUS: "sk-the-one-before-it-1" };
   expect(problems("", env)).toEqual([

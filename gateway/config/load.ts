@@ -139,7 +139,11 @@ function rejectContradictions(
     return;
   }
   const values = plain(section) as Record<string, unknown>;
-  for (const variable of ["DATABASE_URL", "PROXY_MASTER_KEY"]) {
+  for (const variable of [
+    "DATABASE_URL",
+    "DATABASE_DIRECT_URL",
+    "PROXY_MASTER_KEY",
+  ]) {
     const given = readEnvironment(variable);
     if (
       given !== null &&

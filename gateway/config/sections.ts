@@ -7,6 +7,7 @@ import {
   type Path,
   type Reading,
 } from "../../core/config/reading.ts";
+import type { ReadVariable } from "../../core/config/references.ts";
 import {
   isEmpty,
   locate,
@@ -129,4 +130,19 @@ function warnAboutUnset(
       );
     }
   }
+}
+
+/** The value of the file, else of the variable. They must not differ: a variable that is set must take effect. */
+export function fileOrVariable(
+  reading: Reading,
+  path: readonly string[],
+  written: string | undefined,
+  read: ReadVariable,
+  variable: string,
+): string | null {
+  const given = read(variable);
+  if (written !== undefined && given !== null && written !== given) {
+    reading.problems.push(contradictsVariable(reading, path, variable));
+  }
+  return written ?? given;
 }

@@ -10,7 +10,7 @@ export interface GatewayConfig {
   readonly cache: CacheConfig;
   /** One Redis for cache and limits; null: both use memory. */
   readonly redis: RedisConfig | null;
-  readonly database: { readonly url: Secret; readonly poolSize: number };
+  readonly database: DatabaseConfig;
   readonly journal: JournalConfig;
   readonly general: GeneralConfig;
   readonly timeouts: TimeoutConfig;
@@ -135,6 +135,13 @@ export interface RedisConfig {
   readonly password: Secret | null;
   /** The certificate authority in PEM form; null: without TLS. */
   readonly ca: string | null;
+}
+
+export interface DatabaseConfig {
+  readonly url: Secret;
+  /** Of Postgres itself, where `url` is the address of a connection pooler; null: `url` is the only one. */
+  readonly directUrl: Secret | null;
+  readonly poolSize: number;
 }
 
 export interface JournalConfig {

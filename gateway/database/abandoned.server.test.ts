@@ -34,17 +34,19 @@ function poolOf(url: string): Pool {
   return pool;
 }
 
-function watch(url: string, onRefused: () => void): DatabaseState {
+function watch(url: string, onRejected: () => void): DatabaseState {
+  const pool = poolOf(databaseUrl);
   const state = watchDatabase({
-    databaseUrl: () => url,
-    pool: poolOf(databaseUrl),
+    sessionUrl: () => url,
+    pool,
     callPool: poolOf(databaseUrl),
+    sessionPool: pool,
     log,
     shared: false,
     onChange: () => undefined,
     onReconnect: () => undefined,
     onReady: async () => undefined,
-    onLocked: onRefused,
+    onRejected,
   });
   closing.push(() => state.stop());
   return state;

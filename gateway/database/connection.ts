@@ -1,5 +1,11 @@
 import pg from "pg";
 import type { Logger } from "pino";
+import {
+  addressProblem,
+  requireSameDatabase,
+  requireSession,
+  type SessionVariable,
+} from "./addresses.ts";
 import { migrate } from "./migrate.ts";
 import { setSilent, within, type Pool } from "./pool.ts";
 import { isOverdue, startProbe } from "./probe.ts";
@@ -15,11 +21,13 @@ export interface DatabaseState {
 }
 
 export interface DatabaseOptions {
-  /** Read for each connection: a rotated password is used from the next one. */
-  readonly databaseUrl: () => string;
+  /** The address of Postgres itself. Read for each connection: a rotated password is used from the next one. */
+  readonly sessionUrl: () => string;
   readonly pool: Pool;
   /** Of statements in the path of calls. */
   readonly callPool: Pool;
+  /** For migrations; `pool` itself, unless that leads to a connection pooler. */
+  readonly sessionPool: Pool;
   readonly log: Logger;
   /** Instances that share Redis may share the database; without it only one may run. */
   readonly shared: boolean;
@@ -29,8 +37,8 @@ export interface DatabaseOptions {
   readonly onReconnect: () => void;
   /** The schema is ready for the first time. */
   readonly onReady: () => Promise<void>;
-  /** Another gateway without Redis uses the database. */
-  readonly onLocked: () => void;
+  /** The gateway cannot start with this database, such as one that another gateway uses exclusively; says what to do. */
+  readonly onRejected: (problem: string) => void;
 }
 
 /** The lock of a gateway that uses the database exclusively. */
@@ -97,19 +105,15 @@ class DatabaseWatch implements DatabaseState {
 
   /** Statements of the pools fail at once while Postgres is silent; refused and cut connections fail by themselves. */
   #setAllSilent(silent: boolean): void {
-    setSilent(this.#options.pool, silent);
-    setSilent(this.#options.callPool, silent);
+    const { pool, callPool, sessionPool } = this.#options;
+    for (const one of [pool, callPool, sessionPool]) {
+      setSilent(one, silent);
+    }
   }
 
   /** Connects, serves until the connection is lost, and throws the reason. */
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#options.databaseUrl(),
-      connectionTimeoutMillis: ANSWER_MS,
-      query_timeout: ANSWER_MS,
-      keepAlive: true,
-      application_name: "hearth-gateway-listen",
-    });
+    const client = this.#createClient();
     let counting: NodeJS.Timeout | undefined;
     let stopProbe: (() => void) | undefined;
     const closed = new Promise<Error>((resolve) => {
@@ -141,8 +145,24 @@ class DatabaseWatch implements DatabaseState {
     }
   }
 
+  #createClient(): pg.Client {
+    return new pg.Client({
+      connectionString: this.#options.sessionUrl(),
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+      application_name: "hearth-gateway-listen",
+    });
+  }
+
   async #open(client: pg.Client): Promise<void> {
     await client.connect();
+    await requireSession(client, this.#sessionVariable(), async () => {
+      const another = this.#createClient();
+      another.on("error", () => undefined);
+      await another.connect();
+      return another;
+    });
     await client.query(`SET idle_session_timeout = ${ABANDONED_AFTER_MS}`);
     await this.#lockInstance(client);
     await client.query("LISTEN hearth_changes");
@@ -167,8 +187,11 @@ class DatabaseWatch implements DatabaseState {
 
   /** Brings the schema up to date the first time, and reports the connection. */
   async #serve(client: pg.Client): Promise<void> {
+    if (this.#hasPooler()) {
+      await requireSameDatabase(client, this.#options.pool);
+    }
     if (!this.#ready) {
-      await migrate(this.#options.pool, this.#log);
+      await migrate(this.#options.sessionPool, this.#log);
     }
     this.#client = client;
     this.#connected = true;
@@ -197,9 +220,19 @@ class DatabaseWatch implements DatabaseState {
     this.#refusedSince ??= Date.now();
     // A gateway that reconnects waits until Postgres has ended its previous session.
     if (!this.#ready && Date.now() - this.#refusedSince > LOCK_PATIENCE_MS) {
-      this.#options.onLocked();
+      this.#options.onRejected(
+        "another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.",
+      );
     }
     throw new Error("another gateway uses this database exclusively");
+  }
+
+  #hasPooler(): boolean {
+    return this.#options.sessionPool !== this.#options.pool;
+  }
+
+  #sessionVariable(): SessionVariable {
+    return this.#hasPooler() ? "DATABASE_DIRECT_URL" : "DATABASE_URL";
   }
 
   #keepTrying(): void {
@@ -207,15 +240,24 @@ class DatabaseWatch implements DatabaseState {
       if (this.#stopped) {
         return;
       }
+      const problem = addressProblem(error, this.#sessionVariable());
+      // An address that served before is no mistake: it may lead elsewhere during a failover.
+      if (problem !== null && !this.#ready) {
+        this.#options.onRejected(problem);
+      }
       this.#setAllSilent(isOverdue(error));
       this.#log.warn(
-        { error: error instanceof Error ? error.message : String(error) },
+        { error: problem ?? textOf(error) },
         "database unavailable; retrying",
       );
       this.#timer = setTimeout(() => this.#keepTrying(), this.#retryMs);
       this.#retryMs = Math.min(this.#retryMs * 1.5, MAX_RETRY_MS);
     });
   }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Does not wait for an answer: a silent connection sends none. */

@@ -32,9 +32,18 @@ pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 /** `calls`: statements in the path of calls, with deadlines. They share no connection with longer statements. */
 export type Purpose = "calls" | "work";
 
+/**
+ * `pooled`: the address is that of a connection pooler in transaction mode, which keeps nothing of a session and rejects its
+ * parameters: each transaction sets its own limits, and a single statement runs in one.
+ */
+export type Route = "direct" | "pooled";
+
 /** State of a pool that the driver does not keep. */
 interface PoolState {
   readonly purpose: Purpose;
+  readonly route: Route;
+  /** Begins a transaction. */
+  readonly begin: string;
   readonly busy: Set<{ end(): Promise<void> }>;
   silent: boolean;
   awayUntil: number;
@@ -46,22 +55,34 @@ export function createPool(
   size: number,
   log: Logger,
   purpose: Purpose = "work",
+  route: Route = "direct",
 ): Pool {
   const statementMs =
     purpose === "calls" ? CALL_DEADLINE_MS : STATEMENT_TIMEOUT_MS;
+  const limits = {
+    statement_timeout: statementMs,
+    // A host that was lost in a transaction must not keep its locks until TCP gives up.
+    idle_in_transaction_session_timeout: LOST_AFTER_MS,
+  };
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: size,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: statementMs,
+    ...(route === "direct" ? limits : {}),
     query_timeout: statementMs + DRIVER_MARGIN_MS,
-    // A host that was lost in a transaction must not keep its locks until TCP gives up.
-    idle_in_transaction_session_timeout: LOST_AFTER_MS,
     application_name: "hearth-gateway",
     keepAlive: true,
   });
   const busy: PoolState["busy"] = new Set();
-  states.set(pool, { purpose, busy, silent: false, awayUntil: 0 });
+  const begin = route === "direct" ? "BEGIN" : beginWithin(limits);
+  states.set(pool, {
+    purpose,
+    route,
+    begin,
+    busy,
+    silent: false,
+    awayUntil: 0,
+  });
   pool.on("acquire", (client) => void busy.add(client));
   pool.on("release", (_error, client) => void busy.delete(client));
   // An idle connection that the server closed: the pool replaces it by itself.
@@ -82,6 +103,14 @@ export function createPool(
     }
   });
   return pool;
+}
+
+/** Several statements in one round trip. */
+function beginWithin(limits: Readonly<Record<string, number>>): string {
+  return [
+    "BEGIN",
+    ...Object.entries(limits).map(([name, ms]) => `SET LOCAL ${name} = ${ms}`),
+  ].join("; ");
 }
 
 /**
@@ -163,7 +192,7 @@ export async function query<Row extends pg.QueryResultRow>(
   refuseWhileAway(state);
   const ofCall = state?.purpose === "calls";
   try {
-    const answer = pool.query<Row>(text, values as unknown[]);
+    const answer = ask<Row>(pool, text, values as unknown[]);
     return (await (ofCall ? within(CALL_DEADLINE_MS, answer) : answer)).rows;
   } catch (error) {
     if (!isUnavailable(error)) {
@@ -174,6 +203,16 @@ export async function query<Row extends pg.QueryResultRow>(
     }
     throw asUnavailable(error);
   }
+}
+
+function ask<Row extends pg.QueryResultRow>(
+  pool: Pool | Client,
+  text: string,
+  values: unknown[],
+): Promise<pg.QueryResult<Row>> {
+  return states.get(pool)?.route === "pooled"
+    ? transaction(pool as Pool, (client) => client.query<Row>(text, values))
+    : pool.query<Row>(text, values);
 }
 
 function asUnavailable(error: unknown): DatabaseUnavailable {
@@ -244,7 +283,7 @@ export async function transaction<T>(
   }
   let broken = false;
   try {
-    await client.query("BEGIN");
+    await client.query(states.get(pool)?.begin ?? "BEGIN");
     const result = await work(client);
     await client.query("COMMIT");
     return result;

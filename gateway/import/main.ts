@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { formatProblem, loadConfig } from "../config/load.ts";
 import { secret } from "../config/secret.ts";
+import { addressProblem } from "../database/addresses.ts";
 import { createPool, isUnavailable } from "../database/pool.ts";
 import { importLitellm } from "./litellm.ts";
 import { report } from "./report.ts";
@@ -63,7 +64,9 @@ if (!loaded.ok) {
 }
 const { database, general } = loaded.config;
 const log = pino({ level: "silent" });
-const pool = createPool(database.url.reveal(), 2, log);
+// Migrations need a session, and the rest runs once: a pooler would be of no use.
+const address = database.directUrl ?? database.url;
+const pool = createPool(address.reveal(), 2, log);
 try {
   const { notes, brought } = await importLitellm({
     pool,
@@ -96,6 +99,13 @@ try {
 } catch (error) {
   if (error instanceof SourceRefused) {
     fail(error.message);
+  }
+  const problem = addressProblem(
+    error,
+    database.directUrl === null ? "DATABASE_URL" : "DATABASE_DIRECT_URL",
+  );
+  if (problem !== null) {
+    fail(problem);
   }
   if (isUnavailable(error)) {
     fail(

@@ -56,7 +56,6 @@ export async function openSource(url: string): Promise<Source> {
   const client = new pg.Client({
     connectionString: withoutPrismaParameters(url),
     connectionTimeoutMillis: 10_000,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: "hearth-import",
     types: types as pg.CustomTypesConfig,
   });
@@ -68,11 +67,11 @@ export async function openSource(url: string): Promise<Source> {
       `LiteLLM's database cannot be reached (${(error as Error).message}): check LITELLM_DATABASE_URL.`,
     );
   }
-  await client.query("SET default_transaction_read_only = on");
-  const found = await client.query<{ table_name: string }>(
+  const found = await readOnly(
+    client,
     "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name LIKE 'LiteLLM%'",
   );
-  const there = new Set(found.rows.map(({ table_name: name }) => name));
+  const there = new Set(found.map(({ table_name: name }) => name));
   if (!there.has(TABLES.keys)) {
     await client.end();
     throw new SourceRefused(
@@ -81,11 +80,7 @@ export async function openSource(url: string): Promise<Source> {
   }
   const read = async (table: SourceTable, what: string, rest = "") =>
     there.has(TABLES[table])
-      ? (
-          await client.query<Row>(
-            `SELECT ${what} FROM "${TABLES[table]}" ${rest}`,
-          )
-        ).rows
+      ? readOnly(client, `SELECT ${what} FROM "${TABLES[table]}" ${rest}`)
       : [];
   return {
     rows: (table) => read(table, "*"),
@@ -99,15 +94,29 @@ export async function openSource(url: string): Promise<Source> {
       }
       const after =
         last === null ? "" : `WHERE ("startTime", request_id) > ($1, $2)`;
-      const { rows } = await client.query<Row>(
+      return readOnly(
+        client,
         // The text form keeps the microseconds that a Date would lose.
         `SELECT *, "startTime"::text AS place FROM "${TABLES.logs}" ${after} ORDER BY "startTime", request_id LIMIT ${most}`,
         last === null ? [] : [last.startTime, last.requestId],
       );
-      return rows;
     },
     close: () => client.end(),
   };
+}
+
+/** In a transaction of its own: a setting of the session would stay on a connection that a pooler gives to LiteLLM next. */
+async function readOnly(
+  client: pg.Client,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  await client.query(
+    `BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`,
+  );
+  const { rows } = await client.query<Row>(text, [...values]);
+  await client.query("COMMIT");
+  return rows;
 }
 
 /** Prisma's own parameters (`connection_limit`, `pool_timeout`, `pgbouncer`) mean nothing to Postgres; its `schema` does. */

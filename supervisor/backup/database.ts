@@ -28,10 +28,7 @@ export async function withDatabase<T>(
   try {
     await client.connect();
   } catch (error) {
-    throw new Failure(
-      `Postgres cannot be reached (${codeOf(error) ?? textOf(error)}): run \`hearth status\`.`,
-      error,
-    );
+    throw new Failure(connectProblem(error), error);
   }
   const cut = () => void client.end().catch(() => {});
   signal.addEventListener("abort", cut, { once: true });
@@ -41,6 +38,16 @@ export async function withDatabase<T>(
     signal.removeEventListener("abort", cut);
     await client.end().catch(() => {});
   }
+}
+
+const PROTOCOL_VIOLATION = "08P01";
+
+/** A connection pooler rejects the session's settings, without which a copy could differ from the database. */
+function connectProblem(error: unknown): string {
+  const code = codeOf(error);
+  return code === PROTOCOL_VIOLATION
+    ? `the address leads to a connection pooler, not to Postgres (${textOf(error)}): BACKUP_DATABASE_URL, RESTORE_DATABASE_URL and SUPERVISOR_DATABASE_URL must be addresses of Postgres itself.`
+    : `Postgres cannot be reached (${code ?? textOf(error)}): run \`hearth status\`.`;
 }
 
 /** The same server and role, another database. */
