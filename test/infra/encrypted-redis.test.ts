@@ -14,6 +14,7 @@ import { probeCheck } from "../supervisor/probe-check.ts";
 import { freePort } from "../servers/postgres.ts";
 import {
   hasRedisServer,
+  redisAt,
   startRedis,
   type TestRedis,
 } from "../servers/redis.ts";
@@ -67,7 +68,7 @@ describe.runIf(hasRedisServer())("a Redis that speaks TLS", () => {
     const connected = async (ca: string): Promise<unknown> => {
       let settle: (seen: unknown) => void = () => undefined;
       const seen = new Promise((resolve) => (settle = resolve));
-      const client = connectRedis({ host: "127.0.0.1", port, ca }, settle);
+      const client = connectRedis(redisAt(port, { tls: true, ca }), settle);
       client.once("ready", () => settle("ready"));
       try {
         return await seen;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { serversAllowed } from "./allowed.ts";
+import type { RedisPlace } from "../../core/redis/place.ts";
 import { freePort } from "./postgres.ts";
 
 /** A real redis-server on a free port, without persistence. */
@@ -40,7 +41,26 @@ export function hasRedisServer(): boolean {
   return false;
 }
 
-export async function startRedis(): Promise<TestRedis> {
+/** A Redis of this machine, as a configuration names it. */
+export function redisAt(
+  port: number,
+  more: Partial<RedisPlace> = {},
+): RedisPlace {
+  return {
+    nodes: [{ host: "127.0.0.1", port }],
+    sentinel: null,
+    username: null,
+    password: null,
+    database: 0,
+    tls: false,
+    ca: null,
+    ...more,
+  };
+}
+
+export async function startRedis(
+  options: { readonly cluster?: boolean } = {},
+): Promise<TestRedis> {
   serversAllowed();
   if (!installed) {
     throw new Error(INSTALL);
@@ -71,6 +91,7 @@ export async function startRedis(): Promise<TestRedis> {
         "no",
         "--dir",
         directory,
+        ...(options.cluster === true ? ["--cluster-enabled", "yes"] : []),
       ],
       { stdio: "ignore" },
     );
