@@ -95,30 +95,48 @@ describe.runIf(hasRedisServer())("a Redis with users and databases", () => {
 });
 
 test.runIf(hasRedisServer())(
-  "a gateway does not start on a cluster or a missing database, and says what to change",
+  "a gateway does not start on a cluster or a missing database, and says what to change; a later cluster is logged",
   async () => {
     const redis = await startRedis({ cluster: true });
-    const testbed = await openTestbed(inject("postgresUrl"), {
-      gateways: 1,
-      redis: false,
-      start: false,
-      env: { REDIS_URL: `redis://127.0.0.1:${redis.port}` },
-    });
+    const url = `redis://127.0.0.1:${redis.port}`;
+    const open = (address: string) =>
+      openTestbed(inject("postgresUrl"), {
+        gateways: 1,
+        redis: false,
+        start: false,
+        env: { REDIS_URL: address },
+      });
+    const testbeds = [await open(url), await open(`${url}/99`)];
+    const [onCluster, onMissing] = testbeds.map(({ gateways }) => gateways[0]);
     try {
-      const [gateway] = testbed.gateways;
-      gateway?.launch();
-      expect(await gateway?.exited()).toBe(1);
-      expect(gateway?.output()).toContain("hearth: Redis runs as a cluster");
-      expect(gateway?.output()).toContain("REDIS_SENTINELS");
-      const url = `redis://127.0.0.1:${redis.port}`;
+      onCluster?.launch();
+      expect(await onCluster?.exited()).toBe(1);
+      expect(onCluster?.output()).toContain("hearth: Redis runs as a cluster");
+      expect(onCluster?.output()).toContain("REDIS_SENTINELS");
       expect((await probeCheck({ kind: "redis", url })).text).toMatch(
         /^Redis runs as a cluster/,
       );
       expect(await probeRedis({ REDIS_URL: url })).toMatchObject([
         { level: "wrong", text: expect.stringMatching(/cluster/) },
       ]);
+      await redis.stop();
+      await redis.start();
+      onMissing?.launch();
+      expect(await onMissing?.exited()).toBe(1);
+      expect(onMissing?.output()).toContain("Redis rejects database 99");
+      await onCluster?.start();
+      await redis.stop();
+      await redis.start({ cluster: true });
+      await expect
+        .poll(
+          () => onCluster?.output().split("Redis runs as a cluster").length,
+          {
+            timeout: 20_000,
+          },
+        )
+        .toBeGreaterThan(2);
     } finally {
-      await testbed.close();
+      await Promise.all(testbeds.map((testbed) => testbed.close()));
       await redis.remove();
     }
   },

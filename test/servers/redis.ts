@@ -14,14 +14,18 @@ export interface TestRedis {
   readonly port: number;
   /** A client for the test, closed with the server. */
   readonly client: Redis;
-  /** Starts it on the same port, empty. */
-  start(): Promise<void>;
+  /** Starts it on the same port, empty; as a node of a cluster where the options say so. */
+  start(options?: RedisServerOptions): Promise<void>;
   /** Kills it; its data is lost. */
   stop(): Promise<void>;
   /** Stops responding on open connections until `thaw`. */
   freeze(): void;
   thaw(): void;
   remove(): Promise<void>;
+}
+
+export interface RedisServerOptions {
+  readonly cluster?: boolean;
 }
 
 const INSTALL =
@@ -59,7 +63,7 @@ export function redisAt(
 }
 
 export async function startRedis(
-  options: { readonly cluster?: boolean } = {},
+  options: RedisServerOptions = {},
 ): Promise<TestRedis> {
   serversAllowed();
   if (!installed) {
@@ -77,7 +81,7 @@ export async function startRedis(
   });
   client.on("error", () => undefined);
 
-  async function start(): Promise<void> {
+  async function start({ cluster }: RedisServerOptions = {}): Promise<void> {
     const child = spawn(
       "redis-server",
       [
@@ -91,7 +95,7 @@ export async function startRedis(
         "no",
         "--dir",
         directory,
-        ...(options.cluster === true ? ["--cluster-enabled", "yes"] : []),
+        ...(cluster === true ? ["--cluster-enabled", "yes"] : []),
       ],
       { stdio: "ignore" },
     );
@@ -137,7 +141,7 @@ export async function startRedis(
     await ended;
   }
 
-  await start();
+  await start(options);
   await client.connect();
   return {
     port,

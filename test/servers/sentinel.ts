@@ -119,7 +119,6 @@ class SentinelGroup implements TestSentinels {
       name: NAME,
       ...(password === undefined ? {} : { password }),
       ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
-      failoverDetector: true,
       retryStrategy: () => 100,
       maxRetriesPerRequest: null,
     });
