@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { probeRedis } from "../../cli/doctor/probe-programs.ts";
 import {
   forgetLimits,
@@ -10,6 +10,7 @@ import { startMockProvider } from "../servers/provider.ts";
 import { hasRedisServer } from "../servers/redis.ts";
 import { startSentinels, type TestSentinels } from "../servers/sentinel.ts";
 import { probeCheck } from "../supervisor/probe-check.ts";
+import { openTestbed } from "./testbed.ts";
 
 const PASSWORD = "p:ss@w/rd";
 const SENTINEL_PASSWORD = "s3ntinel";
@@ -65,6 +66,18 @@ describe.runIf(hasRedisServer())("Redis under sentinels, with logins", () => {
     ).toMatchObject([
       { level: "wrong", fix: expect.stringMatching(/REDIS_MASTER_NAME/) },
     ]);
+    const testbed = await openTestbed(inject("postgresUrl"), {
+      gateways: 1,
+      redis: false,
+      env: { ...variables, REDIS_MASTER_NAME: "other" },
+    });
+    try {
+      await expect
+        .poll(() => testbed.gateways[0]?.output(), { timeout: 20_000 })
+        .toContain('The sentinels do not know \\"other\\"');
+    } finally {
+      await testbed.close();
+    }
   });
 
   test("a gateway follows the primary with limits and cache, and no call fails", async () => {

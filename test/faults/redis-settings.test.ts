@@ -91,6 +91,20 @@ describe.runIf(hasRedisServer())("a Redis with users and databases", () => {
     const [finding] = await probeRedis({ REDIS_URL: urlOf(0, "nobody") });
     expect(finding).toMatchObject({ level: "wrong" });
     expect(JSON.stringify([result, finding])).not.toContain(PASSWORD);
+    const testbed = await openTestbed(inject("postgresUrl"), {
+      gateways: 1,
+      redis: false,
+      env: { REDIS_URL: urlOf(0, "nobody") },
+    });
+    try {
+      const [gateway] = testbed.gateways;
+      await expect
+        .poll(() => gateway?.output(), { timeout: 20_000 })
+        .toContain("Redis rejects the login: set REDIS_PASSWORD");
+      expect(gateway?.output()).not.toContain(PASSWORD);
+    } finally {
+      await testbed.close();
+    }
   });
 });
 
