@@ -1,9 +1,13 @@
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { connectCacheRedis, connectRedis } from "./cache/redis.ts";
+import { adviceFor } from "../core/redis/advice.ts";
+import { isRejectedDatabase } from "../core/redis/options.ts";
 import type { GatewayConfig } from "./config/load.ts";
+import { revealedPlace } from "./config/redis.ts";
+import type { RedisConfig } from "./config/types.ts";
 import { createPool, type Pool } from "./database/pool.ts";
-import { findEviction } from "./limits/eviction.ts";
+import { findUnsuitable } from "./limits/suitability.ts";
 import { StartError } from "./start-error.ts";
 
 /** The connections to Postgres and Redis. */
@@ -19,19 +23,19 @@ export interface Connections {
   readonly cacheRedis: Redis | null;
 }
 
-/** Throws {@link StartError} when Redis may evict the keys that hold limits. */
+/** Throws {@link StartError} when Redis cannot keep limits, or rejects its database. */
 export async function openConnections(
   config: GatewayConfig,
   log: Logger,
 ): Promise<Connections> {
   const pools = openPools(config.database, log);
-  const redis = openRedis(connectRedis, config.redis, log);
-  if (redis !== null) {
-    await requireNoEviction(redis, log);
-  }
+  const redis =
+    config.redis === null ? null : await openRedis(config.redis, log);
   const cacheRedis =
-    config.cache.kind === "redis"
-      ? openRedis(connectCacheRedis, config.redis, log)
+    config.cache.kind === "redis" && config.redis !== null
+      ? connectCacheRedis(revealedPlace(config.redis), (error) =>
+          logMissing(error, log),
+        )
       : null;
   return { ...pools, redis, cacheRedis };
 }
@@ -51,31 +55,35 @@ function openPools(
   return { pool, callPool, sessionPool };
 }
 
-function openRedis(
-  connect: typeof connectRedis,
-  redis: GatewayConfig["redis"],
-  log: Logger,
-): Redis | null {
-  if (redis === null) {
-    return null;
-  }
-  const { host, port, password, ca } = redis;
-  return connect(
-    {
-      host,
-      port,
-      ...(password === null ? {} : { password: password.reveal() }),
-      ca,
-    },
-    (error) => log.debug({ error: error.message }, "no connection to Redis"),
-  );
-}
-
-async function requireNoEviction(redis: Redis, log: Logger): Promise<void> {
-  const problem = await findEviction(redis, (later) => log.error(later));
+async function openRedis(config: RedisConfig, log: Logger): Promise<Redis> {
+  const place = revealedPlace(config);
+  let reported: string | null = null;
+  let rejected: string | null = null;
+  const redis = connectRedis(place, (error) => {
+    const advice = adviceFor(error, place);
+    if (isRejectedDatabase(error)) {
+      rejected = advice;
+    }
+    // Each attempt ends in the same error.
+    if (advice === null) {
+      logMissing(error, log);
+    } else if (advice !== reported) {
+      reported = advice;
+      log.error(advice);
+    }
+  });
+  redis.on("ready", () => {
+    reported = null;
+  });
+  const unsuitable = await findUnsuitable(redis, (later) => log.error(later));
+  const problem = unsuitable ?? rejected;
   if (problem === null) {
-    return;
+    return redis;
   }
   redis.disconnect();
   throw new StartError(problem);
+}
+
+function logMissing(error: Error, log: Logger): void {
+  log.debug({ error: error.message }, "no connection to Redis");
 }

@@ -16,6 +16,13 @@ import {
   type Environment,
 } from "../../core/environment.ts";
 import { codeOf, sentencesOf, textOf } from "../../core/failure.ts";
+import {
+  CLUSTER_REJECTED,
+  isCluster,
+  shownPlace,
+} from "../../core/redis/advice.ts";
+import { REDIS_VARIABLES, readRedisPlace } from "../../core/redis/place.ts";
+import { redisOnce } from "../../supervisor/redis-once.ts";
 import { isFree, portTaken } from "../../supervisor/runtimes/process/ports.ts";
 import {
   aliveIn,
@@ -118,42 +125,37 @@ function supervisorIn(home: Home): string | undefined {
 export async function probeRedis(
   env: Environment,
 ): Promise<readonly Finding[]> {
-  const host = readVariable("REDIS_HOST", env);
-  if (host === undefined) {
-    return [fine("redis", "not configured: the gateway uses memory")];
-  }
-  const port = readPort("REDIS_PORT", 6379, env);
-  const password = readVariable("REDIS_PASSWORD", env);
-  const ca = readVariable("REDIS_CA", env);
-  const { Redis } = await import("ioredis");
-  const client = new Redis({
-    host,
-    port,
-    ...(password === undefined ? {} : { password }),
-    ...(ca === undefined ? {} : { tls: { ca } }),
-    lazyConnect: true,
-    connectTimeout: TIMEOUT_MS,
-    commandTimeout: TIMEOUT_MS,
-    retryStrategy: () => null,
-    maxRetriesPerRequest: 0,
-  });
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    await client.ping();
-    return [fine("redis", `Redis responds at ${host}:${port}`)];
-  } catch (error) {
-    return [
+  const { place, mistakes } = readRedisPlace((setting) =>
+    readVariable(REDIS_VARIABLES[setting], env),
+  );
+  if (mistakes.length > 0) {
+    return mistakes.map(({ setting, message }) =>
       wrong(
         "redis",
-        `Redis at ${host}:${port} does not respond: ${textOf(error)}`,
-        /NOAUTH|WRONGPASS/.test(textOf(error))
-          ? "set REDIS_PASSWORD, or REDIS_PASSWORD_FILE"
-          : `redis-cli -h ${host} -p ${port} ping`,
+        `${REDIS_VARIABLES[setting]}: ${message}`,
+        `correct ${REDIS_VARIABLES[setting]}, or its file`,
       ),
+    );
+  }
+  if (place === null) {
+    return [fine("redis", "not configured: the gateway uses memory")];
+  }
+  const shown = shownPlace(place);
+  try {
+    const info = await redisOnce(place, { timeoutMs: TIMEOUT_MS }, (redis) =>
+      redis.info(),
+    );
+    return isCluster(info)
+      ? [wrongBySentence("redis", CLUSTER_REJECTED)]
+      : [fine("redis", `Redis responds at ${shown}`)];
+  } catch (error) {
+    const text = `Redis at ${shown} does not respond: ${textOf(error)}`;
+    const [{ host, port }] = place.nodes;
+    return [
+      error instanceof Error && error.cause !== undefined
+        ? wrongBySentence("redis", text)
+        : wrong("redis", text, `redis-cli -h ${host} -p ${port} ping`),
     ];
-  } finally {
-    client.disconnect();
   }
 }
 

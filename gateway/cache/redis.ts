@@ -1,12 +1,6 @@
 import { Redis, type RedisOptions } from "ioredis";
-
-export interface RedisAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly password?: string;
-  /** As in the configuration. */
-  readonly ca?: string | null;
-}
+import { leaveWrongDatabase, redisOptions } from "../../core/redis/options.ts";
+import type { RedisPlace } from "../../core/redis/place.ts";
 
 const MAX_WAIT_MS = 250;
 
@@ -18,10 +12,10 @@ const CACHE_DEADLINE_MS = 1_000;
  * Redis rather than wait for it. `onError` receives each failed attempt.
  */
 export function connectRedis(
-  address: RedisAddress,
+  place: RedisPlace,
   onError: (error: Error) => void,
 ): Redis {
-  return connect(address, {}, onError);
+  return connect(place, {}, onError);
 }
 
 /**
@@ -29,27 +23,26 @@ export function connectRedis(
  * them, up to the deadline after which Redis counts as unavailable. A command without an answer for a second fails.
  */
 export function connectCacheRedis(
-  address: RedisAddress,
+  place: RedisPlace,
   onError: (error: Error) => void,
 ): Redis {
-  return connect(address, { commandTimeout: CACHE_DEADLINE_MS }, onError);
+  return connect(place, { commandTimeout: CACHE_DEADLINE_MS }, onError);
 }
 
 function connect(
-  address: RedisAddress,
+  place: RedisPlace,
   options: RedisOptions,
   onError: (error: Error) => void,
 ): Redis {
   const redis = new Redis({
-    host: address.host,
-    port: address.port,
+    ...redisOptions(place),
     ...options,
-    ...(address.password === undefined ? {} : { password: address.password }),
-    ...tlsFor(address),
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     // A command sent again after a reconnect could take effect twice, or undo a later one.
     autoResendUnfulfilledCommands: false,
+    // A primary that became a replica keeps its connections: the new one is at the other end of a new connection.
+    reconnectOnError: (error) => error.message.includes("READONLY"),
     connectTimeout: 2_000,
     disconnectTimeout: 200,
     keepAlive: 10_000,
@@ -57,12 +50,11 @@ function connect(
       Math.min(MAX_WAIT_MS, 50 * 2 ** Math.min(attempt - 1, 10)),
   });
   redis.on("error", onError);
+  // What one sentinel answered: the error of the connection itself names none of it.
+  redis.on("sentinelError", onError);
+  leaveWrongDatabase(redis, true);
   writeOnceEachTurn(redis);
   return redis;
-}
-
-function tlsFor({ ca }: RedisAddress): RedisOptions {
-  return ca === undefined || ca === null ? {} : { tls: { ca } };
 }
 
 /**

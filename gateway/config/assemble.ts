@@ -1,8 +1,9 @@
 import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
-import { readCache, readRedis } from "./cache.ts";
+import { readCache } from "./cache.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
+import { readRedis } from "./redis.ts";
 import type { GeneralSettings } from "./schema.ts";
 import { secret } from "./secret.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";

@@ -1,45 +1,8 @@
 import type { Parts } from "./parts.ts";
-import { numberVariable } from "./numbers.ts";
-import type { ReadVariable } from "../../core/config/references.ts";
 import { FOREIGN_CACHES } from "./schema.ts";
-import { secret } from "./secret.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";
 import { locate, plain } from "../../core/config/tree.ts";
 import type { CacheConfig, CachedCallType, RedisConfig } from "./types.ts";
-
-/** The Redis of cache and limits; null when no host is set, with a warning if the configuration asks for Redis. */
-export function readRedis(
-  reading: Reading,
-  read: ReadVariable,
-  { cache, router }: Pick<Parts, "cache" | "router">,
-): RedisConfig | null {
-  const host = cache.host ?? router.redis_host ?? read("REDIS_HOST");
-  if (host === null) {
-    if (cache.type === "redis") {
-      reading.warnings.push(
-        problemAt(
-          reading,
-          ["proxy_settings", "cache_params", "type"],
-          "is redis, but no host is set; cache and limits use memory until host or REDIS_HOST is set",
-        ),
-      );
-    }
-    return null;
-  }
-  const password =
-    cache.password ?? router.redis_password ?? read("REDIS_PASSWORD");
-  return {
-    host,
-    port:
-      cache.port ??
-      router.redis_port ??
-      numberVariable(reading, read, "REDIS_PORT", 1, 65_535) ??
-      6_379,
-    password: password === null ? null : secret(password),
-    // The certificate authority of REDIS_HOST: another host in the file is a different Redis.
-    ca: host === read("REDIS_HOST") ? read("REDIS_CA") : null,
-  };
-}
 
 const CALL_TYPES: ReadonlyMap<string, CachedCallType> = new Map([
   ["acompletion", "acompletion"],

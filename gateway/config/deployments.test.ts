@@ -348,9 +348,8 @@ environment_variables:
       old: { model: "gpt-4o", hidden: true },
     },
   });
-  expect(config.redis).toEqual({
-    host: "redis.internal",
-    port: 6390,
+  expect(config.redis).toMatchObject({
+    nodes: [{ host: "redis.internal", port: 6390 }],
     password: null,
     ca: null,
   });

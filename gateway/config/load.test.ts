@@ -120,7 +120,7 @@ test("the shipped file has eleven aliases, all pending in an empty environment, 
     failClosed: false,
   });
   expect(result.warnings.map((warning) => warning.message)).toEqual([
-    "is redis, but no host is set; cache and limits use memory until host or REDIS_HOST is set",
+    "is redis, but no host is set; cache and limits use memory until host, REDIS_HOST, REDIS_URL or REDIS_SENTINELS is set",
   ]);
 });
 
@@ -307,9 +307,8 @@ test("values come from the environment, from files, and from defaults", () => {
   });
   expect(config.models[0]?.apiKey?.reveal()).toBe("sk-from-a-file");
   expect(config.cache).toMatchObject({ enabled: true, kind: "redis" });
-  expect(config.redis).toEqual({
-    host: "cache.local",
-    port: 6380,
+  expect(config.redis).toMatchObject({
+    nodes: [{ host: "cache.local", port: 6380 }],
     password: null,
     ca: "the authority",
   });

@@ -1,3 +1,4 @@
+import type { RedisPlace, SentinelLogin } from "../../core/redis/place.ts";
 import type { TierPrice } from "../pricing/price-card.ts";
 import type { Secret } from "./secret.ts";
 
@@ -129,12 +130,12 @@ export interface CacheConfig {
   readonly scope: "tenant" | "global";
 }
 
-export interface RedisConfig {
-  readonly host: string;
-  readonly port: number;
+/** {@link RedisPlace} with passwords that cannot slip into a log. */
+export interface RedisConfig extends Omit<RedisPlace, "password" | "sentinel"> {
   readonly password: Secret | null;
-  /** The certificate authority in PEM form; null: without TLS. */
-  readonly ca: string | null;
+  readonly sentinel:
+    | (Omit<SentinelLogin, "password"> & { readonly password: Secret | null })
+    | null;
 }
 
 export interface DatabaseConfig {

@@ -171,10 +171,9 @@ export class Counters {
     return newestOf(parts, this.#accounts.find(parts.entity));
   }
 
-  /** Totals assigned within the last `ms`. */
-  recentTotals(ms: number): readonly CounterParts[] {
+  /** Totals assigned from that time on, in ms since the epoch. */
+  totalsSince(from: number): readonly CounterParts[] {
     const recent: CounterParts[] = [];
-    const from = this.#now() - ms;
     for (const { entity, windows } of this.#accounts.all()) {
       for (const counter of windows.values()) {
         const { window, total, version, pending, assignedAt } = counter;

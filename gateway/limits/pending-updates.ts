@@ -3,15 +3,22 @@ import type { Counters, PendingCounter } from "./counters.ts";
 import type { OwnParts } from "./redis-link.ts";
 import { assignArguments, partsArguments } from "./script-arguments.ts";
 
-/** Within a heartbeat the other instances have received a total. */
+/**
+ * Within a heartbeat the other instances have received a total, and a Redis that returns with an older state has lost a second
+ * or two.
+ */
 const RECENT_MS = 5_000;
 
-/** Changes that may not have arrived in Redis; sent when the link rejoins. */
+/** Changes that may not have arrived in Redis, or that it may have lost; sent when the link rejoins. */
 export class PendingUpdates {
   readonly #counters: Counters;
   readonly #now: () => number;
   /** With the time of their end: a lease in Redis outlives its call by at most 60 s. */
   #over = new Map<string, number>();
+  /** Calls whose end has arrived within the last seconds, with its time. */
+  readonly #ended = new Map<string, number>();
+  /** When Redis became unavailable; null: it is available. */
+  #awaySince: number | null = null;
   #parts = new Map<string, CounterParts | PendingCounter>();
 
   constructor(counters: Counters, now: () => number) {
@@ -21,14 +28,21 @@ export class PendingUpdates {
 
   /** A call that is over, or was given up, and may still hold a lease in Redis. */
   over(callId: string): void {
-    const at = this.#now();
-    for (const [old, since] of this.#over) {
-      if (at - since <= LEASE_MS) {
-        break;
-      }
-      this.#over.delete(old);
-    }
-    this.#over.set(callId, at);
+    note(this.#over, callId, this.#now(), LEASE_MS);
+  }
+
+  /** A call whose end has arrived in Redis. */
+  ended(callId: string): void {
+    note(this.#ended, callId, this.#now(), RECENT_MS);
+  }
+
+  /** Redis is unavailable: however long that lasts, it may return as it was shortly before. */
+  wentAway(): void {
+    this.#awaySince ??= this.#now();
+  }
+
+  arrived(): void {
+    this.#awaySince = null;
   }
 
   /** A counter's pending sum; with the ledger's total where that changed too. */
@@ -61,13 +75,14 @@ export class PendingUpdates {
       }
     }
     // The copies that other instances received may be lost with Redis.
-    totals.push(...this.#counters.recentTotals(RECENT_MS));
+    const lostFrom = (this.#awaySince ?? this.#now()) - RECENT_MS;
+    totals.push(...this.#counters.totalsSince(lostFrom));
     const held = [...this.#counters.allReserved()];
-    const ended = overNow
-      .keys()
-      .filter((callId) => this.#counters.held(callId) === undefined);
+    const ended = [...overNow.keys(), ...this.#ended.keys()].filter(
+      (callId) => this.#counters.held(callId) === undefined,
+    );
     return {
-      parts: partsArguments([...ended], pending, held, this.#now()),
+      parts: partsArguments(ended, pending, held, this.#now()),
       totals: assignArguments(totals, () => "-"),
       failed: () => {
         this.#over = new Map([...overNow, ...this.#over]);
@@ -77,6 +92,22 @@ export class PendingUpdates {
       },
     };
   }
+}
+
+/** Adds a call, and removes those that were added longer ago than `keepMs`. */
+function note(
+  calls: Map<string, number>,
+  callId: string,
+  at: number,
+  keepMs: number,
+): void {
+  for (const [old, since] of calls) {
+    if (at - since <= keepMs) {
+      break;
+    }
+    calls.delete(old);
+  }
+  calls.set(callId, at);
 }
 
 /** One name for a counter. */

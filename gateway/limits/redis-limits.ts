@@ -169,6 +169,7 @@ export class RedisLimits implements Limits {
   async settle(call: Settlement): Promise<void> {
     const freed = this.#counters.settle(call);
     if (await this.#settlements.send(call)) {
+      this.#updates.ended(call.callId);
       return this.#waits.released(freed);
     }
     // Sent when the link rejoins; if it is joining now, the caller waits for it so that the next call sees this one.
@@ -275,6 +276,7 @@ export class RedisLimits implements Limits {
 
   #joined(): void {
     this.#outages.arrived();
+    this.#updates.arrived();
     this.#previousProcess.joined();
     if (this.#outages.away) {
       this.#outages.ended();
@@ -285,6 +287,7 @@ export class RedisLimits implements Limits {
 
   #wentAway(reason: string): void {
     this.#outages.started();
+    this.#updates.wentAway();
     const seen = this.#link.instances().length;
     const instances = () => Math.max(seen, this.#options.leastInstances());
     this.#counters.changeEpoch(createShare(instances, this.#now));

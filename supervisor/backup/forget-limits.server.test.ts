@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   hasRedisServer,
+  redisAt,
   startRedis,
   type TestRedis,
 } from "../../test/servers/redis.ts";
@@ -10,18 +11,17 @@ import { startMockProvider } from "../../test/servers/provider.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { forgetLimits, redisPlace } from "./forget-limits.ts";
 
-test("without REDIS_HOST nothing is deleted", () => {
+test("without a Redis nothing is deleted; a mistake names its variable", () => {
   expect(redisPlace({})).toBeUndefined();
-  expect(redisPlace({ REDIS_HOST: "r", REDIS_PASSWORD: "p" })).toEqual({
-    host: "r",
-    port: 6379,
+  expect(redisPlace({ REDIS_HOST: "r", REDIS_PASSWORD: "p" })).toMatchObject({
+    nodes: [{ host: "r", port: 6379 }],
     password: "p",
   });
+  expect(() => redisPlace({ REDIS_URL: "http://r" })).toThrow(/^REDIS_URL: /);
 });
 
 test("an unreachable Redis fails quickly", async () => {
-  const place = { host: "127.0.0.1", port: 1, password: undefined };
-  await expect(forgetLimits(place)).rejects.toThrow();
+  await expect(forgetLimits(redisAt(1))).rejects.toThrow();
 });
 
 if (hasRedisServer()) {
@@ -44,12 +44,7 @@ if (hasRedisServer()) {
       expect((await gateway.chat(key, "one")).status).toBe(200);
       await redis.client.set("other:key", "stays");
       expect(await redis.client.keys("hearth:limits:*")).not.toEqual([]);
-      const place = {
-        host: "127.0.0.1",
-        port: redis.port,
-        password: undefined,
-      };
-      await forgetLimits(place);
+      await forgetLimits(redisAt(redis.port));
       expect(await redis.client.get("other:key")).toBe("stays");
       expect((await gateway.chat(key, "two")).status).toBe(200);
       await waitFor("both calls to be in the ledger", async () => {

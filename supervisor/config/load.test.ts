@@ -83,7 +83,7 @@ test("on two hosts it also watches redis, the other host and the certificate", (
     expect.arrayContaining(["redis", "peer-gateway", "certificate"]),
   );
   expect(config.checks.find(({ kind }) => kind === "redis")).toMatchObject({
-    url: "redis://redis:6379",
+    host: "redis",
     password: "s3cret",
     heal: { restart: "redis" },
   });

@@ -8,6 +8,7 @@ import { keylessCampaign } from "./keyless.ts";
 import { killCampaign } from "./kill.ts";
 import { mixedCampaign } from "./mixed.ts";
 import { postgresCampaign, redisCampaign } from "./outage.ts";
+import { sentinelCampaign } from "./sentinel.ts";
 
 export type Campaign = (
   postgres: TestPostgres,
@@ -21,6 +22,7 @@ export const CAMPAIGNS = {
     killCampaign(postgres, options, "memory"),
   postgres: postgresCampaign,
   redis: redisCampaign,
+  "sentinel-failover": sentinelCampaign,
   "a-away": awayCampaign,
   "crowd-memory": (postgres, options) =>
     crowdCampaign(postgres, options, { gateways: 1, redis: false }),

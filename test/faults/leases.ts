@@ -16,7 +16,7 @@ export async function leakedInRedis(
   testbed: Testbed,
   options: { readonly expireLeases: boolean },
 ): Promise<readonly string[]> {
-  if (testbed.redis === null) {
+  if (testbed.redisClient === null) {
     return [];
   }
   if (options.expireLeases) {

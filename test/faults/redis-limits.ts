@@ -39,7 +39,7 @@ const READ = `
 export async function readLimits(
   testbed: Testbed,
 ): Promise<readonly LimitsInRedis[]> {
-  const read = await testbed.redis?.client.eval(READ, 1, PREFIX);
+  const read = await testbed.redisClient?.eval(READ, 1, PREFIX);
   // An empty Lua table is an empty object in JSON.
   return JSON.parse(String(read ?? "[]"), (_, value: unknown) =>
     isEmpty(value) ? [] : value,
@@ -58,12 +58,12 @@ function isEmpty(value: unknown): boolean {
 export async function callsInRedis(
   testbed: Testbed,
 ): Promise<readonly string[]> {
-  return (await testbed.redis?.client.hkeys(`${PREFIX}calls`)) ?? [];
+  return (await testbed.redisClient?.hkeys(`${PREFIX}calls`)) ?? [];
 }
 
 /** Makes all leases expire; XX keeps leases from reappearing that were released meanwhile. */
 export async function endLeases(testbed: Testbed): Promise<void> {
-  const client = testbed.redis?.client;
+  const client = testbed.redisClient;
   for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? []) {
     await client?.call("ZADD", `${PREFIX}leases`, "XX", "1", id);
   }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Redis } from "ioredis";
 import pg from "pg";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gatewayUrl, prepareTemplate } from "../servers/database.ts";
@@ -13,6 +14,7 @@ import {
   type ProviderProcess,
 } from "../servers/provider-process.ts";
 import { startRedis, type TestRedis } from "../servers/redis.ts";
+import type { TestSentinels } from "../servers/sentinel.ts";
 import { startRelay, type Relay } from "../servers/relay.ts";
 import { postgresWire } from "../servers/wire-postgres.ts";
 import { redisWire } from "../servers/wire-redis.ts";
@@ -27,7 +29,10 @@ export interface Member extends GatewayProcess {
 
 /** The real servers of a campaign: Postgres, Redis, a provider and gateways, each in a separate process. */
 export interface Testbed {
+  /** null also under sentinels. */
   readonly redis: TestRedis | null;
+  /** null: the limits are in memory. */
+  readonly redisClient: Redis | null;
   readonly provider: ProviderProcess;
   readonly gateways: readonly Member[];
   /** Runs a query as superuser, bypassing the relays. */
@@ -48,9 +53,12 @@ export interface Testbed {
 
 export interface TestbedOptions {
   readonly gateways: number;
-  readonly redis: boolean;
+  /** Sentinels: Redis is theirs, without relays. */
+  readonly redis: boolean | TestSentinels;
   /** Appended to the configuration of each gateway. */
   readonly yaml?: string;
+  /** Additional variables of each gateway. */
+  readonly env?: Readonly<Record<string, string>>;
   /** false: the gateways are created but not started. */
   readonly start?: boolean;
 }
@@ -127,7 +135,8 @@ async function open(
       () => undefined,
     );
   });
-  const redis = options.redis ? await startRedis() : null;
+  const sentinels = typeof options.redis === "object" ? options.redis : null;
+  const redis = options.redis === true ? await startRedis() : null;
   if (redis !== null) {
     closing.push(redis.remove);
   }
@@ -153,6 +162,7 @@ async function open(
       yaml: modelYaml(provider.urlFor(name)) + (options.yaml ?? ""),
       databaseUrl: url.href,
       ...(redisRelay === null ? {} : { redisPort: redisRelay.port }),
+      env: { ...sentinelVariables(sentinels), ...options.env },
     });
     closing.push(member.remove);
     gateways.push({ ...member, name, postgresRelay, redisRelay });
@@ -171,6 +181,7 @@ async function open(
 
   return {
     redis,
+    redisClient: sentinels?.client ?? redis?.client ?? null,
     provider,
     gateways,
     sql: (text, values) => sql(text, values),
@@ -205,4 +216,17 @@ async function open(
     },
     close,
   };
+}
+
+function sentinelVariables(
+  sentinels: TestSentinels | null,
+): Readonly<Record<string, string>> {
+  return sentinels === null
+    ? {}
+    : {
+        REDIS_SENTINELS: sentinels.ports
+          .map((port) => `127.0.0.1:${port}`)
+          .join(","),
+        REDIS_MASTER_NAME: sentinels.masterName,
+      };
 }

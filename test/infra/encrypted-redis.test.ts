@@ -1,4 +1,6 @@
+import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +16,7 @@ import { probeCheck } from "../supervisor/probe-check.ts";
 import { freePort } from "../servers/postgres.ts";
 import {
   hasRedisServer,
+  redisAt,
   startRedis,
   type TestRedis,
 } from "../servers/redis.ts";
@@ -58,8 +61,7 @@ describe.runIf(hasRedisServer())("a Redis that speaks TLS", () => {
   });
 
   const environment = (ca: string) => ({
-    REDIS_HOST: "127.0.0.1",
-    REDIS_PORT: String(port),
+    REDIS_URL: `rediss://127.0.0.1:${port}`,
     REDIS_CA: ca,
   });
 
@@ -67,7 +69,7 @@ describe.runIf(hasRedisServer())("a Redis that speaks TLS", () => {
     const connected = async (ca: string): Promise<unknown> => {
       let settle: (seen: unknown) => void = () => undefined;
       const seen = new Promise((resolve) => (settle = resolve));
-      const client = connectRedis({ host: "127.0.0.1", port, ca }, settle);
+      const client = connectRedis(redisAt(port, { tls: true, ca }), settle);
       client.once("ready", () => settle("ready"));
       try {
         return await seen;
@@ -77,6 +79,46 @@ describe.runIf(hasRedisServer())("a Redis that speaks TLS", () => {
     };
     expect(await connected(own)).toBe("ready");
     expect(String(await connected(foreign))).toMatch(/certificate/);
+  });
+
+  test("the gateway's client through a sentinel that speaks TLS too", async () => {
+    const sentinelPort = await freePort();
+    const file = join(directory, "sentinel.conf");
+    writeFileSync(
+      file,
+      `port 0
+tls-port ${sentinelPort}
+tls-cert-file ${join(directory, "crt")}
+tls-key-file ${join(directory, "key")}
+tls-ca-cert-file ${join(directory, "ca")}
+tls-auth-clients no
+tls-replication yes
+dir ${directory}
+sentinel monitor limits 127.0.0.1 ${port} 1
+`,
+    );
+    const sentinel = spawn("redis-server", [file, "--sentinel"], {
+      stdio: "ignore",
+    });
+    const place = redisAt(sentinelPort, {
+      sentinel: { masterName: "limits", username: null, password: null },
+      tls: true,
+    });
+    const clients = [own, foreign].map((ca) =>
+      connectRedis({ ...place, ca }, () => undefined),
+    );
+    try {
+      await expect
+        .poll(() => clients[0]?.status, { timeout: 20_000 })
+        .toBe("ready");
+      expect(clients[1]?.status).not.toBe("ready");
+    } finally {
+      for (const client of clients) {
+        client.disconnect();
+      }
+      sentinel.kill("SIGKILL");
+      await once(sentinel, "exit");
+    }
   });
 
   test("the supervisor's check", async () => {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { serversAllowed } from "./allowed.ts";
+import type { RedisPlace } from "../../core/redis/place.ts";
 import { freePort } from "./postgres.ts";
 
 /** A real redis-server on a free port, without persistence. */
@@ -13,14 +14,18 @@ export interface TestRedis {
   readonly port: number;
   /** A client for the test, closed with the server. */
   readonly client: Redis;
-  /** Starts it on the same port, empty. */
-  start(): Promise<void>;
+  /** Starts it on the same port, empty; as a node of a cluster where the options say so. */
+  start(options?: RedisServerOptions): Promise<void>;
   /** Kills it; its data is lost. */
   stop(): Promise<void>;
   /** Stops responding on open connections until `thaw`. */
   freeze(): void;
   thaw(): void;
   remove(): Promise<void>;
+}
+
+export interface RedisServerOptions {
+  readonly cluster?: boolean;
 }
 
 const INSTALL =
@@ -40,7 +45,26 @@ export function hasRedisServer(): boolean {
   return false;
 }
 
-export async function startRedis(): Promise<TestRedis> {
+/** A Redis of this machine, as a configuration names it. */
+export function redisAt(
+  port: number,
+  more: Partial<RedisPlace> = {},
+): RedisPlace {
+  return {
+    nodes: [{ host: "127.0.0.1", port }],
+    sentinel: null,
+    username: null,
+    password: null,
+    database: 0,
+    tls: false,
+    ca: null,
+    ...more,
+  };
+}
+
+export async function startRedis(
+  options: RedisServerOptions = {},
+): Promise<TestRedis> {
   serversAllowed();
   if (!installed) {
     throw new Error(INSTALL);
@@ -57,7 +81,7 @@ export async function startRedis(): Promise<TestRedis> {
   });
   client.on("error", () => undefined);
 
-  async function start(): Promise<void> {
+  async function start({ cluster }: RedisServerOptions = {}): Promise<void> {
     const child = spawn(
       "redis-server",
       [
@@ -71,6 +95,7 @@ export async function startRedis(): Promise<TestRedis> {
         "no",
         "--dir",
         directory,
+        ...(cluster === true ? ["--cluster-enabled", "yes"] : []),
       ],
       { stdio: "ignore" },
     );
@@ -116,7 +141,7 @@ export async function startRedis(): Promise<TestRedis> {
     await ended;
   }
 
-  await start();
+  await start(options);
   await client.connect();
   return {
     port,

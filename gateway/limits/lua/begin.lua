@@ -2,12 +2,18 @@
 -- ARGV: id for a new generation, anew (1: start one even if no other instance has done so since this one
 -- disconnected), opening in ms, deadline in ms, fresh (1: this instance has never been in a generation), names of the
 -- instances that it knows to be alive. Answers the generation's id.
+--
+-- A generation belongs to one server process: a replica that was promoted, or a server that was restarted from its files, may
+-- have lost the last changes, whatever generation it returns to.
 local now = time()
 local GENERATION = prefix .. 'generation'
 local newId, anew, openingMs, deadlineMs, fresh = ARGV[FIRST], ARGV[FIRST + 1], ARGV[FIRST + 2], ARGV[FIRST + 3], ARGV[FIRST + 4]
-local state = call('HMGET', GENERATION, 'id', 'waiting', 'opens', 'deadline')
+local state = call('HMGET', GENERATION, 'id', 'waiting', 'opens', 'deadline', 'server')
 local id = state[1]
-if not id or (anew == '1' and (generation == '' or id == generation)) then
+-- Without permission for INFO servers are not told apart.
+local info = redis.pcall('INFO', 'server')
+local server = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+if not id or (state[5] or '') ~= server or (anew == '1' and (generation == '' or id == generation)) then
   id = newId
   call('DEL', GENERATION)
   local count = 0
@@ -15,7 +21,7 @@ if not id or (anew == '1' and (generation == '' or id == generation)) then
     count = count + call('HSET', GENERATION, 'wait:' .. ARGV[a], '1')
   end
   call('HSET', GENERATION, 'id', id, 'since', num(now), 'opens', num(now + tonumber(openingMs)),
-    'deadline', num(now + tonumber(deadlineMs)), 'waiting', num(count), 'fresh', fresh)
+    'deadline', num(now + tonumber(deadlineMs)), 'waiting', num(count), 'fresh', fresh, 'server', server)
 elseif (state[2] ~= '0' or now < tonumber(state[3])) and now < tonumber(state[4]) then
   if call('HSETNX', GENERATION, 'wait:' .. instance, '1') == 1 then call('HINCRBY', GENERATION, 'waiting', 1) end
 end

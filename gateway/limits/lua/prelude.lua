@@ -1,6 +1,6 @@
 -- Starts every script. All limit data is under one prefix in one Redis (no cluster: entity keys are derived here).
 --
---   generation       hash: id, since, opens, deadline, fresh, waiting (count), wait:<instance>, session:<instance>
+--   generation       hash: id, since, opens, deadline, fresh, server, waiting (count), wait:<instance>, session:<instance>
 --   beats            zset: instance -> last heartbeat
 --   leases           zset: call id -> expiry
 --   calls            hash: call id -> packed {estimate, tokens, entity, takes, rate start, entity, takes, rate start, ...}

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { serversAllowed } from "../../../test/servers/allowed.ts";
 import { freePort } from "../../../test/servers/postgres.ts";
+import { redisAt } from "../../../test/servers/redis.ts";
 import { connectRedis } from "../../cache/redis.ts";
 
 /** A real redis-server of a test, alone on a free port. */
@@ -42,7 +43,7 @@ export async function startTestRedis(): Promise<TestRedis> {
   }
 
   async function answering(): Promise<void> {
-    const probe = connectRedis({ host: "127.0.0.1", port }, () => undefined);
+    const probe = connectRedis(redisAt(port), () => undefined);
     try {
       await until(() => probe.status === "ready");
     } catch (error) {
@@ -63,7 +64,7 @@ export async function startTestRedis(): Promise<TestRedis> {
   }
 
   function connect(): Redis {
-    const client = connectRedis({ host: "127.0.0.1", port }, () => undefined);
+    const client = connectRedis(redisAt(port), () => undefined);
     clients.push(client);
     return client;
   }

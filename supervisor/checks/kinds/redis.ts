@@ -1,5 +1,13 @@
 import { z } from "zod";
+import { CLUSTER_REJECTED, isCluster } from "../../../core/redis/advice.ts";
+import {
+  readRedisPlace,
+  type RedisReading,
+  type RedisSettingNames,
+} from "../../../core/redis/place.ts";
+import { mebibytes } from "../../../core/size.ts";
 import { whole } from "../../config/fields.ts";
+import { redisOnce } from "../../redis-once.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,
@@ -7,65 +15,93 @@ import {
   type ProbeContext,
   type ProbeResult,
 } from "./probe.ts";
-import { mebibytes } from "../../../core/size.ts";
 
-export const redisCheck = z.strictObject({
-  ...everyCheck(),
-  kind: z.literal("redis"),
-  url: z.url({
-    protocol: /^rediss?$/,
-    error: "must be a redis:// address",
-  }),
-  user: z.string().optional(),
-  password: z.string().optional(),
-  ca: z.string().optional(),
-  expect: z
-    .strictObject({
-      memory_below_percent: whole(1, 100).default(90),
-      evictions_per_minute_below: whole(1, 1_000_000).default(1000),
-    })
-    .prefault({}),
-});
+const FIELDS = {
+  url: "url",
+  host: "host",
+  port: "port",
+  sentinels: "sentinels",
+  masterName: "master_name",
+  username: "user",
+  password: "password",
+  sentinelUsername: "sentinel_user",
+  sentinelPassword: "sentinel_password",
+  database: "database",
+  tls: "tls",
+  ca: "ca",
+} as const satisfies RedisSettingNames;
+
+const number = z.union([z.string(), z.number().transform(String)]).optional();
+
+export const redisCheck = z
+  .strictObject({
+    ...everyCheck(),
+    kind: z.literal("redis"),
+    url: z.string().optional(),
+    host: z.string().optional(),
+    port: number,
+    sentinels: z.string().optional(),
+    master_name: z.string().optional(),
+    user: z.string().optional(),
+    password: z.string().optional(),
+    sentinel_user: z.string().optional(),
+    sentinel_password: z.string().optional(),
+    database: number,
+    tls: z.union([z.string(), z.boolean().transform(String)]).optional(),
+    ca: z.string().optional(),
+    expect: z
+      .strictObject({
+        memory_below_percent: whole(1, 100).default(90),
+        evictions_per_minute_below: whole(1, 1_000_000).default(1000),
+      })
+      .prefault({}),
+  })
+  .superRefine((check, context) => {
+    const { place, mistakes } = readPlace(check);
+    for (const { setting, message } of mistakes) {
+      const path = [FIELDS[setting]];
+      context.addIssue({ code: "custom", message, path });
+    }
+    if (place === null && mistakes.length === 0) {
+      context.addIssue({
+        code: "custom",
+        message: "is required, or host, or sentinels",
+        path: ["url"],
+      });
+    }
+  });
+
+type RedisCheck = z.output<typeof redisCheck>;
+
+function readPlace(
+  check: Partial<Record<(typeof FIELDS)[keyof typeof FIELDS], string>>,
+): RedisReading {
+  return readRedisPlace((setting) => check[FIELDS[setting]], FIELDS);
+}
 
 /** PING, and memory, evictions and the append-only file from INFO, on a new connection. */
 export async function probeRedis(
-  { url, user, password, ca, timeout, expect }: z.output<typeof redisCheck>,
+  check: RedisCheck,
   { signal, before, now }: ProbeContext,
 ): Promise<ProbeResult> {
-  const { Redis } = await import("ioredis");
-  const client = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: timeout,
-    commandTimeout: timeout,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-    connectionName: "hearth-check",
-    ...(user === undefined || user === "" ? {} : { username: user }),
-    ...(password === undefined || password === "" ? {} : { password }),
-    ...(ca === undefined || ca === "" ? {} : { tls: { ca } }),
-  });
-  let trouble: Error | undefined;
-  client.on("error", (error: Error) => {
-    trouble ??= error;
-  });
-  const hangUp = () => client.disconnect();
-  signal.addEventListener("abort", hangUp, { once: true });
-  try {
-    await client.connect().catch((error: unknown) => {
-      throw trouble ?? error;
-    });
-    await client.ping();
-    return judge(await client.info(), { before, now }, expect);
-  } finally {
-    signal.removeEventListener("abort", hangUp);
-    client.disconnect();
+  const { place } = readPlace(check);
+  if (place === null) {
+    return failing("its settings name no Redis");
   }
+  return redisOnce(
+    place,
+    { timeoutMs: check.timeout, signal, connectionName: "hearth-check" },
+    async (redis) => {
+      await redis.ping();
+      return judge(await redis.info(), { before, now }, check.expect);
+    },
+  );
 }
 
 function judge(
   info: string,
   { before, now }: Pick<ProbeContext, "before" | "now">,
-  expect: z.output<typeof redisCheck>["expect"],
+  expect: RedisCheck["expect"],
 ): ProbeResult {
   const fields = new Map(
     info.split("\r\n").map((line): [string, string] => {
@@ -89,6 +125,9 @@ function judge(
     evicted_keys: evicted,
     ...(percent === undefined ? {} : { memory_percent: percent }),
   };
+  if (isCluster(info)) {
+    return failing(CLUSTER_REJECTED, measures);
+  }
   if (figure("loading") === 1) {
     return failing("loading its data from disk", measures);
   }
