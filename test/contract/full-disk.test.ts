@@ -154,7 +154,9 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     const { from } = JSON.parse(reach.text) as { from: number };
     expect(from).toBeGreaterThanOrEqual(started);
     expect((await send("GET", "/vault/_space", undefined)).status).toBe(200);
-    expect(notes.log.join("")).toContain("opened read-only");
+    await expect
+      .poll(() => notes.log.join(""), { timeout: 30_000 })
+      .toContain("opened read-only");
     expect((await send("PUT", "/vault/c", large)).status).toBe(507);
 
     small.free();
