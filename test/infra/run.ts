@@ -91,16 +91,24 @@ function vitest(verb: "list" | "run", options: readonly string[]): string[] {
   ];
 }
 
+/** Arguments that select the tests whose name contains a pattern, or the other one; all tests without a pattern. */
+function named(pattern: string | undefined, other?: string): readonly string[] {
+  if (pattern === undefined) {
+    return [];
+  }
+  return ["-t", other === undefined ? pattern : `${pattern}|${other}`];
+}
+
 /** The scenarios selected by file names and a pattern of test names. */
 async function select(
   files: readonly string[],
-  pattern: readonly string[],
+  pattern: string | undefined,
   directory: string,
 ): Promise<readonly string[]> {
   const list = join(directory, "list.json");
   const code = await run(
     "",
-    vitest("list", [...files, ...pattern, `--json=${list}`]),
+    vitest("list", [...files, ...named(pattern), `--json=${list}`]),
   );
   if (code !== 0) {
     process.exit(code);
@@ -122,7 +130,7 @@ async function select(
 
 async function runScenario(
   scenario: string,
-  pattern: readonly string[],
+  pattern: string | undefined,
   { directory, state }: { readonly directory: string; readonly state: string },
 ): Promise<Outcome> {
   const started = performance.now();
@@ -137,7 +145,10 @@ async function runScenario(
       inProject("test/infra/machine.sh"),
       "run",
       scenario,
-      ...vitest("run", [`test/infra/${scenario}.scenario.ts`, ...pattern]),
+      ...vitest("run", [
+        `test/infra/${scenario}.scenario.ts`,
+        ...named(pattern, DEPLOYING_TESTS[scenario]),
+      ]),
       "--reporter=default",
       "--reporter=json",
       `--outputFile.json=${report}`,
@@ -158,7 +169,7 @@ async function runScenario(
 /** Runs all scenarios, one per available machine; those that need the deployed state start once it is saved. */
 async function runAll(
   selected: readonly string[],
-  patternFor: (scenario: string) => readonly string[],
+  pattern: string | undefined,
   place: { readonly directory: string; readonly state: string },
 ): Promise<readonly Outcome[]> {
   const waiting = [...selected];
@@ -168,7 +179,7 @@ async function runAll(
     isSaved(place.state) ||
     outcomes.some((outcome) => outcome.scenario === "up");
   if (!selected.includes("up") && !selected.every(isReady)) {
-    outcomes.push(await runScenario("up", ["-t", "first up"], place));
+    outcomes.push(await runScenario("up", DEPLOYING_TESTS["up"], place));
     if (!isSaved(place.state)) {
       throw new Error("no state was saved by the first up of up.scenario.ts");
     }
@@ -180,7 +191,7 @@ async function runAll(
       if (scenario === undefined) {
         await sleep(500);
       } else {
-        outcomes.push(await runScenario(scenario, patternFor(scenario), place));
+        outcomes.push(await runScenario(scenario, pattern, place));
       }
     }
   };
@@ -197,27 +208,13 @@ const { values, positionals } = parseArgs({
     reporter: { type: "string", multiple: true },
   },
 });
-const { testNamePattern } = values;
-const patternFor = (scenario: string): readonly string[] => {
-  if (testNamePattern === undefined) {
-    return [];
-  }
-  const first = DEPLOYING_TESTS[scenario];
-  return [
-    "-t",
-    first === undefined ? testNamePattern : `${testNamePattern}|${first}`,
-  ];
-};
+const { testNamePattern: pattern } = values;
 const directory = mkdtempSync(join(tmpdir(), "hearth-infra-reports-"));
 try {
   await runScript("scripts/toolchain.sh");
   await runScript("test/infra/machine.sh", "images");
-  const selected = await select(
-    positionals,
-    testNamePattern === undefined ? [] : ["-t", testNamePattern],
-    directory,
-  );
-  const outcomes = await runAll(selected, patternFor, {
+  const selected = await select(positionals, pattern, directory);
+  const outcomes = await runAll(selected, pattern, {
     directory,
     state: deployedState(),
   });
