@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import type { RedisPlace } from "../../core/redis/place.ts";
 import { serversAllowed } from "./allowed.ts";
 import { freePort } from "./postgres.ts";
 import { redisAt } from "./redis.ts";
+import { waitFor } from "../supervisor/wait-for.ts";
 
 /** A primary and a replica under three sentinels, on free ports and without persistence. */
 export interface TestSentinels {
@@ -35,7 +35,6 @@ const NAME = "limits";
 const GATEWAY_RULES = "~* +@all -@admin -@dangerous +info";
 const SENTINELS = 3;
 const DOWN_AFTER_MS = 700;
-const TRIES = 400;
 
 export async function startSentinels(
   options: SentinelOptions = {},
@@ -301,17 +300,8 @@ class SentinelGroup implements TestSentinels {
     }
   }
 
-  async #until(
-    what: string,
-    is: () => boolean | Promise<boolean>,
-  ): Promise<void> {
-    for (let tries = 0; tries < TRIES; tries++) {
-      if (await Promise.resolve(is()).catch(() => false)) {
-        return;
-      }
-      await sleep(50);
-    }
-    throw new Error(`waited in vain for ${what}`);
+  #until(what: string, is: () => boolean | Promise<boolean>): Promise<true> {
+    return waitFor(what, () => Promise.resolve(is()).catch(() => false));
   }
 }
 
