@@ -21,7 +21,7 @@ import {
   isCluster,
   shownPlace,
 } from "../../core/redis/advice.ts";
-import { REDIS_VARIABLES, readRedisPlace } from "../../core/redis/place.ts";
+import { REDIS_VARIABLES, readRedisVariables } from "../../core/redis/place.ts";
 import { redisOnce } from "../../supervisor/redis-once.ts";
 import { isFree, portTaken } from "../../supervisor/runtimes/process/ports.ts";
 import {
@@ -125,9 +125,7 @@ function supervisorIn(home: Home): string | undefined {
 export async function probeRedis(
   env: Environment,
 ): Promise<readonly Finding[]> {
-  const { place, mistakes } = readRedisPlace((setting) =>
-    readVariable(REDIS_VARIABLES[setting], env),
-  );
+  const { place, mistakes } = readRedisVariables(env);
   if (mistakes.length > 0) {
     return mistakes.map(({ setting, message }) =>
       wrong(

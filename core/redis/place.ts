@@ -1,3 +1,4 @@
+import { readVariable, type Environment } from "../environment.ts";
 import { readAddress, type AddressParts } from "./address.ts";
 import { readNodes, type RedisNode } from "./nodes.ts";
 
@@ -89,6 +90,13 @@ export function readRedisPlace(
   }
   const place = placeOf(first, url, read, names, report);
   return { place: mistakes.length === 0 ? place : null, mistakes };
+}
+
+/** The same from the variables. Throws FileVariableError. */
+export function readRedisVariables(env: Environment): RedisReading {
+  return readRedisPlace((setting) =>
+    readVariable(REDIS_VARIABLES[setting], env),
+  );
 }
 
 type Report = (setting: RedisSetting, message: string) => void;

@@ -1,17 +1,15 @@
-import { readVariable, type Environment } from "../../core/environment.ts";
+import type { Environment } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 import {
   REDIS_VARIABLES,
-  readRedisPlace,
+  readRedisVariables,
   type RedisPlace,
 } from "../../core/redis/place.ts";
 import { redisOnce } from "../redis-once.ts";
 
 /** Where the gateways keep limits, if they keep them in Redis. Throws a Failure that names a wrong variable. */
 export function redisPlace(env: Environment): RedisPlace | undefined {
-  const { place, mistakes } = readRedisPlace((setting) =>
-    readVariable(REDIS_VARIABLES[setting], env),
-  );
+  const { place, mistakes } = readRedisVariables(env);
   const [mistake] = mistakes;
   if (mistake !== undefined) {
     throw new Failure(
