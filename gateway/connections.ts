@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { connectCacheRedis, connectRedis } from "./cache/redis.ts";
 import { adviceFor } from "../core/redis/advice.ts";
 import { isRejectedDatabase } from "../core/redis/options.ts";
+import { sessionUrlOf } from "./config/database.ts";
 import type { GatewayConfig } from "./config/load.ts";
 import { revealedPlace } from "./config/redis.ts";
 import type { RedisConfig } from "./config/types.ts";
@@ -41,9 +42,10 @@ export async function openConnections(
 }
 
 function openPools(
-  { url, directUrl, poolSize }: GatewayConfig["database"],
+  database: GatewayConfig["database"],
   log: Logger,
 ): Pick<Connections, "pool" | "callPool" | "sessionPool"> {
+  const { url, directUrl, poolSize } = database;
   const address = url.reveal();
   const route = directUrl === null ? "direct" : "pooled";
   const callConnections = Math.max(1, Math.floor(poolSize / 2));
@@ -51,7 +53,7 @@ function openPools(
   const pool = createPool(address, poolConnections, log, "work", route);
   const callPool = createPool(address, callConnections, log, "calls", route);
   const sessionPool =
-    directUrl === null ? pool : createPool(directUrl.reveal(), 1, log);
+    directUrl === null ? pool : createPool(sessionUrlOf(database), 1, log);
   return { pool, callPool, sessionPool };
 }
 

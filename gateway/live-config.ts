@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { sameDatabase } from "./config/database-url.ts";
+import { sessionUrlOf } from "./config/database.ts";
 import { diffConfig } from "./config/diff.ts";
 import type { GatewayConfig, LoadResult } from "./config/load.ts";
 import type { Connections } from "./connections.ts";
@@ -49,7 +50,7 @@ export class LiveConfig {
     this.#config = config;
     this.#catalog = this.#catalogOf(config);
     this.#databaseUrl = config.database.url.reveal();
-    this.#sessionUrl = sessionUrlOf(config);
+    this.#sessionUrl = sessionUrlOf(config.database);
   }
 
   get config(): GatewayConfig {
@@ -99,7 +100,7 @@ export class LiveConfig {
       followLogin(pool, login);
       followLogin(callPool, login);
     }
-    const sessionLogin = sessionUrlOf(config);
+    const sessionLogin = sessionUrlOf(config.database);
     if (sameDatabase(this.#sessionUrl, sessionLogin)) {
       this.#sessionUrl = sessionLogin;
       followLogin(sessionPool, sessionLogin);
@@ -124,8 +125,4 @@ export class LiveConfig {
       this.#options.log.warn({ error }, "deployments could not be recorded");
     }
   }
-}
-
-function sessionUrlOf({ database }: GatewayConfig): string {
-  return (database.directUrl ?? database.url).reveal();
 }

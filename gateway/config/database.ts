@@ -23,6 +23,11 @@ export function readDatabase(
   };
 }
 
+/** The address for work that needs a session: the direct one, if there are two. */
+export function sessionUrlOf({ url, directUrl }: DatabaseConfig): string {
+  return (directUrl ?? url).reveal();
+}
+
 function readDirectUrl(reading: Reading, read: ReadVariable): string | null {
   const url = read("DATABASE_DIRECT_URL");
   if (url !== null && !isPostgresUrl(url)) {

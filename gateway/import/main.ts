@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pino } from "pino";
+import { sessionUrlOf } from "../config/database.ts";
 import { formatProblem, loadConfig } from "../config/load.ts";
 import { secret } from "../config/secret.ts";
 import { addressProblem } from "../database/addresses.ts";
@@ -65,8 +66,7 @@ if (!loaded.ok) {
 const { database, general } = loaded.config;
 const log = pino({ level: "silent" });
 // Migrations need a session, and the rest runs once: a pooler would be of no use.
-const address = database.directUrl ?? database.url;
-const pool = createPool(address.reveal(), 2, log);
+const pool = createPool(sessionUrlOf(database), 2, log);
 try {
   const { notes, brought } = await importLitellm({
     pool,
