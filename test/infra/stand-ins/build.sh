@@ -102,7 +102,10 @@ list() {
 
 case ${1:-} in
   list) list ;;
-  source) echo "$(mirror) $SUITE" ;;
+  source)
+    [[ -n $(mirror) ]] || apt-get update -qq >/dev/null
+    echo "$(mirror) $SUITE"
+    ;;
   '')
     build_base
     for name in "${NAMES[@]}"; do build "$name"; done

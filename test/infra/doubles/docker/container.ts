@@ -218,7 +218,7 @@ function requestOf(inputs: Values): Values {
             Interval: nanoseconds(String(health.interval ?? "0s")),
             Timeout: nanoseconds(String(health.timeout ?? "0s")),
             StartPeriod: nanoseconds(String(health.startPeriod ?? "0s")),
-            // A double's liberty (README.md): the plugin would leave this at its default.
+            // A deliberate difference (README.md): the plugin leaves this at its default.
             StartInterval: nanoseconds("1s"),
             Retries: health.retries ?? 0,
           },
