@@ -22,6 +22,7 @@ test("the notes store reads the written ini, which has the password's hash only"
     join(directory, "password"),
   ];
   writeFileSync(password, "secret\n");
+  writeFileSync(file, "of an earlier run", { mode: 0o440 });
   const { ok, stderr } = await execute(process.execPath, [PROGRAM, file], {
     env: {
       NOTES_UUID: UUID,

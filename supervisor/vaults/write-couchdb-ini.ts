@@ -1,6 +1,6 @@
 // Writes the ini of a notes store in a pod: neither CouchDB's image nor that of Hearth's store can hash a password before its
 // server starts.
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { buildCouchIni, hashAdminPassword } from "../../core/couchdb-ini.ts";
 import { readVariable } from "../../core/environment.ts";
 import { Failure, textOf } from "../../core/failure.ts";
@@ -29,6 +29,8 @@ function writeIni(file: string | undefined): void {
     trustedProxies: readVariable("NOTES_TRUSTED_PROXIES") ?? "",
     adminHash: hashAdminPassword(required("NOTES_ADMIN_PASSWORD"), uuid),
   });
+  // A read-only file of an earlier run cannot be written to.
+  rmSync(file, { force: true });
   writeFileSync(file, ini, { mode: 0o440 });
 }
 

@@ -13,6 +13,7 @@ sentence that says what to do.
 {{- include "hearth.secretMistakes" . }}
 {{- include "hearth.gatewayMistakes" $root }}
 {{- include "hearth.postgresMistakes" . }}
+{{- include "hearth.passwordMistakes" $root }}
 {{- include "hearth.redisMistakes" . }}
 {{- include "hearth.notesMistakes" . }}
 {{- include "hearth.edgeMistakes" . }}
@@ -97,6 +98,10 @@ sentence that says what to do.
 {{- with .Values }}
 {{- if hasKey $layer "Error" }}
 {{- include "hearth.mistake" (printf "gatewayLocalConfig is not a YAML mapping (%s): fix the file that --set-file names." $layer.Error) }}
+{{- else if and $layer.general_settings (not (kindIs "map" $layer.general_settings)) }}
+{{- include "hearth.mistake" "gatewayLocalConfig.general_settings is not a mapping: write its settings as NAME: VALUE below it." }}
+{{- else if and $layer.model_list (not (kindIs "slice" $layer.model_list)) }}
+{{- include "hearth.mistake" "gatewayLocalConfig.model_list is not a list: write each model as an entry with model_name and provider_params." }}
 {{- else if hasKey (default (dict) $layer.general_settings) "drain_timeout" }}
 {{- include "hearth.mistake" "gatewayLocalConfig sets general_settings.drain_timeout: set drainTimeout instead, which also decides when Kubernetes kills the pod." }}
 {{- end }}
@@ -185,6 +190,22 @@ sentence that says what to do.
 {{- end }}
 {{- if and (eq $mode "bundled") (lt (include "hearth.memoryMiB" .bundled.resources | atoi) 64) }}
 {{- include "hearth.mistake" "postgres.bundled.resources.limits.memory must be at least 64Mi, in Mi or Gi: Postgres' buffers are sized by it." }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The bundled Postgres reads the passwords of its roles only once; what it has is in the Secret. Only a cluster can tell. */}}
+{{- define "hearth.passwordMistakes" -}}
+{{- if eq .Values.postgres.mode "bundled" }}
+{{- $name := printf "%s-database" (include "hearth.fullname" .) }}
+{{- $data := dig "data" (dict) (lookup "v1" "Secret" .Release.Namespace $name | default (dict)) }}
+{{- $passwords := .Values.postgres.passwords }}
+{{- range $value, $role := dict "superuser" "postgres" "gateway" "gateway_a" "supervisor" "supervisor" "backup" "backup" }}
+{{- $key := printf "%s_PASSWORD" (ternary "POSTGRES" (upper $value) (eq $value "superuser")) }}
+{{- $given := index $passwords $value }}
+{{- if and $given (hasKey $data $key) (ne $given (index $data $key | default "" | b64dec)) }}
+{{- include "hearth.mistake" (printf "postgres.passwords.%s is not the password that the role %s has: change it there (ALTER ROLE %s PASSWORD …) and in %s of the Secret %s first, or remove the value." $value $role $role $key $name) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

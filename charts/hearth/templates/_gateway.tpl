@@ -9,7 +9,8 @@
 {{/* The same with what the chart decides. */}}
 {{- define "hearth.gatewaySettings" -}}
 {{- $layer := include "hearth.gatewayLayer" . | fromYaml -}}
-{{- $general := deepCopy (default (dict) $layer.general_settings) -}}
+{{- $general := dict -}}
+{{- if kindIs "map" $layer.general_settings }}{{ $general = deepCopy $layer.general_settings }}{{ end -}}
 {{- $_ := set $general "drain_timeout" .Values.drainTimeout -}}
 {{- if and .Values.edge.trustedProxies (not (hasKey $general "trusted_proxies")) }}{{ $_ := set $general "trusted_proxies" .Values.edge.trustedProxies }}{{ end -}}
 {{- $_ := set $layer "general_settings" $general -}}
@@ -20,9 +21,10 @@
 {{- define "hearth.providerAddresses" -}}
 {{- $addresses := list .Values.localRunnerA .Values.localRunnerB -}}
 {{- $layer := include "hearth.gatewayLayer" . | fromYaml -}}
-{{- range (default (list) $layer.model_list) -}}
-{{- $params := default (default (dict) .litellm_params) .provider_params -}}
-{{- $addresses = append $addresses (default (default "" $params.base_url) $params.api_base | toString) -}}
+{{- range (ternary $layer.model_list (list) (kindIs "slice" $layer.model_list)) -}}
+{{- $params := dict -}}
+{{- if kindIs "map" . }}{{ $params = default .litellm_params .provider_params }}{{ end -}}
+{{- if kindIs "map" $params }}{{ $addresses = append $addresses (default $params.base_url $params.api_base | toString) }}{{ end -}}
 {{- end -}}
 {{- toJson $addresses -}}
 {{- end }}

@@ -30,8 +30,9 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
 {{- end }}
 
+{{/* Without versions: a store must not restart because another component has a new one. */}}
 {{- define "hearth.podLabels" -}}
-{{ include "hearth.labels" . }}
+{{ include "hearth.selector" . }}
 {{- with (index . 0).Values.podLabels }}
 {{ toYaml . }}
 {{- end }}
