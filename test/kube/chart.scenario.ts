@@ -15,6 +15,8 @@ import {
 
 // What the chart renders; chart-mistakes.scenario.ts has what it rejects. Installations are tested in other files.
 
+const PROJECT = join(CHART, "..", "..");
+
 interface Container {
   readonly name: string;
   readonly image: string;
@@ -638,14 +640,13 @@ test("host names lead to the gateway, the notes and the supervisor", async () =>
 
 test("Prometheus gets the alerts and the metrics key, Grafana the dashboard", async () => {
   const objects = await render(VARIANTS["everything given"]);
-  const project = join(CHART, "..", "..");
   expect(find(objects, "PrometheusRule", "trial-hearth").spec).toEqual(
-    parse(readFileSync(join(project, "config/prometheus/alerts.yaml"), "utf8")),
+    parse(readFileSync(join(PROJECT, "config/prometheus/alerts.yaml"), "utf8")),
   );
   const { data = {} } = find(objects, "ConfigMap", "trial-hearth-dashboard");
   expect(JSON.parse(data["hearth.json"] ?? "")).toEqual(
     JSON.parse(
-      readFileSync(join(project, "config/grafana/hearth.json"), "utf8"),
+      readFileSync(join(PROJECT, "config/grafana/hearth.json"), "utf8"),
     ),
   );
   expect(
@@ -661,6 +662,18 @@ test("Prometheus gets the alerts and the metrics key, Grafana the dashboard", as
       },
     ],
   });
+});
+
+test("the values of docs/kubernetes.md for production are valid", async () => {
+  const page = readFileSync(join(PROJECT, "docs", "kubernetes.md"), "utf8");
+  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```/gms)];
+  expect(blocks).toHaveLength(1);
+  const values = parse(blocks[0]?.[1] ?? "") as ChartValues;
+  const objects = await render(values);
+  expect(objects.map(({ kind }) => kind)).toContain("Cluster");
+  expect(secretFilesOf(podIn(objects, "gateway"))).toContain(
+    "hearth-redis-login/REDIS_PASSWORD",
+  );
 });
 
 test("a packaged chart has the linked files and renders the same", async () => {
