@@ -424,7 +424,10 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
         owner: "gateway_a",
         secret: { name: "trial-hearth-postgres-gateway-a" },
         postInitApplicationSQLRefs: {
-          configMapRefs: [{ name: "trial-hearth-postgres", key: "roles.sql" }],
+          configMapRefs: [
+            { name: "trial-hearth-postgres", key: "roles.sql" },
+            { name: "trial-hearth-postgres", key: "gateway.sql" },
+          ],
         },
       },
     },
@@ -455,6 +458,8 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
       ],
     },
   });
+  const { data = {} } = find(objects, "ConfigMap", "trial-hearth-postgres");
+  expect(Object.keys(data)).toEqual(["roles.sql", "gateway.sql"]);
   const { stringData = {} } = find(objects, "Secret", "trial-hearth-database");
   const login = find(objects, "Secret", "trial-hearth-postgres-gateway-a");
   expect(stringData["DATABASE_URL"]).toBe(

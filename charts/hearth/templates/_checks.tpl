@@ -291,19 +291,21 @@ sentence that says what to do.
 {{/* Keys that an existing Secret lacks; only a cluster can tell. */}}
 {{- define "hearth.existingSecretMistakes" -}}
 {{- $root := . }}
-{{- $sources := concat (include "hearth.gatewaySecrets" . | fromYamlArray) (include "hearth.supervisorSecrets" . | fromYamlArray) (include "hearth.notesSecrets" . | fromYamlArray) }}
-{{- $own := list .Values.existingSecret .Values.postgres.external.existingSecret .Values.redis.external.existingSecret .Values.existingProviderKeys.secret .Values.existingAlertSecrets.secret .Values.offsite.existingSecret | compact }}
-{{- range $sources }}
-{{- if has .secret $own }}
+{{- $sources := concat (include "hearth.gatewaySecrets" . | fromYamlArray) (include "hearth.supervisorSecrets" . | fromYamlArray) }}
+{{- if eq .Values.notes.mode "bundled" }}{{ $sources = concat $sources (include "hearth.notesSecrets" . | fromYamlArray) }}{{ end }}
+{{- $existing := list .Values.existingSecret .Values.postgres.external.existingSecret .Values.redis.external.existingSecret .Values.existingProviderKeys.secret .Values.existingAlertSecrets.secret .Values.offsite.existingSecret | compact }}
+{{- $missing := list }}
+{{- range $source := $sources }}
+{{- if has .secret $existing }}
 {{- $found := lookup "v1" "Secret" $root.Release.Namespace .secret }}
-{{- if $found }}
-{{- $secret := .secret }}
 {{- range .names }}
-{{- if not (hasKey (default (dict) $found.data) .) }}
-{{- include "hearth.mistake" (printf "the Secret %s lacks the key %s: add it." $secret .) }}
+{{- if and $found (not (hasKey (default (dict) $found.data) .)) }}
+{{- $missing = append $missing (printf "the Secret %s lacks the key %s: add it." $source.secret .) }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- range uniq $missing }}
+{{- include "hearth.mistake" . }}
 {{- end }}
 {{- end }}
