@@ -118,6 +118,14 @@ test.each<readonly [ChartValues, string]>([
     "gateway.autoscaling.maxReplicas (1) is less than minReplicas (2): raise it.",
   ],
   [
+    { gateway: { env: { OPENAI_API_KEY: "sk-1" } } },
+    "gateway.env.OPENAI_API_KEY looks like a secret, and environment values can be read by everyone who sees the pod: put it into providerKeys, which becomes a file.",
+  ],
+  [
+    { supervisor: { env: { HEARTH_JOBS: "off" } } },
+    "supervisor.env.HEARTH_JOBS is a variable that the chart sets: use the chart's own value for it (README.md has all of them).",
+  ],
+  [
     { existingProviderKeys: { secret: "providers" } },
     "existingProviderKeys.secret is set without existingProviderKeys.names: list the keys of the Secret that are used, such as [OPENAI_API_KEY].",
   ],

@@ -219,6 +219,7 @@ describe("gateways", () => {
     expect(spec).toMatchObject({
       replicas: 2,
       podManagementPolicy: "Parallel",
+      minReadySeconds: 7,
       persistentVolumeClaimRetentionPolicy: {
         whenScaled: "Retain",
         whenDeleted: "Retain",

@@ -12,6 +12,8 @@ sentence that says what to do.
 {{- include "hearth.durationMistake" (list "migration.timeout" .migration.timeout) }}
 {{- include "hearth.secretMistakes" . }}
 {{- include "hearth.gatewayMistakes" $root }}
+{{- include "hearth.environmentMistakes" (list "gateway.env" .gateway.env "providerKeys") }}
+{{- include "hearth.environmentMistakes" (list "supervisor.env" .supervisor.env "alertSecrets") }}
 {{- include "hearth.postgresMistakes" . }}
 {{- include "hearth.passwordMistakes" $root }}
 {{- include "hearth.redisMistakes" . }}
@@ -89,6 +91,19 @@ sentence that says what to do.
 {{- with .offsite }}
 {{- if and .target (not .existingSecret) (or (not .identity) (not .rcloneConfig)) }}
 {{- include "hearth.mistake" "offsite.target requires offsite.identity and offsite.rcloneConfig: set both (docs/off-site.md), or offsite.existingSecret." }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Takes (list PATH VARIABLES SECRETS), where SECRETS is the value for secrets. */}}
+{{- define "hearth.environmentMistakes" -}}
+{{- $path := index . 0 }}
+{{- $secrets := index . 2 }}
+{{- range $name, $_ := index . 1 }}
+{{- if regexMatch "(KEY|PASSWORD|SECRET|TOKEN)$" $name }}
+{{- include "hearth.mistake" (printf "%s.%s looks like a secret, and environment values can be read by everyone who sees the pod: put it into %s, which becomes a file." $path $name $secrets) }}
+{{- else if regexMatch "^(HEARTH|DATABASE|SUPERVISOR|BACKUP|REDIS|NOTES|GATEWAY|LOCAL_RUNNER|PROXY_MASTER_KEY|OFFSITE)_" $name }}
+{{- include "hearth.mistake" (printf "%s.%s is a variable that the chart sets: use the chart's own value for it (README.md has all of them)." $path $name) }}
 {{- end }}
 {{- end }}
 {{- end }}
