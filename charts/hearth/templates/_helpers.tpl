@@ -135,3 +135,9 @@ resources:
 {{- define "hearth.manyGateways" -}}
 {{- if or .Values.gateway.autoscaling.enabled (gt (int .Values.gateway.replicas) 1) }}yes{{ end -}}
 {{- end }}
+
+{{- define "hearth.redisProbe" -}}
+# From a file through the environment: arguments are visible to every user of the node.
+exec: { command: [sh, -c, 'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -q PONG'] }
+timeoutSeconds: 5
+{{- end }}
