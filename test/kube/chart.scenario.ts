@@ -593,8 +593,26 @@ test("network policies follow the stores to other places", async () => {
     "any 26379",
     "any 443",
   ]);
-  const external = await render(VARIANTS["existing Secrets only"]);
-  expect(policyOf(external, "supervisor").to).toContain("any 5984");
+  const existing = await render(VARIANTS["existing Secrets only"]);
+  expect(policyOf(existing, "supervisor").to).toContain("any 5984");
+  const external = await render({
+    postgres: {
+      mode: "external",
+      external: {
+        databaseUrl: "postgresql://gateway_a:p%3A1@pooler:6432/hearth?a=b",
+        databaseDirectUrl: "postgresql://gateway_a:p@primary/hearth",
+      },
+    },
+    redis: { mode: "external", external: { url: "rediss://:p@cache:6380/0" } },
+  });
+  expect(policyOf(external, "gateway").to).toEqual([
+    "any 53",
+    "any 5432",
+    "any 6432",
+    "any 6379",
+    "any 6380",
+    "any 443",
+  ]);
 });
 
 test("host names lead to the gateway, the notes and the supervisor", async () => {
