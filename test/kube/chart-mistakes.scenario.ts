@@ -29,6 +29,14 @@ test.each<readonly [ChartValues, string]>([
     "drainNotice is 1s: set it to more than 2s, so that connections which are kept alive end before the gateway stops.",
   ],
   [
+    { gateway: { journal: { size: "2 GB" } } },
+    'gateway.journal.size is "2 GB": set it to a size such as 10Gi.',
+  ],
+  [
+    { fullnameOverride: "Our_Hearth" },
+    'fullnameOverride is "Our_Hearth": set it to a name of lower-case letters, digits and - such as hearth.',
+  ],
+  [
     { images: { gateway: { repository: "" } } },
     "images.gateway.repository is empty: set it to an image such as registry.example.org/hearth/gateway (npm run images builds Hearth's own).",
   ],
@@ -130,7 +138,7 @@ test.each<readonly [ChartValues, string]>([
     "existingProviderKeys.secret is set without existingProviderKeys.names: list the keys of the Secret that are used, such as [OPENAI_API_KEY].",
   ],
   [
-    { redis: { bundled: { resources: { limits: { memory: "1e9" } } } } },
+    { redis: { bundled: { resources: { limits: { memory: "1G" } } } } },
     "redis.bundled.resources.limits.memory must be at least 64Mi, in Mi or Gi: maxmemory is 70 % of it.",
   ],
 ])("%j is rejected", async (values, sentence) => {
@@ -159,6 +167,14 @@ test.each<readonly [ChartValues, string]>([
   [
     { gateway: { replicas: "two" } },
     "at '/gateway/replicas': got string, want integer",
+  ],
+  [
+    { gateway: { service: { port: 0 } } },
+    "at '/gateway/service/port': minimum: got 0, want 1",
+  ],
+  [
+    { supervisor: { resources: { limits: { memory: "much" } } } },
+    "at '/supervisor/resources/limits/memory': 'much' does not match pattern '^[0-9]+([.][0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$'",
   ],
 ])("the schema rejects %j by name", async (values, mistake) => {
   expect(await mistakesIn(values)).toContain(mistake);

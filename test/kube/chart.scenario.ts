@@ -349,6 +349,28 @@ describe("gateways", () => {
   });
 });
 
+test("names fit into labels, however long that of the release is", async () => {
+  const objects = await render({ fullnameOverride: `a${"b".repeat(60)}` });
+  const names = objects
+    .filter(({ kind }) => kind === "StatefulSet")
+    .map(({ metadata }) => metadata.name);
+  expect(names).toHaveLength(5);
+  // Kubernetes adds the hash of a revision, eleven characters with its hyphen.
+  expect(names.filter((name) => name.length + 11 > 63)).toEqual([]);
+});
+
+test("an external store's password may be any text", async () => {
+  const objects = await render({
+    notes: { mode: "external", external: { url: "https://couch.example.org" } },
+    notesAdminPassword: "pass: word",
+  });
+  expect(
+    find(objects, "Secret", "trial-hearth").stringData?.[
+      "NOTES_ADMIN_PASSWORD"
+    ],
+  ).toBe("pass: word");
+});
+
 test("migrations run before an upgrade only, with the addresses of the database and nothing else", async () => {
   const objects = await render(VARIANTS["existing Secrets only"]);
   const job = find(objects, "Job", "trial-hearth-migration");

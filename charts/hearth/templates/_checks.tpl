@@ -10,6 +10,17 @@ sentence that says what to do.
 {{- include "hearth.durationMistake" (list $name (index $root.Values $name)) }}
 {{- end }}
 {{- include "hearth.durationMistake" (list "migration.timeout" .migration.timeout) }}
+{{- include "hearth.durationMistake" (list "monitoring.serviceMonitor.interval" .monitoring.serviceMonitor.interval) }}
+{{- range $path, $size := dict "gateway.journal.size" .gateway.journal.size "postgres.bundled.size" .postgres.bundled.size "postgres.cluster.size" .postgres.cluster.size "redis.bundled.size" .redis.bundled.size "notes.bundled.size" .notes.bundled.size "supervisor.size" .supervisor.size }}
+{{- if not (regexMatch "^[0-9]+[KMGTP]i?$" $size) }}
+{{- include "hearth.mistake" (printf "%s is %q: set it to a size such as 10Gi." $path $size) }}
+{{- end }}
+{{- end }}
+{{- range $path, $name := dict "nameOverride" .nameOverride "fullnameOverride" .fullnameOverride }}
+{{- if and $name (not (regexMatch "^[a-z]([a-z0-9-]*[a-z0-9])?$" $name)) }}
+{{- include "hearth.mistake" (printf "%s is %q: set it to a name of lower-case letters, digits and - such as hearth." $path $name) }}
+{{- end }}
+{{- end }}
 {{- include "hearth.secretMistakes" . }}
 {{- include "hearth.gatewayMistakes" $root }}
 {{- include "hearth.environmentMistakes" (list "gateway.env" .gateway.env "providerKeys") }}
@@ -55,6 +66,7 @@ sentence that says what to do.
 {{- $value := index $values . }}
 {{- if and $value $values.existingSecret }}
 {{- include "hearth.mistake" (printf "%s and existingSecret are both set: remove %s, or remove existingSecret and let the chart create the Secret." . .) }}
+{{- else if and (eq . "notesAdminPassword") (eq $values.notes.mode "external") }}
 {{- else if and $value (not (regexMatch "^[A-Za-z0-9_-]{20,}$" $value)) }}
 {{- include "hearth.mistake" (printf "%s must be at least 20 letters, digits, - and _: create one with `openssl rand -hex 24`, or leave it empty to have it generated." .) }}
 {{- end }}
