@@ -62,6 +62,19 @@ test.each<readonly [ChartValues, string]>([
     "postgres.external.existingSecret and addresses in postgres.external are both set: remove the addresses, or existingSecret.",
   ],
   [
+    { postgres: { mode: "cluster", passwords: { existingSecret: "db" } } },
+    "postgres.passwords.existingSecret requires all of postgres.cluster.existingLogins: name the Secrets with which CloudNativePG creates the roles.",
+  ],
+  [
+    {
+      redis: {
+        password: "given-redis-password-0123456789",
+        bundled: { existingSecret: "redis" },
+      },
+    },
+    "redis.bundled.existingSecret is for the bundled Redis, in place of redis.password: remove one of them, or set redis.mode to bundled.",
+  ],
+  [
     { redis: { mode: "none" } },
     "redis.mode is none, but there may be more than one gateway: set redis.mode to bundled or external, or gateway.replicas to 1 without autoscaling.",
   ],

@@ -414,6 +414,35 @@ test("each component gets the secrets that it needs", async () => {
   ).toEqual(["trial-hearth-gateway"]);
 });
 
+test("with existing Secrets nothing is generated, also for the release's own stores", async () => {
+  const values =
+    VARIANTS["existing Secrets for the release's own stores"] ?? {};
+  const objects = await render(values);
+  expect(
+    objects
+      .filter(({ kind }) => kind === "Secret")
+      .map(({ metadata }) => metadata.name),
+  ).toEqual(["trial-hearth-gateway"]);
+  // Rendered without a cluster, as Argo CD does: each time the same.
+  expect(await render(values)).toEqual(objects);
+  expect(secretFilesOf(podIn(objects, "redis"))).toEqual([
+    "our-redis/REDIS_PASSWORD",
+  ]);
+  expect(find(objects, "Cluster", "trial-hearth-postgres").spec).toMatchObject({
+    bootstrap: { initdb: { secret: { name: "our-gateway-login" } } },
+    managed: {
+      roles: [
+        { name: "backup", passwordSecret: { name: "our-backup-login" } },
+        { name: "gateway_a", passwordSecret: { name: "our-gateway-login" } },
+        {
+          name: "supervisor",
+          passwordSecret: { name: "our-supervisor-login" },
+        },
+      ],
+    },
+  });
+});
+
 test("what generated secrets protect is kept by an uninstall, as they are", async () => {
   const objects = await render();
   for (const name of ["trial-hearth", "trial-hearth-database"]) {
@@ -445,7 +474,7 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
       initdb: {
         database: "hearth",
         owner: "gateway_a",
-        secret: { name: "trial-hearth-postgres-gateway-a" },
+        secret: { name: "trial-hearth-postgres-gateway" },
         postInitApplicationSQLRefs: {
           configMapRefs: [
             { name: "trial-hearth-postgres", key: "roles.sql" },
@@ -469,7 +498,7 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
           ensure: "present",
           login: true,
           inRoles: ["hearth_owner"],
-          passwordSecret: { name: "trial-hearth-postgres-gateway-a" },
+          passwordSecret: { name: "trial-hearth-postgres-gateway" },
         },
         {
           name: "supervisor",
@@ -484,7 +513,7 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
   const { data = {} } = find(objects, "ConfigMap", "trial-hearth-postgres");
   expect(Object.keys(data)).toEqual(["roles.sql", "gateway.sql"]);
   const { stringData = {} } = find(objects, "Secret", "trial-hearth-database");
-  const login = find(objects, "Secret", "trial-hearth-postgres-gateway-a");
+  const login = find(objects, "Secret", "trial-hearth-postgres-gateway");
   expect(stringData["DATABASE_URL"]).toBe(
     `postgresql://gateway_a:${login.stringData?.["password"]}@trial-hearth-postgres-rw:5432/hearth?sslmode=verify-full&sslrootcert=/run/postgres/ca.crt`,
   );

@@ -203,9 +203,19 @@ sentence that says what to do.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if or $passwords.superuser $passwords.gateway $passwords.supervisor $passwords.backup }}
+{{- if or $passwords.superuser $passwords.gateway $passwords.supervisor $passwords.backup $passwords.existingSecret }}
 {{- include "hearth.mistake" "postgres.passwords has no effect with postgres.mode external: remove it; the addresses contain the passwords." }}
 {{- end }}
+{{- end }}
+{{- if and $passwords.existingSecret (or $passwords.superuser $passwords.gateway $passwords.supervisor $passwords.backup) }}
+{{- include "hearth.mistake" "postgres.passwords.existingSecret and passwords in postgres.passwords are both set: remove the passwords, or existingSecret." }}
+{{- end }}
+{{- $logins := values .cluster.existingLogins | compact }}
+{{- if and $passwords.existingSecret (eq $mode "cluster") (lt (len $logins) 3) }}
+{{- include "hearth.mistake" "postgres.passwords.existingSecret requires all of postgres.cluster.existingLogins: name the Secrets with which CloudNativePG creates the roles." }}
+{{- end }}
+{{- if and $logins (or (not $passwords.existingSecret) (ne $mode "cluster")) }}
+{{- include "hearth.mistake" "postgres.cluster.existingLogins is set without postgres.passwords.existingSecret and postgres.mode cluster: set both, or remove it." }}
 {{- end }}
 {{- if eq $mode "cluster" }}
 {{- if lt (int .cluster.instances) 1 }}
@@ -261,6 +271,9 @@ sentence that says what to do.
 {{- end }}
 {{- if and .external.existingSecret (or .external.url .external.password .external.sentinelPassword) }}
 {{- include "hearth.mistake" "redis.external.existingSecret and url, password or sentinelPassword are both set: remove the values, or existingSecret." }}
+{{- end }}
+{{- if and .bundled.existingSecret (or .password (ne $mode "bundled")) }}
+{{- include "hearth.mistake" "redis.bundled.existingSecret is for the bundled Redis, in place of redis.password: remove one of them, or set redis.mode to bundled." }}
 {{- end }}
 {{- if and (ne $mode "bundled") .password }}
 {{- include "hearth.mistake" (printf "redis.password is the one of the bundled Redis, but redis.mode is %s: set redis.external.password instead." $mode) }}
@@ -320,7 +333,7 @@ sentence that says what to do.
 {{- $root := . }}
 {{- $sources := concat (include "hearth.gatewaySecrets" . | fromYamlArray) (include "hearth.supervisorSecrets" . | fromYamlArray) }}
 {{- if eq .Values.notes.mode "bundled" }}{{ $sources = concat $sources (include "hearth.notesSecrets" . | fromYamlArray) }}{{ end }}
-{{- $existing := list .Values.existingSecret .Values.postgres.external.existingSecret .Values.redis.external.existingSecret .Values.existingProviderKeys.secret .Values.existingAlertSecrets.secret .Values.offsite.existingSecret | compact }}
+{{- $existing := list .Values.existingSecret .Values.postgres.passwords.existingSecret .Values.redis.bundled.existingSecret .Values.postgres.external.existingSecret .Values.redis.external.existingSecret .Values.existingProviderKeys.secret .Values.existingAlertSecrets.secret .Values.offsite.existingSecret | compact }}
 {{- $missing := list }}
 {{- range $source := $sources }}
 {{- if has .secret $existing }}
