@@ -3,6 +3,7 @@ import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
 import { isWithin } from "../../moments.ts";
 import type { History } from "../../history/history.ts";
+import { lastLinesOf } from "../last-lines.ts";
 import { RegularProbe, unknownEngine } from "../regular-probe.ts";
 import type {
   Runtime,
@@ -143,11 +144,7 @@ export class ContainerRuntime implements Runtime {
     if (answer.status !== 200) {
       throw rejected(name, answer);
     }
-    const text = readLogFrames(answer.body).split("\n");
-    if (text.at(-1) === "") {
-      text.pop();
-    }
-    return text.slice(-lines);
+    return lastLinesOf(readLogFrames(answer.body), lines);
   }
 
   async restart(
