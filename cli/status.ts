@@ -1,6 +1,7 @@
 import { inWords } from "../core/duration.ts";
 import { mebibytes } from "../core/size.ts";
 import { locateHome } from "../supervisor/home/home.ts";
+import { describePod } from "../supervisor/runtimes/kubernetes/pod-words.ts";
 import type { Status } from "../supervisor/status.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { checkCell, serviceCell } from "./states.ts";
@@ -53,9 +54,10 @@ function renderStatus(status: Status): string {
     : status.ok && status.attention.length === 0
       ? paint("ok", "●")
       : paint("warn", "▲");
+  const others = status.services.filter(({ pod }) => pod === undefined);
   const rows: (readonly Cell[])[] = [
     head("service", "state", "for", "memory", "restarts", "address"),
-    ...status.services.map((service): readonly Cell[] => [
+    ...others.map((service): readonly Cell[] => [
       { text: service.name, tone: "strong" },
       serviceCell(service.state),
       { text: inWords(status.at - service.since), right: true },
@@ -70,6 +72,7 @@ function renderStatus(status: Status): string {
       { text: service.address },
     ]),
   ];
+  const pods = podRows(status);
   const checks: (readonly Cell[])[] = [
     head("check", "state", "for", "latency", "result"),
     ...status.checks.map((check): readonly Cell[] => [
@@ -100,7 +103,8 @@ function renderStatus(status: Status): string {
           `${paint("warn", "▲")} ${status.offsite.text}`,
           `    ${status.offsite.command}`,
         ]),
-    ...(status.services.length > 0 ? ["", ...alignColumns(rows)] : []),
+    ...(others.length > 0 ? ["", ...alignColumns(rows)] : []),
+    ...(pods.length > 1 ? ["", ...alignColumns(pods)] : []),
     ...(status.checks.length > 0 ? ["", ...alignColumns(checks)] : []),
     ...(status.notices.length > 0
       ? ["", ...status.notices.map((notice) => paint("soft", notice))]
@@ -108,10 +112,32 @@ function renderStatus(status: Status): string {
   ].join("\n");
 }
 
+function podRows({ services, at }: Status): readonly (readonly Cell[])[] {
+  return [
+    head("pod", "state", "for", "ready", "restarts", "node", "last end"),
+    ...services.flatMap(({ name, state, since, restarts, pod }) => {
+      if (pod === undefined) {
+        return [];
+      }
+      const { ready, node, lastEnd } = describePod(pod, at);
+      const row: readonly Cell[] = [
+        { text: name, tone: "strong" },
+        serviceCell(state),
+        { text: inWords(at - since), right: true },
+        { text: ready, right: true },
+        { text: String(restarts), right: true },
+        { text: node },
+        { text: lastEnd },
+      ];
+      return [row];
+    }),
+  ];
+}
+
 function head(...titles: readonly string[]): readonly Cell[] {
   return titles.map((text) => ({
     text,
     tone: "soft",
-    right: ["for", "memory", "restarts", "latency"].includes(text),
+    right: ["for", "memory", "ready", "restarts", "latency"].includes(text),
   }));
 }

@@ -39,16 +39,20 @@ export interface WatchedEvents {
   readonly onNotice: (sentence: string) => void;
 }
 
-/** Reads the runtime's settings; undefined without a runtime. Throws a Failure if one is invalid. */
+/**
+ * Reads the runtime's settings; undefined without a runtime. Throws a Failure if one is invalid. `serviceAccount` is the
+ * directory of the service account's files, if it is not where Kubernetes mounts them.
+ */
 export function planWatchedRuntime(
   kind: WatchedKind,
   env: Environment,
+  serviceAccount?: string,
 ): WatchedRuntimePlan | undefined {
   switch (kind) {
     case "docker":
       return planContainers(env);
     case "kubernetes":
-      return planPods(env);
+      return planPods(env, serviceAccount);
     case "none":
       return undefined;
   }
@@ -81,8 +85,11 @@ function planContainers(env: Environment): WatchedRuntimePlan {
   };
 }
 
-function planPods(env: Environment): WatchedRuntimePlan {
-  const api = openKubeApi(env);
+function planPods(
+  env: Environment,
+  serviceAccount: string | undefined,
+): WatchedRuntimePlan {
+  const api = openKubeApi(env, serviceAccount);
   const release = releaseOf(env);
   return {
     withChecks: withPodCheck,

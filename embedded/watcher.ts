@@ -34,6 +34,8 @@ export interface WatcherOptions extends WatchedEvents {
   readonly home: Home;
   readonly env: Environment;
   readonly runtime: WatchedKind;
+  /** The directory of the service account's files; by default where Kubernetes mounts them. */
+  readonly serviceAccount?: string;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
 }
 
@@ -48,7 +50,7 @@ export interface Watcher {
  */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { home, env, onNotice } = options;
-  const plan = planWatchedRuntime(options.runtime, env);
+  const plan = planWatchedRuntime(options.runtime, env, options.serviceAccount);
   const config = readConfig(options, plan);
   process.umask(0o077);
   createHome(home);

@@ -42,6 +42,11 @@ export class RegularProbe {
     await this.#working;
   }
 
+  /** Of the latest probe; undefined if the engine answered. */
+  outage(): Silence | undefined {
+    return this.#outage;
+  }
+
   /** Undefined while the latest state counts. */
   silence(): Silence | undefined {
     return this.#outage === undefined ||

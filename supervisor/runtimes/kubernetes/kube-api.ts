@@ -26,8 +26,8 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const status = z.object({ message: z.string() });
 
 /**
- * Plain HTTPS: the package @kubernetes/client-node takes 62 MB of memory and 0.7 s to load (docs/code.md). Throws a Failure
- * outside of a cluster. `directory` contains the service account's files, which are read for each request because Kubernetes
+ * Plain HTTPS: the package @kubernetes/client-node takes 38 MB more memory (docs/code.md). Throws a Failure outside of a
+ * cluster. `directory` contains the service account's files, which are read for each request because Kubernetes
  * replaces them: a token is valid for about an hour.
  */
 export function openKubeApi(

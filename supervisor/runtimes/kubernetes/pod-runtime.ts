@@ -1,6 +1,6 @@
 import { readVariable, type Environment } from "../../../core/environment.ts";
 import { Failure } from "../../../core/failure.ts";
-import { RegularProbe, unknownEngine } from "../regular-probe.ts";
+import { RegularProbe, unknownEngine, type Silence } from "../regular-probe.ts";
 import type { Runtime, ServiceState, ServiceView } from "../runtime.ts";
 import type { KubeApi } from "./kube-api.ts";
 import { recordPodChanges, type PodEvents } from "./pod-changes.ts";
@@ -80,7 +80,7 @@ export class PodRuntime implements Runtime {
 
   /** While the API does not answer, a single entry that says so. */
   list(): readonly ServiceView[] {
-    const silence = this.#regular.silence();
+    const silence = this.#silence();
     return silence === undefined
       ? (this.#pods ?? [])
       : [
@@ -92,7 +92,7 @@ export class PodRuntime implements Runtime {
   }
 
   inspect(name: string): ServiceView | undefined {
-    const silence = this.#regular.silence();
+    const silence = this.#silence();
     const view = this.#find(name);
     if (silence === undefined) {
       return view;
@@ -125,6 +125,13 @@ export class PodRuntime implements Runtime {
 
   stats(): undefined {
     return undefined;
+  }
+
+  /** Without a list of pods, an outage counts at once. */
+  #silence(): Silence | undefined {
+    return this.#pods === undefined
+      ? this.#regular.outage()
+      : this.#regular.silence();
   }
 
   #named(name: string): ServiceView {
