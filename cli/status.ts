@@ -54,24 +54,7 @@ function renderStatus(status: Status): string {
     : status.ok && status.attention.length === 0
       ? paint("ok", "●")
       : paint("warn", "▲");
-  const others = status.services.filter(({ pod }) => pod === undefined);
-  const rows: (readonly Cell[])[] = [
-    head("service", "state", "for", "memory", "restarts", "address"),
-    ...others.map((service): readonly Cell[] => [
-      { text: service.name, tone: "strong" },
-      serviceCell(service.state),
-      { text: inWords(status.at - service.since), right: true },
-      {
-        text:
-          service.stats === null
-            ? ""
-            : `${mebibytes(service.stats.memoryBytes)} MiB`,
-        right: true,
-      },
-      { text: String(service.restarts), right: true },
-      { text: service.address },
-    ]),
-  ];
+  const services = serviceRows(status);
   const pods = podRows(status);
   const checks: (readonly Cell[])[] = [
     head("check", "state", "for", "latency", "result"),
@@ -103,13 +86,35 @@ function renderStatus(status: Status): string {
           `${paint("warn", "▲")} ${status.offsite.text}`,
           `    ${status.offsite.command}`,
         ]),
-    ...(others.length > 0 ? ["", ...alignColumns(rows)] : []),
+    ...(services.length > 1 ? ["", ...alignColumns(services)] : []),
     ...(pods.length > 1 ? ["", ...alignColumns(pods)] : []),
     ...(status.checks.length > 0 ? ["", ...alignColumns(checks)] : []),
     ...(status.notices.length > 0
       ? ["", ...status.notices.map((notice) => paint("soft", notice))]
       : []),
   ].join("\n");
+}
+
+function serviceRows(status: Status): readonly (readonly Cell[])[] {
+  return [
+    head("service", "state", "for", "memory", "restarts", "address"),
+    ...status.services
+      .filter(({ pod }) => pod === undefined)
+      .map((service): readonly Cell[] => [
+        { text: service.name, tone: "strong" },
+        serviceCell(service.state),
+        { text: inWords(status.at - service.since), right: true },
+        {
+          text:
+            service.stats === null
+              ? ""
+              : `${mebibytes(service.stats.memoryBytes)} MiB`,
+          right: true,
+        },
+        { text: String(service.restarts), right: true },
+        { text: service.address },
+      ]),
+  ];
 }
 
 function podRows({ services, at }: Status): readonly (readonly Cell[])[] {

@@ -13,7 +13,7 @@ export interface SmallKube {
   readonly serviceAccount: string;
   /** The pods in its answer. */
   pods: readonly Json[];
-  /** The log of each container, by "pod/container"; the API answers 400 for others. */
+  /** The log of each container, by "pod/container"; empty if no node runs it, and the API answers 400 for others. */
   readonly logs: Map<string, string>;
   /** Received requests, such as "/api/v1/namespaces/hearth/pods?…". */
   readonly requests: string[];
@@ -82,6 +82,10 @@ export async function startSmallKube(): Promise<SmallKube> {
     } else {
       const container = searchParams.get("container") ?? "";
       const log = kube.logs.get(`${pod}/${container}`);
+      if (log === "") {
+        response.writeHead(204).end();
+        return;
+      }
       if (log === undefined) {
         fail(
           400,

@@ -46,7 +46,8 @@ export function openKubeApi(
         directory,
         withinMs,
       );
-      if (answer.status !== 200) {
+      // 204: the log of a pod that no node runs yet.
+      if (answer.status !== 200 && answer.status !== 204) {
         throw rejected(answer, namespace);
       }
       return answer.body;

@@ -195,6 +195,9 @@ test("the last lines of a pod's log are read, decoded as a whole", async () => {
   expect(kube.requests.at(-1)).toBe(
     "/api/v1/namespaces/hearth/pods/hearth-gateway-0/log?container=gateway&tailLines=1",
   );
+  kube.logs.set("hearth-gateway-1/gateway", "");
+  expect(await runtime.logs("hearth-gateway-1", 10)).toEqual([]);
+  kube.logs.clear();
   await expect(runtime.logs("hearth-gateway-1", 10)).rejects.toThrow(
     'the Kubernetes API answered 400: container "gateway" in pod "hearth-gateway-1" is waiting to start: ContainerCreating.',
   );

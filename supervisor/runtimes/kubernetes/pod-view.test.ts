@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import {
   condition,
@@ -13,6 +14,11 @@ import {
 } from "../../../test/supervisor/pod-samples.ts";
 import { readPods } from "./pod-view.ts";
 
+/** Answered by Kubernetes 1.34 and its kubelet, without metadata.managedFields. */
+const RECORDED = new URL(
+  "../../../test/supervisor/fixtures/recorded-pods.json",
+  import.meta.url,
+);
 const supervisedSince = Date.parse("2026-11-24T12:00:00Z");
 const CREATED = "2026-11-24T10:00:00Z";
 const STARTED = "2026-11-24T10:00:02Z";
@@ -55,6 +61,23 @@ test("a ready pod, with its node, its image and the command that restarts it", (
       },
       command: "kubectl describe pod hearth-gateway-0 --namespace hearth",
     },
+  ]);
+});
+
+test("the answer of a real cluster", () => {
+  const views = readPods(readFileSync(RECORDED, "utf8"), supervisedSince);
+  expect(
+    views.map(({ name, state, restarts, reason }) =>
+      [name, state, restarts, reason].join(" | ").slice(0, 110),
+    ),
+  ).toEqual([
+    "home-big-576c556c65-df6sk | waiting | 0 | not scheduled: 0/1 nodes are available: 1 Insufficient memory. no ne",
+    "home-crash-dd4548d95-zbnt9 | backing-off | 5 | ended with exit code 3; the kubelet is restarting it",
+    "home-fail-p8dbl | ended | 0 | ended with exit code 3",
+    "home-gateway-0 | running | 0 | ",
+    "home-image-58d5746fb4-pvnnv | waiting | 0 | image localhost:1/hearth/none:2 cannot be pulled: Back-off pulling",
+    "home-mixed-59cd6f7fc8-kwm7j | backing-off | 5 | container bad ended with exit code 3; the kubelet is restartin",
+    "home-oom-0 | backing-off | 5 | killed: out of memory; the kubelet is restarting it",
   ]);
 });
 
@@ -338,6 +361,20 @@ test.each<[string, Json, string | null]>([
     {
       ownerReferences: [
         { kind: "Job", name: "hearth-migrate", controller: true },
+      ],
+    },
+    null,
+  ],
+  [
+    "of an operator",
+    {
+      ownerReferences: [
+        {
+          apiVersion: "postgresql.cnpg.io/v1",
+          kind: "Cluster",
+          name: "hearth-postgres",
+          controller: true,
+        },
       ],
     },
     "kubectl delete pod a --namespace hearth",

@@ -107,7 +107,8 @@ function workloadOf({ metadata }: Pod): string | undefined {
 function restartCommandOf(pod: Pod): string | null {
   const { name, namespace } = pod.metadata;
   const workload = workloadOf(pod);
-  if (workload === undefined) {
+  // A job that failed too often does not replace its pods.
+  if (workload === undefined || workload.startsWith("job/")) {
     return null;
   }
   return ROLLED_OUT.some((kind) => workload.startsWith(`${kind}/`))
