@@ -93,7 +93,7 @@ test("the console and the command show pods; a restart names Kubernetes' command
   );
   await watch();
   const page = await get("/");
-  expect(page).toContain("registry.example/hearth/gateway:1.2.0");
+  expect(page).toContain("<code>gateway:1.2.0</code>");
   expect(page).toContain("killed: out of memory; the kubelet is restarting it");
   const pod = await get("/services/hearth-gateway-1");
   expect(pod).toContain("listening");

@@ -1,6 +1,6 @@
 import { describePod } from "../../supervisor/runtimes/kubernetes/pod-words.ts";
 import type { ServiceStatus } from "../../supervisor/status.ts";
-import { lookOfService, wordOfService } from "./states.ts";
+import { stateOfService } from "./states.ts";
 
 /** The pods among the services, as rows of a table. */
 export function viewPods(services: readonly ServiceStatus[], at: number) {
@@ -11,8 +11,7 @@ export function viewPods(services: readonly ServiceStatus[], at: number) {
           {
             name: service.name,
             href: `/services/${encodeURIComponent(service.name)}`,
-            look: lookOfService(service.state),
-            word: wordOfService(service, at),
+            ...stateOfService(service, at),
             reason: service.reason ?? "",
             restarts: service.restarts,
             ...describePod(service.pod, at),

@@ -10,7 +10,7 @@ import type { HistoryEntry } from "../../../supervisor/history/history.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { viewPods } from "../pods.ts";
-import { lookOfService, stateOf, wordOfService } from "../states.ts";
+import { stateOf, stateOfService } from "../states.ts";
 import { ago, moment, percent, stateWord } from "../../../core/words.ts";
 import { describeEntry } from "./history-words.ts";
 import { drawLatencies } from "./latency-chart.ts";
@@ -172,7 +172,7 @@ function stateIn(
   }
   return service === undefined
     ? { look: "none", word: "unknown" }
-    : { look: lookOfService(service.state), word: wordOfService(service, at) };
+    : stateOfService(service, at);
 }
 
 function sublineOf(

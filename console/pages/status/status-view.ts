@@ -11,7 +11,7 @@ import type { Status } from "../../../supervisor/status.ts";
 import { lookOfRun } from "../jobs/run-words.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { viewPods } from "../pods.ts";
-import { lookOfService, stateOf, wordOfService } from "../states.ts";
+import { stateOf, stateOfService } from "../states.ts";
 import {
   ago,
   ahead,
@@ -133,8 +133,7 @@ function viewRows({ status, bars, records, timeZone }: StatusFacts) {
     .filter(({ name }) => !checked.has(name))
     .map((service) => ({
       name: service.name,
-      look: lookOfService(service.state),
-      word: wordOfService(service, status.at),
+      ...stateOfService(service, status.at),
       bars: null,
       availability: "–",
       latency: "",

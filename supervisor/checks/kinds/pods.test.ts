@@ -64,6 +64,13 @@ test("a service without a ready pod is down, one with another ready pod needs at
   expect(await probe([failed, notes])).toMatchObject({ level: "down" });
 });
 
+test("of many pods in trouble, three are named", async () => {
+  const all = ["a", "b", "c", "d", "e"].map((name) => crashLooping(name));
+  expect((await probe(all)).text).toMatch(
+    /^a: .*; c: [^;]*; [^;]*; 2 more; 0 of 5 pods are ready$/,
+  );
+});
+
 test("an image that cannot be pulled is down at once, a pending pod only after some time", async () => {
   const created = Date.parse("2026-11-24T10:00:00Z");
   expect(

@@ -23,6 +23,7 @@ export const podsCheck = z.strictObject({
 const RECENT_MS = 600_000;
 /** In that time, restarts of a pod that are not a single failure. */
 const REPEATED_RESTARTS = 3;
+const MAX_NAMED = 3;
 
 /** A pod as the runtime for Kubernetes lists it. */
 type PodView = ServiceView & Required<Pick<ServiceView, "pod">>;
@@ -59,13 +60,12 @@ export async function probePods(
   }
   const services = new Set(ready.map(serviceOf));
   const isDown = troubled.some(({ view }) => !services.has(serviceOf(view)));
-  const troubles = troubled.map(
-    ({ view, trouble }) => `${view.name}: ${trouble}`,
-  );
-  return (isDown ? failing : warning)(
-    `${troubles.join("; ")}; ${text}`,
-    measures,
-  );
+  const named = troubled
+    .slice(0, MAX_NAMED)
+    .map(({ view, trouble }) => `${view.name}: ${trouble}`);
+  const more = troubled.length - MAX_NAMED;
+  const all = [...named, ...(more > 0 ? [`${more} more`] : []), text];
+  return (isDown ? failing : warning)(all.join("; "), measures);
 }
 
 function troubleOf(
