@@ -105,10 +105,11 @@ test("the console and the command show pods; a restart names Kubernetes' command
   expect(service).toContain("/services/hearth-gateway-0");
   expect(service).toContain("Logs are on the pages of its pods.");
 
-  const [shown, restarted, logs] = await Promise.all([
+  const [shown, restarted, logs, all] = await Promise.all([
     hearth("status"),
     hearth("restart", "gateway"),
     hearth("logs", "gateway"),
+    hearth("logs"),
   ]);
   expect(shown.out).toMatch(
     /hearth-gateway-0 +✕ restarting +\S.* 0\/1 +4 +node-1 +killed: out of memory/,
@@ -119,6 +120,10 @@ test("the console and the command show pods; a restart names Kubernetes' command
       "hearth: gateway is restarted by Kubernetes, not by Hearth: run `kubectl rollout restart statefulset/hearth-gateway --namespace hearth`.\n",
   });
   expect(logs.out).toBe("listening\n");
+  expect(all).toMatchObject({
+    code: 0,
+    out: '── hearth-gateway-0 ──\nthe Kubernetes API answered 400: container "gateway" in pod "hearth-gateway-0" is waiting to start: ContainerCreating.\n── hearth-gateway-1 ──\nlistening\n',
+  });
 });
 
 test("a pod in trouble and an API that does not answer are one alarm each; nothing is restarted", async () => {

@@ -339,6 +339,7 @@ test("completed pods and failed ones that were replaced are left out", () => {
     read(...pods).map(({ name }) => name);
   expect(namesOf(done, successor, evicted)).toEqual(["later"]);
   expect(namesOf(evicted)).toEqual(["evicted"]);
+  expect(namesOf(samplePod("a-10"), samplePod("a-2"))).toEqual(["a-2", "a-10"]);
 });
 
 test.each<[string, Json, string | null]>([

@@ -22,7 +22,7 @@ export function readPods(
   return pods
     .filter((pod) => pod.status.phase !== "Succeeded" && !isReplaced(pod, pods))
     .map((pod) => viewPod(pod, supervisedSince))
-    .toSorted((a, b) => a.name.localeCompare(b.name));
+    .toSorted((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
 function viewPod(pod: Pod, supervisedSince: number): ServiceView {
