@@ -529,15 +529,14 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
   });
 });
 
-test("the supervisor may read pods and their logs in its namespace, and nothing else", async () => {
+test("the supervisor may do what docs/operate.md names in its namespace, and nothing else", async () => {
+  const page = readFileSync(join(PROJECT, "docs", "operate.md"), "utf8");
+  const [, documented = ""] = /^```yaml\n(rules:\n.*?)^```/ms.exec(page) ?? [];
   const objects = await render();
-  const role = objects.filter(({ kind }) => kind === "Role");
-  expect(role.map((each) => (each as { rules?: unknown }).rules)).toEqual([
-    [
-      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
-      { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
-    ],
-  ]);
+  const roles = objects.filter(({ kind }) => kind === "Role");
+  expect(
+    roles.map((role) => (role as { readonly rules?: unknown }).rules),
+  ).toEqual([(parse(documented) as { readonly rules: unknown }).rules]);
   expect(environmentOf(podIn(objects, "supervisor"))).toMatchObject({
     HEARTH_RUNTIME: "kubernetes",
     HEARTH_RELEASE: "trial",
@@ -623,7 +622,7 @@ test("network policies allow the required traffic only", async () => {
     to: ["any 53", "postgres 5432"],
   });
   expect(policyOf(objects, "supervisor")).toEqual({
-    from: ["given 4080"],
+    from: ["given 4080", "given 4080"],
     to: [
       "any 53",
       "gateway 4000",
