@@ -85,7 +85,9 @@ async function archive(
          FROM ${partition} GROUP BY day, payer, api_key, user_id, user_pays, team_id, organization_id, end_user, tags, model_group`,
     ARCHIVE_TIMEOUT_MS,
   );
-  await lockLedger(client);
+  // Before the ledger lock, whose holders and waiters all have their own lock on the table.
+  await query(client, "LOCK TABLE ONLY spend_log IN ACCESS EXCLUSIVE MODE");
+  await lockLedger(client, LOCK_TIMEOUT_MS);
   // Ended windows that overlap the month can no longer be summed by the hour, and no query needs them.
   if (Number.isFinite(lastEnd)) {
     await query(
