@@ -207,8 +207,8 @@ test("a window that is summed while a drain waits for the ledger lock has its ro
     [`key:${token}`],
   );
   expect(totals).toEqual([
-    { window_name: "1d@2027-02-06T00:00:00.000Z", spend: 3 * rows[0]!.spend },
-    { window_name: "all", spend: 3 * rows[0]!.spend },
+    { window_name: "1d@2027-02-06T00:00:00.000Z", spend: 0.75 },
+    { window_name: "all", spend: 0.75 },
   ]);
   expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
 });
