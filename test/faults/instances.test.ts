@@ -256,6 +256,8 @@ test.runIf(hasRedisServer())(
     const { rows: wrong } = await sql.query("SELECT * FROM spend_check");
     expect(wrong).toEqual([]);
     expect(await heldInRedis(redis.client, "hearth:limits:")).toEqual([]);
-    expect(await redis.client.zrange("hearth:limits:beats", 0, -1)).toEqual([]);
+    expect(await redis.client.zrange("hearth:limits:beats", "0", "-1")).toEqual(
+      [],
+    );
   },
 );
