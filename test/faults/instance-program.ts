@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
+import type { RedisPlace } from "../../core/redis/place.ts";
 import { connectRedis } from "../../gateway/cache/redis.ts";
 import { watchDatabase } from "../../gateway/database/connection.ts";
 import { createPool } from "../../gateway/database/pool.ts";
@@ -16,7 +17,6 @@ import type { Limits } from "../../gateway/limits/limits.ts";
 import { admitWaiting } from "../../gateway/limits/waiting.ts";
 import { nanosFromCost } from "../../gateway/pricing/money.ts";
 import { answerParent } from "../bench/programs.ts";
-import { redisAt } from "../servers/redis.ts";
 
 export interface InstanceSettings {
   /** Of its journal. */
@@ -24,7 +24,7 @@ export interface InstanceSettings {
   /** File to which the id of each call is appended when it leaves. */
   readonly record: string;
   readonly databaseUrl: string;
-  readonly redisPort: number;
+  readonly redis: RedisPlace;
   readonly callers: number;
   /** Nanos. */
   readonly cost: number;
@@ -74,7 +74,7 @@ const journal = await openJournal<Intent, Outcome>({
 });
 const pool = createPool(settings.databaseUrl, 1, silent);
 const callPool = createPool(settings.databaseUrl, 1, silent, "calls");
-const redis = connectRedis(redisAt(settings.redisPort), () => undefined);
+const redis = connectRedis(settings.redis, () => undefined);
 const limits = createLimits({
   redis,
   instance: journal.instance,

@@ -12,6 +12,7 @@ import type { TestPostgres } from "../servers/postgres.ts";
 import { programEnv } from "../servers/program-env.ts";
 import {
   hasRedisServer,
+  redisAt,
   startRedis,
   type TestRedis,
 } from "../servers/redis.ts";
@@ -124,12 +125,12 @@ async function startFleet(): Promise<Fleet> {
       directory: journal,
       record: join(directory, `left-${at}`),
       databaseUrl: gatewayUrl(postgres.url("hearth")),
-      redisPort: redis.port,
+      redis: redisAt(redis.port),
       callers: 2,
       cost: COST,
       budget: BUDGET * COST,
       requestsPerMinute: REQUESTS_PER_MINUTE,
-      callMs: 40,
+      callMs: 80,
       clockAhead: 0,
     });
   });
