@@ -1,6 +1,7 @@
 import fs from "node:fs/promises";
 import { instanceOf } from "./journal-instance.ts";
 import { lockJournal } from "./journal-lock.ts";
+import { AcknowledgedMark } from "./journal-mark.ts";
 import { JournalReader } from "./journal-reader.ts";
 import { recoverSegments } from "./journal-recovery.ts";
 import { JournalTail } from "./journal-tail.ts";
@@ -60,13 +61,19 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
   const { dir, log, now } = options;
   const sizes = sizesOf(options);
   const instance = await instanceOf(dir);
-  const recovered = await recoverSegments(dir, log);
+  const acknowledged = new AcknowledgedMark(dir);
+  const recovered = await recoverSegments(dir, acknowledged.mark, log);
+  if (recovered.mark !== null && recovered.mark !== acknowledged.mark) {
+    acknowledged.set(recovered.mark);
+  }
   const segments = await openSegments(
     {
       directory: dir,
       segmentBytes: sizes.segmentBytes,
       limitBytes: sizes.limitBytes,
       reserveBytes: sizes.reserveBytes,
+      keepMs: options.keepMs ?? 0,
+      lastNumber: acknowledged.mark?.segment ?? 0,
       now,
       dirtied: () => journal.touch(),
       allocationFailed: (error) =>
@@ -74,18 +81,24 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
           { error: messageOf(error) },
           "No room for another journal segment: free space on its disk.",
         ),
+      deletionFailed: ({ number }, error) =>
+        log.error(
+          { error: messageOf(error), segment: number },
+          "A journal segment that is in the ledger could not be deleted.",
+        ),
     },
-    recovered.segments,
-    recovered.active,
+    recovered,
   );
-  const start = segments.active();
+  const active = segments.active();
   const tail = new JournalTail<Intent, Outcome>(
     options.linesInMemory ?? DEFAULT_LINES_IN_MEMORY,
   );
+  const end = { segment: active.number, offset: active.end };
   const reader = new JournalReader<Intent, Outcome>({
     segments,
     tail,
-    recovered: { segment: start.number, offset: start.end },
+    recovered: end,
+    start: acknowledged.mark,
     log,
   });
   const writer = new JournalWriter<Intent, Outcome>({
@@ -103,7 +116,9 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
     segments,
     reader,
     writer,
+    recovered: end,
     recoveredIntents: recovered.intents,
+    acknowledged,
     limitBytes: sizes.limitBytes,
     options,
     release,
