@@ -1,6 +1,6 @@
 import { compareMarks } from "../journal/journal-mark.ts";
 import type { JournalMark } from "../journal/journal.ts";
-import { query, transaction, type Client, type Pool } from "./pool.ts";
+import { query, type Client, type Pool } from "./pool.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -24,29 +24,31 @@ export class LedgerBehind extends Error {
   }
 }
 
-interface MarkRow {
-  readonly segment: number;
-  readonly line_offset: number;
-  readonly from_segment: number;
+/** Now, by the clock of the database, in ms since the epoch. */
+export const CLOCK_MS =
+  "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/** `restoredAt`: an expression; 0 keeps the moment of the last restoration. */
+function writingMark(restoredAt: string): string {
+  return `
+    INSERT INTO journal_marks AS m (instance, segment, line_offset, from_segment, restored_at) VALUES ($1, $2, $3, $4, ${restoredAt})
+    ON CONFLICT (instance) DO UPDATE
+      SET segment = excluded.segment, line_offset = excluded.line_offset, from_segment = excluded.from_segment,
+        restored_at = greatest(m.restored_at, excluded.restored_at), updated_at = now()`;
 }
+
+const COLUMNS =
+  'segment, line_offset AS "offset", from_segment AS "from" FROM journal_marks WHERE instance = $1';
 
 /** What the ledger has of an instance's journal; null: nothing known. */
 export async function readMark(
-  from: Pool | Client,
+  pool: Pool,
   instance: string,
 ): Promise<JournalMark | null> {
-  const [row] = await query<MarkRow>(
-    from,
-    "SELECT segment, line_offset, from_segment FROM journal_marks WHERE instance = $1",
-    [instance],
-  );
-  return row === undefined
-    ? null
-    : {
-        segment: row.segment,
-        offset: row.line_offset,
-        from: row.from_segment,
-      };
+  const [mark] = await query<JournalMark>(pool, `SELECT ${COLUMNS}`, [
+    instance,
+  ]);
+  return mark ?? null;
 }
 
 /** Whether a ledger with this mark lacks what it had. */
@@ -54,9 +56,7 @@ export function isBehind(
   mark: JournalMark | null,
   reached: JournalMark | null,
 ): boolean {
-  return (
-    reached !== null && (mark === null || compareMarks(mark, reached) < 0)
-  );
+  return reached !== null && (mark === null || compareMarks(mark, reached) < 0);
 }
 
 /** Moves the mark in the transaction of the rows before it; throws {@link LedgerBehind}. */
@@ -64,11 +64,15 @@ export async function moveMark(
   client: Client,
   { instance, to, reached }: MarkStep,
 ): Promise<void> {
-  const mark = await readMark(client, instance);
+  // The statement reads the mark as it was before.
+  const [mark = null] = await query<JournalMark>(
+    client,
+    `WITH moved AS (${writingMark("0")}) SELECT ${COLUMNS}`,
+    [instance, ...valuesOf(to)],
+  );
   if (isBehind(mark, reached)) {
     throw new LedgerBehind(mark);
   }
-  await writeMark(client, instance, to);
 }
 
 /** The ledger has all rows up to the mark again, and its totals count as newer than any that was read before. */
@@ -77,14 +81,7 @@ export async function completeMark(
   instance: string,
   mark: JournalMark,
 ): Promise<void> {
-  await transaction(pool, async (client) => {
-    await writeMark(client, instance, mark);
-    await query(
-      client,
-      `UPDATE journal_marks SET restored_at = ${CLOCK_MS} WHERE instance = $1`,
-      [instance],
-    );
-  });
+  await query(pool, writingMark(CLOCK_MS), [instance, ...valuesOf(mark)]);
 }
 
 /** Forgets marks of instances that wrote nothing for so many days. Should one of them return, its journal is read from the beginning. */
@@ -96,22 +93,6 @@ export async function dropOldMarks(
   await query(pool, "DELETE FROM journal_marks WHERE updated_at < $1", [
     new Date(now - days * DAY_MS).toISOString(),
   ]);
-}
-
-/** Now, by the clock of the database, in ms since the epoch. */
-export const CLOCK_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-
-const WRITE_MARK = `
-  INSERT INTO journal_marks AS m (instance, segment, line_offset, from_segment) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (instance) DO UPDATE
-    SET segment = excluded.segment, line_offset = excluded.line_offset, from_segment = excluded.from_segment, updated_at = now()`;
-
-async function writeMark(
-  client: Client,
-  instance: string,
-  mark: JournalMark,
-): Promise<void> {
-  await query(client, WRITE_MARK, [instance, ...valuesOf(mark)]);
 }
 
 function valuesOf({ segment, offset, from }: JournalMark): readonly number[] {

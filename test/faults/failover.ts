@@ -27,7 +27,7 @@ export async function failoverCampaign(
       redis: true,
     });
     try {
-      const run = await startRun(testbed, options, { calls: 200 });
+      const run = await startRun(testbed, options, { calls: 15 });
       for (let round = 0; round < Math.ceil(rounds / ROUNDS_EACH); round++) {
         await run.load.pause();
         await testbed.drained();
