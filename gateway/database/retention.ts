@@ -99,9 +99,7 @@ async function archive(
 }
 
 /** Months with rows that were dropped after they were summed, `2026-01`: none of these rows may be added again. */
-export async function archivedMonths(
-  pool: Pool,
-): Promise<ReadonlySet<string>> {
+export async function archivedMonths(pool: Pool): Promise<ReadonlySet<string>> {
   const rows = await query<{ month: string }>(
     pool,
     "SELECT DISTINCT to_char(month, 'YYYY-MM') AS month FROM spend_archive",

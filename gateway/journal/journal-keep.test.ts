@@ -127,6 +127,7 @@ test("after a restart only what was not committed is delivered again", async () 
   await commitAll();
   const last = [call(), call()];
   await restartAsKilled();
+  expect(journal.state().pendingRecords).toBe(2);
   expect(idsOf(await readAll(journal))).toEqual(last);
 });
 
@@ -228,11 +229,38 @@ test("a damaged note of what was committed is as none", async () => {
   expect(idsOf(await readAll(journal))).toEqual(ids);
 });
 
+test("a call that was carried into a later segment is replayed once", async () => {
+  await journal.close();
+  await open({ limitBytes: 1024 * 1024 });
+  journal.intent({ id: "stream", startedAt: 1 });
+  const marks: JournalMark[] = [];
+  for (let at = 0; at < 600; at++) {
+    call();
+    if (at % 20 === 19) {
+      marks.push(await commitAll());
+    }
+  }
+  // Without the carried intent the first segment would still hold the call.
+  expect(marks.at(-1)?.from).toBeGreaterThan(2);
+  journal.outcome({ id: "stream", cost: 9 });
+  await commitAll();
+  for (const [at, mark] of marks.entries()) {
+    const ids = idsOf(await replayed(mark));
+    expect(ids).toHaveLength(20 * (29 - at) + 1);
+    expect(ids.at(-1)).toBe("stream");
+  }
+  await restartAsKilled({ limitBytes: 1024 * 1024 });
+  expect(idsOf(await replayed(marks.at(-1) ?? null))).toEqual(["stream"]);
+});
+
 test("from each mark, exactly the rows after it are replayed, across crashes, restarts and interrupted calls", async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ start: fc.nat(1_500) }) },
     { weight: 6, arbitrary: fc.record({ end: fc.nat() }) },
-    { weight: 4, arbitrary: fc.record({ read: fc.integer({ min: 1, max: 9 }) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ read: fc.integer({ min: 1, max: 9 }) }),
+    },
     { weight: 1, arbitrary: fc.record({ crash: fc.boolean() }) },
   );
   await fc.assert(

@@ -43,7 +43,7 @@ export async function recoverSegments(
       continue;
     }
     const bytes = await fs.promises.readFile(file.path);
-    const scan = scanSegment(bytes);
+    const scan = scanSegment(bytes, countFrom(file.number, acknowledged));
     scans.push(scan);
     segments.push({ ...file, size: bytes.length, end: scan.end, fd: null });
   }
@@ -71,6 +71,14 @@ export async function recoverSegments(
     intents: scans.reduce((sum, scan) => sum + scan.intents, 0),
     mark: withinLines(acknowledged, active),
   };
+}
+
+/** Calls of earlier lines are in the ledger, except the few that were in flight at the mark. */
+function countFrom(segment: number, mark: JournalMark | null): number {
+  if (mark === null || segment > mark.segment) {
+    return 0;
+  }
+  return segment < mark.segment ? Infinity : mark.offset;
 }
 
 function withinLines(

@@ -106,7 +106,8 @@ export class KeptSegments {
 
   #bytesOf(deletable: boolean): number {
     return this.#kept.reduce(
-      (sum, kept) => sum + (kept.deletable === deletable ? kept.segment.size : 0),
+      (sum, kept) =>
+        sum + (kept.deletable === deletable ? kept.segment.size : 0),
       0,
     );
   }

@@ -41,7 +41,12 @@ export async function startPostgres(
   serversAllowed();
   const root = mkdtempSync(join(tmpdir(), "hearth-test-postgres-"));
   const place = findPostgresPlace(locateHome({ HEARTH_HOME: root }));
-  await create(place);
+  try {
+    await create(place);
+  } catch (error) {
+    rmSync(root, { recursive: true, force: true });
+    throw error;
+  }
   const port = await freePort();
   const url = (database: string) =>
     `postgres://postgres:${SUPERUSER_PASSWORD}@127.0.0.1:${port}/${database}`;
@@ -107,17 +112,24 @@ export async function startPostgres(
     await ended;
   }
 
-  await start();
+  async function remove(): Promise<void> {
+    await stop("SIGQUIT");
+    rmSync(root, { recursive: true, force: true });
+  }
+
+  try {
+    await start();
+  } catch (error) {
+    await remove();
+    throw error;
+  }
   return {
     port,
     data: place.data,
     url,
     start,
     stop,
-    async remove() {
-      await stop("SIGQUIT");
-      rmSync(root, { recursive: true, force: true });
-    },
+    remove,
   };
 }
 
