@@ -13,7 +13,7 @@ import type {
   Started,
 } from "./journal-types.ts";
 import { SegmentedJournal } from "./segmented-journal.ts";
-import { openSegments } from "./segments.ts";
+import { openSegments, type SegmentsOptions } from "./segments.ts";
 
 export { JournalFull } from "./journal-writer.ts";
 export type * from "./journal-types.ts";
@@ -68,24 +68,9 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
   }
   const segments = await openSegments(
     {
-      directory: dir,
-      segmentBytes: sizes.segmentBytes,
-      limitBytes: sizes.limitBytes,
-      reserveBytes: sizes.reserveBytes,
-      keepMs: options.keepMs ?? 0,
+      ...segmentsOptions(options, sizes),
       lastNumber: acknowledged.mark?.segment ?? 0,
-      now,
       dirtied: () => journal.touch(),
-      allocationFailed: (error) =>
-        log.error(
-          { error: messageOf(error) },
-          "No room for another journal segment: free space on its disk.",
-        ),
-      deletionFailed: ({ number }, error) =>
-        log.error(
-          { error: messageOf(error), segment: number },
-          "A journal segment that is in the ledger could not be deleted.",
-        ),
     },
     recovered,
   );
@@ -124,6 +109,30 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
     release,
   });
   return journal;
+}
+
+function segmentsOptions(
+  { dir, keepMs, now, log }: JournalOptions<never, never>,
+  { segmentBytes, limitBytes, reserveBytes }: Sizes,
+): Omit<SegmentsOptions, "lastNumber" | "dirtied"> {
+  return {
+    directory: dir,
+    segmentBytes,
+    limitBytes,
+    reserveBytes,
+    keepMs: keepMs ?? 0,
+    now,
+    allocationFailed: (error) =>
+      log.error(
+        { error: messageOf(error) },
+        "No room for another journal segment: free space on its disk.",
+      ),
+    deletionFailed: ({ number }, error) =>
+      log.error(
+        { error: messageOf(error), segment: number },
+        "A journal segment that is in the ledger could not be deleted.",
+      ),
+  };
 }
 
 interface Sizes {
