@@ -2,6 +2,7 @@ import fs from "node:fs/promises";
 import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSmallDisk } from "../../test/servers/small-disk.ts";
 import {
   copyAsKilled,
   makeDirectory,
@@ -159,8 +160,52 @@ test("kept segments never make the journal reject a call or exceed its limit", a
       break;
     }
   }
-  expect(taken).toBeGreaterThan(180);
-  expect(journal.state().keptBytes).toBe(0);
+  expect(taken).toBeGreaterThan(150);
+  // A segment may still be under way.
+  expect(journal.state().keptBytes).toBeLessThan(32 * 1024);
+});
+
+test("kept segments give way when other programs fill the disk", async ({
+  skip,
+}) => {
+  const disk = createSmallDisk(4);
+  if (disk === undefined) {
+    return skip("mounting is not permitted");
+  }
+  const onDisk = await openTestJournal(path.join(disk.path, "journal"), {
+    keepMs: 24 * HOUR_MS,
+  });
+  try {
+    const write = async (count: number) => {
+      for (let at = 0; at < count; at++) {
+        const id = `call-${++calls}`;
+        onDisk.intent({ id, startedAt: 1, payer: "p".repeat(900) });
+        onDisk.outcome({ id, cost: 1 });
+      }
+      onDisk.commit((await onDisk.read(count)).position);
+    };
+    await write(200);
+    await write(200);
+    await expect
+      .poll(() => onDisk.state().keptBytes)
+      .toBeGreaterThan(300 * 1024);
+    disk.fill();
+    await write(100);
+    await expect
+      .poll(
+        async () => {
+          await onDisk.read(1);
+          return onDisk.state().keptBytes;
+        },
+        { timeout: 5_000 },
+      )
+      .toBe(0);
+    await write(100);
+    expect(onDisk.state()).toMatchObject({ full: false, pendingRecords: 0 });
+  } finally {
+    await onDisk.close();
+    disk.remove();
+  }
 });
 
 test("what a ledger lacks is known also after a restart", async () => {

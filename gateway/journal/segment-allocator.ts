@@ -95,7 +95,7 @@ export class SegmentAllocator {
         preallocateNow(file, this.#options.segmentBytes),
       );
     } catch (error) {
-      if (this.kept.deleteOldest()) {
+      if (isNoRoom(error) && this.kept.deleteOldest()) {
         return this.allocateNow();
       }
       this.#noteFailure(error);
@@ -147,7 +147,7 @@ export class SegmentAllocator {
       const fd = await preallocate(file, this.#options.segmentBytes);
       onCreated(this.#adopt(file, fd));
     } catch (error) {
-      if (this.kept.deleteOldest()) {
+      if (isNoRoom(error) && this.kept.deleteOldest()) {
         return this.#allocate(onCreated);
       }
       this.#noteFailure(error);
@@ -170,7 +170,10 @@ export class SegmentAllocator {
     return { number, path: file, size: segmentBytes, end: 0, fd };
   }
 
-  /** Deletes kept segments beyond the limit. Throws unless two more segments fit on the disk: its last free bytes are left to other programs, such as Postgres. */
+  /**
+   * Deletes kept segments that are in the way of another one. Throws unless two more fit on the disk: its last free bytes are
+   * left to other programs, such as Postgres.
+   */
   #makeRoom(): void {
     const { directory, segmentBytes, limitBytes } = this.#options;
     const underWay = this.#allocating === null ? 0 : segmentBytes;
@@ -178,15 +181,26 @@ export class SegmentAllocator {
     while (this.kept.bytes > room && this.kept.deleteOldest()) {
       // The next one.
     }
-    const disk = fs.statfsSync(directory);
-    if (disk.bavail * disk.bsize >= 2 * segmentBytes) {
-      return;
+    for (;;) {
+      const { bavail, bsize } = fs.statfsSync(directory);
+      if (bavail * bsize >= 2 * segmentBytes) {
+        return;
+      }
+      if (!this.kept.deleteOldest()) {
+        throw new Error(`The disk of ${directory} is full.`);
+      }
     }
-    throw new Error(`The disk of ${directory} is full.`);
   }
 
   #noteFailure(error: unknown): void {
     this.#diskFullSince = this.#options.now();
     this.#options.allocationFailed(error);
   }
+}
+
+/** Whether the disk is full, or what may be used of it. */
+function isNoRoom(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(
+    (error as NodeJS.ErrnoException).code ?? "",
+  );
 }
