@@ -17,6 +17,8 @@ import type { JournalMark } from "./journal-types.ts";
 
 const HOUR_MS = 3_600_000;
 const LIMIT_BYTES = 256 * 1024;
+/** Kept segments are looked at once a second. */
+const LOOKED_AT_MS = 10_000;
 
 let directory: string;
 let journal: TestJournal;
@@ -93,10 +95,13 @@ test("segments in the ledger are kept for a time, and take no room in the journa
 
   now += 24 * HOUR_MS;
   await expect
-    .poll(async () => {
-      await journal.read(1);
-      return segmentFiles(directory).then(([oldest]) => oldest);
-    })
+    .poll(
+      async () => {
+        await journal.read(1);
+        return segmentFiles(directory).then(([oldest]) => oldest);
+      },
+      { timeout: LOOKED_AT_MS },
+    )
     .toBe("000004.jsonl");
   expect(journal.state().keptBytes).toBe(0);
 });
@@ -197,7 +202,7 @@ test("kept segments give way when other programs fill the disk", async ({
           await onDisk.read(1);
           return onDisk.state().keptBytes;
         },
-        { timeout: 5_000 },
+        { timeout: LOOKED_AT_MS },
       )
       .toBe(0);
     await write(100);
@@ -226,10 +231,13 @@ test("a mark before the oldest segment is out of reach", async () => {
   await commitAll();
   now += 24 * HOUR_MS;
   await expect
-    .poll(async () => {
-      await journal.read(1);
-      return journal.reachesBackTo(early);
-    })
+    .poll(
+      async () => {
+        await journal.read(1);
+        return journal.reachesBackTo(early);
+      },
+      { timeout: LOOKED_AT_MS },
+    )
     .toBe(false);
 });
 
