@@ -40,6 +40,7 @@ export function assemble(
       directory: readJournalDirectory(reading, read),
       sync: general.journal_sync ?? "interval",
       limitBytes: (general.journal_limit_mb ?? 1_024) * MEGABYTE,
+      keepMs: general.journal_keep ?? DAY_MS,
     },
     general: readGeneral(reading, read, parts),
     timeouts: {

@@ -199,6 +199,7 @@ export const generalSettings = z.object({
   maximum_spend_logs_retention_period: durationOrNever(),
   journal_sync: choice(["interval", "always"]),
   journal_limit_mb: whole(1),
+  journal_keep: duration(),
   drain_timeout: duration(),
   max_request_size_mb: whole(1, 1_000),
   max_request_bodies_mb: whole(1, 100_000),

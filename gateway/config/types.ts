@@ -150,6 +150,8 @@ export interface JournalConfig {
   /** `always`: fsync for each line; `interval`: every 50 ms. */
   readonly sync: "interval" | "always";
   readonly limitBytes: number;
+  /** How long rows that are in the ledger are kept for a database that loses them, in ms. */
+  readonly keepMs: number;
 }
 
 export interface PreviousMasterKey {

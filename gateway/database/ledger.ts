@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpendRow } from "../ledger/rows.ts";
+import { moveMark, type MarkStep } from "./journal-marks.ts";
 import { ensurePartitions, isPartitionMissing } from "./partitions.ts";
 import { query, transaction, type Client, type Pool } from "./pool.ts";
 import {
@@ -108,7 +109,8 @@ export interface Recorded {
 
 /**
  * Brings rows into the ledger, once however often they are delivered, and adds the new ones to every sum, in one
- * transaction. Answers the totals of `counters`, and of other windows of their payers that changed, as committed.
+ * transaction. Answers the totals of `counters`, and of other windows of their payers that changed, as committed. `mark`: the
+ * journal's, moved in the same transaction; throws {@link LedgerBehind}.
  */
 export async function recordRows(
   pool: Pool,
@@ -116,6 +118,7 @@ export async function recordRows(
   counters: readonly Counter[],
   proxyDuration: string | null,
   timeZone: string,
+  mark: MarkStep | null = null,
 ): Promise<Recorded> {
   const { rows, json } = await holdable(delivered);
   const record = () =>
@@ -129,6 +132,9 @@ export async function recordRows(
         json,
       );
       const totals = await readTotals(client, counters);
+      if (mark !== null) {
+        await moveMark(client, mark);
+      }
       return {
         inserted,
         softBudgets,

@@ -103,6 +103,15 @@ async function archive(
   return true;
 }
 
+/** Months with rows that were dropped after they were summed, `2026-01`: none of these rows may be added again. */
+export async function archivedMonths(pool: Pool): Promise<ReadonlySet<string>> {
+  const rows = await query<{ month: string }>(
+    pool,
+    "SELECT DISTINCT to_char(month, 'YYYY-MM') AS month FROM spend_archive",
+  );
+  return new Set(rows.map(({ month }) => month));
+}
+
 /** Deletes audit entries older than `days`, in small steps; answers how many. */
 export async function dropOldAudit(
   pool: Pool,

@@ -6,6 +6,7 @@ import {
   type SpendRow,
 } from "../ledger/rows.ts";
 import { LIFETIME, windowAt } from "../ledger/windows.ts";
+import { CLOCK_MS } from "./journal-marks.ts";
 import { query, type Client, type Pool } from "./pool.ts";
 
 /** A payer's total in one window, as the ledger has it; version 0 when it has no row yet. Dollars. */
@@ -102,13 +103,19 @@ export async function durationsOf(
   return durations;
 }
 
+/**
+ * Versions follow the clock: a database that took the place of another and lacks its last transactions gives a total a higher
+ * version than those had, even if it changes less often.
+ */
+const NEXT_VERSION = `greatest(t.version + 1, ${CLOCK_MS})`;
+
 const SEED_WINDOWS = `
   INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version)
   WITH missing AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS w(entity, window_name, window_start, window_end)
       WHERE NOT EXISTS (SELECT FROM spend_totals t WHERE t.entity = w.entity AND t.window_name = w.window_name)
   )
-  SELECT entity, window_name, window_start, window_end, s.spend, 1
+  SELECT entity, window_name, window_start, window_end, s.spend, ${CLOCK_MS}
     FROM (SELECT array_agg(entity) AS entities, array_agg(window_start) AS starts, array_agg(window_end) AS ends FROM missing) all_missing
       CROSS JOIN LATERAL spend_of_windows(entities, starts, ends) s
       JOIN missing USING (entity, window_start, window_end)`;
@@ -208,11 +215,11 @@ const ADD_TOTALS = `
     FROM unnest($3::int[], $4::text[], $5::timestamptz[]) AS p(id, entity, at) JOIN groups USING (id) GROUP BY 1, 2
   ), lifetimes AS (
     INSERT INTO spend_totals AS t (entity, window_name, window_start, window_end, spend, version)
-    SELECT entity, 'all', '-infinity', 'infinity', sum(spend), 1 FROM charges GROUP BY 1
-    ON CONFLICT (entity, window_name) DO UPDATE SET spend = t.spend + excluded.spend, version = t.version + 1
+    SELECT entity, 'all', '-infinity', 'infinity', sum(spend), ${CLOCK_MS} FROM charges GROUP BY 1
+    ON CONFLICT (entity, window_name) DO UPDATE SET spend = t.spend + excluded.spend, version = ${NEXT_VERSION}
     RETURNING t.entity, t.window_name, t.spend, t.version
   ), windows AS (
-    UPDATE spend_totals t SET spend = t.spend + c.spend, version = t.version + 1
+    UPDATE spend_totals t SET spend = t.spend + c.spend, version = ${NEXT_VERSION}
     FROM (
       SELECT w.entity, w.window_name, sum(c.spend) AS spend
       FROM charges c JOIN spend_totals w
@@ -274,7 +281,10 @@ export async function addTotals(
   };
 }
 
-/** Totals of counters; one that the ledger does not know is 0 at version 0. */
+/**
+ * Totals of counters; one that the ledger does not know is 0. Once lost rows were written again, every total is newer than
+ * those read before.
+ */
 export async function readTotals(
   from: Pool | Client,
   counters: readonly Counter[],
@@ -282,26 +292,16 @@ export async function readTotals(
   if (counters.length === 0) {
     return [];
   }
-  const known = await query<Total>(
+  return query<Total>(
     from,
-    `SELECT entity, window_name AS window, spend, version FROM spend_totals
-       WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    `SELECT c.entity, c.window_name AS window, coalesce(t.spend, 0) AS spend, greatest(t.version, r.version) AS version
+       FROM unnest($1::text[], $2::text[]) AS c(entity, window_name)
+       CROSS JOIN (SELECT coalesce(max(restored_at), 0) AS version FROM journal_marks) r
+       LEFT JOIN spend_totals t USING (entity, window_name)`,
     [
       counters.map((counter) => counter.entity),
       counters.map((counter) => counter.window),
     ],
-  );
-  const found = new Map(
-    known.map((row) => [`${row.entity}|${row.window}`, row]),
-  );
-  return counters.map(
-    ({ entity, window }) =>
-      found.get(`${entity}|${window}`) ?? {
-        entity,
-        window,
-        spend: 0,
-        version: 0,
-      },
   );
 }
 

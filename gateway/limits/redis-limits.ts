@@ -247,6 +247,15 @@ export class RedisLimits implements Limits {
     await this.#link.settled();
   }
 
+  async forgetTotals(): Promise<void> {
+    await this.#link.settled();
+    if (!this.#link.restart()) {
+      // Without Redis this instance's own totals are in use.
+      this.#counters.forgetTotals();
+    }
+    await this.#link.settled();
+  }
+
   remember(parts: readonly CounterParts[]): void {
     this.#counters.assign(parts, false);
   }

@@ -168,6 +168,16 @@ export class Link {
     this.#gate.resolve();
   }
 
+  /** Starts a new generation, in which no total is known; false unless Redis is available. */
+  restart(): boolean {
+    if (this.#state !== "ready") {
+      return false;
+    }
+    this.#enter("joining");
+    void this.#join(true);
+    return true;
+  }
+
   generation(): string {
     return this.#session.generation;
   }
