@@ -1,12 +1,17 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseDocument } from "yaml";
-import { annotatedStack } from "../infra/config/annotated-stack.ts";
+import {
+  annotatedGrown,
+  annotatedStack,
+  annotatedTwoHosts,
+} from "../infra/config/annotated-stack.ts";
 import { projectConfig } from "../infra/config/project-config.ts";
 import { inProject } from "../infra/project-files.ts";
-import { annotatedStackFile } from "../infra/config/stack-file.ts";
 
-// Writes the files derived from the settings' schema: the annotated stack file and the `config` of Pulumi.yaml.
-writeFileSync(annotatedStackFile, annotatedStack());
+// Writes the files derived from the settings' schemas: the annotated stack files and the `config` of Pulumi.yaml.
+for (const list of [annotatedTwoHosts, annotatedGrown]) {
+  writeFileSync(inProject(list.file), annotatedStack(list));
+}
 
 const projectFile = inProject("Pulumi.yaml");
 const project = parseDocument(readFileSync(projectFile, "utf8"), {

@@ -5,10 +5,13 @@ import { configSchema } from "./config-schema.ts";
 export type Setting = z.core.$ZodType;
 
 /** The setting at a path; undefined where there is none. */
-export function settingAt(path: readonly string[]): Setting | undefined {
+export function settingAt(
+  path: readonly string[],
+  schema: Setting = configSchema,
+): Setting | undefined {
   return path.reduce<Setting | undefined>(
     (group, step) => group && partOf(group, step),
-    configSchema,
+    schema,
   );
 }
 
@@ -72,14 +75,15 @@ export function exampleOf(setting: Setting): string | undefined {
 /** The paths of the required settings of a group, or of the setting itself. */
 export function requiredWithin(
   path: readonly string[],
+  schema: Setting = configSchema,
 ): readonly (readonly string[])[] {
-  const setting = settingAt(path);
+  const setting = settingAt(path, schema);
   const parts = Object.entries(setting === undefined ? {} : partsOf(setting));
   return parts.length === 0
     ? [path]
     : parts
         .filter(([, part]) => isRequired(part))
-        .flatMap(([name]) => requiredWithin([...path, name]));
+        .flatMap(([name]) => requiredWithin([...path, name], schema));
 }
 
 interface Unwrapped {
