@@ -7,8 +7,10 @@ import {
 } from "../infra/config/annotated-stack.ts";
 import { projectConfig } from "../infra/config/project-config.ts";
 import { inProject } from "../infra/project-files.ts";
+import { CHART_README, chartReadme } from "./chart-readme.ts";
 
-// Writes the files derived from the settings' schemas: the annotated stack files and the `config` of Pulumi.yaml.
+// Writes the files derived from the settings' schemas: the annotated stack files, the `config` of Pulumi.yaml, and the table of
+// values in the chart's README.
 for (const list of [annotatedTwoHosts, annotatedGrown]) {
   writeFileSync(inProject(list.file), annotatedStack(list));
 }
@@ -19,3 +21,5 @@ const project = parseDocument(readFileSync(projectFile, "utf8"), {
 });
 project.set("config", project.createNode(projectConfig()));
 writeFileSync(projectFile, project.toString({ lineWidth: 0 }));
+
+writeFileSync(CHART_README, await chartReadme());

@@ -1,5 +1,6 @@
 import { isSecret } from "@pulumi/pulumi";
 import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
 import {
   fullGrownConfig,
@@ -226,6 +227,20 @@ test.each([
   const { ingress, httpRoute } = valuesOf(release) as Record<string, unknown>;
   expect({ ingress, httpRoute }).toEqual(expected);
   expect(outputs.gateway).toEqual([url]);
+});
+
+test("the chart's schema accepts the values of both configurations", async () => {
+  const schema = JSON.parse(
+    readFileSync(inProject("charts/hearth/values.schema.json"), "utf8"),
+  ) as object;
+  const isValid = new Ajv2020({ allErrors: true, strict: false }).compile(
+    schema,
+  );
+  for (const config of [minimalGrownConfig, fullGrownConfig]) {
+    const { release } = await register(config);
+    isValid(valuesOf(release));
+    expect(isValid.errors).toBeNull();
+  }
 });
 
 test("no input contains a secret in clear, and the release's values are a secret in the state", async () => {

@@ -1,0 +1,53 @@
+{{/* The stack's own component as a peer. */}}
+{{- define "hearth.peer" -}}
+podSelector:
+  matchLabels:
+    {{- include "hearth.selector" . | nindent 4 }}
+{{- end }}
+{{- define "hearth.policy" -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ include "hearth.fullname" (index . 0) }}-{{ index . 1 }}
+  labels:
+    {{- include "hearth.labels" . | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "hearth.selector" . | nindent 6 }}
+{{- end }}
+{{- define "hearth.ports" -}}
+ports:
+  {{- range . }}
+  - { protocol: TCP, port: {{ . }} }
+  {{- end }}
+{{- end }}
+{{- define "hearth.dnsRule" -}}
+# Names, from wherever the cluster answers them.
+- ports: [{ protocol: UDP, port: 53 }, { protocol: TCP, port: 53 }]
+{{- end }}
+{{/* To Postgres: one in this release, or any address. */}}
+{{- define "hearth.postgresRule" -}}
+{{- if eq .Values.postgres.mode "bundled" }}
+- to:
+    - {{- include "hearth.peer" (list . "postgres") | nindent 6 }}
+  {{- include "hearth.ports" (list 5432) | nindent 2 }}
+{{- else if eq .Values.postgres.mode "cluster" }}
+- to:
+    - podSelector: { matchLabels: { cnpg.io/cluster: {{ include "hearth.fullname" . }}-postgres } }
+  {{- include "hearth.ports" (list 5432) | nindent 2 }}
+{{- else }}
+-
+  {{- include "hearth.ports" (list .Values.postgres.external.port) | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- define "hearth.redisRule" -}}
+{{- if eq .Values.redis.mode "bundled" }}
+- to:
+    - {{- include "hearth.peer" (list . "redis") | nindent 6 }}
+  {{- include "hearth.ports" (list 6379) | nindent 2 }}
+{{- else if eq .Values.redis.mode "external" }}
+-
+  {{- include "hearth.ports" (list .Values.redis.external.port .Values.redis.external.sentinelPort) | nindent 2 }}
+{{- end }}
+{{- end }}
