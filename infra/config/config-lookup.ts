@@ -23,7 +23,11 @@ function partOf(group: Setting, step: string): Setting | undefined {
   if (bare instanceof z.ZodArray) {
     return bare.element;
   }
-  return bare instanceof z.ZodRecord ? bare.valueType : undefined;
+  if (bare instanceof z.ZodRecord) {
+    return bare.valueType;
+  }
+  // Anything may be below a value without a schema.
+  return bare instanceof z.ZodUnknown ? bare : undefined;
 }
 
 /** The settings of a group by name; empty for a setting that is not a group. */
