@@ -221,7 +221,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     startWatcher({
       home: place.home,
       env: { HEARTH_SUPERVISOR_PORT: "0" },
-      containers: false,
+      runtime: "none",
       onNotice: () => {},
       onService: () => {},
       onCheck: () => {},
@@ -321,7 +321,7 @@ test("alarms, silences, pauses and history work against a supervisor", async () 
   const watcher = await startWatcher({
     home: place.home,
     env: { HEARTH_SUPERVISOR_CONFIG: config, HEARTH_SUPERVISOR_PORT: "0" },
-    containers: false,
+    runtime: "none",
     onNotice: () => {},
     onService: () => {},
     onCheck: () => {},

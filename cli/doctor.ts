@@ -54,7 +54,7 @@ async function examine(): Promise<readonly Finding[]> {
   const home = locateHome();
   const { env } = process;
   // In a container there are no ports or programs to examine, only the supervisor's files.
-  if (env["HEARTH_RUNTIME"] === "docker") {
+  if (["docker", "kubernetes"].includes(env["HEARTH_RUNTIME"] ?? "")) {
     return [
       probeDisk(home),
       ...probeHome(home),

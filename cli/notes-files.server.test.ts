@@ -53,7 +53,7 @@ beforeAll(async () => {
       NOTES_URL: notes.url,
       NOTES_ADMIN_PASSWORD: admin.password,
     },
-    containers: false,
+    runtime: "none",
     onNotice: () => {},
     onService: () => {},
     onCheck: () => {},

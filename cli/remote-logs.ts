@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { sentencesOf } from "../core/failure.ts";
 import type { Status } from "../supervisor/status.ts";
 import type { StackClient } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
@@ -15,17 +16,30 @@ export async function showRemoteLogs(
   follow: boolean,
 ): Promise<void> {
   const names = name === undefined ? await servicesOf(stack) : [name];
+  const read = readerOf(stack, names);
   for (const each of names) {
     if (names.length > 1) {
       print(paint("strong", `── ${each} ──`));
     }
-    for (const line of await linesOf(stack, each, count)) {
+    for (const line of await read(each, count)) {
       print(line);
     }
   }
   if (follow) {
-    await followAll(stack, names);
+    await followAll(read, names);
   }
+}
+
+type Reader = (name: string, count: number) => Promise<readonly string[]>;
+
+/** Of several services, one without a log, such as a pod that waits for a node, must not hide the others: it has its error instead. */
+function readerOf(stack: StackClient, names: readonly string[]): Reader {
+  return names.length === 1
+    ? (name, count) => linesOf(stack, name, count)
+    : (name, count) =>
+        linesOf(stack, name, count).catch((error: unknown) =>
+          sentencesOf(error),
+        );
 }
 
 async function servicesOf(stack: StackClient): Promise<readonly string[]> {
@@ -47,18 +61,18 @@ async function linesOf(
 
 /** Shows added lines until the command is interrupted. */
 async function followAll(
-  stack: StackClient,
+  read: Reader,
   names: readonly string[],
 ): Promise<never> {
   const shown = new Map<string, readonly string[]>();
   for (const name of names) {
-    shown.set(name, await linesOf(stack, name, FOLLOW_LINES));
+    shown.set(name, await read(name, FOLLOW_LINES));
   }
   const wide = Math.max(...names.map((name) => name.length));
   for (;;) {
     await wait(FOLLOW_EVERY_MS);
     for (const name of names) {
-      const lines = await linesOf(stack, name, FOLLOW_LINES);
+      const lines = await read(name, FOLLOW_LINES);
       const lead =
         names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
       for (const line of addedSince(shown.get(name) ?? [], lines)) {

@@ -1,6 +1,7 @@
 import { inWords } from "../core/duration.ts";
 import { mebibytes } from "../core/size.ts";
 import { locateHome } from "../supervisor/home/home.ts";
+import { describePod } from "../supervisor/runtimes/kubernetes/pod-words.ts";
 import type { Status } from "../supervisor/status.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { checkCell, serviceCell } from "./states.ts";
@@ -53,23 +54,8 @@ function renderStatus(status: Status): string {
     : status.ok && status.attention.length === 0
       ? paint("ok", "●")
       : paint("warn", "▲");
-  const rows: (readonly Cell[])[] = [
-    head("service", "state", "for", "memory", "restarts", "address"),
-    ...status.services.map((service): readonly Cell[] => [
-      { text: service.name, tone: "strong" },
-      serviceCell(service.state),
-      { text: inWords(status.at - service.since), right: true },
-      {
-        text:
-          service.stats === null
-            ? ""
-            : `${mebibytes(service.stats.memoryBytes)} MiB`,
-        right: true,
-      },
-      { text: String(service.restarts), right: true },
-      { text: service.address },
-    ]),
-  ];
+  const services = serviceRows(status);
+  const pods = podRows(status);
   const checks: (readonly Cell[])[] = [
     head("check", "state", "for", "latency", "result"),
     ...status.checks.map((check): readonly Cell[] => [
@@ -100,7 +86,8 @@ function renderStatus(status: Status): string {
           `${paint("warn", "▲")} ${status.offsite.text}`,
           `    ${status.offsite.command}`,
         ]),
-    ...(status.services.length > 0 ? ["", ...alignColumns(rows)] : []),
+    ...(services.length > 1 ? ["", ...alignColumns(services)] : []),
+    ...(pods.length > 1 ? ["", ...alignColumns(pods)] : []),
     ...(status.checks.length > 0 ? ["", ...alignColumns(checks)] : []),
     ...(status.notices.length > 0
       ? ["", ...status.notices.map((notice) => paint("soft", notice))]
@@ -108,10 +95,54 @@ function renderStatus(status: Status): string {
   ].join("\n");
 }
 
+function serviceRows(status: Status): readonly (readonly Cell[])[] {
+  return [
+    head("service", "state", "for", "memory", "restarts", "address"),
+    ...status.services
+      .filter(({ pod }) => pod === undefined)
+      .map((service): readonly Cell[] => [
+        { text: service.name, tone: "strong" },
+        serviceCell(service.state),
+        { text: inWords(status.at - service.since), right: true },
+        {
+          text:
+            service.stats === null
+              ? ""
+              : `${mebibytes(service.stats.memoryBytes)} MiB`,
+          right: true,
+        },
+        { text: String(service.restarts), right: true },
+        { text: service.address },
+      ]),
+  ];
+}
+
+function podRows({ services, at }: Status): readonly (readonly Cell[])[] {
+  return [
+    head("pod", "state", "for", "ready", "restarts", "node", "last end"),
+    ...services.flatMap(({ name, state, since, restarts, pod }) => {
+      if (pod === undefined) {
+        return [];
+      }
+      const { ready, node, lastEnd } = describePod(pod, at);
+      const row: readonly Cell[] = [
+        { text: name, tone: "strong" },
+        serviceCell(state),
+        { text: inWords(at - since), right: true },
+        { text: ready, right: true },
+        { text: String(restarts), right: true },
+        { text: node },
+        { text: lastEnd },
+      ];
+      return [row];
+    }),
+  ];
+}
+
 function head(...titles: readonly string[]): readonly Cell[] {
   return titles.map((text) => ({
     text,
     tone: "soft",
-    right: ["for", "memory", "restarts", "latency"].includes(text),
+    right: ["for", "memory", "ready", "restarts", "latency"].includes(text),
   }));
 }

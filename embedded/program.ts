@@ -11,6 +11,7 @@ import {
   untilSwitchAsked,
 } from "../supervisor/release/switch.ts";
 import { startWatcher } from "./watcher.ts";
+import type { WatchedKind } from "./watched-runtime.ts";
 
 const log = openLog();
 
@@ -23,7 +24,7 @@ interface StopSignals {
 
 /**
  * The supervisor that its environment configures: HEARTH_RUNTIME=process starts the embedded stack and keeps it running,
- * docker supervises this host's containers, none only runs checks.
+ * docker supervises this host's containers, kubernetes shows the pods of its release, none only runs checks.
  */
 async function superviseUntilStopped(): Promise<void> {
   const signals = listenForStop();
@@ -33,12 +34,13 @@ async function superviseUntilStopped(): Promise<void> {
       await runStack(signals);
       break;
     case "docker":
+    case "kubernetes":
     case "none":
-      await runWatcher(runtime === "docker", signals);
+      await runWatcher(runtime, signals);
       break;
     default:
       throw new Failure(
-        `HEARTH_RUNTIME is "${runtime}": it must be "process" (start and supervise all services on this machine), "docker" (supervise the containers at DOCKER_HOST) or "none" (checks only).`,
+        `HEARTH_RUNTIME is "${runtime}": it must be "process" (start and supervise all services on this machine), "docker" (supervise the containers at DOCKER_HOST), "kubernetes" (show the pods of the release HEARTH_RELEASE) or "none" (checks only).`,
       );
   }
   log.info("stopped");
@@ -94,13 +96,13 @@ async function runStack({ stop, halt, requested }: StopSignals): Promise<void> {
 }
 
 async function runWatcher(
-  containers: boolean,
+  runtime: WatchedKind,
   { requested }: StopSignals,
 ): Promise<void> {
   const watcher = await startWatcher({
     home: locateHome(),
     env: process.env,
-    containers,
+    runtime,
     ...reportTo(log),
   });
   log.info({ address: watcher.address }, "watching");

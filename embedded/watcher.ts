@@ -2,17 +2,6 @@ import type { CheckState } from "../supervisor/checks/state.ts";
 import type { CheckView } from "../supervisor/checks/watched.ts";
 import { loadConfig, type LoadedConfig } from "../supervisor/config/load.ts";
 import { variablesOf } from "../supervisor/config/variables.ts";
-import { withContainerChecks } from "../supervisor/runtimes/docker/container-checks.ts";
-import { containerName } from "../supervisor/runtimes/docker/container-view.ts";
-import {
-  createContainerRuntime,
-  type ContainerRuntime,
-} from "../supervisor/runtimes/docker/container-runtime.ts";
-import { checkGatewayConfig } from "../supervisor/runtimes/docker/gateway-config.ts";
-import {
-  openEngine,
-  type Engine,
-} from "../supervisor/runtimes/docker/engine.ts";
 import { createHome, type Home } from "../supervisor/home/home.ts";
 import { lockHome } from "../supervisor/home/lock.ts";
 import { configFiles } from "./stack-config.ts";
@@ -25,27 +14,28 @@ import { Failure, textOf } from "../core/failure.ts";
 import {
   openHistory,
   tolerateFullDisk,
-  type History,
 } from "../supervisor/history/history.ts";
 import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
 import {
   readRunFile,
   writeRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
-import type {
-  ServiceState,
-  ServiceView,
-} from "../supervisor/runtimes/runtime.ts";
 import { openConsole } from "../console/console.ts";
 import { Supervision } from "../supervisor/supervision.ts";
+import {
+  planWatchedRuntime,
+  type WatchedEvents,
+  type WatchedKind,
+  type WatchedRuntime,
+  type WatchedRuntimePlan,
+} from "./watched-runtime.ts";
 
-export interface WatcherOptions {
+export interface WatcherOptions extends WatchedEvents {
   readonly home: Home;
   readonly env: Environment;
-  /** Checks and restarts this host's containers; otherwise nothing can be restarted. */
-  readonly containers: boolean;
-  readonly onNotice: (sentence: string) => void;
-  readonly onService: (view: ServiceView, before: ServiceState) => void;
+  readonly runtime: WatchedKind;
+  /** The directory of the service account's files; by default where Kubernetes mounts them. */
+  readonly serviceAccount?: string;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
 }
 
@@ -54,19 +44,14 @@ export interface Watcher {
   readonly stop: () => Promise<void>;
 }
 
-/** The prefix of the names of this host's containers. */
-function containerPrefix(env: Environment): string {
-  return readVariable("HEARTH_CONTAINER_PREFIX", env) ?? "hearth";
-}
-
 /**
- * Starts a supervisor that runs no services itself: it checks what its configuration names and this host's containers,
- * restarts containers, keeps the history and sends alerts.
+ * Starts a supervisor that runs no services itself: it checks what its configuration names and what its runtime lists, restarts
+ * containers, keeps the history and sends alerts.
  */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { home, env, onNotice } = options;
-  const config = readConfig(options);
-  const engine = options.containers ? openContainerEngine(env) : undefined;
+  const plan = planWatchedRuntime(options.runtime, env, options.serviceAccount);
+  const config = readConfig(options, plan);
   process.umask(0o077);
   createHome(home);
   const lock = lockHome(home.lock);
@@ -79,8 +64,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     openHistory(home.history, Date.now, onNotice),
     onNotice,
   );
-  const runtime =
-    engine === undefined ? undefined : createRuntime(engine, history, options);
+  const runtime = plan?.create(history, options);
   const close = async () => {
     await runtime?.close();
     history.close();
@@ -102,48 +86,22 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   }
 }
 
-function readConfig({ home, env, containers }: WatcherOptions): LoadedConfig {
+function readConfig(
+  { home, env }: WatcherOptions,
+  plan: WatchedRuntimePlan | undefined,
+): LoadedConfig {
   const loaded = loadConfig(configFiles(env), variablesOf(home, env));
-  if (!containers) {
+  if (plan === undefined) {
     return loaded;
   }
-  const services = (readVariable("HEARTH_CONTAINERS", env) ?? "")
-    .split(" ")
-    .filter((name) => name !== "");
-  const checks = withContainerChecks(loaded.config.checks, services);
+  const checks = plan.withChecks(loaded.config.checks);
   return { ...loaded, config: { ...loaded.config, checks } };
-}
-
-function openContainerEngine(env: Environment): Engine {
-  return openEngine(
-    readVariable("DOCKER_HOST", env) ?? "unix:///var/run/docker.sock",
-    containerName("socket-proxy", containerPrefix(env)),
-  );
-}
-
-function createRuntime(
-  engine: Engine,
-  history: History,
-  { env, onService, onNotice }: WatcherOptions,
-): ContainerRuntime {
-  return createContainerRuntime({
-    engine,
-    prefix: containerPrefix(env),
-    history,
-    onChange: onService,
-    onTrouble: onNotice,
-    validate: async (name) => {
-      if (name === "gateway") {
-        await checkGatewayConfig(env);
-      }
-    },
-  });
 }
 
 /** Opens the console and starts all checks. `close` ends what the caller opened. */
 async function startSupervision(
   supervision: Supervision,
-  runtime: ContainerRuntime | undefined,
+  runtime: WatchedRuntime | undefined,
   options: WatcherOptions,
   close: () => Promise<void>,
 ): Promise<Watcher> {

@@ -42,6 +42,37 @@ function check(name: string, more: Partial<CheckView> = {}): CheckView {
   };
 }
 
+test("the next step for a pod is a command of Kubernetes", () => {
+  const command = "kubectl describe pod a --namespace hearth";
+  const commands = (["ended", "unknown"] as const).map(
+    (state) =>
+      findAttention([{ ...service("a", state), command }], [], [], [])[0]
+        ?.command,
+  );
+  expect(commands).toEqual([`hearth logs a; ${command}`, command]);
+});
+
+test("an API that does not answer is one warning, from its check and in place of the pods", () => {
+  const alarm = {
+    fingerprint: "check:kubernetes",
+    level: "warning",
+    subject: "kubernetes",
+    text: "kubernetes needs attention",
+    command: "hearth check kubernetes",
+    since: 0,
+    silence: null,
+  } as ActiveAlarm;
+  const found = findAttention(
+    [service("kubernetes", "unknown")],
+    [check("kubernetes")],
+    [alarm],
+    [],
+  );
+  expect(found.map(({ name, level }) => `${name} ${level}`)).toEqual([
+    "kubernetes warning",
+  ]);
+});
+
 test.each<[readonly ServiceView[], readonly CheckView[], string]>([
   [
     [service("gateway", "running")],

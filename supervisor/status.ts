@@ -121,7 +121,7 @@ function serviceAttention(
       return found(
         "down",
         `${name} is not running: ${reason ?? "reason unknown"}`,
-        `${logs}; hearth restart ${name}`,
+        `${logs}; ${service.command ?? `hearth restart ${name}`}`,
       );
     case "absent":
       return found(
@@ -133,7 +133,7 @@ function serviceAttention(
       return found(
         "warning",
         `${name}: status unknown: ${reason ?? "Docker does not answer"}`,
-        "docker ps --all",
+        service.command ?? "docker ps --all",
       );
     case "waiting":
     case "starting":

@@ -11,11 +11,10 @@ export function stateOf(
   service: ServiceStatus | undefined,
   at: number,
 ): { readonly look: Look; readonly word: string } {
-  if (service !== undefined && lookOfService(service.state) !== "ok") {
-    return {
-      look: lookOfService(service.state),
-      word: wordOfService(service, at),
-    };
+  const ofService =
+    service === undefined ? undefined : stateOfService(service, at);
+  if (ofService !== undefined && ofService.look !== "ok") {
+    return ofService;
   }
   if (check.inhibitedBy !== null && check.state !== "up") {
     return { look: "rest", word: `waiting for ${check.inhibitedBy}` };
@@ -45,7 +44,23 @@ export function stateOf(
   }
 }
 
-export function lookOfService(state: ServiceState): Look {
+/** The state of a service; a running pod that is not ready gets no requests. */
+export function stateOfService(
+  { state, since, pod }: ServiceStatus,
+  at: number,
+): { readonly look: Look; readonly word: string } {
+  if (state !== "running") {
+    return { look: lookOfService(state), word: stateWord(state) };
+  }
+  return pod === undefined || pod.notReadySince === null
+    ? { look: "ok", word: `up for ${inWords(at - since)}` }
+    : {
+        look: "warn",
+        word: `not ready for ${inWords(at - pod.notReadySince)}`,
+      };
+}
+
+function lookOfService(state: ServiceState): Look {
   switch (state) {
     case "running":
       return "ok";
@@ -63,11 +78,4 @@ export function lookOfService(state: ServiceState): Look {
     case "stopped":
       return "rest";
   }
-}
-
-export function wordOfService(service: ServiceStatus, at: number): string {
-  const { state, since } = service;
-  return state === "running"
-    ? `up for ${inWords(at - since)}`
-    : stateWord(state);
 }

@@ -96,10 +96,13 @@ export function backupJobs(context: Context): readonly Job[] {
   ];
 }
 
-/** Restarts the gateway of this host after a restore, if the supervisor runs one. */
+/** Restarts the gateway of this host after a restore, if the supervisor can. */
 function restartOf({ runtime }: Context): (() => Promise<void>) | undefined {
   const running = runtime();
-  return running?.inspect("gateway") === undefined
+  const gateway = running?.inspect("gateway");
+  return running === undefined ||
+    gateway === undefined ||
+    gateway.pod !== undefined
     ? undefined
     : () => running.restart("gateway", "the database was restored", "operator");
 }

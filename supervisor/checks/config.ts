@@ -9,6 +9,7 @@ import { diskCheck } from "./kinds/disk.ts";
 import { heartbeatCheck } from "./kinds/heartbeat.ts";
 import { httpCheck } from "./kinds/http.ts";
 import { modelsCheck } from "./kinds/models.ts";
+import { podsCheck } from "./kinds/pods.ts";
 import { postgresCheck } from "./kinds/postgres.ts";
 import { redisCheck } from "./kinds/redis.ts";
 import { tcpCheck } from "./kinds/tcp.ts";
@@ -20,6 +21,7 @@ export const checkSchema = z.discriminatedUnion("kind", [
   redisCheck,
   couchdbCheck,
   containerCheck,
+  podsCheck,
   diskCheck,
   certificateCheck,
   backupCheck,

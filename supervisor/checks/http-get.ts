@@ -10,6 +10,8 @@ export interface HttpAsk {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Certificate authority of an https address (PEM); by default those that Node trusts. */
+  readonly ca?: string;
   /** Bytes; 4 MiB by default. */
   readonly maxBody?: number;
   readonly signal: AbortSignal;
@@ -29,6 +31,7 @@ export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
         agent: false,
         headers: { connection: "close", ...ask.headers },
         signal: ask.signal,
+        ...(ask.ca === undefined ? {} : { ca: ask.ca }),
       },
       (response) => {
         const chunks: Buffer[] = [];

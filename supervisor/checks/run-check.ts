@@ -15,6 +15,7 @@ import {
   type ProbeResult,
 } from "./kinds/probe.ts";
 import { probeModels } from "./kinds/models.ts";
+import { probePods } from "./kinds/pods.ts";
 import { probePostgres } from "./kinds/postgres.ts";
 import { probeRedis } from "./kinds/redis.ts";
 import { probeTcp } from "./kinds/tcp.ts";
@@ -76,6 +77,8 @@ async function probe(
       return probeCouchdb(check, context);
     case "container":
       return probeContainer(check, context);
+    case "pods":
+      return probePods(check, context);
     case "disk":
       return probeDisk(check, context);
     case "certificate":

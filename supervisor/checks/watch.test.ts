@@ -43,7 +43,7 @@ afterEach(() => {
 });
 
 /** Services that have been running for long; a restart fixes their path if `heals`. */
-function runtime(heals: boolean): Runtime {
+function runtime(heals: boolean, facts: Partial<ServiceView> = {}): Runtime {
   const view = (name: string): ServiceView => ({
     name,
     state: "running",
@@ -55,6 +55,7 @@ function runtime(heals: boolean): Runtime {
     tookMs: null,
     restarts: 0,
     reason: null,
+    ...facts,
   });
   return {
     list: () => [],
@@ -74,7 +75,7 @@ function runtime(heals: boolean): Runtime {
 function begin(
   heals: boolean,
   checks: readonly Record<string, unknown>[],
-  clocks: Pick<WatchOptions, "now" | "awake"> = {},
+  more: Partial<Pick<WatchOptions, "now" | "awake" | "runtime">> = {},
 ): Watch {
   const config = configSchema.parse({
     checks: checks.map((check) => ({
@@ -86,9 +87,9 @@ function begin(
     })),
   });
   watch = startWatch({
-    ...clocks,
     config,
     runtime: runtime(heals),
+    ...more,
     history,
     alarms: {
       raise: (alarm) => raised.set(alarm.fingerprint, alarm),
@@ -107,6 +108,27 @@ function stateOf(name: string): string | undefined {
 }
 
 const heal = { restart: "gateway", cooldown: "10ms", max: 2, grace: "1ms" };
+
+test("a pod is not restarted: Kubernetes does so", async () => {
+  const pod = {
+    uid: "a",
+    node: "node-1",
+    component: "gateway",
+    containers: [],
+    notReadySince: null,
+    isStuck: false,
+    lastEnd: null,
+    restartCommand: null,
+  };
+  begin(true, [{ name: "gateway", heal }], { runtime: runtime(true, { pod }) });
+  unhealthy.add("/gateway");
+  await waitFor("down", () => stateOf("gateway") === "down");
+  const probes = () => watch?.list()[0]?.latest?.at ?? 0;
+  const downSince = probes();
+  await waitFor("more probes", () => probes() > downSince + 100);
+  expect(restarted).toEqual([]);
+  expect(history.latest(20).filter(({ kind }) => kind === "act")).toEqual([]);
+});
 
 test("a check that is down restarts its service, is up again, and the history records it", async () => {
   begin(true, [{ name: "gateway", heal }]);

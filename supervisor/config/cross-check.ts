@@ -69,8 +69,8 @@ function checkDependencies(checks: readonly Tree[], report: Report): void {
   }
 }
 
-/** The peer's check and those of containers come from the deployment, not from a file. */
-const DEPLOYED_CHECK = /^peer$|-container$/;
+/** The peer's check and those of containers and pods come from the deployment, not from a file. */
+const DEPLOYED_CHECK = /^peer$|^kubernetes$|-container$/;
 
 /** A window for an unknown check would have no effect. */
 function checkMaintenance(

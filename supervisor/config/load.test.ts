@@ -196,7 +196,7 @@ jokes: []
   expect(errorsOf(path)).toEqual([
     'bad.yaml:2: restarts: unknown setting "maxx" (did you mean "max"?)',
     'bad.yaml:3: restarts.per: must be a duration such as 500ms, 30s, 2m, 1h or 7d; it is "soon"',
-    'bad.yaml:6: checks[gateway].kind: must be one of http, tcp, postgres, redis, couchdb, container, disk, certificate, backup, heartbeat, models; it is "htpp"',
+    'bad.yaml:6: checks[gateway].kind: must be one of http, tcp, postgres, redis, couchdb, container, pods, disk, certificate, backup, heartbeat, models; it is "htpp"',
     'bad.yaml:9: checks[a].url: must be an http(s) address; it is "nowhere"',
     'bad.yaml:10: checks[a]: unknown setting "everry" (did you mean "every"?)',
     "bad.yaml:11: checks[a].fail_after: must be a whole number from 1 to 100; it is 0",
@@ -220,7 +220,7 @@ test("maintenance of an unknown check is rejected with the nearest name; a check
   - { name: printer, kind: http, url: "http://printer/" }
   - { name: mill, kind: http, url: "\${MILL_URL}" }
 maintenance:
-  - { weekly: sunday 04:00, for: 2h, checks: [printer, mill, peer, gateway-container] }
+  - { weekly: sunday 04:00, for: 2h, checks: [printer, mill, peer, gateway-container, kubernetes] }
   - { weekly: sunday 04:00, for: 2h, checks: [printr] }
   - { weekly: sunday 04:00, for: 2h, checks: [something-else] }
 `,

@@ -58,9 +58,10 @@ class ServiceHealer implements Healer {
 
   async heal(request: HealRequest): Promise<HealOutcome> {
     const service = request.rule.restart;
-    const state = this.#options.runtime?.inspect(service)?.state;
-    // A service that is about to run, or was stopped by an operator, must not be restarted by a check.
-    if (this.#busy.has(service) || (state !== "running" && state !== "ended")) {
+    const view = this.#options.runtime?.inspect(service);
+    // A service that is about to run, or was stopped by an operator, must not be restarted by a check; pods never are.
+    const isRestartable = view?.state === "running" || view?.state === "ended";
+    if (this.#busy.has(service) || !isRestartable || view.pod !== undefined) {
       return NO_RESTART;
     }
     this.#busy.add(service);

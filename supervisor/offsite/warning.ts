@@ -36,7 +36,10 @@ export function offsiteWarning(
 /** The same for `hearth doctor`, and whether rclone is installed. */
 export function probeOffsite(home: Home, env: Environment): readonly Finding[] {
   // Outside of containers, jobs run in the same process.
-  const jobs = env["HEARTH_RUNTIME"] === "docker" ? {} : { HEARTH_JOBS: "on" };
+  const inContainer = ["docker", "kubernetes"].includes(
+    env["HEARTH_RUNTIME"] ?? "",
+  );
+  const jobs = inContainer ? {} : { HEARTH_JOBS: "on" };
   const warning = offsiteWarning(home, { ...env, ...jobs });
   if (warning !== undefined) {
     return [hint("offsite", lowered(warning.text), warning.command)];

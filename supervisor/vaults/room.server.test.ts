@@ -42,7 +42,7 @@ function start(more: Readonly<Record<string, string>> = {}): Promise<Watcher> {
       NOTES_ADMIN_PASSWORD: server.admin.password,
       ...more,
     },
-    containers: false,
+    runtime: "none",
     onNotice: (sentence) => notices.push(sentence),
     onService: () => {},
     onCheck: () => {},

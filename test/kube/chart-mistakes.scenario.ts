@@ -29,6 +29,14 @@ test.each<readonly [ChartValues, string]>([
     "drainNotice is 1s: set it to more than 2s, so that connections which are kept alive end before the gateway stops.",
   ],
   [
+    { gateway: { journal: { size: "2 GB" } } },
+    'gateway.journal.size is "2 GB": set it to a size such as 10Gi.',
+  ],
+  [
+    { fullnameOverride: "Our_Hearth" },
+    'fullnameOverride is "Our_Hearth": set it to a name of lower-case letters, digits and - such as hearth.',
+  ],
+  [
     { images: { gateway: { repository: "" } } },
     "images.gateway.repository is empty: set it to an image such as registry.example.org/hearth/gateway (npm run images builds Hearth's own).",
   ],
@@ -52,6 +60,19 @@ test.each<readonly [ChartValues, string]>([
       },
     },
     "postgres.external.existingSecret and addresses in postgres.external are both set: remove the addresses, or existingSecret.",
+  ],
+  [
+    { postgres: { mode: "cluster", passwords: { existingSecret: "db" } } },
+    "postgres.passwords.existingSecret requires all of postgres.cluster.existingLogins: name the Secrets with which CloudNativePG creates the roles.",
+  ],
+  [
+    {
+      redis: {
+        password: "given-redis-password-0123456789",
+        bundled: { existingSecret: "redis" },
+      },
+    },
+    "redis.bundled.existingSecret is for the bundled Redis, in place of redis.password: remove one of them, or set redis.mode to bundled.",
   ],
   [
     { redis: { mode: "none" } },
@@ -118,11 +139,19 @@ test.each<readonly [ChartValues, string]>([
     "gateway.autoscaling.maxReplicas (1) is less than minReplicas (2): raise it.",
   ],
   [
+    { gateway: { env: { OPENAI_API_KEY: "sk-1" } } },
+    "gateway.env.OPENAI_API_KEY looks like a secret, and environment values can be read by everyone who sees the pod: put it into providerKeys, which becomes a file.",
+  ],
+  [
+    { supervisor: { env: { HEARTH_JOBS: "off" } } },
+    "supervisor.env.HEARTH_JOBS is a variable that the chart sets: use the chart's own value for it (README.md has all of them).",
+  ],
+  [
     { existingProviderKeys: { secret: "providers" } },
     "existingProviderKeys.secret is set without existingProviderKeys.names: list the keys of the Secret that are used, such as [OPENAI_API_KEY].",
   ],
   [
-    { redis: { bundled: { resources: { limits: { memory: "1e9" } } } } },
+    { redis: { bundled: { resources: { limits: { memory: "1G" } } } } },
     "redis.bundled.resources.limits.memory must be at least 64Mi, in Mi or Gi: maxmemory is 70 % of it.",
   ],
 ])("%j is rejected", async (values, sentence) => {
@@ -151,6 +180,14 @@ test.each<readonly [ChartValues, string]>([
   [
     { gateway: { replicas: "two" } },
     "at '/gateway/replicas': got string, want integer",
+  ],
+  [
+    { gateway: { service: { port: 0 } } },
+    "at '/gateway/service/port': minimum: got 0, want 1",
+  ],
+  [
+    { supervisor: { resources: { limits: { memory: "much" } } } },
+    "at '/supervisor/resources/limits/memory': 'much' does not match pattern '^[0-9]+([.][0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$'",
   ],
 ])("the schema rejects %j by name", async (values, mistake) => {
   expect(await mistakesIn(values)).toContain(mistake);

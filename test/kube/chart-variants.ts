@@ -127,6 +127,22 @@ export const VARIANTS: Readonly<Record<string, ChartValues>> = {
       external: { url: "http://couchdb.notes:5984" },
     },
   },
+  "existing Secrets for the release's own stores": {
+    existingSecret: "our-hearth",
+    notesUuid: "00112233445566778899aabbccddeeff",
+    postgres: {
+      mode: "cluster",
+      passwords: { existingSecret: "our-database" },
+      cluster: {
+        existingLogins: {
+          gateway: "our-gateway-login",
+          supervisor: "our-supervisor-login",
+          backup: "our-backup-login",
+        },
+      },
+    },
+    redis: { bundled: { existingSecret: "our-redis" } },
+  },
   "the smallest": {
     gateway: { replicas: 1 },
     redis: { mode: "none" },

@@ -219,6 +219,7 @@ describe("gateways", () => {
     expect(spec).toMatchObject({
       replicas: 2,
       podManagementPolicy: "Parallel",
+      minReadySeconds: 7,
       persistentVolumeClaimRetentionPolicy: {
         whenScaled: "Retain",
         whenDeleted: "Retain",
@@ -348,6 +349,28 @@ describe("gateways", () => {
   });
 });
 
+test("names fit into labels, however long that of the release is", async () => {
+  const objects = await render({ fullnameOverride: `a${"b".repeat(60)}` });
+  const names = objects
+    .filter(({ kind }) => kind === "StatefulSet")
+    .map(({ metadata }) => metadata.name);
+  expect(names).toHaveLength(5);
+  // Kubernetes adds the hash of a revision, eleven characters with its hyphen.
+  expect(names.filter((name) => name.length + 11 > 63)).toEqual([]);
+});
+
+test("an external store's password may be any text", async () => {
+  const objects = await render({
+    notes: { mode: "external", external: { url: "https://couch.example.org" } },
+    notesAdminPassword: "pass: word",
+  });
+  expect(
+    find(objects, "Secret", "trial-hearth").stringData?.[
+      "NOTES_ADMIN_PASSWORD"
+    ],
+  ).toBe("pass: word");
+});
+
 test("migrations run before an upgrade only, with the addresses of the database and nothing else", async () => {
   const objects = await render(VARIANTS["existing Secrets only"]);
   const job = find(objects, "Job", "trial-hearth-migration");
@@ -391,6 +414,35 @@ test("each component gets the secrets that it needs", async () => {
   ).toEqual(["trial-hearth-gateway"]);
 });
 
+test("with existing Secrets nothing is generated, also for the release's own stores", async () => {
+  const values =
+    VARIANTS["existing Secrets for the release's own stores"] ?? {};
+  const objects = await render(values);
+  expect(
+    objects
+      .filter(({ kind }) => kind === "Secret")
+      .map(({ metadata }) => metadata.name),
+  ).toEqual(["trial-hearth-gateway"]);
+  // Rendered without a cluster, as Argo CD does: each time the same.
+  expect(await render(values)).toEqual(objects);
+  expect(secretFilesOf(podIn(objects, "redis"))).toEqual([
+    "our-redis/REDIS_PASSWORD",
+  ]);
+  expect(find(objects, "Cluster", "trial-hearth-postgres").spec).toMatchObject({
+    bootstrap: { initdb: { secret: { name: "our-gateway-login" } } },
+    managed: {
+      roles: [
+        { name: "backup", passwordSecret: { name: "our-backup-login" } },
+        { name: "gateway_a", passwordSecret: { name: "our-gateway-login" } },
+        {
+          name: "supervisor",
+          passwordSecret: { name: "our-supervisor-login" },
+        },
+      ],
+    },
+  });
+});
+
 test("what generated secrets protect is kept by an uninstall, as they are", async () => {
   const objects = await render();
   for (const name of ["trial-hearth", "trial-hearth-database"]) {
@@ -422,9 +474,12 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
       initdb: {
         database: "hearth",
         owner: "gateway_a",
-        secret: { name: "trial-hearth-postgres-gateway-a" },
+        secret: { name: "trial-hearth-postgres-gateway" },
         postInitApplicationSQLRefs: {
-          configMapRefs: [{ name: "trial-hearth-postgres", key: "roles.sql" }],
+          configMapRefs: [
+            { name: "trial-hearth-postgres", key: "roles.sql" },
+            { name: "trial-hearth-postgres", key: "gateway.sql" },
+          ],
         },
       },
     },
@@ -443,7 +498,7 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
           ensure: "present",
           login: true,
           inRoles: ["hearth_owner"],
-          passwordSecret: { name: "trial-hearth-postgres-gateway-a" },
+          passwordSecret: { name: "trial-hearth-postgres-gateway" },
         },
         {
           name: "supervisor",
@@ -455,8 +510,10 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
       ],
     },
   });
+  const { data = {} } = find(objects, "ConfigMap", "trial-hearth-postgres");
+  expect(Object.keys(data)).toEqual(["roles.sql", "gateway.sql"]);
   const { stringData = {} } = find(objects, "Secret", "trial-hearth-database");
-  const login = find(objects, "Secret", "trial-hearth-postgres-gateway-a");
+  const login = find(objects, "Secret", "trial-hearth-postgres-gateway");
   expect(stringData["DATABASE_URL"]).toBe(
     `postgresql://gateway_a:${login.stringData?.["password"]}@trial-hearth-postgres-rw:5432/hearth?sslmode=verify-full&sslrootcert=/run/postgres/ca.crt`,
   );
@@ -587,8 +644,26 @@ test("network policies follow the stores to other places", async () => {
     "any 26379",
     "any 443",
   ]);
-  const external = await render(VARIANTS["existing Secrets only"]);
-  expect(policyOf(external, "supervisor").to).toContain("any 5984");
+  const existing = await render(VARIANTS["existing Secrets only"]);
+  expect(policyOf(existing, "supervisor").to).toContain("any 5984");
+  const external = await render({
+    postgres: {
+      mode: "external",
+      external: {
+        databaseUrl: "postgresql://gateway_a:p%3A1@pooler:6432/hearth?a=b",
+        databaseDirectUrl: "postgresql://gateway_a:p@primary/hearth",
+      },
+    },
+    redis: { mode: "external", external: { url: "rediss://:p@cache:6380/0" } },
+  });
+  expect(policyOf(external, "gateway").to).toEqual([
+    "any 53",
+    "any 5432",
+    "any 6432",
+    "any 6379",
+    "any 6380",
+    "any 443",
+  ]);
 });
 
 test("host names lead to the gateway, the notes and the supervisor", async () => {

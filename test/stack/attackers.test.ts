@@ -360,7 +360,7 @@ async function startAlone(env: Readonly<Record<string, string>>): Promise<{
   const watcher = await startWatcher({
     home: place.home,
     env: { ...env, HEARTH_SUPERVISOR_PORT: "0" },
-    containers: false,
+    runtime: "none",
     onNotice: () => {},
     onService: () => {},
     onCheck: () => {},

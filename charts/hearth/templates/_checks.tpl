@@ -10,8 +10,21 @@ sentence that says what to do.
 {{- include "hearth.durationMistake" (list $name (index $root.Values $name)) }}
 {{- end }}
 {{- include "hearth.durationMistake" (list "migration.timeout" .migration.timeout) }}
+{{- include "hearth.durationMistake" (list "monitoring.serviceMonitor.interval" .monitoring.serviceMonitor.interval) }}
+{{- range $path, $size := dict "gateway.journal.size" .gateway.journal.size "postgres.bundled.size" .postgres.bundled.size "postgres.cluster.size" .postgres.cluster.size "redis.bundled.size" .redis.bundled.size "notes.bundled.size" .notes.bundled.size "supervisor.size" .supervisor.size }}
+{{- if not (regexMatch "^[0-9]+[KMGTP]i?$" $size) }}
+{{- include "hearth.mistake" (printf "%s is %q: set it to a size such as 10Gi." $path $size) }}
+{{- end }}
+{{- end }}
+{{- range $path, $name := dict "nameOverride" .nameOverride "fullnameOverride" .fullnameOverride }}
+{{- if and $name (not (regexMatch "^[a-z]([a-z0-9-]*[a-z0-9])?$" $name)) }}
+{{- include "hearth.mistake" (printf "%s is %q: set it to a name of lower-case letters, digits and - such as hearth." $path $name) }}
+{{- end }}
+{{- end }}
 {{- include "hearth.secretMistakes" . }}
 {{- include "hearth.gatewayMistakes" $root }}
+{{- include "hearth.environmentMistakes" (list "gateway.env" .gateway.env "providerKeys") }}
+{{- include "hearth.environmentMistakes" (list "supervisor.env" .supervisor.env "alertSecrets") }}
 {{- include "hearth.postgresMistakes" . }}
 {{- include "hearth.passwordMistakes" $root }}
 {{- include "hearth.redisMistakes" . }}
@@ -53,6 +66,7 @@ sentence that says what to do.
 {{- $value := index $values . }}
 {{- if and $value $values.existingSecret }}
 {{- include "hearth.mistake" (printf "%s and existingSecret are both set: remove %s, or remove existingSecret and let the chart create the Secret." . .) }}
+{{- else if and (eq . "notesAdminPassword") (eq $values.notes.mode "external") }}
 {{- else if and $value (not (regexMatch "^[A-Za-z0-9_-]{20,}$" $value)) }}
 {{- include "hearth.mistake" (printf "%s must be at least 20 letters, digits, - and _: create one with `openssl rand -hex 24`, or leave it empty to have it generated." .) }}
 {{- end }}
@@ -89,6 +103,19 @@ sentence that says what to do.
 {{- with .offsite }}
 {{- if and .target (not .existingSecret) (or (not .identity) (not .rcloneConfig)) }}
 {{- include "hearth.mistake" "offsite.target requires offsite.identity and offsite.rcloneConfig: set both (docs/off-site.md), or offsite.existingSecret." }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Takes (list PATH VARIABLES SECRETS), where SECRETS is the value for secrets. */}}
+{{- define "hearth.environmentMistakes" -}}
+{{- $path := index . 0 }}
+{{- $secrets := index . 2 }}
+{{- range $name, $_ := index . 1 }}
+{{- if regexMatch "(KEY|PASSWORD|SECRET|TOKEN)$" $name }}
+{{- include "hearth.mistake" (printf "%s.%s looks like a secret, and environment values can be read by everyone who sees the pod: put it into %s, which becomes a file." $path $name $secrets) }}
+{{- else if regexMatch "^(HEARTH|DATABASE|SUPERVISOR|BACKUP|REDIS|NOTES|GATEWAY|LOCAL_RUNNER|PROXY_MASTER_KEY|OFFSITE)_" $name }}
+{{- include "hearth.mistake" (printf "%s.%s is a variable that the chart sets: use the chart's own value for it (README.md has all of them)." $path $name) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -176,9 +203,19 @@ sentence that says what to do.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if or $passwords.superuser $passwords.gateway $passwords.supervisor $passwords.backup }}
+{{- if or $passwords.superuser $passwords.gateway $passwords.supervisor $passwords.backup $passwords.existingSecret }}
 {{- include "hearth.mistake" "postgres.passwords has no effect with postgres.mode external: remove it; the addresses contain the passwords." }}
 {{- end }}
+{{- end }}
+{{- if and $passwords.existingSecret (or $passwords.superuser $passwords.gateway $passwords.supervisor $passwords.backup) }}
+{{- include "hearth.mistake" "postgres.passwords.existingSecret and passwords in postgres.passwords are both set: remove the passwords, or existingSecret." }}
+{{- end }}
+{{- $logins := values .cluster.existingLogins | compact }}
+{{- if and $passwords.existingSecret (eq $mode "cluster") (lt (len $logins) 3) }}
+{{- include "hearth.mistake" "postgres.passwords.existingSecret requires all of postgres.cluster.existingLogins: name the Secrets with which CloudNativePG creates the roles." }}
+{{- end }}
+{{- if and $logins (or (not $passwords.existingSecret) (ne $mode "cluster")) }}
+{{- include "hearth.mistake" "postgres.cluster.existingLogins is set without postgres.passwords.existingSecret and postgres.mode cluster: set both, or remove it." }}
 {{- end }}
 {{- if eq $mode "cluster" }}
 {{- if lt (int .cluster.instances) 1 }}
@@ -234,6 +271,9 @@ sentence that says what to do.
 {{- end }}
 {{- if and .external.existingSecret (or .external.url .external.password .external.sentinelPassword) }}
 {{- include "hearth.mistake" "redis.external.existingSecret and url, password or sentinelPassword are both set: remove the values, or existingSecret." }}
+{{- end }}
+{{- if and .bundled.existingSecret (or .password (ne $mode "bundled")) }}
+{{- include "hearth.mistake" "redis.bundled.existingSecret is for the bundled Redis, in place of redis.password: remove one of them, or set redis.mode to bundled." }}
 {{- end }}
 {{- if and (ne $mode "bundled") .password }}
 {{- include "hearth.mistake" (printf "redis.password is the one of the bundled Redis, but redis.mode is %s: set redis.external.password instead." $mode) }}
@@ -291,19 +331,21 @@ sentence that says what to do.
 {{/* Keys that an existing Secret lacks; only a cluster can tell. */}}
 {{- define "hearth.existingSecretMistakes" -}}
 {{- $root := . }}
-{{- $sources := concat (include "hearth.gatewaySecrets" . | fromYamlArray) (include "hearth.supervisorSecrets" . | fromYamlArray) (include "hearth.notesSecrets" . | fromYamlArray) }}
-{{- $own := list .Values.existingSecret .Values.postgres.external.existingSecret .Values.redis.external.existingSecret .Values.existingProviderKeys.secret .Values.existingAlertSecrets.secret .Values.offsite.existingSecret | compact }}
-{{- range $sources }}
-{{- if has .secret $own }}
+{{- $sources := concat (include "hearth.gatewaySecrets" . | fromYamlArray) (include "hearth.supervisorSecrets" . | fromYamlArray) }}
+{{- if eq .Values.notes.mode "bundled" }}{{ $sources = concat $sources (include "hearth.notesSecrets" . | fromYamlArray) }}{{ end }}
+{{- $existing := list .Values.existingSecret .Values.postgres.passwords.existingSecret .Values.redis.bundled.existingSecret .Values.postgres.external.existingSecret .Values.redis.external.existingSecret .Values.existingProviderKeys.secret .Values.existingAlertSecrets.secret .Values.offsite.existingSecret | compact }}
+{{- $missing := list }}
+{{- range $source := $sources }}
+{{- if has .secret $existing }}
 {{- $found := lookup "v1" "Secret" $root.Release.Namespace .secret }}
-{{- if $found }}
-{{- $secret := .secret }}
 {{- range .names }}
-{{- if not (hasKey (default (dict) $found.data) .) }}
-{{- include "hearth.mistake" (printf "the Secret %s lacks the key %s: add it." $secret .) }}
+{{- if and $found (not (hasKey (default (dict) $found.data) .)) }}
+{{- $missing = append $missing (printf "the Secret %s lacks the key %s: add it." $source.secret .) }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- range uniq $missing }}
+{{- include "hearth.mistake" . }}
 {{- end }}
 {{- end }}

@@ -29,22 +29,6 @@
 {{- toJson $addresses -}}
 {{- end }}
 
-{{/* Ports of addresses, each once; others than http and https count for nothing. JSON. */}}
-{{- define "hearth.portsOf" -}}
-{{- $ports := list -}}
-{{- range . -}}
-{{- if regexMatch "^https?://" . -}}
-{{- $host := regexReplaceAll "^https?://([^/?#]*).*$" . "${1}" -}}
-{{- if regexMatch ":[0-9]+$" $host -}}
-{{- $ports = append $ports (atoi (regexFind "[0-9]+$" $host)) -}}
-{{- else -}}
-{{- $ports = append $ports (ternary 443 80 (hasPrefix "https:" .)) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- toJson (uniq $ports) -}}
-{{- end }}
-
 {{- define "hearth.gatewayUrl" -}}
 http://{{ include "hearth.fullname" . }}-gateway:{{ .Values.gateway.service.port }}
 {{- end }}

@@ -1,16 +1,17 @@
 {{/* Names and labels */}}
 {{- define "hearth.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end }}
 
+{{/* 40 characters: a StatefulSet's name, with -supervisor and the hash of a revision, is a label, which may have 63. */}}
 {{- define "hearth.fullname" -}}
 {{- $name := include "hearth.name" . -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 {{- end }}
 
@@ -134,4 +135,10 @@ resources:
 {{/* Whether gateways may become more than one. */}}
 {{- define "hearth.manyGateways" -}}
 {{- if or .Values.gateway.autoscaling.enabled (gt (int .Values.gateway.replicas) 1) }}yes{{ end -}}
+{{- end }}
+
+{{- define "hearth.redisProbe" -}}
+# From a file through the environment: arguments are visible to every user of the node.
+exec: { command: [sh, -c, 'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -q PONG'] }
+timeoutSeconds: 5
 {{- end }}

@@ -26,6 +26,23 @@ ports:
 # Names, from wherever the cluster answers them.
 - ports: [{ protocol: UDP, port: 53 }, { protocol: TCP, port: 53 }]
 {{- end }}
+{{/* Ports of addresses, each once: the one that they name, or that of http and https. JSON. */}}
+{{- define "hearth.portsOf" -}}
+{{- $ports := list -}}
+{{- range . -}}
+{{- $rest := regexReplaceAll "^[a-z]+://([^/?]*@)?" . "" -}}
+{{- $named := regexFind "[0-9]+" (regexFind ":[0-9]+([/?]|$)" $rest) -}}
+{{- if $named -}}
+{{- $ports = append $ports (atoi $named) -}}
+{{- else if hasPrefix "https://" . -}}
+{{- $ports = append $ports 443 -}}
+{{- else if hasPrefix "http://" . -}}
+{{- $ports = append $ports 80 -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (uniq $ports) -}}
+{{- end }}
+
 {{/* To Postgres: one in this release, or any address. */}}
 {{- define "hearth.postgresRule" -}}
 {{- if eq .Values.postgres.mode "bundled" }}
@@ -37,17 +54,21 @@ ports:
     - podSelector: { matchLabels: { cnpg.io/cluster: {{ include "hearth.fullname" . }}-postgres } }
   {{- include "hearth.ports" (list 5432) | nindent 2 }}
 {{- else }}
--
-  {{- include "hearth.ports" (list .Values.postgres.external.port) | nindent 2 }}
+{{- with .Values.postgres.external }}
+- {{- include "hearth.ports" (concat .ports (include "hearth.portsOf" (list .databaseUrl .databaseDirectUrl .supervisorDatabaseUrl .backupDatabaseUrl) | fromJsonArray) | uniq) | nindent 2 }}
 {{- end }}
 {{- end }}
+{{- end }}
+
 {{- define "hearth.redisRule" -}}
 {{- if eq .Values.redis.mode "bundled" }}
 - to:
     - {{- include "hearth.peer" (list . "redis") | nindent 6 }}
   {{- include "hearth.ports" (list 6379) | nindent 2 }}
 {{- else if eq .Values.redis.mode "external" }}
--
-  {{- include "hearth.ports" (list .Values.redis.external.port .Values.redis.external.sentinelPort) | nindent 2 }}
+{{- with .Values.redis.external }}
+{{- $sentinels := ternary (list 26379) list (gt (len .sentinels) 0) }}
+- {{- include "hearth.ports" (concat (list .port) $sentinels (include "hearth.portsOf" (append .sentinels .url) | fromJsonArray) | uniq) | nindent 2 }}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -8,12 +8,12 @@ below say which ones a component gets: [{secret: SECRET, names: [NAME]}].
 
 {{- define "hearth.databaseSecret" -}}
 {{- $own := printf "%s-database" (include "hearth.fullname" .) -}}
-{{- if eq .Values.postgres.mode "external" }}{{ default $own .Values.postgres.external.existingSecret }}{{ else }}{{ $own }}{{ end -}}
+{{- with .Values.postgres }}{{ default $own (ternary .external.existingSecret .passwords.existingSecret (eq .mode "external")) }}{{ end -}}
 {{- end }}
 
 {{- define "hearth.redisSecret" -}}
 {{- $own := printf "%s-redis" (include "hearth.fullname" .) -}}
-{{- if eq .Values.redis.mode "external" }}{{ default $own .Values.redis.external.existingSecret }}{{ else }}{{ $own }}{{ end -}}
+{{- with .Values.redis }}{{ default $own (ternary .external.existingSecret .bundled.existingSecret (eq .mode "external")) }}{{ end -}}
 {{- end }}
 
 {{/* The addresses of the database that exist, separated by spaces. */}}
@@ -30,6 +30,12 @@ DATABASE_URL
 {{- if .external.backupDatabaseUrl }} BACKUP_DATABASE_URL{{ end }}
 {{- end -}}
 {{- end -}}
+{{- end }}
+
+{{/* The Secret by which CloudNativePG knows the password of a role; takes (list ROOT LOGIN). */}}
+{{- define "hearth.clusterLogin" -}}
+{{- $root := index . 0 -}}
+{{- default (printf "%s-postgres-%s" (include "hearth.fullname" $root) (index . 1)) (index $root.Values.postgres.cluster.existingLogins (index . 1)) -}}
 {{- end }}
 
 {{/* The secrets of Redis that exist, separated by spaces. */}}

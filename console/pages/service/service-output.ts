@@ -10,8 +10,11 @@ const LOGS_WITHIN_MS = 2000;
 /** The latest lines of the process; a runtime that does not respond must not delay the page. */
 export async function readOutput(
   runtime: Runtime | undefined,
-  { service }: Known,
+  { check, service }: Known,
 ): Promise<Output> {
+  if (service === undefined && check?.service != null) {
+    return { kind: "none", why: "Logs are on the pages of its pods." };
+  }
   if (runtime === undefined || service === undefined) {
     return {
       kind: "none",

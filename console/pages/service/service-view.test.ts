@@ -44,6 +44,19 @@ function service(
   };
 }
 
+function pod(notReadySince: number | null): ServiceStatus["pod"] {
+  return {
+    uid: "a",
+    node: "node-1",
+    component: "notes",
+    containers: [],
+    notReadySince,
+    isStuck: false,
+    lastEnd: null,
+    restartCommand: null,
+  };
+}
+
 test.each([
   [check("notes"), undefined, "Notes is up for 1 min.", "ok"],
   [
@@ -77,6 +90,18 @@ test.each([
     "bad",
   ],
   [undefined, service("notes"), "Notes is up for 2 min.", "ok"],
+  [
+    undefined,
+    service("notes", { pod: pod(AT - 30_000) }),
+    "Notes is not ready for 30 s.",
+    "warn",
+  ],
+  [
+    undefined,
+    service("notes", { pod: pod(null) }),
+    "Notes is up for 2 min.",
+    "ok",
+  ],
 ] as const)("the verdict is a sentence (%#)", (seen, running, title, look) => {
   const known = { check: seen, service: running };
   expect(verdictOf("notes", known, AT)).toEqual({ title, look });

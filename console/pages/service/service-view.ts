@@ -9,7 +9,8 @@ import { inWords } from "../../../core/duration.ts";
 import type { HistoryEntry } from "../../../supervisor/history/history.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { lookOfService, stateOf, wordOfService } from "../states.ts";
+import { viewPods } from "../pods.ts";
+import { stateOf, stateOfService } from "../states.ts";
 import { ago, moment, percent, stateWord } from "../../../core/words.ts";
 import { describeEntry } from "./history-words.ts";
 import { drawLatencies } from "./latency-chart.ts";
@@ -64,6 +65,18 @@ export function findKnown(status: Status, name: string): Known | undefined {
     : { check, service };
 }
 
+/** The pods of the service that a check monitors, or the pod of the page. */
+function podsOf(
+  { services }: Status,
+  { check, service }: Known,
+): readonly ServiceStatus[] {
+  return service === undefined
+    ? services.filter(
+        ({ pod }) => pod != null && pod.component === check?.service,
+      )
+    : [service];
+}
+
 /** The page's title and colour. */
 export function verdictOf(
   name: string,
@@ -116,7 +129,10 @@ export function viewService(facts: ServiceFacts, known: Known) {
     })),
     checked: check !== undefined,
     paused: check?.state === "paused",
-    runs: service?.name ?? null,
+    // Kubernetes restarts pods.
+    runs: service?.command === undefined ? (service?.name ?? null) : null,
+    restartCommand: service?.pod?.restartCommand ?? null,
+    pods: viewPods(podsOf(status, known), at),
     figures: [
       ...(check === undefined ? [] : figuresOfCheck(past.records)),
       ...(service === undefined ? [] : figuresOfService(service, at)),
@@ -156,7 +172,7 @@ function stateIn(
   }
   return service === undefined
     ? { look: "none", word: "unknown" }
-    : { look: lookOfService(service.state), word: wordOfService(service, at) };
+    : stateOfService(service, at);
 }
 
 function sublineOf(
@@ -198,7 +214,7 @@ function figuresOfService(
   const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
   return [
     {
-      name: service.container === undefined ? "Process" : "Container",
+      name: kindOf(service),
       value: state === "running" ? inWords(at - since) : stateWord(state),
       note: [
         ...(service.pid === null ? [] : [`pid ${service.pid}`]),
@@ -220,6 +236,13 @@ function figuresOfService(
           },
         ]),
   ];
+}
+
+function kindOf({ container, pod }: Pick<ServiceStatus, "container" | "pod">) {
+  if (pod !== undefined) {
+    return "Pod";
+  }
+  return container === undefined ? "Process" : "Container";
 }
 
 /** Dependencies, dependents and other checks of the same service, each with its state. */

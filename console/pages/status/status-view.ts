@@ -10,7 +10,8 @@ import type { JobView } from "../../../supervisor/jobs/runner.ts";
 import type { Status } from "../../../supervisor/status.ts";
 import { lookOfRun } from "../jobs/run-words.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { lookOfService, stateOf, wordOfService } from "../states.ts";
+import { viewPods } from "../pods.ts";
+import { stateOf, stateOfService } from "../states.ts";
 import {
   ago,
   ahead,
@@ -51,7 +52,7 @@ export function viewStatus(facts: StatusFacts) {
     look: lookOfStatus(status),
     verdict: status.verdict,
     subline: [
-      `${status.services.length === 0 ? `${status.checks.length} checks` : `${status.services.length} services`} on this machine`,
+      scopeOf(status),
       `checked ${ago(latestLook(status.checks) ?? at, at)}`,
       moment(at, timeZone),
     ].join(" · "),
@@ -67,7 +68,8 @@ export function viewStatus(facts: StatusFacts) {
           : `silenced until ${moment(each.silenced.until, timeZone)}: ${each.silenced.why}`,
     })),
     rows: viewRows(facts),
-    processes: status.services.map((service) => ({
+    pods: viewPods(status.services, at),
+    processes: status.services.filter(isProcess).map((service) => ({
       name: service.name,
       address: service.address,
       pid: service.pid ?? "",
@@ -127,17 +129,32 @@ function viewRows({ status, bars, records, timeZone }: StatusFacts) {
     };
   });
   const others = status.services
+    .filter(isProcess)
     .filter(({ name }) => !checked.has(name))
     .map((service) => ({
       name: service.name,
-      look: lookOfService(service.state),
-      word: wordOfService(service, status.at),
+      ...stateOfService(service, status.at),
       bars: null,
       availability: "–",
       latency: "",
       seen: "",
     }));
   return [...ofChecks, ...others];
+}
+
+/** A process or a container; pods have a table of their own. */
+function isProcess({ pod }: Status["services"][number]): boolean {
+  return pod === undefined;
+}
+
+function scopeOf({ services, checks }: Status): string {
+  const pods = services.filter((service) => !isProcess(service)).length;
+  if (pods > 0) {
+    return `${pods} pods in this release`;
+  }
+  return services.length === 0
+    ? `${checks.length} checks on this machine`
+    : `${services.length} services on this machine`;
 }
 
 function gatewayOf(status: Status): string {

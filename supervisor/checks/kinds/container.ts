@@ -61,7 +61,7 @@ export async function probeContainer(
         memory > expect.memory_below_percent &&
         `over ${expect.memory_below_percent} % of its memory is in use`,
       view.restarts > earlier &&
-        (facts?.oomKilled === true
+        ((facts ?? view.pod?.lastEnd)?.oomKilled === true
           ? "it ran out of memory and was restarted"
           : "it ended and was restarted"),
     ],

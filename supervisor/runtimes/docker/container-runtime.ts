@@ -1,8 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
-import { Failure, textOf } from "../../../core/failure.ts";
+import { Failure } from "../../../core/failure.ts";
 import { isWithin } from "../../moments.ts";
 import type { History } from "../../history/history.ts";
+import { lastLinesOf } from "../last-lines.ts";
+import { RegularProbe, unknownEngine } from "../regular-probe.ts";
 import type {
   Runtime,
   ServiceState,
@@ -75,40 +77,42 @@ export class ContainerRuntime implements Runtime {
   readonly #pace: Pace;
   readonly #supervisedSince = Date.now();
   readonly #known: KnownContainers;
-  readonly #stopped = new AbortController();
-  #outage: { readonly since: number; readonly text: string } | undefined;
+  readonly #regular: RegularProbe;
   #measuredAt = 0;
-  #working: Promise<void> = Promise.resolve();
 
   constructor(options: ContainerRuntimeOptions) {
-    const { engine, history, onChange } = options;
+    const { engine, history, onChange, onTrouble } = options;
     const pace = { ...DEFAULT_PACE, ...options.pace };
-    const { absentAfter } = pace;
+    const { absentAfter, unknownAfter } = pace;
     this.#options = options;
     this.#engine = engine;
     this.#pace = pace;
     this.#known = new KnownContainers({ history, onChange, absentAfter });
+    this.#regular = new RegularProbe({
+      probe: () => this.#probeAll(),
+      every: pace.probe,
+      unknownAfter,
+      onTrouble,
+    });
   }
 
   /** Probes once, then regularly; never throws. */
-  async start(): Promise<void> {
-    await this.#probeAll();
-    this.#working = this.#probeRegularly();
+  start(): Promise<void> {
+    return this.#regular.start();
   }
 
   async close(): Promise<void> {
-    this.#stopped.abort();
     this.#engine.close();
-    await this.#working;
+    await this.#regular.close();
   }
 
   list(): readonly ServiceView[] {
-    const silence = this.#silence();
+    const silence = this.#regular.silence();
     const views = this.#known
       .names()
       .flatMap((name) => this.#known.get(name) ?? []);
     return views.length === 0 && silence !== undefined
-      ? [unknownDocker(silence)]
+      ? [unknownEngine("docker", silence)]
       : views.map((view) => this.#displayed(view));
   }
 
@@ -140,11 +144,7 @@ export class ContainerRuntime implements Runtime {
     if (answer.status !== 200) {
       throw rejected(name, answer);
     }
-    const text = readLogFrames(answer.body).split("\n");
-    if (text.at(-1) === "") {
-      text.pop();
-    }
-    return text.slice(-lines);
+    return lastLinesOf(readLogFrames(answer.body), lines);
   }
 
   async restart(
@@ -187,32 +187,13 @@ export class ContainerRuntime implements Runtime {
     return `/containers/${encodeURIComponent(this.#containerOf(service))}`;
   }
 
-  async #probeRegularly(): Promise<void> {
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      await wait(this.#pace.probe, undefined, { signal }).catch(() => {});
-      if (!signal.aborted) {
-        await this.#probeAll();
-      }
-    }
-  }
-
   async #probeAll(): Promise<void> {
-    try {
-      await this.#updateAll();
-      this.#outage = undefined;
-      if (isWithin(this.#measuredAt, this.#pace.measure, Date.now())) {
-        return;
-      }
-      this.#measuredAt = Date.now();
-      await this.#measure();
-    } catch (error) {
-      const text = textOf(error);
-      if (this.#outage?.text !== text) {
-        this.#options.onTrouble(text);
-      }
-      this.#outage = { since: this.#outage?.since ?? Date.now(), text };
+    await this.#updateAll();
+    if (isWithin(this.#measuredAt, this.#pace.measure, Date.now())) {
+      return;
     }
+    this.#measuredAt = Date.now();
+    await this.#measure();
   }
 
   async #updateAll(): Promise<void> {
@@ -281,17 +262,10 @@ export class ContainerRuntime implements Runtime {
 
   /** The latest state, unless it is too old. */
   #displayed(view: ServiceView): ServiceView {
-    const silence = this.#silence();
+    const silence = this.#regular.silence();
     return silence === undefined
       ? view
       : { ...view, state: "unknown", ...silence };
-  }
-
-  #silence(): Silence | undefined {
-    return this.#outage === undefined ||
-      isWithin(this.#outage.since, this.#pace.unknownAfter, Date.now())
-      ? undefined
-      : { since: this.#outage.since, reason: this.#outage.text };
   }
 
   async #untilRunning(name: string, timeoutMs: number): Promise<void> {
@@ -308,27 +282,6 @@ export class ContainerRuntime implements Runtime {
       `${name} was restarted but is not healthy after ${inWords(timeoutMs)}${view?.reason == null ? "" : ` (${view.reason})`}: run \`hearth logs ${name}\`.`,
     );
   }
-}
-
-/** Since when the engine does not answer, and why. */
-interface Silence {
-  readonly since: number;
-  readonly reason: string;
-}
-
-/** If the engine has never answered, this must not look like a host without containers. */
-function unknownDocker(silence: Silence): ServiceView {
-  return {
-    name: "docker",
-    state: "unknown",
-    pid: null,
-    address: "",
-    port: 0,
-    adopted: false,
-    tookMs: null,
-    restarts: 0,
-    ...silence,
-  };
 }
 
 function rejected(name: string, { status, body }: EngineAnswer): Failure {
