@@ -39,12 +39,13 @@ export async function openSession(
 ): Promise<Session> {
   forgetSettings(stack);
   const values = await readOwnValues(stack);
+  // Any other runtime is reported with the other mistakes: `cancel` works nevertheless.
+  const isCluster = values["runtime"] === "kubernetes";
   const read = readHostSettings(values);
-  const hosts = read.ok ? read.config : null;
+  const hosts = read.ok && !isCluster ? read.config : null;
   return {
     stack,
-    // Any other than the two is reported with the other mistakes: `cancel` works nevertheless.
-    runtime: values["runtime"] === "kubernetes" ? "kubernetes" : "docker",
+    runtime: isCluster ? "kubernetes" : "docker",
     hosts,
     engines: { a: engineOf(stack, hosts, "a"), b: engineOf(stack, hosts, "b") },
     say,

@@ -3,6 +3,7 @@ import {
   dnsName,
   imageReference,
   password,
+  seconds,
   webAddress,
   wholeNumber,
 } from "../config/config-fields.ts";
@@ -164,7 +165,7 @@ const plainSettings = {
     }),
   edgeCertificate: onTwoHosts.edgeCertificate,
   drainTimeout: onTwoHosts.drainTimeout,
-  drainNotice: onTwoHosts.drainNotice.meta({
+  drainNotice: seconds.prefault("5s").meta({
     description:
       "How long a gateway reports not ready before it stops: longer than the Ingress or the Gateway needs to notice.",
   }),
