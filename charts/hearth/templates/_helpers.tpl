@@ -15,7 +15,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* Takes (list ROOT COMPONENT), as the next three. */}}
+{{/* Takes (list ROOT COMPONENT), as the next two. */}}
 {{- define "hearth.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ include "hearth.name" $root }}

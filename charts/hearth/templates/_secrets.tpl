@@ -63,12 +63,14 @@ REDIS_PASSWORD
 {{- toJson $names -}}
 {{- end }}
 
+{{/* An entry of the lists, unless there are no names; takes (list SECRET NAMES). */}}
 {{- define "hearth.source" -}}
 {{- if index . 1 }}
 - {{ dict "secret" (index . 0) "names" (index . 1) | toJson }}
 {{- end }}
 {{- end }}
 
+{{/* Secrets given in the values, and those of an existing Secret; takes (list ROOT VALUE EXISTING SUFFIX). */}}
 {{- define "hearth.ownAndExisting" -}}
 {{- $root := index . 0 }}
 {{- $own := index $root.Values (index . 1) }}
