@@ -11,6 +11,7 @@ async function runOn(
   words: readonly string[],
   flags: Flags = {},
   settings: Readonly<Record<string, string>> = {},
+  resources: readonly object[] = [],
 ): Promise<{
   readonly requests: readonly unknown[];
   readonly ended: unknown;
@@ -36,7 +37,7 @@ async function runOn(
           ],
         ),
       ),
-    exportStack: async () => ({ deployment: {} }),
+    exportStack: async () => ({ deployment: { resources } }),
     removeConfig: async (key: string) => void requests.push(`remove ${key}`),
     preview: async () => {
       requests.push("preview");
@@ -157,3 +158,34 @@ test("mistakes in the configuration are reported before the engine starts", asyn
     "a mistake in the stack's configuration; nothing was changed:\n  hearth:prefix is for two hosts: on Kubernetes, cluster.namespace separates stacks in one cluster: npx pulumi config rm hearth:prefix",
   );
 });
+
+const INSTALLED = [
+  { type: "pulumi:providers:kubernetes", urn: "", inputs: { context: "k3s" } },
+  {
+    type: "kubernetes:helm.sh/v3:Release",
+    urn: "",
+    inputs: { namespace: "hearth" },
+  },
+];
+
+test.each([
+  [{ context: "other" }, "context", "other", "k3s"],
+  [{ context: "k3s", namespace: "ai" }, "namespace", "ai", "hearth"],
+])(
+  "up and preview reject an installed stack in %j: it would start with empty volumes",
+  async (cluster, name, now, before) => {
+    for (const verb of ["up", "preview"]) {
+      const { requests, ended } = await runOn(
+        [verb],
+        {},
+        { cluster: JSON.stringify(cluster) },
+        INSTALLED,
+      );
+      expect(requests).toEqual([]);
+      expect((ended as Error).message).toBe(
+        `hearth:cluster.${name} is ${now}, but the stack is installed in ${before}, where its volumes are; nothing was changed: npx pulumi config set --path hearth:cluster.${name} ${before}; to move it, create another stack (docs/growing.md).`,
+      );
+    }
+    expect((await runOn(["up"], {}, {}, INSTALLED)).requests).toEqual(["up"]);
+  },
+);

@@ -12,7 +12,7 @@ import { newMasterKey } from "./rotations.ts";
 import { askForKey, providerVariable, secondsOf } from "./rotate-verb.ts";
 import { readRawSettings, type Session } from "./session.ts";
 import { removeSettings } from "./settings.ts";
-import { dropPendingCreates } from "./state.ts";
+import { dropPendingCreates, readState } from "./state.ts";
 
 /** Runs one verb on a stack on Kubernetes and returns the exit code. Throws UsageError, or the failure. */
 export async function runGrownVerb(
@@ -90,9 +90,31 @@ async function readGrownSettings(
   return accept(result, () => []);
 }
 
+/**
+ * Throws if the stack is installed in another cluster or namespace: the engine would uninstall it there and install it here with empty
+ * volumes.
+ */
+async function rejectMovedRelease(session: Session): Promise<void> {
+  // Also reports mistakes before the engine's long output.
+  const { cluster } = await readGrownSettings(session);
+  const { resources } = await readState(session.stack);
+  const known = (type: string, input: string) =>
+    resources.find((resource) => resource.type === type)?.inputs?.[input];
+  const places = [
+    ["context", known("pulumi:providers:kubernetes", "context")],
+    ["namespace", known("kubernetes:helm.sh/v3:Release", "namespace")],
+  ] as const;
+  for (const [name, before] of places) {
+    if (typeof before === "string" && before !== cluster[name]) {
+      throw new Error(
+        `hearth:cluster.${name} is ${cluster[name]}, but the stack is installed in ${before}, where its volumes are; nothing was changed: npx pulumi config set --path hearth:cluster.${name} ${before}; to move it, create another stack (docs/growing.md).`,
+      );
+    }
+  }
+}
+
 async function upVerb(session: Session, flags: Flags): Promise<number> {
-  // Reports mistakes before the engine's long output.
-  await readGrownSettings(session);
+  await rejectMovedRelease(session);
   await dropPendingCreates(session);
   const { summary } = await session.stack.up({
     ...session.options,
@@ -102,7 +124,7 @@ async function upVerb(session: Session, flags: Flags): Promise<number> {
 }
 
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
-  await readGrownSettings(session);
+  await rejectMovedRelease(session);
   const { changeSummary } = await session.stack.preview({
     ...session.options,
     ...(flags.refresh === true ? { refresh: true } : {}),

@@ -56,7 +56,7 @@ export function grownProgram(): GrownOutputs {
       createNamespace: true,
       // The engine runs plugins in the folder of the program, `infra`. An absolute path would differ between machines.
       chart: `../${CHART}`,
-      // The plugin notices another version of a local chart, but not other templates.
+      // The plugin notices another version of a local chart, but not other templates (pulumi-kubernetes, pull request 2672).
       description: `Hearth's chart, content ${chartHash()}`,
       values: mergeValues(buildChartValues(config), config.chartValues),
       timeout: upgradeSeconds(config),
