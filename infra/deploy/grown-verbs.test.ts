@@ -1,10 +1,30 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import { expect, test } from "vitest";
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { minimalGrownConfig } from "../../test/infra/grown-config.ts";
 import { grownSecrets } from "../grown/grown-schema.ts";
 import { UsageError, type Flags } from "./flags.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
+
+let directory: string;
+let engine: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-test-grown-"));
+  engine = join(directory, "pulumi");
+  // Reads the value of a setting from standard input, as the engine does.
+  writeFileSync(engine, '#!/bin/sh\necho "$4 $(cat)" >> settings\nexit 0\n');
+  chmodSync(engine, 0o755);
+});
+afterAll(() => rmSync(directory, { recursive: true }));
 
 /** Runs a verb on a stack on Kubernetes that records its calls. */
 async function runOn(
@@ -23,9 +43,8 @@ async function runOn(
   const stack = {
     name: "grown",
     workspace: {
-      // Reads the value of a setting from standard input, as the engine does.
-      pulumiCommand: { command: "cat" },
-      workDir: ".",
+      pulumiCommand: { command: engine },
+      workDir: directory,
       envVars: {},
     },
     getAllConfig: async () =>
@@ -90,6 +109,23 @@ test("destroy previews, asks, and says that the data is kept", async () => {
       "The volumes and the generated secrets are kept: `npm run deploy -- up --stack grown` uses them again.",
     ],
   });
+});
+
+test("a new master key is stored after the earlier one, encrypted, before the stack comes up", async () => {
+  const { requests, ended, output } = await runOn(["rotate", "master"], {
+    grace: "2h",
+  });
+  expect([requests, ended]).toEqual([["up"], 0]);
+  const settings = readFileSync(join(directory, "settings"), "utf8");
+  const [, until = "", key = ""] =
+    /^hearth:masterKeyPrevious sk-master-0123456789abcdef\nhearth:masterKeyPreviousUntil (.+)\nhearth:masterKey (sk-[\w-]{32})\n$/.exec(
+      settings,
+    ) ?? [];
+  expect(key).not.toBe("");
+  expect(Date.parse(until) - Date.now()).toBeGreaterThan(1.9 * 3_600_000);
+  expect(output.at(-1)).toBe(
+    `The master key is replaced. The old one is valid until ${until}; \`npm run deploy -- rotate master --end --stack grown\` expires it now.`,
+  );
 });
 
 test("the end of the grace period removes the earlier master key, then brings the stack up", async () => {
