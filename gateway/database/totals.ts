@@ -30,8 +30,11 @@ export interface Windowing {
   readonly proxyDuration: string | null;
 }
 
-/** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
-const LEDGER_LOCK = 0x68_65_61_72;
+/**
+ * Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that is
+ * summed has no gap: rows that others inserted and have not committed are added to it when they get the lock.
+ */
+export const LEDGER_LOCK = 0x68_65_61_72;
 /** Its holder waits at most this long for any other lock, since all other instances wait for it. */
 const OTHER_LOCKS_MS = 1_000;
 const LEDGER_LOCK_MS = 10_000;
@@ -39,12 +42,28 @@ const LEDGER_LOCK_MS = 10_000;
 /**
  * Until the end of the transaction no other session changes a sum. Throws {@link DatabaseUnavailable} when another transaction
  * holds the lock for longer than `waitMs`, and so do later statements that wait long for a lock.
+ *
+ * The table comes first, as in transactions that insert rows and then wait for their turn: in opposite order, they and one
+ * that drops a month would wait for each other. Of the table alone: months that are being archived are locked for long.
  */
 export async function lockLedger(
   client: Client,
   waitMs = LEDGER_LOCK_MS,
 ): Promise<void> {
+  await query(
+    client,
+    `SET LOCAL lock_timeout = ${waitMs};
+     LOCK TABLE ONLY spend_log IN ROW EXCLUSIVE MODE`,
+  );
   await lockWithin(client, LEDGER_LOCK, waitMs, OTHER_LOCKS_MS);
+}
+
+/** Until the end of the transaction no statement waits longer than `ms` for a lock: it throws {@link DatabaseUnavailable}. */
+export async function limitLockWaits(
+  client: Client,
+  ms: number,
+): Promise<void> {
+  await query(client, `SET LOCAL lock_timeout = ${ms}`);
 }
 
 /** Takes an advisory lock until the end of the transaction; from then on no statement waits longer than `othersMs` for one. */
@@ -113,7 +132,7 @@ export async function seedWindows(
   ]);
 }
 
-/** Seeds the windows that rows will fall into. Before the rows are inserted. */
+/** Seeds the windows that rows will fall into, before the rows are inserted; takes the ledger lock only if one is missing. */
 export async function seedWindowsOfRows(
   client: Client,
   rows: readonly SpendRow[],
@@ -122,7 +141,30 @@ export async function seedWindowsOfRows(
   const groups = groupsOf(rows);
   const entities = [...new Set(groups.flatMap(({ entities }) => entities))];
   const durations = await durationsOf(client, entities, windowing);
-  await seedWindows(client, windowsOf(groups, durations, windowing.timeZone));
+  const windows = windowsOf(groups, durations, windowing.timeZone);
+  if (await isAnyMissing(client, windows)) {
+    await lockLedger(client, OTHER_LOCKS_MS);
+    await seedWindows(client, windows);
+  }
+}
+
+async function isAnyMissing(
+  client: Client,
+  windows: readonly EntityWindow[],
+): Promise<boolean> {
+  if (windows.length === 0) {
+    return false;
+  }
+  const [known] = await query<{ count: number }>(
+    client,
+    `SELECT count(*) FROM spend_totals
+       WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    [
+      windows.map(({ entity }) => entity),
+      windows.map(({ window }) => window.name),
+    ],
+  );
+  return known?.count !== windows.length;
 }
 
 /** Seeds the windows that are open now of payers whose duration may have changed, and notifies every instance. */

@@ -45,6 +45,7 @@ export interface RedisLimitsOptions {
   readonly prefix: string;
   readonly now: (() => number) | null;
   readonly leastInstances: () => number;
+  readonly undrained: () => number;
   readonly deadlineMs: number;
   readonly beatMs: number;
   readonly rebuildMs: number;
