@@ -34,7 +34,7 @@ beforeAll(async () => {
   pulumi =
     process.env["HEARTH_PULUMI_PLUGINS"] === "real"
       ? ""
-      : `${(await runScript("scripts/toolchain.sh")).trim()}/bin:`;
+      : `${(await runScript("scripts/toolchain.sh", "pulumi")).trim()}/bin:`;
 });
 afterAll(() => {
   rmSync(stackFile, { force: true });

@@ -14,7 +14,7 @@ export const CHART: string = join(
 const KUBE_VERSION = "1.34.0";
 
 /** Where scripts/toolchain.sh puts Helm, if it is not installed. */
-const TOOLCHAIN = join(
+export const TOOLCHAIN: string = join(
   process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
   "hearth",
   "toolchain",
