@@ -163,11 +163,14 @@ describe("a release", () => {
     const [kept = ""] = on("node1");
     expect(on("node2")).not.toEqual([]);
     // Before: this process keeps connections alive, also those to the node that vanishes.
-    const caller = await newCaller(release);
+    const [direct, through] = [
+      await newCaller(release),
+      await newCaller(release),
+    ];
     // Some of these are in flight when their gateway vanishes.
     const lost = startLoad({
       urls: on("node2"),
-      accounts: [{ key: caller.key, fields: {} }],
+      accounts: [{ key: direct.key, fields: {} }],
       random: createRandom(1),
       parallel: 8,
       pauseMs: 20,
@@ -191,11 +194,11 @@ describe("a release", () => {
           ]);
           await withoutFailedCall(
             () => timed("restarted elsewhere", () => untilReady(6)),
-            caller,
+            through,
           );
           await stopped;
         },
-        { ...caller, url: kept },
+        { ...direct, url: kept },
       );
       expect(
         (await podsOf(release)).filter(({ spec }) => spec.nodeName !== "node1"),
