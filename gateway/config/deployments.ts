@@ -131,6 +131,7 @@ export function readDeployment(
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,
+    local: params.local ?? info.local ?? null,
     prices: readPrices(params, info),
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,

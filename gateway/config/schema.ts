@@ -96,6 +96,7 @@ export const providerParams = z.object({
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
+  local: flag(),
   ...PRICES,
   ...CALL_DEFAULTS,
 });
@@ -104,6 +105,7 @@ export const modelInfo = z.looseObject({
   id: name().optional(),
   mode: text(),
   base_model: text(),
+  local: flag(),
   ...PRICES,
 });
 

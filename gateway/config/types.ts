@@ -56,6 +56,8 @@ export interface Deployment {
   readonly defaults: Readonly<Record<string, unknown>>;
   /** null: as `proxy_settings.drop_params`. */
   readonly dropParams: boolean | null;
+  /** Whether it is a runner on one's own machines; null: not stated. */
+  readonly local: boolean | null;
   readonly prices: PriceOverrides;
   /** `chat`, `embedding`, `completion`, `image_generation`, `moderation`, `responses`, … */
   readonly mode: string;
