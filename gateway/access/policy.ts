@@ -192,9 +192,9 @@ const POLICY = {
 
   "GET /me/usage": ANY_KEY,
   "GET /refusals": READ,
-  "POST /model/new": ADMIN,
-  "POST /model/update": ADMIN,
-  "POST /model/delete": ADMIN,
+  "POST /model/new": TEAM,
+  "POST /model/update": TEAM,
+  "POST /model/delete": TEAM,
   "GET /model/info": ANY_KEY,
   "GET /model_group/info": ANY_KEY,
 
