@@ -5,7 +5,7 @@ import type { Deployment } from "../config/types.ts";
 import { findRows } from "../database/rows.ts";
 import type { Client, Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
-import { unusedParams } from "../routing/stored-models.ts";
+import { SECRET_PARAMS, unusedParams } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
 import { TEAM } from "./kinds/team.ts";
 import { unknown } from "./payers.ts";
@@ -87,6 +87,35 @@ export function requireOwnKey(
   throw new CallError(
     "invalid_request",
     `\`${param}\` is required: a team's admin adds models with a provider key of the team. Only a proxy_admin may use those of the gateway.`,
+    { param },
+  );
+}
+
+/** Parameters that decide to which server a model's secrets are sent. */
+const ADDRESS = ["api_base", "base_url", "model", "custom_llm_provider"];
+
+/**
+ * Throws 400 for a change by a team's admin that would send stored secrets, which may be of somebody else, to another server.
+ */
+export function requireNewSecrets(
+  { reachesAll }: Admin,
+  stored: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
+  spelling: RequestedModel["spelling"],
+): void {
+  const moves = ADDRESS.some(
+    (param) => param in changes && changes[param] !== stored[param],
+  );
+  const kept = SECRET_PARAMS.find(
+    (param) => stored[param] !== undefined && !(param in changes),
+  );
+  if (reachesAll || !moves || kept === undefined) {
+    return;
+  }
+  const param = `${spelling}.${kept}`;
+  throw new CallError(
+    "invalid_request",
+    `\`${param}\` is required with another address or model: the stored one is not sent there. Send a new one, or ask a proxy_admin.`,
     { param },
   );
 }

@@ -23,6 +23,7 @@ import {
   holdTeam,
   rejectUnused,
   requireModelReach,
+  requireNewSecrets,
   requireOwnKey,
   teamIn,
   type RequestedModel,
@@ -127,10 +128,12 @@ const updateModel = adminRoute(
           { param: "provider_params.api_key" },
         );
       }
+      const stored = opened?.params ?? before.params;
+      requireNewSecrets(admin, stored, changes, spellingOf(given));
       const requested = validRow(admin, {
         id: modelId,
         name: modelName,
-        params: { ...(opened?.params ?? before.params), ...changes },
+        params: { ...stored, ...changes },
         spelling: spellingOf(given),
         info: withPublicName(merged, modelName),
       });

@@ -268,6 +268,36 @@ test("a team's admin uses its own provider key, and names that the team's organi
   expect((await call("of-org", "crew-model")).status).toBe(200);
 });
 
+test("a team's admin cannot have a stored key sent to another server", async () => {
+  const id = await create("crew", "with-a-stored-key", undefined, {
+    extra_headers: { "x-secret": "of the admin" },
+  });
+  const update = (params: object, who?: string) =>
+    fixture.request(
+      "POST",
+      "/model/update",
+      { model_info: { id }, litellm_params: params },
+      who === undefined ? undefined : keys[who],
+    );
+  const elsewhere = { api_base: "http://elsewhere.example/v1" };
+  for (const params of [
+    elsewhere,
+    { base_url: "http://elsewhere.example/v1" },
+    { ...elsewhere, api_key: "own" },
+    { model: "custom_openai/x" },
+    { custom_llm_provider: "groq" },
+  ]) {
+    expect([params, (await update(params, "boss")).status]).toEqual([
+      params,
+      400,
+    ]);
+  }
+  expect((await update({ rpm: 5 }, "boss")).status).toBe(200);
+  const replaced = { ...elsewhere, api_key: "own", extra_headers: null };
+  expect((await update(replaced, "boss")).status).toBe(200);
+  expect((await update({ api_base: fixture.providerUrl })).status).toBe(200);
+});
+
 test("an update renames a team's model, moves it or makes it one for all", async () => {
   const id = await create("crew", "first-name");
   const update = (fields: object, info: object = {}) =>
