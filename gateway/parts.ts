@@ -207,9 +207,6 @@ export class GatewayParts implements Gateway {
       get config() {
         return live.config.router;
       },
-      get catalog() {
-        return live.catalog;
-      },
       cooldowns: new Cooldowns({
         router: () => live.config.router,
         redis,

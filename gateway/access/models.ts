@@ -1,6 +1,6 @@
 import { CallError, type ErrorKind } from "../http/errors.ts";
 import type { Gateway } from "../gateway.ts";
-import type { ModelGroup } from "../routing/catalog.ts";
+import type { Catalog, ModelGroup } from "../routing/catalog.ts";
 import type { Caller } from "./callers.ts";
 
 /** Names for sets of models in a list of allowed models. */
@@ -18,19 +18,27 @@ export function authorizeModel(
   requested: string,
 ): ModelGroup {
   const name = resolveAlias(caller, requested);
-  refuseUnlessAllowed(caller, name, requested);
-  const group = gateway.catalog.find(name);
+  const group = findModel(gateway.catalog, caller, name);
+  refuseUnlessAllowed(caller, name, group?.teamId ?? null, requested);
   if (group === null) {
     throw unknownModel(requested);
   }
-  if (group.pending !== null) {
+  refuseIfPending(group, requested);
+  return group;
+}
+
+/** Throws 503 naming the variable that all deployments of a group wait for. */
+export function refuseIfPending(
+  { pending }: ModelGroup,
+  requested: string,
+): void {
+  if (pending !== null) {
     throw new CallError(
       "model_pending",
-      `The model ${requested} is pending: set ${group.pending} where the gateway runs, then restart it.`,
+      `The model ${requested} is pending: set ${pending} where the gateway runs, then restart it.`,
       { param: "model" },
     );
   }
-  return group;
 }
 
 export function unknownModel(requested: string): CallError {
@@ -41,9 +49,40 @@ export function unknownModel(requested: string): CallError {
   );
 }
 
-/** Whether a caller may see and call an alias. */
-export function mayUse(caller: Caller, name: string): boolean {
-  return deniedBy(caller, name) === null;
+/** The group that a caller means by a name, among those of its team and those shared by all; null: there is none. */
+export function findModel(
+  catalog: Catalog,
+  caller: Caller,
+  name: string,
+): ModelGroup | null {
+  return catalog.find(name, teamOf(caller));
+}
+
+/** The aliases that a caller may see and call. */
+export function usableModels(
+  catalog: Catalog,
+  caller: Caller,
+): readonly ModelGroup[] {
+  return catalog
+    .groupsFor(teamOf(caller))
+    .filter(({ alias, teamId }) => mayUse(caller, alias, teamId));
+}
+
+/** Whether a caller may see and call an alias, shared by all or of one team. */
+export function mayUse(
+  caller: Caller,
+  name: string,
+  teamId: string | null,
+): boolean {
+  return (
+    (teamId === null || teamId === teamOf(caller)) &&
+    deniedBy(caller, name, teamId) === null
+  );
+}
+
+/** The team whose own models a caller's key reaches. */
+export function teamOf(caller: Caller): string | null {
+  return caller.kind === "key" ? (caller.team?.id ?? null) : null;
 }
 
 /** A key and a team can define names for models. */
@@ -61,9 +100,10 @@ function resolveAlias(caller: Caller, requested: string): string {
 function refuseUnlessAllowed(
   caller: Caller,
   name: string,
+  teamId: string | null,
   requested: string,
 ): void {
-  const denied = deniedBy(caller, name);
+  const denied = deniedBy(caller, name, teamId);
   if (denied === null) {
     return;
   }
@@ -82,13 +122,21 @@ interface Denial {
   readonly models: readonly string[];
 }
 
-function deniedBy(caller: Caller, name: string): Denial | null {
+/** A team's own model is allowed to the team, whatever the lists of the team and its organization say. */
+function deniedBy(
+  caller: Caller,
+  name: string,
+  teamId: string | null,
+): Denial | null {
   if (caller.kind === "master") {
     return null;
   }
   const { models, team, organization, user } = caller;
-  if (!allows(models, name, team?.models)) {
+  if (!allows(models, name, teamId === null ? team?.models : [])) {
     return { kind: "key_model_access_denied", whose: "This key is", models };
+  }
+  if (teamId !== null) {
+    return null;
   }
   if (team !== null && !allows(team.models, name)) {
     return {

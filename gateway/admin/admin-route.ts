@@ -5,7 +5,12 @@ import { actorFor, type Actor } from "../access/actor.ts";
 import { callerOf } from "../access/authenticate.ts";
 import type { Caller } from "../access/callers.ts";
 import { ruleOf, type RouteName, type Rule } from "../access/policy.ts";
-import { refuseUnlessReached, type ObjectFacts } from "../access/reach.ts";
+import {
+  reachedTeams,
+  reaches,
+  refuseUnlessReached,
+  type ObjectFacts,
+} from "../access/reach.ts";
 import type { Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
 import type { Gateway } from "../gateway.ts";
@@ -21,9 +26,12 @@ export interface Admin {
   readonly rule: Rule;
   /** The caller reaches the objects of all owners by this route. */
   readonly reachesAll: boolean;
+  /** The teams whose objects the caller reaches by this route, unless it reaches all. */
+  readonly teams: readonly string[];
   readonly windowing: Windowing;
   /** Ms since the epoch. */
   readonly now: number;
+  reaches(object: ObjectFacts): boolean;
   /** Throws 403 for an object that is out of reach. */
   requireReach(object: ObjectFacts): void;
 }
@@ -83,8 +91,10 @@ export async function adminOf(
     actor,
     rule,
     reachesAll: rule.reach[actor.role] === "all",
+    teams: reachedTeams(actor, rule, path),
     windowing: { timeZone: timezone, proxyDuration: budgetDuration },
     now: Date.now(),
+    reaches: (object) => reaches(actor, rule, object, path),
     requireReach: (object) => refuseUnlessReached(actor, rule, object, path),
   };
 }

@@ -55,6 +55,8 @@ const NOT_IN_ITEM_KEY = new Set([...NOT_IN_KEY, "input"]);
 export interface CacheInputs {
   readonly callType: string;
   readonly alias: string;
+  /** What distinguishes it from the shared alias with all its deployments; "": nothing. */
+  readonly variant: string;
   readonly payers: Payers;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -117,11 +119,16 @@ function nameOf({ namespace }: CacheConfig, text: string): string {
 
 function textOf(
   config: CacheConfig,
-  { callType, alias, payers, body }: CacheInputs,
+  { callType, alias, variant, payers, body }: CacheInputs,
   without: ReadonlySet<string>,
 ): string {
   const scope = config.scope === "global" ? "global" : tenantOf(payers);
-  let text = JSON.stringify([scope, callType, alias]);
+  let text = JSON.stringify([
+    scope,
+    callType,
+    alias,
+    ...(variant === "" ? [] : [variant]),
+  ]);
   for (const name of Object.keys(body).sort()) {
     if (!without.has(name)) {
       text += `,${JSON.stringify(name)}:${canonical(body[name])}`;

@@ -6,7 +6,9 @@ import {
   type Caller,
   type OtherPayer,
 } from "../access/callers.ts";
+import { refuseIfPending } from "../access/models.ts";
 import type { RouteName } from "../access/policy.ts";
+import type { GatewayConfig } from "../config/types.ts";
 import {
   proxyLimitsOf,
   type LimitSources,
@@ -23,6 +25,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
+import { tagsOf, withTags } from "../routing/tags.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
@@ -100,11 +103,12 @@ export async function startCall(
   gateway: Pick<Gateway, "callers" | "config" | "tokens">,
   request: FastifyRequest,
   caller: Caller,
-  group: ModelGroup,
+  named: ModelGroup,
   body: CallBody,
   kind: CallKind,
 ): Promise<Call> {
-  const payers = payersOf(caller, group.alias, body, request);
+  const payers = payersOf(caller, named.alias, body, request);
+  const group = groupForTags(gateway.config, named, payers.tags);
   const { endUser, tags } = await otherPayersOf(gateway, payers);
   if (endUser?.blocked === true) {
     throw new CallError(
@@ -117,7 +121,8 @@ export async function startCall(
   const startedAt = Date.now();
   const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
   const { config } = gateway;
-  const inputs = { callType: kind.callType, alias: group.alias, payers, body };
+  const { alias, variant } = group;
+  const inputs = { callType: kind.callType, alias, variant, payers, body };
   const itemKeys =
     kind.callType === "aembedding"
       ? itemKeysOf(config.cache, inputs, cache)
@@ -155,6 +160,24 @@ export async function startCall(
   };
 }
 
+/** Throws 400 naming the existing tags when no deployment of the alias is for a call with these tags. */
+function groupForTags(
+  { router }: Pick<GatewayConfig, "router">,
+  named: ModelGroup,
+  tags: readonly string[],
+): ModelGroup {
+  const group = withTags(named, tags, router);
+  if (group === null) {
+    throw new CallError(
+      "invalid_request",
+      `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
+      { param: "tags" },
+    );
+  }
+  refuseIfPending(group, named.alias);
+  return group;
+}
+
 /** The model whose tokenizer is used for an alias. */
 export function tokenizedModel(group: ModelGroup): string {
   const [first] = group.deployments;
@@ -173,6 +196,7 @@ function payersOf(
   const tags = payingTags(caller, [
     body["tags"],
     metadataOf(body)["tags"],
+    metadataOf(body, "litellm_metadata")["tags"],
     headerOf(request, "tags")?.split(","),
   ]);
   rejectUnstorable("user", [endUser]);
@@ -264,8 +288,12 @@ function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
   return Object.fromEntries(found);
 }
 
-function metadataOf(body: CallBody): Readonly<Record<string, unknown>> {
-  const { metadata } = body;
+/** `litellm_metadata` is LiteLLM's field where `metadata` belongs to the provider, as in `/v1/messages`. */
+function metadataOf(
+  body: CallBody,
+  field: "metadata" | "litellm_metadata" = "metadata",
+): Readonly<Record<string, unknown>> {
+  const metadata = body[field];
   return typeof metadata === "object" && metadata !== null
     ? (metadata as Record<string, unknown>)
     : {};

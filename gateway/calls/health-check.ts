@@ -5,7 +5,7 @@ import { proxyLimitsOf } from "../ledger/payers.ts";
 import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
-import type { PricedDeployment } from "../routing/catalog.ts";
+import { groupOf, type PricedDeployment } from "../routing/catalog.ts";
 import type { Call, CallKind } from "./call.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
@@ -96,12 +96,7 @@ function healthCall(
     id: randomUUID(),
     startedAt,
     kind: { ...KIND, endpoint: embeds ? "embeddings" : "chat" },
-    group: {
-      alias,
-      configured: alias,
-      deployments: [deployment],
-      pending: null,
-    },
+    group: groupOf(alias, [deployment]),
     body: embeds
       ? { model: alias, input: PROMPT }
       : {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { mayUse } from "../access/models.ts";
+import { findModel, mayUse } from "../access/models.ts";
 import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
@@ -10,6 +10,7 @@ import type { StreamClient } from "../providers/stream-start.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import { Route, type NoTarget, type Target } from "../routing/route.ts";
+import { withTags } from "../routing/tags.ts";
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
@@ -70,8 +71,10 @@ export async function chooseDeployment(
     size: { inputTokens: call.inputTokens, outputTokens: call.outputTokens },
     numRetries: call.options.numRetries,
     fallbacks: call.options.fallbacks,
+    find: (name) => fallbackNamed(gateway, call, name),
     mayFallBack: async (group: ModelGroup) =>
-      mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
+      mayUse(call.caller, group.alias, group.teamId) &&
+      raiseLease(gateway, call, group),
   });
   let first = await route.first();
   if (!("deployment" in first)) {
@@ -90,6 +93,16 @@ export async function chooseDeployment(
       first = other;
     }
   }
+}
+
+/** The deployments of a fallback that the call's tags lead to; null: there are none. */
+function fallbackNamed(
+  { catalog, config }: Pick<Gateway, "catalog" | "config">,
+  { caller, payers }: Call,
+  name: string,
+): ModelGroup | null {
+  const group = findModel(catalog, caller, name);
+  return group && withTags(group, payers.tags, config.router);
 }
 
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */

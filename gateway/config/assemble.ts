@@ -66,6 +66,13 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
     defaultFallbacks: router.default_fallbacks ?? proxy.default_fallbacks ?? [],
     contextWindowFallbacks:
       router.context_window_fallbacks ?? proxy.context_window_fallbacks ?? {},
+    tagFiltering:
+      router.enable_tag_filtering === undefined
+        ? "preferred"
+        : router.enable_tag_filtering
+          ? "required"
+          : "off",
+    tagFilteringMatchAny: router.tag_filtering_match_any ?? true,
     modelGroupAlias: router.model_group_alias ?? {},
   };
 }

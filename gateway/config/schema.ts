@@ -92,18 +92,23 @@ export const providerParams = z.object({
   stream_timeout: duration(),
   idle_timeout: durationOrNever(),
   max_retries: whole(0, 10),
+  num_retries: whole(0, 10),
   tags: texts(),
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
+  local: flag(),
   ...PRICES,
   ...CALL_DEFAULTS,
 });
 
 export const modelInfo = z.looseObject({
   id: name().optional(),
+  team_id: name().optional(),
+  team_public_model_name: name().optional(),
   mode: text(),
   base_model: text(),
+  local: flag(),
   ...PRICES,
 });
 
@@ -134,6 +139,8 @@ export const routerSettings = z.object({
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
   model_group_alias: groupAliases(),
+  enable_tag_filtering: flag(),
+  tag_filtering_match_any: flag(),
   redis_host: text(),
   redis_port: whole(1, 65_535),
   redis_password: text(),

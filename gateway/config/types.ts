@@ -26,8 +26,10 @@ export type ProviderFamily =
 export interface Deployment {
   /** `model_info.id`, else a hash of alias, provider, model and the address as written: the same after a restart and on every instance. */
   readonly id: string;
-  /** `model_name`; may be `*` or end in `/*`. */
+  /** `model_name`, of a team's model its `team_public_model_name`; may be `*` or end in `/*`. */
   readonly alias: string;
+  /** The team that alone may call it (`model_info.team_id`); null: shared by all. */
+  readonly teamId: string | null;
   readonly provider: ProviderFamily;
   /** As written before the slash (`mistral`, `groq`, …); equals `provider` for the five families. */
   readonly providerName: string;
@@ -56,6 +58,8 @@ export interface Deployment {
   readonly defaults: Readonly<Record<string, unknown>>;
   /** null: as `proxy_settings.drop_params`. */
   readonly dropParams: boolean | null;
+  /** Whether it is a runner on one's own machines; null: not stated. */
+  readonly local: boolean | null;
   readonly prices: PriceOverrides;
   /** `chat`, `embedding`, `completion`, `image_generation`, `moderation`, `responses`, … */
   readonly mode: string;
@@ -110,6 +114,10 @@ export interface RouterConfig {
   readonly fallbacks: Fallbacks;
   readonly defaultFallbacks: readonly string[];
   readonly contextWindowFallbacks: Fallbacks;
+  /** `preferred`: calls without a matching deployment go to all of them; `required`: they are rejected. */
+  readonly tagFiltering: "off" | "preferred" | "required";
+  /** Whether one tag of a call is enough; else a deployment needs all of them. */
+  readonly tagFilteringMatchAny: boolean;
   /** Additional names of aliases. Hidden ones are not listed by `/v1/models`. */
   readonly modelGroupAlias: Readonly<
     Record<string, { readonly model: string; readonly hidden: boolean }>

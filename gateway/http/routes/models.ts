@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
-import { mayUse } from "../../access/models.ts";
+import { findModel, mayUse, usableModels } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
@@ -39,10 +39,8 @@ export const listModels = route(
   async (gateway, request) => {
     const caller = callerOf(request);
     const { ready } = validateBody(modelsQuery, request.query);
-    const data = gateway.catalog.groups
-      .filter(
-        (group) => mayUse(caller, group.alias) && (!ready || isReady(group)),
-      )
+    const data = usableModels(gateway.catalog, caller)
+      .filter((group) => !ready || isReady(group))
       .map((group) => modelOf(gateway, group));
     return { object: "list", data };
   },
@@ -64,8 +62,8 @@ export const showModel = route(
   async (gateway, request) => {
     const caller = callerOf(request);
     const id = (request.params as { "*": string })["*"];
-    const group = mayUse(caller, id) ? gateway.catalog.find(id) : null;
-    if (group === null) {
+    const group = findModel(gateway.catalog, caller, id);
+    if (group === null || !mayUse(caller, id, group.teamId)) {
       throw new CallError(
         "unknown_object",
         `Model ${id} does not exist, or this key may not use it. GET /v1/models lists the models of this key.`,
