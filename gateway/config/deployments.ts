@@ -131,6 +131,7 @@ export function readDeployment(
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,
+    clientParams: params.configurable_clientside_auth_params ?? [],
     prices: readPrices(params, info),
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,

@@ -3,6 +3,7 @@ import {
   amount,
   budgetDuration,
   choice,
+  clientParams,
   duration,
   durationOrNever,
   fallbacks,
@@ -96,6 +97,7 @@ export const providerParams = z.object({
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
+  configurable_clientside_auth_params: clientParams(),
   ...PRICES,
   ...CALL_DEFAULTS,
 });
@@ -150,6 +152,7 @@ export const proxySettings = z.object({
   idle_timeout: duration(),
   drop_params: flag(),
   litellm_headers: flag(),
+  global_disable_no_log_param: flag(),
   num_retries: whole(0, 10),
   allowed_fails: whole(0),
   cooldown_time: duration(),

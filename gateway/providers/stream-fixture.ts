@@ -159,6 +159,7 @@ export function testDeployment(
     headers: {},
     defaults: {},
     dropParams: null,
+    clientParams: [],
     prices: {
       input: null,
       output: null,
