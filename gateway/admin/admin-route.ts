@@ -11,7 +11,7 @@ import {
   refuseUnlessReached,
   type ObjectFacts,
 } from "../access/reach.ts";
-import type { Pool } from "../database/pool.ts";
+import { DatabaseUnavailable, type Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
 import type { Gateway } from "../gateway.ts";
 import { route, type Route, type RouteSchema } from "../http/route.ts";
@@ -56,11 +56,32 @@ export function adminRoute<Input extends z.ZodObject>(
         ...(request.params as object),
       }),
     );
+    if (!name.startsWith("GET ")) {
+      await inEffect(gateway);
+    }
     return reply
       .type("application/json; charset=utf-8")
       .send(JSON.stringify(answer));
   };
   return route(name, schema, handler, { alsoAt });
+}
+
+/**
+ * Resolves when what was committed is in effect on this instance: the next call already meets a deleted key or a lower budget.
+ * Other instances follow within a second.
+ */
+async function inEffect({
+  callers,
+  database,
+}: Pick<Gateway, "callers" | "database">): Promise<void> {
+  try {
+    await database.caughtUp();
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) {
+      throw error;
+    }
+    callers.clear();
+  }
 }
 
 /** The caller of a request; throws 403 unless it may use the route. */

@@ -30,6 +30,15 @@ import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
 import type { CallBody } from "./body.ts";
+import { readClientAccess, withClientAccess } from "./client-access.ts";
+import { endUserOf, type EndUser } from "./end-user.ts";
+import {
+  authorizeFallbacks,
+  type Replacement,
+  type RequestedFallbacks,
+} from "./fallbacks.ts";
+import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
+import { metadataOf, withMetadata } from "./metadata.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
 export type CallType =
@@ -75,6 +84,7 @@ export interface Call {
   readonly kind: CallKind;
   readonly caller: Caller;
   readonly group: ModelGroup;
+  /** Without fields for the gateway. */
   readonly body: CallBody;
   readonly stream: boolean;
   readonly payers: Payers;
@@ -84,6 +94,9 @@ export interface Call {
   readonly outputTokens: number;
   readonly cache: CacheOptions;
   readonly options: CallOptions;
+  readonly fallbacks: RequestedFallbacks;
+  /** The caller's own access to the provider is used. */
+  readonly ownAccess: boolean;
   /** When the call must have ended, ms since the epoch; null: no limit. */
   readonly deadlineAt: number | null;
   /** Headers of the caller that are forwarded to the provider. */
@@ -100,40 +113,47 @@ export interface Call {
 
 /** Determines the payers, the size of the input and the cache key of a call. */
 export async function startCall(
-  gateway: Pick<Gateway, "callers" | "config" | "tokens">,
+  gateway: Gateway,
   request: FastifyRequest,
   caller: Caller,
   named: ModelGroup,
-  body: CallBody,
+  sent: CallBody,
   kind: CallKind,
 ): Promise<Call> {
-  const payers = payersOf(caller, named.alias, body, request);
-  const group = groupForTags(gateway.config, named, payers.tags);
+  const received = withMetadata(sent);
+  rejectUnsupportedFields(received);
+  const access = readClientAccess(received);
+  const person = endUserOf(received);
+  const payers = payersOf(caller, named.alias, received, request, person);
+  const tagged = groupForTags(gateway.config, named, payers.tags);
+  const group = access === null ? tagged : withClientAccess(tagged, access);
   const { endUser, tags } = await otherPayersOf(gateway, payers);
-  if (endUser?.blocked === true) {
-    throw new CallError(
-      "blocked",
-      `End user=${endUser.id} is blocked. Ask the operator of this gateway to unblock it.`,
-    );
-  }
-  const cache = readCacheOptions(body, request.headers);
-  const options = readCallOptions(body, request.headers, caller);
+  refuseBlocked(endUser);
+  const { headers } = request;
+  const options = readCallOptions(received, headers, caller, group.alias);
+  const size = sizing(gateway, kind);
+  const fallbacks = authorizeFallbacks(
+    gateway,
+    caller,
+    kind,
+    received,
+    options.fallbacks,
+    size,
+  );
+  const ownAccess = access !== null;
+  const body = providerBody(received);
+  const own = { ownAccess, fallbacks };
+  const cache = cacheOptionsOf(received, headers, options, own);
   const startedAt = Date.now();
   const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
-  const { config } = gateway;
-  const { alias, variant } = group;
-  const inputs = { callType: kind.callType, alias, variant, payers, body };
-  const itemKeys =
-    kind.callType === "aembedding"
-      ? itemKeysOf(config.cache, inputs, cache)
-      : null;
   return {
+    ...size(body, group),
+    ...cacheKeysOf(gateway, kind, group, payers, body, cache),
     id: randomUUID(),
     startedAt,
     kind,
     caller,
     group,
-    body,
     stream: kind.streams && body["stream"] === true,
     payers,
     limitSources: {
@@ -141,22 +161,77 @@ export async function startCall(
       alias: group.alias,
       endUser,
       tags,
-      proxy: proxyLimitsOf(config.general),
+      proxy: proxyLimitsOf(gateway.config.general),
     },
-    inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
-    outputTokens: kind.estimateOutput(gateway, body, group),
     cache,
     options,
+    ...own,
     deadlineAt: timeoutMs === null ? null : startedAt + timeoutMs,
+    whole: null,
+    forwarded: forwardedOf(request),
+    sessionId: sessionOf(received, request) ?? person.session,
+    requesterIp: request.ip,
+  };
+}
+
+function refuseBlocked(endUser: OtherPayer | null): void {
+  if (endUser?.blocked === true) {
+    throw new CallError(
+      "blocked",
+      `End user=${endUser.id} is blocked. Ask the operator of this gateway to unblock it.`,
+    );
+  }
+}
+
+/** Counts the tokens of a body for a group. */
+function sizing(gateway: Pick<Gateway, "config" | "tokens">, kind: CallKind) {
+  return (body: CallBody, group: ModelGroup): Replacement => ({
+    body,
+    inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
+    outputTokens: kind.estimateOutput(gateway, body, group),
+  });
+}
+
+const NO_CACHE: CacheOptions = {
+  read: false,
+  store: false,
+  requested: false,
+  ttlMs: null,
+};
+
+/** What a caller invents, or what its own account answers, is not an answer for others. */
+function cacheOptionsOf(
+  body: CallBody,
+  headers: FastifyRequest["headers"],
+  { mock }: CallOptions,
+  { ownAccess, fallbacks }: Pick<Call, "ownAccess" | "fallbacks">,
+): CacheOptions {
+  if (ownAccess || mock.response !== null || mock.failure !== null) {
+    return NO_CACHE;
+  }
+  const options = readCacheOptions(body, headers);
+  return fallbacks.replacements.size === 0
+    ? options
+    : { ...options, store: false };
+}
+
+function cacheKeysOf(
+  { config }: Pick<Gateway, "config">,
+  { callType }: CallKind,
+  { alias, variant }: ModelGroup,
+  payers: Payers,
+  body: CallBody,
+  cache: CacheOptions,
+): Pick<Call, "cacheKey" | "itemKeys"> {
+  const inputs = { callType, alias, variant, payers, body };
+  const itemKeys =
+    callType === "aembedding" ? itemKeysOf(config.cache, inputs, cache) : null;
+  return {
+    itemKeys,
     cacheKey:
       itemKeys?.length === 1
         ? (itemKeys[0] ?? null)
         : cacheKeyOf(config.cache, inputs, cache),
-    itemKeys,
-    whole: null,
-    forwarded: forwardedOf(request),
-    sessionId: sessionOf(body, request),
-    requesterIp: request.ip,
   };
 }
 
@@ -189,10 +264,9 @@ function payersOf(
   alias: string,
   body: CallBody,
   request: FastifyRequest,
+  person: EndUser,
 ): Payers {
-  const endUser =
-    headerOf(request, "end-user-id") ??
-    (typeof body["user"] === "string" ? body["user"] : "");
+  const endUser = headerOf(request, "end-user-id") || person.name;
   const tags = payingTags(caller, [
     body["tags"],
     metadataOf(body)["tags"],
@@ -262,20 +336,27 @@ async function findPayer(
   });
 }
 
-/** The value of `x-hearth-<name>` or its LiteLLM twin. */
+/** The value of the first header of a name that was sent: ours, or one of LiteLLM's. */
 function headerOf(
   { headers }: FastifyRequest,
   name: keyof typeof HEADERS,
 ): string | undefined {
-  const [ours, theirs] = HEADERS[name];
-  const value = headers[ours] ?? headers[theirs];
+  const value = HEADERS[name].map((header) => headers[header]).find(Boolean);
   return typeof value === "string" ? value : undefined;
 }
 
 const HEADERS = {
-  "end-user-id": ["x-hearth-end-user-id", "x-litellm-end-user-id"],
+  "end-user-id": [
+    "x-hearth-end-user-id",
+    "x-litellm-end-user-id",
+    "x-litellm-customer-id",
+  ],
   tags: ["x-hearth-tags", "x-litellm-tags"],
-  "trace-id": ["x-hearth-trace-id", "x-litellm-trace-id"],
+  "trace-id": [
+    "x-hearth-trace-id",
+    "x-litellm-trace-id",
+    "x-litellm-session-id",
+  ],
 } as const;
 
 const FORWARDED = ["anthropic-version", "anthropic-beta"];
@@ -288,21 +369,14 @@ function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
   return Object.fromEntries(found);
 }
 
-/** `litellm_metadata` is LiteLLM's field where `metadata` belongs to the provider, as in `/v1/messages`. */
-function metadataOf(
-  body: CallBody,
-  field: "metadata" | "litellm_metadata" = "metadata",
-): Readonly<Record<string, unknown>> {
-  const metadata = body[field];
-  return typeof metadata === "object" && metadata !== null
-    ? (metadata as Record<string, unknown>)
-    : {};
-}
-
 function sessionOf(body: CallBody, request: FastifyRequest): string | null {
-  const named =
-    headerOf(request, "trace-id") ??
-    metadataOf(body)["session_id"] ??
-    metadataOf(body)["trace_id"];
-  return typeof named === "string" ? named : null;
+  const named = [
+    headerOf(request, "trace-id"),
+    body["litellm_session_id"],
+    body["litellm_trace_id"],
+    ...[metadataOf(body), metadataOf(body, "litellm_metadata")].flatMap(
+      (metadata) => [metadata["session_id"], metadata["trace_id"]],
+    ),
+  ].find((id) => typeof id === "string" && id !== "");
+  return (named as string | undefined) ?? null;
 }

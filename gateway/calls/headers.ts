@@ -4,6 +4,7 @@ import type { Deployment, GatewayConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { addAllowances, addTwins } from "./litellm-headers.ts";
 import type { Upstream } from "./provider.ts";
 
 export interface Answered {
@@ -88,44 +89,17 @@ export function headerText(text: string): string {
   return PLAIN.test(text) ? text : encodeURI(text.toWellFormed());
 }
 
-/** LiteLLM's names of Hearth's headers. */
-const LITELLM_NAMES = [
-  ["call-id", "call-id"],
-  ["model-id", "model-id"],
-  ["model-group", "model-group"],
-  ["response-cost", "cost"],
-  ["cache-key", "cache-key"],
-  ["attempted-retries", "attempted-retries"],
-  ["attempted-fallbacks", "attempted-fallbacks"],
-  ["response-duration-ms", "duration-ms"],
-  ["overhead-duration-ms", "overhead-ms"],
-] as const;
-
 /** `key-spend` is sent for keys with a budget, whose spend is known: dollars before this call. */
 function addLitellmNames(
   headers: Record<string, string>,
-  { router, timeouts }: GatewayConfig,
-  { caller, options }: Call,
+  config: GatewayConfig,
+  call: Call,
   { spends }: Admitted,
   upstream: Upstream | null,
 ): void {
-  for (const [theirs, ours] of LITELLM_NAMES) {
-    const value = headers[`x-hearth-${ours}`];
-    if (value !== undefined) {
-      headers[`x-litellm-${theirs}`] = value;
-    }
-  }
-  const deployment = upstream?.deployment;
-  headers["x-litellm-max-retries"] = String(
-    options.numRetries ?? deployment?.maxRetries ?? router.numRetries,
-  );
-  const timeoutMs =
-    options.timeoutMs ??
-    router.timeoutMs ??
-    deployment?.timeoutMs ??
-    timeouts.requestMs ??
-    timeouts.firstByteMs;
-  headers["x-litellm-timeout"] = String(timeoutMs / 1_000);
+  addTwins(headers);
+  addAllowances(headers, config, call, upstream?.deployment);
+  const { caller } = call;
   if (caller.kind !== "key") {
     return;
   }

@@ -7,6 +7,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import { groupOf, type PricedDeployment } from "../routing/catalog.ts";
 import type { Call, CallKind } from "./call.ts";
+import { NO_MOCK } from "./options.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
 import { whileAdmitted } from "./while-admitted.ts";
@@ -36,8 +37,12 @@ const CHECK = {
     timeoutMs: TIMEOUT_MS,
     numRetries: 0,
     fallbacks: [],
-    mock: { response: null, failFirst: false, timeout: false },
+    dropParams: null,
+    unlogged: false,
+    mock: NO_MOCK,
   },
+  fallbacks: { names: [], replacements: new Map() },
+  ownAccess: false,
   forwarded: {},
   cacheKey: null,
   itemKeys: null,

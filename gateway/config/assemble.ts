@@ -183,6 +183,7 @@ function readGeneral(
     failClosed: general.fail_closed ?? false,
     storeModelInDb: general.store_model_in_db ?? true,
     storePrompts: general.store_prompts_in_spend_logs ?? false,
+    unloggedCalls: proxy.global_disable_no_log_param !== true,
     dropParams: proxy.drop_params ?? false,
     litellmHeaders: proxy.litellm_headers ?? false,
     metricsKey: metricsKey === null ? null : secret(metricsKey),

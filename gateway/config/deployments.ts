@@ -133,6 +133,7 @@ export function readDeployment(
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,
     local: params.local ?? info.local ?? null,
+    clientParams: params.configurable_clientside_auth_params ?? [],
     prices: readPrices(params, info),
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,

@@ -3,6 +3,7 @@ import {
   amount,
   budgetDuration,
   choice,
+  clientParams,
   duration,
   durationOrNever,
   fallbacks,
@@ -98,6 +99,7 @@ export const providerParams = z.object({
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
   local: flag(),
+  configurable_clientside_auth_params: clientParams(),
   ...PRICES,
   ...CALL_DEFAULTS,
 });
@@ -157,6 +159,7 @@ export const proxySettings = z.object({
   idle_timeout: duration(),
   drop_params: flag(),
   litellm_headers: flag(),
+  global_disable_no_log_param: flag(),
   num_retries: whole(0, 10),
   allowed_fails: whole(0),
   cooldown_time: duration(),

@@ -60,6 +60,8 @@ export interface Deployment {
   readonly dropParams: boolean | null;
   /** Whether it is a runner on one's own machines; null: not stated. */
   readonly local: boolean | null;
+  /** What callers may replace by their own. */
+  readonly clientParams: readonly ClientParam[];
   readonly prices: PriceOverrides;
   /** `chat`, `embedding`, `completion`, `image_generation`, `moderation`, `responses`, … */
   readonly mode: string;
@@ -67,6 +69,13 @@ export interface Deployment {
   readonly baseModel: string | null;
   /** `model_info` as written, without `id`. */
   readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** A parameter that callers may send; an address only if it matches the whole pattern. */
+export interface ClientParam {
+  readonly name: string;
+  /** A regular expression. */
+  readonly pattern: string | null;
 }
 
 /** Dollars per token (or per call, per image, per second of audio); null: not overridden. */
@@ -186,6 +195,8 @@ export interface GeneralConfig {
   readonly failClosed: boolean;
   readonly storeModelInDb: boolean;
   readonly storePrompts: boolean;
+  /** Callers may leave their prompts out of the log (`no-log`). */
+  readonly unloggedCalls: boolean;
   /** Drop call parameters that a provider does not support, instead of responding with 400. */
   readonly dropParams: boolean;
   readonly litellmHeaders: boolean;

@@ -161,6 +161,7 @@ export function testDeployment(
     defaults: {},
     dropParams: null,
     local: null,
+    clientParams: [],
     prices: {
       input: null,
       output: null,
