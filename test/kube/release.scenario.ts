@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import {
   afterAll,
   beforeAll,
@@ -163,11 +164,14 @@ describe("a release", () => {
     const [kept = ""] = on("node1");
     expect(on("node2")).not.toEqual([]);
     // Before: this process keeps connections alive, also those to the node that vanishes.
-    const caller = await newCaller(release);
+    const [direct, through] = [
+      await newCaller(release),
+      await newCaller(release),
+    ];
     // Some of these are in flight when their gateway vanishes.
     const lost = startLoad({
       urls: on("node2"),
-      accounts: [{ key: caller.key, fields: {} }],
+      accounts: [{ key: direct.key, fields: {} }],
       random: createRandom(1),
       parallel: 8,
       pauseMs: 20,
@@ -181,7 +185,7 @@ describe("a release", () => {
         async () => {
           await power("off", 2);
           const stopped = lost.stop();
-          await timed("noticed", () => untilNode2("Unknown"));
+          await timed("noticed", () => untilConnected(through.url));
           // As the documentation of Kubernetes tells operators: StatefulSets never replace a pod that may still run.
           await kubectl([
             "taint",
@@ -191,11 +195,11 @@ describe("a release", () => {
           ]);
           await withoutFailedCall(
             () => timed("restarted elsewhere", () => untilReady(6)),
-            caller,
+            through,
           );
           await stopped;
         },
-        { ...caller, url: kept },
+        { ...direct, url: kept },
       );
       expect(
         (await podsOf(release)).filter(({ spec }) => spec.nodeName !== "node1"),
@@ -292,6 +296,28 @@ async function untilReady(pods: number): Promise<void> {
       interval: 1_000,
     })
     .toEqual(Array.from({ length: pods }, () => true));
+}
+
+/** Waits until no new connection to a Service leads to a pod that does not respond. */
+async function untilConnected(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const connects = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect(Number(port), hostname);
+      const end = (connected: boolean) => {
+        socket.destroy();
+        resolve(connected);
+      };
+      socket.setTimeout(1_000, () => end(false));
+      socket.once("connect", () => end(true));
+      socket.once("error", () => end(false));
+    });
+  await expect
+    .poll(() => Promise.all(Array.from({ length: 30 }, connects)), {
+      timeout: 60_000,
+      interval: 500,
+    })
+    .not.toContain(false);
 }
 
 /** Waits until the second node has this status of the condition Ready. */
