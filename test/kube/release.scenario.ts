@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import {
   afterAll,
   beforeAll,
@@ -184,7 +185,7 @@ describe("a release", () => {
         async () => {
           await power("off", 2);
           const stopped = lost.stop();
-          await timed("noticed", () => untilNode2("Unknown"));
+          await timed("noticed", () => untilConnected(through.url));
           // As the documentation of Kubernetes tells operators: StatefulSets never replace a pod that may still run.
           await kubectl([
             "taint",
@@ -295,6 +296,28 @@ async function untilReady(pods: number): Promise<void> {
       interval: 1_000,
     })
     .toEqual(Array.from({ length: pods }, () => true));
+}
+
+/** Waits until no new connection to a Service leads to a pod that does not respond. */
+async function untilConnected(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const connects = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect(Number(port), hostname);
+      const end = (connected: boolean) => {
+        socket.destroy();
+        resolve(connected);
+      };
+      socket.setTimeout(1_000, () => end(false));
+      socket.once("connect", () => end(true));
+      socket.once("error", () => end(false));
+    });
+  await expect
+    .poll(() => Promise.all(Array.from({ length: 30 }, connects)), {
+      timeout: 60_000,
+      interval: 500,
+    })
+    .not.toContain(false);
 }
 
 /** Waits until the second node has this status of the condition Ready. */
