@@ -361,7 +361,8 @@ test("teams with models of the same name share neither answers of a global cache
     model: "mock",
     fallbacks: ["same-name"],
   });
-  expect(fallen.status).toBe(200);
+  expect(fallen.status).toBe(400);
+  expect(fallen.text).toContain("Fallback same-name: Invalid model");
 });
 
 test("parameters that have no effect here are rejected by name, empty ones accepted; num_retries is honoured", async () => {

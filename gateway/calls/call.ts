@@ -129,7 +129,7 @@ export async function startCall(
   const group = access === null ? tagged : withClientAccess(tagged, access);
   const { endUser, tags } = await otherPayersOf(gateway, payers);
   refuseBlocked(endUser);
-  const { headers } = request;
+  const { headers, ip: requesterIp } = request;
   const options = readCallOptions(received, headers, caller, group.alias);
   const size = sizing(gateway, kind);
   const fallbacks = authorizeFallbacks(
@@ -140,9 +140,8 @@ export async function startCall(
     options.fallbacks,
     size,
   );
-  const ownAccess = access !== null;
   const body = providerBody(received);
-  const own = { ownAccess, fallbacks };
+  const own = { ownAccess: access !== null, fallbacks };
   const cache = cacheOptionsOf(received, headers, options, own);
   const startedAt = Date.now();
   const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
@@ -170,7 +169,7 @@ export async function startCall(
     whole: null,
     forwarded: forwardedOf(request),
     sessionId: sessionOf(received, request) ?? person.session,
-    requesterIp: request.ip,
+    requesterIp,
   };
 }
 

@@ -282,8 +282,8 @@ export async function addTotals(
 }
 
 /**
- * Totals of counters; one that the ledger does not know is 0. Once lost rows were written again, every total is newer than
- * those read before.
+ * Totals of counters, in the same order; one that the ledger does not know is 0. Once lost rows were written again, every total
+ * is newer than those read before.
  */
 export async function readTotals(
   from: Pool | Client,
@@ -295,9 +295,10 @@ export async function readTotals(
   return query<Total>(
     from,
     `SELECT c.entity, c.window_name AS window, coalesce(t.spend, 0) AS spend, greatest(t.version, r.version) AS version
-       FROM unnest($1::text[], $2::text[]) AS c(entity, window_name)
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c(entity, window_name, position)
        CROSS JOIN (SELECT coalesce(max(restored_at), 0) AS version FROM journal_marks) r
-       LEFT JOIN spend_totals t USING (entity, window_name)`,
+       LEFT JOIN spend_totals t USING (entity, window_name)
+       ORDER BY c.position`,
     [
       counters.map((counter) => counter.entity),
       counters.map((counter) => counter.window),
