@@ -24,21 +24,27 @@ let checkout: string;
 let lock: string;
 const started: Program[] = [];
 
-/** A checkout with bin/ only, whose `npm ci` records that it ran and installs a link to this Node. */
+/** A checkout with bin/ only, whose npm records its commands; `npm rebuild node` installs a link to this Node. */
 beforeEach(() => {
   checkout = mkdtempSync(join(tmpdir(), "hearth-setup-"));
   lock = join(checkout, ".setup-lock");
   const bin = fileURLToPath(new URL("../bin", import.meta.url));
   cpSync(bin, join(checkout, "bin"), { recursive: true });
-  writeFileSync(join(checkout, "package.json"), `{"type":"module"}`);
+  writeFileSync(
+    join(checkout, "package.json"),
+    JSON.stringify({
+      type: "module",
+      allowScripts: { node: true, one: true, unwanted: false },
+    }),
+  );
   writeFileSync(join(checkout, "package-lock.json"), "{}");
   mkdirSync(join(checkout, "programs"));
   writeFileSync(
     join(checkout, "programs", "npm"),
     `#!/bin/sh
-echo ci >>"${checkout}/installed"
+echo "$*" >>"${checkout}/npm-commands"
 mkdir -p node_modules/node/bin
-ln -sf "${process.execPath}" node_modules/node/bin/node
+[ "$*" != "rebuild node" ] || ln -sf "${process.execPath}" node_modules/node/bin/node
 `,
     { mode: 0o755 },
   );
@@ -69,10 +75,15 @@ async function setUp(): Promise<{ code: number | null; errors: string }> {
   return { code: child.exitCode, errors };
 }
 
+function npmCommands(): readonly string[] {
+  const file = join(checkout, "npm-commands");
+  return existsSync(file)
+    ? readFileSync(file, "utf8").trimEnd().split("\n")
+    : [];
+}
+
 function installs(): number {
-  return existsSync(join(checkout, "installed"))
-    ? readFileSync(join(checkout, "installed"), "utf8").split("\n").length - 1
-    : 0;
+  return npmCommands().filter((command) => command.startsWith("ci ")).length;
 }
 
 /** A process that holds the lock until it is killed. */
@@ -162,6 +173,15 @@ function installedByHand(packages: Readonly<Record<string, object>>): void {
     JSON.stringify({ packages }),
   );
 }
+
+test("only permitted packages run their install scripts, Node's last", async () => {
+  expect(await setUp()).toMatchObject({ code: 0 });
+  expect(npmCommands()).toEqual([
+    "ci --ignore-scripts --no-audit --no-fund",
+    "rebuild one",
+    "rebuild node",
+  ]);
+});
 
 test("packages installed by a manual npm ci are not installed again", async () => {
   installedByHand({ "node_modules/one": { version: "1.0.0" } });
