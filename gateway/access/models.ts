@@ -71,14 +71,16 @@ function refuseUnlessAllowed(
     denied.models.length === 0 ? "none" : denied.models.join(", ");
   throw new CallError(
     denied.kind,
-    `${denied.whose} not allowed to access model ${requested}. Allowed models: ${allowed}.`,
+    `${denied.whose} not allowed to access model ${requested}. Allowed models${denied.owner}: ${allowed}.`,
     { param: "model" },
   );
 }
 
 interface Denial {
   readonly kind: ErrorKind;
-  readonly whose: string;
+  /** LiteLLM's word, which its clients look for. */
+  readonly whose: "key" | "team" | "org" | "user";
+  readonly owner: string;
   readonly models: readonly string[];
 }
 
@@ -88,26 +90,29 @@ function deniedBy(caller: Caller, name: string): Denial | null {
   }
   const { models, team, organization, user } = caller;
   if (!allows(models, name, team?.models)) {
-    return { kind: "key_model_access_denied", whose: "This key is", models };
+    return { kind: "key_model_access_denied", whose: "key", owner: "", models };
   }
   if (team !== null && !allows(team.models, name)) {
     return {
       kind: "team_model_access_denied",
-      whose: `Team ${team.id} is`,
+      whose: "team",
+      owner: ` of team ${team.id}`,
       models: team.models,
     };
   }
   if (organization !== null && !allows(organization.models, name)) {
     return {
       kind: "org_model_access_denied",
-      whose: `Organization ${organization.id} is`,
+      whose: "org",
+      owner: ` of organization ${organization.id}`,
       models: organization.models,
     };
   }
   if (team === null && user !== null && !allows(user.models, name)) {
     return {
       kind: "user_model_access_denied",
-      whose: `User ${caller.userId} is`,
+      whose: "user",
+      owner: ` of user ${caller.userId}`,
       models: user.models,
     };
   }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import {
@@ -122,8 +121,8 @@ export async function startCall(
     kind.callType === "aembedding"
       ? itemKeysOf(config.cache, inputs, cache)
       : null;
-  return {
-    id: randomUUID(),
+  const call: Call = {
+    id: request.id,
     startedAt,
     kind,
     caller,
@@ -153,6 +152,8 @@ export async function startCall(
     sessionId: sessionOf(body, request),
     requesterIp: request.ip,
   };
+  request.call = call;
+  return call;
 }
 
 /** The model whose tokenizer is used for an alias. */

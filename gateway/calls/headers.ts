@@ -1,5 +1,8 @@
+import type { FastifyRequest } from "fastify";
+import type { Caller } from "../access/callers.ts";
+import { windowAt } from "../ledger/windows.ts";
 import type { RateState } from "../limits/limits.ts";
-import { dollarsFromNanos } from "../pricing/money.ts";
+import { dollarsFromNanos, type Nanos } from "../pricing/money.ts";
 import type { Deployment, GatewayConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
@@ -40,9 +43,7 @@ export function answerHeaders(
     headers["x-hearth-cache-key"] = headerText(call.cacheKey);
   }
   if (upstream !== null) {
-    const { id, provider } = namesOf(upstream.deployment);
-    headers["x-hearth-model-id"] = id;
-    headers["x-hearth-provider"] = provider;
+    Object.assign(headers, deploymentHeaders(upstream.deployment));
     headers["x-hearth-attempted-retries"] = String(
       upstream.attempts.length - upstream.fallbacks,
     );
@@ -51,9 +52,65 @@ export function answerHeaders(
   addRates(headers, "requests", admitted.rates);
   addRates(headers, "tokens", admitted.rates);
   if (config.general.litellmHeaders) {
-    addLitellmNames(headers, config, call, admitted, upstream);
+    addLitellmNames(headers);
+    addCallOptions(headers, config, call, upstream?.deployment ?? null);
+    addKeyBudget(headers, call.caller, spendOfKey(call.caller, admitted));
   }
   return headers;
+}
+
+/** The headers of an error: of those of an answer what is known by then. `own` are the error's, which are added. */
+export function errorHeaders(
+  gateway: Pick<Gateway, "config" | "limits" | "pending">,
+  { id, caller, call, admitted }: FastifyRequest,
+  own: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const { config } = gateway;
+  const headers: Record<string, string> = { "x-hearth-call-id": id };
+  if (call !== null) {
+    headers["x-hearth-model-group"] = headerText(call.group.alias);
+    headers["x-hearth-attempted-retries"] = "0";
+    headers["x-hearth-attempted-fallbacks"] = "0";
+    headers["x-hearth-duration-ms"] = String(Date.now() - call.startedAt);
+  }
+  addRates(headers, "requests", admitted?.rates ?? []);
+  addRates(headers, "tokens", admitted?.rates ?? []);
+  Object.assign(headers, own);
+  if (config.general.litellmHeaders) {
+    addLitellmNames(headers);
+    if (call !== null) {
+      addCallOptions(headers, config, call, null);
+    }
+    addKeyBudget(headers, caller, knownSpend(gateway, caller, admitted));
+  }
+  return headers;
+}
+
+/** Of a key with a budget, before this call; of a call that was not admitted as this instance knows it. */
+function knownSpend(
+  { config, limits, pending }: Pick<Gateway, "config" | "limits" | "pending">,
+  caller: Caller | null,
+  admitted: Admitted | null,
+): Nanos | null {
+  if (caller?.kind !== "key" || caller.limits.maxBudget === null) {
+    return null;
+  }
+  if (admitted !== null) {
+    return spendOfKey(caller, admitted);
+  }
+  const entity = `key:${caller.token}`;
+  const { timezone } = config.general;
+  const { name } = windowAt(caller.limits.budgetDuration, Date.now(), timezone);
+  const known = limits.lastKnown(entity, name);
+  return known === null ? null : known.total + pending.of(entity, name);
+}
+
+/** The headers that name a deployment. */
+export function deploymentHeaders(
+  deployment: Deployment,
+): Record<string, string> {
+  const { id, provider } = namesOf(deployment);
+  return { "x-hearth-model-id": id, "x-hearth-provider": provider };
 }
 
 interface DeploymentNames {
@@ -101,21 +158,21 @@ const LITELLM_NAMES = [
   ["overhead-duration-ms", "overhead-ms"],
 ] as const;
 
-/** `key-spend` is sent for keys with a budget, whose spend is known: dollars before this call. */
-function addLitellmNames(
-  headers: Record<string, string>,
-  { router, timeouts }: GatewayConfig,
-  { caller, options }: Call,
-  { spends }: Admitted,
-  upstream: Upstream | null,
-): void {
+function addLitellmNames(headers: Record<string, string>): void {
   for (const [theirs, ours] of LITELLM_NAMES) {
     const value = headers[`x-hearth-${ours}`];
     if (value !== undefined) {
       headers[`x-litellm-${theirs}`] = value;
     }
   }
-  const deployment = upstream?.deployment;
+}
+
+function addCallOptions(
+  headers: Record<string, string>,
+  { router, timeouts }: GatewayConfig,
+  { options }: Call,
+  deployment: Deployment | null,
+): void {
   headers["x-litellm-max-retries"] = String(
     options.numRetries ?? deployment?.maxRetries ?? router.numRetries,
   );
@@ -126,16 +183,31 @@ function addLitellmNames(
     timeouts.requestMs ??
     timeouts.firstByteMs;
   headers["x-litellm-timeout"] = String(timeoutMs / 1_000);
-  if (caller.kind !== "key") {
+}
+
+/** `spend` is known for keys with a budget: dollars before this call. */
+function addKeyBudget(
+  headers: Record<string, string>,
+  caller: Caller | null,
+  spend: Nanos | null,
+): void {
+  if (caller?.kind !== "key") {
     return;
   }
   if (caller.limits.maxBudget !== null) {
     headers["x-litellm-key-max-budget"] = String(caller.limits.maxBudget);
   }
-  const own = spends.find(({ entity }) => entity === `key:${caller.token}`);
-  if (own !== undefined) {
-    headers["x-litellm-key-spend"] = String(dollarsFromNanos(own.spend));
+  if (spend !== null) {
+    headers["x-litellm-key-spend"] = String(dollarsFromNanos(spend));
   }
+}
+
+function spendOfKey(caller: Caller, { spends }: Admitted): Nanos | null {
+  if (caller.kind !== "key") {
+    return null;
+  }
+  const own = spends.find(({ entity }) => entity === `key:${caller.token}`);
+  return own?.spend ?? null;
 }
 
 /** Of the payers' limits the tightest is sent: the one that the client will reach first. */

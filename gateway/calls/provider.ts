@@ -13,6 +13,7 @@ import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { deploymentHeaders } from "./headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { mockAnswer } from "./mock.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
@@ -396,6 +397,7 @@ async function giveUp(
     },
   });
   const headers: Record<string, string> = {
+    ...deploymentHeaders(deployment),
     "x-hearth-attempted-retries": String(attempts.length - 1 - fallbacks),
     "x-hearth-attempted-fallbacks": String(fallbacks),
   };

@@ -63,6 +63,7 @@ export async function carryOut(
   const body = validateBody(kind.schema, request.body);
   const call = await startCall(gateway, request, caller, group, body, kind);
   const admitted = await lookupAndAdmit(gateway, call);
+  request.admitted = admitted;
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);
     if (cached !== null) {
