@@ -46,8 +46,15 @@ export function mayUse(caller: Caller, name: string): boolean {
   return deniedBy(caller, name) === null;
 }
 
-/** A key and a team can define names for models. */
-function resolveAlias(caller: Caller, requested: string): string {
+/** The names for models that a key and its team define. */
+export function ownNames(caller: Caller): readonly string[] {
+  return caller.kind === "master"
+    ? []
+    : [...caller.aliases.keys(), ...(caller.team?.modelAliases.keys() ?? [])];
+}
+
+/** The model that a name of the key or its team means; any other name means itself. */
+export function resolveAlias(caller: Caller, requested: string): string {
   if (caller.kind === "master") {
     return requested;
   }

@@ -12,6 +12,7 @@ const numberOrNull = z.number().nullable();
 const free = z.looseObject({});
 
 export const modelRow = z.object({
+  model_id: out.text,
   model_name: out.text,
   litellm_params: free,
   provider_params: free,
@@ -40,6 +41,7 @@ export function modelAnswer(
   stored: boolean,
 ) {
   return {
+    model_id: id,
     model_name: alias,
     litellm_params: params,
     provider_params: params,

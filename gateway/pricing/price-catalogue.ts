@@ -44,6 +44,22 @@ export function cataloguePrices(deployment: Deployment): PriceCard | null {
   return null;
 }
 
+/**
+ * The prices of a model that no deployment has, by its own name or with the provider before a slash; null: not in the
+ * catalogue.
+ */
+export function publishedPrices(name: string): PriceCard | null {
+  const slash = name.indexOf("/");
+  const provider = name.slice(0, Math.max(0, slash));
+  const providerId = CATALOGUE_NAMES.get(provider) ?? provider;
+  const found =
+    calcPrice({}, name) ??
+    (slash > 0 && findProvider({ providerId }) !== undefined
+      ? calcPrice({}, name.slice(slash + 1), { providerId })
+      : null);
+  return found === null ? null : cardOf(found.model, found.provider.id);
+}
+
 /** `base_model` first, since Azure's deployment names do not identify a model; it may have a provider's prefix. */
 function modelNames({ baseModel, model }: Deployment): readonly string[] {
   if (baseModel === null) {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
-import { mayUse } from "../../access/models.ts";
+import type { Caller } from "../../access/callers.ts";
+import { mayUse, ownNames, resolveAlias } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
@@ -39,15 +40,28 @@ export const listModels = route(
   async (gateway, request) => {
     const caller = callerOf(request);
     const { ready } = validateBody(modelsQuery, request.query);
-    const data = gateway.catalog.groups
-      .filter(
-        (group) => mayUse(caller, group.alias) && (!ready || isReady(group)),
-      )
-      .map((group) => modelOf(gateway, group));
+    const data = [...listed(gateway, caller)]
+      .filter(([, group]) => !ready || isReady(group))
+      .map(([id, group]) => modelOf(gateway, id, group));
     return { object: "list", data };
   },
   { alsoAt: ["/models"] },
 );
+
+/** The models of a key by name: aliases, and the names that the key and its team define for them. */
+function listed(
+  { catalog }: Pick<Gateway, "catalog">,
+  caller: Caller,
+): ReadonlyMap<string, ModelGroup> {
+  const own = ownNames(caller).flatMap((name) => {
+    const group = catalog.find(resolveAlias(caller, name));
+    return group === null ? [] : [[name, group] as const];
+  });
+  const groups = catalog.groups.map((group) => [group.alias, group] as const);
+  return new Map(
+    [...groups, ...own].filter(([, { alias }]) => mayUse(caller, alias)),
+  );
+}
 
 function isReady({ alias, pending }: ModelGroup): boolean {
   return pending === null && !alias.endsWith("*");
@@ -64,7 +78,8 @@ export const showModel = route(
   async (gateway, request) => {
     const caller = callerOf(request);
     const id = (request.params as { "*": string })["*"];
-    const group = mayUse(caller, id) ? gateway.catalog.find(id) : null;
+    const name = resolveAlias(caller, id);
+    const group = mayUse(caller, name) ? gateway.catalog.find(name) : null;
     if (group === null) {
       throw new CallError(
         "unknown_object",
@@ -74,14 +89,14 @@ export const showModel = route(
         },
       );
     }
-    return modelOf(gateway, group);
+    return modelOf(gateway, id, group);
   },
   { alsoAt: ["/models/*"] },
 );
 
-function modelOf(gateway: Gateway, { alias, pending }: ModelGroup): Model {
+function modelOf(gateway: Gateway, id: string, { pending }: ModelGroup): Model {
   return {
-    id: alias,
+    id,
     object: "model",
     created: gateway.startedAtSeconds,
     owned_by: "hearth",
