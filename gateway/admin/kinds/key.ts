@@ -67,6 +67,7 @@ export const KEY: Kind = {
   field: "key",
   createdBy: "POST /key/generate",
   entity: "key",
+  showsBudgetTable: true,
   fields: KEY_FIELDS,
 };
 

@@ -25,6 +25,7 @@ export const MEMBER: Kind = {
   field: "user_id",
   createdBy: "POST /team/member_add",
   entity: "member",
+  showsBudgetTable: true,
   fields: MEMBER_FIELDS,
 };
 
