@@ -18,8 +18,8 @@ export function authorizeModel(
   requested: string,
 ): ModelGroup {
   const name = resolveAlias(caller, requested);
-  refuseUnlessAllowed(caller, name, requested);
   const group = gateway.catalog.find(name);
+  refuseUnlessAllowed(caller, namedModel(name, group), requested);
   if (group === null) {
     throw unknownModel(requested);
   }
@@ -30,7 +30,14 @@ export function authorizeModel(
       { param: "model" },
     );
   }
-  return group;
+  return isLimitedAs(caller, name) && !isLimitedAs(caller, group.alias)
+    ? { ...group, alias: name }
+    : group;
+}
+
+/** Whether the key has limits of its own for a model of that name. */
+function isLimitedAs(caller: Caller, name: string): boolean {
+  return caller.kind === "key" && caller.modelLimits.has(name);
 }
 
 export function unknownModel(requested: string): CallError {
@@ -41,9 +48,31 @@ export function unknownModel(requested: string): CallError {
   );
 }
 
-/** Whether a caller may see and call an alias. */
-export function mayUse(caller: Caller, name: string): boolean {
-  return deniedBy(caller, name) === null;
+/** Whether a caller may see and call an alias, which it may also call by `name`. */
+export function mayUse(
+  caller: Caller,
+  group: Pick<ModelGroup, "alias" | "accessGroups">,
+  name = group.alias,
+): boolean {
+  return deniedBy(caller, namedModel(name, group)) === null;
+}
+
+/** A model by all that a list of allowed models may say for it. */
+interface NamedModel {
+  /** As called, and as the alias that it means. */
+  readonly names: readonly string[];
+  readonly accessGroups: readonly string[];
+}
+
+function namedModel(
+  name: string,
+  group: Pick<ModelGroup, "alias" | "accessGroups"> | null,
+): NamedModel {
+  return {
+    names:
+      group === null || group.alias === name ? [name] : [name, group.alias],
+    accessGroups: group?.accessGroups ?? [],
+  };
 }
 
 /** The names for models that a key and its team define. */
@@ -51,6 +80,13 @@ export function ownNames(caller: Caller): readonly string[] {
   return caller.kind === "master"
     ? []
     : [...caller.aliases.keys(), ...(caller.team?.modelAliases.keys() ?? [])];
+}
+
+/** The names in the lists of allowed models of a key and its team. */
+export function allowedNames(caller: Caller): readonly string[] {
+  return caller.kind === "master"
+    ? []
+    : [...caller.models, ...(caller.team?.models ?? [])];
 }
 
 /** The model that a name of the key or its team means; any other name means itself. */
@@ -67,10 +103,10 @@ export function resolveAlias(caller: Caller, requested: string): string {
 
 function refuseUnlessAllowed(
   caller: Caller,
-  name: string,
+  model: NamedModel,
   requested: string,
 ): void {
-  const denied = deniedBy(caller, name);
+  const denied = deniedBy(caller, model);
   if (denied === null) {
     return;
   }
@@ -86,20 +122,20 @@ function refuseUnlessAllowed(
 interface Denial {
   readonly kind: ErrorKind;
   /** LiteLLM's word, which its clients look for. */
-  readonly whose: "key" | "team" | "org" | "user";
+  readonly whose: "key" | "team" | "team member" | "org" | "user";
   readonly owner: string;
   readonly models: readonly string[];
 }
 
-function deniedBy(caller: Caller, name: string): Denial | null {
+function deniedBy(caller: Caller, model: NamedModel): Denial | null {
   if (caller.kind === "master") {
     return null;
   }
   const { models, team, organization, user } = caller;
-  if (!allows(models, name, team?.models)) {
+  if (!allowsModel(models, model, team?.models)) {
     return { kind: "key_model_access_denied", whose: "key", owner: "", models };
   }
-  if (team !== null && !allows(team.models, name)) {
+  if (team !== null && !allowsModel(team.models, model)) {
     return {
       kind: "team_model_access_denied",
       whose: "team",
@@ -107,7 +143,15 @@ function deniedBy(caller: Caller, name: string): Denial | null {
       models: team.models,
     };
   }
-  if (organization !== null && !allows(organization.models, name)) {
+  if (team !== null && !allowsModel(team.memberModels, model, team.models)) {
+    return {
+      kind: "team_model_access_denied",
+      whose: "team member",
+      owner: ` of this member of team ${team.id}`,
+      models: team.memberModels,
+    };
+  }
+  if (organization !== null && !allowsModel(organization.models, model)) {
     return {
       kind: "org_model_access_denied",
       whose: "org",
@@ -115,7 +159,7 @@ function deniedBy(caller: Caller, name: string): Denial | null {
       models: organization.models,
     };
   }
-  if (team === null && user !== null && !allows(user.models, name)) {
+  if (team === null && user !== null && !allowsModel(user.models, model)) {
     return {
       kind: "user_model_access_denied",
       whose: "user",
@@ -124,6 +168,21 @@ function deniedBy(caller: Caller, name: string): Denial | null {
     };
   }
   return null;
+}
+
+function allowsModel(
+  models: readonly string[],
+  { names, accessGroups }: NamedModel,
+  teamModels: readonly string[] = [],
+): boolean {
+  return (
+    names.some((name) => allows(models, name, teamModels)) ||
+    accessGroups.some(
+      (group) =>
+        models.includes(group) ||
+        (models.includes(TEAM_MODELS) && teamModels.includes(group)),
+    )
+  );
 }
 
 /** An empty list means all; `openai/*` means every name that begins so. */

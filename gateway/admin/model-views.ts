@@ -85,9 +85,11 @@ const modelGroupInfo = adminRoute(
 
 /** The deployments whose alias the key may use. */
 function visible({ gateway, caller }: Admin): readonly PricedDeployment[] {
-  return gateway.catalog.deployments.filter(({ alias }) =>
-    mayUse(caller, alias),
-  );
+  const { catalog } = gateway;
+  return catalog.deployments.filter(({ alias }) => {
+    const group = catalog.find(alias);
+    return group !== null && mayUse(caller, group);
+  });
 }
 
 function describe(

@@ -100,6 +100,7 @@ function healthCall(
       alias,
       configured: alias,
       deployments: [deployment],
+      accessGroups: [],
       pending: null,
     },
     body: embeds

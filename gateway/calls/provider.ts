@@ -72,7 +72,7 @@ export async function chooseDeployment(
     numRetries: call.options.numRetries,
     fallbacks: call.options.fallbacks,
     mayFallBack: async (group: ModelGroup) =>
-      mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
+      mayUse(call.caller, group) && raiseLease(gateway, call, group),
   });
   let first = await route.first();
   if (!("deployment" in first)) {

@@ -1,4 +1,9 @@
-import type { PriceBook, PriceCard } from "../pricing/prices.ts";
+import {
+  publishedModels,
+  publisherOf,
+  type PriceBook,
+  type PriceCard,
+} from "../pricing/prices.ts";
 import { faultOfName } from "../ledger/names.ts";
 import type { Deployment } from "../config/types.ts";
 
@@ -14,6 +19,8 @@ export interface ModelGroup {
   /** The alias as configured, such as `openai/*`; unlike `alias` it has a bounded number of values. */
   readonly configured: string;
   readonly deployments: readonly PricedDeployment[];
+  /** Names under which lists of allowed models may name this and other aliases (`model_info.access_groups`). */
+  readonly accessGroups: readonly string[];
   /** The variable that all of its deployments require; null: some are usable. */
   readonly pending: string | null;
 }
@@ -60,7 +67,10 @@ export class Catalog {
     );
   }
 
-  /** The group that a caller means by a name; hidden names and names that match a wildcard are found too. */
+  /**
+   * The group that a caller means by a name; hidden names and names that match a wildcard are found too. The name of a model
+   * without its provider, such as `gpt-4`, means the provider's wildcard (`openai/*`) if nothing else matches.
+   */
   find(name: string): ModelGroup | null {
     const further = Object.hasOwn(this.#furtherNames, name)
       ? this.#furtherNames[name]?.model
@@ -70,7 +80,31 @@ export class Catalog {
       return group;
     }
     // Names that come through a key's own aliases for models have not been validated.
-    return faultOfName(name) === null ? this.#findByWildcard(name) : null;
+    return faultOfName(name) === null
+      ? (this.#findByWildcard(name) ?? this.#findByPublisher(name))
+      : null;
+  }
+
+  /** The models that a wildcard of a known provider admits; none for one that is not listed by name. */
+  expand({ alias, deployments }: ModelGroup): readonly ModelGroup[] {
+    const slash = alias.indexOf("/");
+    const isOpen = deployments.some(({ model }) => model.endsWith("*"));
+    if (slash < 0 || !alias.endsWith("*") || !isOpen) {
+      return [];
+    }
+    const provider = alias.slice(0, slash);
+    return publishedModels(provider)
+      .map((model) => `${provider}/${model}`)
+      .filter((name) => name.startsWith(alias.slice(0, -1)))
+      .flatMap((name) => this.find(name) ?? []);
+  }
+
+  #findByPublisher(name: string): ModelGroup | null {
+    const isBare = this.#wildcards.length > 0 && !name.includes("/");
+    const publisher = isBare ? publisherOf(name) : null;
+    return publisher === null
+      ? null
+      : this.#findByWildcard(`${publisher}/${name}`);
   }
 
   #findByWildcard(name: string): ModelGroup | null {
@@ -117,6 +151,13 @@ export class Catalog {
   }
 }
 
+function accessGroupsOf({ info }: Deployment): readonly string[] {
+  const { access_groups: groups } = info;
+  return Array.isArray(groups)
+    ? groups.filter((group): group is string => typeof group === "string")
+    : [];
+}
+
 function groupOf(
   alias: string,
   members: readonly PricedDeployment[],
@@ -126,6 +167,7 @@ function groupOf(
     alias,
     configured: alias,
     deployments: usable,
+    accessGroups: [...new Set(members.flatMap(accessGroupsOf))],
     pending: usable.length === 0 ? (members[0]?.pending ?? null) : null,
   };
 }

@@ -76,7 +76,7 @@ export async function ownUsageOf(
     ...used,
     ...refused,
     models: gateway.catalog.groups
-      .filter(({ alias }) => mayUse(caller, alias))
+      .filter((group) => mayUse(caller, group))
       .map(({ alias, pending }) => ({
         id: alias,
         status: pending === null ? ("ready" as const) : ("pending" as const),

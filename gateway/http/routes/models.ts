@@ -1,8 +1,14 @@
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import type { Caller } from "../../access/callers.ts";
-import { mayUse, ownNames, resolveAlias } from "../../access/models.ts";
+import {
+  allowedNames,
+  mayUse,
+  ownNames,
+  resolveAlias,
+} from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
+import { queryFlag } from "../../admin/kinds/values.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
 import type { ModelGroup } from "../../routing/catalog.ts";
@@ -26,6 +32,8 @@ const modelsQuery = z.object({
     .enum(["true", "false"], "must be true or false")
     .default("false")
     .transform((ready) => ready === "true"),
+  /** Lists a wildcard beside the models that it admits. */
+  return_wildcard_routes: queryFlag.default(false),
 });
 
 /** GET /v1/models */
@@ -33,14 +41,17 @@ export const listModels = route(
   "GET /v1/models",
   {
     summary:
-      "List the aliases that the key may use; with `ready` only those that are ready for calls.",
+      "List the models that the key may use, of a known provider's wildcard each; with `ready` only those that are ready for calls.",
     input: modelsQuery,
     answer: z.object({ object: z.literal("list"), data: z.array(model) }),
   },
   async (gateway, request) => {
     const caller = callerOf(request);
-    const { ready } = validateBody(modelsQuery, request.query);
-    const data = [...listed(gateway, caller)]
+    const { ready, return_wildcard_routes: withWildcards } = validateBody(
+      modelsQuery,
+      request.query,
+    );
+    const data = [...listed(gateway, caller, withWildcards)]
       .filter(([, group]) => !ready || isReady(group))
       .map(([id, group]) => modelOf(gateway, id, group));
     return { object: "list", data };
@@ -48,18 +59,37 @@ export const listModels = route(
   { alsoAt: ["/models"] },
 );
 
-/** The models of a key by name: aliases, and the names that the key and its team define for them. */
+/**
+ * The models of a key by name: aliases, the models that wildcards admit, where they are known, and the names that the key,
+ * its team and their lists of allowed models have for them.
+ */
 function listed(
   { catalog }: Pick<Gateway, "catalog">,
   caller: Caller,
+  withWildcards: boolean,
 ): ReadonlyMap<string, ModelGroup> {
   const own = ownNames(caller).flatMap((name) => {
     const group = catalog.find(resolveAlias(caller, name));
     return group === null ? [] : [[name, group] as const];
   });
-  const groups = catalog.groups.map((group) => [group.alias, group] as const);
+  // A wildcard's models that the catalogue of prices does not have are known from these lists only.
+  const named = allowedNames(caller).flatMap((name) => {
+    const group = catalog.find(name);
+    const { configured = "" } = group ?? {};
+    return group === null || !/.\*$/.test(configured) || name === configured
+      ? []
+      : [[name, group] as const];
+  });
+  const groups = catalog.groups.flatMap((group) => {
+    const known = catalog.expand(group);
+    return known.length === 0 || withWildcards ? [group, ...known] : known;
+  });
   return new Map(
-    [...groups, ...own].filter(([, { alias }]) => mayUse(caller, alias)),
+    [
+      ...groups.map((group) => [group.alias, group] as const),
+      ...own,
+      ...named,
+    ].filter(([name, group]) => mayUse(caller, group, name)),
   );
 }
 
@@ -79,8 +109,8 @@ export const showModel = route(
     const caller = callerOf(request);
     const id = (request.params as { "*": string })["*"];
     const name = resolveAlias(caller, id);
-    const group = mayUse(caller, name) ? gateway.catalog.find(name) : null;
-    if (group === null) {
+    const group = gateway.catalog.find(name);
+    if (group === null || !mayUse(caller, group, name)) {
       throw new CallError(
         "unknown_object",
         `Model ${id} does not exist, or this key may not use it. GET /v1/models lists the models of this key.`,
