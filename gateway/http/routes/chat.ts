@@ -18,6 +18,7 @@ import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
 import { route, type Route, type RouteSchema } from "../route.ts";
 import { chatAnswer } from "./call-answers.ts";
+import { askSeveral, modelsOf } from "./chat-batch.ts";
 
 export const chatBody = z.looseObject({
   model: z.string(),
@@ -81,11 +82,21 @@ export async function carryOut(
 }
 
 /** POST /v1/chat/completions */
-export const chatCompletions = callRoute(CHAT, {
-  summary: "Chat with a model (OpenAI's API).",
-  answer: chatAnswer,
-  azure: true,
-});
+export const chatCompletions = callRoute(
+  CHAT,
+  {
+    summary:
+      "Chat with a model (OpenAI's API), or with several separated by commas: a list of their answers.",
+    answer: chatAnswer,
+    azure: true,
+  },
+  async (gateway, request, reply, kind) => {
+    const models = modelsOf(gateway, request);
+    return models === null
+      ? carryOut(gateway, request, reply, kind)
+      : askSeveral(request, reply, models);
+  },
+);
 
 type CallOptions = Pick<RouteSchema, "summary" | "answer"> &
   Pick<Route, "errorBody"> & {
