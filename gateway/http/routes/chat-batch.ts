@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { modelOf } from "../../calls/validate.ts";
+import { callerOf } from "../../access/authenticate.ts";
+import { authorizeRoute } from "../../access/authorize.ts";
 import type { Gateway } from "../../gateway.ts";
 import { CallError } from "../errors.ts";
 
@@ -9,12 +10,14 @@ const MAX_MODELS = 10;
 /** The models of a chat that names several, separated by commas; null: one, also if an alias has a comma in its name. */
 export function modelsOf(
   { catalog }: Pick<Gateway, "catalog">,
-  request: FastifyRequest,
+  { body }: FastifyRequest,
 ): readonly string[] | null {
-  const named = modelOf(request);
-  const isOne =
-    !named.includes(",") || catalog.groups.some(({ alias }) => alias === named);
-  return isOne ? null : named.split(",").map((model) => model.trim());
+  const { model } = (body ?? {}) as { readonly model?: unknown };
+  if (typeof model !== "string" || !model.includes(",")) {
+    return null;
+  }
+  const isAlias = catalog.groups.some(({ alias }) => alias === model);
+  return isAlias ? null : model.split(",").map((name) => name.trim());
 }
 
 /**
@@ -26,6 +29,7 @@ export async function askSeveral(
   reply: FastifyReply,
   models: readonly string[],
 ): Promise<FastifyReply> {
+  authorizeRoute(callerOf(request), "POST /v1/chat/completions");
   rejectUnfit(request.body as Readonly<Record<string, unknown>>, models);
   const answers = await Promise.all(
     models.map((model) => askOne(request, model)),
