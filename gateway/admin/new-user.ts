@@ -10,7 +10,7 @@ import {
 } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { KEY, keyFields } from "./kinds/key.ts";
+import { KEY, keyFields, type KeyFields } from "./kinds/key.ts";
 import { teamRole } from "./kinds/member.ts";
 import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
@@ -69,12 +69,8 @@ export const newUser = adminRoute(
     }
     denyOtherOrganizations(admin, organizations ?? []);
     const teams = await teamsToJoin(admin.pool, fields);
-    const keyTeam =
-      fields.team_id == null ? null : (teams.at(-1)?.team_id ?? null);
-    const payer =
-      withKey === false || keyTeam !== null
-        ? null
-        : await payerOfFirstKey(admin, { ...fields, teams });
+    const owner =
+      withKey === false ? {} : await ownerOfFirstKey(admin, fields, teams);
     const created = await transaction(admin.pool, async (client) => {
       await rejectTakenEmail(client, fields.user_email, null);
       const user = await create(admin, client, USER, {
@@ -92,8 +88,7 @@ export const newUser = adminRoute(
               client,
               {
                 user_id: userId,
-                team_id: keyTeam,
-                organization_id: payer,
+                ...owner,
                 key_alias,
                 duration,
                 aliases,
@@ -116,19 +111,25 @@ export const newUser = adminRoute(
   },
 );
 
+/** Beside the user: the team that `team_id` names, which comes last, else an organization. */
+async function ownerOfFirstKey(
+  admin: Admin,
+  fields: z.output<typeof newUserFields>,
+  teams: readonly TeamToJoin[],
+): Promise<Pick<KeyFields, "team_id" | "organization_id">> {
+  return fields.team_id == null
+    ? { organization_id: await payerOfFirstKey(admin, fields, teams) }
+    : { team_id: teams.at(-1)?.team_id };
+}
+
 /**
  * The organization of a user's first key: the user's only one. A key with rights on everything, or in teams outside the
  * organization, belongs to the user alone.
  */
 async function payerOfFirstKey(
   { pool, reachesAll }: Admin,
-  {
-    organizations,
-    teams,
-    user_role: given,
-  }: Pick<z.output<typeof newUserFields>, "organizations" | "user_role"> & {
-    readonly teams: readonly TeamToJoin[];
-  },
+  { organizations, user_role: given }: z.output<typeof newUserFields>,
+  teams: readonly TeamToJoin[],
 ): Promise<string | null> {
   const [only = null, ...others] = new Set(organizations);
   if (others.length > 0) {

@@ -7,6 +7,7 @@ import type { Deployment, GatewayConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { deploymentHeaders, headerText } from "./deployment-headers.ts";
 import type { Upstream } from "./provider.ts";
 
 export interface Answered {
@@ -103,46 +104,6 @@ function knownSpend(
   const { name } = windowAt(caller.limits.budgetDuration, Date.now(), timezone);
   const known = limits.lastKnown(entity, name);
   return known === null ? null : known.total + pending.of(entity, name);
-}
-
-/** The headers that name a deployment. */
-export function deploymentHeaders(
-  deployment: Deployment,
-): Record<string, string> {
-  const { id, provider } = namesOf(deployment);
-  return { "x-hearth-model-id": id, "x-hearth-provider": provider };
-}
-
-interface DeploymentNames {
-  readonly id: string;
-  readonly provider: string;
-}
-
-const names = new WeakMap<Deployment, DeploymentNames>();
-
-/** As header values; computed once for each deployment. */
-function namesOf(deployment: Deployment): DeploymentNames {
-  const known = names.get(deployment);
-  if (known !== undefined) {
-    return known;
-  }
-  const read = {
-    id: headerText(deployment.id),
-    provider: headerText(deployment.providerName),
-  };
-  names.set(deployment, read);
-  return read;
-}
-
-/** Text that needs no encoding in a header: printable ASCII without `%`. */
-const PLAIN = /^[ -$&-~]*$/;
-
-/**
- * Any text as a header value: percent-encoded as UTF-8 if it is not plain printable ASCII. `decodeURIComponent` restores the
- * text in both cases.
- */
-export function headerText(text: string): string {
-  return PLAIN.test(text) ? text : encodeURI(text.toWellFormed());
 }
 
 /** LiteLLM's names of Hearth's headers. */

@@ -13,7 +13,7 @@ import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
-import { deploymentHeaders } from "./headers.ts";
+import { deploymentHeaders } from "./deployment-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { mockAnswer } from "./mock.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
