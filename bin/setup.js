@@ -93,9 +93,30 @@ function install() {
   writeFileSync(stamp, lockHash());
 }
 
+/**
+ * Only the packages in `allowScripts` of package.json run their install scripts. npm 11 enforces that itself; an older npm would also
+ * run that of @pulumi/kubernetes, which downloads the engine and a plugin that only some stacks use.
+ */
 function runNpmCi() {
   process.stderr.write("hearth: installing packages (npm ci) …\n");
-  const done = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
+  runNpm(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+  const [others, node] = packagesWithScripts();
+  runNpm(["rebuild", ...others]);
+  // Last: its presence tells `isInstalled` that all scripts have run.
+  runNpm(["rebuild", ...node]);
+}
+
+function packagesWithScripts() {
+  const { allowScripts } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8"),
+  );
+  const names = Object.keys(allowScripts).filter((name) => allowScripts[name]);
+  const isNode = (name) => name === "node";
+  return [names.filter((name) => !isNode(name)), names.filter(isNode)];
+}
+
+function runNpm(args) {
+  const done = spawnSync("npm", args, {
     cwd: root,
     stdio: ["ignore", 2, 2],
     shell: process.platform === "win32",
@@ -107,7 +128,7 @@ function runNpmCi() {
   }
   if (done.status !== 0) {
     fail(
-      "npm ci failed (output above): check the network or the disk, then run the command again.",
+      `npm ${args[0]} failed (output above): check the network or the disk, then run the command again.`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { inWords } from "../core/duration.ts";
 import {
-  holdsBudgets,
+  isUndrained,
   listInstances,
   type GatewayInstance,
 } from "../supervisor/gateway/instances.ts";
@@ -26,11 +26,11 @@ const list = defineVerb({
       print("No instances: without Redis, a gateway runs alone.");
     } else {
       printTable(
-        ["instance", "state", "pending spend", "budgets"],
+        ["instance", "state", "undrained calls", "pending spend", "budgets"],
         all.map(rowOf),
       );
     }
-    return all.some(holdsBudgets) ? 1 : 0;
+    return all.some(isUndrained) ? 1 : 0;
   },
 });
 
@@ -38,6 +38,7 @@ function rowOf(one: GatewayInstance): readonly Cell[] {
   return [
     { text: one.instance, tone: "strong" },
     stateOf(one),
+    { text: String(one.undrained_calls), right: true },
     { text: money(one.pending_spend), right: true },
     { text: String(one.pending_budgets), right: true },
   ];
@@ -49,7 +50,7 @@ function stateOf(one: GatewayInstance): Cell {
   }
   const silent =
     one.silent_seconds === null
-      ? "more than a day"
+      ? "an unknown time"
       : inWords(one.silent_seconds * 1_000);
   return { text: `stopped for ${silent}`, tone: "warn" };
 }
@@ -57,7 +58,7 @@ function stateOf(one: GatewayInstance): Cell {
 const forget = defineVerb({
   name: "instances forget",
   description:
-    "Remove the pending spend of a gateway with a lost journal from all budgets.",
+    "Remove a gateway with a lost journal from the list, and its pending spend from all budgets.",
   example: "hearth instances forget 0b9c1f7e-5a1d-4b52-9d1c-6f0d0c3a8e11",
   args: {
     instance: {

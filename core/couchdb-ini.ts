@@ -1,4 +1,4 @@
-import { pbkdf2Sync, randomBytes } from "node:crypto";
+import { createHash, pbkdf2Sync, randomBytes } from "node:crypto";
 
 export interface CouchIniOptions {
   /** The first line, a comment without its semicolon. */
@@ -76,4 +76,16 @@ export function hashCouchPassword(
 ): string {
   const key = pbkdf2Sync(password, salt, iterations, 32, "sha256");
   return `-pbkdf2:sha256-${key.toString("hex")},${salt},${iterations}`;
+}
+
+/**
+ * Hashed here because the server writes the hash of a plain password into a file that the next container does not have.
+ * The salt is derived, so that an unchanged password gives an unchanged ini.
+ */
+export function hashAdminPassword(password: string, uuid: string): string {
+  const salt = createHash("sha256")
+    .update(`hearth:couchdb:${uuid}:${password}`)
+    .digest("hex")
+    .slice(0, 32);
+  return hashCouchPassword(password, salt);
 }

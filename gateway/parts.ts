@@ -152,6 +152,10 @@ export class GatewayParts implements Gateway {
       instance: this.journal.instance,
       failClosed: this.startConfig.general.failClosed,
       minInstances: () => this.database.instances(),
+      undrained: () => {
+        const { pendingRecords, openIntents } = this.journal.state();
+        return pendingRecords + openIntents;
+      },
       onAway: (reason) =>
         log.error(
           { reason },
@@ -202,9 +206,6 @@ export class GatewayParts implements Gateway {
     return {
       get config() {
         return live.config.router;
-      },
-      get catalog() {
-        return live.catalog;
       },
       cooldowns: new Cooldowns({
         router: () => live.config.router,

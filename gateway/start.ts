@@ -97,11 +97,12 @@ async function openGatewayJournal(
   config: GatewayConfig,
   log: Logger,
 ): Promise<Journal<Intent, Outcome>> {
-  const { directory, sync, limitBytes } = config.journal;
+  const { directory, sync, limitBytes, keepMs } = config.journal;
   try {
     return await openJournal<Intent, Outcome>({
       dir: directory,
       limitBytes,
+      keepMs,
       sync,
       freeText: FREE_TEXT,
       now: Date.now,

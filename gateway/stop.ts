@@ -8,6 +8,7 @@ import type { GatewayParts } from "./parts.ts";
 const LAST_ANSWERS_MS = 1_000;
 /** Limit of the last flush into the ledger: while the database is unavailable it must not delay the stop; the journal keeps the calls. */
 const LAST_FLUSH_MS = 5_000;
+const FLUSH_AGAIN_MS = 100;
 
 /** Stops accepting calls, waits for the running ones, and ends those that take longer than `drain_timeout`. */
 export async function drain(
@@ -37,10 +38,7 @@ export async function stopParts(
 ): Promise<void> {
   const { ledger, refusals, prompts } = parts;
   const { redis, cacheRedis } = connections;
-  await Promise.race([
-    ledger.flush().catch(() => undefined),
-    sleep(LAST_FLUSH_MS, undefined, { ref: false }),
-  ]);
+  await flushLedger(parts);
   await ledger.stop();
   await Promise.race([
     Promise.all([refusals.stop(), prompts.stop()]),
@@ -60,6 +58,25 @@ export async function stopParts(
   const pools = new Set([pool, callPool, sessionPool]);
   await Promise.all([...pools].map((one) => one.end()));
   parts.log.info("stopped");
+}
+
+/** Tries again while the database is there: among many instances, a drain may give up waiting for its turn. */
+async function flushLedger({ ledger, database }: GatewayParts): Promise<void> {
+  let late = false;
+  const flushed = async () => {
+    while (!late) {
+      try {
+        return await ledger.flush();
+      } catch {
+        if (!database.connected()) {
+          return;
+        }
+        await sleep(FLUSH_AGAIN_MS);
+      }
+    }
+  };
+  await waitAtMost(LAST_FLUSH_MS, flushed());
+  late = true;
 }
 
 /** Resolves when `done` does, at the latest after `ms`. */

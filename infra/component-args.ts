@@ -24,7 +24,7 @@ import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
 import { imageReferenceOf, type HostName } from "./config/config.ts";
 import { readGatewaySettings } from "./gateway-settings.ts";
 import { createHosts, otherHost, ports, tlsUrl, type Hosts } from "./hosts.ts";
-import { imageContext } from "./images/image-context.ts";
+import { imageContext, RCLONE_PACKAGES } from "./images/image-context.ts";
 import {
   gatewayAddresses,
   httpsUrl,
@@ -46,9 +46,7 @@ export interface Blueprint {
 /** Registers the hosts' providers and networks. Throws one sentence if a package required by an image is not installed. */
 export function drawBlueprint(config: ProgramConfig): Blueprint {
   const base = imageReferenceOf(config, "nodeBase");
-  // Debian packages whose programs the supervisor starts.
-  const packages =
-    config.offsiteTarget === undefined ? [] : ["ca-certificates", "rclone"];
+  const packages = config.offsiteTarget === undefined ? [] : RCLONE_PACKAGES;
   return {
     config,
     hosts: createHosts(config),

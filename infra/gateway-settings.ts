@@ -21,15 +21,15 @@ export function readGatewaySettings(
   decisions: Readonly<Record<string, unknown>>,
   operators = OPERATORS_FILE,
 ): GatewaySettings {
-  const own = gatewayConfig === undefined ? readLayer(operators) : "";
+  const own = gatewayConfig === undefined ? readOperatorsLayer(operators) : "";
   return {
     file: readNamedFile("hearth:gatewayConfig", gatewayConfig ?? SHIPPED_FILE),
     layer: addGeneralSettings(decisions, own, operators),
   };
 }
 
-/** The text of an optional layer; "" if it is missing or blank. */
-function readLayer(path: string): string {
+/** The text of the operator's layer over the shipped file; "" if it is missing or blank. */
+export function readOperatorsLayer(path = OPERATORS_FILE): string {
   try {
     const text = readFileSync(inProject(path), "utf8");
     return text.trim() === "" ? "" : text;

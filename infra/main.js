@@ -6,7 +6,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   );
   process.exit(1);
 }
-const { programOutsideRotations } = await import("./index.ts");
+const { stackProgram } = await import("./stack-program.ts");
 
 // eslint-disable-next-line no-restricted-exports -- Pulumi calls the default export of its entry point.
-export default programOutsideRotations;
+export default () => stackProgram(true);

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../notes/settings.ts";
-import { containerIni, hashAdminPassword } from "./components/couch-ini.ts";
+import { hashAdminPassword } from "../core/couchdb-ini.ts";
 import { scramVerifier } from "../core/scram.ts";
+import { containerIni } from "./components/couch-ini.ts";
 
 test("the verifier differs by role and password, and is the same for the same pair", () => {
   expect(scramVerifier("gateway_a", "secret")).toBe(

@@ -41,6 +41,7 @@ test("all benchmarks and campaigns are covered", () => {
     "bench:profile",
     "bench:notes",
     "bench:soak",
+    "bench:scale",
   ]);
 });
 

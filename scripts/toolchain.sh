@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds programs that test machines cannot download from their published Go modules, and prints the directory whose bin/ contains
-# them: the pulumi command, and the Caddy named in infra/images/images.ts, for the edge's stand-in image. Idempotent; the output is
-# outside the clone. The first build takes about twelve and three minutes on two cores.
+# them: the pulumi command, the Caddy named in infra/images/images.ts, for the edge's stand-in image, and a Kubernetes cluster with
+# Helm and CoreDNS. Idempotent; the output is outside the clone. The first build takes about 12, 3 and 17 minutes on one core.
+#
+# usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm]       all by default
 #
 # Only pulumi's engine: the Node language host and the docker and postgresql plugins are not available as Go modules, so tests use
 # doubles of them (test/infra/doubles).
@@ -13,16 +15,23 @@ export CGO_ENABLED=0 GOFLAGS=-mod=readonly
 
 log() { printf 'toolchain: %s\n' "$*" >&2; }
 
-# Runs a function that builds bin/$1, unless it is up to date.
-once() { # program source function
-  local want started=$SECONDS
+# Runs a command that builds bin/$1, unless it is up to date.
+once() { # program source command...
+  local program=$1 want started=$SECONDS
+  exec 9>"$out/$program.lock"
+  flock 9
   want=$( (go version && echo "$2") | sha256sum | cut -d' ' -f1)
-  [[ ! -x $out/bin/$1 || $(cat "$out/$1.stamp" 2>/dev/null) != "$want" ]] || return 0
-  log "building $1 (once)"
-  rm -f "$out/$1.stamp"
-  "$3"
-  echo "$want" >"$out/$1.stamp"
+  [[ ! -x $out/bin/$program || $(cat "$out/$program.stamp" 2>/dev/null) != "$want" ]] || return 0
+  log "building $program (once)"
+  rm -f "$out/$program.stamp"
+  "${@:3}"
+  echo "$want" >"$out/$program.stamp"
   log "built in $((SECONDS - started)) s"
+}
+
+# A program whose module can be installed as published.
+install() { # package@version
+  once "$(basename "${1%@*}")" "${1##*@v}" env GOBIN="$out/bin" nice go install -p 2 -trimpath -ldflags "-s -w" "$1"
 }
 
 build_pulumi() {
@@ -35,13 +44,30 @@ build_pulumi() {
     -o "$out/bin/pulumi" github.com/pulumi/pulumi/pkg/v3/cmd/pulumi
 }
 
-caddy=$(sed -nE 's|.*library/caddy:([0-9.]+).*|\1|p' "$here/../infra/images/images.ts")
-build_caddy() {
-  GOBIN=$out/bin nice go install -p 2 -trimpath -ldflags "-s -w" "github.com/caddyserver/caddy/v2/cmd/caddy@v$caddy"
+build_kube() {
+  local version major minor name flags='-s -w'
+  cd "$here/toolchain/kube"
+  version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
+  # Charts and clients read the version in these three variables.
+  IFS=. read -r major minor _ <<<"${version#v}"
+  for name in "Version=$version" "Major=$major" "Minor=$minor"; do flags+=" -X k8s.io/component-base/version.git$name"; done
+  nice go build -p 2 -trimpath -ldflags "$flags" -o "$out/bin/kube" .
+  for name in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do ln -sf kube "$out/bin/$name"; done
 }
+
+caddy=$(sed -nE 's|.*library/caddy:([0-9.]+).*|\1|p' "$here/../infra/images/images.ts")
 
 command -v go >/dev/null || { log "Go 1.26 is required to build the pulumi command: install Go, or the official pulumi command"; exit 1; }
 mkdir -p "$out/bin"
-once pulumi "$(cat "$here"/toolchain/{go.mod,go.sum,tools.go})" build_pulumi
-once caddy "$caddy" build_caddy
+(($#)) || set -- pulumi caddy kube coredns helm
+for program in "$@"; do
+  case $program in
+    pulumi) once pulumi "$(cat "$here"/toolchain/{go.mod,go.sum,tools.go})" build_pulumi ;;
+    caddy) install "github.com/caddyserver/caddy/v2/cmd/caddy@v$caddy" ;;
+    kube) once kube "$(cat "$here"/toolchain/kube/{go.mod,go.sum,main.go})" build_kube ;;
+    coredns) install github.com/coredns/coredns@v1.15.0 ;;
+    helm) install helm.sh/helm/v3/cmd/helm@v3.22.0 ;;
+    *) log "usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm]"; exit 2 ;;
+  esac
+done
 echo "$out"

@@ -11,6 +11,7 @@ import type { LoadedConfig } from "./config/load.ts";
 import type { Context, Module, VaultDevice } from "./context.ts";
 import { openCredentials } from "./credentials.ts";
 import { openKeysOverBudgetModule } from "./gateway/keys-over-budget.ts";
+import { openUndrainedInstancesModule } from "./gateway/undrained-instances.ts";
 import { openDamagedHistoryModule } from "./history/damaged-history.ts";
 import type { History } from "./history/history.ts";
 import type { Home } from "./home/home.ts";
@@ -100,6 +101,7 @@ export class Supervision {
       openChecksModule(this.context),
       vaults,
       openKeysOverBudgetModule(this.context),
+      openUndrainedInstancesModule(this.context),
       openJobsModule(this.context, this.makeReport),
     ];
   }

@@ -117,7 +117,9 @@ function hasOption({ args = {} }: Verb, option: string): boolean {
 }
 
 test("every command of hearth that the pages name exists, with its options", async () => {
-  const calls = callsOf(/(?<![\w./-]|-u )hearth ([a-z][^|;&<>()[\]…]*)/g);
+  const calls = callsOf(
+    /(?<![\w./-]|-u |-n |--namespace )hearth ([a-z][^|;&<>()[\]…]*)/g,
+  );
   expect(calls.length).toBeGreaterThan(50);
   const wrong: string[] = [];
   for (const call of calls) {

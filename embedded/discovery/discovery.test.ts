@@ -135,12 +135,14 @@ model_list:
     provider_params:
       model: ollama/llama3.2:3b
       api_base: ${url}
+      local: true
     model_info:
       mode: chat
   - model_name: nomic-embed-text:latest
     provider_params:
       model: ollama/nomic-embed-text:latest
       api_base: ${url}
+      local: true
     model_info:
       mode: embedding
 `);

@@ -9,6 +9,8 @@ export interface Entry {
   readonly provider_params: {
     readonly model: string;
     readonly api_base: string;
+    /** It answered as a runner does, so it costs nothing whatever its models are called. */
+    readonly local: true;
   };
   readonly model_info: { readonly mode: "chat" | "embedding" };
 }
@@ -60,6 +62,7 @@ export function entriesOf(runner: FoundRunner): readonly Entry[] {
     provider_params: {
       model: `${runner.provider}/${model}`,
       api_base: runner.apiBase,
+      local: true,
     },
     model_info: {
       mode: /embed|bge-|e5-|gte-/i.test(model) ? "embedding" : "chat",

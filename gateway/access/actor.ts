@@ -169,6 +169,12 @@ const PARTS = `
     (SELECT coalesce(array_agg(team_id), '{}') FROM teams JOIN in_organizations o USING (organization_id)
        WHERE o.role = 'org_admin') AS organization_teams`;
 
+export function administersTeam(actor: Actor, teamId: string): boolean {
+  return (
+    actor.teams.get(teamId) === "admin" || actor.organizationTeams.has(teamId)
+  );
+}
+
 /** Teams that it manages as their admin, or as their organization's. */
 export function administeredTeams(actor: Actor): readonly string[] {
   const teams = [...actor.teams]

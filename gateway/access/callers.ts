@@ -188,7 +188,7 @@ function limitsOf(own: string, tier: string): string {
 const KEY_QUERY = `
   SELECT k.*, least(k.expires, rotated.valid_until) AS expires, ${limitsOf("k", "kb")} AS limits, kb.model_max_budget AS tier_model_max_budget,
     u.models AS user_models, u.user_role, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
-    t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.blocked AS team_blocked, t.team_member_budget,
+    t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.metadata -> 'tags' AS team_metadata_tags, t.blocked AS team_blocked, t.team_member_budget,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
     CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits, m.allowed_models AS member_models,
     k.team_id IS NULL OR coalesce(m.accepted, false) AS user_pays,
@@ -235,6 +235,7 @@ interface KeyRow {
   readonly team_models: string[] | null;
   readonly model_aliases: Record<string, string> | null;
   readonly team_tags: string[] | null;
+  readonly team_metadata_tags: unknown;
   readonly team_blocked: boolean | null;
   readonly team_member_budget: number | null;
   readonly team_limits: PayerLimits | null;
@@ -263,7 +264,7 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     keyName: row.key_name,
     models: row.models,
     aliases: new Map(Object.entries(row.aliases)),
-    tags: row.tags,
+    tags: [...row.tags, ...namesIn(row.metadata["tags"])],
     metadata: row.metadata,
     allowedRoutes: row.allowed_routes,
     keyType: row.key_type,
@@ -278,6 +279,13 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     team: teamOf(row),
     organization: organizationOf(row),
   };
+}
+
+/** LiteLLM's clients also set tags in the metadata of a key or a team. */
+function namesIn(value: unknown): readonly string[] {
+  return Array.isArray(value)
+    ? value.filter((name) => typeof name === "string")
+    : [];
 }
 
 function temporaryIncreaseOf(row: KeyRow): KeyCaller["temporaryIncrease"] {
@@ -308,7 +316,7 @@ function teamOf(row: KeyRow): KeyCaller["team"] {
     alias: row.team_alias,
     models: row.team_models ?? [],
     modelAliases: new Map(Object.entries(row.model_aliases ?? {})),
-    tags: row.team_tags ?? [],
+    tags: [...(row.team_tags ?? []), ...namesIn(row.team_metadata_tags)],
     blocked: row.team_blocked ?? false,
     limits: row.team_limits,
     memberLimits:

@@ -87,6 +87,20 @@ describe.runIf(hasRedisServer())(
       await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
     });
 
+    test("a replaced and a deleted key stop working at once where that was done, and within a second on the other instance", async () => {
+      const key = await one.createKey({});
+      expect(await statusAt(other, key)).toBe(200);
+      expect(await statusAt(one, key)).toBe(200);
+      const rotated = await one.request("POST", "/key/regenerate", { key });
+      expect(await statusAt(one, key)).toBe(401);
+      const renewed = String(rotated.json["key"]);
+      expect(await statusAt(other, renewed)).toBe(200);
+      await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
+      await one.request("POST", "/key/delete", { keys: [renewed] });
+      expect(await statusAt(one, renewed)).toBe(401);
+      await expect.poll(() => statusAt(other, renewed), WITHIN).toBe(401);
+    });
+
     test("keys of a deleted user stop working on the other instance within a second", async () => {
       const key = await one.createKey({ user_id: "leaver" });
       expect(await statusAt(other, key)).toBe(200);

@@ -1,6 +1,6 @@
 import { CallError, type ErrorKind } from "../http/errors.ts";
 import type { Gateway } from "../gateway.ts";
-import type { ModelGroup } from "../routing/catalog.ts";
+import type { Catalog, ModelGroup } from "../routing/catalog.ts";
 import type { Caller } from "./callers.ts";
 
 /** Names for sets of models in a list of allowed models. */
@@ -18,18 +18,12 @@ export function authorizeModel(
   requested: string,
 ): ModelGroup {
   const name = resolveAlias(caller, requested);
-  const group = gateway.catalog.find(name);
+  const group = findModel(gateway.catalog, caller, name);
   refuseUnlessAllowed(caller, namedModel(name, group), requested);
   if (group === null) {
     throw unknownModel(requested);
   }
-  if (group.pending !== null) {
-    throw new CallError(
-      "model_pending",
-      `The model ${requested} is pending: set ${group.pending} where the gateway runs, then restart it.`,
-      { param: "model" },
-    );
-  }
+  refuseIfPending(group, requested);
   return isLimitedAs(caller, name) && !isLimitedAs(caller, group.alias)
     ? { ...group, alias: name }
     : group;
@@ -40,6 +34,20 @@ function isLimitedAs(caller: Caller, name: string): boolean {
   return caller.kind === "key" && caller.modelLimits.has(name);
 }
 
+/** Throws 503 naming the variable that all deployments of a group wait for. */
+export function refuseIfPending(
+  { pending }: ModelGroup,
+  requested: string,
+): void {
+  if (pending !== null) {
+    throw new CallError(
+      "model_pending",
+      `The model ${requested} is pending: set ${pending} where the gateway runs, then restart it.`,
+      { param: "model" },
+    );
+  }
+}
+
 export function unknownModel(requested: string): CallError {
   return new CallError(
     "unknown_model",
@@ -48,13 +56,40 @@ export function unknownModel(requested: string): CallError {
   );
 }
 
+/** The group that a caller means by a name, among those of its team and those shared by all; null: there is none. */
+export function findModel(
+  catalog: Catalog,
+  caller: Caller,
+  name: string,
+): ModelGroup | null {
+  return catalog.find(name, teamOf(caller));
+}
+
+/** The aliases that a caller may see and call. */
+export function usableModels(
+  catalog: Catalog,
+  caller: Caller,
+): readonly ModelGroup[] {
+  return catalog
+    .groupsFor(teamOf(caller))
+    .filter((group) => mayUse(caller, group));
+}
+
 /** Whether a caller may see and call an alias, which it may also call by `name`. */
 export function mayUse(
   caller: Caller,
-  group: Pick<ModelGroup, "alias" | "accessGroups">,
+  group: NamedGroup,
   name = group.alias,
 ): boolean {
-  return deniedBy(caller, namedModel(name, group)) === null;
+  return (
+    (group.teamId === null || group.teamId === teamOf(caller)) &&
+    deniedBy(caller, namedModel(name, group)) === null
+  );
+}
+
+/** The team whose own models a caller's key reaches. */
+export function teamOf(caller: Caller): string | null {
+  return caller.kind === "key" ? (caller.team?.id ?? null) : null;
 }
 
 /** A model by all that a list of allowed models may say for it. */
@@ -62,16 +97,18 @@ interface NamedModel {
   /** As called, and as the alias that it means. */
   readonly names: readonly string[];
   readonly accessGroups: readonly string[];
+  /** The team whose own model it is; null: shared by all. */
+  readonly teamId: string | null;
 }
 
-function namedModel(
-  name: string,
-  group: Pick<ModelGroup, "alias" | "accessGroups"> | null,
-): NamedModel {
+type NamedGroup = Pick<ModelGroup, "alias" | "accessGroups" | "teamId">;
+
+function namedModel(name: string, group: NamedGroup | null): NamedModel {
   return {
     names:
       group === null || group.alias === name ? [name] : [name, group.alias],
     accessGroups: group?.accessGroups ?? [],
+    teamId: group?.teamId ?? null,
   };
 }
 
@@ -127,13 +164,18 @@ interface Denial {
   readonly models: readonly string[];
 }
 
+/** A team's own model is allowed to the team, whatever the lists of the team and its organization say. */
 function deniedBy(caller: Caller, model: NamedModel): Denial | null {
   if (caller.kind === "master") {
     return null;
   }
   const { models, team, organization, user } = caller;
-  if (!allowsModel(models, model, team?.models)) {
+  const ofTeam = model.teamId !== null;
+  if (!allowsModel(models, model, ofTeam ? [] : team?.models)) {
     return { kind: "key_model_access_denied", whose: "key", owner: "", models };
+  }
+  if (ofTeam) {
+    return null;
   }
   if (team !== null && !allowsModel(team.models, model)) {
     return {

@@ -12,7 +12,7 @@ export interface Rule {
   readonly reach: Readonly<Record<Role, Reach>>;
   /** Team admins reach their teams' objects too. */
   readonly teamAdmin: boolean;
-  /** So do plain members: always, or where `team_member_permissions` names the route. */
+  /** So do plain members: always (and the team's own keys), or where `team_member_permissions` names the route. */
   readonly teamUser: "always" | "permitted" | "never";
 }
 
@@ -58,6 +58,13 @@ const READ = rule(
   ["all", "all", "organization", "own", "own"],
   true,
   "never",
+);
+/** Members reach their own; by permission also all others of the team. */
+const READ_TEAM_KEYS = rule(
+  "info",
+  ["all", "all", "organization", "own", "own"],
+  true,
+  "permitted",
 );
 const READ_TEAM = rule(
   "info",
@@ -118,11 +125,11 @@ const POLICY = {
 
   "POST /key/generate": KEYS,
   "POST /key/service-account/generate": TEAM_KEYS,
-  "GET /key/info": READ,
-  "POST /v2/key/info": READ,
-  "GET /key/list": READ,
-  "GET /key/usage": READ,
-  "GET /key/aliases": READ,
+  "GET /key/info": READ_TEAM_KEYS,
+  "POST /v2/key/info": READ_TEAM_KEYS,
+  "GET /key/list": READ_TEAM_KEYS,
+  "GET /key/usage": READ_TEAM_KEYS,
+  "GET /key/aliases": READ_TEAM_KEYS,
   "POST /key/health": ANY_KEY,
   "POST /key/update": KEYS,
   "POST /key/bulk_update": ADMIN,
@@ -158,7 +165,7 @@ const POLICY = {
   "POST /team/model/delete": TEAM,
   "POST /team/permissions_update": TEAM,
   "GET /team/permissions_list": READ_TEAM,
-  "GET /team/daily/activity": READ,
+  "GET /team/daily/activity": READ_TEAM_KEYS,
 
   "POST /organization/new": ADMIN,
   "PATCH /organization/update": ADMIN,
@@ -192,13 +199,13 @@ const POLICY = {
 
   "GET /me/usage": ANY_KEY,
   "GET /refusals": READ,
-  "POST /model/new": ADMIN,
-  "POST /model/update": ADMIN,
-  "POST /model/delete": ADMIN,
+  "POST /model/new": TEAM,
+  "POST /model/update": TEAM,
+  "POST /model/delete": TEAM,
   "GET /model/info": ANY_KEY,
   "GET /model_group/info": ANY_KEY,
 
-  "GET /spend/logs": READ,
+  "GET /spend/logs": READ_TEAM_KEYS,
   "GET /spend/keys": READ_ALL,
   "GET /spend/users": READ_ALL,
   "GET /spend/tags": READ_ALL,
@@ -237,6 +244,24 @@ export const ROUTE_NAMES = Object.keys(POLICY) as readonly RouteName[];
 
 export function ruleOf(route: RouteName): Rule {
   return POLICY[route];
+}
+
+/** Routes that another route's name in `team_member_permissions` opens too. */
+const PERMITTED_WITH: ReadonlyMap<string, string> = new Map([
+  ["/v2/key/info", "/key/info"],
+  ["/key/usage", "/key/info"],
+]);
+
+/** Whether `team_member_permissions` name a route, by the path of its pattern. LiteLLM writes `:key` as `{key_id}`. */
+export function isPermitted(
+  permissions: readonly string[] | undefined,
+  path: string,
+): boolean {
+  const named = PERMITTED_WITH.get(path) ?? path;
+  return (
+    permissions?.some((one) => one.replace("{key_id}", ":key") === named) ??
+    false
+  );
 }
 
 /** Whether a role may use a route at all, given its part in any team. */

@@ -1,6 +1,6 @@
 import { CallError } from "../http/errors.ts";
 import type { Actor } from "./actor.ts";
-import { whoMay, type Rule } from "./policy.ts";
+import { isPermitted, whoMay, type Rule } from "./policy.ts";
 
 /** The facts that decide whether an object is within reach. */
 export interface ObjectFacts {
@@ -32,33 +32,49 @@ export function reaches(
   if (reach !== "none" && isOwn(actor, rule, object)) {
     return true;
   }
-  const part =
-    object.teamId == null ? undefined : actor.teams.get(object.teamId);
-  if (part === undefined) {
-    return false;
-  }
-  if (rule.teamAdmin && part === "admin") {
-    return true;
-  }
-  if (rule.teamUser === "always") {
-    return true;
-  }
-  return (
-    rule.teamUser === "permitted" &&
-    object.userId === actor.userId &&
-    isPermitted(actor.permissions.get(object.teamId ?? ""), path)
-  );
+  return object.teamId != null && reachesTeam(actor, rule, object.teamId, path);
 }
 
-/** `/key/:key/regenerate` is `/key/{key_id}/regenerate` for LiteLLM. */
-function isPermitted(
-  permissions: readonly string[] | undefined,
+/** Whether a route reaches the objects of a team for an actor, because of its part in it. */
+function reachesTeam(
+  { teams, permissions, within }: Actor,
+  { teamAdmin, teamUser }: Rule,
+  teamId: string,
   path: string,
 ): boolean {
-  return (
-    permissions?.some((one) => one.replace("{key_id}", ":key") === path) ??
-    false
-  );
+  const part = teams.get(teamId);
+  if (teamAdmin && part === "admin") {
+    return true;
+  }
+  switch (teamUser) {
+    case "always":
+      return (
+        part !== undefined ||
+        (within !== null && "team_id" in within && within.team_id === teamId)
+      );
+    case "permitted":
+      return part !== undefined && isPermitted(permissions.get(teamId), path);
+    case "never":
+      return false;
+  }
+}
+
+/** The teams whose objects a route reaches for an actor. */
+export function reachedTeams(
+  actor: Actor,
+  rule: Rule,
+  path: string,
+): readonly string[] {
+  const named = [
+    ...actor.teams.keys(),
+    ...(actor.within !== null && "team_id" in actor.within
+      ? [actor.within.team_id]
+      : []),
+  ];
+  return [
+    ...new Set(named.filter((team) => reachesTeam(actor, rule, team, path))),
+    ...actor.organizationTeams,
+  ];
 }
 
 function isOfOrganization(actor: Actor, object: ObjectFacts): boolean {

@@ -19,6 +19,7 @@ const keys = new Map<string, string>();
 
 /** Part of every name and alias of another owner's objects. */
 const MARK = "stranger";
+const strangeModel = `${MARK}-model-id`;
 
 beforeAll(async () => {
   fixture = await startAdminFixture();
@@ -37,6 +38,11 @@ beforeAll(async () => {
     user_id: MARK,
     user_email: `${MARK}@example.org`,
     teams: [`${MARK}-team`],
+  });
+  await fixture.post("/model/new", {
+    model_name: `${MARK}-model`,
+    provider_params: { model: "openai/x", api_key: "x" },
+    model_info: { id: strangeModel, ...team },
   });
   strangeKey = await fixture.createKey({
     user_id: MARK,
@@ -133,6 +139,13 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   }),
   "DELETE /organization/member_delete": () => ({ ...organization, ...user }),
   "GET /organization/daily/activity": () => ({ ...organization }),
+  "POST /model/new": () => ({
+    model_name: "x",
+    provider_params: { model: "openai/x", api_key: "x" },
+    model_info: { ...team },
+  }),
+  "POST /model/update": () => ({ model_info: { id: strangeModel } }),
+  "POST /model/delete": () => ({ id: strangeModel }),
 };
 
 /** Routes that list what is within reach, with parameters by which an admin sees other owners' objects. */
@@ -157,6 +170,7 @@ const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
   "GET /organization/list": () => [{}],
   "GET /spend/logs": () => [{}, { ...user }, { api_key: strangeKey }],
   "GET /refusals": () => [{}, { api_key: strangeKey }],
+  "GET /model/info": () => [{}, { model_id: strangeModel }],
 };
 
 /** Routes that show no owner's objects. */
@@ -165,7 +179,7 @@ const WITHOUT_OWNER: Partial<Record<RouteName, Params>> = {
   "GET /user/available_roles": {},
   "GET /me/usage": {},
   "POST /spend/calculate": { model: "mock", messages: [] },
-  "GET /model/info": {},
+  // Also for admins it lists only what the key may call.
   "GET /model_group/info": {},
 };
 

@@ -5,8 +5,13 @@ import { actorFor, type Actor } from "../access/actor.ts";
 import { callerOf } from "../access/authenticate.ts";
 import type { Caller } from "../access/callers.ts";
 import { ruleOf, type RouteName, type Rule } from "../access/policy.ts";
-import { refuseUnlessReached, type ObjectFacts } from "../access/reach.ts";
-import type { Pool } from "../database/pool.ts";
+import {
+  reachedTeams,
+  reaches,
+  refuseUnlessReached,
+  type ObjectFacts,
+} from "../access/reach.ts";
+import { DatabaseUnavailable, type Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
 import type { Gateway } from "../gateway.ts";
 import { route, type Route, type RouteSchema } from "../http/route.ts";
@@ -21,9 +26,12 @@ export interface Admin {
   readonly rule: Rule;
   /** The caller reaches the objects of all owners by this route. */
   readonly reachesAll: boolean;
+  /** The teams whose objects the caller reaches by this route, unless it reaches all. */
+  readonly teams: readonly string[];
   readonly windowing: Windowing;
   /** Ms since the epoch. */
   readonly now: number;
+  reaches(object: ObjectFacts): boolean;
   /** Throws 403 for an object that is out of reach. */
   requireReach(object: ObjectFacts): void;
 }
@@ -48,11 +56,32 @@ export function adminRoute<Input extends z.ZodObject>(
         ...(request.params as object),
       }),
     );
+    if (!name.startsWith("GET ")) {
+      await inEffect(gateway);
+    }
     return reply
       .type("application/json; charset=utf-8")
       .send(JSON.stringify(answer));
   };
   return route(name, schema, handler, { alsoAt });
+}
+
+/**
+ * Resolves when what was committed is in effect on this instance: the next call already meets a deleted key or a lower budget.
+ * Other instances follow within a second.
+ */
+async function inEffect({
+  callers,
+  database,
+}: Pick<Gateway, "callers" | "database">): Promise<void> {
+  try {
+    await database.caughtUp();
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) {
+      throw error;
+    }
+    callers.clear();
+  }
 }
 
 /** The caller of a request; throws 403 unless it may use the route. */
@@ -83,8 +112,10 @@ export async function adminOf(
     actor,
     rule,
     reachesAll: rule.reach[actor.role] === "all",
+    teams: reachedTeams(actor, rule, path),
     windowing: { timeZone: timezone, proxyDuration: budgetDuration },
     now: Date.now(),
+    reaches: (object) => reaches(actor, rule, object, path),
     requireReach: (object) => refuseUnlessReached(actor, rule, object, path),
   };
 }

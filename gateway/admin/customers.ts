@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { transaction } from "../database/pool.ts";
-import type { Row } from "../database/rows.ts";
+import { query, transaction, type Pool } from "../database/pool.ts";
+import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
@@ -8,13 +8,12 @@ import {
   alsoAt,
   commonRoutes,
   removeAll,
-  several,
   type CommonNoun,
 } from "./common-routes.ts";
 import { END_USER, endUserRow } from "./kinds/customer.ts";
 import { out } from "./kinds/out.ts";
 import { name, someNames } from "./kinds/values.ts";
-import { answerRow, changeAndAnswer, create } from "./payers.ts";
+import { answerRow, changeAndAnswer, create, unknown } from "./payers.ts";
 
 const CUSTOMERS: CommonNoun = {
   of: END_USER,
@@ -31,7 +30,8 @@ const CUSTOMERS: CommonNoun = {
 const customerInfo = adminRoute(
   "GET /customer/info",
   {
-    summary: "Get an end user.",
+    summary:
+      "Get an end user, also one that only calls have named: with its spend and without limits.",
     input: z.object({ end_user_id: name.optional(), user_id: name.optional() }),
     answer: endUserRow,
   },
@@ -42,11 +42,33 @@ const customerInfo = adminRoute(
         param: "end_user_id",
       });
     }
-    const [row] = await several(admin, END_USER, [id]);
-    return answerRow(admin, END_USER, row ?? {});
+    return answerRow(admin, END_USER, await endUserOf(admin.pool, id));
   },
   ["/end_user/info"],
 );
+
+/** A row as if it had been created without limits, if calls have named the end user; throws 404 for any other id. */
+async function endUserOf(pool: Pool, id: string): Promise<Row> {
+  const [row] = await findRows(pool, END_USER.table, { user_id: id });
+  if (row !== undefined) {
+    return row;
+  }
+  const named = await query(
+    pool,
+    "SELECT FROM spend_totals WHERE entity = $1 LIMIT 1",
+    [`end_user:${id}`],
+  );
+  if (named.length === 0) {
+    throw unknown(END_USER, id);
+  }
+  const unset = Object.keys(END_USER.fields).map((field) => [field, null]);
+  return {
+    ...(Object.fromEntries(unset) as Row),
+    user_id: id,
+    blocked: false,
+    metadata: {},
+  };
+}
 
 function setBlocked(
   route: "POST /customer/block" | "POST /customer/unblock",

@@ -23,6 +23,7 @@ const list = adminRoute(
           this_one: z.boolean(),
           running: z.boolean(),
           silent_seconds: out.count.nullable(),
+          undrained_calls: out.count,
           pending_budgets: out.count,
           pending_spend: out.dollars,
         }),
@@ -37,6 +38,7 @@ const list = adminRoute(
       running: one.running,
       silent_seconds:
         one.silentMs === null ? null : Math.round(one.silentMs / 1_000),
+      undrained_calls: one.undrained,
       pending_budgets: one.budgets,
       pending_spend: dollarsFromNanos(one.pending),
     }));
@@ -44,11 +46,11 @@ const list = adminRoute(
   },
 );
 
-/** POST /instances/forget: drops the pending spend of an instance whose journal is lost. */
+/** POST /instances/forget: removes an instance whose journal is lost, and its pending spend. */
 const forget = adminRoute(
   "POST /instances/forget",
   {
-    summary: "Drop the pending spend of an instance whose journal is lost.",
+    summary: "Remove an instance whose journal is lost, and its pending spend.",
     input: z.object({ instance: name }),
     answer: z.object({ forgotten: out.text }),
   },

@@ -1,12 +1,15 @@
 import { ruleOf } from "../access/policy.ts";
-import { refuseUnlessReached } from "../access/reach.ts";
+import { administersTeam } from "../access/actor.ts";
+import { outOfReach, refuseUnlessReached } from "../access/reach.ts";
 import { outranks, roleNamed, roleWith } from "../access/roles.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
-import type { Row } from "../database/rows.ts";
+import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
 import { findKey } from "./key-tokens.ts";
 import type { KeyFields } from "./kinds/key.ts";
+import { LIMITS } from "./kinds/limits.ts";
+import { MEMBER } from "./kinds/member.ts";
 import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 import { create, findOne } from "./payers.ts";
@@ -61,8 +64,78 @@ export async function denyChanges(
     );
   }
   const after = { ...before, ...fields };
-  if (OWNER_FIELDS.some((field) => after[field] !== before[field])) {
+  const changed = (field: string) => after[field] !== before[field];
+  await denyAdminsFields(admin, before, changed);
+  if (OWNER_FIELDS.some(changed)) {
     await denyOwner(admin, after);
+  }
+}
+
+/** Limits of a key that bind those who use it. */
+const LIMIT_FIELDS = [
+  ...Object.keys(LIMITS),
+  "model_max_budget",
+  "model_rpm_limit",
+  "model_tpm_limit",
+  "temp_budget_increase",
+  "temp_budget_expiry",
+];
+
+/** Throws 403 for fields that a plain member may not change on the team's keys, as in LiteLLM: limits and owners. */
+async function denyAdminsFields(
+  admin: Admin,
+  before: Row,
+  changed: (field: string) => boolean,
+): Promise<void> {
+  const field = [...OWNER_FIELDS, ...LIMIT_FIELDS].find(changed);
+  if (
+    field !== undefined &&
+    isPlainMember(admin, await keyFacts(admin.pool, before))
+  ) {
+    throw new CallError(
+      "permission_denied",
+      `A member of a team may not change \`${field}\` of its keys: ask an admin of the team.`,
+      { param: field },
+    );
+  }
+}
+
+/** Whether the caller reaches a key of a team only as one of its members. */
+function isPlainMember(
+  { actor, reachesAll }: Admin,
+  { teamId, organizationId }: Pick<Owner, "teamId" | "organizationId">,
+): boolean {
+  return (
+    !reachesAll &&
+    teamId !== null &&
+    !administersTeam(actor, teamId) &&
+    !actor.organizations.has(organizationId ?? "")
+  );
+}
+
+/**
+ * Throws 403 for a key that is out of reach. Plain members do not change keys of the team's admins, whose rights they would
+ * have with such a key.
+ */
+export async function requireKeyReach(
+  admin: Admin,
+  from: Pool | Client,
+  row: Row,
+): Promise<void> {
+  const facts = await keyFacts(from, row);
+  admin.requireReach(facts);
+  const { userId, teamId, what } = facts;
+  if (
+    admin.rule.kind !== "management" ||
+    userId === null ||
+    userId === admin.actor.userId ||
+    !isPlainMember(admin, facts)
+  ) {
+    return;
+  }
+  const id = { team_id: teamId, user_id: userId, role: "admin" };
+  if ((await findRows(from, MEMBER.table, id)).length > 0) {
+    throw outOfReach(admin.rule, `${what} of an admin of team ${teamId}`);
   }
 }
 
@@ -95,12 +168,18 @@ function describeOwner({ userId, teamId, organizationId }: Owner): string {
 }
 
 /** An admin of a team or an organization may create keys for its members only, and for none that have more rights. */
-async function denyHolder(
-  { actor, pool }: Admin,
-  { userId, teamId, organizationId }: Owner,
-): Promise<void> {
+async function denyHolder(admin: Admin, owner: Owner): Promise<void> {
+  const { actor, pool } = admin;
+  const { userId, teamId, organizationId } = owner;
   if (userId === null || userId === actor.userId) {
     return;
+  }
+  if (isPlainMember(admin, owner)) {
+    throw new CallError(
+      "permission_denied",
+      `A member of team ${teamId} may create keys only for itself: ask an admin of the team.`,
+      { param: "user_id" },
+    );
   }
   const [user] = await query<{
     readonly user_role: string;
@@ -208,7 +287,7 @@ export async function reachableKey(
   keyOrHash: string,
 ): Promise<Row> {
   const row = await findKey(from, keyOrHash);
-  admin.requireReach(await keyFacts(from, row));
+  await requireKeyReach(admin, from, row);
   return row;
 }
 

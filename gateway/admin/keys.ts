@@ -10,8 +10,8 @@ import {
   createHolder,
   denyChanges,
   denySettingSpend,
-  keyFacts,
   reachableKey,
+  requireKeyReach,
 } from "./key-owner.ts";
 import { rejectReplaced, tokenOf, tokensNow } from "./key-tokens.ts";
 import { KEY, keyFields, keyRow, updatedKeyRow } from "./kinds/key.ts";
@@ -129,7 +129,7 @@ const deleteKeys = adminRoute(
         );
       }
       for (const row of found) {
-        admin.requireReach(await keyFacts(client, row));
+        await requireKeyReach(admin, client, row);
       }
       await rejectReplaced(admin, client, "keys", keys ?? []);
       for (const { token } of found) {

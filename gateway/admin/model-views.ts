@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { mayUse } from "../access/models.ts";
+import { administersTeam } from "../access/actor.ts";
+import { mayUse, usableModels } from "../access/models.ts";
 import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
@@ -53,7 +54,7 @@ const modelInfo = adminRoute(
   "GET /model/info",
   {
     summary:
-      "List the deployments of the aliases that the key may use, without secrets.",
+      "List the deployments of the aliases that the key may use, and of the teams that it administers, without secrets.",
     input: z.object({
       litellm_model_id: name.optional(),
       model_id: name.optional(),
@@ -76,33 +77,54 @@ const modelGroupInfo = adminRoute(
     answer: z.object({ data: z.array(groupRow) }),
   },
   async (admin, { model_group: only }) => ({
-    data: [...Map.groupBy(visible(admin), ({ alias }) => alias)]
+    data: [...Map.groupBy(usable(admin), ({ alias }) => alias)]
       .filter(([alias]) => only === undefined || alias === only)
       .map(([alias, deployments]) => group(alias, deployments))
       .sort((a, b) => (a.model_group < b.model_group ? -1 : 1)),
   }),
 );
 
-/** The deployments whose alias the key may use. */
-function visible({ gateway, caller }: Admin): readonly PricedDeployment[] {
+/** The deployments whose alias the key may use. Those of its team hide the shared ones of the same alias. */
+function usable({ gateway, caller }: Admin): readonly PricedDeployment[] {
   const { catalog } = gateway;
-  return catalog.deployments.filter(({ alias }) => {
-    const group = catalog.find(alias);
-    return group !== null && mayUse(caller, group);
+  const ofTeam = new Set(
+    usableModels(catalog, caller).flatMap(({ teamId, configured }) =>
+      teamId === null ? [] : [configured],
+    ),
+  );
+  return catalog.deployments.filter(({ alias, teamId }) => {
+    const group = catalog.find(alias, teamId);
+    const hidden = teamId === null && ofTeam.has(alias);
+    return group !== null && !hidden && mayUse(caller, group);
   });
 }
 
-function describe(
-  { gateway, reachesAll }: Admin,
-  deployment: PricedDeployment,
-) {
+/** Also those of the teams that the caller administers, to manage them. */
+function visible(admin: Admin): readonly PricedDeployment[] {
+  const administered = admin.gateway.catalog.deployments.filter((deployment) =>
+    isAdministered(admin, deployment),
+  );
+  return [...new Set([...usable(admin), ...administered])];
+}
+
+function isAdministered(
+  { actor, reachesAll }: Admin,
+  { teamId }: PricedDeployment,
+): boolean {
+  return teamId !== null && (reachesAll || administersTeam(actor, teamId));
+}
+
+function describe(admin: Admin, deployment: PricedDeployment) {
+  const { gateway, reachesAll } = admin;
   const { id, alias, providerName, model, priceCard } = deployment;
   const { config } = gateway;
   const params = {
     model: `${providerName}/${model}`,
     custom_llm_provider: providerName,
     // Internal addresses are for operators only.
-    ...(reachesAll ? { api_base: deployment.apiBase } : {}),
+    ...(reachesAll || isAdministered(admin, deployment)
+      ? { api_base: deployment.apiBase }
+      : {}),
     rpm: deployment.rpm,
     tpm: deployment.tpm,
     weight: deployment.weight,

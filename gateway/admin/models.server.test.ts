@@ -171,7 +171,7 @@ test.each([
   },
 );
 
-test("unknown parameters are not stored: they may be secrets", async () => {
+test("unknown parameters are rejected by name, and nothing of them is stored: they may be secrets", async () => {
   const answer = await createModel({
     model_name: "foreign",
     litellm_params: {
@@ -180,12 +180,13 @@ test("unknown parameters are not stored: they may be secrets", async () => {
       aws_secret_access_key: "aws-secret",
     },
   });
-  expect(answer.status).toBe(200);
-  const [row] = await query<{ params: object }>(
+  expect(answer.status).toBe(400);
+  expect(answer.text).toContain("litellm_params.aws_secret_access_key");
+  const [row] = await query<{ all: string | null }>(
     gateway.running.gateway.pool,
-    "SELECT params FROM models WHERE model_name = 'foreign'",
+    "SELECT (SELECT json_agg(m)::text FROM models m) || (SELECT json_agg(a)::text FROM audit_log a) AS all",
   );
-  expect(Object.keys(row?.params ?? {}).sort()).toEqual(["api_base", "model"]);
+  expect(answer.text + row?.all).not.toContain("aws-secret");
 });
 
 test("a model of the file can only be changed in the file; ids are unique", async () => {

@@ -18,16 +18,30 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
 import { out } from "./kinds/out.ts";
 import { name, object } from "./kinds/values.ts";
+import {
+  denyModelName,
+  holdTeam,
+  rejectUnused,
+  requireModelReach,
+  requireNewSecrets,
+  requireOwnKey,
+  teamIn,
+  type RequestedModel,
+} from "./model-access.ts";
 import { modelAnswer, modelRow } from "./model-views.ts";
 
 const params = z.looseObject({}, "must be an object of parameters");
-const info = z.looseObject({ id: name.nullish() });
+const info = z.looseObject({
+  id: name.nullish(),
+  team_id: name.nullish(),
+  team_public_model_name: name.nullish(),
+});
 
 const newModel = adminRoute(
   "POST /model/new",
   {
     summary:
-      "Add a model to those of the configuration file. Every instance serves it within a second.",
+      "Add a model to those of the configuration file. Every instance serves it within a second. With `model_info.team_id` only that team's keys see and call it.",
     input: z.object({
       model_name: name,
       litellm_params: params.nullish(),
@@ -41,14 +55,20 @@ const newModel = adminRoute(
     const { id, ...free } = given.model_info ?? {};
     const modelId = id ?? crypto.randomUUID();
     rejectModelOfFile(admin, modelId);
+    const teamId = teamIn(free);
+    await requireModelReach(admin, admin.pool, teamId);
+    await denyModelName(admin, admin.pool, teamId, given.model_name);
+    const params = given.provider_params ?? given.litellm_params ?? {};
+    rejectUnused(params, spellingOf(given), free);
     const requested = validRow(admin, {
       id: modelId,
       name: given.model_name,
-      params: given.provider_params ?? given.litellm_params ?? {},
+      params,
       spelling: spellingOf(given),
-      info: free,
+      info: withPublicName(present(free), given.model_name),
     });
     const row = await transaction(admin.pool, async (client) => {
+      await holdTeam(client, teamId);
       const created = await insertRow(client, "models", {
         ...requested,
         created_by: admin.actor.name,
@@ -87,10 +107,20 @@ const updateModel = adminRoute(
       );
     }
     rejectModelOfFile(admin, modelId);
+    const changes = given.provider_params ?? given.litellm_params ?? {};
+    rejectUnused(changes, spellingOf(given), free);
     const row = await transaction(admin.pool, async (client) => {
       const before = await lockModel(client, modelId);
+      await requireReachOfStored(admin, client, before);
+      const merged = present({ ...before.info, ...free });
+      const modelName = nameAfter(before, given.model_name, free);
+      const teamId = teamIn(merged);
+      if (teamId !== teamIn(before.info)) {
+        await requireModelReach(admin, client, teamId);
+        await holdTeam(client, teamId);
+      }
+      await denyModelName(admin, client, teamId, modelName);
       const opened = openParams(before, admin.gateway.config.general);
-      const changes = given.provider_params ?? given.litellm_params ?? {};
       if (opened === null && changes["api_key"] == null) {
         throw new CallError(
           "invalid_request",
@@ -98,12 +128,14 @@ const updateModel = adminRoute(
           { param: "provider_params.api_key" },
         );
       }
+      const stored = opened?.params ?? before.params;
+      requireNewSecrets(admin, stored, changes, spellingOf(given));
       const requested = validRow(admin, {
         id: modelId,
-        name: given.model_name ?? before.model_name,
-        params: { ...(opened?.params ?? before.params), ...changes },
+        name: modelName,
+        params: { ...stored, ...changes },
         spelling: spellingOf(given),
-        info: present({ ...before.info, ...free }),
+        info: withPublicName(merged, modelName),
       });
       const [after = null] = await updateRows(
         client,
@@ -135,6 +167,7 @@ const deleteModel = adminRoute(
     rejectModelOfFile(admin, id);
     await transaction(admin.pool, async (client) => {
       const before = await lockModel(client, id);
+      await requireReachOfStored(admin, client, before);
       await deleteRows(client, "models", { model_id: id });
       await auditModel(client, admin.actor.name, "deleted", before, null);
     });
@@ -143,13 +176,36 @@ const deleteModel = adminRoute(
   },
 );
 
-interface RequestedModel {
-  readonly id: string;
-  readonly name: string;
-  readonly params: Readonly<Record<string, unknown>>;
-  /** The name under which the parameters were sent. */
-  readonly spelling: "provider_params" | "litellm_params";
-  readonly info: Readonly<Record<string, unknown>>;
+/** The model of a team whose row remains after the team is for a proxy_admin. */
+async function requireReachOfStored(
+  admin: Admin,
+  client: Client,
+  { info: stored }: ModelRow,
+): Promise<void> {
+  if (!admin.reachesAll) {
+    await requireModelReach(admin, client, teamIn(stored));
+  }
+}
+
+/** The public name of a team's model is its name; clients send the previous one back with a new name. */
+function withPublicName(
+  fields: Readonly<Record<string, unknown>>,
+  modelName: string,
+): Readonly<Record<string, unknown>> {
+  const { team_public_model_name: _, ...rest } = fields;
+  return teamIn(rest) === null
+    ? rest
+    : { ...rest, team_public_model_name: modelName };
+}
+
+function nameAfter(
+  before: ModelRow,
+  modelName: string | null | undefined,
+  { team_public_model_name: publicName }: z.output<typeof info>,
+): string {
+  return modelName != null && modelName !== before.model_name
+    ? modelName
+    : (publicName ?? before.model_name);
 }
 
 function spellingOf(given: { readonly litellm_params?: unknown }) {
@@ -157,9 +213,11 @@ function spellingOf(given: { readonly litellm_params?: unknown }) {
 }
 
 /** The columns of a valid model; throws 400 that lists its problems. */
-function validRow({ gateway }: Admin, requested: RequestedModel): ModelRow {
+function validRow(admin: Admin, requested: RequestedModel): ModelRow {
+  const { gateway } = admin;
   const read = rowOfModel(requested, gateway.config.general, gateway.env);
   if (read.ok) {
+    requireOwnKey(admin, requested, read.deployment);
     return read.row;
   }
   const problems = read.problems.map(({ path, message }) => ({
@@ -237,6 +295,23 @@ export async function auditModel(
   };
   const id = ((after ?? before) as ModelRow | null)?.model_id ?? "";
   await audit(client, actor, action, "model", id, open(before), open(after));
+}
+
+/** Deletes the models of a team, in the caller's transaction; returns how many there were. */
+export async function deleteTeamModels(
+  { actor }: Admin,
+  client: Client,
+  teamId: string,
+): Promise<number> {
+  const rows = await query<ModelRow & Row>(
+    client,
+    "DELETE FROM models WHERE info ->> 'team_id' = $1 RETURNING *",
+    [teamId],
+  );
+  for (const row of rows) {
+    await auditModel(client, actor.name, "deleted", row, null);
+  }
+  return rows.length;
 }
 
 export const MODEL_CHANGES: readonly Route[] = [

@@ -1,4 +1,4 @@
-import { administeredTeams, type Actor } from "../access/actor.ts";
+import type { Actor } from "../access/actor.ts";
 import type { Admin } from "./admin-route.ts";
 import { conditions, type Conditions } from "./paging.ts";
 
@@ -11,11 +11,11 @@ interface OwnerColumns {
 
 /**
  * Keeps the rows that the caller may see: of its key under all the hashes in `tokens`, of its user as far as its key
- * reaches, of teams and organizations that it administers.
+ * reaches, of organizations that it administers, and of teams within reach of the route.
  */
 export function keepReachable(
   filter: Conditions,
-  actor: Actor,
+  { actor, teams }: Pick<Admin, "actor" | "teams">,
   { prefix = "", key }: OwnerColumns,
   tokens: readonly string[],
 ): void {
@@ -28,7 +28,7 @@ export function keepReachable(
   filter.and(
     `((${own.join(" AND ")}) OR ${prefix}${key} = ANY(${keys})
       OR ${prefix}organization_id = ANY(${organizations}) OR ${prefix}team_id = ANY(?))`,
-    administeredTeams(actor),
+    teams,
   );
 }
 
@@ -56,7 +56,7 @@ export function reachableKeys(admin: Admin): Conditions {
   if (!admin.reachesAll) {
     keepReachable(
       filter,
-      actor,
+      admin,
       { key: "token" },
       actor.token === null ? [] : [actor.token],
     );
@@ -65,13 +65,14 @@ export function reachableKeys(admin: Admin): Conditions {
 }
 
 /** The teams that the caller may see. */
-export function reachableTeams({ actor, reachesAll }: Admin): Conditions {
+export function reachableTeams({
+  actor,
+  reachesAll,
+  teams,
+}: Admin): Conditions {
   const filter = conditions();
   if (!reachesAll) {
-    filter.and("team_id = ANY(?)", [
-      ...actor.teams.keys(),
-      ...actor.organizationTeams,
-    ]);
+    filter.and("team_id = ANY(?)", [...actor.teams.keys(), ...teams]);
   }
   return filter;
 }

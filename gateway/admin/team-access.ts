@@ -48,13 +48,17 @@ export function denyOtherFields(fields: Row): void {
 }
 
 /** Throws 403 for models that the team's organization does not have; an empty list means all of the organization's. */
-export async function denyModels(admin: Admin, team: Row): Promise<void> {
+export async function denyModels(
+  admin: Admin,
+  team: Row,
+  from: Pool | Client = admin.pool,
+): Promise<void> {
   const id = team["organization_id"] as string | null | undefined;
   const models = (team["models"] ?? []) as readonly string[];
   if (admin.reachesAll || id == null || models.length === 0) {
     return;
   }
-  const organization = await findOne(admin.pool, ORGANIZATION, {
+  const organization = await findOne(from, ORGANIZATION, {
     organization_id: id,
   });
   const allowed = organization["models"] as readonly string[];

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isPermitted } from "../access/policy.ts";
 import { query } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
 import type { Route } from "../http/route.ts";
@@ -43,14 +44,15 @@ const info = adminRoute(
     const team = await reachableTeam(admin, admin.pool, teamId);
     const { actor } = admin;
     const seesAll = paysFor(admin, team) || actor.teams.get(teamId) === "admin";
-    // A plain member sees the team and its own objects in the team.
+    // A plain member, or a key of the team, sees the team and its own objects in the team.
     const id = seesAll
       ? { team_id: teamId }
       : { team_id: teamId, user_id: actor.userId };
     const keys = conditions();
     keys.and("team_id = ?", teamId);
-    if (!seesAll) {
-      keys.and("user_id = ?", actor.userId);
+    if (!seesAll && !isPermitted(actor.permissions.get(teamId), "/key/list")) {
+      const token = keys.bind(actor.token);
+      keys.and(`(user_id = ? OR token = ${token})`, actor.userId);
     }
     const members = await findRows(
       admin.pool,

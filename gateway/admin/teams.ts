@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
-import type { Row } from "../database/rows.ts";
+import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
@@ -15,6 +15,7 @@ import {
   teamRow,
 } from "./kinds/team.ts";
 import { models, name, someNames, spent } from "./kinds/values.ts";
+import { deleteTeamModels } from "./models.ts";
 import { newTeam } from "./new-team.ts";
 import { answerRow, change, remove } from "./payers.ts";
 import { setSpend } from "./spend.ts";
@@ -61,7 +62,7 @@ const update = adminRoute(
 const deleteTeams = adminRoute(
   "POST /team/delete",
   {
-    summary: "Delete teams with their keys.",
+    summary: "Delete teams with their keys and models.",
     input: z.object({ team_ids: someNames }),
     answer: z.object({ deleted_teams: out.texts }),
   },
@@ -69,14 +70,23 @@ const deleteTeams = adminRoute(
     for (const teamId of teamIds) {
       await reachableTeam(admin, admin.pool, teamId);
     }
-    return transaction(admin.pool, async (client) => {
+    const models = await transaction(admin.pool, async (client) => {
+      let deleted = 0;
       for (const teamId of new Set(teamIds)) {
+        const id = { team_id: teamId };
+        // A model that is being added to the team waits, and then finds no team.
+        await findRows(client, TEAM.table, id, "FOR UPDATE");
+        deleted += await deleteTeamModels(admin, client, teamId);
         for (const kind of [KEY, MEMBER, TEAM]) {
-          await remove(admin, client, kind, { team_id: teamId });
+          await remove(admin, client, kind, id);
         }
       }
-      return { deleted_teams: teamIds };
+      return deleted;
     });
+    if (models > 0) {
+      await admin.gateway.reloadModels();
+    }
+    return { deleted_teams: teamIds };
   },
 );
 

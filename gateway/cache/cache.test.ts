@@ -30,10 +30,11 @@ function keyOf(
   body: Readonly<Record<string, unknown>>,
   payers = alice,
   changes: Partial<CacheConfig> = {},
+  variant = "",
 ): string | null {
   return cacheKeyOf(
     { ...config, ...changes },
-    { callType: "acompletion", alias: "m", payers, body },
+    { callType: "acompletion", alias: "m", variant, payers, body },
     readCacheOptions(body, {}),
   );
 }
@@ -47,6 +48,7 @@ test("equal requests have the same key, whatever the order of fields", () => {
 });
 
 test("everything that changes the answer changes the key; the caller does not", () => {
+  expect(keyOf(body, alice, {}, "team:crew")).not.toBe(keyOf(body));
   expect(keyOf({ ...body, temperature: 0.1 })).not.toBe(keyOf(body));
   expect(keyOf({ ...body, stream: true })).not.toBe(keyOf(body));
   expect(keyOf({ ...body, some_new_parameter: 1 })).not.toBe(keyOf(body));

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Payers } from "../ledger/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 
-/** Cache directives of a caller, from `Cache-Control` or the body's `cache` field. */
+/** Cache directives of a caller, from `Cache-Control` or the body's fields `cache` and `caching`. */
 export interface CacheOptions {
   /** false: `no-cache`. */
   readonly read: boolean;
@@ -23,12 +23,14 @@ export function readCacheOptions(
     typeof body["cache"] === "object" && body["cache"] !== null
       ? (body["cache"] as Record<string, unknown>)
       : {};
-  const noStore = control.includes("no-store") || options["no-store"] === true;
+  const off = body["caching"] === false;
+  const noStore =
+    off || control.includes("no-store") || options["no-store"] === true;
   const noCache = control.includes("no-cache") || options["no-cache"] === true;
   return {
     read: !noCache && !noStore,
     store: !noStore,
-    requested: options["use-cache"] === true,
+    requested: options["use-cache"] === true || body["caching"] === true,
     ttlMs:
       typeof options["ttl"] === "number" && options["ttl"] > 0
         ? options["ttl"] * 1_000
@@ -36,16 +38,11 @@ export function readCacheOptions(
   };
 }
 
-/** Fields that affect the payer or the gateway, never the answer. */
+/** Fields that affect the payer or what the provider keeps, never the answer. */
 const NOT_IN_KEY = new Set([
   "model",
   "user",
   "metadata",
-  "cache",
-  "tags",
-  "timeout",
-  "num_retries",
-  "fallbacks",
   "store",
   "safety_identifier",
 ]);
@@ -55,6 +52,8 @@ const NOT_IN_ITEM_KEY = new Set([...NOT_IN_KEY, "input"]);
 export interface CacheInputs {
   readonly callType: string;
   readonly alias: string;
+  /** What distinguishes it from the shared alias with all its deployments; "": nothing. */
+  readonly variant: string;
   readonly payers: Payers;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -117,11 +116,16 @@ function nameOf({ namespace }: CacheConfig, text: string): string {
 
 function textOf(
   config: CacheConfig,
-  { callType, alias, payers, body }: CacheInputs,
+  { callType, alias, variant, payers, body }: CacheInputs,
   without: ReadonlySet<string>,
 ): string {
   const scope = config.scope === "global" ? "global" : tenantOf(payers);
-  let text = JSON.stringify([scope, callType, alias]);
+  let text = JSON.stringify([
+    scope,
+    callType,
+    alias,
+    ...(variant === "" ? [] : [variant]),
+  ]);
   for (const name of Object.keys(body).sort()) {
     if (!without.has(name)) {
       text += `,${JSON.stringify(name)}:${canonical(body[name])}`;

@@ -65,14 +65,16 @@ export async function lookupAndAdmit(
 }
 
 /**
- * Raises the lease of a running call to the cost of a fallback; false when the payers' budgets do not allow it.
+ * Raises the lease of a running call to the cost of a fallback; false when the payers' budgets do not allow it. `sent` is the
+ * call as the fallback gets it.
  */
 export async function raiseLease(
   gateway: Pick<Gateway, "config" | "limits" | "tokens">,
   call: Call,
+  sent: Call,
   group: ModelGroup,
 ): Promise<boolean> {
-  const estimate = estimateOf(gateway, call.whole ?? call, group);
+  const estimate = estimateOf(gateway, sent.whole ?? sent, group);
   if (estimate <= estimateOf(gateway, call, call.group)) {
     return true;
   }

@@ -5,7 +5,9 @@ import {
   type Caller,
   type OtherPayer,
 } from "../access/callers.ts";
+import { refuseIfPending } from "../access/models.ts";
 import type { RouteName } from "../access/policy.ts";
+import type { GatewayConfig } from "../config/types.ts";
 import {
   proxyLimitsOf,
   type LimitSources,
@@ -22,10 +24,20 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
+import { tagsOf, withTags } from "../routing/tags.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
 import type { CallBody } from "./body.ts";
+import { readClientAccess, withClientAccess } from "./client-access.ts";
+import { endUserOf, type EndUser } from "./end-user.ts";
+import {
+  authorizeFallbacks,
+  type Replacement,
+  type RequestedFallbacks,
+} from "./fallbacks.ts";
+import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
+import { metadataOf, withMetadata } from "./metadata.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
 export type CallType =
@@ -71,6 +83,7 @@ export interface Call {
   readonly kind: CallKind;
   readonly caller: Caller;
   readonly group: ModelGroup;
+  /** Without fields for the gateway. */
   readonly body: CallBody;
   readonly stream: boolean;
   readonly payers: Payers;
@@ -80,6 +93,9 @@ export interface Call {
   readonly outputTokens: number;
   readonly cache: CacheOptions;
   readonly options: CallOptions;
+  readonly fallbacks: RequestedFallbacks;
+  /** The caller's own access to the provider is used. */
+  readonly ownAccess: boolean;
   /** When the call must have ended, ms since the epoch; null: no limit. */
   readonly deadlineAt: number | null;
   /** Headers of the caller that are forwarded to the provider. */
@@ -96,64 +112,152 @@ export interface Call {
 
 /** Determines the payers, the size of the input and the cache key of a call. */
 export async function startCall(
-  gateway: Pick<Gateway, "callers" | "config" | "tokens">,
+  gateway: Gateway,
   request: FastifyRequest,
   caller: Caller,
-  group: ModelGroup,
-  body: CallBody,
+  named: ModelGroup,
+  sent: CallBody,
   kind: CallKind,
 ): Promise<Call> {
-  const payers = payersOf(caller, group.alias, body, request);
-  const { endUser, tags } = await otherPayersOf(gateway, payers);
+  const received = withMetadata(sent);
+  rejectUnsupportedFields(received);
+  const access = readClientAccess(received);
+  const person = endUserOf(received);
+  const payers = payersOf(caller, named.alias, received, request, person);
+  const tagged = groupForTags(gateway.config, named, payers.tags);
+  const group = access === null ? tagged : withClientAccess(tagged, access);
+  const others = await otherPayersOf(gateway, payers);
+  refuseBlocked(others.endUser);
+  const { headers, ip: requesterIp } = request;
+  const options = readCallOptions(received, headers, caller, group.alias);
+  const size = sizing(gateway, kind);
+  const fallbacks = authorizeFallbacks(
+    gateway,
+    caller,
+    kind,
+    received,
+    options.fallbacks,
+    size,
+  );
+  const body = providerBody(received);
+  const own = { ownAccess: access !== null, fallbacks };
+  const cache = cacheOptionsOf(received, headers, options, own);
+  const startedAt = Date.now();
+  const call: Call = {
+    ...size(body, group),
+    ...cacheKeysOf(gateway, kind, group, payers, body, cache),
+    id: request.id,
+    startedAt,
+    kind,
+    caller,
+    group,
+    stream: kind.streams && body["stream"] === true,
+    payers,
+    limitSources: {
+      caller,
+      alias: group.alias,
+      ...others,
+      proxy: proxyLimitsOf(gateway.config.general),
+    },
+    cache,
+    options,
+    ...own,
+    deadlineAt: deadlineOf(gateway.config, options, startedAt),
+    whole: null,
+    forwarded: forwardedOf(request),
+    sessionId: sessionOf(received, request) ?? person.session,
+    requesterIp,
+  };
+  request.call = call;
+  return call;
+}
+
+function deadlineOf(
+  { router }: Pick<GatewayConfig, "router">,
+  options: CallOptions,
+  startedAt: number,
+): number | null {
+  const timeoutMs = options.timeoutMs ?? router.timeoutMs;
+  return timeoutMs === null ? null : startedAt + timeoutMs;
+}
+
+function refuseBlocked(endUser: OtherPayer | null): void {
   if (endUser?.blocked === true) {
     throw new CallError(
       "blocked",
       `End user=${endUser.id} is blocked. Ask the operator of this gateway to unblock it.`,
     );
   }
-  const cache = readCacheOptions(body, request.headers);
-  const options = readCallOptions(body, request.headers, caller);
-  const startedAt = Date.now();
-  const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
-  const { config } = gateway;
-  const inputs = { callType: kind.callType, alias: group.alias, payers, body };
-  const itemKeys =
-    kind.callType === "aembedding"
-      ? itemKeysOf(config.cache, inputs, cache)
-      : null;
-  const call: Call = {
-    id: request.id,
-    startedAt,
-    kind,
-    caller,
-    group,
+}
+
+/** Counts the tokens of a body for a group. */
+function sizing(gateway: Pick<Gateway, "config" | "tokens">, kind: CallKind) {
+  return (body: CallBody, group: ModelGroup): Replacement => ({
     body,
-    stream: kind.streams && body["stream"] === true,
-    payers,
-    limitSources: {
-      caller,
-      alias: group.alias,
-      endUser,
-      tags,
-      proxy: proxyLimitsOf(config.general),
-    },
     inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
     outputTokens: kind.estimateOutput(gateway, body, group),
-    cache,
-    options,
-    deadlineAt: timeoutMs === null ? null : startedAt + timeoutMs,
+  });
+}
+
+const NO_CACHE: CacheOptions = {
+  read: false,
+  store: false,
+  requested: false,
+  ttlMs: null,
+};
+
+/** What a caller invents, or what its own account answers, is not an answer for others. */
+function cacheOptionsOf(
+  body: CallBody,
+  headers: FastifyRequest["headers"],
+  { mock }: CallOptions,
+  { ownAccess, fallbacks }: Pick<Call, "ownAccess" | "fallbacks">,
+): CacheOptions {
+  if (ownAccess || mock.response !== null || mock.failure !== null) {
+    return NO_CACHE;
+  }
+  const options = readCacheOptions(body, headers);
+  return fallbacks.replacements.size === 0
+    ? options
+    : { ...options, store: false };
+}
+
+function cacheKeysOf(
+  { config }: Pick<Gateway, "config">,
+  { callType }: CallKind,
+  { alias, variant }: ModelGroup,
+  payers: Payers,
+  body: CallBody,
+  cache: CacheOptions,
+): Pick<Call, "cacheKey" | "itemKeys"> {
+  const inputs = { callType, alias, variant, payers, body };
+  const itemKeys =
+    callType === "aembedding" ? itemKeysOf(config.cache, inputs, cache) : null;
+  return {
+    itemKeys,
     cacheKey:
       itemKeys?.length === 1
         ? (itemKeys[0] ?? null)
         : cacheKeyOf(config.cache, inputs, cache),
-    itemKeys,
-    whole: null,
-    forwarded: forwardedOf(request),
-    sessionId: sessionOf(body, request),
-    requesterIp: request.ip,
   };
-  request.call = call;
-  return call;
+}
+
+/** Throws 400 naming the existing tags when no deployment of the alias is for a call with these tags. */
+function groupForTags(
+  { router }: Pick<GatewayConfig, "router">,
+  named: ModelGroup,
+  tags: readonly string[],
+): ModelGroup {
+  const group = withTags(named, tags, router);
+  if (group === null) {
+    throw new CallError(
+      "invalid_request",
+      `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
+      { param: "tags" },
+    );
+  }
+  refuseIfPending(group, named.alias);
+  return group;
 }
 
 /** The model whose tokenizer is used for an alias. */
@@ -167,13 +271,13 @@ function payersOf(
   alias: string,
   body: CallBody,
   request: FastifyRequest,
+  person: EndUser,
 ): Payers {
-  const endUser =
-    headerOf(request, "end-user-id") ??
-    (typeof body["user"] === "string" ? body["user"] : "");
+  const endUser = headerOf(request, "end-user-id") || person.name;
   const tags = payingTags(caller, [
     body["tags"],
     metadataOf(body)["tags"],
+    metadataOf(body, "litellm_metadata")["tags"],
     headerOf(request, "tags")?.split(","),
   ]);
   rejectUnstorable("user", [endUser]);
@@ -239,20 +343,27 @@ async function findPayer(
   });
 }
 
-/** The value of `x-hearth-<name>` or its LiteLLM twin. */
+/** The value of the first header of a name that was sent: ours, or one of LiteLLM's. */
 function headerOf(
   { headers }: FastifyRequest,
   name: keyof typeof HEADERS,
 ): string | undefined {
-  const [ours, theirs] = HEADERS[name];
-  const value = headers[ours] ?? headers[theirs];
+  const value = HEADERS[name].map((header) => headers[header]).find(Boolean);
   return typeof value === "string" ? value : undefined;
 }
 
 const HEADERS = {
-  "end-user-id": ["x-hearth-end-user-id", "x-litellm-end-user-id"],
+  "end-user-id": [
+    "x-hearth-end-user-id",
+    "x-litellm-end-user-id",
+    "x-litellm-customer-id",
+  ],
   tags: ["x-hearth-tags", "x-litellm-tags"],
-  "trace-id": ["x-hearth-trace-id", "x-litellm-trace-id"],
+  "trace-id": [
+    "x-hearth-trace-id",
+    "x-litellm-trace-id",
+    "x-litellm-session-id",
+  ],
 } as const;
 
 const FORWARDED = ["anthropic-version", "anthropic-beta"];
@@ -265,17 +376,14 @@ function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
   return Object.fromEntries(found);
 }
 
-function metadataOf(body: CallBody): Readonly<Record<string, unknown>> {
-  const { metadata } = body;
-  return typeof metadata === "object" && metadata !== null
-    ? (metadata as Record<string, unknown>)
-    : {};
-}
-
 function sessionOf(body: CallBody, request: FastifyRequest): string | null {
-  const named =
-    headerOf(request, "trace-id") ??
-    metadataOf(body)["session_id"] ??
-    metadataOf(body)["trace_id"];
-  return typeof named === "string" ? named : null;
+  const named = [
+    headerOf(request, "trace-id"),
+    body["litellm_session_id"],
+    body["litellm_trace_id"],
+    ...[metadataOf(body), metadataOf(body, "litellm_metadata")].flatMap(
+      (metadata) => [metadata["session_id"], metadata["trace_id"]],
+    ),
+  ].find((id) => typeof id === "string" && id !== "");
+  return (named as string | undefined) ?? null;
 }

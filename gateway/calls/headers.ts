@@ -3,11 +3,11 @@ import type { Caller } from "../access/callers.ts";
 import { windowAt } from "../ledger/windows.ts";
 import type { RateState } from "../limits/limits.ts";
 import { dollarsFromNanos, type Nanos } from "../pricing/money.ts";
-import type { Deployment, GatewayConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { deploymentHeaders, headerText } from "./deployment-headers.ts";
+import { addAllowances, addTwins } from "./litellm-headers.ts";
 import type { Upstream } from "./provider.ts";
 
 export interface Answered {
@@ -53,8 +53,8 @@ export function answerHeaders(
   addRates(headers, "requests", admitted.rates);
   addRates(headers, "tokens", admitted.rates);
   if (config.general.litellmHeaders) {
-    addLitellmNames(headers);
-    addCallOptions(headers, config, call, upstream?.deployment ?? null);
+    addTwins(headers);
+    addAllowances(headers, config, call, upstream?.deployment);
     addKeyBudget(headers, call.caller, spendOfKey(call.caller, admitted));
   }
   return headers;
@@ -78,9 +78,9 @@ export function errorHeaders(
   addRates(headers, "tokens", admitted?.rates ?? []);
   Object.assign(headers, own);
   if (config.general.litellmHeaders) {
-    addLitellmNames(headers);
-    if (call !== null) {
-      addCallOptions(headers, config, call, null);
+    addTwins(headers);
+    if (call !== null && own["x-litellm-timeout"] === undefined) {
+      addAllowances(headers, config, call, undefined);
     }
     addKeyBudget(headers, caller, knownSpend(gateway, caller, admitted));
   }
@@ -104,46 +104,6 @@ function knownSpend(
   const { name } = windowAt(caller.limits.budgetDuration, Date.now(), timezone);
   const known = limits.lastKnown(entity, name);
   return known === null ? null : known.total + pending.of(entity, name);
-}
-
-/** LiteLLM's names of Hearth's headers. */
-const LITELLM_NAMES = [
-  ["call-id", "call-id"],
-  ["model-id", "model-id"],
-  ["model-group", "model-group"],
-  ["response-cost", "cost"],
-  ["cache-key", "cache-key"],
-  ["attempted-retries", "attempted-retries"],
-  ["attempted-fallbacks", "attempted-fallbacks"],
-  ["response-duration-ms", "duration-ms"],
-  ["overhead-duration-ms", "overhead-ms"],
-] as const;
-
-function addLitellmNames(headers: Record<string, string>): void {
-  for (const [theirs, ours] of LITELLM_NAMES) {
-    const value = headers[`x-hearth-${ours}`];
-    if (value !== undefined) {
-      headers[`x-litellm-${theirs}`] = value;
-    }
-  }
-}
-
-function addCallOptions(
-  headers: Record<string, string>,
-  { router, timeouts }: GatewayConfig,
-  { options }: Call,
-  deployment: Deployment | null,
-): void {
-  headers["x-litellm-max-retries"] = String(
-    options.numRetries ?? deployment?.maxRetries ?? router.numRetries,
-  );
-  const timeoutMs =
-    options.timeoutMs ??
-    router.timeoutMs ??
-    deployment?.timeoutMs ??
-    timeouts.requestMs ??
-    timeouts.firstByteMs;
-  headers["x-litellm-timeout"] = String(timeoutMs / 1_000);
 }
 
 /** `spend` is known for keys with a budget: dollars before this call. */

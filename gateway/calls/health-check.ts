@@ -5,8 +5,9 @@ import { proxyLimitsOf } from "../ledger/payers.ts";
 import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
-import type { PricedDeployment } from "../routing/catalog.ts";
+import { groupOf, type PricedDeployment } from "../routing/catalog.ts";
 import type { Call, CallKind } from "./call.ts";
+import { NO_MOCK } from "./options.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
 import { whileAdmitted } from "./while-admitted.ts";
@@ -36,8 +37,12 @@ const CHECK = {
     timeoutMs: TIMEOUT_MS,
     numRetries: 0,
     fallbacks: [],
-    mock: { response: null, failFirst: false, timeout: false },
+    dropParams: null,
+    unlogged: false,
+    mock: NO_MOCK,
   },
+  fallbacks: { names: [], replacements: new Map() },
+  ownAccess: false,
   forwarded: {},
   cacheKey: null,
   itemKeys: null,
@@ -96,13 +101,7 @@ function healthCall(
     id: randomUUID(),
     startedAt,
     kind: { ...KIND, endpoint: embeds ? "embeddings" : "chat" },
-    group: {
-      alias,
-      configured: alias,
-      deployments: [deployment],
-      accessGroups: [],
-      pending: null,
-    },
+    group: groupOf(alias, [deployment]),
     body: embeds
       ? { model: alias, input: PROMPT }
       : {

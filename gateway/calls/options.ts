@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Caller } from "../access/callers.ts";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
+import { isRecord, listOf } from "../providers/json.ts";
+import type { CallBody } from "./body.ts";
 
 /** A caller's options for the gateway; they do not reach a provider. */
 export interface CallOptions {
@@ -9,29 +11,55 @@ export interface CallOptions {
   readonly timeoutMs: number | null;
   /** null: the router's or the deployment's. */
   readonly numRetries: number | null;
-  /** Aliases to try instead of the configured ones. */
-  readonly fallbacks: readonly string[] | null;
+  /** To try instead of the configured ones, in order; null: not set. */
+  readonly fallbacks: readonly Fallback[] | null;
+  /** null: the deployment's or the configured one. */
+  readonly dropParams: boolean | null;
+  /** Neither the prompt nor the answer is stored. */
+  readonly unlogged: boolean;
   /** Test hooks, for keys that may use them. */
-  readonly mock: {
-    readonly response: string | null;
-    readonly failFirst: boolean;
-    readonly timeout: boolean;
-  };
+  readonly mock: MockOptions;
+}
+
+/** A model to try after the one called. */
+export interface Fallback {
+  readonly alias: string;
+  /** Fields of the body that differ for it, such as `messages`; null: none. */
+  readonly fields: Readonly<Record<string, unknown>> | null;
+}
+
+/** A failure that a call asks for: `fallbacks`, `context_window` and `content_policy` fail each attempt of the alias called. */
+export type MockFailure =
+  "fallbacks" | "context_window" | "content_policy" | "rate_limit" | "timeout";
+
+export interface MockOptions {
+  readonly response: string | null;
+  readonly failure: MockFailure | null;
 }
 
 const MAX_RETRIES = 10;
 const MAX_FALLBACKS = 10;
-const NO_MOCK = { response: null, failFirst: false, timeout: false } as const;
+export const NO_MOCK: MockOptions = { response: null, failure: null };
 
-/** Reads `timeout`, `num_retries`, `fallbacks` and the `mock_…` hooks of a body, and the equivalent headers. */
+const MOCK_FAILURES: readonly (readonly [string, MockFailure])[] = [
+  ["mock_timeout", "timeout"],
+  ["mock_testing_fallbacks", "fallbacks"],
+  ["mock_testing_context_fallbacks", "context_window"],
+  ["mock_testing_content_policy_fallbacks", "content_policy"],
+  ["mock_testing_rate_limit_error", "rate_limit"],
+];
+
+/** Reads the fields of a body that change how the gateway carries a call out, and the equivalent headers. */
 export function readCallOptions(
-  body: Readonly<Record<string, unknown>>,
+  body: CallBody,
   headers: IncomingHttpHeaders,
   caller: Caller,
+  alias: string,
 ): CallOptions {
   const timeout = numberOf(
     "timeout",
     body["timeout"] ??
+      body["request_timeout"] ??
       headers["x-hearth-timeout"] ??
       headers["x-litellm-timeout"],
     0,
@@ -42,25 +70,33 @@ export function readCallOptions(
     numRetries: numberOf(
       "num_retries",
       body["num_retries"] ??
+        body["max_retries"] ??
         headers["x-hearth-num-retries"] ??
         headers["x-litellm-num-retries"],
       0,
       MAX_RETRIES,
     ),
-    fallbacks: fallbacksOf(body["fallbacks"]),
-    mock: mayMock(caller)
-      ? {
-          response:
-            typeof body["mock_response"] === "string"
-              ? body["mock_response"]
-              : null,
-          failFirst: body["mock_testing_fallbacks"] === true,
-          timeout: body["mock_timeout"] === true,
-        }
-      : NO_MOCK,
+    fallbacks:
+      body["disable_fallbacks"] === true
+        ? []
+        : fallbacksOf(body["fallbacks"], alias, body.model),
+    dropParams:
+      typeof body["drop_params"] === "boolean" ? body["drop_params"] : null,
+    unlogged:
+      body["no-log"] === true || body["turn_off_message_logging"] === true,
+    mock: mayMock(caller) ? mockOf(body) : NO_MOCK,
   };
 }
 
+function mockOf(body: CallBody): MockOptions {
+  const { mock_response: response } = body;
+  return {
+    response: typeof response === "string" ? response : null,
+    failure: MOCK_FAILURES.find(([name]) => body[name] === true)?.[1] ?? null,
+  };
+}
+
+/** A mock answer costs what a provider's would, but a key must not be able to invent answers: an admin allows it. */
 function mayMock(caller: Caller): boolean {
   return (
     caller.kind === "master" ||
@@ -92,30 +128,61 @@ function numberOf(
   );
 }
 
-function fallbacksOf(value: unknown): readonly string[] | null {
+/**
+ * Names, objects with a `model` and the fields that differ for it, or as in the configuration lists of names by alias.
+ * `named`: what the caller calls the alias.
+ */
+function fallbacksOf(
+  value: unknown,
+  alias: string,
+  named: string,
+): readonly Fallback[] | null {
   if (value === undefined || value === null) {
     return null;
   }
-  const names = Array.isArray(value)
-    ? value.map((entry: unknown) =>
-        typeof entry === "object" && entry !== null
-          ? (entry as { model?: unknown }).model
-          : entry,
-      )
+  const given = Array.isArray(value)
+    ? value.flatMap((entry: unknown) => byAlias(entry, [named, alias]) ?? entry)
     : [];
+  const fallbacks = given.map(fallbackOf).filter((one) => one !== null);
   if (
     Array.isArray(value) &&
-    names.length <= MAX_FALLBACKS &&
-    names.every((name) => typeof name === "string") &&
-    names.every((name) => faultOfName(name) === null)
+    given.length <= MAX_FALLBACKS &&
+    fallbacks.length === given.length
   ) {
-    return names;
+    return fallbacks;
   }
   throw new CallError(
     "invalid_request",
-    `\`fallbacks\` must be a list of at most ${MAX_FALLBACKS} model names.`,
+    `\`fallbacks\` must be a list of at most ${MAX_FALLBACKS} model names, or of objects with a \`model\` and the fields that differ for it.`,
     {
       param: "fallbacks",
     },
   );
+}
+
+/** The names in `{"ALIAS": ["NAME", …]}` for this alias; undefined: an entry of another shape. */
+function byAlias(
+  entry: unknown,
+  names: readonly string[],
+): readonly unknown[] | undefined {
+  if (!isRecord(entry) || typeof entry["model"] === "string") {
+    return undefined;
+  }
+  const lists = Object.entries(entry);
+  if (lists.length === 0 || !lists.every(([, list]) => Array.isArray(list))) {
+    return undefined;
+  }
+  return lists.flatMap(([alias, list]) =>
+    alias === "*" || names.includes(alias) ? listOf(list) : [],
+  );
+}
+
+function fallbackOf(entry: unknown): Fallback | null {
+  const { model: alias, ...fields } = isRecord(entry)
+    ? entry
+    : { model: entry };
+  if (typeof alias !== "string" || faultOfName(alias) !== null) {
+    return null;
+  }
+  return { alias, fields: Object.keys(fields).length === 0 ? null : fields };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { mayUse } from "../access/models.ts";
+import { findModel, mayUse } from "../access/models.ts";
 import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
@@ -10,10 +10,11 @@ import type { StreamClient } from "../providers/stream-start.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import { Route, type NoTarget, type Target } from "../routing/route.ts";
+import { withTags } from "../routing/tags.ts";
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
-import { deploymentHeaders } from "./deployment-headers.ts";
+import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { mockAnswer } from "./mock.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
@@ -26,6 +27,8 @@ import {
 /** An answer of a deployment: whole, or a stream that has started. */
 export type Upstream = {
   readonly deployment: PricedDeployment;
+  /** The call as sent: to some fallbacks with another body. */
+  readonly call: Call;
   readonly attempts: readonly Attempt[];
   readonly fallbacks: number;
   readonly taken: Taken | null;
@@ -47,12 +50,18 @@ export interface Attempt {
   readonly error: string;
 }
 
+/** A call as it is sent to one deployment. */
+interface Sent {
+  readonly call: Call;
+  readonly translation: Translation;
+}
+
 /** The route of a call with its first deployment. */
 export interface ChosenRoute {
   readonly route: Route;
   readonly first: Target;
-  /** For the first deployment. */
-  readonly translation: Translation;
+  /** To the first deployment. */
+  readonly sent: Sent;
 }
 
 /**
@@ -70,9 +79,12 @@ export async function chooseDeployment(
     group: call.group,
     size: { inputTokens: call.inputTokens, outputTokens: call.outputTokens },
     numRetries: call.options.numRetries,
-    fallbacks: call.options.fallbacks,
+    fallbacks: call.fallbacks.names,
+    find: (name) => fallbackNamed(gateway, call, name),
     mayFallBack: async (group: ModelGroup) =>
-      mayUse(call.caller, group) && raiseLease(gateway, call, group),
+      !call.ownAccess &&
+      mayUse(call.caller, group) &&
+      raiseLease(gateway, call, callTo(call, group), group),
   });
   let first = await route.first();
   if (!("deployment" in first)) {
@@ -80,8 +92,7 @@ export async function chooseDeployment(
   }
   for (;;) {
     try {
-      const translation = translate(gateway, call, first);
-      return { route, first, translation };
+      return { route, first, sent: sendTo(gateway, call, first) };
     } catch (error) {
       giveBack(gateway, first);
       const other: Target | null = await route.otherOfGroup();
@@ -93,23 +104,30 @@ export async function chooseDeployment(
   }
 }
 
+/** The deployments of a fallback that the call's tags lead to; null: there are none. */
+function fallbackNamed(
+  { catalog, config }: Pick<Gateway, "catalog" | "config">,
+  { caller, payers }: Call,
+  name: string,
+): ModelGroup | null {
+  const group = findModel(catalog, caller, name);
+  return group && withTags(group, payers.tags, config.router);
+}
+
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */
 async function nextTarget(
   gateway: Pick<Gateway, "config" | "router" | "underWay">,
   call: Call,
   route: Route,
   failure: UpstreamFailure,
-): Promise<Pick<ChosenRoute, "first" | "translation"> | null> {
+): Promise<Omit<ChosenRoute, "route"> | null> {
   if (isLate(call.deadlineAt) || gateway.underWay.aborted()) {
     return null;
   }
   let next = await route.after(failure);
   while (next !== null) {
     try {
-      return {
-        first: next,
-        translation: translate(gateway, call, next),
-      };
+      return { first: next, sent: sendTo(gateway, call, next) };
     } catch (error) {
       if (!(error instanceof CallError)) {
         throw error;
@@ -127,16 +145,28 @@ function giveBack(gateway: Pick<Gateway, "router">, { taken }: Target): void {
   }
 }
 
+/** A call with what the caller sends to a fallback instead. */
+function callTo(call: Call, group: ModelGroup): Call {
+  const replacement =
+    group === call.group
+      ? undefined
+      : call.fallbacks.replacements.get(group.alias);
+  return replacement === undefined ? call : { ...call, ...replacement };
+}
+
 /** A fallback is another model: it gets the whole list of embeddings, including items that are cached for the alias. */
-function translate(
-  gateway: Pick<Gateway, "config">,
+function sendTo(
+  { config }: Pick<Gateway, "config">,
   routed: Call,
   { deployment, group }: Target,
-): Translation {
-  const call = group === routed.group ? routed : (routed.whole ?? routed);
-  return call.options.mock.response === null
-    ? translationFor(gateway.config, call, deployment)
-    : mockTranslation(gateway.config, call, deployment);
+): Sent {
+  const call = callTo(routed, group);
+  const whole = group === routed.group ? call : (call.whole ?? call);
+  const translation =
+    call.options.mock.response === null
+      ? translationFor(config, whole, deployment)
+      : mockTranslation(config, whole, deployment);
+  return { call, translation };
 }
 
 /**
@@ -151,7 +181,7 @@ export async function callProvider(
 ): Promise<Upstream> {
   const { route } = chosen;
   const attempts: Attempt[] = [];
-  let { first: target, translation } = chosen;
+  let { first: target, sent } = chosen;
   let waitedMs = 0;
   for (;;) {
     const aborter = new AbortController();
@@ -160,9 +190,8 @@ export async function callProvider(
     try {
       const answer = await attempt(
         gateway,
-        call,
+        sent,
         target,
-        translation,
         attempts.length,
         aborter,
         client,
@@ -171,6 +200,7 @@ export async function callProvider(
       return {
         ...answer,
         deployment: target.deployment,
+        call: sent.call,
         attempts,
         taken: target.taken,
         fallbacks: route.fallbacksTaken,
@@ -188,13 +218,13 @@ export async function callProvider(
       if (next === null) {
         const fallbacks = route.fallbacksTaken;
         const tried = { attempts, fallbacks, waitedMs };
-        throw await giveUp(gateway, call, deployment, error, tried);
+        throw await giveUp(gateway, sent.call, deployment, error, tried);
       }
-      const owed = usageOwed(call, deployment, error);
+      const owed = usageOwed(sent.call, deployment, error);
       if (owed !== null) {
         gateway.underWay.failedAtCost(call.id, costAt(deployment, owed));
       }
-      ({ first: target, translation } = next);
+      ({ first: target, sent } = next);
       waitedMs += target.pauseMs;
       if (target.pauseMs > 0) {
         await sleep(target.pauseMs);
@@ -250,14 +280,14 @@ type AnsweredFields = "kind" | "body" | "contentType";
 
 async function attempt(
   gateway: Pick<Gateway, "config" | "providers" | "router" | "underWay">,
-  call: Call,
-  { deployment }: Target,
-  translation: Translation,
+  { call, translation }: Sent,
+  target: Target,
   attemptsBefore: number,
   aborter: AbortController,
   client: StreamClient | null,
 ): Promise<Answered> {
-  const mocked = mockAnswer(call, deployment, attemptsBefore);
+  const { deployment } = target;
+  const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
     return { ...mocked, translation };
   }
@@ -291,16 +321,24 @@ async function attempt(
     latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
-    if (!aborter.signal.aborted) {
-      throw error;
-    }
-    throw gateway.underWay.aborted()
-      ? stopped(error)
-      : outOfTime(call, deployment, deadlineAt, error);
+    const failure = !aborter.signal.aborted
+      ? error
+      : gateway.underWay.aborted()
+        ? stopped(error)
+        : outOfTime(call, deployment, deadlineAt, error);
+    throw call.ownAccess ? ofOwnAccess(failure) : failure;
   } finally {
     clearTimeout(deadline);
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+/** A caller's wrong key or address says nothing about the deployment. */
+function ofOwnAccess(error: unknown): unknown {
+  if (error instanceof UpstreamFailure) {
+    error.byRequest = true;
+  }
+  return error;
 }
 
 function outOfTime(
@@ -396,11 +434,10 @@ async function giveUp(
       attempts,
     },
   });
-  const headers: Record<string, string> = {
-    ...deploymentHeaders(deployment),
-    "x-hearth-attempted-retries": String(attempts.length - 1 - fallbacks),
-    "x-hearth-attempted-fallbacks": String(fallbacks),
-  };
+  const headers = failureHeaders(gateway, call, deployment, {
+    retries: attempts.length - 1 - fallbacks,
+    fallbacks,
+  });
   if (failure.retryAfterMs !== null) {
     headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1_000));
   }

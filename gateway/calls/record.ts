@@ -215,7 +215,8 @@ export function storePrompt(
   call: Call,
   response: () => string | null,
 ): void {
-  if (!config.general.storePrompts) {
+  const { storePrompts, unloggedCalls } = config.general;
+  if (!storePrompts || (call.options.unlogged && unloggedCalls)) {
     return;
   }
   const { messages, input, prompt } = call.body;

@@ -136,7 +136,8 @@ function rejectUnsupported(
   if (first === undefined) {
     return;
   }
-  if (deployment.dropParams ?? config.general.dropParams) {
+  const { dropParams } = call.options;
+  if (dropParams ?? deployment.dropParams ?? config.general.dropParams) {
     return;
   }
   throw new CallError(

@@ -40,6 +40,7 @@ export function assemble(
       directory: readJournalDirectory(reading, read),
       sync: general.journal_sync ?? "interval",
       limitBytes: (general.journal_limit_mb ?? 1_024) * MEGABYTE,
+      keepMs: general.journal_keep ?? DAY_MS,
     },
     general: readGeneral(reading, read, parts),
     timeouts: {
@@ -65,6 +66,13 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
     defaultFallbacks: router.default_fallbacks ?? proxy.default_fallbacks ?? [],
     contextWindowFallbacks:
       router.context_window_fallbacks ?? proxy.context_window_fallbacks ?? {},
+    tagFiltering:
+      router.enable_tag_filtering === undefined
+        ? "preferred"
+        : router.enable_tag_filtering
+          ? "required"
+          : "off",
+    tagFilteringMatchAny: router.tag_filtering_match_any ?? true,
     modelGroupAlias: router.model_group_alias ?? {},
   };
 }
@@ -175,6 +183,7 @@ function readGeneral(
     failClosed: general.fail_closed ?? false,
     storeModelInDb: general.store_model_in_db ?? true,
     storePrompts: general.store_prompts_in_spend_logs ?? false,
+    unloggedCalls: proxy.global_disable_no_log_param !== true,
     dropParams: proxy.drop_params ?? false,
     litellmHeaders: proxy.litellm_headers ?? false,
     metricsKey: metricsKey === null ? null : secret(metricsKey),

@@ -108,7 +108,8 @@ export function readDeployment(
     id:
       info.id ??
       stableId(reading, paramsPath, entry.model_name, providerName, model),
-    alias: entry.model_name,
+    alias: aliasOf(entry.model_name, info),
+    teamId: info.team_id ?? null,
     provider: known.family,
     providerName,
     model,
@@ -126,16 +127,26 @@ export function readDeployment(
     streamTimeoutMs: params.stream_timeout ?? null,
     idleTimeoutMs:
       params.idle_timeout === undefined ? null : (params.idle_timeout ?? 0),
-    maxRetries: params.max_retries ?? null,
+    maxRetries: params.max_retries ?? params.num_retries ?? null,
     tags: params.tags ?? [],
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,
+    local: params.local ?? info.local ?? null,
+    clientParams: params.configurable_clientside_auth_params ?? [],
     prices: readPrices(params, info),
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,
     info: freeFields(info),
   };
+}
+
+/** LiteLLM stores a team's model under a generated name; the team calls it by its public name. */
+function aliasOf(
+  modelName: string,
+  { team_id: teamId, team_public_model_name: publicName }: ModelInfo,
+): string {
+  return teamId === undefined ? modelName : (publicName ?? modelName);
 }
 
 interface Connection extends Target {

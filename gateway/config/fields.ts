@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
 import { parseDuration } from "./duration.ts";
-import type { Fallbacks } from "./types.ts";
+import type { ClientParam, Fallbacks } from "./types.ts";
 
 /** A field with a message that says what is allowed; the rejected value is added where its line is known. */
 function field<T>(allowed: string, read: (raw: unknown) => T | undefined) {
@@ -176,6 +176,31 @@ export const fallbacks = () =>
     }
     return Object.fromEntries(result) as Fallbacks;
   }).optional();
+
+/** What callers may send instead of a deployment's own: names, or `api_base: PATTERN`. */
+export const clientParams = () =>
+  field("a list such as [api_key, api_base: PATTERN]", (raw) => {
+    const params = Array.isArray(raw) ? raw.map(clientParam) : [];
+    return Array.isArray(raw) && params.every((param) => param !== null)
+      ? params
+      : undefined;
+  }).optional();
+
+function clientParam(raw: unknown): ClientParam | null {
+  if (raw === "api_key" || raw === "api_base" || raw === "base_url") {
+    return { name: raw === "api_key" ? raw : "api_base", pattern: null };
+  }
+  const pattern = isRecord(raw) ? raw["api_base"] : undefined;
+  if (typeof pattern !== "string") {
+    return null;
+  }
+  try {
+    RegExp(pattern);
+    return { name: "api_base", pattern };
+  } catch {
+    return null;
+  }
+}
 
 /** `{name: alias}` or `{name: {model: alias, hidden: true}}`. */
 export const groupAliases = () =>

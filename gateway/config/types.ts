@@ -26,8 +26,10 @@ export type ProviderFamily =
 export interface Deployment {
   /** `model_info.id`, else a hash of alias, provider, model and the address as written: the same after a restart and on every instance. */
   readonly id: string;
-  /** `model_name`; may be `*` or end in `/*`. */
+  /** `model_name`, of a team's model its `team_public_model_name`; may be `*` or end in `/*`. */
   readonly alias: string;
+  /** The team that alone may call it (`model_info.team_id`); null: shared by all. */
+  readonly teamId: string | null;
   readonly provider: ProviderFamily;
   /** As written before the slash (`mistral`, `groq`, …); equals `provider` for the five families. */
   readonly providerName: string;
@@ -56,6 +58,10 @@ export interface Deployment {
   readonly defaults: Readonly<Record<string, unknown>>;
   /** null: as `proxy_settings.drop_params`. */
   readonly dropParams: boolean | null;
+  /** Whether it is a runner on one's own machines; null: not stated. */
+  readonly local: boolean | null;
+  /** What callers may replace by their own. */
+  readonly clientParams: readonly ClientParam[];
   readonly prices: PriceOverrides;
   /** `chat`, `embedding`, `completion`, `image_generation`, `moderation`, `responses`, … */
   readonly mode: string;
@@ -63,6 +69,13 @@ export interface Deployment {
   readonly baseModel: string | null;
   /** `model_info` as written, without `id`. */
   readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** A parameter that callers may send; an address only if it matches the whole pattern. */
+export interface ClientParam {
+  readonly name: string;
+  /** A regular expression. */
+  readonly pattern: string | null;
 }
 
 /** Dollars per token (or per call, per image, per second of audio); null: not overridden. */
@@ -110,6 +123,10 @@ export interface RouterConfig {
   readonly fallbacks: Fallbacks;
   readonly defaultFallbacks: readonly string[];
   readonly contextWindowFallbacks: Fallbacks;
+  /** `preferred`: calls without a matching deployment go to all of them; `required`: they are rejected. */
+  readonly tagFiltering: "off" | "preferred" | "required";
+  /** Whether one tag of a call is enough; else a deployment needs all of them. */
+  readonly tagFilteringMatchAny: boolean;
   /** Additional names of aliases. Hidden ones are not listed by `/v1/models`. */
   readonly modelGroupAlias: Readonly<
     Record<string, { readonly model: string; readonly hidden: boolean }>
@@ -150,6 +167,8 @@ export interface JournalConfig {
   /** `always`: fsync for each line; `interval`: every 50 ms. */
   readonly sync: "interval" | "always";
   readonly limitBytes: number;
+  /** How long rows that are in the ledger are kept for a database that loses them, in ms. */
+  readonly keepMs: number;
 }
 
 export interface PreviousMasterKey {
@@ -176,6 +195,8 @@ export interface GeneralConfig {
   readonly failClosed: boolean;
   readonly storeModelInDb: boolean;
   readonly storePrompts: boolean;
+  /** Callers may leave their prompts out of the log (`no-log`). */
+  readonly unloggedCalls: boolean;
   /** Drop call parameters that a provider does not support, instead of responding with 400. */
   readonly dropParams: boolean;
   readonly litellmHeaders: boolean;

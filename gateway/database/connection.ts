@@ -6,8 +6,9 @@ import {
   requireSession,
   type SessionVariable,
 } from "./addresses.ts";
+import { inTurn, type InTurn } from "./in-turn.ts";
 import { migrate } from "./migrate.ts";
-import { setSilent, within, type Pool } from "./pool.ts";
+import { DatabaseUnavailable, setSilent, within, type Pool } from "./pool.ts";
 import { isOverdue, startProbe } from "./probe.ts";
 
 /** Whether the database answers now, and whether it ever did in this process. */
@@ -17,6 +18,8 @@ export interface DatabaseState {
   connected(): boolean;
   /** Gateways on this database, including this one, at the last count; 1 before. */
   instances(): number;
+  /** Resolves when every change committed before has been announced to this instance; throws {@link DatabaseUnavailable}. */
+  caughtUp(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -72,6 +75,8 @@ class DatabaseWatch implements DatabaseState {
   #instances = 1;
   #stopped = false;
   #client: pg.Client | null = null;
+  /** Statements on the connection that receives notices; null without one. */
+  #ask: InTurn | null = null;
   #timer: NodeJS.Timeout | undefined;
   #retryMs = RETRY_AFTER_MS;
   #refusedSince: number | null = null;
@@ -93,6 +98,16 @@ class DatabaseWatch implements DatabaseState {
 
   instances(): number {
     return this.#instances;
+  }
+
+  async caughtUp(): Promise<void> {
+    if (this.#ask === null) {
+      throw new DatabaseUnavailable(new Error("notices are not received"));
+    }
+    // Postgres sends pending notices before the answer to the connection's next statement.
+    await this.#ask("SELECT").catch((error: unknown) => {
+      throw new DatabaseUnavailable(error);
+    });
   }
 
   async stop(): Promise<void> {
@@ -122,10 +137,11 @@ class DatabaseWatch implements DatabaseState {
     });
     try {
       await this.#open(client);
-      counting = this.#startCounting(client);
+      const ask = inTurn(client);
+      counting = this.#startCounting(ask);
       this.#passNotices(client);
       this.#setAllSilent(false);
-      const probe = startProbe(client);
+      const probe = startProbe(ask);
       stopProbe = probe.stop;
       const lost = Promise.race([closed, probe.failed]).then((reason) => {
         this.#connected = false;
@@ -134,11 +150,13 @@ class DatabaseWatch implements DatabaseState {
         }
         return reason;
       });
+      this.#ask = ask;
       await this.#serve(client);
       throw await lost;
     } finally {
       this.#connected = false;
       this.#client = null;
+      this.#ask = null;
       clearInterval(counting);
       stopProbe?.();
       await endOf(client);
@@ -166,12 +184,14 @@ class DatabaseWatch implements DatabaseState {
     await client.query(`SET idle_session_timeout = ${ABANDONED_AFTER_MS}`);
     await this.#lockInstance(client);
     await client.query("LISTEN hearth_changes");
-    this.#instances = await countInstances(client);
+    this.#instances = await countInstances((text, values = []) =>
+      client.query(text, [...values]),
+    );
   }
 
-  #startCounting(client: pg.Client): NodeJS.Timeout {
+  #startCounting(ask: InTurn): NodeJS.Timeout {
     return setInterval(() => {
-      countInstances(client).then(
+      countInstances(ask).then(
         (count) => (this.#instances = count),
         () => undefined,
       );
@@ -266,12 +286,13 @@ async function endOf(client: pg.Client): Promise<void> {
 }
 
 /** Counts the gateways on this database: each holds the instance lock once. */
-async function countInstances(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ count: number }>(
+async function countInstances(ask: InTurn): Promise<number> {
+  const { rows } = await ask(
     `SELECT count(*)::int AS count FROM pg_locks
      WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = 0 AND objid::bigint = $1
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     [INSTANCE_LOCK],
   );
-  return Math.max(1, rows[0]?.count ?? 1);
+  const [row] = rows as readonly { readonly count: number }[];
+  return Math.max(1, row?.count ?? 1);
 }

@@ -84,14 +84,17 @@ test("a row delivered twice counts once, in every sum", async () => {
   const counters = [{ entity: "key:k1", window: LIFETIME.name }];
   const first = await recordRows(pool, rows, counters, null, "UTC");
   expect(first.inserted.size).toBe(3);
-  expect(first.totals).toEqual([
-    { entity: "key:k1", window: "all", spend: 0.4, version: 1 },
+  expect(first.totals).toMatchObject([
+    { entity: "key:k1", window: "all", spend: 0.4 },
   ]);
   const again = await recordRows(pool, [...rows, row()], counters, null, "UTC");
   expect(again.inserted.size).toBe(1);
-  expect(again.totals).toEqual([
-    { entity: "key:k1", window: "all", spend: 0.5, version: 2 },
+  expect(again.totals).toMatchObject([
+    { entity: "key:k1", window: "all", spend: 0.5 },
   ]);
+  expect(again.totals[0]?.version).toBeGreaterThan(
+    first.totals[0]?.version ?? Infinity,
+  );
   expect(await totalOf("tag:red", "all")).toBe(0.2);
   expect(await totalOf("member:t/alice", "all")).toBe(0.1);
   expect(await totalOf("proxy:", "all")).toBe(0.5);

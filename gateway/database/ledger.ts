@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpendRow } from "../ledger/rows.ts";
+import { moveMark, type MarkStep } from "./journal-marks.ts";
 import { ensurePartitions, isPartitionMissing } from "./partitions.ts";
 import { query, transaction, type Client, type Pool } from "./pool.ts";
 import {
   addTotals,
-  lockLedger,
+  LEDGER_LOCK,
+  limitLockWaits,
   readTotals,
   seedWindowsOfRows,
   type SoftBudget,
@@ -77,16 +79,23 @@ export function addToDailyTagSpend(from: string): string {
   );
 }
 
+/**
+ * The ledger lock is taken once all rows are inserted, which is most of the work and needs no turn, and before the first sum
+ * changes: the count reads every inserted row, and the sums read `locked`. `ON CONFLICT DO UPDATE` adds to sums that were
+ * committed while this statement waited.
+ */
 const INSERT_ROWS = `
   WITH inserted AS (
     INSERT INTO spend_log (${NAMES})
     SELECT ${NAMES} FROM jsonb_to_recordset($1::jsonb) AS r(${COLUMNS})
     ON CONFLICT DO NOTHING
     RETURNING *
-  ), daily AS (${addToDailySpend("inserted")}
-  ), daily_tags AS (${addToDailyTagSpend("inserted")}
+  ), locked AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(${LEDGER_LOCK}) FROM (SELECT count(*) FROM inserted) AS all_inserted
+  ), daily AS (${addToDailySpend("inserted CROSS JOIN locked")}
+  ), daily_tags AS (${addToDailyTagSpend("inserted CROSS JOIN locked")}
   )
-  SELECT request_id FROM inserted`;
+  SELECT request_id FROM inserted CROSS JOIN locked`;
 
 /** Calls wait for totals while a drain waits: it retries instead. */
 const DRAIN_LOCK_MS = 1_000;
@@ -100,7 +109,8 @@ export interface Recorded {
 
 /**
  * Brings rows into the ledger, once however often they are delivered, and adds the new ones to every sum, in one
- * transaction. Answers the totals of `counters`, and of other windows of their payers that changed, as committed.
+ * transaction. Answers the totals of `counters`, and of other windows of their payers that changed, as committed. `mark`: the
+ * journal's, moved in the same transaction; throws {@link LedgerBehind}.
  */
 export async function recordRows(
   pool: Pool,
@@ -108,11 +118,12 @@ export async function recordRows(
   counters: readonly Counter[],
   proxyDuration: string | null,
   timeZone: string,
+  mark: MarkStep | null = null,
 ): Promise<Recorded> {
   const { rows, json } = await holdable(delivered);
   const record = () =>
     transaction(pool, async (client) => {
-      await lockLedger(client, DRAIN_LOCK_MS);
+      await limitLockWaits(client, DRAIN_LOCK_MS);
       const windowing = { proxyDuration, timeZone };
       const { inserted, windows, softBudgets } = await insertRows(
         client,
@@ -121,6 +132,9 @@ export async function recordRows(
         json,
       );
       const totals = await readTotals(client, counters);
+      if (mark !== null) {
+        await moveMark(client, mark);
+      }
       return {
         inserted,
         softBudgets,
@@ -139,7 +153,10 @@ export async function recordRows(
   }
 }
 
-/** Inserts rows and adds the new ones to every sum. In a transaction that holds the ledger lock; the partitions are there. */
+/**
+ * Inserts rows and adds the new ones to every sum, from then on with the ledger lock until the end of the transaction. The
+ * partitions are there.
+ */
 export async function insertRows(
   client: Client,
   rows: readonly SpendRow[],

@@ -18,7 +18,8 @@ import {
   type Pool,
 } from "./pool.ts";
 import { dropOldSpend } from "./retention.ts";
-import { lockLedger } from "./totals.ts";
+import { insertRow } from "./rows.ts";
+import { lockLedger, seedCurrentWindows } from "./totals.ts";
 
 // Locks of other sessions: a `pg_dump` reads every table for hours; a change of a table waits for it and blocks all later
 // statements.
@@ -148,6 +149,114 @@ test("the holder of the ledger lock waits at most a second for another lock, and
     );
   });
   await record("2027-02-05T00:00:00.000Z");
+});
+
+/** Resolves when that many sessions wait for the ledger lock with their rows inserted. */
+async function untilInserted(sessions: number): Promise<void> {
+  const watcher = await connection();
+  const waiting = async () => {
+    const { rows } = await watcher.query(
+      `SELECT FROM pg_locks advisory JOIN pg_locks written USING (pid)
+         WHERE advisory.locktype = 'advisory' AND NOT advisory.granted AND written.mode = 'RowExclusiveLock'
+           AND written.relation = 'spend_log_2027_02_pkey'::regclass`,
+    );
+    return rows.length;
+  };
+  await expect.poll(waiting).toBe(sessions);
+}
+
+test("drains insert their rows before they wait for the ledger lock", async () => {
+  await record("2027-02-04T00:00:00.000Z");
+  const drains: Promise<unknown>[] = [];
+  await transaction(pool, async (client) => {
+    await lockLedger(client);
+    drains.push(record("2027-02-04T00:00:01.000Z"));
+    drains.push(record("2027-02-04T00:00:02.000Z"));
+    await untilInserted(2);
+  });
+  await Promise.all(drains);
+  expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
+});
+
+test("a window that is summed while a drain waits for the ledger lock has its rows once", async () => {
+  const at = "2027-02-06T12:00:00.000Z";
+  const token = "windowed";
+  await insertRow(pool, "keys", { token, key_name: "sk-...ow" });
+  const call = () =>
+    ledgerRow({ started_at: at, ended_at: at, api_key: token });
+  await recordRows(pool, [call()], [], null, "UTC");
+  const rows = [call(), call()];
+  let drain: Promise<unknown> | undefined;
+  await transaction(pool, async (client) => {
+    await lockLedger(client);
+    drain = recordRows(pool, rows, [], null, "UTC");
+    await untilInserted(1);
+    await query(
+      client,
+      "UPDATE keys SET budget_duration = '1d' WHERE token = $1",
+      [token],
+    );
+    const windowing = { timeZone: "UTC", proxyDuration: null };
+    const key = `key:${token}`;
+    await seedCurrentWindows(client, [key], windowing, Date.parse(at));
+  });
+  await drain;
+  const totals = await query<{ window_name: string; spend: number }>(
+    pool,
+    "SELECT window_name, spend FROM spend_totals WHERE entity = $1 ORDER BY 1",
+    [`key:${token}`],
+  );
+  expect(totals).toEqual([
+    { window_name: "1d@2027-02-06T00:00:00.000Z", spend: 0.75 },
+    { window_name: "all", spend: 0.75 },
+  ]);
+  expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
+});
+
+test("instances that open the same windows at once neither wait for each other nor add rows twice", async () => {
+  const at = "2027-02-07T12:00:00.000Z";
+  const tokens = ["opening-1", "opening-2"];
+  for (const token of tokens) {
+    await insertRow(pool, "keys", {
+      token,
+      key_name: "sk-...op",
+      budget_duration: "1d",
+    });
+  }
+  const batch = (ofTokens: readonly string[]) =>
+    recordRows(
+      pool,
+      ofTokens.map((api_key) =>
+        ledgerRow({ started_at: at, ended_at: at, api_key }),
+      ),
+      [],
+      "1h",
+      "UTC",
+    );
+  await Promise.all(
+    Array.from({ length: 8 }, (_, instance) =>
+      batch(instance % 2 === 0 ? tokens : tokens.toReversed()),
+    ),
+  );
+  expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
+});
+
+test("a month is dropped while drains take turns", async () => {
+  await record("2025-01-10T00:00:00.000Z");
+  let dropping = true;
+  const drains = [1, 2, 3].map(async () => {
+    while (dropping) {
+      await record("2027-02-04T00:00:00.000Z");
+    }
+  });
+  const dropped = await dropOldSpend(
+    pool,
+    30,
+    Date.parse("2027-02-05T00:00:00Z"),
+  ).finally(() => (dropping = false));
+  await Promise.all(drains);
+  expect(dropped).toContain("2025-01");
+  expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
 });
 
 test("calls do not wait behind a change of the ledger's tables that waits for a pg_dump", async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import type { InTurn } from "./in-turn.ts";
 import { DatabaseUnavailable, within } from "./pool.ts";
 
 /** Checks regularly whether Postgres still answers on a connection. */
@@ -13,12 +14,12 @@ export interface Probe {
 const EVERY_MS = 500;
 const WITHIN_MS = 1_400;
 
-export function startProbe(client: pg.Client): Probe {
+export function startProbe(ask: InTurn): Probe {
   const stopped = new AbortController();
 
   async function askOn(): Promise<never> {
     for (;;) {
-      await within(WITHIN_MS, client.query("SELECT"));
+      await within(WITHIN_MS, ask("SELECT"));
       await sleep(EVERY_MS, undefined, { signal: stopped.signal });
     }
   }

@@ -6,11 +6,13 @@ import {
   type Client,
   type Pool,
 } from "./pool.ts";
-import { lockLedger, lockWithin } from "./totals.ts";
+import { limitLockWaits, lockLedger, lockWithin } from "./totals.ts";
 
 /** The lock of instances that archive. */
 const ARCHIVE_LOCK = 0x68_65_61_64;
 const LOCK_TIMEOUT_MS = 1_000;
+/** Half of what a drain waits: one behind it in the queue of the table gets its turn, also when a `pg_dump` keeps this from its. */
+const TABLE_LOCK_MS = 500;
 /** Archiving a month of ten million rows takes about a minute. */
 const ARCHIVE_TIMEOUT_MS = 900_000;
 /** Windows shorter than a day are closed and forgotten before their rows are. */
@@ -85,7 +87,10 @@ async function archive(
          FROM ${partition} GROUP BY day, payer, api_key, user_id, user_pays, team_id, organization_id, end_user, tags, model_group`,
     ARCHIVE_TIMEOUT_MS,
   );
-  await lockLedger(client);
+  // Before the ledger lock, whose holders and waiters all have their own lock on the table.
+  await limitLockWaits(client, TABLE_LOCK_MS);
+  await query(client, "LOCK TABLE ONLY spend_log IN ACCESS EXCLUSIVE MODE");
+  await lockLedger(client, LOCK_TIMEOUT_MS);
   // Ended windows that overlap the month can no longer be summed by the hour, and no query needs them.
   if (Number.isFinite(lastEnd)) {
     await query(
@@ -96,6 +101,15 @@ async function archive(
   }
   await query(client, `DROP TABLE ${partition}`);
   return true;
+}
+
+/** Months with rows that were dropped after they were summed, `2026-01`: none of these rows may be added again. */
+export async function archivedMonths(pool: Pool): Promise<ReadonlySet<string>> {
+  const rows = await query<{ month: string }>(
+    pool,
+    "SELECT DISTINCT to_char(month, 'YYYY-MM') AS month FROM spend_archive",
+  );
+  return new Set(rows.map(({ month }) => month));
 }
 
 /** Deletes audit entries older than `days`, in small steps; answers how many. */

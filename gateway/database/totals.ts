@@ -6,6 +6,7 @@ import {
   type SpendRow,
 } from "../ledger/rows.ts";
 import { LIFETIME, windowAt } from "../ledger/windows.ts";
+import { CLOCK_MS } from "./journal-marks.ts";
 import { query, type Client, type Pool } from "./pool.ts";
 
 /** A payer's total in one window, as the ledger has it; version 0 when it has no row yet. Dollars. */
@@ -30,8 +31,11 @@ export interface Windowing {
   readonly proxyDuration: string | null;
 }
 
-/** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
-const LEDGER_LOCK = 0x68_65_61_72;
+/**
+ * Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that is
+ * summed has no gap: rows that others inserted and have not committed are added to it when they get the lock.
+ */
+export const LEDGER_LOCK = 0x68_65_61_72;
 /** Its holder waits at most this long for any other lock, since all other instances wait for it. */
 const OTHER_LOCKS_MS = 1_000;
 const LEDGER_LOCK_MS = 10_000;
@@ -39,12 +43,28 @@ const LEDGER_LOCK_MS = 10_000;
 /**
  * Until the end of the transaction no other session changes a sum. Throws {@link DatabaseUnavailable} when another transaction
  * holds the lock for longer than `waitMs`, and so do later statements that wait long for a lock.
+ *
+ * The table comes first, as in transactions that insert rows and then wait for their turn: in opposite order, they and one
+ * that drops a month would wait for each other. Of the table alone: months that are being archived are locked for long.
  */
 export async function lockLedger(
   client: Client,
   waitMs = LEDGER_LOCK_MS,
 ): Promise<void> {
+  await query(
+    client,
+    `SET LOCAL lock_timeout = ${waitMs};
+     LOCK TABLE ONLY spend_log IN ROW EXCLUSIVE MODE`,
+  );
   await lockWithin(client, LEDGER_LOCK, waitMs, OTHER_LOCKS_MS);
+}
+
+/** Until the end of the transaction no statement waits longer than `ms` for a lock: it throws {@link DatabaseUnavailable}. */
+export async function limitLockWaits(
+  client: Client,
+  ms: number,
+): Promise<void> {
+  await query(client, `SET LOCAL lock_timeout = ${ms}`);
 }
 
 /** Takes an advisory lock until the end of the transaction; from then on no statement waits longer than `othersMs` for one. */
@@ -83,13 +103,19 @@ export async function durationsOf(
   return durations;
 }
 
+/**
+ * Versions follow the clock: a database that took the place of another and lacks its last transactions gives a total a higher
+ * version than those had, even if it changes less often.
+ */
+const NEXT_VERSION = `greatest(t.version + 1, ${CLOCK_MS})`;
+
 const SEED_WINDOWS = `
   INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version)
   WITH missing AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS w(entity, window_name, window_start, window_end)
       WHERE NOT EXISTS (SELECT FROM spend_totals t WHERE t.entity = w.entity AND t.window_name = w.window_name)
   )
-  SELECT entity, window_name, window_start, window_end, s.spend, 1
+  SELECT entity, window_name, window_start, window_end, s.spend, ${CLOCK_MS}
     FROM (SELECT array_agg(entity) AS entities, array_agg(window_start) AS starts, array_agg(window_end) AS ends FROM missing) all_missing
       CROSS JOIN LATERAL spend_of_windows(entities, starts, ends) s
       JOIN missing USING (entity, window_start, window_end)`;
@@ -113,7 +139,7 @@ export async function seedWindows(
   ]);
 }
 
-/** Seeds the windows that rows will fall into. Before the rows are inserted. */
+/** Seeds the windows that rows will fall into, before the rows are inserted; takes the ledger lock only if one is missing. */
 export async function seedWindowsOfRows(
   client: Client,
   rows: readonly SpendRow[],
@@ -122,7 +148,30 @@ export async function seedWindowsOfRows(
   const groups = groupsOf(rows);
   const entities = [...new Set(groups.flatMap(({ entities }) => entities))];
   const durations = await durationsOf(client, entities, windowing);
-  await seedWindows(client, windowsOf(groups, durations, windowing.timeZone));
+  const windows = windowsOf(groups, durations, windowing.timeZone);
+  if (await isAnyMissing(client, windows)) {
+    await lockLedger(client, OTHER_LOCKS_MS);
+    await seedWindows(client, windows);
+  }
+}
+
+async function isAnyMissing(
+  client: Client,
+  windows: readonly EntityWindow[],
+): Promise<boolean> {
+  if (windows.length === 0) {
+    return false;
+  }
+  const [known] = await query<{ count: number }>(
+    client,
+    `SELECT count(*) FROM spend_totals
+       WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    [
+      windows.map(({ entity }) => entity),
+      windows.map(({ window }) => window.name),
+    ],
+  );
+  return known?.count !== windows.length;
 }
 
 /** Seeds the windows that are open now of payers whose duration may have changed, and notifies every instance. */
@@ -166,11 +215,11 @@ const ADD_TOTALS = `
     FROM unnest($3::int[], $4::text[], $5::timestamptz[]) AS p(id, entity, at) JOIN groups USING (id) GROUP BY 1, 2
   ), lifetimes AS (
     INSERT INTO spend_totals AS t (entity, window_name, window_start, window_end, spend, version)
-    SELECT entity, 'all', '-infinity', 'infinity', sum(spend), 1 FROM charges GROUP BY 1
-    ON CONFLICT (entity, window_name) DO UPDATE SET spend = t.spend + excluded.spend, version = t.version + 1
+    SELECT entity, 'all', '-infinity', 'infinity', sum(spend), ${CLOCK_MS} FROM charges GROUP BY 1
+    ON CONFLICT (entity, window_name) DO UPDATE SET spend = t.spend + excluded.spend, version = ${NEXT_VERSION}
     RETURNING t.entity, t.window_name, t.spend, t.version
   ), windows AS (
-    UPDATE spend_totals t SET spend = t.spend + c.spend, version = t.version + 1
+    UPDATE spend_totals t SET spend = t.spend + c.spend, version = ${NEXT_VERSION}
     FROM (
       SELECT w.entity, w.window_name, sum(c.spend) AS spend
       FROM charges c JOIN spend_totals w
@@ -232,7 +281,10 @@ export async function addTotals(
   };
 }
 
-/** Totals of counters; one that the ledger does not know is 0 at version 0. */
+/**
+ * Totals of counters, in the same order; one that the ledger does not know is 0. Once lost rows were written again, every total
+ * is newer than those read before.
+ */
 export async function readTotals(
   from: Pool | Client,
   counters: readonly Counter[],
@@ -240,26 +292,17 @@ export async function readTotals(
   if (counters.length === 0) {
     return [];
   }
-  const known = await query<Total>(
+  return query<Total>(
     from,
-    `SELECT entity, window_name AS window, spend, version FROM spend_totals
-       WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    `SELECT c.entity, c.window_name AS window, coalesce(t.spend, 0) AS spend, greatest(t.version, r.version) AS version
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c(entity, window_name, position)
+       CROSS JOIN (SELECT coalesce(max(restored_at), 0) AS version FROM journal_marks) r
+       LEFT JOIN spend_totals t USING (entity, window_name)
+       ORDER BY c.position`,
     [
       counters.map((counter) => counter.entity),
       counters.map((counter) => counter.window),
     ],
-  );
-  const found = new Map(
-    known.map((row) => [`${row.entity}|${row.window}`, row]),
-  );
-  return counters.map(
-    ({ entity, window }) =>
-      found.get(`${entity}|${window}`) ?? {
-        entity,
-        window,
-        spend: 0,
-        version: 0,
-      },
   );
 }
 

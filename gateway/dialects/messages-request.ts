@@ -10,7 +10,6 @@ import {
   textOf,
   type JsonRecord,
 } from "../providers/json.ts";
-import { HEARTH_FIELDS } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
@@ -37,7 +36,6 @@ export function chatBodyOf(
     lack("top_k");
   }
   const chat = present({
-    ...ours(body),
     model: body.model,
     messages: [
       ...systemMessages(body["system"]),
@@ -56,12 +54,6 @@ export function chatBodyOf(
     stream: body["stream"] === true ? true : null,
   });
   return { body: { ...chat, model: body.model }, lacks };
-}
-
-function ours(body: CallBody): JsonRecord {
-  return Object.fromEntries(
-    Object.entries(body).filter(([name]) => HEARTH_FIELDS.has(name)),
-  );
 }
 
 function messagesIn(body: CallBody): readonly JsonRecord[] {

@@ -213,7 +213,6 @@ describe("requests", () => {
       stream: true,
       thinking: { type: "enabled", budget_tokens: 4_000 },
       output_config: { format: { type: "json_schema", schema: { a: 1 } } },
-      tags: ["t"],
     };
     const common = {
       model: "alias",
@@ -225,7 +224,6 @@ describe("requests", () => {
       temperature: 0.5,
       user: "u1",
       stream: true,
-      tags: ["t"],
       response_format: {
         type: "json_schema",
         json_schema: { name: "answer", schema: { a: 1 }, strict: true },
@@ -339,7 +337,9 @@ describe("requests", () => {
       { role: "user", content: [picture, { type: "text", text: "And?" }] },
     ]);
     expect(lacks).toEqual(["messages[2].content[3] (document)"]);
-    const sent = openaiRequest(body, OPENAI, false)["messages"] as object[];
+    const sent = openaiRequest("chat", body, OPENAI, false)[
+      "messages"
+    ] as object[];
     expect(Object.keys(sent[1] as object)).toEqual([
       "role",
       "content",

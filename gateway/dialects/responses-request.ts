@@ -10,7 +10,6 @@ import {
   textOf,
   type JsonRecord,
 } from "../providers/json.ts";
-import { HEARTH_FIELDS } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
@@ -44,9 +43,7 @@ export function chatBodyOf(
   }
   const chat = present({
     ...Object.fromEntries(
-      Object.entries(body).filter(
-        ([name]) => HEARTH_FIELDS.has(name) || SAME.includes(name),
-      ),
+      Object.entries(body).filter(([name]) => SAME.includes(name)),
     ),
     messages: [
       ...(typeof body["instructions"] === "string"

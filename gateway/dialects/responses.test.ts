@@ -234,7 +234,6 @@ describe("requests", () => {
       include: ["reasoning.encrypted_content"],
       truncation: "auto",
       stream: true,
-      tags: ["t"],
     };
     const common = {
       model: "alias",
@@ -248,7 +247,6 @@ describe("requests", () => {
       verbosity: "low",
       user: "u",
       stream: true,
-      tags: ["t"],
     };
     const hello = { role: "user", content: "Hello" };
     expect(ask(fields)).toEqual({

@@ -1,10 +1,15 @@
 import { auditModel } from "../admin/models.ts";
 import type { Secret } from "../config/secret.ts";
-import { providerParams } from "../config/schema.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { insertRow, type Row } from "../database/rows.ts";
-import { rowOfModel, type ModelRow } from "../routing/stored-models.ts";
-import { ACTOR, type Bringing } from "./put.ts";
+import {
+  rowOfModel,
+  unusedParams,
+  type ModelRow,
+} from "../routing/stored-models.ts";
+import { TEAM } from "../admin/kinds/team.ts";
+import { textOf } from "./convert.ts";
+import { ACTOR, idsOf, type Bringing } from "./put.ts";
 import { unseal } from "./unseal.ts";
 
 /** Decides which models may be stored, and how their provider keys are re-encrypted. */
@@ -25,17 +30,18 @@ export async function bringModels(
   bringing: Placing,
   keeping: ModelKeeping,
 ): Promise<void> {
-  const { source, notes } = bringing;
+  const { client, source, notes } = bringing;
   const credentials = new Map(
     (await source.rows("credentials")).map((row) => [
       row["credential_name"],
       row["credential_values"] as Row,
     ]),
   );
+  const teams = await idsOf(client, TEAM);
   for (const given of await source.rows("models")) {
-    const read = readModel(given, credentials, keeping);
+    const read = readModel(given, credentials, teams, keeping);
     if ("why" in read) {
-      notes.left("models", String(given["model_name"]), read.why);
+      notes.left("models", nameOf(given), read.why);
     } else {
       await putModel(bringing, read);
     }
@@ -51,6 +57,7 @@ interface Readable {
 function readModel(
   given: Row,
   credentials: ReadonlyMap<unknown, Row>,
+  teams: ReadonlySet<string>,
   { config, env, litellmKeys }: ModelKeeping,
 ): Readable | { readonly why: string } {
   const id = String(given["model_id"]);
@@ -63,10 +70,9 @@ function readModel(
   if (config.models.some((model) => model.id === id)) {
     return { why: "the configuration file has a model with the same id" };
   }
-  if (info["team_id"] != null) {
-    return {
-      why: "it belonged to one team, but every key could call it here: add it with POST /model/new and list it in `models` of that team",
-    };
+  const teamId = textOf(info["team_id"]);
+  if (teamId !== null && !teams.has(teamId)) {
+    return { why: "the team that it belonged to does not exist here" };
   }
   const own = unsealAll(given["litellm_params"] as Row, litellmKeys);
   const { litellm_credential_name: credentialName, ...params } = own ?? {};
@@ -77,7 +83,7 @@ function readModel(
   const read = rowOfModel(
     {
       id,
-      name: String(given["model_name"]),
+      name: nameOf(given),
       params: { ...params, ...shared },
       info,
     },
@@ -91,20 +97,13 @@ function readModel(
         .join("; "),
     };
   }
-  const dropped = Object.entries(params).filter(
-    ([param, value]) =>
-      !Object.hasOwn(providerParams.shape, param) && !isEmpty(value),
-  );
-  return { row: read.row, dropped: dropped.map(([param]) => param).sort() };
+  return { row: read.row, dropped: unusedParams(params) };
 }
 
-/** Defaults that LiteLLM's own pages write. */
-function isEmpty(value: unknown): boolean {
+/** LiteLLM stores a team's model under a generated name; here its name is the one that the team calls. */
+function nameOf({ model_name: name, model_info: info }: Row): string {
   return (
-    value == null ||
-    value === false ||
-    value === "" ||
-    (typeof value === "object" && Object.keys(value).length === 0)
+    textOf((info as Row | null)?.["team_public_model_name"]) ?? String(name)
   );
 }
 

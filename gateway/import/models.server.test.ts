@@ -35,7 +35,12 @@ beforeAll(async () => {
     ...address,
     api_key: "os.environ/AWS_SECRET",
   });
-  await add("of-a-team", "openai/five", address, { team_id: "crew" });
+  await fixture.post("/team/new", { team_id: "crew" });
+  await add("model_name_crew_1234", "openai/five", address, {
+    team_id: "crew",
+    team_public_model_name: "of-a-team",
+  });
+  await add("of-no-team", "openai/six", address, { team_id: "dissolved" });
   await litellm.run(
     `INSERT INTO "LiteLLM_CredentialsTable" (credential_id, credential_name, credential_values) VALUES ('1', 'house', $1)`,
     [JSON.stringify(sealed(address))],
@@ -111,19 +116,19 @@ async function bring(...litellmKeys: readonly string[]) {
 
 test("without LiteLLM's key no model is imported, and a remark says what to do", async () => {
   const { tally, remarks } = await bring("sk-a-wrong-one");
-  expect(tally).toMatchObject({ there: 5, brought: 0, left: 5 });
+  expect(tally).toMatchObject({ there: 6, brought: 0, left: 6 });
   expect(remarks).toContainEqual([
     expect.stringMatching(
       /^models: encrypted: run the import again with .*LITELLM_SALT_KEY.* or .*POST \/model\/new/,
     ),
-    ["shared", "by-credential", "foreign", "by-variable"],
+    ["shared", "by-credential", "foreign", "by-variable", "of-a-team"],
   ]);
   expect(await query(fixture.pool, "SELECT FROM models")).toEqual([]);
 });
 
 test("with LiteLLM's key models are imported with their provider keys and answer, and a second run changes nothing", async () => {
   const { tally, remarks } = await bring(SALT);
-  expect(tally).toMatchObject({ there: 5, brought: 2, left: 3 });
+  expect(tally).toMatchObject({ there: 6, brought: 3, left: 3 });
   expect(remarks).toEqual([
     ["models: without guardrails: unsupported here", ["shared"]],
     [
@@ -131,7 +136,7 @@ test("with LiteLLM's key models are imported with their provider keys and answer
       ["foreign"],
     ],
     [expect.stringContaining("must not refer to a variable"), ["by-variable"]],
-    [expect.stringContaining("it belonged to one team"), ["of-a-team"]],
+    [expect.stringContaining("does not exist here"), ["of-no-team"]],
   ]);
   for (const model of ["shared", "by-credential"]) {
     await expect
@@ -143,6 +148,11 @@ test("with LiteLLM's key models are imported with their provider keys and answer
       )
       .toBe(200);
   }
+  const ofTeam = { model: "of-a-team" };
+  const crew = await fixture.createKey({ team_id: "crew" });
+  expect((await fixture.chat(crew, "hi", ofTeam)).status).toBe(200);
+  const other = await fixture.createKey();
+  expect((await fixture.chat(other, "hi", ofTeam)).status).toBe(400);
   const rows = await query(
     fixture.pool,
     "SELECT * FROM models ORDER BY model_id",
@@ -151,12 +161,12 @@ test("with LiteLLM's key models are imported with their provider keys and answer
     fixture.pool,
     "SELECT * FROM audit_log WHERE object_type = 'model'",
   );
-  expect(audits).toHaveLength(2);
+  expect(audits).toHaveLength(3);
   expect(JSON.stringify([rows, audits])).not.toContain(PROVIDER_KEY);
 
   expect((await bring(SALT)).tally).toMatchObject({
     brought: 0,
-    known: 2,
+    known: 3,
     left: 3,
   });
   expect(

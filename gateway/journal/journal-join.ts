@@ -29,6 +29,8 @@ export class JournalJoin<Intent extends Started, Outcome extends Recorded> {
   #recoveredAt = 0;
   #lastAt = 0;
   #delivered = 0;
+  /** Rows that lines complete now are in the ledger already, and are left out. */
+  skipping = false;
 
   constructor(log: JournalLog, oldest: number) {
     this.#log = log;
@@ -67,8 +69,15 @@ export class JournalJoin<Intent extends Started, Outcome extends Recorded> {
   /** At the start of another process: what is open can no longer get an outcome. */
   interruptOpen(): void {
     this.#recoveredAt = this.#lastAt;
-    this.#interrupted = [...this.#open.values()];
+    const open = [...this.#open.values()];
     this.#open.clear();
+    if (!this.skipping) {
+      this.#interrupted = open;
+      return;
+    }
+    for (const { segment } of open) {
+      this.#count(segment, -1);
+    }
   }
 
   /** Delivers the next interrupted call; false when there is none. */
@@ -114,6 +123,18 @@ export class JournalJoin<Intent extends Started, Outcome extends Recorded> {
     return intents;
   }
 
+  /** The oldest segment with an intent that was not delivered as a row; Infinity: none has one. */
+  oldestUndelivered(): number {
+    let oldest = Infinity;
+    for (const { segment } of this.#open.values()) {
+      oldest = Math.min(oldest, segment);
+    }
+    for (const { segment } of this.#interrupted) {
+      oldest = Math.min(oldest, segment);
+    }
+    return oldest;
+  }
+
   /** The segment is about to be deleted. */
   forget(segment: number): void {
     this.#uncommitted.delete(segment);
@@ -138,7 +159,11 @@ export class JournalJoin<Intent extends Started, Outcome extends Recorded> {
     if (answered !== undefined) {
       this.#open.delete(outcome.id);
       const { intent } = answered;
-      this.#deliver(rows, { intent, outcome }, answered.segment);
+      if (this.skipping) {
+        this.#count(answered.segment, -1);
+      } else {
+        this.#deliver(rows, { intent, outcome }, answered.segment);
+      }
     } else if (intentSegment >= this.#oldest) {
       this.#log.error(
         { id: outcome.id, segment: intentSegment },

@@ -1,8 +1,10 @@
 import { JournalJoin } from "./journal-join.ts";
-import { parseLine } from "./journal-line.ts";
+import { parseLine, type JournalLine } from "./journal-line.ts";
+import { compareMarks } from "./journal-mark.ts";
 import type { JournalTail } from "./journal-tail.ts";
 import type {
   JournalLog,
+  JournalMark,
   JournalRow,
   Recorded,
   Started,
@@ -11,11 +13,15 @@ import { SegmentCursor } from "./segment-cursor.ts";
 import type { Segment } from "./segment.ts";
 import type { Segments } from "./segments.ts";
 
+type Place = Pick<JournalMark, "segment" | "offset">;
+
 export interface ReaderOptions<Intent, Outcome> {
-  readonly segments: Segments;
+  readonly segments: Pick<Segments, "list" | "active">;
   readonly tail: JournalTail<Intent, Outcome>;
   /** Where the lines of previous processes end: intents still open there are interrupted. */
   readonly recovered: { readonly segment: number; readonly offset: number };
+  /** Rows before it are left out; null: none. */
+  readonly start: JournalMark | null;
   readonly log: JournalLog;
 }
 
@@ -28,9 +34,14 @@ export class JournalReader<Intent extends Started, Outcome extends Recorded> {
   readonly #cursor: SegmentCursor;
   readonly #join: JournalJoin<Intent, Outcome>;
   #beyondRecovered = false;
+  /** Where the interrupted calls that are being delivered became so: their line counts as read once all are delivered. */
+  #interruptedAt: Place | null = null;
 
   constructor(options: ReaderOptions<Intent, Outcome>) {
-    const oldest = options.segments.list[0] as Segment;
+    const { list, active } = options.segments;
+    const { start } = options;
+    const oldest =
+      list.find(({ number }) => number >= (start?.from ?? 0)) ?? active();
     this.#options = options;
     this.#cursor = new SegmentCursor(oldest);
     this.#join = new JournalJoin(options.log, oldest.number);
@@ -57,6 +68,16 @@ export class JournalReader<Intent extends Started, Outcome extends Recorded> {
       }
     }
     return rows;
+  }
+
+  /** The end of what `read` returned so far. */
+  mark(): JournalMark {
+    const { segment, offset } =
+      this.#join.hasInterrupted && this.#interruptedAt !== null
+        ? this.#interruptedAt
+        : this.#place();
+    const from = Math.min(segment, this.#join.oldestUndelivered());
+    return { segment, offset, from };
   }
 
   /** Rows returned by `read` so far. */
@@ -115,24 +136,47 @@ export class JournalReader<Intent extends Started, Outcome extends Recorded> {
     if (!this.#beyondRecovered) {
       return false;
     }
-    const { number } = this.#cursor.segment;
-    const next = this.#options.tail.take(number, this.#cursor.offset);
+    const start = this.#place();
+    const next = this.#options.tail.take(start.segment, start.offset);
     if (next === null) {
       return false;
     }
     this.#cursor.skipTo(next.end);
-    this.#join.take(next.line, number, rows);
+    this.#joinLine(next.line, start, rows);
     return true;
   }
 
   #takeLine(newline: number, rows: JournalRow<Intent, Outcome>[]): void {
-    const from = this.#cursor.offset;
+    const start = this.#place();
     const json = this.#cursor.takeLine(newline);
     if (json === null) {
-      this.#reportDamage(from, this.#cursor.offset);
+      this.#reportDamage(start.offset, this.#cursor.offset);
     } else {
-      this.#join.take(parseLine(json), this.#cursor.segment.number, rows);
+      this.#joinLine(parseLine(json), start, rows);
     }
+  }
+
+  #joinLine(
+    line: JournalLine<Intent, Outcome>,
+    start: Place,
+    rows: JournalRow<Intent, Outcome>[],
+  ): void {
+    this.#enter(start);
+    if ("opened" in line) {
+      this.#interruptedAt = start;
+    }
+    this.#join.take(line, start.segment, rows);
+  }
+
+  /** Rows that are completed at this place are left out, or delivered. */
+  #enter(place: Place): void {
+    const { start } = this.#options;
+    this.#join.skipping = start !== null && compareMarks(place, start) < 0;
+  }
+
+  #place(): Place {
+    const { segment, offset } = this.#cursor;
+    return { segment: segment.number, offset };
   }
 
   /** Reads more of the file, or continues in the next segment; false at the end of the journal. */
@@ -141,12 +185,24 @@ export class JournalReader<Intent extends Started, Outcome extends Recorded> {
     if (this.#cursor.offset >= end) {
       return this.#nextSegment();
     }
-    if (await this.#cursor.fill(end)) {
+    if (await this.#fill(end)) {
       return true;
     }
     this.#reportDamage(this.#cursor.offset, end);
     this.#cursor.skipTo(end);
     return true;
+  }
+
+  /** False when no whole line is left, or the segment was deleted. */
+  async #fill(end: number): Promise<boolean> {
+    try {
+      return await this.#cursor.fill(end);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") {
+        throw error;
+      }
+      return false;
+    }
   }
 
   /** Lines up to here may be read now. */
@@ -168,6 +224,8 @@ export class JournalReader<Intent extends Started, Outcome extends Recorded> {
   async #nextSegment(): Promise<boolean> {
     if (this.#isAtRecovered()) {
       this.#beyondRecovered = true;
+      this.#interruptedAt = this.#place();
+      this.#enter(this.#interruptedAt);
       this.#join.interruptOpen();
       return true;
     }

@@ -1,29 +1,49 @@
 import fs from "node:fs";
-import type { JournalLog } from "./journal-types.ts";
+import { compareMarks } from "./journal-mark.ts";
+import type { JournalLog, JournalMark } from "./journal-types.ts";
 import { clearBytes, listSegments, syncData, type Segment } from "./segment.ts";
 import { scanSegment, type SegmentScan } from "./segment-scan.ts";
 
 export interface Recovered {
+  /** Segments that are entirely in the ledger, oldest first, with the time of their last change in ms since the epoch. */
+  readonly kept: readonly {
+    readonly segment: Segment;
+    readonly touchedAt: number;
+  }[];
   /** Oldest first; the active one and those after it are open for writing. */
   readonly segments: readonly Segment[];
   /** Where the next line goes: the last segment with lines. 0 in an empty directory. */
   readonly active: number;
   readonly intents: number;
+  /** The acknowledged mark, moved to the end of the lines where a power cut lost later ones. */
+  readonly mark: JournalMark | null;
 }
 
 /**
- * Checks every line of previous processes, cuts a torn end, and reports damage.
+ * Checks every line of previous processes that the ledger may lack, cuts a torn end, and reports damage.
  * Lines are never changed or moved.
  */
 export async function recoverSegments(
   directory: string,
+  acknowledged: JournalMark | null,
   log: JournalLog,
 ): Promise<Recovered> {
+  const kept: Recovered["kept"][number][] = [];
   const segments: Segment[] = [];
   const scans: SegmentScan[] = [];
-  for (const file of await listSegments(directory)) {
+  const files = await listSegments(directory);
+  for (const file of files) {
+    if (file.number < (acknowledged?.from ?? 0) && file !== files.at(-1)) {
+      const { size, mtimeMs } = await fs.promises.stat(file.path);
+      // Lines end before the zeros, which readers skip.
+      kept.push({
+        segment: { ...file, size, end: size, fd: null },
+        touchedAt: mtimeMs,
+      });
+      continue;
+    }
     const bytes = await fs.promises.readFile(file.path);
-    const scan = scanSegment(bytes);
+    const scan = scanSegment(bytes, countFrom(file.number, acknowledged));
     scans.push(scan);
     segments.push({ ...file, size: bytes.length, end: scan.end, fd: null });
   }
@@ -45,10 +65,33 @@ export async function recoverSegments(
     await syncData(active.fd);
   }
   return {
+    kept,
     segments,
     active: active?.number ?? 0,
     intents: scans.reduce((sum, scan) => sum + scan.intents, 0),
+    mark: withinLines(acknowledged, active),
   };
+}
+
+/** Calls of earlier lines are in the ledger, except the few that were in flight at the mark. */
+function countFrom(segment: number, mark: JournalMark | null): number {
+  if (mark === null || segment > mark.segment) {
+    return 0;
+  }
+  return segment < mark.segment ? Infinity : mark.offset;
+}
+
+function withinLines(
+  mark: JournalMark | null,
+  active: Segment | undefined,
+): JournalMark | null {
+  if (mark === null || active === undefined) {
+    return mark;
+  }
+  const end = { segment: active.number, offset: active.end };
+  return compareMarks(mark, end) <= 0
+    ? mark
+    : { ...end, from: Math.min(mark.from, active.number) };
 }
 
 function report(

@@ -15,11 +15,28 @@ export type JournalRow<Intent, Outcome> =
       readonly recoveredAt: number;
     };
 
+/** A place in the journal's files, at the start of a line: every row that a line before it completed was delivered. */
+export interface JournalMark {
+  readonly segment: number;
+  /** In bytes. */
+  readonly offset: number;
+  /** The oldest segment with an intent whose row comes after the mark. */
+  readonly from: number;
+}
+
 export interface JournalBatch<Intent, Outcome> {
   readonly rows: readonly JournalRow<Intent, Outcome>[];
   /** For `commit`: all rows up to the end of this batch. */
   readonly position: number;
+  /** The end of this batch, for the ledger to remember. */
+  readonly mark: JournalMark;
 }
+
+/** Rows that were committed before, and the mark of their end. */
+export type ReplayedBatch<Intent, Outcome> = Pick<
+  JournalBatch<Intent, Outcome>,
+  "rows" | "mark"
+>;
 
 export interface JournalState {
   /** Rows in the journal that are not known to be in the ledger. */
@@ -29,6 +46,8 @@ export interface JournalState {
   /** Bytes taken by lines, and by segments whose lines are not all in the ledger. */
   readonly bytes: number;
   readonly limitBytes: number;
+  /** Bytes of segments that are in the ledger and kept for `replay`; they give way to new lines. */
+  readonly keptBytes: number;
   /** An alarm: over 80 % of the limit taken, also by room kept for outcomes, or no room on the disk for another segment. */
   readonly nearLimit: boolean;
   /** New intents are rejected. */
@@ -62,6 +81,11 @@ export interface JournalOptions<
   readonly syncEveryMs?: number;
   /** Lines not read yet that are also kept in memory, so that a reader that keeps up reads no files. Default 8,192. */
   readonly linesInMemory?: number;
+  /**
+   * How long segments stay that are in the ledger, in ms, unless the limit or the disk needs their room. Default 0: they are
+   * deleted at once.
+   */
+  readonly keepMs?: number;
   /** Fields to shorten, in this order, in a record longer than its room; all others are kept as they are. */
   readonly freeText?: readonly (
     (keyof Intent & string) | (keyof Outcome & string)
@@ -94,12 +118,26 @@ export interface Journal<Intent extends Started, Outcome extends Recorded> {
   outcome(record: Outcome): Promise<void> | undefined;
   /**
    * The next rows in the order of their outcomes, at most `maxRows`; none when all were read. Each row comes once in
-   * a process: keep them until they are committed. After a restart all rows of the remaining segments
+   * a process: keep them until they are committed. After a restart all rows after the last known commit
    * come again. One call at a time.
    */
   read(maxRows: number): Promise<JournalBatch<Intent, Outcome>>;
-  /** All rows up to the position are in the ledger: segments with nothing else in them are deleted, oldest first. */
+  /**
+   * All rows up to the position are in the ledger: segments with nothing else in them are kept for `keepMs` and then
+   * deleted, oldest first.
+   */
   commit(position: number): void;
+  /** The end of what was committed, also by previous processes; null: nothing known. */
+  acknowledged(): JournalMark | null;
+  /**
+   * Committed rows again, for a ledger that lost them: from `since` (null: the oldest that is kept) to `acknowledged()`.
+   * Independent of `read` and `commit`.
+   */
+  replay(
+    since: JournalMark | null,
+  ): AsyncIterable<ReplayedBatch<Intent, Outcome>>;
+  /** Whether the rows from the mark on are still there. */
+  reachesBackTo(since: JournalMark): boolean;
   state(): JournalState;
   /** Flushes and unlocks the directory. Open calls are delivered as interrupted at the next start. */
   close(): Promise<void>;

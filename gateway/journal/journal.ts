@@ -1,6 +1,7 @@
 import fs from "node:fs/promises";
 import { instanceOf } from "./journal-instance.ts";
 import { lockJournal } from "./journal-lock.ts";
+import { AcknowledgedMark } from "./journal-mark.ts";
 import { JournalReader } from "./journal-reader.ts";
 import { recoverSegments } from "./journal-recovery.ts";
 import { JournalTail } from "./journal-tail.ts";
@@ -12,7 +13,7 @@ import type {
   Started,
 } from "./journal-types.ts";
 import { SegmentedJournal } from "./segmented-journal.ts";
-import { openSegments } from "./segments.ts";
+import { openSegments, type SegmentsOptions } from "./segments.ts";
 
 export { JournalFull } from "./journal-writer.ts";
 export type * from "./journal-types.ts";
@@ -60,32 +61,29 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
   const { dir, log, now } = options;
   const sizes = sizesOf(options);
   const instance = await instanceOf(dir);
-  const recovered = await recoverSegments(dir, log);
+  const acknowledged = new AcknowledgedMark(dir);
+  const recovered = await recoverSegments(dir, acknowledged.mark, log);
+  if (recovered.mark !== null && recovered.mark !== acknowledged.mark) {
+    acknowledged.set(recovered.mark);
+  }
   const segments = await openSegments(
     {
-      directory: dir,
-      segmentBytes: sizes.segmentBytes,
-      limitBytes: sizes.limitBytes,
-      reserveBytes: sizes.reserveBytes,
-      now,
+      ...segmentsOptions(options, sizes),
+      lastNumber: acknowledged.mark?.segment ?? 0,
       dirtied: () => journal.touch(),
-      allocationFailed: (error) =>
-        log.error(
-          { error: messageOf(error) },
-          "No room for another journal segment: free space on its disk.",
-        ),
     },
-    recovered.segments,
-    recovered.active,
+    recovered,
   );
-  const start = segments.active();
+  const active = segments.active();
   const tail = new JournalTail<Intent, Outcome>(
     options.linesInMemory ?? DEFAULT_LINES_IN_MEMORY,
   );
+  const end = { segment: active.number, offset: active.end };
   const reader = new JournalReader<Intent, Outcome>({
     segments,
     tail,
-    recovered: { segment: start.number, offset: start.end },
+    recovered: end,
+    start: acknowledged.mark,
     log,
   });
   const writer = new JournalWriter<Intent, Outcome>({
@@ -103,12 +101,38 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
     segments,
     reader,
     writer,
+    recovered: end,
     recoveredIntents: recovered.intents,
+    acknowledged,
     limitBytes: sizes.limitBytes,
     options,
     release,
   });
   return journal;
+}
+
+function segmentsOptions(
+  { dir, keepMs, now, log }: JournalOptions<never, never>,
+  { segmentBytes, limitBytes, reserveBytes }: Sizes,
+): Omit<SegmentsOptions, "lastNumber" | "dirtied"> {
+  return {
+    directory: dir,
+    segmentBytes,
+    limitBytes,
+    reserveBytes,
+    keepMs: keepMs ?? 0,
+    now,
+    allocationFailed: (error) =>
+      log.error(
+        { error: messageOf(error) },
+        "No room for another journal segment: free space on its disk.",
+      ),
+    deletionFailed: ({ number }, error) =>
+      log.error(
+        { error: messageOf(error), segment: number },
+        "A journal segment that is in the ledger could not be deleted.",
+      ),
+  };
 }
 
 interface Sizes {

@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import path from "node:path";
+import { KeptSegments } from "./kept-segments.ts";
 import {
   UNFINISHED,
   preallocate,
@@ -18,13 +19,22 @@ export interface AllocatorOptions {
   readonly segmentBytes: number;
   /** Bytes that all segments together may take. */
   readonly limitBytes: number;
+  /** How long segments that are in the ledger stay while nothing needs their room, in ms. */
+  readonly keepMs: number;
+  /** Numbers of new segments are higher. */
+  readonly lastNumber: number;
   readonly now: () => number;
   /** Called when the disk has no room for another segment. */
   readonly allocationFailed: (error: unknown) => void;
+  readonly deletionFailed: (segment: Segment, error: unknown) => void;
 }
 
-/** Creates the journal's files, within its limit and the room on the disk. */
+/**
+ * Creates the journal's files, within its limit and the room on the disk. Segments that are only kept give way, oldest
+ * first.
+ */
 export class SegmentAllocator {
+  readonly kept: KeptSegments;
   readonly #options: AllocatorOptions;
   #totalBytes: number;
   #lastNumber: number;
@@ -32,16 +42,21 @@ export class SegmentAllocator {
   #diskFullSince = -Infinity;
   #directoryChanged = false;
 
-  /** `found`: the existing files, oldest first. */
+  /** `found`: the existing files, oldest first, without kept ones. */
   constructor(options: AllocatorOptions, found: readonly Segment[]) {
     this.#options = options;
     this.#totalBytes = found.reduce((sum, segment) => sum + segment.size, 0);
-    this.#lastNumber = found.at(-1)?.number ?? 0;
+    this.#lastNumber = Math.max(found.at(-1)?.number ?? 0, options.lastNumber);
+    this.kept = new KeptSegments({
+      ...options,
+      onDeleted: () => (this.#directoryChanged = true),
+      onFailed: options.deletionFailed,
+    });
   }
 
-  /** Bytes of all files. */
+  /** Bytes of all files except those that are only kept. */
   get totalBytes(): number {
-    return this.#totalBytes;
+    return this.#totalBytes + this.kept.pinnedBytes;
   }
 
   /** The disk had no room last time. */
@@ -55,7 +70,7 @@ export class SegmentAllocator {
     const underWay = this.#allocating === null ? 0 : segmentBytes;
     const sinceFailure = Math.abs(now() - this.#diskFullSince);
     return (
-      this.#totalBytes + underWay + segmentBytes <= limitBytes &&
+      this.totalBytes + underWay + segmentBytes <= limitBytes &&
       sinceFailure >= RETRY_ALLOCATION_MS
     );
   }
@@ -73,13 +88,16 @@ export class SegmentAllocator {
       return null;
     }
     try {
-      this.#checkDisk();
+      this.#makeRoom();
       const file = this.#unfinishedFile("burst");
       return this.#adopt(
         file,
         preallocateNow(file, this.#options.segmentBytes),
       );
     } catch (error) {
+      if (isNoRoom(error) && this.kept.deleteOldest()) {
+        return this.allocateNow();
+      }
       this.#noteFailure(error);
       return null;
     }
@@ -100,10 +118,10 @@ export class SegmentAllocator {
     await this.#allocating;
   }
 
-  async unlink(segment: Segment): Promise<void> {
-    await fs.promises.rm(segment.path, { force: true });
+  /** The segment is in the ledger: it takes room that nothing else needs from now on. */
+  keep(segment: Segment): void {
     this.#totalBytes -= segment.size;
-    this.#directoryChanged = true;
+    this.kept.add(segment);
   }
 
   /** Files were created or deleted since the last `sync`. */
@@ -124,11 +142,14 @@ export class SegmentAllocator {
 
   async #allocate(onCreated: (segment: Segment) => void): Promise<void> {
     try {
-      this.#checkDisk();
+      this.#makeRoom();
       const file = this.#unfinishedFile("spare");
       const fd = await preallocate(file, this.#options.segmentBytes);
       onCreated(this.#adopt(file, fd));
     } catch (error) {
+      if (isNoRoom(error) && this.kept.deleteOldest()) {
+        return this.#allocate(onCreated);
+      }
       this.#noteFailure(error);
     }
   }
@@ -149,18 +170,37 @@ export class SegmentAllocator {
     return { number, path: file, size: segmentBytes, end: 0, fd };
   }
 
-  /** Throws unless two more segments fit: the last free bytes of a disk are left to other programs, such as Postgres. */
-  #checkDisk(): void {
-    const { directory, segmentBytes } = this.#options;
-    const disk = fs.statfsSync(directory);
-    if (disk.bavail * disk.bsize >= 2 * segmentBytes) {
-      return;
+  /**
+   * Deletes kept segments that are in the way of another one. Throws unless two more fit on the disk: its last free bytes are
+   * left to other programs, such as Postgres.
+   */
+  #makeRoom(): void {
+    const { directory, segmentBytes, limitBytes } = this.#options;
+    const underWay = this.#allocating === null ? 0 : segmentBytes;
+    const room = limitBytes - this.totalBytes - underWay - segmentBytes;
+    while (this.kept.bytes > room && this.kept.deleteOldest()) {
+      // The next one.
     }
-    throw new Error(`The disk of ${directory} is full.`);
+    for (;;) {
+      const { bavail, bsize } = fs.statfsSync(directory);
+      if (bavail * bsize >= 2 * segmentBytes) {
+        return;
+      }
+      if (!this.kept.deleteOldest()) {
+        throw new Error(`The disk of ${directory} is full.`);
+      }
+    }
   }
 
   #noteFailure(error: unknown): void {
     this.#diskFullSince = this.#options.now();
     this.#options.allocationFailed(error);
   }
+}
+
+/** Whether the disk is full, or what may be used of it. */
+function isNoRoom(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(
+    (error as NodeJS.ErrnoException).code ?? "",
+  );
 }

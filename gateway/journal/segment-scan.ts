@@ -9,6 +9,7 @@ export interface ByteRange {
 export interface SegmentScan {
   /** The offset after the last good line. */
   readonly end: number;
+  /** From the given offset on. */
   readonly intents: number;
   /** Bad lines with a good one after them: damage, not a torn end. */
   readonly damaged: readonly ByteRange[];
@@ -20,8 +21,8 @@ export interface SegmentScan {
 
 const NEWLINE = 0x0a;
 
-/** Checks every line of a segment, without parsing more than the last. */
-export function scanSegment(bytes: Buffer): SegmentScan {
+/** Checks every line of a segment, without parsing more than the last; counts intents from an offset on. */
+export function scanSegment(bytes: Buffer, countFrom = 0): SegmentScan {
   let end = 0;
   let intents = 0;
   let last: Buffer | null = null;
@@ -38,7 +39,7 @@ export function scanSegment(bytes: Buffer): SegmentScan {
     } else {
       damaged.push(...bad);
       bad = [];
-      if (lineKind(json) === "intent") {
+      if (offset >= countFrom && lineKind(json) === "intent") {
         intents++;
       }
       last = json;

@@ -1,11 +1,15 @@
+import type { AcknowledgedMark } from "./journal-mark.ts";
 import type { JournalReader } from "./journal-reader.ts";
+import { replayRows } from "./journal-replay.ts";
 import { Syncer } from "./journal-sync.ts";
 import type {
   Journal,
   JournalBatch,
+  JournalMark,
   JournalOptions,
   JournalState,
   Recorded,
+  ReplayedBatch,
   Started,
 } from "./journal-types.ts";
 import { JournalFull, type JournalWriter } from "./journal-writer.ts";
@@ -24,8 +28,11 @@ export interface JournalParts<
   readonly segments: Segments;
   readonly reader: JournalReader<Intent, Outcome>;
   readonly writer: JournalWriter<Intent, Outcome>;
+  /** Where the lines of previous processes end. */
+  readonly recovered: Pick<JournalMark, "segment" | "offset">;
   /** Intents that previous processes left. */
   readonly recoveredIntents: number;
+  readonly acknowledged: AcknowledgedMark;
   readonly limitBytes: number;
   readonly options: JournalOptions<Intent, Outcome>;
   /** Unlocks the directory. */
@@ -46,8 +53,10 @@ export class SegmentedJournal<
   readonly #alwaysSync: boolean;
   /** Rows written and not yet read. */
   #unread: number;
+  /** The ends of batches that were read and not committed, oldest first. */
+  readonly #ends: Omit<JournalBatch<Intent, Outcome>, "rows">[] = [];
   #reading: Promise<unknown> = Promise.resolve();
-  #deleting: Promise<void> = Promise.resolve();
+  #releasing: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(parts: JournalParts<Intent, Outcome>) {
@@ -88,7 +97,36 @@ export class SegmentedJournal<
 
   commit(position: number): void {
     this.#reader.commit(position);
-    this.#deleteCommitted();
+    let mark: JournalMark | undefined;
+    while (this.#ends[0] !== undefined && this.#ends[0].position <= position) {
+      mark = this.#ends.shift()?.mark;
+    }
+    if (mark !== undefined) {
+      this.#parts.acknowledged.set(mark);
+    }
+    this.#releaseCommitted();
+  }
+
+  acknowledged(): JournalMark | null {
+    return this.#parts.acknowledged.mark;
+  }
+
+  replay(
+    since: JournalMark | null,
+  ): AsyncIterable<ReplayedBatch<Intent, Outcome>> {
+    const { recovered, options } = this.#parts;
+    return replayRows<Intent, Outcome>({
+      segments: [...this.#segments.kept, ...this.#segments.list],
+      recovered,
+      since,
+      until: this.acknowledged(),
+      log: options.log,
+    });
+  }
+
+  reachesBackTo(since: JournalMark): boolean {
+    const [oldest] = [...this.#segments.kept, ...this.#segments.list];
+    return oldest !== undefined && oldest.number <= since.from;
   }
 
   state(): JournalState {
@@ -99,6 +137,7 @@ export class SegmentedJournal<
       openIntents,
       bytes: this.#segments.usedBytes(),
       limitBytes: this.#parts.limitBytes,
+      keptBytes: this.#segments.keptBytes,
       nearLimit: this.#segments.nearLimit(openIntents),
       full: this.#writer.full(),
       problem: this.#writer.problem(),
@@ -112,7 +151,7 @@ export class SegmentedJournal<
     this.#closed = true;
     await this.#reading;
     await this.#leaveCommitted();
-    await this.#deleting;
+    await this.#releasing;
     await this.#segments.quiet();
     await this.#syncer.stop();
     if (!this.#writer.retry()) {
@@ -123,6 +162,7 @@ export class SegmentedJournal<
     }
     await this.#reader.close();
     this.#segments.close();
+    this.#parts.acknowledged.close();
     this.#parts.release();
   }
 
@@ -173,35 +213,39 @@ export class SegmentedJournal<
     this.#unread = this.#reader.atEnd()
       ? 0
       : Math.max(0, this.#unread - rows.length);
-    return { rows, position: this.#reader.delivered() };
+    const position = this.#reader.delivered();
+    const mark = this.#reader.mark();
+    if (rows.length > 0) {
+      this.#ends.push({ position, mark });
+    }
+    this.#segments.sweepKept();
+    return { rows, position, mark };
   }
 
-  #deleteCommitted(): void {
+  #releaseCommitted(): void {
     const { limitBytes } = this.#parts;
-    const dropped: Segment[] = [];
+    const released: Segment[] = [];
     let oldest = this.#segments.list[0] as Segment;
     while (oldest !== this.#segments.active() && this.#reader.done(oldest)) {
-      dropped.push(this.#segments.dropOldest());
+      released.push(this.#segments.keepOldest());
       oldest = this.#segments.list[0] as Segment;
     }
-    if (dropped.length > 0) {
-      this.#deleting = this.#deleting.then(() => this.#deleteSegments(dropped));
+    if (released.length > 0) {
+      this.#releasing = this.#releasing.then(() => this.#release(released));
     } else if (this.#segments.usedBytes() > limitBytes * CARRY_ABOVE) {
       this.#writer.carry(this.#reader.holding(oldest), oldest.number);
     }
   }
 
-  async #deleteSegments(dropped: readonly Segment[]): Promise<void> {
+  async #release(released: readonly Segment[]): Promise<void> {
     try {
       // Intents carried out of them must be on the disk before they go.
       await this.#syncer.flushed();
-      for (const segment of dropped) {
-        await this.#segments.unlink(segment);
-      }
+      this.#segments.releaseKept(released);
     } catch (error) {
       this.#parts.options.log.error(
-        { error: messageOf(error), segments: dropped.map((s) => s.number) },
-        "Journal segments that are in the ledger could not be deleted.",
+        { error: messageOf(error), segments: released.map((s) => s.number) },
+        "Journal segments that are in the ledger stay: the journal could not be flushed.",
       );
     }
   }
@@ -216,7 +260,7 @@ export class SegmentedJournal<
       return;
     }
     await this.#reader.read(1);
-    this.#deleteCommitted();
+    this.#releaseCommitted();
   }
 }
 

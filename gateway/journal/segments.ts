@@ -3,6 +3,7 @@ import {
   SegmentAllocator,
   type AllocatorOptions,
 } from "./segment-allocator.ts";
+import type { Recovered } from "./journal-recovery.ts";
 import { syncData, writeFully, type Segment } from "./segment.ts";
 
 /** Part of the limit above which operators are alerted. */
@@ -21,12 +22,14 @@ export interface SegmentsOptions extends AllocatorOptions {
  */
 export async function openSegments(
   options: SegmentsOptions,
-  found: readonly Segment[],
-  activeNumber: number,
+  { segments: found, kept, active }: Recovered,
 ): Promise<Segments> {
   const allocator = new SegmentAllocator(options, found);
+  for (const { segment, touchedAt } of kept) {
+    allocator.kept.addRecovered(segment, touchedAt);
+  }
   const segments = found.length > 0 ? found : [await allocator.allocateFirst()];
-  return new Segments(options, allocator, segments, activeNumber);
+  return new Segments(options, allocator, segments, active);
 }
 
 /**
@@ -151,19 +154,37 @@ export class Segments {
     }
   }
 
-  /** Removes the oldest segment, which is not the active one, from the list; its file stays until `unlink`. */
-  dropOldest(): Segment {
+  /** Segments that are in the ledger and still there, oldest first. */
+  get kept(): readonly Segment[] {
+    return this.#allocator.kept.list;
+  }
+
+  get keptBytes(): number {
+    return this.#allocator.kept.bytes;
+  }
+
+  /** Moves the oldest segment, which is not the active one, from the list to the kept ones; to be followed by `releaseKept`. */
+  keepOldest(): Segment {
     const oldest = this.#list.shift();
     if (oldest === undefined || oldest === this.#active) {
       throw new Error("The journal's active segment cannot be dropped.");
     }
+    this.#allocator.keep(oldest);
     return oldest;
   }
 
-  async unlink(segment: Segment): Promise<void> {
-    closeFile(segment);
-    this.#dirty.delete(segment);
-    await this.#allocator.unlink(segment);
+  /** Kept segments may be deleted from now on: what was carried out of them is on the disk. */
+  releaseKept(segments: readonly Segment[]): void {
+    for (const segment of segments) {
+      closeFile(segment);
+      this.#dirty.delete(segment);
+    }
+    this.#allocator.kept.flushed(segments);
+  }
+
+  /** Deletes kept segments whose time is over, or whose room others need. */
+  sweepKept(): void {
+    this.#allocator.kept.sweep();
   }
 
   /** Bytes of files that can take no more lines. */

@@ -1,9 +1,20 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
-import { recordRows } from "../database/ledger.ts";
+import {
+  isBehind,
+  LedgerBehind,
+  readMark,
+  type MarkStep,
+} from "../database/journal-marks.ts";
+import { recordRows, type Recorded } from "../database/ledger.ts";
 import type { Pool } from "../database/pool.ts";
 import type { Counter } from "./payers.ts";
-import type { Journal, JournalBatch, JournalRow } from "../journal/journal.ts";
+import type {
+  Journal,
+  JournalBatch,
+  JournalMark,
+  JournalRow,
+} from "../journal/journal.ts";
 import { LedgerTotals } from "./ledger-totals.ts";
 import type { LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";
@@ -11,12 +22,15 @@ import { createMutex } from "./mutex.ts";
 import type { PendingSums } from "./pending.ts";
 import type { Intent, Outcome } from "./records.ts";
 import { recordAll } from "./refused-rows.ts";
+import { restoreLedger } from "./restore.ts";
 import { spendRow, type SpendRow } from "./rows.ts";
 
 const BATCH_ROWS = 1_000;
 const ROWS_AT_ONCE = 50;
 const DRAIN_EVERY_MS = 200;
 const RETRY_AFTER_MS = 1_000;
+/** Without calls, the database is asked this often whether it lacks rows. */
+const VERIFY_EVERY_MS = 5_000;
 
 export interface Ledger {
   /** Writes the journal's rows of previous processes to the ledger, then keeps draining. */
@@ -27,6 +41,8 @@ export interface Ledger {
   /** Stops draining after the current batch. */
   stop(): Promise<void>;
   drained(): number;
+  /** Rows that the database had lost and that were written again. */
+  restored(): number;
 }
 
 export interface LedgerOptions {
@@ -63,6 +79,9 @@ class JournalLedger implements Ledger {
   #stopped = false;
   #away = false;
   #drained = 0;
+  #restored = 0;
+  /** When the database was last seen to have all rows. */
+  #verifiedAt = -Infinity;
   /** Rows of previous processes were never pending in this one. */
   #recovering = true;
   #timer: NodeJS.Timeout | undefined;
@@ -94,6 +113,10 @@ class JournalLedger implements Ledger {
     return this.#drained;
   }
 
+  restored(): number {
+    return this.#restored;
+  }
+
   async start(): Promise<void> {
     await this.#drain();
     this.#recovering = false;
@@ -118,6 +141,7 @@ class JournalLedger implements Ledger {
       await this.#alone(() => this.#commitBatch());
     } else {
       this.#batch = null;
+      await this.#alone(() => this.#verify());
     }
     return length;
   }
@@ -126,21 +150,13 @@ class JournalLedger implements Ledger {
     if (this.#batch === null) {
       return;
     }
-    const { rows: entries, position } = this.#batch;
+    const { rows: entries, position, mark } = this.#batch;
     this.#uncertain = true;
-    const counters = countersOf(entries);
-    const recorded = await recordAll(
-      await this.#rowsOf(entries),
-      (rows) =>
-        recordRows(
-          this.#options.pool,
-          rows,
-          counters,
-          this.#options.proxyDuration,
-          this.#timeZone,
-        ),
-      this.#log,
-    );
+    const recorded = await this.#recordComplete(entries, {
+      instance: this.#journal.instance,
+      to: mark,
+      reached: this.#journal.acknowledged(),
+    });
     for (const { outcome } of entries) {
       if (outcome !== null && !this.#recovering) {
         this.#pending.subtract(outcome.charged, nanosFromCost(outcome.spend));
@@ -155,6 +171,71 @@ class JournalLedger implements Ledger {
       this.#options.onSoftBudget(kindOf(notice.entity));
     }
     await this.totals.assign(recorded.totals);
+  }
+
+  /** Before that, what the database has lost. */
+  async #recordComplete(
+    entries: readonly JournalRow<Intent, Outcome>[],
+    mark: MarkStep,
+  ): Promise<Recorded> {
+    try {
+      return await this.#record(entries, mark);
+    } catch (error) {
+      if (!(error instanceof LedgerBehind)) {
+        throw error;
+      }
+      await this.#restore(error.mark);
+      return this.#record(entries, mark);
+    } finally {
+      this.#verifiedAt = performance.now();
+    }
+  }
+
+  async #record(
+    entries: readonly JournalRow<Intent, Outcome>[],
+    mark: MarkStep | null,
+  ): Promise<Recorded> {
+    const counters = countersOf(entries);
+    return recordAll(
+      await this.#rowsOf(entries),
+      (rows, ends) =>
+        recordRows(
+          this.#options.pool,
+          rows,
+          counters,
+          this.#options.proxyDuration,
+          this.#timeZone,
+          ends ? mark : null,
+        ),
+      this.#log,
+    );
+  }
+
+  /** Restores what the database has lost, which a gateway without calls would not notice. */
+  async #verify(): Promise<void> {
+    const reached = this.#journal.acknowledged();
+    const isDue = performance.now() - this.#verifiedAt > VERIFY_EVERY_MS;
+    if (reached === null || (!isDue && !this.#away)) {
+      return;
+    }
+    const mark = await readMark(this.#options.pool, this.#journal.instance);
+    if (isBehind(mark, reached)) {
+      await this.#restore(mark);
+    }
+    this.#verifiedAt = performance.now();
+  }
+
+  /** No total is read meanwhile: the rest of its rows would be missing. */
+  async #restore(since: JournalMark | null): Promise<void> {
+    const { pool, limits } = this.#options;
+    this.#restored += await restoreLedger({
+      pool,
+      journal: this.#journal,
+      since,
+      record: (entries, mark) => this.#record(entries, mark),
+      log: this.#log,
+    });
+    await limits.forgetTotals();
   }
 
   /** In pieces between which calls are served. */

@@ -5,7 +5,11 @@ import { storableName } from "./names.ts";
 import { MAX_TOKENS } from "../pricing/prices.ts";
 import type { SpendRow } from "./rows.ts";
 
-type RecordRows = (rows: readonly SpendRow[]) => Promise<Recorded>;
+/** `ends`: the rows complete their batch, and the journal's mark moves with them. */
+type RecordRows = (
+  rows: readonly SpendRow[],
+  ends: boolean,
+) => Promise<Recorded>;
 
 /** A row that is rejected even as {@link plainRow}, with the error. */
 interface LeftOut {
@@ -23,42 +27,62 @@ export async function recordAll(
   record: RecordRows,
   log: Logger,
 ): Promise<Recorded> {
-  const leftOut: LeftOut[] = [];
-  const recorded = await recordHalves(rows, record, log, leftOut);
-  // If some of several rows could be recorded, the fault is not in the tables.
-  if (rows.length > 1 && leftOut.length === rows.length) {
-    throw leftOut[0]?.error;
+  try {
+    return await record(rows, true);
+  } catch (error) {
+    requireContentRejected(error);
+    const leftOut: LeftOut[] = [];
+    const recorded = await recordParts(rows, error, record, log, leftOut);
+    // If some of several rows could be recorded, the fault is not in the tables.
+    if (rows.length > 1 && leftOut.length === rows.length) {
+      throw leftOut[0]?.error;
+    }
+    for (const { row, error } of leftOut) {
+      log.error(
+        { error, row },
+        "the database rejected a call's row even in its simplified form: it is missing from the ledger and logged here in full",
+      );
+    }
+    return joined(recorded, await record([], true));
   }
-  for (const { row, error } of leftOut) {
-    log.error(
-      { error, row },
-      "the database rejected a call's row even in its simplified form: it is missing from the ledger and logged here in full",
-    );
-  }
-  return recorded;
 }
 
-async function recordHalves(
+async function recordSome(
   rows: readonly SpendRow[],
   record: RecordRows,
   log: Logger,
   leftOut: LeftOut[],
 ): Promise<Recorded> {
   try {
-    return await record(rows);
+    return await record(rows, false);
   } catch (error) {
-    if (!isContentRejected(error)) {
-      throw error;
-    }
-    const [row] = rows;
-    if (row !== undefined && rows.length === 1) {
-      return recordPlain(row, error, record, log, leftOut);
-    }
-    const middle = rows.length >> 1;
-    return joined(
-      await recordHalves(rows.slice(0, middle), record, log, leftOut),
-      await recordHalves(rows.slice(middle), record, log, leftOut),
-    );
+    requireContentRejected(error);
+    return recordParts(rows, error, record, log, leftOut);
+  }
+}
+
+/** Records rows that were rejected together. */
+async function recordParts(
+  rows: readonly SpendRow[],
+  refusal: unknown,
+  record: RecordRows,
+  log: Logger,
+  leftOut: LeftOut[],
+): Promise<Recorded> {
+  const [row] = rows;
+  if (row !== undefined && rows.length === 1) {
+    return recordPlain(row, refusal, record, log, leftOut);
+  }
+  const middle = rows.length >> 1;
+  return joined(
+    await recordSome(rows.slice(0, middle), record, log, leftOut),
+    await recordSome(rows.slice(middle), record, log, leftOut),
+  );
+}
+
+function requireContentRejected(error: unknown): void {
+  if (!isContentRejected(error)) {
+    throw error;
   }
 }
 
@@ -71,7 +95,7 @@ async function recordPlain(
 ): Promise<Recorded> {
   const plain = plainRow(row);
   try {
-    const recorded = await record([plain]);
+    const recorded = await record([plain], false);
     log.error(
       { error: refusal, call: row.request_id },
       "the database rejected a call's row; recorded with shortened names and without free text",

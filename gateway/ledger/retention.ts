@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { RetentionConfig } from "../config/types.ts";
+import { dropOldMarks } from "../database/journal-marks.ts";
 import type { Pool } from "../database/pool.ts";
 import { dropOldRefusals } from "../database/refusals.ts";
 import {
@@ -13,6 +14,8 @@ const DAY_MS = 86_400_000;
 const RETRY_AFTER_MS = 3_600_000;
 /** Rejected calls cost nothing: they are deleted after this time, whatever the configuration. */
 const REFUSAL_DAYS = 30;
+/** A gateway that has written nothing for so long was removed. */
+const MARK_DAYS = 90;
 
 export interface Retention {
   /** Runs at once, then daily; after a failure again in an hour. */
@@ -35,6 +38,7 @@ export function createRetention(options: {
     const { spendLogDays, auditLogDays } = options.config();
     const now = Date.now();
     await dropOldRefusals(pool, REFUSAL_DAYS, now);
+    await dropOldMarks(pool, MARK_DAYS, now);
     if (spendLogDays !== null) {
       await dropOldPrompts(pool, spendLogDays, now);
       const months = await dropOldSpend(pool, spendLogDays, now);

@@ -197,6 +197,11 @@ export class Counters {
     }
   }
 
+  /** Totals count as unknown until they are assigned again. */
+  forgetTotals(): void {
+    this.#epoch++;
+  }
+
   held(callId: string): ReservedCall | undefined {
     return this.#calls.find(callId);
   }

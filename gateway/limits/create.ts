@@ -20,6 +20,8 @@ export interface LimitsOptions {
    * is called each time: instances started during an outage discover peers through Postgres.
    */
   readonly minInstances?: number | (() => number);
+  /** Calls in the journal of this instance that are not in the ledger; the list of instances shows them. */
+  readonly undrained?: () => number;
   /** Maximum wait for an answer of Redis. */
   readonly deadlineMs?: number;
   /** Heartbeat; a flushed Redis is noticed as fast. */
@@ -51,6 +53,7 @@ export function createLimits(options: LimitsOptions): Limits {
       typeof leastInstances === "number"
         ? () => leastInstances
         : leastInstances,
+    undrained: options.undrained ?? (() => 0),
     deadlineMs: options.deadlineMs ?? 1_000,
     beatMs: options.beatMs ?? 200,
     rebuildMs: options.rebuildMs ?? 1_000,

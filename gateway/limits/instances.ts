@@ -7,9 +7,11 @@ import { listAt, numberAt, STALE, type Reply } from "./scripts.ts";
 /** A gateway that has registered in Redis. */
 export interface InstanceState {
   readonly instance: string;
-  /** Since its last heartbeat; null: none within a day. */
+  /** Since its last heartbeat; null: unknown. */
   readonly silentMs: number | null;
   readonly running: boolean;
+  /** Calls in its journal that were not in the ledger at its last heartbeat. */
+  readonly undrained: number;
   /** Budgets with spend of this instance that is not in the ledger. */
   readonly budgets: number;
   /** The largest of these sums. */
@@ -40,9 +42,14 @@ export class Instances {
   async list(): Promise<readonly InstanceState[]> {
     const silent = new Map<string, number>();
     const held = new Map<string, { budgets: number; pending: Nanos }>();
+    const undrained = new Map<string, number>();
     for await (const keys of entityKeys(this.#redis, this.#prefix)) {
       const reply = await this.#run("instances", keys);
       const [beats, pending] = [listAt(reply, 2), listAt(reply, 3)];
+      const journals = listAt(reply, 4);
+      for (let at = 0; at < journals.length; at += 2) {
+        undrained.set(String(journals[at]), Number(String(journals[at + 1])));
+      }
       for (let at = 0; at < beats.length; at += 2) {
         silent.set(
           String(beats[at]),
@@ -57,12 +64,18 @@ export class Instances {
         });
       }
     }
-    return [...new Set([...silent.keys(), ...held.keys()])].map((name) => {
+    const names = new Set([
+      ...silent.keys(),
+      ...held.keys(),
+      ...undrained.keys(),
+    ]);
+    return [...names].map((name) => {
       const silentMs = silent.get(name) ?? null;
       return {
         instance: name,
         silentMs,
         running: silentMs !== null && silentMs < RUNNING_MS,
+        undrained: undrained.get(name) ?? 0,
         ...(held.get(name) ?? { budgets: 0, pending: 0 }),
       };
     });

@@ -42,6 +42,8 @@ export interface LimitStore {
     counters: readonly CounterParts[],
     source?: "ledger" | "last known",
   ): Promise<void>;
+  /** The ledger returned to an earlier state: every instance reads totals again before it uses them. */
+  forgetTotals(): Promise<void>;
   /** Keeps totals on this instance for a time in which the ledger cannot be read. */
   remember(counters: readonly CounterParts[]): void;
   /** The total that was last assigned or remembered on this instance; null: none was. */

@@ -26,6 +26,9 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
     async assign(parts) {
       counters.assign(parts, false);
     },
+    async forgetTotals() {
+      counters.forgetTotals();
+    },
     remember: (parts) => counters.assign(parts, false),
     lastKnown: (entity, window) => counters.lastKnown(entity, window),
     mode: () => "memory",

@@ -45,6 +45,7 @@ export interface RedisLimitsOptions {
   readonly prefix: string;
   readonly now: (() => number) | null;
   readonly leastInstances: () => number;
+  readonly undrained: () => number;
   readonly deadlineMs: number;
   readonly beatMs: number;
   readonly rebuildMs: number;
@@ -242,6 +243,15 @@ export class RedisLimits implements Limits {
     }
     for (const part of parts) {
       this.#updates.changed(part);
+    }
+    await this.#link.settled();
+  }
+
+  async forgetTotals(): Promise<void> {
+    await this.#link.settled();
+    if (!this.#link.restart()) {
+      // Without Redis this instance's own totals are in use.
+      this.#counters.forgetTotals();
     }
     await this.#link.settled();
   }

@@ -32,6 +32,8 @@ export interface LinkOptions {
   readonly rebuildMs: number;
   /** An instance that finds no generation and knows no peers waits this long for others to join. */
   readonly discoverMs: number;
+  /** Calls in the journal of this instance that are not in the ledger. */
+  readonly undrained: () => number;
   readonly ownParts: () => OwnParts;
   readonly onJoined: () => void;
   readonly onAway: (reason: string) => void;
@@ -166,6 +168,16 @@ export class Link {
     this.#gate.resolve();
   }
 
+  /** Starts a new generation, in which no total is known; false unless Redis is available. */
+  restart(): boolean {
+    if (this.#state !== "ready") {
+      return false;
+    }
+    this.#enter("joining");
+    void this.#join(true);
+    return true;
+  }
+
   generation(): string {
     return this.#session.generation;
   }
@@ -186,7 +198,9 @@ export class Link {
     this.#redis.off("end", this.#onClose);
     const leaving =
       this.#state === "ready"
-        ? this.#session.send("leave", []).catch(() => undefined)
+        ? this.#session
+            .send("leave", [String(this.#options.undrained())])
+            .catch(() => undefined)
         : null;
     const late = setTimeout(() => this.giveUp("closing"), this.#deadlineMs);
     await leaving;
@@ -309,7 +323,8 @@ export class Link {
       return;
     }
     this.#beating = true;
-    this.run("beat", [String(ALIVE_MS), this.#heardTo])
+    const undrained = String(this.#options.undrained());
+    this.run("beat", [String(ALIVE_MS), this.#heardTo, undrained])
       .then((reply) => {
         if (reply[0] === STALE) {
           return;

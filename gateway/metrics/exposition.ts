@@ -224,6 +224,11 @@ function ofLedger(gateway: Gateway): readonly Family[] {
       one(() => journal.state().limitBytes),
     ),
     gauge(
+      "hearth_journal_kept_bytes",
+      "Size of journal files that are in the ledger and kept for a database that loses rows.",
+      one(() => journal.state().keptBytes),
+    ),
+    gauge(
       "hearth_journal_full",
       "1 while calls are rejected because the journal is full.",
       one(() => Number(journal.state().full)),
@@ -232,6 +237,11 @@ function ofLedger(gateway: Gateway): readonly Family[] {
       "hearth_ledger_rows_total",
       "Rows written to the ledger.",
       one(() => ledger.drained()),
+    ),
+    counter(
+      "hearth_ledger_restored_rows_total",
+      "Rows that the database had lost, written again from the journal.",
+      one(() => ledger.restored()),
     ),
     gauge(
       "hearth_database_connected",

@@ -15,14 +15,24 @@ PRIVATE.addSubnet("fe80::", 10, "ipv6");
 
 const PRIVATE_NAME = /(^|\.)(localhost|local|lan|home|internal|home\.arpa)$/;
 
-/** Whether calls stay on one's own machines: Ollama, or an address that is loopback, private, or a name of the local network. */
-export function isLocalRunner(
-  deployment: Pick<Deployment, "provider" | "apiBase">,
-): boolean {
+type Place = Pick<Deployment, "provider" | "apiBase" | "local">;
+
+/** Whether a deployment is known to be a runner: it says so, or it is Ollama. */
+export function isKnownRunner({ provider, local }: Place): boolean {
+  return local ?? provider === "ollama";
+}
+
+/**
+ * Whether a deployment may be a runner: its address is loopback, private, or a name of the local network. A proxy that
+ * forwards calls to a cloud has such an address too.
+ */
+export function isLocalRunner(deployment: Place): boolean {
+  const { apiBase, local } = deployment;
   return (
-    deployment.provider === "ollama" ||
-    (deployment.apiBase !== "" &&
-      isPrivateHost(new URL(deployment.apiBase).hostname))
+    isKnownRunner(deployment) ||
+    (local === null &&
+      apiBase !== "" &&
+      isPrivateHost(new URL(apiBase).hostname))
   );
 }
 

@@ -5,7 +5,7 @@ import {
   type ModelInfo,
   type ModelPrice,
 } from "@pydantic/genai-prices";
-import { PROVIDERS } from "../config/providers.ts";
+import { guessProvider, PROVIDERS } from "../config/providers.ts";
 import type { Deployment } from "../config/types.ts";
 import type { Piece, PriceCard, PricePeriod, Rates } from "./price-card.ts";
 import { publishedTiers } from "./service-tiers.ts";
@@ -21,6 +21,13 @@ const CATALOGUE_NAMES: ReadonlyMap<string, string> = new Map([
   ["moonshot", "moonshotai"],
 ]);
 
+/** Names of providers that only say how a server is called: its models are known by their own names. */
+const PROXIES: ReadonlySet<string> = new Set([
+  "custom_openai",
+  "litellm_proxy",
+  "openai_like",
+]);
+
 /**
  * The prices of the pinned catalogue, which is in the package: its updater stays off and nothing is fetched.
  * null when the provider or the model is not in it.
@@ -30,8 +37,7 @@ export function cataloguePrices(deployment: Deployment): PriceCard | null {
     deployment.apiBase === ""
       ? undefined
       : findProvider({ providerApiUrl: deployment.apiBase });
-  const name =
-    CATALOGUE_NAMES.get(deployment.providerName) ?? deployment.providerName;
+  const name = catalogueName(deployment);
   const providerId = byAddress?.id ?? findProvider({ providerId: name })?.id;
   if (providerId === undefined) {
     return null;
@@ -43,6 +49,14 @@ export function cataloguePrices(deployment: Deployment): PriceCard | null {
     }
   }
   return null;
+}
+
+function catalogueName({ providerName, model }: Deployment): string {
+  return (
+    (PROXIES.has(providerName) ? guessProvider(model) : null) ??
+    CATALOGUE_NAMES.get(providerName) ??
+    providerName
+  );
 }
 
 /** The configuration's name of the provider that publishes a model; null: the catalogue does not have it. */

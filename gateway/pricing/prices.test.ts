@@ -253,11 +253,12 @@ test("an overridden input price drops the catalogue's cache discount, and keeps 
 
 test.each([
   ["ollama/llama3.2", "https://ollama.example.com"],
-  ["openai/gpt-5-mini", "http://127.0.0.1:1234/v1"],
-  ["openai/gpt-5-mini", "http://192.168.1.11:1234/v1"],
-  ["openai/gpt-5-mini", "http://[fd12::1]:1234/v1"],
-  ["openai/gpt-5-mini", "http://host-b:1234/v1"],
-  ["openai/gpt-5-mini", "http://runner.lan/v1"],
+  ["openai/qwen3-8b", "http://127.0.0.1:1234/v1"],
+  ["openai/qwen3-8b", "http://192.168.1.11:1234/v1"],
+  ["openai/qwen3-8b", "http://[fd12::1]:1234/v1"],
+  ["openai/qwen3-8b", "http://host-b:1234/v1"],
+  ["openai/qwen3-8b", "http://runner.lan/v1"],
+  ["custom_openai/qwen3-8b", "http://runner.lan/v1"],
 ])(
   "%s at %s is a local runner and costs nothing unless priced",
   (model, api_base) => {
@@ -280,6 +281,53 @@ test.each([
     ).toBe(3);
   },
 );
+
+test.each([
+  ["openai/gpt-5-mini", "http://127.0.0.1:9000/v1", "openai/gpt-5-mini"],
+  ["openai/gpt-5-mini", "http://egress.lan/v1", "openai/gpt-5-mini"],
+  [
+    "anthropic/claude-sonnet-4-5",
+    "http://10.0.0.7:8080",
+    "anthropic/claude-sonnet-4-5",
+  ],
+  ["litellm_proxy/gpt-5-mini", "http://proxy:4000", "openai/gpt-5-mini"],
+  [
+    "custom_openai/claude-sonnet-4-5",
+    "http://proxy:4000",
+    "anthropic/claude-sonnet-4-5",
+  ],
+])(
+  "%s at the private address %s costs what the catalogue says, unless it is marked local",
+  (model, api_base, listed) => {
+    const parts = { inputTokens: 1e6, outputTokens: 1e6 };
+    const known = cost(card({ model: listed, api_key: "k" }), parts);
+    expect(known).toBeGreaterThan(0);
+    expect(cost(card({ model, api_base }), parts)).toBe(known);
+    expect(card({ model, api_base })?.source).toBe("catalogue");
+    for (const free of [
+      card({ model, api_base, local: true }),
+      card({ model, api_base }, { local: true }),
+    ]) {
+      expect(free?.source).toBe("local");
+      expect(cost(free, parts)).toBe(0);
+    }
+    expect(
+      cost(
+        card({ model, api_base, local: true, input_cost_per_token: 1e-6 }),
+        parts,
+      ),
+    ).toBe(1);
+  },
+);
+
+test("a model marked as not local is unpriced if the catalogue does not list it", () => {
+  const qwen = {
+    model: "openai/qwen3-8b",
+    api_base: "http://egress.lan/v1",
+    local: false,
+  };
+  expect(card(qwen)).toBeNull();
+});
 
 test("unknown prices are unpriced, not free", () => {
   expect(

@@ -2,7 +2,7 @@ import type { Deployment, PriceOverrides } from "../config/types.ts";
 import { cataloguePrices } from "./price-catalogue.ts";
 import { flatCard, perMillion, ratesAt, type PriceCard } from "./price-card.ts";
 import type { FilePrices } from "./price-file.ts";
-import { isLocalRunner } from "./local-runner.ts";
+import { isKnownRunner, isLocalRunner } from "./local-runner.ts";
 
 export {
   publishedModels,
@@ -31,7 +31,10 @@ export interface PriceBook {
 /** Wildcard deployments can be called with any number of model names. */
 const MAX_MODELS = 1_000;
 
-/** The order of resolution: the deployment's own prices, `prices_file`, the catalogue; local runners cost 0 unless priced. */
+/**
+ * The order of resolution: the deployment's own prices, `prices_file`, the catalogue. Known runners cost 0 unless priced, and
+ * so do models at private addresses that the catalogue does not list.
+ */
 export function createPriceBook(file: FilePrices | null): PriceBook {
   const known = new WeakMap<Deployment, Map<string, PriceCard | null>>();
   return {
@@ -58,7 +61,8 @@ function resolve(
 ): PriceCard | null {
   const base =
     file?.find(deployment) ??
-    (isLocalRunner(deployment) ? FREE : cataloguePrices(deployment));
+    (isKnownRunner(deployment) ? FREE : cataloguePrices(deployment)) ??
+    (isLocalRunner(deployment) ? FREE : null);
   return Object.values(deployment.prices).some((price) => price !== null)
     ? overridden(deployment.prices, base)
     : base;

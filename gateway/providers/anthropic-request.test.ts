@@ -525,7 +525,7 @@ describe("response_format", () => {
   });
 });
 
-test("other parameters: stop, user, tier, Anthropic's own, none of Hearth's", () => {
+test("other parameters: stop, user, tier, Anthropic's own", () => {
   const { sent, lacks } = ask({
     stop: ["END", "\n"],
     user: "u1",
@@ -534,9 +534,6 @@ test("other parameters: stop, user, tier, Anthropic's own, none of Hearth's", ()
     container: "c1",
     stream: true,
     stream_options: { include_usage: true },
-    fallbacks: ["b"],
-    timeout: 3,
-    tags: ["t"],
     metadata: { tags: ["x"], user_id: "u2" },
     n: 1,
     logprobs: false,
@@ -605,7 +602,6 @@ test("paths, headers and a native body", () => {
     messages: HELLO,
     thinking: { type: "adaptive" },
     invented: [1],
-    timeout: 3,
     metadata: { tags: ["ours"], user_id: "u" },
   };
   expect(anthropicWire.request("messages", body, to, true)).toEqual({

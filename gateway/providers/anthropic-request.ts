@@ -13,7 +13,6 @@ import {
   textOf,
   type JsonRecord,
 } from "./json.ts";
-import { HEARTH_FIELDS } from "./wire.ts";
 
 /** Used when neither caller, deployment nor catalogue gives a maximum: Anthropic requires one. */
 const DEFAULT_MAX_TOKENS = 4_096;
@@ -123,12 +122,7 @@ export function anthropicRequest(
 }
 
 function isKnown(name: string): boolean {
-  return (
-    TRANSLATED.has(name) ||
-    HEARTH_FIELDS.has(name) ||
-    NATIVE.includes(name) ||
-    HINTS.has(name)
-  );
+  return TRANSLATED.has(name) || NATIVE.includes(name) || HINTS.has(name);
 }
 
 /** Whether a value is equivalent to the default. */
@@ -261,18 +255,13 @@ function serviceTier(tier: unknown, lack: Lack): string | null {
   }
 }
 
-/** A body of Anthropic's shape: only Hearth's own fields are removed, and the model's name is replaced. */
+/** A body of Anthropic's shape: only the model's name is replaced, and of the metadata only the end user's id is sent. */
 export function nativeRequest(
   body: CallBody,
   deployment: PricedDeployment,
 ): JsonRecord {
-  const sent = Object.fromEntries(
-    Object.entries({ ...deployment.defaults, ...body }).filter(
-      ([name]) => !HEARTH_FIELDS.has(name),
-    ),
-  );
   const metadata = metadataOf({ metadata: body["metadata"] });
-  const { metadata: _ours, ...rest } = sent;
+  const { metadata: _ours, ...rest } = { ...deployment.defaults, ...body };
   return {
     ...rest,
     ...(metadata === null ? {} : { metadata }),

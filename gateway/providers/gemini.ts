@@ -75,7 +75,7 @@ function chatRequest(
   stream: boolean,
 ): JsonRecord {
   const sent = Object.fromEntries(
-    Object.entries(openaiRequest(body, deployment, stream)).filter(
+    Object.entries(openaiRequest("chat", body, deployment, stream)).filter(
       ([name]) =>
         !REFUSED.has(name) &&
         !HINTS.has(name) &&

@@ -68,9 +68,10 @@ export const openaiWire: ProviderWire = {
       : [],
   request(endpoint, body, deployment, stream) {
     if (endpoint === "chat" || endpoint === "completions") {
-      return openaiRequest(body, deployment, stream);
+      return openaiRequest(endpoint, body, deployment, stream);
     }
     const { background: _fetchedLater, ...sent } = openaiRequest(
+      endpoint,
       body,
       deployment,
       false,

@@ -5,30 +5,32 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";
 import { errorInEvent } from "./answered-error.ts";
 import { present } from "./json.ts";
-import { HEARTH_FIELDS, type AnswerFacts } from "./wire.ts";
+import type { AnswerFacts, Endpoint } from "./wire.ts";
 
 export type { AnswerFacts } from "./wire.ts";
 
-/** Keys of `metadata` that Hearth uses. */
-const OUR_METADATA = new Set(["tags", "session_id", "trace_id"]);
+/** Keys of `metadata` for the gateway, Hearth's own and LiteLLM's. */
+const OUR_METADATA =
+  /^(tags|session_id|requester_metadata|spend_logs_metadata|guardrails|policies|headers|(trace|generation|litellm|user_api_key)_.*)$/;
 
-/** The body for the provider: its model name and defaults, without Hearth's own fields; streams always report usage. */
+/** The body for the provider: its model name and defaults; streams always report usage. */
 export function openaiRequest(
+  endpoint: Endpoint,
   body: CallBody,
   deployment: PricedDeployment,
   stream: boolean,
 ): Readonly<Record<string, unknown>> {
-  const sent: Record<string, unknown> = { ...deployment.defaults };
-  for (const [name, value] of Object.entries(body)) {
-    if (!HEARTH_FIELDS.has(name)) {
-      sent[name] = value;
-    }
-  }
-  sent["model"] = deployment.model;
+  const sent: Record<string, unknown> = {
+    ...deployment.defaults,
+    ...body,
+    model: deployment.model,
+  };
   if (Array.isArray(sent["messages"])) {
     sent["messages"] = knownFields(sent["messages"], deployment);
   }
-  const metadata = providerMetadata(body["metadata"]);
+  const metadata = storesMetadata(endpoint, body)
+    ? providerMetadata(body["metadata"])
+    : undefined;
   if (metadata === undefined) {
     delete sent["metadata"];
   } else {
@@ -73,12 +75,22 @@ function knownFields(
     : messages;
 }
 
+/**
+ * OpenAI's Responses API accepts metadata always, chat only with `store`, and the others never.
+ * https://platform.openai.com/docs/api-reference/chat/create
+ */
+function storesMetadata(endpoint: Endpoint, body: CallBody): boolean {
+  return (
+    endpoint === "responses" || (endpoint === "chat" && body["store"] === true)
+  );
+}
+
 function providerMetadata(metadata: unknown): unknown {
   if (typeof metadata !== "object" || metadata === null) {
     return undefined;
   }
   const kept = Object.entries(metadata).filter(
-    ([name]) => !OUR_METADATA.has(name),
+    ([name]) => !OUR_METADATA.test(name),
   );
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }

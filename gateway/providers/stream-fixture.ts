@@ -141,6 +141,7 @@ export function testDeployment(
   return {
     id: "d1",
     alias: "alias",
+    teamId: null,
     provider: "openai",
     providerName: "openai",
     model: "model-1",
@@ -159,6 +160,8 @@ export function testDeployment(
     headers: {},
     defaults: {},
     dropParams: null,
+    local: null,
+    clientParams: [],
     prices: {
       input: null,
       output: null,

@@ -37,7 +37,7 @@ export interface ProviderWire {
     body: CallBody,
     deployment: PricedDeployment,
   ): readonly string[];
-  /** The body to send, without Hearth's own and unsupported fields. Never throws. */
+  /** The body to send, without unsupported fields. Never throws. */
   request(
     endpoint: Endpoint,
     body: CallBody,
@@ -102,15 +102,3 @@ export function ssePieceText({ event, data }: StreamPiece): string {
     ? `data: ${lines}\n\n`
     : `event: ${event}\ndata: ${lines}\n\n`;
 }
-
-/** Hearth's own fields of a body; they never reach a provider. */
-export const HEARTH_FIELDS: ReadonlySet<string> = new Set([
-  "fallbacks",
-  "num_retries",
-  "timeout",
-  "cache",
-  "tags",
-  "mock_response",
-  "mock_testing_fallbacks",
-  "mock_timeout",
-]);

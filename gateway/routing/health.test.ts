@@ -35,6 +35,7 @@ function deployment(id: string, host = "0.0.0.0"): PricedDeployment {
     pending: null,
     apiBase: `http://${host}:${port}/v1`,
     apiKey: null,
+    local: null,
     priceCard: null,
   } as unknown as PricedDeployment;
 }

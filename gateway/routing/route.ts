@@ -5,7 +5,7 @@ import {
   isRetryable,
   type UpstreamFailure,
 } from "../providers/failure.ts";
-import type { Catalog, ModelGroup, PricedDeployment } from "./catalog.ts";
+import type { ModelGroup, PricedDeployment } from "./catalog.ts";
 import { cooldownId, type Cooldowns } from "./cooldowns.ts";
 import { orderBy, type CallSize, type Observations } from "./strategies.ts";
 import type { DeploymentUsage, Taken } from "./usage.ts";
@@ -13,7 +13,6 @@ import type { DeploymentUsage, Taken } from "./usage.ts";
 /** What deployments are chosen with; shared by all calls. */
 export interface Router {
   readonly config: RouterConfig;
-  readonly catalog: Catalog;
   readonly cooldowns: Cooldowns;
   readonly usage: DeploymentUsage;
   readonly observations: Observations;
@@ -43,6 +42,8 @@ export interface RouteOptions {
   readonly numRetries: number | null;
   /** null: the configured ones. */
   readonly fallbacks: readonly string[] | null;
+  /** The group of a fallback's name, for this call; null: there is none. */
+  readonly find: (name: string) => ModelGroup | null;
   /** Whether a fallback may be used: allowed to the caller, and within what the call may cost. */
   readonly mayFallBack: (group: ModelGroup) => Promise<boolean>;
   readonly random?: () => number;
@@ -224,9 +225,7 @@ export class Route {
       if (name === undefined || this.#fallbacksTaken >= MAX_FALLBACKS) {
         return null;
       }
-      const next = this.#visited.has(name)
-        ? null
-        : this.#router.catalog.find(name);
+      const next = this.#visited.has(name) ? null : this.#options.find(name);
       this.#visited.add(name);
       if (next === null || next.pending !== null) {
         continue;

@@ -105,7 +105,8 @@ export function storedModelOf(
 }
 
 /**
- * The row of a valid model, its secrets sealed and unknown parameters left out; otherwise the problems with it.
+ * The row of a valid model, its secrets sealed, and the deployment it describes; otherwise the problems with it. Parameters that
+ * mean nothing here are left out: {@link unusedParams} finds those that say something.
  */
 export function rowOfModel(
   wanted: {
@@ -117,7 +118,11 @@ export function rowOfModel(
   keys: Keys,
   env: Readonly<Record<string, string | undefined>>,
 ):
-  | { readonly ok: true; readonly row: ModelRow }
+  | {
+      readonly ok: true;
+      readonly row: ModelRow;
+      readonly deployment: Deployment;
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] } {
   const { id, name, info } = wanted;
   const params = Object.fromEntries(
@@ -129,8 +134,30 @@ export function rowOfModel(
   const row = { model_id: id, model_name: name, params, sealed: null, info };
   const read = deploymentFromRow(storedModelOf(row, params), env);
   return read.ok
-    ? { ok: true, row: { ...row, ...sealParams(params, keys, id) } }
+    ? { ...read, row: { ...row, ...sealParams(params, keys, id) } }
     : read;
+}
+
+/** Names of parameters that have no meaning here, sorted, without those that say nothing: LiteLLM's own pages send them. */
+export function unusedParams(
+  params: Readonly<Record<string, unknown>>,
+): readonly string[] {
+  return Object.entries(params)
+    .filter(
+      ([param, value]) =>
+        !Object.hasOwn(providerParams.shape, param) && !saysNothing(value),
+    )
+    .map(([param]) => param)
+    .sort();
+}
+
+function saysNothing(value: unknown): boolean {
+  return (
+    value == null ||
+    value === false ||
+    value === "" ||
+    (typeof value === "object" && Object.keys(value).length === 0)
+  );
 }
 
 export function createStoredModels(options: {

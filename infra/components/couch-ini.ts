@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { buildCouchIni, hashCouchPassword } from "../../core/couchdb-ini.ts";
+import { buildCouchIni, hashAdminPassword } from "../../core/couchdb-ini.ts";
 
 export interface CouchSettings {
   /** 32 hex digits that never change. */
@@ -22,16 +21,4 @@ export function containerIni(settings: CouchSettings): string {
     trustedProxies: "10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7",
     adminHash: hashAdminPassword(settings.adminPassword, settings.uuid),
   });
-}
-
-/**
- * Hashed here because the server writes the hash of a plain password into a file that the next container does not have.
- * The salt is derived, so that an unchanged password gives an unchanged ini.
- */
-export function hashAdminPassword(password: string, uuid: string): string {
-  const salt = createHash("sha256")
-    .update(`hearth:couchdb:${uuid}:${password}`)
-    .digest("hex")
-    .slice(0, 32);
-  return hashCouchPassword(password, salt);
 }

@@ -2,8 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { annotatedStackFile } from "./stack-file.ts";
-import { annotatedStack } from "./annotated-stack.ts";
+import {
+  annotatedGrown,
+  annotatedStack,
+  annotatedTwoHosts,
+} from "./annotated-stack.ts";
 import {
   exampleOf,
   isList,
@@ -13,12 +16,18 @@ import {
   type Setting,
 } from "./config-lookup.ts";
 import { configSchema } from "./config-schema.ts";
+import { grownSchema } from "../grown/grown-schema.ts";
 import { projectConfig } from "./project-config.ts";
 import { inProject } from "../project-files.ts";
 
-test("the annotated stack file is what `npm run settings` writes", () => {
-  expect(readFileSync(annotatedStackFile, "utf8")).toBe(annotatedStack());
-});
+test.each([annotatedTwoHosts, annotatedGrown])(
+  "$file is what `npm run settings` writes",
+  (list) => {
+    expect(readFileSync(inProject(list.file), "utf8")).toBe(
+      annotatedStack(list),
+    );
+  },
+);
 
 test("Pulumi.yaml declares the settings as `npm run settings` writes them, and the engine's version", () => {
   const project = parse(readFileSync(inProject("Pulumi.yaml"), "utf8")) as {
@@ -34,9 +43,12 @@ test("Pulumi.yaml declares the settings as `npm run settings` writes them, and t
   );
 });
 
-const settings = Object.entries(configSchema.shape);
+const SETTINGS = [
+  ...Object.entries(configSchema.shape),
+  ...Object.entries(grownSchema.shape),
+];
 
-test.each(settings)("%s has documentation", (_name, setting) => {
+test.each(SETTINGS)("%s has documentation", (_name, setting) => {
   expect(metaOf(setting).description).toMatch(/\.$/);
 });
 
@@ -49,13 +61,16 @@ function leavesOf(path: string, setting: Setting): [string, Setting][] {
 }
 
 // The values of $(…) and NAME are only known to the shell and the operator.
-const examples = settings
-  .flatMap(([name, setting]) => leavesOf(name, setting))
+const examples = SETTINGS.flatMap(([name, setting]) => leavesOf(name, setting))
   .map(([path, setting]) => ({ path, setting, example: exampleOf(setting) }))
   .filter(({ example }) => example !== undefined && !/\$\(|NAME/.test(example));
 
 test.each(examples)("the example of $path is valid", ({ setting, example }) => {
-  const value = isList(setting) ? [example] : example;
+  const value = isList(setting)
+    ? [example]
+    : example?.startsWith("{") === true
+      ? JSON.parse(example)
+      : example;
   expect(z.safeParse(setting, value).error).toBeUndefined();
 });
 
@@ -72,7 +87,11 @@ test.each(["../README.md", ...pages])(
       ),
     ].map(([, path = ""]) => path);
     expect(
-      named.filter((path) => settingAt(path.split(".")) === undefined),
+      named.filter((path) =>
+        [configSchema, grownSchema].every(
+          (schema) => settingAt(path.split("."), schema) === undefined,
+        ),
+      ),
     ).toEqual([]);
   },
 );

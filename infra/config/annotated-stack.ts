@@ -9,9 +9,30 @@ import {
   partsOf,
   type Setting,
 } from "./config-lookup.ts";
-import { configSchema, secretFields } from "./config-schema.ts";
+import { grown, twoHosts, type StackSettings } from "./stack-settings.ts";
 
-const HEADER = `All settings of a stack; commented ones are optional or have a default. config/stack.example.yaml is the shipped list. \`npm run init\` creates Pulumi.<stack>.yaml with this list, your hosts and all secrets, encrypted. It is ignored by git, so back it up. Change a setting with \`npx pulumi config set\`, as in \`${fixCommand(["edge", "hostname"])}\`.`;
+/** The shipped list of the settings of one kind of stack. */
+export interface AnnotatedFile {
+  /** In the project. */
+  readonly file: string;
+  readonly settings: StackSettings;
+  /** The comment at its head. */
+  readonly header: string;
+}
+
+const CHANGE = `It is ignored by git, so back it up. Change a setting with \`npx pulumi config set\`, as in \`${fixCommand(["edge", "hostname"])}\`.`;
+
+export const annotatedTwoHosts: AnnotatedFile = {
+  file: "config/stack.example.yaml",
+  settings: twoHosts,
+  header: `All settings of a stack; commented ones are optional or have a default. config/stack.example.yaml is the shipped list. \`npm run init\` creates Pulumi.<stack>.yaml with this list, your hosts and all secrets, encrypted. ${CHANGE}`,
+};
+
+export const annotatedGrown: AnnotatedFile = {
+  file: "config/grown.example.yaml",
+  settings: grown,
+  header: `All settings of a stack on Kubernetes; commented ones are optional or have a default, and names that a stack on two hosts also has mean the same there. config/grown.example.yaml is the shipped list. \`npm run init -- --kubernetes\` creates Pulumi.grown.yaml with this list and all secrets, encrypted. ${CHANGE}`,
+};
 
 const SECRETS =
   "Secrets and other generated values. `npm run init` sets the required ones; to set one by hand:";
@@ -23,10 +44,15 @@ const WIDTH = 100;
 const YAML_1_1 = { version: "1.1", lineWidth: 0 } as const;
 
 /** The text of a stack file that has every setting, each with its documentation. */
-export function annotatedStack(): string {
-  const settings = Object.entries(configSchema.shape).map(
-    ([name, setting]) => ({ name, setting, byCommand: isByCommand(name) }),
-  );
+export function annotatedStack({
+  settings: kind,
+  header,
+}: AnnotatedFile): string {
+  const settings = Object.entries(kind.schema.shape).map(([name, setting]) => ({
+    name,
+    setting,
+    byCommand: isByCommand(name, kind),
+  }));
   const described = new Set<string>();
   const shown = settings
     .filter(({ byCommand }) => !byCommand)
@@ -35,10 +61,10 @@ export function annotatedStack(): string {
     .filter(({ byCommand }) => byCommand)
     .map(({ name, setting }) => [
       ...comment(documentationOf(setting)),
-      `#   ${metaOf(setting).setBy === undefined ? fixCommand([name]) : `hearth:${name}`}`,
+      `#   ${metaOf(setting).setBy === undefined ? fixCommand([name], kind) : `hearth:${name}`}`,
     ]);
   return [
-    ...comment(HEADER),
+    ...comment(header),
     "config:",
     ...[...shown, comment(SECRETS), ...commands]
       .flatMap((lines) => [...lines, ""])
@@ -49,10 +75,10 @@ export function annotatedStack(): string {
 }
 
 /** Whether the value is printed or requested by a command: the file shows that command, never a value. */
-function isByCommand(name: string): boolean {
+function isByCommand(name: string, settings: StackSettings): boolean {
   return (
-    secretFields.includes(name) ||
-    /\$\(|\(it asks for /.test(fixCommand([name]))
+    settings.secrets.includes(name) ||
+    /\$\(|\(it asks for /.test(fixCommand([name], settings))
   );
 }
 
@@ -112,6 +138,9 @@ function valueOf(setting: Setting): unknown {
   const example = exampleOf(setting);
   if (isList(setting)) {
     return defaultOf(setting) ?? [example];
+  }
+  if (example?.startsWith("{") === true) {
+    return JSON.parse(example);
   }
   return /^\d+$/.test(example ?? "") ? Number(example) : example;
 }

@@ -5,21 +5,24 @@ import {
   settingAt,
   type Setting,
 } from "./config-lookup.ts";
-import { secretFields } from "./config-schema.ts";
+import { twoHosts, type StackSettings } from "./stack-settings.ts";
 
 /**
  * The exact command that sets a setting to a valid value. A secret is piped in, or prompted for if only the operator has it:
  * arguments are visible to every user of the machine.
  */
-export function fixCommand(path: readonly string[]): string {
+export function fixCommand(
+  path: readonly string[],
+  { schema, secrets }: StackSettings = twoHosts,
+): string {
   const [top = ""] = path;
-  const setting = settingAt([top]);
-  if (setting !== undefined && secretFields.includes(top)) {
+  const setting = settingAt([top], schema);
+  if (setting !== undefined && secrets.includes(top)) {
     return secretCommand(setting, path);
   }
-  const example = exampleAt(path);
+  const example = exampleAt(path, schema);
   // A list is set element by element.
-  const target = isListAt(path) ? [...path, "0"] : path;
+  const target = isListAt(path, schema) ? [...path, "0"] : path;
   const key = target.reduce((text, step) =>
     /^\d+$/.test(step) ? `${text}[${step}]` : `${text}.${step}`,
   );
@@ -47,17 +50,17 @@ export function removeCommand(path: readonly string[]): string {
 }
 
 /** An element of a list has the list's example. */
-function exampleAt(path: readonly string[]): string {
-  const setting = settingAt(path);
+function exampleAt(path: readonly string[], schema: Setting): string {
+  const setting = settingAt(path, schema);
   const example = setting && exampleOf(setting);
   if (example !== undefined) {
     return example;
   }
-  return path.length > 1 ? exampleAt(path.slice(0, -1)) : "VALUE";
+  return path.length > 1 ? exampleAt(path.slice(0, -1), schema) : "VALUE";
 }
 
-function isListAt(path: readonly string[]): boolean {
-  const setting = settingAt(path);
+function isListAt(path: readonly string[], schema: Setting): boolean {
+  const setting = settingAt(path, schema);
   return setting !== undefined && isList(setting);
 }
 

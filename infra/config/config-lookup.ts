@@ -5,10 +5,13 @@ import { configSchema } from "./config-schema.ts";
 export type Setting = z.core.$ZodType;
 
 /** The setting at a path; undefined where there is none. */
-export function settingAt(path: readonly string[]): Setting | undefined {
+export function settingAt(
+  path: readonly string[],
+  schema: Setting = configSchema,
+): Setting | undefined {
   return path.reduce<Setting | undefined>(
     (group, step) => group && partOf(group, step),
-    configSchema,
+    schema,
   );
 }
 
@@ -20,7 +23,11 @@ function partOf(group: Setting, step: string): Setting | undefined {
   if (bare instanceof z.ZodArray) {
     return bare.element;
   }
-  return bare instanceof z.ZodRecord ? bare.valueType : undefined;
+  if (bare instanceof z.ZodRecord) {
+    return bare.valueType;
+  }
+  // Anything may be below a value without a schema.
+  return bare instanceof z.ZodUnknown ? bare : undefined;
 }
 
 /** The settings of a group by name; empty for a setting that is not a group. */
@@ -72,14 +79,15 @@ export function exampleOf(setting: Setting): string | undefined {
 /** The paths of the required settings of a group, or of the setting itself. */
 export function requiredWithin(
   path: readonly string[],
+  schema: Setting = configSchema,
 ): readonly (readonly string[])[] {
-  const setting = settingAt(path);
+  const setting = settingAt(path, schema);
   const parts = Object.entries(setting === undefined ? {} : partsOf(setting));
   return parts.length === 0
     ? [path]
     : parts
         .filter(([, part]) => isRequired(part))
-        .flatMap(([name]) => requiredWithin([...path, name]));
+        .flatMap(([name]) => requiredWithin([...path, name], schema));
 }
 
 interface Unwrapped {

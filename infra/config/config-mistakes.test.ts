@@ -19,6 +19,10 @@ const group = (name: string, value: unknown): Changes => ({
 /** Mistakes and their complete messages. */
 const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   [
+    { runtime: "swarm" },
+    "hearth:runtime must be docker or kubernetes: npx pulumi config set hearth:runtime docker",
+  ],
+  [
     { hosts: "here" },
     "hearth:hosts must be a group of settings: npx pulumi config rm hearth:hosts",
   ],

@@ -67,7 +67,17 @@ const port = wholeNumber(1, 65_535);
 /** Interval at which the edges probe the readiness of a gateway. */
 export const EDGE_PROBE_SECONDS = 1;
 
+/** Where a stack runs: docker on two hosts, kubernetes on an existing cluster. */
+export const runtime = z
+  .enum(["docker", "kubernetes"], "must be docker or kubernetes")
+  .default("docker");
+export type Runtime = z.output<typeof runtime>;
+
 const plainSettings = {
+  runtime: runtime.meta({
+    description:
+      "Where the stack runs: docker, on two hosts, or kubernetes (docs/growing.md), whose settings are in config/grown.example.yaml.",
+  }),
   hosts: z
     .strictObject({ a: host("192.168.1.10"), b: host("192.168.1.11") })
     .meta({ description: "The two hosts; `npm run init` prompts for them." }),

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { makeSecrets } from "../hosts/init-questions.ts";
-import { annotatedStackFile } from "./stack-file.ts";
+import { annotatedTwoHosts } from "./annotated-stack.ts";
+import { inProject } from "../project-files.ts";
 import { validConfig } from "../../test/infra/stack-config.ts";
 import { secretFields } from "./config-schema.ts";
 import { readConfig } from "./config.ts";
@@ -98,7 +99,9 @@ test("no message contains a secret", () => {
 });
 
 test("the shipped example validates once init has created its secrets", () => {
-  const example = parse(readFileSync(annotatedStackFile, "utf8")) as {
+  const example = parse(
+    readFileSync(inProject(annotatedTwoHosts.file), "utf8"),
+  ) as {
     readonly config: Readonly<Record<string, unknown>>;
   };
   const settings = Object.fromEntries(

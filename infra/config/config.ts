@@ -7,12 +7,10 @@ import {
   partsOf,
   requiredWithin,
   settingAt,
+  type Setting,
 } from "./config-lookup.ts";
-import {
-  configSchema,
-  hostSettingsSchema,
-  secretFields,
-} from "./config-schema.ts";
+import { configSchema, hostSettingsSchema } from "./config-schema.ts";
+import { twoHosts, type StackSettings } from "./stack-settings.ts";
 import { pinnedImages, type PulledImage } from "../images/images.ts";
 import { isPrivate } from "../private-addresses.ts";
 
@@ -41,19 +39,29 @@ export class ConfigRejected extends RunError {
   }
 }
 
-/** Reports every mistake at once; each is a sentence that ends with the command that fixes it. */
+/** Reports every mistake of a stack on two hosts at once; each is a sentence that ends with the command that fixes it. */
 export function readConfig(raw: RawConfig): ConfigResult {
-  const values = Object.fromEntries(
-    Object.entries(raw.values).map(([key, text]) => [key, fromText(key, text)]),
-  );
-  const parsed = configSchema.safeParse(values);
+  return readSettingsOf(twoHosts, configSchema, raw, crossCheck);
+}
+
+/** Reports every mistake of a kind of stack at once; `crossCheck` those that a single setting cannot show. */
+export function readSettingsOf<Schema extends z.ZodObject>(
+  settings: StackSettings,
+  schema: Schema,
+  raw: RawConfig,
+  crossCheck: (config: z.output<Schema>) => readonly string[],
+): ConfigResult<z.output<Schema>> {
+  const values = fromTexts(raw.values, schema);
+  const parsed = schema.safeParse(values);
   const errors = parsed.success
     ? []
-    : parsed.error.issues.flatMap((issue) => describeIssue(issue, values));
-  for (const key of secretFields) {
+    : parsed.error.issues.flatMap((issue) =>
+        describeIssue(issue, values, settings),
+      );
+  for (const key of settings.secrets) {
     if (key in values && !raw.isSecret(key)) {
       errors.push(
-        `hearth:${key} is stored in plain text; change it, then store it encrypted: ${fixCommand([key])}`,
+        `hearth:${key} is stored in plain text; change it, then store it encrypted: ${fixCommand([key], settings)}`,
       );
     }
   }
@@ -69,10 +77,11 @@ export function readConfig(raw: RawConfig): ConfigResult {
 export function readHostSettings(
   values: RawConfig["values"],
 ): ConfigResult<HostSettings> {
-  const wanted = Object.fromEntries(
-    Object.entries(values)
-      .filter(([key]) => key in hostSettingsSchema.shape)
-      .map(([key, text]) => [key, fromText(key, text)]),
+  const wanted = fromTexts(
+    Object.fromEntries(
+      Object.entries(values).filter(([key]) => key in hostSettingsSchema.shape),
+    ),
+    configSchema,
   );
   const parsed = hostSettingsSchema.safeParse(wanted);
   return parsed.success
@@ -80,14 +89,25 @@ export function readHostSettings(
     : {
         ok: false,
         errors: parsed.error.issues.flatMap((issue) =>
-          describeIssue(issue, wanted),
+          describeIssue(issue, wanted, twoHosts),
         ),
       };
 }
 
+function fromTexts(
+  values: RawConfig["values"],
+  schema: z.ZodObject,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, text]) => [
+      key,
+      fromText(settingAt([key], schema), text),
+    ]),
+  );
+}
+
 /** `pulumi config set --path` stores JSON; a plain value is the text itself. */
-function fromText(key: string, text: string): unknown {
-  const setting = settingAt([key]);
+function fromText(setting: Setting | undefined, text: string): unknown {
   if (
     setting === undefined ||
     !isStructured(setting) ||
@@ -105,22 +125,23 @@ function fromText(key: string, text: string): unknown {
 function describeIssue(
   issue: z.core.$ZodIssue,
   values: Readonly<Record<string, unknown>>,
+  settings: StackSettings,
 ): string[] {
   const path = issue.path.map(String);
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => {
-      const section = path.length === 0 ? "hearth" : `hearth:${path.join(".")}`;
-      const unknown = unknownName("setting", key, knownKeys(path));
-      return `${section}: ${unknown}: ${removeCommand([...path, key])}`;
-    });
+    return issue.keys.map((key) => describeUnknown(path, key, settings));
   }
   if (issue.code === "invalid_key") {
-    return [sentence(path, issue.issues[0]?.message ?? issue.message)];
+    return [
+      sentence(path, issue.issues[0]?.message ?? issue.message, settings),
+    ];
   }
   const missing = valueAt(values, path) === undefined;
   // For a missing group, its required settings.
   if (missing) {
-    return requiredWithin(path).map((each) => sentence(each, "is required"));
+    return requiredWithin(path, settings.schema).map((each) =>
+      sentence(each, "is required", settings),
+    );
   }
   // A value cannot be set below a text: remove that first.
   if (
@@ -131,11 +152,32 @@ function describeIssue(
       `hearth:${path.join(".")} must be a group of settings: ${removeCommand(path)}`,
     ];
   }
-  return [sentence(path, issue.message)];
+  return [sentence(path, issue.message, settings)];
 }
 
-function sentence(path: readonly string[], what: string): string {
-  return `hearth:${path.join(".")} ${what}: ${fixCommand(path)}`;
+/** A setting that this kind of stack does not have: with the reason if the other kind has it, else with a similar name. */
+function describeUnknown(
+  path: readonly string[],
+  key: string,
+  { schema, absent }: StackSettings,
+): string {
+  const at = [...path, key];
+  const reason = absent[at.join(".")];
+  if (reason !== undefined) {
+    return `hearth:${at.join(".")} ${reason}: ${removeCommand(at)}`;
+  }
+  const section = path.length === 0 ? "hearth" : `hearth:${path.join(".")}`;
+  const unknown = unknownName("setting", key, knownKeys(path, schema));
+  return `${section}: ${unknown}: ${removeCommand(at)}`;
+}
+
+/** A mistake in one setting, with the command that fixes it. */
+export function sentence(
+  path: readonly string[],
+  what: string,
+  settings: StackSettings = twoHosts,
+): string {
+  return `hearth:${path.join(".")} ${what}: ${fixCommand(path, settings)}`;
 }
 
 function valueAt(value: unknown, path: readonly string[]): unknown {
@@ -148,8 +190,11 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
   );
 }
 
-function knownKeys(path: readonly string[]): readonly string[] {
-  const group = settingAt(path);
+function knownKeys(
+  path: readonly string[],
+  schema: z.ZodObject,
+): readonly string[] {
+  const group = settingAt(path, schema);
   return group === undefined ? [] : Object.keys(partsOf(group));
 }
 
@@ -158,22 +203,39 @@ function crossCheck(config: HearthConfig): readonly string[] {
   return [
     ...hostMistakes(config),
     ...imageMistakes(config),
-    ...(config.masterKeyPrevious !== undefined &&
-    config.masterKeyPreviousUntil === undefined
-      ? [
-          sentence(
-            ["masterKeyPreviousUntil"],
-            "is required with masterKeyPrevious, which must expire",
-          ),
-        ]
-      : []),
     ...edgeMistakes(config),
+    ...dependentMistakes(config, twoHosts),
+  ];
+}
+
+/** Settings that others require, of every kind of stack. */
+export function dependentMistakes(
+  config: Pick<
+    HearthConfig,
+    | "masterKeyPrevious"
+    | "masterKeyPreviousUntil"
+    | "offsiteTarget"
+    | "offsiteIdentity"
+    | "offsiteRcloneConfig"
+  >,
+  settings: StackSettings,
+): readonly string[] {
+  return [
+    ...(config.masterKeyPrevious === undefined
+      ? []
+      : required(
+          config,
+          ["masterKeyPreviousUntil"],
+          "with masterKeyPrevious, which must expire",
+          settings,
+        )),
     ...(config.offsiteTarget === undefined
       ? []
       : required(
           config,
           ["offsiteIdentity", "offsiteRcloneConfig"],
           "with offsiteTarget",
+          settings,
         )),
   ];
 }
@@ -206,7 +268,14 @@ function hostMistakes(config: HearthConfig): readonly string[] {
   return errors;
 }
 
-function imageMistakes(config: HearthConfig): readonly string[] {
+/** Images without a digest, unless they are allowed. */
+export function imageMistakes(
+  config: {
+    readonly images: Readonly<Record<string, string | undefined>>;
+    readonly imagesWithoutDigest: string;
+  },
+  settings: StackSettings = twoHosts,
+): readonly string[] {
   return Object.entries(config.images).flatMap(([name, reference]) =>
     reference === undefined ||
     reference.includes("@sha256:") ||
@@ -215,7 +284,8 @@ function imageMistakes(config: HearthConfig): readonly string[] {
       : [
           sentence(
             ["images", name],
-            `is ${reference}, which has no digest, so its content can change (for images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow)`,
+            `is ${reference}, which has no digest, so its content can change (for images that exist only on the ${settings === twoHosts ? "hosts" : "nodes"}: npx pulumi config set hearth:imagesWithoutDigest allow)`,
+            settings,
           ),
         ],
   );
@@ -223,11 +293,7 @@ function imageMistakes(config: HearthConfig): readonly string[] {
 
 function edgeMistakes(config: HearthConfig): readonly string[] {
   const { edge } = config;
-  const errors: string[] = [];
-  const cause = `(edge.tls is ${edge.tls})`;
-  if (edge.tls !== "none" && !servesHttps(config)) {
-    errors.push(sentence(["edge", "hostname"], `is required ${cause}`));
-  }
+  const errors: string[] = [...hostnameMistakes(config, twoHosts)];
   if (edge.tls === "none" && servesHttps(config)) {
     errors.push(
       sentence(
@@ -236,34 +302,69 @@ function edgeMistakes(config: HearthConfig): readonly string[] {
       ),
     );
   }
-  if (edge.hostname !== undefined && edge.hostname === edge.notesHostname) {
+  if (edge.tls === "acme" && edge.email === undefined) {
     errors.push(
-      sentence(
-        ["edge", "notesHostname"],
-        "is the gateway's host name; the notes need a separate one",
-      ),
+      sentence(["edge", "email"], `is required (edge.tls is ${edge.tls})`),
     );
   }
-  if (edge.tls === "acme" && edge.email === undefined) {
-    errors.push(sentence(["edge", "email"], `is required ${cause}`));
-  }
-  return edge.tls === "files"
-    ? [...errors, ...required(config, ["edgeCertificate", "edgeKey"], cause)]
-    : errors;
+  return errors;
 }
 
-function required(
-  config: HearthConfig,
-  keys: readonly (keyof HearthConfig)[],
+/** Mistakes in the host names and the files of their certificate, of every kind of stack. */
+export function hostnameMistakes(
+  config: {
+    readonly edge: {
+      readonly tls: string;
+      readonly hostname?: string | undefined;
+      readonly notesHostname?: string | undefined;
+    };
+    readonly edgeCertificate?: string | undefined;
+    readonly edgeKey?: string | undefined;
+  },
+  settings: StackSettings,
+): readonly string[] {
+  const { edge } = config;
+  const cause = `(edge.tls is ${edge.tls})`;
+  return [
+    ...(edge.tls !== "none" && !servesHttps(config)
+      ? [sentence(["edge", "hostname"], `is required ${cause}`, settings)]
+      : []),
+    ...(edge.hostname !== undefined && edge.hostname === edge.notesHostname
+      ? [
+          sentence(
+            ["edge", "notesHostname"],
+            "is the gateway's host name; the notes need a separate one",
+            settings,
+          ),
+        ]
+      : []),
+    ...(edge.tls === "files"
+      ? required(config, ["edgeCertificate", "edgeKey"], cause, settings)
+      : []),
+  ];
+}
+
+/** Those of the settings that are missing, although `cause` requires them. */
+export function required<Config extends object>(
+  config: Config,
+  keys: readonly (keyof Config & string)[],
   cause: string,
+  settings: StackSettings = twoHosts,
 ): readonly string[] {
   return keys
     .filter((key) => config[key] === undefined)
-    .map((key) => sentence([key], `is required ${cause}`));
+    .map((key) => sentence([key], `is required ${cause}`, settings));
 }
 
 /** Whether the edge serves a host name, the gateway's or the notes', with a certificate. */
-export function servesHttps({ edge }: Pick<HearthConfig, "edge">): boolean {
+export function servesHttps({
+  edge,
+}: {
+  readonly edge: {
+    readonly hostname?: string | undefined;
+    readonly notesHostname?: string | undefined;
+  };
+}): boolean {
   return edge.hostname !== undefined || edge.notesHostname !== undefined;
 }
 

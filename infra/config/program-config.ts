@@ -1,22 +1,32 @@
 import { Config, type Output } from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
-import { secretFields, type SecretField } from "./config-schema.ts";
+import {
+  runtime,
+  secretFields,
+  type Runtime,
+  type SecretField,
+} from "./config-schema.ts";
 import {
   ConfigRejected,
   imageReferenceOf,
   postgresMajorOf,
   readConfig,
+  sentence,
+  type ConfigResult,
   type HearthConfig,
   type RawConfig,
 } from "./config.ts";
 import { readGatewaySettings } from "../gateway-settings.ts";
 import { readNamedFile } from "../project-files.ts";
 
-/** The configuration of the program: each secret is an Output, which the engine stores encrypted. */
-export type ProgramConfig = {
-  readonly [Key in keyof HearthConfig]: Key extends SecretField
-    ? Kept<HearthConfig[Key]>
-    : HearthConfig[Key];
+/** The configuration of the program on two hosts. */
+export type ProgramConfig = WithOutputs<HearthConfig, SecretField>;
+
+/** A configuration whose secrets are Outputs, which the engine stores encrypted. */
+export type WithOutputs<Settings, Secret extends string> = {
+  readonly [Key in keyof Settings]: Key extends Secret
+    ? Kept<Settings[Key]>
+    : Settings[Key];
 };
 type Kept<Secret> = Secret extends string
   ? Output<string>
@@ -33,34 +43,65 @@ const { isConfigSecret } = stackConfig as unknown as {
   readonly isConfigSecret: (key: string) => boolean;
 };
 
-/** The configuration of the running Pulumi program. Throws ConfigRefused with every mistake. */
+/** The configuration of the running Pulumi program on two hosts. Throws ConfigRejected with every mistake. */
 export function readStackConfig(): ProgramConfig {
+  const raw = readRawConfig();
+  const values = {
+    ...raw.values,
+    ...postgresAtFrom(process.env[POSTGRES_AT_VARIABLE]),
+  };
+  const config = accept(readConfig({ ...raw, values }), (read) => [
+    ...otherPostgres(read),
+    ...unusableFiles(read),
+  ]);
+  return withOutputs<HearthConfig, SecretField>(config, secretFields);
+}
+
+/** Hearth's settings of the running program. */
+export function readRawConfig(): RawConfig {
   const own = Object.entries(stackConfig.allConfig()).filter(([key]) =>
     key.startsWith(`${NAMESPACE}:`),
   );
-  const result = readConfig({
-    values: {
-      ...Object.fromEntries(
-        own.map(([key, value]) => [key.slice(NAMESPACE.length + 1), value]),
-      ),
-      ...postgresAtFrom(process.env[POSTGRES_AT_VARIABLE]),
-    },
+  return {
+    values: Object.fromEntries(
+      own.map(([key, value]) => [key.slice(NAMESPACE.length + 1), value]),
+    ),
     isSecret: (key) => isConfigSecret(`${NAMESPACE}:${key}`),
-  });
-  const errors = result.ok
-    ? [...otherPostgres(result.config), ...unusableFiles(result.config)]
-    : result.errors;
+  };
+}
+
+/** Where the stack of these settings runs. Throws ConfigRejected for an unknown runtime: all other settings depend on it. */
+export function runtimeOf(values: RawConfig["values"]): Runtime {
+  const read = runtime.safeParse(values["runtime"]);
+  if (!read.success) {
+    throw new ConfigRejected(
+      read.error.issues.map(({ message }) => sentence(["runtime"], message)),
+    );
+  }
+  return read.data;
+}
+
+/** A configuration without mistakes, its own and those that `check` finds in it. Throws ConfigRejected with all of them. */
+export function accept<T>(
+  result: ConfigResult<T>,
+  check: (config: T) => readonly string[],
+): T {
+  const errors = result.ok ? check(result.config) : result.errors;
   if (!result.ok || errors.length > 0) {
     throw new ConfigRejected(errors);
   }
-  return keepSecrets(result.config);
+  return result.config;
 }
 
 /** Secrets are validated as plain text and returned as Pulumi's own Outputs. */
-function keepSecrets(config: HearthConfig): ProgramConfig {
+export function withOutputs<Settings extends object, Secret extends string>(
+  config: Settings,
+  secrets: readonly string[],
+): WithOutputs<Settings, Secret> {
   const settings = new Config(NAMESPACE);
-  const kept = secretFields.flatMap((key) => {
-    const value = config[key as SecretField];
+  const given = config as Readonly<Record<string, unknown>>;
+  const kept = secrets.flatMap((key) => {
+    const value = given[key];
     if (value === undefined) {
       return [];
     }
@@ -70,7 +111,7 @@ function keepSecrets(config: HearthConfig): ProgramConfig {
         typeof value === "string"
           ? settings.requireSecret(key)
           : Object.fromEntries(
-              Object.keys(value).map((name) => [
+              Object.keys(value as object).map((name) => [
                 name,
                 settings
                   .requireSecretObject<Record<string, string>>(key)
@@ -80,7 +121,10 @@ function keepSecrets(config: HearthConfig): ProgramConfig {
       ],
     ];
   });
-  return { ...config, ...Object.fromEntries(kept) } as ProgramConfig;
+  return {
+    ...config,
+    ...Object.fromEntries(kept),
+  } as WithOutputs<Settings, Secret>;
 }
 
 /** An image with a different major version than the data would start with an empty database. */
@@ -96,7 +140,9 @@ function otherPostgres(config: HearthConfig): readonly string[] {
 }
 
 /** Mistakes in files that settings name, found before anything is registered. */
-function unusableFiles(config: HearthConfig): readonly string[] {
+export function unusableFiles(
+  config: Pick<HearthConfig, "gatewayConfig" | "supervisorConfig">,
+): readonly string[] {
   const { supervisorConfig } = config;
   return [
     () => readGatewaySettings(config, {}),

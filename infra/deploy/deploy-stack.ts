@@ -3,8 +3,8 @@ import { LocalWorkspace } from "@pulumi/pulumi/automation/localWorkspace.js";
 import type { EngineEvent } from "@pulumi/pulumi/automation/events.js";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { containerLog, type EngineAddress } from "../engine.ts";
-import { program } from "../index.ts";
 import { projectRoot } from "../project-files.ts";
+import { stackProgram } from "../stack-program.ts";
 import { withoutSidecars } from "./backend.ts";
 import { findEngine } from "./pulumi-engine.ts";
 
@@ -38,7 +38,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
     {
       stackName: options.stackName,
       projectName: PROJECT_NAME,
-      program: async () => ({ ...(await program()) }),
+      program: async () => ({ ...(await stackProgram()) }),
     },
     {
       workDir: options.workDir ?? projectRoot,

@@ -17,6 +17,8 @@ export const USAGE = `usage: npm run deploy -- VERB [--stack home]
   doctor    show where state, hosts and configuration disagree, and the commands that fix it
   cancel    after a killed run: release its lock, end leftover plugins, remove half-created resources from the state
 
+  on Kubernetes (hearth:runtime): up, preview, refresh, cancel, destroy, rotate master, rotate provider
+
   --cwd     directory of Pulumi.yaml and Pulumi.<stack>.yaml (default: this project)
 
 example: npm run deploy -- rotate master --grace 2h

@@ -39,7 +39,7 @@ export function selectLeftovers(listing: string): readonly LeftoverProcess[] {
   return processes
     .filter(
       ({ program, parent }) =>
-        /^pulumi-(resource-(docker|postgresql)|language-nodejs)/.test(
+        /^pulumi-(resource-(docker|kubernetes|postgresql)|language-nodejs)/.test(
           program,
         ) && !engines.has(parent),
     )

@@ -50,7 +50,8 @@ function isKind(word: string): word is RotationKind {
   return ROTATION_KINDS.some((kind) => kind === word);
 }
 
-function secondsOf(text: string): number {
+/** "24h" in seconds. Throws UsageError. */
+export function secondsOf(text: string): number {
   const match = /^(\d+)([smhd])$/.exec(text);
   if (match === null) {
     throw new UsageError("--grace must be a duration such as 30m, 24h or 7d.");
@@ -60,14 +61,14 @@ function secondsOf(text: string): number {
 }
 
 /** `openai` is short for OPENAI_API_KEY. */
-function providerVariable(name: string): string {
+export function providerVariable(name: string): string {
   return /^[A-Z][A-Z0-9_]*$/.test(name)
     ? name
     : `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
 }
 
 /** The key is never an argument: arguments are visible to every user of the machine. */
-async function askForKey(
+export async function askForKey(
   name: string | undefined,
 ): Promise<{ readonly name: string; readonly key: string }> {
   if (name === undefined) {

@@ -32,9 +32,7 @@ export async function rotate(
     findStartedRotation(config, kind, options.provider?.name) ??
     (await start(session, config, kind, options));
   await before?.(session, config, rotation);
-  for (const [key, value] of Object.entries(rotation.settings)) {
-    await changeSetting(session, config, key, value);
-  }
+  await changeSettings(session, config, rotation.settings);
   await bringUp(session);
   await after?.(session, config, rotation);
   await removeSettings(session, [...passing, "rotation"]);
@@ -124,9 +122,20 @@ async function start(
   return rotation;
 }
 
+/** Changes settings one after the other; a provider's key by its path. */
+export async function changeSettings(
+  session: Pick<Session, "stack">,
+  config: Pick<HearthConfig, "providerKeys">,
+  settings: Rotation["settings"],
+): Promise<void> {
+  for (const [key, value] of Object.entries(settings)) {
+    await changeSetting(session, config, key, value);
+  }
+}
+
 async function changeSetting(
-  session: Session,
-  config: HearthConfig,
+  session: Pick<Session, "stack">,
+  config: Pick<HearthConfig, "providerKeys">,
   key: string,
   value: string,
 ): Promise<void> {

@@ -52,6 +52,22 @@ interface Kind {
   readonly next: (rotation: Rotation) => string;
 }
 
+/** The settings for a new master key; the old one stays valid for `graceSeconds`. */
+export function newMasterKey(
+  old: string,
+  graceSeconds: number,
+): Readonly<
+  Record<"masterKey" | "masterKeyPrevious" | "masterKeyPreviousUntil", string>
+> {
+  return {
+    masterKey: `sk-${newSecret()}`,
+    masterKeyPrevious: old,
+    masterKeyPreviousUntil: new Date(
+      Date.now() + graceSeconds * 1000,
+    ).toISOString(),
+  };
+}
+
 const newSecret = (): string => randomBytes(24).toString("base64url");
 
 export const kinds: Readonly<Record<RotationKind, Kind>> = {
@@ -111,15 +127,9 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       "The Redis password is replaced; the old one is no longer valid.",
   },
   master: {
-    start: (config, { graceSeconds }) => ({
-      settings: {
-        masterKey: `sk-${newSecret()}`,
-        masterKeyPrevious: config.masterKey,
-        masterKeyPreviousUntil: new Date(
-          Date.now() + graceSeconds * 1000,
-        ).toISOString(),
-      },
-      old: config.masterKey,
+    start: ({ masterKey }, { graceSeconds }) => ({
+      settings: newMasterKey(masterKey, graceSeconds),
+      old: masterKey,
     }),
     passing: [],
     next: ({ settings }) =>

@@ -1,19 +1,22 @@
 import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
 import type { Stack, UpOptions } from "@pulumi/pulumi/automation/stack.js";
+import type { Runtime } from "../config/config-schema.ts";
 import {
-  ConfigRejected,
   readConfig,
   readHostSettings,
   type HearthConfig,
   type HostSettings,
+  type RawConfig,
 } from "../config/config.ts";
+import { accept, runtimeOf } from "../config/program-config.ts";
 import type { StackEngine } from "../engine.ts";
 import { PARALLEL, PROJECT_NAME } from "./deploy-stack.ts";
 
 /** Context of every verb of `npm run deploy`. */
 export interface Session {
   readonly stack: Stack;
-  /** null if the configuration of the hosts has a mistake. */
+  readonly runtime: Runtime;
+  /** null if the configuration of the hosts has a mistake, and on Kubernetes. */
   readonly hosts: HostSettings | null;
   /** With an empty address if the configuration of the hosts has a mistake: `cancel` works nevertheless. */
   readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
@@ -35,10 +38,14 @@ export async function openSession(
   options: Partial<Session["options"]> = {},
 ): Promise<Session> {
   forgetSettings(stack);
-  const read = readHostSettings(await readOwnValues(stack));
-  const hosts = read.ok ? read.config : null;
+  const values = await readOwnValues(stack);
+  // Any other runtime is reported with the other mistakes: `cancel` works nevertheless.
+  const isCluster = values["runtime"] === "kubernetes";
+  const read = readHostSettings(values);
+  const hosts = read.ok && !isCluster ? read.config : null;
   return {
     stack,
+    runtime: isCluster ? "kubernetes" : "docker",
     hosts,
     engines: { a: engineOf(stack, hosts, "a"), b: engineOf(stack, hosts, "b") },
     say,
@@ -47,19 +54,22 @@ export async function openSession(
   };
 }
 
-/** The stack's configuration as the program reads it. Throws ConfigRefused with every mistake. */
+/** The configuration of a stack on two hosts as the program reads it. Throws ConfigRejected with every mistake. */
 export async function readSettings({
   stack,
 }: Pick<Session, "stack">): Promise<HearthConfig> {
+  const raw = await readRawSettings(stack);
+  runtimeOf(raw.values);
+  return accept(readConfig(raw), () => []);
+}
+
+/** Hearth's settings, secrets decrypted, and which of them are stored encrypted. */
+export async function readRawSettings(stack: Stack): Promise<RawConfig> {
   const own = await readOwn(stack);
-  const read = readConfig({
+  return {
     values: valuesOf(own),
     isSecret: (key) => own[key]?.secret === true,
-  });
-  if (!read.ok) {
-    throw new ConfigRejected(read.errors);
-  }
-  return read.config;
+  };
 }
 
 /** Hearth's settings by key without namespace, secrets decrypted; objects and lists as JSON. */

@@ -1,18 +1,17 @@
-import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import { adopt, rejectDuringRotation } from "./adopt.ts";
 import { checkAndBackUp } from "./backup-first.ts";
 import { bringUp, refreshFirst } from "./bring-up.ts";
+import { cancelVerb } from "./cancel-verb.ts";
 import { destroyVerb } from "./destroy-verb.ts";
 import { examine } from "./stack-doctor.ts";
 import { hostFlag, UsageError, USAGE, type Flags } from "./flags.ts";
-import { end, findLeftoverPlugins } from "./processes.ts";
 import { followPlacement, rejectMovedServices } from "./placement.ts";
 import { forgetOldPostgres, upgradePostgres } from "./postgres-upgrade.ts";
 import { renewProviders } from "./providers.ts";
+import { reportChanges } from "./report-changes.ts";
 import { rejectUnfinishedRotation } from "./rotate.ts";
 import { rotateVerb } from "./rotate-verb.ts";
 import { readSettings, type Session } from "./session.ts";
-import { dropPendingCreates } from "./state.ts";
 import { rejectLostState } from "./unknown-stack.ts";
 import { onHost } from "./without-host.ts";
 
@@ -32,6 +31,10 @@ export async function runVerb(
     throw new UsageError(
       `${verb}: unexpected argument "${rest.at(-1)}".\n${USAGE}`,
     );
+  }
+  if (session.runtime === "kubernetes") {
+    const { runGrownVerb } = await import("./grown-verbs.ts");
+    return runGrownVerb(session, words, flags);
   }
   switch (verb) {
     case "up":
@@ -142,23 +145,4 @@ async function doctorVerb(session: Session): Promise<number> {
     session.say(`${what}: ${fix}`);
   }
   return 1;
-}
-
-async function cancelVerb(session: Session): Promise<number> {
-  await session.stack.cancel();
-  const left = await findLeftoverPlugins();
-  end(left);
-  await dropPendingCreates(session);
-  session.say(
-    `Stack unlocked${left.length === 0 ? "" : `; ended ${left.map(({ program, pid }) => `${program} (process ${pid})`).join(", ")}`}. Run \`npm run deploy -- up\` to continue.`,
-  );
-  return 0;
-}
-
-function reportChanges(session: Session, changes: OpMap | undefined): number {
-  const parts = Object.entries(changes ?? {}).map(
-    ([operation, count]) => `${count} ${operation}`,
-  );
-  session.say(parts.length === 0 ? "no changes" : parts.join(", "));
-  return 0;
 }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { parseArgs, styleText } from "node:util";
 import { parse, YAMLParseError } from "yaml";
 import { readHostSettings } from "../config/config.ts";
@@ -29,7 +30,13 @@ async function main(): Promise<number> {
     process.stdout.write(usage);
     return 0;
   }
-  const read = readHostSettings(readSettings(flags));
+  const settings = readSettings(flags);
+  if (settings["runtime"] === "kubernetes") {
+    throw new UsageError(
+      `${basename(fileOf(flags))} is a stack on Kubernetes, which has no hosts to check: \`npm run deploy -- preview --stack NAME\` checks its settings`,
+    );
+  }
+  const read = readHostSettings(settings);
   if (!read.ok) {
     throw new UsageError(read.errors.join("\n"));
   }

@@ -2,44 +2,43 @@ import { parseArgs } from "node:util";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { intro, isCancel, outro, password, text } from "@clack/prompts";
-import { secretFields } from "../config/config-schema.ts";
-import {
-  postgresMajorOf,
-  readConfig,
-  type HearthConfig,
-} from "../config/config.ts";
-import { pinnedImages } from "../images/images.ts";
+import { readConfig, type HearthConfig } from "../config/config.ts";
 import { openStack } from "../deploy/deploy-stack.ts";
 import { readOwnValues } from "../deploy/session.ts";
 import { writeSettings } from "../deploy/settings.ts";
 import { checkHosts } from "./check-hosts.ts";
 import { sentenceOf } from "./finding.ts";
 import {
-  answersOf,
-  makeSecrets,
-  offerFor,
-  QUESTIONS,
-  withAnswers,
-  type Question,
-} from "./init-questions.ts";
+  initCluster,
+  initHosts,
+  settingsForCluster,
+  type InitKind,
+} from "./init-kinds.ts";
+import { offerFor, type Question } from "./init-questions.ts";
 import { settingsList, stackFile } from "../config/stack-file.ts";
 
+const listOf = ({ questions }: InitKind) =>
+  questions.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n");
+
 const usage = `usage: npm run init -- [--stack home] [answers] [--yes] [--skip-checks]
+       npm run init -- --kubernetes [--stack grown] [--from home] [answers] [--yes]
 
 Creates the stack's configuration: asks for the two hosts, generates every secret, writes Pulumi.<stack>.yaml with the secrets
 encrypted, and checks both hosts. Existing settings are kept. Every answer can be given as an option:
 
-${QUESTIONS.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n")}
+${listOf(initHosts)}
   --provider-key     NAME=KEY of a cloud provider, e.g. OPENAI_API_KEY=…; repeatable (visible to other users: prefer the prompt)
   --yes              do not prompt: use options and defaults
   --skip-checks      do not check the hosts
 
+With --kubernetes, the stack is for an existing cluster (docs/growing.md); --from takes over the secrets and settings of a stack on
+two hosts, so that its keys and backups stay valid:
+
+${listOf(initCluster)}
+
 example: npm run init -- --docker-a ssh://root@192.168.1.10 --docker-b ssh://root@192.168.1.11 \\
            --address-a 192.168.1.10 --address-b 192.168.1.11 --yes
 `;
-
-/** Major version for a new stack; an existing stack keeps its own until `deploy -- upgrade postgres`. */
-const postgresVersion = postgresMajorOf(pinnedImages.postgres) ?? "";
 
 async function main(): Promise<number> {
   const flags = readArguments();
@@ -48,66 +47,104 @@ async function main(): Promise<number> {
     return 0;
   }
   const asking = flags.yes !== true && process.stdin.isTTY;
+  const kind = flags["kubernetes"] === true ? initCluster : initHosts;
+  rejectFlagsOfOthers(kind, flags);
   if (asking) {
-    intro("Hearth on two hosts");
+    intro(kind.title);
   }
-  const stackName = String(flags.stack ?? "home");
+  const stackName = String(flags["stack"] ?? kind.stackName);
   await providePassphrase(asking);
-  const known = existsSync(stackFile(stackName))
-    ? await readOwnValues(await openStack({ stackName }))
-    : {};
-  const settings = await askForSettings(flags, known, asking);
-  const read = readConfig({
-    values: settings,
-    isSecret: (key) => secretFields.includes(key),
-  });
-  if (!read.ok) {
-    for (const error of read.errors) {
+  const known = await knownSettings(stackName);
+  const taken =
+    typeof flags["from"] === "string"
+      ? settingsForCluster(await requiredSettings(flags["from"]))
+      : {};
+  const settings = await askForSettings(
+    kind,
+    flags,
+    { ...taken, ...known },
+    asking,
+  );
+  const errors = kind.mistakes(settings);
+  if (errors.length > 0) {
+    for (const error of errors) {
       process.stderr.write(`hearth: ${error}\n`);
     }
     return 1;
   }
-  await writeStackFile(stackName, known, settings);
-  const wrong =
-    flags["skip-checks"] === true
-      ? []
-      : (await runHostChecks(read.config)).filter(({ ok }) => !ok);
-  for (const finding of wrong) {
-    process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
-  }
-  const done = describeEnd(stackName, wrong.length === 0);
+  await writeStackFile(kind, stackName, known, settings);
+  const isFine =
+    kind === initCluster ||
+    flags["skip-checks"] === true ||
+    (await reportHostChecks(settings));
+  const done = describeEnd(stackName, isFine);
   if (asking) {
     outro(done);
   } else {
     process.stdout.write(`${done}\n`);
   }
-  return wrong.length === 0 ? 0 : 1;
+  return isFine ? 0 : 1;
+}
+
+/** The settings of a stack; none for a new one. */
+async function knownSettings(
+  stackName: string,
+): Promise<Readonly<Record<string, string>>> {
+  return existsSync(stackFile(stackName))
+    ? readOwnValues(await openStack({ stackName }))
+    : {};
+}
+
+async function requiredSettings(
+  stackName: string,
+): Promise<Readonly<Record<string, string>>> {
+  if (!existsSync(stackFile(stackName))) {
+    throw new Error(
+      `--from ${stackName}: ${basename(stackFile(stackName))} does not exist; run this command where that stack's file is.`,
+    );
+  }
+  return knownSettings(stackName);
+}
+
+/** Throws one sentence for an option of the other kind of stack. */
+function rejectFlagsOfOthers(kind: InitKind, flags: Flags): void {
+  const isCluster = kind === initCluster;
+  const foreign = [
+    ...(isCluster ? initHosts : initCluster).questions.map(({ flag }) => flag),
+    ...(isCluster ? ["skip-checks"] : ["from"]),
+  ].find((flag) => flags[flag] !== undefined);
+  if (foreign !== undefined) {
+    throw new Error(
+      `--${foreign} is for ${isCluster ? "two hosts: leave it or --kubernetes out" : "--kubernetes: add that, or leave it out"}.`,
+    );
+  }
 }
 
 async function askForSettings(
+  kind: InitKind,
   flags: Flags,
   known: Readonly<Record<string, string>>,
   asking: boolean,
 ): Promise<Readonly<Record<string, string>>> {
   const answers: Record<string, string> = {};
-  for (const question of QUESTIONS) {
+  for (const question of kind.questions) {
     answers[question.flag] = await answerTo(
       question,
       flags,
-      offerFor(question, answers, answersOf(known)),
+      offerFor(question, answers, kind.answersOf(known)),
       asking,
     );
   }
   return {
-    ...makeSecrets(),
-    ...(Object.keys(known).length === 0 ? { postgresVersion } : {}),
+    ...kind.newSettings(Object.keys(known).length === 0),
     // A second run keeps existing values: new secrets would lock the stack out of its own data.
-    ...withAnswers(known, answers),
+    ...kind.withAnswers(known, answers),
     ...withProviderKeys(known, await askProviderKeys(flags, known, asking)),
   };
 }
 
 async function writeStackFile(
+  kind: InitKind,
   stackName: string,
   known: Readonly<Record<string, string>>,
   settings: Readonly<Record<string, string>>,
@@ -123,7 +160,10 @@ async function writeStackFile(
     settings,
   );
   if (isNew) {
-    writeFileSync(file, `${settingsList()}${readFileSync(file, "utf8")}`);
+    writeFileSync(
+      file,
+      `${settingsList(kind.list)}${readFileSync(file, "utf8")}`,
+    );
   }
 }
 
@@ -133,6 +173,20 @@ function describeEnd(stackName: string, isFine: boolean): string {
     ? `npx pulumi up --stack ${stackName}, or ${up}`
     : `fix the problems, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
   return `Pulumi.${stackName}.yaml is saved with encrypted secrets. Next: ${next}`;
+}
+
+/** Whether both hosts pass their checks. */
+async function reportHostChecks(
+  settings: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const read = readConfig({ values: settings, isSecret: () => true });
+  const wrong = read.ok
+    ? (await runHostChecks(read.config)).filter(({ ok }) => !ok)
+    : [];
+  for (const finding of wrong) {
+    process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
+  }
+  return wrong.length === 0;
 }
 
 function runHostChecks(config: HearthConfig): ReturnType<typeof checkHosts> {
@@ -148,13 +202,18 @@ type Flags = Readonly<
 
 function readArguments(): Flags {
   const options = Object.fromEntries(
-    QUESTIONS.map(({ flag }) => [flag, { type: "string" as const }]),
+    [...initHosts.questions, ...initCluster.questions].map(({ flag }) => [
+      flag,
+      { type: "string" as const },
+    ]),
   );
   try {
     return parseArgs({
       options: {
         ...options,
         stack: { type: "string" },
+        kubernetes: { type: "boolean" },
+        from: { type: "string" },
         yes: { type: "boolean" },
         "skip-checks": { type: "boolean" },
         "provider-key": { type: "string", multiple: true },

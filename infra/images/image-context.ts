@@ -89,6 +89,9 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
   },
 };
 
+/** Debian packages of the supervisor's image with off-site backups. */
+export const RCLONE_PACKAGES: readonly string[] = ["ca-certificates", "rclone"];
+
 /** A file of a build context or, with neither source nor text, a folder. */
 interface ContextEntry {
   /** Relative to the context's directory. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { money } from "../../core/words.ts";
 import type { AdminApi } from "./admin-api.ts";
 
 const answer = z.object({
@@ -7,8 +8,10 @@ const answer = z.object({
       instance: z.string(),
       this_one: z.boolean(),
       running: z.boolean(),
-      /** null: no heartbeat within a day. */
+      /** null: unknown. */
       silent_seconds: z.number().nullable(),
+      /** Missing in the answers of earlier gateways. */
+      undrained_calls: z.number().default(0),
       pending_budgets: z.number(),
       pending_spend: z.number(),
     }),
@@ -24,7 +27,18 @@ export async function listInstances(
   return answer.parse(await gateway.ask("GET", "/instances")).instances;
 }
 
-/** Not running, with spend that is not in the ledger yet. */
-export function holdsBudgets(instance: GatewayInstance): boolean {
-  return !instance.running && instance.pending_budgets > 0;
+/** Not running, with calls that are not in the ledger yet. */
+export function isUndrained(instance: GatewayInstance): boolean {
+  const { running, undrained_calls: calls, pending_budgets: held } = instance;
+  return !running && (calls > 0 || held > 0);
+}
+
+/** What a stopped instance has in its journal alone, as the end of a sentence. */
+export function describeUndrained(instance: GatewayInstance): string {
+  const { undrained_calls: calls, pending_spend: spend } = instance;
+  const parts = [
+    ...(calls > 0 ? [`${calls} ${calls === 1 ? "call" : "calls"}`] : []),
+    ...(spend > 0 ? [`up to ${money(spend)} of spend`] : []),
+  ];
+  return `is stopped with ${parts.join(" and ")} only in its journal`;
 }

@@ -1,7 +1,7 @@
 import type { Run } from "./measure.ts";
 import type { Results } from "./results.ts";
 
-type Row = readonly string[];
+export type Row = readonly string[];
 
 const RUN_COLUMNS: Row = [
   "load",
@@ -116,7 +116,7 @@ function firstLine(text: string | null): string {
 }
 
 /** A Markdown table whose columns are padded, so that it also reads as plain text. */
-function table(columns: Row, rows: readonly Row[]): string {
+export function table(columns: Row, rows: readonly Row[]): string {
   const widths = columns.map((column, at) =>
     Math.max(column.length, ...rows.map((row) => (row[at] ?? "").length)),
   );

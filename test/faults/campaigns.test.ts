@@ -23,6 +23,7 @@ const SHORT: Readonly<
   postgres: { rounds: 1, outageMs: 1_500 },
   redis: { rounds: 1, outageMs: 2_400 },
   "sentinel-failover": { rounds: 1, outageMs: 0 },
+  "database-failover": { rounds: 1, outageMs: 0 },
   "a-away": { rounds: 1, outageMs: 1_500 },
   "crowd-memory": { rounds: 1, outageMs: 0 },
   "crowd-one": { rounds: 1, outageMs: 0 },

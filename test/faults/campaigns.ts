@@ -4,6 +4,7 @@ import type { CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
 import { crowdCampaign } from "./crowd.ts";
 import { disconnectCampaign } from "./disconnect.ts";
+import { failoverCampaign } from "./failover.ts";
 import { keylessCampaign } from "./keyless.ts";
 import { killCampaign } from "./kill.ts";
 import { mixedCampaign } from "./mixed.ts";
@@ -23,6 +24,7 @@ export const CAMPAIGNS = {
   postgres: postgresCampaign,
   redis: redisCampaign,
   "sentinel-failover": sentinelCampaign,
+  "database-failover": failoverCampaign,
   "a-away": awayCampaign,
   "crowd-memory": (postgres, options) =>
     crowdCampaign(postgres, options, { gateways: 1, redis: false }),

@@ -5,8 +5,8 @@ import { finish, type CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
 import { openTestbed, type Testbed } from "./testbed.ts";
 
-const CROWD = 200;
-const CROWD_CALL = {
+export const CROWD = 200;
+export const CROWD_CALL = {
   stream: false,
   tokens: 8,
   delayMs: 60,
@@ -14,9 +14,9 @@ const CROWD_CALL = {
   leaveAfter: null,
 } as const;
 /** The cost of one such call. */
-const CALL_COST = 10 * 0.000001 + 8 * 0.000002;
+export const CALL_COST = 10 * 0.000001 + 8 * 0.000002;
 /** Calls that the budget pays for. */
-const BUDGET_CALLS = 10;
+export const BUDGET_CALLS = 10;
 
 /** 200 concurrent calls with a key whose budget covers 10, then sequential calls until it is used up. */
 export async function crowdCampaign(

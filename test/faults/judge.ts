@@ -328,7 +328,7 @@ async function wrongCounters(testbed: Testbed): Promise<readonly string[]> {
     spend: number;
     version: number;
   }>(
-    "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::int AS version FROM spend_totals",
+    "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::float8 AS version FROM spend_totals",
   );
   const totals = new Map(rows.map((row) => [row.name, row]));
   const limits = await readLimits(testbed);

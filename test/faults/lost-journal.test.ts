@@ -106,3 +106,59 @@ test.runIf(hasRedisServer())(
     }
   },
 );
+
+test.runIf(hasRedisServer())(
+  "a stopped gateway is listed until its journal is in the ledger, also by another process on its volume",
+  async () => {
+    const testbed = await openTestbed(inject("postgresUrl"), {
+      gateways: 2,
+      redis: true,
+    });
+    try {
+      const [first, other] = testbed.gateways;
+      if (first === undefined || other === undefined) {
+        throw new Error("too few gateways");
+      }
+      const listed = async () => {
+        const { text: answer } = await testbed.admin(first, "/instances");
+        const { instances } = JSON.parse(answer) as {
+          instances: { this_one: boolean; undrained_calls: number }[];
+        };
+        return instances.filter((one) => !one.this_one);
+      };
+      await other.stop();
+      expect(await listed()).toEqual([]);
+
+      await other.start();
+      // Without a budget, Redis has nothing of its spend.
+      const key = await createKey(testbed, other, {});
+      const use = async () =>
+        (await call(other.url, { key, fields: {} }, CALL)).end;
+      expect(await use()).toBe("ok");
+      await testbed.drained();
+      other.postgresRelay.cut();
+      expect([await use(), await use()]).toEqual(["ok", "ok"]);
+      await expect
+        .poll(listed)
+        .toMatchObject([{ running: true, undrained_calls: 2 }]);
+      await other.kill();
+      await expect
+        .poll(() => probeInstances(environmentOf(first)), { timeout: 30_000 })
+        .toMatchObject([
+          {
+            text: expect.stringContaining(
+              "is stopped with 2 calls only in its journal",
+            ),
+          },
+        ]);
+
+      other.postgresRelay.restore();
+      await other.start();
+      await other.stop();
+      expect(await listed()).toEqual([]);
+      expect(await testbed.sql("SELECT FROM spend_log")).toHaveLength(3);
+    } finally {
+      await testbed.close();
+    }
+  },
+);

@@ -22,7 +22,9 @@ import { runScript } from "./two-engines.ts";
 import { watchArguments } from "./watch-arguments.ts";
 
 const STACK = "init-scenario";
+const GROWN_STACK = `${STACK}-grown`;
 const stackFile = inProject(`Pulumi.${STACK}.yaml`);
+const grownStackFile = inProject(`Pulumi.${GROWN_STACK}.yaml`);
 let directory: string;
 let pulumi: string;
 
@@ -32,10 +34,11 @@ beforeAll(async () => {
   pulumi =
     process.env["HEARTH_PULUMI_PLUGINS"] === "real"
       ? ""
-      : `${(await runScript("scripts/toolchain.sh")).trim()}/bin:`;
+      : `${(await runScript("scripts/toolchain.sh", "pulumi")).trim()}/bin:`;
 });
 afterAll(() => {
   rmSync(stackFile, { force: true });
+  rmSync(grownStackFile, { force: true });
   if (directory !== undefined) {
     rmSync(directory, { recursive: true });
   }
@@ -83,17 +86,26 @@ function environment(): Readonly<Record<string, string>> {
 
 /** Every secret of the stack in clear. */
 async function readSecrets(): Promise<readonly string[]> {
+  const all = await readConfiguration(STACK);
+  return secretFields.flatMap((key) => all[`hearth:${key}`]?.value ?? []);
+}
+
+/** Every setting of a stack in clear. */
+async function readConfiguration(
+  stackName: string,
+): Promise<
+  Readonly<
+    Record<string, { readonly value: string; readonly secret?: boolean }>
+  >
+> {
   const { stdout } = await run("pulumi", [
     "config",
     "--json",
     "--show-secrets",
     "--stack",
-    STACK,
+    stackName,
   ]);
-  const all = JSON.parse(stdout) as Readonly<
-    Record<string, { readonly value: string }>
-  >;
-  return secretFields.flatMap((key) => all[`hearth:${key}`]?.value ?? []);
+  return JSON.parse(stdout) as Record<string, { readonly value: string }>;
 }
 
 function readStack(): Readonly<Record<string, unknown>> {
@@ -246,4 +258,49 @@ test("a resource without an explicit provider is rejected in every stack of the 
   await expect(stack.preview()).rejects.toThrow(
     "Default provider for 'docker' disabled.",
   );
+});
+
+test("from two hosts, a stack on Kubernetes takes over their secrets and settings, encrypted", async () => {
+  const image = (name: string) =>
+    `registry.example.org/${name}:1@sha256:${"0".repeat(64)}`;
+  const { code, stdout, stderr } = await run(process.execPath, [
+    inProject("infra/hosts/init.ts"),
+    "--kubernetes",
+    "--stack",
+    GROWN_STACK,
+    "--from",
+    STACK,
+    "--yes",
+    "--context",
+    "k3s",
+    "--image-gateway",
+    image("gateway"),
+    "--image-supervisor",
+    image("supervisor"),
+  ]);
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain(`npm run deploy -- up --stack ${GROWN_STACK}\n`);
+  const [hosts, cluster] = [
+    await readConfiguration(STACK),
+    await readConfiguration(GROWN_STACK),
+  ];
+  expect(cluster["hearth:runtime"]?.value).toBe("kubernetes");
+  for (const key of [
+    "masterKey",
+    "saltKey",
+    "providerKeys",
+    "gatewayPassword",
+    "notesUuid",
+    "localRunnerA",
+  ]) {
+    expect(cluster[`hearth:${key}`], key).toEqual(hosts[`hearth:${key}`]);
+  }
+  for (const key of ["hosts", "caKey"]) {
+    expect(cluster, key).not.toHaveProperty(`hearth:${key}`);
+  }
+  const written = readFileSync(grownStackFile, "utf8");
+  expect(written).toContain("# hearth:chartValues:\n");
+  for (const secret of await readSecrets()) {
+    expect(written).not.toContain(secret);
+  }
 });

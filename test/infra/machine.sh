@@ -4,12 +4,14 @@
 # hosts can be restored in any of them. Whatever is started in a machine ends with it.
 #
 # usage: test/infra/machine.sh images
+#                              builder COMMAND...
 #                              run NAME COMMAND...
 #                              restore images | STATE      inside a machine, before `scripts/hosts.sh up`
 #                              save STATE                  inside a machine, after `scripts/hosts.sh off`
-#   images   installs what machines need from Debian's packages and builds the stand-in images that their hosts start with;
-#            idempotent
-#   run      runs a command on a new machine and deletes the machine afterwards, for example: run try bash
+#   images    installs what machines need from Debian's packages and builds the stand-in images that their hosts start with;
+#             idempotent
+#   builder   runs a command with the engine that has these images (HEARTH_HOST_A); it removes those that it adds
+#   run       runs a command on a new machine and deletes the machine afterwards, for example: run try bash
 #
 # Needs root. HEARTH_TEST_NETWORK=host gives the machine this computer's own network: one machine at a time then.
 set -euo pipefail
@@ -33,6 +35,8 @@ install_packages() {
   command -v iptables >/dev/null || missing+=(iptables)
   command -v ip >/dev/null || missing+=(iproute2)
   [[ -x /usr/sbin/sshd ]] || missing+=(openssh-server)
+  [[ -x /usr/lib/cni/bridge ]] || missing+=(containernetworking-plugins)
+  command -v etcd >/dev/null || missing+=(etcd-server)
   command -v ssh >/dev/null || missing+=(openssh-client)
   ((${#missing[@]})) || return 0
   command -v apt-get >/dev/null || { log "needs ${missing[*]}: install them and run it again"; return 1; }
@@ -83,25 +87,26 @@ isolated() { # unshare's options... program...
   setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc "$@"
 }
 
-build_images() {
+# With the lock of the images, which machines only read.
+builder() { # command...
   mkdir -p "$BUILDER"
   install_packages
   exec 9>"$CACHE/images.lock"
   flock 9
   fetch_engine
   remove_stale
-  isolated "$0" build-images
+  isolated "$0" builder-isolated "$@"
 }
 
 # Images are built in the computer's own network, which has the route to the packages; the engine adds nothing to it.
-build_images_isolated() {
+builder_isolated() { # command...
   local socket=$BUILDER/docker.sock
   rm -rf "$BUILDER/docker.pid" "$BUILDER/exec" "$socket"
   dockerd -H "unix://$socket" --data-root "$BUILDER/data" --exec-root "$BUILDER/exec" --pidfile "$BUILDER/docker.pid" \
     --bridge none --iptables=false </dev/null >"$BUILDER/dockerd.log" 2>&1 &
   timeout 60 bash -c 'until docker -H "unix://$0" version >/dev/null 2>&1; do sleep 0.1; done' "$socket" \
     || { log "the engine that builds images does not start: see $BUILDER/dockerd.log"; return 1; }
-  HEARTH_HOST_A=unix://$socket "$here/stand-ins/build.sh"
+  HEARTH_HOST_A=unix://$socket "$@"
   docker -H "unix://$socket" image prune --force >/dev/null
   kill "$(<"$BUILDER/docker.pid")"
   wait
@@ -131,7 +136,8 @@ run() { # name command...
   mkdir -p "$machine" "$HOSTS"
   trap 'remove "$machine"' EXIT
   isolated "${network[@]}" "$0" enter "$machine" "$@" || status=$?
-  ((status == 0)) || tail -n 20 "$machine"/[ab]/dockerd.log >&2
+  # Machines of a cluster have none.
+  ((status == 0)) || tail -n 20 "$machine"/[ab]/dockerd.log >&2 2>/dev/null || true
   return $status
 }
 
@@ -183,11 +189,12 @@ save() { # state
 
 [[ $EUID -eq 0 && $(uname -s) == Linux ]] || { log "needs Linux and root: Docker engines and namespaces are started"; exit 1; }
 case ${1:-} in
-  images) build_images ;;
-  build-images) build_images_isolated ;;
+  images) builder "$here/stand-ins/build.sh" ;;
+  builder) builder "${@:2}" ;;
+  builder-isolated) builder_isolated "${@:2}" ;;
   run) run "${@:2}" ;;
   enter) enter "${@:2}" ;;
   restore) restore "$2" ;;
   save) save "$2" ;;
-  *) log "usage: test/infra/machine.sh images | run NAME COMMAND... | restore STATE | save STATE"; exit 2 ;;
+  *) log "usage: test/infra/machine.sh images | builder COMMAND... | run NAME COMMAND... | restore STATE | save STATE"; exit 2 ;;
 esac

@@ -211,7 +211,7 @@ const { values, positionals } = parseArgs({
 const { testNamePattern: pattern } = values;
 const directory = mkdtempSync(join(tmpdir(), "hearth-infra-reports-"));
 try {
-  await runScript("scripts/toolchain.sh");
+  await runScript("scripts/toolchain.sh", "pulumi");
   await runScript("test/infra/machine.sh", "images");
   const selected = await select(positionals, pattern, directory);
   const outcomes = await runAll(selected, pattern, {

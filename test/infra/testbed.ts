@@ -67,7 +67,7 @@ export async function openTestbed(state?: string): Promise<Testbed> {
   const real = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
   const pulumiRoot = real
     ? undefined
-    : (await runScript("scripts/toolchain.sh")).trim();
+    : (await runScript("scripts/toolchain.sh", "pulumi")).trim();
 
   // Assembling images in this process would block the provider.
   const provider = await startProviderProcess({

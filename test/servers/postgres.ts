@@ -8,34 +8,48 @@ import pg from "pg";
 import { locateHome } from "../../supervisor/home/home.ts";
 import { buildPostgresArgs } from "../../embedded/postgres.ts";
 import { ensureCluster } from "../../embedded/postgres-cluster.ts";
-import { asUser, findPostgresPlace } from "../../embedded/postgres-place.ts";
+import {
+  asUser,
+  findPostgresPlace,
+  type PostgresPlace,
+} from "../../embedded/postgres-place.ts";
 import { serversAllowed } from "./allowed.ts";
 
 /** A real Postgres in a temporary directory. */
 export interface TestPostgres {
   readonly port: number;
+  /** The directory of its data. */
+  readonly data: string;
   /** The URL of a database as superuser. */
   url(database: string): string;
   /** Does nothing if it is running. */
   start(): Promise<void>;
-  /** Fast shutdown; with SIGQUIT an immediate one, as after a power failure. */
-  stop(how?: "SIGINT" | "SIGQUIT"): Promise<void>;
+  /** Fast shutdown; with SIGQUIT an immediate one, as after a power failure, which SIGKILL does not even announce. */
+  stop(how?: "SIGINT" | "SIGQUIT" | "SIGKILL"): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
 
-const PASSWORD = "test-superuser-password";
+export const SUPERUSER_PASSWORD = "test-superuser-password";
 
+/** `create`: makes the data directory; by default an empty cluster. */
 export async function startPostgres(
   extraArgs: readonly string[] = [],
+  create: (place: PostgresPlace) => Promise<void> = (place) =>
+    ensureCluster(place, SUPERUSER_PASSWORD),
 ): Promise<TestPostgres> {
   serversAllowed();
   const root = mkdtempSync(join(tmpdir(), "hearth-test-postgres-"));
   const place = findPostgresPlace(locateHome({ HEARTH_HOME: root }));
-  await ensureCluster(place, PASSWORD);
+  try {
+    await create(place);
+  } catch (error) {
+    rmSync(root, { recursive: true, force: true });
+    throw error;
+  }
   const port = await freePort();
   const url = (database: string) =>
-    `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`;
+    `postgres://postgres:${SUPERUSER_PASSWORD}@127.0.0.1:${port}/${database}`;
   let server: ChildProcess | null = null;
 
   async function start(): Promise<void> {
@@ -85,7 +99,9 @@ export async function startPostgres(
     }
   }
 
-  async function stop(how: "SIGINT" | "SIGQUIT" = "SIGINT"): Promise<void> {
+  async function stop(
+    how: "SIGINT" | "SIGQUIT" | "SIGKILL" = "SIGINT",
+  ): Promise<void> {
     const child = server;
     server = null;
     if (child === null || child.exitCode !== null) {
@@ -96,16 +112,24 @@ export async function startPostgres(
     await ended;
   }
 
-  await start();
+  async function remove(): Promise<void> {
+    await stop("SIGQUIT");
+    rmSync(root, { recursive: true, force: true });
+  }
+
+  try {
+    await start();
+  } catch (error) {
+    await remove();
+    throw error;
+  }
   return {
     port,
+    data: place.data,
     url,
     start,
     stop,
-    async remove() {
-      await stop("SIGQUIT");
-      rmSync(root, { recursive: true, force: true });
-    },
+    remove,
   };
 }
 

@@ -40,6 +40,8 @@ export interface Relay {
   /** Delays all data. */
   slow(ms: number): void;
   restore(): void;
+  /** New connections lead to another server; open ones stay. */
+  retarget(port: number): void;
   close(): Promise<void>;
 }
 
@@ -59,6 +61,7 @@ export async function startRelay(
   targetPort: number,
   wire: () => Wire,
 ): Promise<Relay> {
+  let target = targetPort;
   const sockets = new Set<Socket>();
   const waiting: { readonly to: Socket; readonly bytes: Buffer }[] = [];
   /** Delayed data of each socket; later data must not overtake it. */
@@ -136,7 +139,7 @@ export async function startRelay(
   }
 
   function connect(client: Socket): void {
-    const upstream = createConnection({ host: "127.0.0.1", port: targetPort });
+    const upstream = createConnection({ host: "127.0.0.1", port: target });
     const frames = wire();
     /** The point of the request of each pending response. */
     const pending: (string | null)[] = [];
@@ -244,6 +247,9 @@ export async function startRelay(
       mode = { kind: "slow" };
     },
     restore: release,
+    retarget(port) {
+      target = port;
+    },
     async close() {
       const closed = once(server, "close");
       server.close();

@@ -13,8 +13,8 @@ import { dollars, flag, models, name, names, object, texts } from "./values.ts";
 
 /**
  * What `team_member_permissions` may name: all that LiteLLM's may (`KeyManagementRoutes` in its proxy/_types.py). Those whose
- * rule says `permitted` let members use a route on their own keys of the team; the others change nothing, because members may
- * read their own objects anyway and the rest is for admins.
+ * rule says `permitted` let members use a route on all keys and the spend of the team; the others change nothing, because the
+ * route is for every key or for admins only, or does not exist here.
  */
 export const PERMISSIONS = [
   "/key/generate",
@@ -35,6 +35,7 @@ export const PERMISSIONS = [
   "/key/access_group_assignment",
   "/team/key/bulk_update",
   "/team/daily/activity",
+  "/team/daily/activity/aggregated",
   "/spend/logs",
   "/spend/logs/v2",
   "/auto_router/manage",

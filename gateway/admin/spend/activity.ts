@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { administeredTeams } from "../../access/actor.ts";
 import type { RouteName } from "../../access/policy.ts";
 import { query } from "../../database/pool.ts";
 import type { Route } from "../../http/route.ts";
@@ -66,7 +65,7 @@ const SUBJECTS: readonly Subject[] = [
     column: "team_id",
     params: ["team_id", "team_ids"],
     requireReach: (admin, team) => reachableTeam(admin, admin.pool, team),
-    own: ({ actor }) => administeredTeams(actor),
+    own: ({ teams }) => teams,
   },
   {
     route: "GET /organization/daily/activity",

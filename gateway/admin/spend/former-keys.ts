@@ -43,7 +43,7 @@ export async function keepReachableSpend(
   }
   const { actor, pool } = admin;
   const tokens = actor.token === null ? [] : await hashesOf(pool, actor.token);
-  keepReachable(filter, actor, { prefix, key: "api_key" }, tokens);
+  keepReachable(filter, admin, { prefix, key: "api_key" }, tokens);
 }
 
 /** A join for rows with `api_key`; `KEY_NOW` is the current hash of their key. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MASTER_USER, type KeyCaller } from "../../access/callers.ts";
-import { mayUse } from "../../access/models.ts";
+import { usableModels } from "../../access/models.ts";
 import { query } from "../../database/pool.ts";
 import { readTotals } from "../../database/totals.ts";
 import { CallError } from "../../http/errors.ts";
@@ -75,12 +75,10 @@ export async function ownUsageOf(
     limits: limits.flatMap((state) => limitsLeft(admin, state)),
     ...used,
     ...refused,
-    models: gateway.catalog.groups
-      .filter((group) => mayUse(caller, group))
-      .map(({ alias, pending }) => ({
-        id: alias,
-        status: pending === null ? ("ready" as const) : ("pending" as const),
-      })),
+    models: usableModels(gateway.catalog, caller).map(({ alias, pending }) => ({
+      id: alias,
+      status: pending === null ? ("ready" as const) : ("pending" as const),
+    })),
   };
 }
 

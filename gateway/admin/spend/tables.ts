@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { unknownModel } from "../../access/models.ts";
+import { findModel, unknownModel } from "../../access/models.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import { CallError } from "../../http/errors.ts";
@@ -115,7 +115,8 @@ const calculate = adminRoute(
     answer: z.object({ cost: out.dollars, unpriced: z.boolean() }),
   },
   async (admin, { model, messages, completion_response: answer }) => {
-    const { catalog, tokens } = admin.gateway;
+    const { gateway, caller } = admin;
+    const { catalog, tokens } = gateway;
     const named = model ?? answer?.model;
     if (named == null) {
       throw new CallError(
@@ -126,7 +127,7 @@ const calculate = adminRoute(
         },
       );
     }
-    const deployment = catalog.find(named)?.deployments[0];
+    const deployment = findModel(catalog, caller, named)?.deployments[0];
     const priceCard =
       deployment === undefined ? publishedPrices(named) : deployment.priceCard;
     if (deployment === undefined && priceCard === null) {

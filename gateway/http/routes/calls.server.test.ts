@@ -80,6 +80,7 @@ test("the provider sees its own key, our call id, and none of our fields", async
   const answer = await gateway.chat(key, "fields", {
     tags: ["x"],
     metadata: { tags: ["y"], purpose: "kept" },
+    store: true,
     cache: { "no-store": true },
     timeout: 3,
     top_p: 0.5,
@@ -92,6 +93,7 @@ test("the provider sees its own key, our call id, and none of our fields", async
     model: "mock-model",
     messages: [{ role: "user", content: "fields" }],
     metadata: { purpose: "kept" },
+    store: true,
     top_p: 0.5,
   });
 });

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
+import { teamOf } from "../../access/models.ts";
 import type { Gateway } from "../../gateway.ts";
 import { CallError } from "../errors.ts";
 
@@ -10,13 +11,14 @@ const MAX_MODELS = 10;
 /** The models of a chat that names several, separated by commas; null: one, also if an alias has a comma in its name. */
 export function modelsOf(
   { catalog }: Pick<Gateway, "catalog">,
-  { body }: FastifyRequest,
+  request: FastifyRequest,
 ): readonly string[] | null {
-  const { model } = (body ?? {}) as { readonly model?: unknown };
+  const { model } = (request.body ?? {}) as { readonly model?: unknown };
   if (typeof model !== "string" || !model.includes(",")) {
     return null;
   }
-  const isAlias = catalog.groups.some(({ alias }) => alias === model);
+  const groups = catalog.groupsFor(teamOf(callerOf(request)));
+  const isAlias = groups.some(({ alias }) => alias === model);
   return isAlias ? null : model.split(",").map((name) => name.trim());
 }
 

@@ -9,6 +9,7 @@ import type { CallBody } from "../../calls/body.ts";
 import { startCall, type CallKind } from "../../calls/call.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
+import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { recordRejection } from "../../calls/record-refusal.ts";
 import { journalIntent } from "../../calls/record.ts";
@@ -34,7 +35,7 @@ export const chatBody = z.looseObject({
   top_p: z.number().nullish(),
   user: z.string().nullish(),
   tools: z.array(z.looseObject({})).nullish(),
-  metadata: z.looseObject({}).nullish(),
+  ...METADATA_FIELDS,
 });
 
 const CHAT: CallKind = {
@@ -75,8 +76,8 @@ export async function carryOut(
       await journalIntent(gateway, call, route.first.deployment);
       const upstream = await callProvider(gateway, call, route, reply.raw);
       return upstream.kind === "stream"
-        ? streamAnswer(gateway, call, admitted, upstream, reply)
-        : sendAnswer(gateway, call, admitted, upstream, reply);
+        ? streamAnswer(gateway, upstream.call, admitted, upstream, reply)
+        : sendAnswer(gateway, upstream.call, admitted, upstream, reply);
     });
   });
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallKind } from "../../calls/call.ts";
+import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { completionsShape } from "../../dialects/completions.ts";
 import { completionAnswer } from "./call-answers.ts";
@@ -14,7 +15,7 @@ const completionBody = z.looseObject({
   n: z.int().min(1).max(128).nullish(),
   max_tokens: z.int().min(1).nullish(),
   user: z.string().nullish(),
-  metadata: z.looseObject({}).nullish(),
+  ...METADATA_FIELDS,
 });
 
 const COMPLETION: CallKind = {

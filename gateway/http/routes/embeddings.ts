@@ -13,6 +13,7 @@ import {
   sendEmbeddings,
 } from "../../calls/embeddings.ts";
 import { askOnce } from "../../calls/flight.ts";
+import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
@@ -39,7 +40,7 @@ const embeddingBody = z.looseObject({
   encoding_format: z.enum(["float", "base64"]).nullish(),
   dimensions: z.int().min(1).nullish(),
   user: z.string().nullish(),
-  metadata: z.looseObject({}).nullish(),
+  ...METADATA_FIELDS,
 });
 
 const EMBEDDING: CallKind = {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallKind } from "../../calls/call.ts";
+import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { callRoute, numberOf } from "./chat.ts";
 
 const IMAGE: CallKind = {
@@ -13,6 +14,7 @@ const IMAGE: CallKind = {
     prompt: z.string().min(1),
     n: z.int().min(1).max(10).nullish(),
     user: z.string().nullish(),
+    ...METADATA_FIELDS,
   }),
   countInput: (gateway, body, model) =>
     gateway.tokens.countText(String(body["prompt"]), model),

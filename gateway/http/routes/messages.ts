@@ -4,6 +4,7 @@ import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import type { CallKind } from "../../calls/call.ts";
+import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { countAnswer, messagesShape } from "../../dialects/messages.ts";
 import { route } from "../route.ts";
@@ -19,7 +20,7 @@ const messagesBody = z.looseObject({
   stream: z.boolean().nullish(),
   temperature: z.number().nullish(),
   tools: z.array(z.looseObject({})).nullish(),
-  metadata: z.looseObject({}).nullish(),
+  ...METADATA_FIELDS,
 });
 
 const MESSAGES: CallKind = {

@@ -3,9 +3,11 @@ import { callerOf } from "../../access/authenticate.ts";
 import type { Caller } from "../../access/callers.ts";
 import {
   allowedNames,
+  findModel,
   mayUse,
   ownNames,
   resolveAlias,
+  teamOf,
 } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { queryFlag } from "../../admin/kinds/values.ts";
@@ -69,18 +71,18 @@ function listed(
   withWildcards: boolean,
 ): ReadonlyMap<string, ModelGroup> {
   const own = ownNames(caller).flatMap((name) => {
-    const group = catalog.find(resolveAlias(caller, name));
+    const group = findModel(catalog, caller, resolveAlias(caller, name));
     return group === null ? [] : [[name, group] as const];
   });
   // A wildcard's models that the catalogue of prices does not have are known from these lists only.
   const named = allowedNames(caller).flatMap((name) => {
-    const group = catalog.find(name);
+    const group = findModel(catalog, caller, name);
     const { configured = "" } = group ?? {};
     return group === null || !/.\*$/.test(configured) || name === configured
       ? []
       : [[name, group] as const];
   });
-  const groups = catalog.groups.flatMap((group) => {
+  const groups = catalog.groupsFor(teamOf(caller)).flatMap((group) => {
     const known = catalog.expand(group);
     return known.length === 0 || withWildcards ? [group, ...known] : known;
   });
@@ -109,7 +111,7 @@ export const showModel = route(
     const caller = callerOf(request);
     const id = (request.params as { "*": string })["*"];
     const name = resolveAlias(caller, id);
-    const group = gateway.catalog.find(name);
+    const group = findModel(gateway.catalog, caller, name);
     if (group === null || !mayUse(caller, group, name)) {
       throw new CallError(
         "unknown_object",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallKind } from "../../calls/call.ts";
+import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import type { Gateway } from "../../gateway.ts";
 import { callRoute, carryOut } from "./chat.ts";
 
@@ -16,6 +17,7 @@ const MODERATION: CallKind = {
     input: z.union([z.string(), z.array(z.unknown()).min(1)], {
       error: "must be a text or a list",
     }),
+    ...METADATA_FIELDS,
   }),
   countInput: (gateway, body, model) =>
     gateway.tokens.countEmbeddingInput(body["input"], model),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallKind } from "../../calls/call.ts";
+import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { responsesShape } from "../../dialects/responses.ts";
 import { responseAnswer } from "./call-answers.ts";
@@ -14,7 +15,7 @@ const responsesBody = z.looseObject({
   stream: z.boolean().nullish(),
   max_output_tokens: z.int().min(1).nullish(),
   tools: z.array(z.looseObject({})).nullish(),
-  metadata: z.looseObject({}).nullish(),
+  ...METADATA_FIELDS,
 });
 
 const RESPONSES: CallKind = {

@@ -1,11 +1,14 @@
--- ARGV: ms after which an instance without a heartbeat counts as lost; the time up to which this instance has all changes.
+-- ARGV: ms after which an instance without a heartbeat counts as lost; the time up to which this instance has all changes;
+-- calls in its journal that are not in the ledger.
 -- Answers: 0, reaped leases, names of the live instances, the time up to which it has all changes now, and the changes:
 -- { entity, leased, { window, total, version, spend }, ... }.
 local MOVED_AT_ONCE, MOVED_FOR = 200, 600000
+-- An instance that vanished with a drained journal is removed from the list after this time.
+local GONE_AFTER = 3600000
 if not current() then return { STALE } end
 local now = time()
-local BEATS = prefix .. 'beats'
 call('ZADD', BEATS, num(now), instance)
+noteUndrained(ARGV[FIRST + 2])
 local reaped = reap(now, 200)
 store(now)
 
@@ -33,9 +36,8 @@ for _, name in ipairs(call('ZRANGEBYSCORE', TOUCHED, '-inf', num(now - IDLE_AFTE
   end
 end
 
-for _, name in ipairs(call('ZRANGEBYSCORE', BEATS, '-inf', num(now - IDLE_AFTER), 'LIMIT', 0, 20)) do
-  call('ZREM', BEATS, name)
-  call('HDEL', prefix .. 'generation', 'session:' .. name)
+for _, name in ipairs(call('ZRANGEBYSCORE', BEATS, '-inf', num(now - GONE_AFTER))) do
+  if call('HEXISTS', UNDRAINED, name) == 0 then removeInstance(name) end
 end
 -- If there are more changes than fit, the rest follows at the next heartbeat.
 call('ZREMRANGEBYSCORE', MOVED, '-inf', num(now - MOVED_FOR))

@@ -28,5 +28,5 @@ end
 -- An instance of another generation may bring totals older than those of that generation.
 if generation ~= '' and generation ~= id then call('HSET', GENERATION, 'fresh', '0') end
 call('HSET', GENERATION, 'session:' .. instance, session)
-call('ZADD', prefix .. 'beats', num(now), instance)
+call('ZADD', BEATS, num(now), instance)
 return { 0, id }

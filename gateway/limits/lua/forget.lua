@@ -1,8 +1,7 @@
 -- ARGV: name of an instance that will not come back, keys of entities. Removes its pending sums.
 if not current() then return { STALE } end
 local gone, GENERATION = ARGV[FIRST], prefix .. 'generation'
-call('ZREM', prefix .. 'beats', gone)
-call('HDEL', GENERATION, 'session:' .. gone)
+removeInstance(gone)
 if call('HDEL', GENERATION, 'wait:' .. gone) == 1 then call('HINCRBY', GENERATION, 'waiting', -1) end
 for a = FIRST + 1, #ARGV do
   local fields = call('HGETALL', ARGV[a])

@@ -1,5 +1,5 @@
--- ARGV: keys of entities. Answers: 0, now, the heartbeats (name and moment of each), and of each instance with pending spend in
--- these entities: name, how many counters, the largest sum.
+-- ARGV: keys of entities. Answers: 0, now, the heartbeats (name and moment of each); of each instance with pending spend in
+-- these entities: name, how many counters, the largest sum; of each instance with an undrained journal: name, calls.
 if not current() then return { STALE } end
 local known, pending = {}, {}
 for a = FIRST, #ARGV do
@@ -20,4 +20,4 @@ for a = FIRST, #ARGV do
     end
   end
 end
-return { 0, time(), call('ZRANGE', prefix .. 'beats', 0, -1, 'WITHSCORES'), pending }
+return { 0, time(), call('ZRANGE', BEATS, 0, -1, 'WITHSCORES'), pending, call('HGETALL', UNDRAINED) }

@@ -2,6 +2,7 @@
 --
 --   generation       hash: id, since, opens, deadline, fresh, server, waiting (count), wait:<instance>, session:<instance>
 --   beats            zset: instance -> last heartbeat
+--   undrained        hash: instance -> calls in its journal that were not in the ledger at its last heartbeat; absent: none
 --   leases           zset: call id -> expiry
 --   calls            hash: call id -> packed {estimate, tokens, entity, takes, rate start, entity, takes, rate start, ...}
 --   touched          zset: entity -> about when it was last used
@@ -29,6 +30,7 @@ local prefix, instance, generation, session, clock = ARGV[1], ARGV[2], ARGV[3], 
 local FIRST = 6
 local CALLS, LEASES, TOUCHED = prefix .. 'calls', prefix .. 'leases', prefix .. 'touched'
 local MOVED = prefix .. 'moved'
+local BEATS, UNDRAINED = prefix .. 'beats', prefix .. 'undrained'
 local call = redis.call
 
 local function has(takes, what)
@@ -52,6 +54,18 @@ end
 local function current()
   local known = call('HMGET', prefix .. 'generation', 'id', 'session:' .. instance)
   return known[1] == generation and known[2] == session
+end
+
+-- Removes an instance that has ended from the list.
+local function removeInstance(name)
+  call('ZREM', BEATS, name)
+  call('HDEL', UNDRAINED, name)
+  call('HDEL', prefix .. 'generation', 'session:' .. name)
+end
+
+-- Notes how many calls of this instance are in its journal alone.
+local function noteUndrained(calls)
+  if calls == '0' then call('HDEL', UNDRAINED, instance) else call('HSET', UNDRAINED, instance, calls) end
 end
 
 local loaded = {}

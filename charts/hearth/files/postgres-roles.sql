@@ -1,0 +1,1 @@
+../../../config/postgres-roles.sql

@@ -1,0 +1,157 @@
+import { nearest } from "../../core/nearest.ts";
+import { referencedVariable } from "../../core/config/references.ts";
+import { providerParams } from "../config/schema.ts";
+import type { Deployment } from "../config/types.ts";
+import { findRows } from "../database/rows.ts";
+import type { Client, Pool } from "../database/pool.ts";
+import { CallError } from "../http/errors.ts";
+import { SECRET_PARAMS, unusedParams } from "../routing/stored-models.ts";
+import type { Admin } from "./admin-route.ts";
+import { TEAM } from "./kinds/team.ts";
+import { unknown } from "./payers.ts";
+import { denyModels, reachableTeam } from "./team-access.ts";
+
+/** A model as a request describes it. */
+export interface RequestedModel {
+  readonly id: string;
+  readonly name: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** The name under which the parameters were sent. */
+  readonly spelling: "provider_params" | "litellm_params";
+  readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** The team that alone may call a model; null: it is for all. */
+export function teamIn(info: Readonly<Record<string, unknown>>): string | null {
+  const { team_id: teamId } = info;
+  return typeof teamId === "string" ? teamId : null;
+}
+
+/** Throws 403 unless the caller may add, change and delete models of a team (null: models for all), 404 for an unknown team. */
+export async function requireModelReach(
+  admin: Admin,
+  from: Pool | Client,
+  teamId: string | null,
+): Promise<void> {
+  if (teamId !== null) {
+    await reachableTeam(admin, from, teamId);
+  } else if (!admin.reachesAll) {
+    throw new CallError(
+      "permission_denied",
+      "Only a proxy_admin may add, change or delete models for all callers. A team's admin sets `model_info.team_id` to add a model for its team.",
+      { param: "model_info.team_id" },
+    );
+  }
+}
+
+/** Throws 403 for a name that the organization of the model's team does not allow. */
+export async function denyModelName(
+  admin: Admin,
+  from: Pool | Client,
+  teamId: string | null,
+  name: string,
+): Promise<void> {
+  if (teamId !== null && !admin.reachesAll) {
+    const team = await reachableTeam(admin, from, teamId);
+    await denyModels(admin, { ...team, models: [name] }, from);
+  }
+}
+
+/** Keeps a model's team until the transaction has ended; throws 404 if it was deleted. */
+export async function holdTeam(
+  client: Client,
+  teamId: string | null,
+): Promise<void> {
+  if (teamId === null) {
+    return;
+  }
+  const id = { team_id: teamId };
+  const [team] = await findRows(client, TEAM.table, id, "FOR SHARE");
+  if (team === undefined) {
+    throw unknown(TEAM, teamId);
+  }
+}
+
+/** Throws 400 for a team admin's model that would be called with a provider key of the gateway. */
+export function requireOwnKey(
+  { reachesAll }: Admin,
+  { params, spelling }: RequestedModel,
+  { apiKey, pending }: Deployment,
+): void {
+  const { api_key: key } = params;
+  const isOwn = typeof key === "string" && referencedVariable(key) === null;
+  if (reachesAll || isOwn || (apiKey === null && pending === null)) {
+    return;
+  }
+  const param = `${spelling}.api_key`;
+  throw new CallError(
+    "invalid_request",
+    `\`${param}\` is required: a team's admin adds models with a provider key of the team. Only a proxy_admin may use those of the gateway.`,
+    { param },
+  );
+}
+
+/** Parameters that decide to which server a model's secrets are sent. */
+const ADDRESS = ["api_base", "base_url", "model", "custom_llm_provider"];
+
+/**
+ * Throws 400 for a change by a team's admin that would send stored secrets, which may be of somebody else, to another server.
+ */
+export function requireNewSecrets(
+  { reachesAll }: Admin,
+  stored: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
+  spelling: RequestedModel["spelling"],
+): void {
+  const moves = ADDRESS.some(
+    (param) => param in changes && changes[param] !== stored[param],
+  );
+  const kept = SECRET_PARAMS.find(
+    (param) => stored[param] !== undefined && !(param in changes),
+  );
+  if (reachesAll || !moves || kept === undefined) {
+    return;
+  }
+  const param = `${spelling}.${kept}`;
+  throw new CallError(
+    "invalid_request",
+    `\`${param}\` is required with another address or model: the stored one is not sent there. Send a new one, or ask a proxy_admin.`,
+    { param },
+  );
+}
+
+/** Settings of LiteLLM's `model_info` that limit a model, with what to do instead. */
+const LIMITS_IN_INFO: Readonly<Record<string, string>> = {
+  team_model_rpm_limit: "set `rpm` of its parameters",
+  team_model_tpm_limit: "set `tpm` of its parameters",
+};
+
+/** Throws 400 for parameters that have no effect here: a region or a limit must not be lost unnoticed. */
+export function rejectUnused(
+  params: Readonly<Record<string, unknown>>,
+  spelling: RequestedModel["spelling"],
+  info: Readonly<Record<string, unknown>>,
+): void {
+  const [unused] = unusedParams(params);
+  if (unused !== undefined) {
+    const param = `${spelling}.${unused}`;
+    const near = nearest(unused, Object.keys(providerParams.shape));
+    throw new CallError(
+      "invalid_request",
+      near === undefined
+        ? `\`${param}\` is not supported: leave it out. config/gateway.yaml lists the parameters of models.`
+        : `\`${param}\` is not supported (did you mean \`${near}\`?).`,
+      { param },
+    );
+  }
+  for (const [field, instead] of Object.entries(LIMITS_IN_INFO)) {
+    if (info[field] != null) {
+      const param = `model_info.${field}`;
+      throw new CallError(
+        "invalid_request",
+        `\`${param}\` is not supported: ${instead}, or leave it out.`,
+        { param },
+      );
+    }
+  }
+}

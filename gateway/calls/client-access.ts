@@ -1,0 +1,110 @@
+import type { ClientParam } from "../config/types.ts";
+import { secret } from "../config/secret.ts";
+import { CallError } from "../http/errors.ts";
+import { textOf } from "../providers/json.ts";
+import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
+import type { CallBody } from "./body.ts";
+
+/** A caller's own account at a provider, which it may use where a deployment permits it. */
+export interface ClientAccess {
+  readonly apiKey: string | null;
+  readonly apiBase: string | null;
+}
+
+/** Reads `api_key` and `api_base` (or `base_url`) of a body; null: the gateway's own access is used. */
+export function readClientAccess(body: CallBody): ClientAccess | null {
+  const apiKey = textIn(body, "api_key");
+  const apiBase = textIn(body, "api_base") ?? textIn(body, "base_url");
+  if (apiKey === null && apiBase === null) {
+    return null;
+  }
+  if (apiBase !== null && !isWebAddress(apiBase)) {
+    throw new CallError(
+      "invalid_request",
+      "`api_base` must be an http:// or https:// address.",
+      { param: "api_base" },
+    );
+  }
+  return { apiKey, apiBase: apiBase?.replace(/\/+$/, "") ?? null };
+}
+
+/**
+ * The group with those of its deployments that permit a caller's own access, which replaces theirs: the gateway's keys and
+ * headers never go to an address or with a key of a caller. Throws 403 if none permits it.
+ */
+export function withClientAccess(
+  group: ModelGroup,
+  access: ClientAccess,
+): ModelGroup {
+  const { apiKey, apiBase } = access;
+  const param = apiBase === null ? "api_key" : "api_base";
+  const deployments = group.deployments.filter((deployment) =>
+    permits(deployment, access),
+  );
+  if (deployments.length === 0) {
+    throw new CallError(
+      "permission_denied",
+      `\`${param}\` is not permitted for ${group.alias}: omit it, or ask the gateway's administrator to permit it with \`configurable_clientside_auth_params\`.`,
+      { param },
+    );
+  }
+  if (apiKey === null) {
+    throw new CallError(
+      "invalid_request",
+      "`api_base` requires an `api_key`: the gateway's own key is not sent to other addresses.",
+      { param: "api_key" },
+    );
+  }
+  return {
+    ...group,
+    deployments: deployments.map((deployment) => ({
+      ...deployment,
+      apiBase: apiBase ?? deployment.apiBase,
+      apiKey: secret(apiKey),
+      headers: {},
+    })),
+  };
+}
+
+function permits(
+  { clientParams }: PricedDeployment,
+  { apiKey, apiBase }: ClientAccess,
+): boolean {
+  const mayUseKey = clientParams.some(({ name }) => name === "api_key");
+  return (
+    (apiKey === null || mayUseKey || apiBase !== null) &&
+    (apiBase === null ||
+      clientParams.some((param) => permitsAddress(param, apiBase)))
+  );
+}
+
+/** The whole address must match: one that only begins like a permitted address may lead anywhere. */
+function permitsAddress(
+  { name, pattern }: ClientParam,
+  apiBase: string,
+): boolean {
+  return (
+    name === "api_base" &&
+    (pattern === null || new RegExp(`^(?:${pattern})$`).test(apiBase))
+  );
+}
+
+function textIn(body: CallBody, field: string): string | null {
+  const value = body[field];
+  if (value === undefined || value === null || value === "") {
+    return null;
+  }
+  // Printable ASCII: both become part of a request.
+  if (/^[!-~]+$/.test(textOf(value))) {
+    return textOf(value);
+  }
+  throw new CallError(
+    "invalid_request",
+    `\`${field}\` must be text without spaces.`,
+    { param: field },
+  );
+}
+
+function isWebAddress(address: string): boolean {
+  return URL.canParse(address) && /^https?:\/\//i.test(address);
+}

@@ -1,0 +1,227 @@
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { minimalGrownConfig } from "../../test/infra/grown-config.ts";
+import { grownSecrets } from "../grown/grown-schema.ts";
+import { UsageError, type Flags } from "./flags.ts";
+import { openSession } from "./session.ts";
+import { runVerb } from "./verbs.ts";
+
+let directory: string;
+let engine: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-test-grown-"));
+  engine = join(directory, "pulumi");
+  // Reads the value of a setting from standard input, as the engine does.
+  writeFileSync(engine, '#!/bin/sh\necho "$4 $(cat)" >> settings\nexit 0\n');
+  chmodSync(engine, 0o755);
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** Runs a verb on a stack on Kubernetes that records its calls. */
+async function runOn(
+  words: readonly string[],
+  flags: Flags = {},
+  settings: Readonly<Record<string, string>> = {},
+  resources: readonly object[] = [],
+): Promise<{
+  readonly requests: readonly unknown[];
+  readonly ended: unknown;
+  readonly output: readonly string[];
+}> {
+  const requests: unknown[] = [];
+  const output: string[] = [];
+  const done = { resourceChanges: { same: 2 } };
+  const stack = {
+    name: "grown",
+    workspace: {
+      pulumiCommand: { command: engine },
+      workDir: directory,
+      envVars: {},
+    },
+    getAllConfig: async () =>
+      Object.fromEntries(
+        Object.entries({ ...minimalGrownConfig, ...settings }).map(
+          ([key, value]) => [
+            `hearth:${key}`,
+            { value, secret: grownSecrets.includes(key) },
+          ],
+        ),
+      ),
+    exportStack: async () => ({ deployment: { resources } }),
+    removeConfig: async (key: string) => void requests.push(`remove ${key}`),
+    preview: async () => {
+      requests.push("preview");
+      return { changeSummary: done.resourceChanges };
+    },
+    up: async ({ refresh }: { readonly refresh?: boolean }) => {
+      requests.push(refresh === true ? "up --refresh" : "up");
+      return { summary: done };
+    },
+    refresh: async () => {
+      requests.push("refresh");
+      return { summary: done };
+    },
+    previewDestroy: async () => void requests.push("previewDestroy"),
+    destroy: async () => void requests.push("destroy"),
+    cancel: async () => void requests.push("cancel"),
+  } as unknown as Stack;
+  const session = await openSession(stack, (line) => output.push(line));
+  const ended: unknown = await runVerb(session, words, flags).catch(
+    (error: unknown) => error,
+  );
+  return { requests, ended, output };
+}
+
+test.each([
+  [["up"], {}, ["up"]],
+  [["up"], { refresh: true }, ["up --refresh"]],
+  [["preview"], {}, ["preview"]],
+  [["refresh"], {}, ["refresh"]],
+] as const)("%s %j reaches the engine", async (words, flags, expected) => {
+  expect(await runOn(words, flags)).toEqual({
+    requests: expected,
+    ended: 0,
+    output: ["2 same"],
+  });
+});
+
+test("destroy previews, asks, and says that the data is kept", async () => {
+  const unconfirmed = await runOn(["destroy"]);
+  expect(unconfirmed.requests).toEqual(["previewDestroy"]);
+  expect(unconfirmed.ended).toEqual(
+    new UsageError(
+      "destroy asks for confirmation: add --yes to run it without a terminal.",
+    ),
+  );
+  expect(await runOn(["destroy"], { yes: true })).toEqual({
+    requests: ["previewDestroy", "destroy"],
+    ended: 0,
+    output: [
+      "The volumes and the generated secrets are kept: `npm run deploy -- up --stack grown` uses them again.",
+    ],
+  });
+});
+
+test("a new master key is stored after the earlier one, encrypted, before the stack comes up", async () => {
+  const { requests, ended, output } = await runOn(["rotate", "master"], {
+    grace: "2h",
+  });
+  expect([requests, ended]).toEqual([["up"], 0]);
+  const settings = readFileSync(join(directory, "settings"), "utf8");
+  const [, until = "", key = ""] =
+    /^hearth:masterKeyPrevious sk-master-0123456789abcdef\nhearth:masterKeyPreviousUntil (.+)\nhearth:masterKey (sk-[\w-]{32})\n$/.exec(
+      settings,
+    ) ?? [];
+  expect(key).not.toBe("");
+  expect(Date.parse(until) - Date.now()).toBeGreaterThan(1.9 * 3_600_000);
+  expect(output.at(-1)).toBe(
+    `The master key is replaced. The old one is valid until ${until}; \`npm run deploy -- rotate master --end --stack grown\` expires it now.`,
+  );
+});
+
+test("the end of the grace period removes the earlier master key, then brings the stack up", async () => {
+  expect(await runOn(["rotate", "master"], { end: true })).toEqual({
+    requests: [
+      "remove hearth:masterKeyPrevious",
+      "remove hearth:masterKeyPreviousUntil",
+      "up",
+    ],
+    ended: 0,
+    output: ["2 same", "The old master key is no longer valid."],
+  });
+});
+
+const REJECTIONS: readonly (readonly [readonly string[], Flags, string])[] = [
+  [
+    ["upgrade", "postgres"],
+    {},
+    "upgrade is for two hosts; on Kubernetes: the operator of postgres.mode cluster or the provider of an external Postgres upgrades it; the bundled one is for trials (docs/growing.md).",
+  ],
+  [
+    ["adopt"],
+    {},
+    "adopt is for two hosts; on Kubernetes: `helm --kube-context k3s --namespace hearth uninstall hearth` keeps all data, and `npm run deploy -- up --stack grown` installs the chart over it again.",
+  ],
+  [
+    ["doctor"],
+    {},
+    "doctor is for two hosts; on Kubernetes: `kubectl --context k3s --namespace hearth exec hearth-supervisor-0 -- hearth doctor` checks what runs, and `npm run deploy -- preview --refresh --stack grown` compares it with the state.",
+  ],
+  [
+    ["rotate", "redis"],
+    {},
+    "rotate redis is for two hosts; on Kubernetes, rotate master and rotate provider NAME are available, and docs/growing.md has the steps for the passwords of stores.",
+  ],
+  [
+    ["up"],
+    { without: "b" },
+    "--without is for two hosts; Kubernetes moves the pods of a node that is down.",
+  ],
+  [
+    ["destroy"],
+    { purge: true },
+    "--purge is for two hosts; on Kubernetes, run destroy, then delete the namespace with kubectl, which deletes the volumes.",
+  ],
+  [
+    ["up"],
+    { "no-backup": true },
+    "--no-backup is for two hosts; on Kubernetes, nothing is backed up or copied before an up.",
+  ],
+];
+
+test.each(REJECTIONS)(
+  "%j %j is answered by one sentence, and nothing is changed",
+  async (words, flags, message) => {
+    const { requests, ended } = await runOn(words, flags);
+    expect(requests).toEqual([]);
+    expect(ended).toEqual(new UsageError(message));
+  },
+);
+
+test("mistakes in the configuration are reported before the engine starts", async () => {
+  const { requests, ended } = await runOn(["up"], {}, { prefix: "trial" });
+  expect(requests).toEqual([]);
+  expect((ended as Error).message).toBe(
+    "a mistake in the stack's configuration; nothing was changed:\n  hearth:prefix is for two hosts: on Kubernetes, cluster.namespace separates stacks in one cluster: npx pulumi config rm hearth:prefix",
+  );
+});
+
+const INSTALLED = [
+  { type: "pulumi:providers:kubernetes", urn: "", inputs: { context: "k3s" } },
+  {
+    type: "kubernetes:helm.sh/v3:Release",
+    urn: "",
+    inputs: { namespace: "hearth" },
+  },
+];
+
+test.each([
+  [{ context: "other" }, "context", "other", "k3s"],
+  [{ context: "k3s", namespace: "ai" }, "namespace", "ai", "hearth"],
+])(
+  "up and preview reject an installed stack in %j: it would start with empty volumes",
+  async (cluster, name, now, before) => {
+    for (const verb of ["up", "preview"]) {
+      const { requests, ended } = await runOn(
+        [verb],
+        {},
+        { cluster: JSON.stringify(cluster) },
+        INSTALLED,
+      );
+      expect(requests).toEqual([]);
+      expect((ended as Error).message).toBe(
+        `hearth:cluster.${name} is ${now}, but the stack is installed in ${before}, where its volumes are; nothing was changed: npx pulumi config set --path hearth:cluster.${name} ${before}; to move it, create another stack (docs/growing.md).`,
+      );
+    }
+    expect((await runOn(["up"], {}, {}, INSTALLED)).requests).toEqual(["up"]);
+  },
+);

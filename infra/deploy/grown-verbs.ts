@@ -1,0 +1,229 @@
+import { confirm } from "@clack/prompts";
+import type { ConfigResult } from "../config/config.ts";
+import { accept } from "../config/program-config.ts";
+import { readGrownConfig } from "../grown/grown-config.ts";
+import type { GrownConfig } from "../grown/grown-schema.ts";
+import { given } from "./answer.ts";
+import { cancelVerb } from "./cancel-verb.ts";
+import { UsageError, USAGE, type Flags } from "./flags.ts";
+import { reportChanges } from "./report-changes.ts";
+import { changeSettings } from "./rotate.ts";
+import { newMasterKey } from "./rotations.ts";
+import { askForKey, providerVariable, secondsOf } from "./rotate-verb.ts";
+import { readRawSettings, type Session } from "./session.ts";
+import { removeSettings } from "./settings.ts";
+import { dropPendingCreates, readState } from "./state.ts";
+
+/** Runs one verb on a stack on Kubernetes and returns the exit code. Throws UsageError, or the failure. */
+export async function runGrownVerb(
+  session: Session,
+  [verb = "", ...rest]: readonly string[],
+  flags: Flags,
+): Promise<number> {
+  rejectFlags(flags);
+  switch (verb) {
+    case "up":
+      return upVerb(session, flags);
+    case "preview":
+      return previewVerb(session, flags);
+    case "refresh":
+      return refreshVerb(session);
+    case "rotate":
+      return rotateVerb(session, rest, flags);
+    case "destroy":
+      return destroyVerb(session, flags);
+    case "cancel":
+      return cancelVerb(session);
+    case "upgrade":
+    case "adopt":
+    case "doctor":
+      throw new UsageError(
+        `${verb} is for two hosts; on Kubernetes: ${await insteadOf(verb, session)}.`,
+      );
+    default:
+      throw new UsageError(`unknown verb "${verb}".\n${USAGE}`);
+  }
+}
+
+/** What does the work of a verb that only two hosts have. */
+async function insteadOf(
+  verb: "upgrade" | "adopt" | "doctor",
+  session: Session,
+): Promise<string> {
+  const { cluster } = await readGrownSettings(session);
+  const at = `--namespace ${cluster.namespace}`;
+  switch (verb) {
+    case "upgrade":
+      return "the operator of postgres.mode cluster or the provider of an external Postgres upgrades it; the bundled one is for trials (docs/growing.md)";
+    case "adopt":
+      return `\`helm --kube-context ${cluster.context} ${at} uninstall hearth\` keeps all data, and \`npm run deploy -- up --stack ${session.stack.name}\` installs the chart over it again`;
+    case "doctor":
+      return `\`kubectl --context ${cluster.context} ${at} exec hearth-supervisor-0 -- hearth doctor\` checks what runs, and \`npm run deploy -- preview --refresh --stack ${session.stack.name}\` compares it with the state`;
+  }
+}
+
+function rejectFlags(flags: Flags): void {
+  if (flags.without !== undefined) {
+    throw new UsageError(
+      "--without is for two hosts; Kubernetes moves the pods of a node that is down.",
+    );
+  }
+  if (flags.purge === true) {
+    throw new UsageError(
+      "--purge is for two hosts; on Kubernetes, run destroy, then delete the namespace with kubectl, which deletes the volumes.",
+    );
+  }
+  if (flags["no-backup"] === true || flags["forget-old"] === true) {
+    throw new UsageError(
+      `--${flags["no-backup"] === true ? "no-backup" : "forget-old"} is for two hosts; on Kubernetes, nothing is backed up or copied before an up.`,
+    );
+  }
+}
+
+/** The configuration of a stack on Kubernetes, secrets in plain text. Throws ConfigRejected with every mistake. */
+async function readGrownSettings(
+  session: Pick<Session, "stack">,
+): Promise<GrownConfig> {
+  const result: ConfigResult<GrownConfig> = readGrownConfig(
+    await readRawSettings(session.stack),
+  );
+  return accept(result, () => []);
+}
+
+/**
+ * Throws if the stack is installed in another cluster or namespace: the engine would uninstall it there and install it here with empty
+ * volumes.
+ */
+async function rejectMovedRelease(session: Session): Promise<void> {
+  // Also reports mistakes before the engine's long output.
+  const { cluster } = await readGrownSettings(session);
+  const { resources } = await readState(session.stack);
+  const known = (type: string, input: string) =>
+    resources.find((resource) => resource.type === type)?.inputs?.[input];
+  const places = [
+    ["context", known("pulumi:providers:kubernetes", "context")],
+    ["namespace", known("kubernetes:helm.sh/v3:Release", "namespace")],
+  ] as const;
+  for (const [name, before] of places) {
+    if (typeof before === "string" && before !== cluster[name]) {
+      throw new Error(
+        `hearth:cluster.${name} is ${cluster[name]}, but the stack is installed in ${before}, where its volumes are; nothing was changed: npx pulumi config set --path hearth:cluster.${name} ${before}; to move it, create another stack (docs/growing.md).`,
+      );
+    }
+  }
+}
+
+async function upVerb(session: Session, flags: Flags): Promise<number> {
+  await rejectMovedRelease(session);
+  await dropPendingCreates(session);
+  const { summary } = await session.stack.up({
+    ...session.options,
+    ...(flags.refresh === true ? { refresh: true } : {}),
+  });
+  return reportChanges(session, summary.resourceChanges);
+}
+
+async function previewVerb(session: Session, flags: Flags): Promise<number> {
+  await rejectMovedRelease(session);
+  const { changeSummary } = await session.stack.preview({
+    ...session.options,
+    ...(flags.refresh === true ? { refresh: true } : {}),
+  });
+  return reportChanges(session, changeSummary);
+}
+
+async function refreshVerb(session: Session): Promise<number> {
+  const { summary } = await session.stack.refresh({
+    ...session.options,
+    clearPendingCreates: true,
+  });
+  return reportChanges(session, summary.resourceChanges);
+}
+
+/** The master key and the providers' keys: gateways accept them as soon as they are replaced, one after the other. */
+async function rotateVerb(
+  session: Session,
+  [kind = "", name]: readonly string[],
+  flags: Flags,
+): Promise<number> {
+  if (kind !== "master" && kind !== "provider") {
+    throw new UsageError(
+      `rotate ${kind} is for two hosts; on Kubernetes, rotate master and rotate provider NAME are available, and docs/growing.md has the steps for the passwords of stores.`,
+    );
+  }
+  const config = await readGrownSettings(session);
+  const done =
+    kind === "provider"
+      ? await changeProviderKey(session, config, name)
+      : flags.end === true
+        ? await endGrace(session)
+        : await changeMasterKey(session, config, flags);
+  const code = await upVerb(session, {});
+  session.say(done);
+  return code;
+}
+
+async function changeProviderKey(
+  session: Session,
+  config: GrownConfig,
+  name: string | undefined,
+): Promise<string> {
+  const provider = await askForKey(
+    name === undefined ? undefined : providerVariable(name),
+  );
+  await changeSettings(session, config, {
+    [`providerKeys.${provider.name}`]: provider.key,
+  });
+  return "All gateways use the new key: the old one can be deleted at the provider.";
+}
+
+async function endGrace(session: Session): Promise<string> {
+  await removeSettings(session, [
+    "masterKeyPrevious",
+    "masterKeyPreviousUntil",
+  ]);
+  return "The old master key is no longer valid.";
+}
+
+async function changeMasterKey(
+  session: Session,
+  config: GrownConfig,
+  flags: Flags,
+): Promise<string> {
+  const { masterKey, masterKeyPrevious, masterKeyPreviousUntil } = newMasterKey(
+    config.masterKey,
+    secondsOf(flags.grace ?? "24h"),
+  );
+  // The new key last: a run that is killed in between leaves the old one valid.
+  await changeSettings(session, config, {
+    masterKeyPrevious,
+    masterKeyPreviousUntil,
+    masterKey,
+  });
+  return `The master key is replaced. The old one is valid until ${masterKeyPreviousUntil}; \`npm run deploy -- rotate master --end --stack ${session.stack.name}\` expires it now.`;
+}
+
+async function destroyVerb(session: Session, flags: Flags): Promise<number> {
+  const { stack, say, options } = session;
+  const { color, onOutput } = options;
+  await stack.previewDestroy({
+    ...(color === undefined ? {} : { color }),
+    ...(onOutput === undefined ? {} : { onOutput }),
+  });
+  if (flags.yes !== true) {
+    if (!process.stdin.isTTY) {
+      throw new UsageError(
+        "destroy asks for confirmation: add --yes to run it without a terminal.",
+      );
+    }
+    if (given(await confirm({ message: "Remove these resources?" })) !== true) {
+      throw new Error("canceled; nothing was changed.");
+    }
+  }
+  await dropPendingCreates(session);
+  await stack.destroy(options);
+  say(
+    `The volumes and the generated secrets are kept: \`npm run deploy -- up --stack ${stack.name}\` uses them again.`,
+  );
+  return 0;
+}

@@ -1,0 +1,62 @@
+import type { Output } from "@pulumi/pulumi";
+import type { GrownProgramConfig } from "./chart-values.ts";
+
+/** The output of `pulumi stack output`; secrets only with --show-secrets. */
+export interface GrownOutputs {
+  /** For clients of OpenAI's API: by host name, else inside the cluster. */
+  readonly gateway: readonly string[];
+  /** For Obsidian's Self-hosted LiveSync; none without notes in the cluster. */
+  readonly notes: readonly string[];
+  /** Status pages; user `operator`. */
+  readonly supervisor: readonly string[];
+  readonly nextCommands: readonly string[];
+  readonly masterKey: Output<string>;
+  readonly operatorPassword: Output<string>;
+  readonly notesAdminPassword: Output<string>;
+}
+
+export function describeGrownStack(config: GrownProgramConfig): GrownOutputs {
+  const { edge, notes } = config;
+  const gateway = addressOf(config, edge.hostname, "gateway", 4000);
+  const supervisor = kubectl(config, "exec hearth-supervisor-0 -- hearth");
+  return {
+    gateway: [`${gateway}/v1`],
+    notes:
+      notes.mode === "none"
+        ? []
+        : [notes.url ?? addressOf(config, edge.notesHostname, "notes", 5984)],
+    supervisor: [
+      addressOf(config, edge.supervisorHostname, "supervisor", 4080),
+    ],
+    nextCommands: [
+      "npx pulumi stack output --show-secrets masterKey",
+      ...(edge.hostname === undefined
+        ? [kubectl(config, "port-forward service/hearth-gateway 4000")]
+        : []),
+      `curl ${edge.hostname === undefined ? "http://127.0.0.1:4000" : gateway}/key/generate -H "Authorization: Bearer $(npx pulumi stack output --show-secrets masterKey)" -d '{"user_id": "me", "max_budget": 1}'`,
+      `${supervisor} status`,
+      `helm --kube-context ${config.cluster.context} --namespace ${config.cluster.namespace} test hearth`,
+    ],
+    masterKey: config.masterKey,
+    operatorPassword: config.operatorPassword,
+    notesAdminPassword: config.notesAdminPassword,
+  };
+}
+
+function addressOf(
+  { edge, cluster }: GrownProgramConfig,
+  hostname: string | undefined,
+  service: string,
+  port: number,
+): string {
+  if (hostname === undefined) {
+    return `http://hearth-${service}.${cluster.namespace}.svc:${port}`;
+  }
+  // Behind a Gateway of the Gateway API, its listener has the certificate.
+  const isPlain = edge.tls === "none" && edge.gatewayRef === undefined;
+  return `${isPlain ? "http" : "https"}://${hostname}`;
+}
+
+function kubectl({ cluster }: GrownProgramConfig, command: string): string {
+  return `kubectl --context ${cluster.context} --namespace ${cluster.namespace} ${command}`;
+}

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { stackProgram } from "../../infra/stack-program.ts";
+import { fullGrownConfig, minimalGrownConfig } from "../infra/grown-config.ts";
+import { registerBy } from "../infra/registered.ts";
+import { render, template, type ChartValues, type Rendered } from "./helm.ts";
+
+// The chart with the values of the Pulumi program, rendered by Helm.
+
+/** The values that `pulumi up` passes for a configuration, secrets in clear. */
+async function valuesOf(
+  config: Readonly<Record<string, string>>,
+): Promise<ChartValues> {
+  const { resources } = await registerBy(stackProgram, config);
+  const release = resources.find(({ type }) => type.endsWith(":Release"));
+  const { secret } = release?.inputs["values"] as {
+    readonly secret: ChartValues;
+  };
+  return secret;
+}
+
+function find(objects: readonly Rendered[], kind: string, name: string) {
+  return objects.find(
+    (each) => each.kind === kind && each.metadata.name === name,
+  );
+}
+
+test.each([
+  ["the required settings alone", minimalGrownConfig],
+  ["a full configuration", fullGrownConfig],
+])("the chart accepts %s", async (_name, config) => {
+  const { ok, stderr } = await template(await valuesOf(config));
+  expect(stderr).toBe("");
+  expect(ok).toBe(true);
+});
+
+test("settings of the stack reach the objects of the cluster", async () => {
+  const objects = await render(await valuesOf(fullGrownConfig));
+  expect(
+    find(objects, "HorizontalPodAutoscaler", "trial-hearth-gateway")?.spec,
+  ).toMatchObject({ minReplicas: 3, maxReplicas: 6 });
+  expect(find(objects, "Ingress", "trial-hearth")?.spec).toMatchObject({
+    ingressClassName: "traefik",
+    tls: [{ secretName: "hearth-edge" }],
+  });
+  expect(
+    find(objects, "StatefulSet", "trial-hearth-gateway")?.spec,
+  ).toMatchObject({
+    template: {
+      spec: {
+        nodeSelector: { pool: "gateways" },
+        containers: [{ resources: { limits: { memory: "1024Mi" } } }],
+      },
+    },
+    volumeClaimTemplates: [
+      {
+        spec: {
+          storageClassName: "local-path",
+          resources: { requests: { storage: "4Gi" } },
+        },
+      },
+    ],
+  });
+  expect(find(objects, "StatefulSet", "trial-hearth-postgres")).toBeUndefined();
+});

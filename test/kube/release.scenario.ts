@@ -1,0 +1,340 @@
+import { connect } from "node:net";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFailed,
+  test,
+} from "vitest";
+import {
+  callSteadily,
+  expectNoFailedCall,
+  MAX_WAIT_MS,
+  type LoadReport,
+} from "../infra/callers.ts";
+import {
+  isUndrained,
+  type GatewayInstance,
+} from "../../supervisor/gateway/instances.ts";
+import { call, endsOf, startLoad } from "../faults/calls.ts";
+import { entityOfKey } from "../faults/accounts.ts";
+import { BUDGET_CALLS, CALL_COST, CROWD, CROWD_CALL } from "../faults/crowd.ts";
+import { createRandom } from "../faults/random.ts";
+import { ask, say, timed } from "../infra/day-two.ts";
+import { kubectl, power } from "./cluster.ts";
+import {
+  askGateway,
+  claimsOf,
+  createKey,
+  deploy,
+  expectWholeLedger,
+  helmTest,
+  isReady,
+  newCaller,
+  openRelease,
+  podsOf,
+  secretOf,
+  show,
+  sql,
+  uninstall,
+  urlOf,
+  type Caller,
+  type Pod,
+  type Release,
+} from "./release.ts";
+
+const PER_SECOND = 50;
+
+let release: Release;
+beforeAll(async () => {
+  release = await openRelease("hearth");
+});
+afterAll(() => release.provider.stop());
+beforeEach(() => onTestFailed(() => show(release)));
+
+describe("a release", () => {
+  test("a wrong value is one error, and nothing is installed", async () => {
+    await expect(deploy(release, { gateway: { replicas: 0 } })).rejects.toThrow(
+      "gateway.replicas is 0: set it to at least 1.",
+    );
+    expect(
+      await kubectl([
+        "get",
+        "all,secrets,persistentvolumeclaims",
+        "--namespace=hearth",
+        "--output=name",
+      ]),
+    ).toBe("");
+  });
+
+  test("from nothing to the first call, in a namespace that enforces PodSecurity restricted", async () => {
+    await timed("install", () => deploy(release));
+    expect((await podsOf(release)).filter(isReady)).toHaveLength(6);
+    const answer = await ask(
+      await urlOf(release, "gateway"),
+      "/v1/chat/completions",
+      await createKey(release),
+      { model: "mock", messages: [{ role: "user", content: "hello" }] },
+    );
+    expect(answer).toMatchObject({ choices: [expect.anything()] });
+    await expectWholeLedger(release);
+  });
+
+  test("helm test passes", async () => {
+    const output = await timed("helm test", () => helmTest(release));
+    expect(output).toContain("ready; ");
+  });
+
+  test("an upgrade of the gateways fails no call, and the ledger has all of them", async () => {
+    const before = (await podsOf(release, "gateway")).map(uidOf);
+    await withoutFailedCall(() =>
+      timed("upgrade", () =>
+        deploy(release, { gateway: { env: { NEXT_VERSION: "1" } } }),
+      ),
+    );
+    const after = (await podsOf(release, "gateway")).map(uidOf);
+    expect(before.filter((uid) => after.includes(uid))).toEqual([]);
+    await expectWholeLedger(release);
+  });
+
+  test("growing from two gateways to six fails no call", async () => {
+    await withoutFailedCall(() => timed("2 → 6", () => scale(6)));
+    await expectWholeLedger(release);
+  });
+
+  test("a budget shared by six gateways is used up, and exceeded by less than one call", async () => {
+    const gateways = (await podsOf(release, "gateway")).map(gatewayAt);
+    expect(gateways).toHaveLength(6);
+    const dollars = Math.round(BUDGET_CALLS * CALL_COST * 1e9) / 1e9;
+    const account = {
+      key: await createKey(release, { max_budget: dollars }),
+      fields: {},
+    };
+    const callAt = (at: number) =>
+      call(gateways[at % gateways.length] ?? "", account, CROWD_CALL);
+    const received = await Promise.all(
+      Array.from({ length: CROWD }, (_, at) => callAt(at)),
+    );
+    // Those that waited for others' reservations may have left a part of it.
+    while (received.at(-1)?.end !== "budget_exceeded") {
+      received.push(await callAt(received.length));
+      expect(received.length).toBeLessThan(CROWD + 2 * BUDGET_CALLS);
+    }
+    say(endsOf(received));
+    expect(
+      received.filter(
+        ({ end }) => !["ok", "budget_exceeded", "budget_held"].includes(end),
+      ),
+    ).toEqual([]);
+
+    await expectWholeLedger(release);
+    const rows = await sql<{ spend: number; ended_at: Date }>(
+      release,
+      "SELECT spend::float8 AS spend, ended_at FROM spend_log WHERE 'key:' || api_key = $1",
+      [entityOfKey(account.key)],
+    );
+    const spentBy = (at: number) =>
+      rows
+        .filter(({ ended_at }) => ended_at.getTime() <= at)
+        .reduce((sum, { spend }) => sum + spend, NANO * rows.length);
+    expect(rows).toHaveLength(
+      received.filter(({ end }) => end === "ok").length,
+    );
+    expect(spentBy(Infinity)).toBeLessThan(dollars + CALL_COST);
+    // None was rejected while the budget was not used up.
+    expect(
+      received.filter(
+        ({ end, at }) => end === "budget_exceeded" && spentBy(at) < dollars,
+      ),
+    ).toEqual([]);
+  });
+
+  test("shrinking from six gateways to two fails and loses no call: removed gateways drain their journals before they stop", async () => {
+    await withoutFailedCall(() => timed("6 → 2", () => scale(2)));
+    await expectWholeLedger(release);
+    await nothingUndrained();
+  });
+
+  test("a node that vanishes: calls continue, its pods restart elsewhere, and the ledger has all calls", async () => {
+    const gateways = await podsOf(release, "gateway");
+    const on = (node: string) =>
+      gateways.filter(({ spec }) => spec.nodeName === node).map(gatewayAt);
+    const [kept = ""] = on("node1");
+    expect(on("node2")).not.toEqual([]);
+    // Before: this process keeps connections alive, also those to the node that vanishes.
+    const [direct, through] = [
+      await newCaller(release),
+      await newCaller(release),
+    ];
+    // Some of these are in flight when their gateway vanishes.
+    const lost = startLoad({
+      urls: on("node2"),
+      accounts: [{ key: direct.key, fields: {} }],
+      random: createRandom(1),
+      parallel: 8,
+      pauseMs: 20,
+      onReceived: () => undefined,
+    });
+    await expect
+      .poll(() => release.provider.finished().size)
+      .toBeGreaterThan(release.provider.finished().size + 20);
+    try {
+      await withoutFailedCall(
+        async () => {
+          await power("off", 2);
+          const stopped = lost.stop();
+          await timed("noticed", () => untilConnected(through.url));
+          // As the documentation of Kubernetes tells operators: StatefulSets never replace a pod that may still run.
+          await kubectl([
+            "taint",
+            "nodes",
+            "node2",
+            `${OUT_OF_SERVICE}=nodeshutdown:NoExecute`,
+          ]);
+          await withoutFailedCall(
+            () => timed("restarted elsewhere", () => untilReady(6)),
+            through,
+          );
+          await stopped;
+        },
+        { ...direct, url: kept },
+      );
+      expect(
+        (await podsOf(release)).filter(({ spec }) => spec.nodeName !== "node1"),
+      ).toEqual([]);
+      // By the gateway that now has the journal of the lost one.
+      await expectWholeLedger(release);
+    } finally {
+      await power("on", 2);
+      await kubectl(["taint", "nodes", "node2", `${OUT_OF_SERVICE}-`]);
+      await timed("back", () => untilNode2("True"));
+    }
+    await expectWholeLedger(release);
+  });
+
+  test("an uninstall keeps volumes and generated secrets, with which a new installation continues", async () => {
+    const key = await createKey(release);
+    const secrets = await secretOf(release);
+    const claims = await claimsOf(release);
+    await timed("uninstall", () => uninstall(release));
+    await untilReady(0);
+    expect(await claimsOf(release)).toEqual(claims);
+    expect(await secretOf(release)).toEqual(secrets);
+
+    await timed("install again", () => deploy(release));
+    expect(await secretOf(release)).toEqual(secrets);
+    await ask(await urlOf(release, "gateway"), "/v1/models", key);
+    await expectWholeLedger(release);
+  });
+});
+
+const NANO = 1e-9;
+const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
+
+function gatewayAt({ status }: Pod): string {
+  return `http://${status.podIP}:4000`;
+}
+
+/** Calls through the Service, or as given, while something happens; asserts that no call failed. */
+async function withoutFailedCall(
+  work: () => Promise<unknown>,
+  through?: Caller,
+): Promise<void> {
+  const { url, key } = through ?? (await newCaller(release));
+  const load = callSteadily({ baseUrls: [url], key, perSecond: PER_SECOND });
+  let report: LoadReport;
+  try {
+    await work();
+  } finally {
+    report = await load.stop();
+  }
+  expectNoFailedCall(report, MAX_WAIT_MS.upgrade, say);
+}
+
+/** Asserts that no gateway has stopped with calls in its journal, also with `hearth doctor`. */
+async function nothingUndrained(): Promise<void> {
+  const { instances } = (await askGateway(release, "/instances")) as {
+    readonly instances: readonly GatewayInstance[];
+  };
+  expect(instances.filter(isUndrained)).toEqual([]);
+  const report = await kubectl([
+    "exec",
+    "trial-hearth-supervisor-0",
+    `--namespace=${release.namespace}`,
+    "--",
+    "sh",
+    "-c",
+    // It ends with 1 if it finds anything else.
+    "hearth doctor || true",
+  ]);
+  expect(report).not.toContain("only in its journal");
+}
+
+/** Changes the number of gateways; returns when all are ready and those removed have stopped. */
+async function scale(replicas: number): Promise<void> {
+  await kubectl([
+    "scale",
+    "statefulset/trial-hearth-gateway",
+    `--namespace=${release.namespace}`,
+    `--replicas=${replicas}`,
+  ]);
+  await expect
+    .poll(async () => (await podsOf(release, "gateway")).map(isReady), {
+      timeout: 90_000,
+      interval: 500,
+    })
+    .toEqual(Array.from({ length: replicas }, () => true));
+}
+
+/** Waits until the release has this number of pods, all ready. */
+async function untilReady(pods: number): Promise<void> {
+  await expect
+    .poll(async () => (await podsOf(release)).map(isReady), {
+      timeout: 120_000,
+      interval: 1_000,
+    })
+    .toEqual(Array.from({ length: pods }, () => true));
+}
+
+/** Waits until no new connection to a Service leads to a pod that does not respond. */
+async function untilConnected(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const connects = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect(Number(port), hostname);
+      const end = (connected: boolean) => {
+        socket.destroy();
+        resolve(connected);
+      };
+      socket.setTimeout(1_000, () => end(false));
+      socket.once("connect", () => end(true));
+      socket.once("error", () => end(false));
+    });
+  await expect
+    .poll(() => Promise.all(Array.from({ length: 30 }, connects)), {
+      timeout: 60_000,
+      interval: 500,
+    })
+    .not.toContain(false);
+}
+
+/** Waits until the second node has this status of the condition Ready. */
+async function untilNode2(status: string): Promise<void> {
+  await expect
+    .poll(
+      () =>
+        kubectl([
+          "get",
+          "node/node2",
+          '--output=jsonpath={.status.conditions[?(@.type=="Ready")].status}',
+        ]),
+      { timeout: 60_000, interval: 500 },
+    )
+    .toBe(status);
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata.uid;
+}
