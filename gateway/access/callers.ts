@@ -48,6 +48,8 @@ export interface KeyCaller {
     readonly blocked: boolean;
     readonly limits: PayerLimits;
     readonly memberLimits: PayerLimits | null;
+    /** The models of the member whose key it is; empty: all of the team's. */
+    readonly memberModels: readonly string[];
   } | null;
   readonly organization: {
     readonly id: string;
@@ -188,7 +190,7 @@ const KEY_QUERY = `
     u.models AS user_models, u.user_role, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
     t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.metadata -> 'tags' AS team_metadata_tags, t.blocked AS team_blocked, t.team_member_budget,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
-    CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits,
+    CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits, m.allowed_models AS member_models,
     k.team_id IS NULL OR coalesce(m.accepted, false) AS user_pays,
     o.organization_id AS org_id, o.models AS org_models,
     CASE WHEN o.organization_id IS NOT NULL THEN ${limitsOf("o", "ob")} END AS org_limits
@@ -238,6 +240,7 @@ interface KeyRow {
   readonly team_member_budget: number | null;
   readonly team_limits: PayerLimits | null;
   readonly member_limits: PayerLimits | null;
+  readonly member_models: string[] | null;
   readonly user_pays: boolean;
   readonly org_id: string | null;
   readonly org_models: string[] | null;
@@ -320,6 +323,7 @@ function teamOf(row: KeyRow): KeyCaller["team"] {
       member === null
         ? null
         : { ...member, maxBudget: member.maxBudget ?? row.team_member_budget },
+    memberModels: row.member_models ?? [],
   };
 }
 

@@ -24,11 +24,16 @@ export function keyName(key: string): string {
 
 const BEARER = "bearer ";
 
-/** The credential of a request: Bearer, else the headers that other SDKs use, else whatever `authorization` holds. null when there is none. */
+/** The credential of a request: `x-litellm-api-key`, which clients send beside a provider's own `authorization`, else Bearer, else the headers that other SDKs use, else whatever `authorization` holds. null when there is none. */
 export function readKey(headers: IncomingHttpHeaders): string | null {
-  const { authorization } = headers;
-  if (authorization?.slice(0, BEARER.length).toLowerCase() === BEARER) {
-    return authorization.slice(BEARER.length).trim();
+  const { authorization, "x-litellm-api-key": litellm } = headers;
+  if (typeof litellm === "string") {
+    return afterBearer(litellm) ?? litellm.trim();
+  }
+  const bearer =
+    authorization === undefined ? null : afterBearer(authorization);
+  if (bearer !== null) {
+    return bearer;
   }
   for (const name of ["x-api-key", "api-key", "x-goog-api-key"]) {
     const value = headers[name];
@@ -37,6 +42,12 @@ export function readKey(headers: IncomingHttpHeaders): string | null {
     }
   }
   return authorization ?? null;
+}
+
+function afterBearer(value: string): string | null {
+  return value.slice(0, BEARER.length).toLowerCase() === BEARER
+    ? value.slice(BEARER.length).trim()
+    : null;
 }
 
 /** Compares two hashes of {@link hashKey} in a time that depends on neither. */

@@ -19,12 +19,19 @@ export function authorizeModel(
 ): ModelGroup {
   const name = resolveAlias(caller, requested);
   const group = findModel(gateway.catalog, caller, name);
-  refuseUnlessAllowed(caller, name, group?.teamId ?? null, requested);
+  refuseUnlessAllowed(caller, namedModel(name, group), requested);
   if (group === null) {
     throw unknownModel(requested);
   }
   refuseIfPending(group, requested);
-  return group;
+  return isLimitedAs(caller, name) && !isLimitedAs(caller, group.alias)
+    ? { ...group, alias: name }
+    : group;
+}
+
+/** Whether the key has limits of its own for a model of that name. */
+function isLimitedAs(caller: Caller, name: string): boolean {
+  return caller.kind === "key" && caller.modelLimits.has(name);
 }
 
 /** Throws 503 naming the variable that all deployments of a group wait for. */
@@ -65,18 +72,18 @@ export function usableModels(
 ): readonly ModelGroup[] {
   return catalog
     .groupsFor(teamOf(caller))
-    .filter(({ alias, teamId }) => mayUse(caller, alias, teamId));
+    .filter((group) => mayUse(caller, group));
 }
 
-/** Whether a caller may see and call an alias, shared by all or of one team. */
+/** Whether a caller may see and call an alias, which it may also call by `name`. */
 export function mayUse(
   caller: Caller,
-  name: string,
-  teamId: string | null,
+  group: NamedGroup,
+  name = group.alias,
 ): boolean {
   return (
-    (teamId === null || teamId === teamOf(caller)) &&
-    deniedBy(caller, name, teamId) === null
+    (group.teamId === null || group.teamId === teamOf(caller)) &&
+    deniedBy(caller, namedModel(name, group)) === null
   );
 }
 
@@ -85,8 +92,42 @@ export function teamOf(caller: Caller): string | null {
   return caller.kind === "key" ? (caller.team?.id ?? null) : null;
 }
 
-/** A key and a team can define names for models. */
-function resolveAlias(caller: Caller, requested: string): string {
+/** A model by all that a list of allowed models may say for it. */
+interface NamedModel {
+  /** As called, and as the alias that it means. */
+  readonly names: readonly string[];
+  readonly accessGroups: readonly string[];
+  /** The team whose own model it is; null: shared by all. */
+  readonly teamId: string | null;
+}
+
+type NamedGroup = Pick<ModelGroup, "alias" | "accessGroups" | "teamId">;
+
+function namedModel(name: string, group: NamedGroup | null): NamedModel {
+  return {
+    names:
+      group === null || group.alias === name ? [name] : [name, group.alias],
+    accessGroups: group?.accessGroups ?? [],
+    teamId: group?.teamId ?? null,
+  };
+}
+
+/** The names for models that a key and its team define. */
+export function ownNames(caller: Caller): readonly string[] {
+  return caller.kind === "master"
+    ? []
+    : [...caller.aliases.keys(), ...(caller.team?.modelAliases.keys() ?? [])];
+}
+
+/** The names in the lists of allowed models of a key and its team. */
+export function allowedNames(caller: Caller): readonly string[] {
+  return caller.kind === "master"
+    ? []
+    : [...caller.models, ...(caller.team?.models ?? [])];
+}
+
+/** The model that a name of the key or its team means; any other name means itself. */
+export function resolveAlias(caller: Caller, requested: string): string {
   if (caller.kind === "master") {
     return requested;
   }
@@ -99,11 +140,10 @@ function resolveAlias(caller: Caller, requested: string): string {
 
 function refuseUnlessAllowed(
   caller: Caller,
-  name: string,
-  teamId: string | null,
+  model: NamedModel,
   requested: string,
 ): void {
-  const denied = deniedBy(caller, name, teamId);
+  const denied = deniedBy(caller, model);
   if (denied === null) {
     return;
   }
@@ -111,55 +151,80 @@ function refuseUnlessAllowed(
     denied.models.length === 0 ? "none" : denied.models.join(", ");
   throw new CallError(
     denied.kind,
-    `${denied.whose} not allowed to access model ${requested}. Allowed models: ${allowed}.`,
+    `${denied.whose} not allowed to access model ${requested}. Allowed models${denied.owner}: ${allowed}.`,
     { param: "model" },
   );
 }
 
 interface Denial {
   readonly kind: ErrorKind;
-  readonly whose: string;
+  /** LiteLLM's word, which its clients look for. */
+  readonly whose: "key" | "team" | "team member" | "org" | "user";
+  readonly owner: string;
   readonly models: readonly string[];
 }
 
 /** A team's own model is allowed to the team, whatever the lists of the team and its organization say. */
-function deniedBy(
-  caller: Caller,
-  name: string,
-  teamId: string | null,
-): Denial | null {
+function deniedBy(caller: Caller, model: NamedModel): Denial | null {
   if (caller.kind === "master") {
     return null;
   }
   const { models, team, organization, user } = caller;
-  if (!allows(models, name, teamId === null ? team?.models : [])) {
-    return { kind: "key_model_access_denied", whose: "This key is", models };
+  const ofTeam = model.teamId !== null;
+  if (!allowsModel(models, model, ofTeam ? [] : team?.models)) {
+    return { kind: "key_model_access_denied", whose: "key", owner: "", models };
   }
-  if (teamId !== null) {
+  if (ofTeam) {
     return null;
   }
-  if (team !== null && !allows(team.models, name)) {
+  if (team !== null && !allowsModel(team.models, model)) {
     return {
       kind: "team_model_access_denied",
-      whose: `Team ${team.id} is`,
+      whose: "team",
+      owner: ` of team ${team.id}`,
       models: team.models,
     };
   }
-  if (organization !== null && !allows(organization.models, name)) {
+  if (team !== null && !allowsModel(team.memberModels, model, team.models)) {
+    return {
+      kind: "team_model_access_denied",
+      whose: "team member",
+      owner: ` of this member of team ${team.id}`,
+      models: team.memberModels,
+    };
+  }
+  if (organization !== null && !allowsModel(organization.models, model)) {
     return {
       kind: "org_model_access_denied",
-      whose: `Organization ${organization.id} is`,
+      whose: "org",
+      owner: ` of organization ${organization.id}`,
       models: organization.models,
     };
   }
-  if (team === null && user !== null && !allows(user.models, name)) {
+  if (team === null && user !== null && !allowsModel(user.models, model)) {
     return {
       kind: "user_model_access_denied",
-      whose: `User ${caller.userId} is`,
+      whose: "user",
+      owner: ` of user ${caller.userId}`,
       models: user.models,
     };
   }
   return null;
+}
+
+function allowsModel(
+  models: readonly string[],
+  { names, accessGroups }: NamedModel,
+  teamModels: readonly string[] = [],
+): boolean {
+  return (
+    names.some((name) => allows(models, name, teamModels)) ||
+    accessGroups.some(
+      (group) =>
+        models.includes(group) ||
+        (models.includes(TEAM_MODELS) && teamModels.includes(group)),
+    )
+  );
 }
 
 /** An empty list means all; `openai/*` means every name that begins so. */

@@ -10,6 +10,7 @@ import {
 } from "./common-routes.ts";
 import { BUDGET, budgetRow } from "./kinds/budget.ts";
 import { name, someNames } from "./kinds/values.ts";
+import { answerRow, answerRows } from "./payers.ts";
 
 const BUDGETS: CommonNoun = {
   of: BUDGET,
@@ -29,7 +30,8 @@ const budgetInfo = adminRoute(
     input: z.object({ budgets: someNames }),
     answer: z.array(budgetRow),
   },
-  (admin, { budgets }) => several(admin, BUDGET, budgets),
+  async (admin, { budgets }) =>
+    answerRows(admin, BUDGET, await several(admin, BUDGET, budgets)),
 );
 
 const budgetDelete = adminRoute(
@@ -49,7 +51,7 @@ const budgetDelete = adminRoute(
       );
     }
     const [deleted] = await removeAll(admin, BUDGET, [named]);
-    return deleted;
+    return answerRow(admin, BUDGET, deleted ?? {});
   },
 );
 

@@ -63,7 +63,7 @@ test("a leaked previous secret cannot block or delete the key", async () => {
   await fixture.post("/key/unblock", { key: previous });
   await expect.poll(() => works(previous)).toBe(true);
   expect(await fixture.post("/key/delete", { keys: [previous] })).toEqual({
-    deleted_keys: [hashKey(now)],
+    deleted_keys: [previous],
   });
   await expect.poll(() => works(previous)).toBe(false);
 });

@@ -15,14 +15,14 @@ import {
   newKeyRow,
   type KeyFields,
 } from "./kinds/key.ts";
-import { duration, name } from "./kinds/values.ts";
+import { lifetime, name } from "./kinds/values.ts";
 import { answerWithSecret, keyColumns, newSecret } from "./new-key.ts";
 import { change, keyEntities } from "./payers.ts";
 
 const rotation = {
   ...keyFields,
   new_key: chosenKey.nullish(),
-  grace_period: duration.nullish(),
+  grace_period: lifetime.nullish(),
 };
 
 interface Rotation {

@@ -29,6 +29,7 @@ import {
 } from "./paging.ts";
 import { answerRows } from "./payers.ts";
 import { reachableKeys } from "./reachable-rows.ts";
+import { SAME_EMAIL } from "./user-access.ts";
 
 const info = adminRoute(
   "GET /key/info",
@@ -92,6 +93,7 @@ const FILTERS: Filters = {
   organization_id:
     "(organization_id = ? OR team_id IN (SELECT team_id FROM teams WHERE organization_id = ?))",
   key_alias: "key_alias = ?",
+  user_email: `user_id IN (SELECT user_id FROM users WHERE ${SAME_EMAIL})`,
   search: `(${searchOf(KEY)} OR token = lower(?)
     OR user_id IN (SELECT user_id FROM users WHERE ${contains("user_email")})
     OR team_id IN (SELECT team_id FROM teams WHERE ${contains("team_alias")}))`,
@@ -101,6 +103,7 @@ const listQuery = z.object({
   page: queryNumber(1, 1_000_000, 1),
   size: queryNumber(1, 100, 10),
   user_id: name.optional(),
+  user_email: name.optional(),
   team_id: name.optional(),
   organization_id: name.optional(),
   key_hash: name.optional(),

@@ -102,7 +102,7 @@ const deleteKeys = adminRoute(
   "POST /key/delete",
   {
     summary:
-      "Delete keys by secret, hash or alias. Their rows are kept in the history.",
+      "Delete keys by secret, hash or alias, and answer them as they were sent. Their rows are kept in the history.",
     input: z.object({ keys: names.nullish(), key_aliases: names.nullish() }),
     answer: z.object({ deleted_keys: out.texts }),
   },
@@ -115,10 +115,11 @@ const deleteKeys = adminRoute(
       );
     }
     return transaction(admin.pool, async (client) => {
+      const named = await tokensNow(client, keys ?? []);
       const found = await query<Row>(
         client,
         "SELECT * FROM keys WHERE token = ANY($1) OR key_alias = ANY($2) FOR UPDATE",
-        [await tokensNow(client, keys ?? []), aliases ?? []],
+        [named, aliases ?? []],
       );
       if (found.length === 0) {
         throw new CallError(
@@ -134,7 +135,14 @@ const deleteKeys = adminRoute(
       for (const { token } of found) {
         await remove(admin, client, KEY, { token });
       }
-      return { deleted_keys: found.map(({ token }) => token) };
+      const tokens = new Set(found.map(({ token }) => token));
+      const names = new Set(found.map((row) => row["key_alias"]));
+      return {
+        deleted_keys: [
+          ...(keys ?? []).filter((_, at) => tokens.has(named[at])),
+          ...(aliases ?? []).filter((alias) => names.has(alias)),
+        ],
+      };
     });
   },
 );

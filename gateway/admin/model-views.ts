@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { administersTeam } from "../access/actor.ts";
-import { mayUse, teamOf, usableModels } from "../access/models.ts";
+import { mayUse, usableModels } from "../access/models.ts";
 import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
@@ -13,6 +13,7 @@ const numberOrNull = z.number().nullable();
 const free = z.looseObject({});
 
 export const modelRow = z.object({
+  model_id: out.text,
   model_name: out.text,
   litellm_params: free,
   provider_params: free,
@@ -41,6 +42,7 @@ export function modelAnswer(
   stored: boolean,
 ) {
   return {
+    model_id: id,
     model_name: alias,
     litellm_params: params,
     provider_params: params,
@@ -85,17 +87,16 @@ const modelGroupInfo = adminRoute(
 /** The deployments whose alias the key may use. Those of its team hide the shared ones of the same alias. */
 function usable({ gateway, caller }: Admin): readonly PricedDeployment[] {
   const { catalog } = gateway;
-  const own = teamOf(caller);
   const ofTeam = new Set(
     usableModels(catalog, caller).flatMap(({ teamId, configured }) =>
       teamId === null ? [] : [configured],
     ),
   );
-  return catalog.deployments.filter(({ alias, teamId }) =>
-    teamId === null
-      ? !ofTeam.has(alias) && mayUse(caller, alias, null)
-      : teamId === own && mayUse(caller, alias, teamId),
-  );
+  return catalog.deployments.filter(({ alias, teamId }) => {
+    const group = catalog.find(alias, teamId);
+    const hidden = teamId === null && ofTeam.has(alias);
+    return group !== null && !hidden && mayUse(caller, group);
+  });
 }
 
 /** Also those of the teams that the caller administers, to manage them. */

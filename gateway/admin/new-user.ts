@@ -2,10 +2,15 @@ import { z } from "zod";
 import { MASTER_USER } from "../access/callers.ts";
 import { outOfReach } from "../access/reach.ts";
 import { roleOfSharedKey } from "../access/roles.ts";
-import { query, transaction, type Client } from "../database/pool.ts";
+import {
+  query,
+  transaction,
+  type Client,
+  type Pool,
+} from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { KEY, keyFields } from "./kinds/key.ts";
+import { KEY, keyFields, type KeyFields } from "./kinds/key.ts";
 import { teamRole } from "./kinds/member.ts";
 import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
@@ -26,6 +31,8 @@ const teamOfUser = z.object({
 const newUserFields = z.object({
   ...userFields,
   user_id: name.nullish(),
+  /** Also a team to join; the first key belongs to it. */
+  team_id: name.nullish(),
   teams: z
     .array(z.union([name, teamOfUser]))
     .max(1_000)
@@ -47,7 +54,8 @@ export const newUser = adminRoute(
   },
   async (admin, fields) => {
     const {
-      teams,
+      teams: _teams,
+      team_id: _team,
       organizations,
       auto_create_key: withKey,
       key_alias,
@@ -60,8 +68,9 @@ export const newUser = adminRoute(
       throw outOfReach(admin.rule, `user ${MASTER_USER}`);
     }
     denyOtherOrganizations(admin, organizations ?? []);
-    const payer =
-      withKey === false ? null : await payerOfFirstKey(admin, fields);
+    const teams = await teamsToJoin(admin.pool, fields);
+    const owner =
+      withKey === false ? {} : await ownerOfFirstKey(admin, fields, teams);
     const created = await transaction(admin.pool, async (client) => {
       await rejectTakenEmail(client, fields.user_email, null);
       const user = await create(admin, client, USER, {
@@ -69,7 +78,7 @@ export const newUser = adminRoute(
         user_id: fields.user_id ?? crypto.randomUUID(),
       });
       const userId = String(user?.["user_id"]);
-      await join(admin, client, userId, teams ?? [], organizations ?? []);
+      await join(admin, client, userId, teams, organizations ?? []);
       // The key gets no limits: those of the user apply, and the same budget on both would be enforced twice.
       const key =
         withKey === false
@@ -79,7 +88,7 @@ export const newUser = adminRoute(
               client,
               {
                 user_id: userId,
-                organization_id: payer,
+                ...owner,
                 key_alias,
                 duration,
                 aliases,
@@ -102,13 +111,25 @@ export const newUser = adminRoute(
   },
 );
 
+/** Beside the user: the team that `team_id` names, which comes last, else an organization. */
+async function ownerOfFirstKey(
+  admin: Admin,
+  fields: z.output<typeof newUserFields>,
+  teams: readonly TeamToJoin[],
+): Promise<Pick<KeyFields, "team_id" | "organization_id">> {
+  return fields.team_id == null
+    ? { organization_id: await payerOfFirstKey(admin, fields, teams) }
+    : { team_id: teams.at(-1)?.team_id };
+}
+
 /**
  * The organization of a user's first key: the user's only one. A key with rights on everything, or in teams outside the
  * organization, belongs to the user alone.
  */
 async function payerOfFirstKey(
   { pool, reachesAll }: Admin,
-  { organizations, teams, user_role: given }: z.output<typeof newUserFields>,
+  { organizations, user_role: given }: z.output<typeof newUserFields>,
+  teams: readonly TeamToJoin[],
 ): Promise<string | null> {
   const [only = null, ...others] = new Set(organizations);
   if (others.length > 0) {
@@ -127,7 +148,7 @@ async function payerOfFirstKey(
   const outside = await query(
     pool,
     "SELECT FROM teams WHERE team_id = ANY($1) AND organization_id IS DISTINCT FROM $2 LIMIT 1",
-    [teams?.map(teamIdOf) ?? [], only],
+    [teams.map((team) => team.team_id), only],
   );
   return outside.length === 0 ? only : null;
 }
@@ -158,7 +179,7 @@ async function join(
   admin: Admin,
   client: Client,
   userId: string,
-  teams: readonly (string | z.output<typeof teamOfUser>)[],
+  teams: readonly TeamToJoin[],
   organizations: readonly string[],
 ): Promise<void> {
   for (const organizationId of new Set(organizations)) {
@@ -167,8 +188,8 @@ async function join(
       user_id: userId,
     });
   }
-  const byId = new Map(teams.map((team) => [teamIdOf(team), team]));
-  for (const [teamId, teamOrId] of byId) {
+  const byId = new Map(teams.map((team) => [team.team_id, team]));
+  for (const [teamId, { user_role, max_budget_in_team }] of byId) {
     const team = await findOne(client, TEAM, { team_id: teamId });
     if (!admin.reachesAll) {
       admin.requireReach({
@@ -180,16 +201,33 @@ async function join(
     await createMember(admin, client, {
       team_id: teamId,
       user_id: userId,
-      ...(typeof teamOrId === "string"
-        ? {}
-        : {
-            role: teamOrId.user_role,
-            max_budget: teamOrId.max_budget_in_team,
-          }),
+      role: user_role,
+      max_budget: max_budget_in_team,
     });
   }
 }
 
-function teamIdOf(team: string | z.output<typeof teamOfUser>): string {
-  return typeof team === "string" ? team : team.team_id;
+type TeamToJoin = z.output<typeof teamOfUser>;
+
+/** The teams of a request by id, that of the first key last. A team may be named by its alias, if only one has it. */
+async function teamsToJoin(
+  pool: Pool,
+  { teams, team_id: last }: z.output<typeof newUserFields>,
+): Promise<readonly TeamToJoin[]> {
+  const named = [...(teams ?? []), ...(last == null ? [] : [last])].map(
+    (team) =>
+      typeof team === "string" ? teamOfUser.parse({ team_id: team }) : team,
+  );
+  const found = await query<{ team_id: string; team_alias: string | null }>(
+    pool,
+    "SELECT team_id, team_alias FROM teams WHERE team_id = ANY($1) OR team_alias = ANY($1)",
+    [named.map((team) => team.team_id)],
+  );
+  return named.map((team) => {
+    const { team_id: given } = team;
+    const ofAlias = found.filter((row) => row.team_alias === given);
+    return found.some((row) => row.team_id === given) || ofAlias.length !== 1
+      ? team
+      : { ...team, team_id: ofAlias[0]?.team_id ?? given };
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
-import { findRows, type Row } from "../database/rows.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
@@ -119,42 +119,69 @@ const info = adminRoute(
   },
   async (admin, { organization_id: id }) => {
     const row = await reachable(admin, id);
-    const teams = await findRows(admin.pool, "teams", { organization_id: id });
-    const { actor, reachesAll } = admin;
-    const seesAll = reachesAll || actor.organizations.has(id);
-    return {
-      ...(await answerRow(admin, ORGANIZATION, row)),
-      members: await membersOf(admin, id),
-      teams: await answerRows(
-        admin,
-        TEAM,
-        teams.filter(
-          (team) => seesAll || actor.teams.has(String(team["team_id"])),
-        ),
-      ),
-    };
+    const [shown] = await withMembersAndTeams(
+      admin,
+      await answerRows(admin, ORGANIZATION, [row]),
+    );
+    return shown;
   },
 );
 
-function membersOf(admin: Admin, id: string): Promise<readonly Row[]> {
+/** Organizations with their members and the teams that the caller sees. */
+async function withMembersAndTeams(
+  admin: Admin,
+  organizations: readonly Row[],
+): Promise<readonly Row[]> {
+  const { actor, reachesAll } = admin;
+  const ids = organizations.map((row) => String(row["organization_id"]));
+  const members = await membersOf(admin, ids);
+  const teams = await query<Row>(
+    admin.pool,
+    "SELECT * FROM teams WHERE organization_id = ANY($1) ORDER BY created_at, team_id",
+    [ids],
+  );
+  const seen = await answerRows(
+    admin,
+    TEAM,
+    teams.filter(
+      (team) =>
+        reachesAll ||
+        actor.organizations.has(String(team["organization_id"])) ||
+        actor.teams.has(String(team["team_id"])),
+    ),
+  );
+  const byId = (rows: readonly Row[]) =>
+    Map.groupBy(rows, (row) => row["organization_id"]);
+  const [memberships, seenTeams] = [byId(members), byId(seen)];
+  return organizations.map((row) => ({
+    ...row,
+    members: memberships.get(row["organization_id"]) ?? [],
+    teams: seenTeams.get(row["organization_id"]) ?? [],
+  }));
+}
+
+function membersOf(
+  admin: Admin,
+  ids: readonly string[],
+): Promise<readonly Row[]> {
   return query<Row>(
     admin.pool,
-    `SELECT m.user_id, u.user_email, u.user_alias, m.role, m.created_at
+    `SELECT m.organization_id, m.user_id, u.user_email, u.user_alias, m.role, m.role AS user_role, m.created_at, m.updated_at
        FROM organization_members m JOIN users u USING (user_id)
-       WHERE m.organization_id = $1 ORDER BY m.created_at, m.user_id`,
-    [id],
+       WHERE m.organization_id = ANY($1) ORDER BY m.created_at, m.user_id`,
+    [ids],
   );
 }
 
 const list = adminRoute(
   "GET /organization/list",
   {
-    summary: "List organizations within reach.",
+    summary: "List organizations within reach, with members and teams.",
     input: z.object({
       page: queryNumber(1, 1_000_000, 1),
       page_size: queryNumber(1, 1_000, 1_000),
     }),
-    answer: z.array(organizationRow),
+    answer: z.array(organizationInfo),
   },
   async (admin, { page, page_size: size }) => {
     const filter = conditions();
@@ -167,7 +194,10 @@ const list = adminRoute(
          LIMIT ${size} OFFSET ${(page - 1) * size}`,
       filter.values,
     );
-    return answerRows(admin, ORGANIZATION, rows);
+    return withMembersAndTeams(
+      admin,
+      await answerRows(admin, ORGANIZATION, rows),
+    );
   },
 );
 
@@ -213,7 +243,7 @@ const memberAdd = adminRoute(
     return {
       organization_id: id,
       updated_users: await visibleUsers(admin, users),
-      updated_organization_memberships: await membersOf(admin, id),
+      updated_organization_memberships: await membersOf(admin, [id]),
     };
   },
 );
@@ -244,8 +274,10 @@ const memberUpdate = adminRoute(
   async (admin, { organization_id: id, role: part, ...reference }) => {
     await reachable(admin, id);
     const member = await membership(admin, id, reference);
-    return transaction(admin.pool, (client) =>
-      change(admin, client, ORGANIZATION_MEMBER, member, { role: part }),
+    return withUserRole(
+      await transaction(admin.pool, (client) =>
+        change(admin, client, ORGANIZATION_MEMBER, member, { role: part }),
+      ),
     );
   },
 );
@@ -263,9 +295,13 @@ const memberDelete = adminRoute(
     const [deleted] = await transaction(admin.pool, (client) =>
       remove(admin, client, ORGANIZATION_MEMBER, member),
     );
-    return deleted;
+    return withUserRole(deleted ?? {});
   },
 );
+
+function withUserRole(member: Row): Row {
+  return { ...member, user_role: member["role"] };
+}
 
 export const ORGANIZATIONS: readonly Route[] = [
   createOrganization,

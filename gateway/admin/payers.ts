@@ -16,6 +16,7 @@ import { lockLedger, seedCurrentWindows } from "../database/totals.ts";
 import { CallError } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
 import { audit, type AuditAction } from "./audit.ts";
+import { withBudgetTable, withReset } from "./budget-tables.ts";
 import { BUDGET } from "./kinds/budget.ts";
 import { END_USER } from "./kinds/customer.ts";
 import { KEY } from "./kinds/key.ts";
@@ -51,13 +52,16 @@ export function unknown(
   );
 }
 
-/** Rows as every route shows them: with spend, the next reset of the budget, and teams or members. */
+/** Rows as every route shows them: with spend, the next reset of the budget, and teams, members or a table of limits. */
 export async function answerRows(
   admin: Admin,
   of: Kind,
   rows: readonly Row[],
   from: Pool | Client = admin.pool,
 ): Promise<readonly Row[]> {
+  if (of === BUDGET) {
+    return withReset(admin, rows);
+  }
   if (of.entity === null) {
     return rows;
   }
@@ -74,7 +78,9 @@ export async function answerRows(
     case USER:
       return withTeams(from, withSpends);
     default:
-      return withSpends;
+      return of.showsBudgetTable === true
+        ? withBudgetTable(from, withSpends)
+        : withSpends;
   }
 }
 

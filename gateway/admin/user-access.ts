@@ -15,6 +15,9 @@ export interface UserReference {
   readonly user_email?: string | null | undefined;
 }
 
+/** The condition that an address is a user's: they are compared in any case. */
+export const SAME_EMAIL = "lower(user_email) = lower(?)";
+
 /** The user that a reference names; null if unknown. Throws 400 for an empty reference. */
 export async function findUser(
   from: Pool | Client,
@@ -27,12 +30,23 @@ export async function findUser(
       { param: "user_id" },
     );
   }
-  const [row] = await findRows(
-    from,
-    "users",
-    id == null ? { user_email: email } : { user_id: id },
-  );
+  const [row] =
+    id == null
+      ? await usersByEmail(from, email ?? "")
+      : await findRows(from, "users", { user_id: id });
   return row ?? null;
+}
+
+/** In any case; an address that was imported twice names the older user. */
+function usersByEmail(
+  from: Pool | Client,
+  email: string,
+): Promise<readonly Row[]> {
+  return query<Row>(
+    from,
+    `SELECT * FROM users WHERE ${SAME_EMAIL.replace("?", "$1")} ORDER BY created_at, user_id`,
+    [email],
+  );
 }
 
 export async function requireUser(
@@ -189,8 +203,9 @@ export async function rejectTakenEmail(
   if (email == null) {
     return;
   }
-  const [other] = await findRows(from, "users", { user_email: email });
-  if (other !== undefined && other["user_id"] !== exceptUser) {
+  const others = await usersByEmail(from, email);
+  const other = others.find((user) => user["user_id"] !== exceptUser);
+  if (other !== undefined) {
     throw new CallError(
       "already_exists",
       `\`user_email\` is already used by user ${String(other["user_id"])}.`,

@@ -10,7 +10,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
-import { rejectionError } from "./refusals.ts";
+import { rejectionError, type RejectingBudget } from "./refusals.ts";
 
 export type Admitted = Extract<Admission, { kind: "admitted" }> & {
   /** The cached answer, if any. */
@@ -53,7 +53,7 @@ export async function lookupAndAdmit(
       default:
         throw rejectionError(
           admission,
-          resetOf(gateway, admit, admission.entity),
+          budgetOf(gateway, admit, admission.entity),
         );
     }
   }
@@ -106,17 +106,19 @@ function admitCallOf(
   };
 }
 
-/** When the budget of one of a call's payers resets, ms since the epoch; Infinity: never. */
-function resetOf(
+function budgetOf(
   gateway: Pick<Gateway, "config">,
   { entities }: AdmitCall,
   entity: string,
-): number {
+): RejectingBudget {
   const payer = entities.find((one) => one.entity === entity);
-  return windowEnd(
-    payer?.window ?? LIFETIME.name,
-    gateway.config.general.timezone,
-  );
+  return {
+    dollars: payer?.maxBudget ?? null,
+    resetsAt: windowEnd(
+      payer?.window ?? LIFETIME.name,
+      gateway.config.general.timezone,
+    ),
+  };
 }
 
 /** The maximum expected cost of a call, at the most expensive deployment of a group. */

@@ -11,7 +11,8 @@ import type { Gateway } from "../gateway.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
-import { answerHeaders, headerText } from "./headers.ts";
+import { headerText } from "./deployment-headers.ts";
+import { answerHeaders } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
 import {
   endCall,

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import {
@@ -127,8 +126,8 @@ export async function startCall(
   const payers = payersOf(caller, named.alias, received, request, person);
   const tagged = groupForTags(gateway.config, named, payers.tags);
   const group = access === null ? tagged : withClientAccess(tagged, access);
-  const { endUser, tags } = await otherPayersOf(gateway, payers);
-  refuseBlocked(endUser);
+  const others = await otherPayersOf(gateway, payers);
+  refuseBlocked(others.endUser);
   const { headers, ip: requesterIp } = request;
   const options = readCallOptions(received, headers, caller, group.alias);
   const size = sizing(gateway, kind);
@@ -144,11 +143,10 @@ export async function startCall(
   const own = { ownAccess: access !== null, fallbacks };
   const cache = cacheOptionsOf(received, headers, options, own);
   const startedAt = Date.now();
-  const timeoutMs = options.timeoutMs ?? gateway.config.router.timeoutMs;
-  return {
+  const call: Call = {
     ...size(body, group),
     ...cacheKeysOf(gateway, kind, group, payers, body, cache),
-    id: randomUUID(),
+    id: request.id,
     startedAt,
     kind,
     caller,
@@ -158,19 +156,29 @@ export async function startCall(
     limitSources: {
       caller,
       alias: group.alias,
-      endUser,
-      tags,
+      ...others,
       proxy: proxyLimitsOf(gateway.config.general),
     },
     cache,
     options,
     ...own,
-    deadlineAt: timeoutMs === null ? null : startedAt + timeoutMs,
+    deadlineAt: deadlineOf(gateway.config, options, startedAt),
     whole: null,
     forwarded: forwardedOf(request),
     sessionId: sessionOf(received, request) ?? person.session,
     requesterIp,
   };
+  request.call = call;
+  return call;
+}
+
+function deadlineOf(
+  { router }: Pick<GatewayConfig, "router">,
+  options: CallOptions,
+  startedAt: number,
+): number | null {
+  const timeoutMs = options.timeoutMs ?? router.timeoutMs;
+  return timeoutMs === null ? null : startedAt + timeoutMs;
 }
 
 function refuseBlocked(endUser: OtherPayer | null): void {

@@ -1,9 +1,12 @@
+import type { FastifyRequest } from "fastify";
+import type { Caller } from "../access/callers.ts";
+import { windowAt } from "../ledger/windows.ts";
 import type { RateState } from "../limits/limits.ts";
-import { dollarsFromNanos } from "../pricing/money.ts";
-import type { Deployment, GatewayConfig } from "../config/types.ts";
+import { dollarsFromNanos, type Nanos } from "../pricing/money.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { deploymentHeaders, headerText } from "./deployment-headers.ts";
 import { addAllowances, addTwins } from "./litellm-headers.ts";
 import type { Upstream } from "./provider.ts";
 
@@ -41,9 +44,7 @@ export function answerHeaders(
     headers["x-hearth-cache-key"] = headerText(call.cacheKey);
   }
   if (upstream !== null) {
-    const { id, provider } = namesOf(upstream.deployment);
-    headers["x-hearth-model-id"] = id;
-    headers["x-hearth-provider"] = provider;
+    Object.assign(headers, deploymentHeaders(upstream.deployment));
     headers["x-hearth-attempted-retries"] = String(
       upstream.attempts.length - upstream.fallbacks,
     );
@@ -52,64 +53,82 @@ export function answerHeaders(
   addRates(headers, "requests", admitted.rates);
   addRates(headers, "tokens", admitted.rates);
   if (config.general.litellmHeaders) {
-    addLitellmNames(headers, config, call, admitted, upstream);
+    addTwins(headers);
+    addAllowances(headers, config, call, upstream?.deployment);
+    addKeyBudget(headers, call.caller, spendOfKey(call.caller, admitted));
   }
   return headers;
 }
 
-interface DeploymentNames {
-  readonly id: string;
-  readonly provider: string;
-}
-
-const names = new WeakMap<Deployment, DeploymentNames>();
-
-/** As header values; computed once for each deployment. */
-function namesOf(deployment: Deployment): DeploymentNames {
-  const known = names.get(deployment);
-  if (known !== undefined) {
-    return known;
+/** The headers of an error: of those of an answer what is known by then. `own` are the error's, which are added. */
+export function errorHeaders(
+  gateway: Pick<Gateway, "config" | "limits" | "pending">,
+  { id, caller, call, admitted }: FastifyRequest,
+  own: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const { config } = gateway;
+  const headers: Record<string, string> = { "x-hearth-call-id": id };
+  if (call !== null) {
+    headers["x-hearth-model-group"] = headerText(call.group.alias);
+    headers["x-hearth-attempted-retries"] = "0";
+    headers["x-hearth-attempted-fallbacks"] = "0";
+    headers["x-hearth-duration-ms"] = String(Date.now() - call.startedAt);
   }
-  const read = {
-    id: headerText(deployment.id),
-    provider: headerText(deployment.providerName),
-  };
-  names.set(deployment, read);
-  return read;
+  addRates(headers, "requests", admitted?.rates ?? []);
+  addRates(headers, "tokens", admitted?.rates ?? []);
+  Object.assign(headers, own);
+  if (config.general.litellmHeaders) {
+    addTwins(headers);
+    if (call !== null && own["x-litellm-timeout"] === undefined) {
+      addAllowances(headers, config, call, undefined);
+    }
+    addKeyBudget(headers, caller, knownSpend(gateway, caller, admitted));
+  }
+  return headers;
 }
 
-/** Text that needs no encoding in a header: printable ASCII without `%`. */
-const PLAIN = /^[ -$&-~]*$/;
-
-/**
- * Any text as a header value: percent-encoded as UTF-8 if it is not plain printable ASCII. `decodeURIComponent` restores the
- * text in both cases.
- */
-export function headerText(text: string): string {
-  return PLAIN.test(text) ? text : encodeURI(text.toWellFormed());
+/** Of a key with a budget, before this call; of a call that was not admitted as this instance knows it. */
+function knownSpend(
+  { config, limits, pending }: Pick<Gateway, "config" | "limits" | "pending">,
+  caller: Caller | null,
+  admitted: Admitted | null,
+): Nanos | null {
+  if (caller?.kind !== "key" || caller.limits.maxBudget === null) {
+    return null;
+  }
+  if (admitted !== null) {
+    return spendOfKey(caller, admitted);
+  }
+  const entity = `key:${caller.token}`;
+  const { timezone } = config.general;
+  const { name } = windowAt(caller.limits.budgetDuration, Date.now(), timezone);
+  const known = limits.lastKnown(entity, name);
+  return known === null ? null : known.total + pending.of(entity, name);
 }
 
-/** `key-spend` is sent for keys with a budget, whose spend is known: dollars before this call. */
-function addLitellmNames(
+/** `spend` is known for keys with a budget: dollars before this call. */
+function addKeyBudget(
   headers: Record<string, string>,
-  config: GatewayConfig,
-  call: Call,
-  { spends }: Admitted,
-  upstream: Upstream | null,
+  caller: Caller | null,
+  spend: Nanos | null,
 ): void {
-  addTwins(headers);
-  addAllowances(headers, config, call, upstream?.deployment);
-  const { caller } = call;
-  if (caller.kind !== "key") {
+  if (caller?.kind !== "key") {
     return;
   }
   if (caller.limits.maxBudget !== null) {
     headers["x-litellm-key-max-budget"] = String(caller.limits.maxBudget);
   }
-  const own = spends.find(({ entity }) => entity === `key:${caller.token}`);
-  if (own !== undefined) {
-    headers["x-litellm-key-spend"] = String(dollarsFromNanos(own.spend));
+  if (spend !== null) {
+    headers["x-litellm-key-spend"] = String(dollarsFromNanos(spend));
   }
+}
+
+function spendOfKey(caller: Caller, { spends }: Admitted): Nanos | null {
+  if (caller.kind !== "key") {
+    return null;
+  }
+  const own = spends.find(({ entity }) => entity === `key:${caller.token}`);
+  return own?.spend ?? null;
 }
 
 /** Of the payers' limits the tightest is sent: the one that the client will reach first. */

@@ -1,6 +1,7 @@
 import type { Deployment, GatewayConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Call } from "./call.ts";
+import { deploymentHeaders } from "./deployment-headers.ts";
 
 /** LiteLLM's names of Hearth's headers. */
 const LITELLM_NAMES = [
@@ -44,7 +45,7 @@ export function addAllowances(
   headers["x-litellm-timeout"] = String(timeoutMs / 1_000);
 }
 
-/** The headers of a failure after a provider was tried: identity and attempts. */
+/** The headers of a failure after a provider was tried: identity of the deployment, attempts and allowances. */
 export function failureHeaders(
   { config }: Pick<Gateway, "config">,
   call: Call,
@@ -55,12 +56,11 @@ export function failureHeaders(
   }: { readonly retries: number; readonly fallbacks: number },
 ): Record<string, string> {
   const headers: Record<string, string> = {
-    "x-hearth-call-id": call.id,
+    ...deploymentHeaders(deployment),
     "x-hearth-attempted-retries": String(retries),
     "x-hearth-attempted-fallbacks": String(fallbacks),
   };
   if (config.general.litellmHeaders) {
-    addTwins(headers);
     addAllowances(headers, config, call, deployment);
   }
   return headers;

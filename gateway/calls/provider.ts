@@ -83,7 +83,7 @@ export async function chooseDeployment(
     find: (name) => fallbackNamed(gateway, call, name),
     mayFallBack: async (group: ModelGroup) =>
       !call.ownAccess &&
-      mayUse(call.caller, group.alias, group.teamId) &&
+      mayUse(call.caller, group) &&
       raiseLease(gateway, call, callTo(call, group), group),
   });
   let first = await route.first();

@@ -5,20 +5,21 @@ import { rejectionError } from "./refusals.ts";
 const RENEWAL = Date.parse("2026-12-01T00:00:00Z");
 
 test.each([
-  [0.5, RENEWAL, "it resets at 2026-12-01T00:00:00.000Z."],
-  [0.5, Infinity, "ask the operator of this gateway to raise it."],
-  [0, RENEWAL, "ask the operator of this gateway to raise it."],
+  [0.5, RENEWAL, "2026-12-01T00:00:00.000Z"],
+  [0.5, Infinity, undefined],
+  [5e-10, Infinity, undefined],
 ])(
-  "a used-up budget of %d $ that resets at %d gives: %s",
-  (dollars, at, says) => {
+  "a used-up budget of %d $ that resets at %d is rejected with its exact figure and %s in a header",
+  (dollars, resetsAt, header) => {
     const budget = nanosFromBudget(dollars);
-    const { message } = rejectionError(
+    const { message, details } = rejectionError(
       { kind: "budget_exceeded", entity: "team:t", spend: budget, budget },
-      at,
+      { dollars, resetsAt },
     );
     expect(message).toBe(
-      `Budget has been exceeded! Team=t Current cost: ${dollars}, Max budget: ${dollars}; ${says}`,
+      `Budget has been exceeded! Team=t Current cost: ${budget / 1e9}, Max budget: ${dollars}`,
     );
+    expect(details.headers?.["x-hearth-budget-reset-at"]).toBe(header);
   },
 );
 
@@ -29,7 +30,7 @@ test.each([
 ])("a budget reserved by %d calls gives: %s", (inFlight, says) => {
   const { message } = rejectionError(
     { kind: "budget_held", entity: "user:u", inFlight },
-    Infinity,
+    { dollars: 1, resetsAt: Infinity },
   );
   expect(message).toBe(
     `The rest of the budget for User=u is reserved by ${says}`,

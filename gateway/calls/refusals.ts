@@ -2,23 +2,40 @@ import type { Refusal } from "../limits/limits.ts";
 import { dollarsFromNanos } from "../pricing/money.ts";
 import { CallError } from "../http/errors.ts";
 
-/**
- * The error for a call that a limit rejects: which limit, whose, and when to retry. `resetsAt`: when the payer's budget
- * resets, ms since the epoch; Infinity: never.
- */
-export function rejectionError(refusal: Refusal, resetsAt: number): CallError {
+/** The budget of the payer that rejects a call. */
+export interface RejectingBudget {
+  /** As it was set; null: there is none. */
+  readonly dollars: number | null;
+  /** Ms since the epoch; Infinity: never. */
+  readonly resetsAt: number;
+}
+
+/** The error for a call that a limit rejects: which limit, whose, and when to retry. */
+export function rejectionError(
+  refusal: Refusal,
+  budget: RejectingBudget,
+): CallError {
   switch (refusal.kind) {
-    case "budget_exceeded":
+    case "budget_exceeded": {
+      const max = budget.dollars ?? dollarsFromNanos(refusal.budget);
       return new CallError(
         "budget_exceeded",
-        // Up to the semicolon LiteLLM's text, which its clients look for.
-        `Budget has been exceeded! ${prefixOf(refusal.entity)}Current cost: ${dollarsFromNanos(refusal.spend)}, Max budget: ${dollarsFromNanos(refusal.budget)}; ${
-          resetsAt === Infinity || refusal.budget === 0
-            ? "ask the operator of this gateway to raise it."
-            : `it resets at ${new Date(resetsAt).toISOString()}.`
-        }`,
-        { headers: { "x-should-retry": "false" } },
+        // LiteLLM's text, which its clients read figures from: nothing may follow the last one.
+        `Budget has been exceeded! ${prefixOf(refusal.entity)}Current cost: ${dollarsFromNanos(refusal.spend)}, Max budget: ${max}`,
+        {
+          headers: {
+            "x-should-retry": "false",
+            ...(budget.resetsAt === Infinity || refusal.budget === 0
+              ? {}
+              : {
+                  "x-hearth-budget-reset-at": new Date(
+                    budget.resetsAt,
+                  ).toISOString(),
+                }),
+          },
+        },
       );
+    }
     case "estimate_too_large":
       return new CallError(
         "budget_exceeded",

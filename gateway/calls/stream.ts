@@ -10,6 +10,7 @@ import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";
 import { Audience } from "./audience.ts";
 import type { Call } from "./call.ts";
+import { inDialect } from "./call-error.ts";
 import { answerHeaders } from "./headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
@@ -199,14 +200,17 @@ function textOf(pieces: readonly StreamPiece[]): string {
 }
 
 function brokenOff(
-  gateway: Pick<Gateway, "catalog">,
+  gateway: Pick<Gateway, "catalog" | "config">,
   { caller, group }: Call,
   { status, message }: UpstreamFailure,
 ): CallError {
-  return new CallError(
-    "upstream_error",
-    `${group.alias}: ${errorTextFor(caller, gateway, message)}`,
-    { status },
+  return inDialect(
+    gateway,
+    new CallError(
+      "upstream_error",
+      `${group.alias}: ${errorTextFor(caller, gateway, message)}`,
+      { status },
+    ),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Gateway } from "../gateway.ts";
-import { CallError, withHeaders } from "../http/errors.ts";
+import { CallError } from "../http/errors.ts";
 import type { Call } from "./call.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import { endCall, type RecordPorts } from "./record.ts";
@@ -23,9 +23,7 @@ export async function whileAdmitted<T>(
     } else {
       await limits.settle({ callId: call.id, tokens: 0, pending: [] });
     }
-    throw error instanceof CallError
-      ? withHeaders(error, { "x-hearth-call-id": call.id })
-      : error;
+    throw error;
   } finally {
     underWay.ended(call.id);
   }

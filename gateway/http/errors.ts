@@ -51,17 +51,6 @@ export class CallError extends Error {
   }
 }
 
-/** The same error with further headers. */
-export function withHeaders(
-  error: CallError,
-  headers: Readonly<Record<string, string>>,
-): CallError {
-  return new CallError(error.kind, error.message, {
-    ...error.details,
-    headers: { ...error.details.headers, ...headers },
-  });
-}
-
 export function statusOf(error: CallError): number {
   return error.details.status ?? KINDS[error.kind].status;
 }

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { authenticate } from "../access/authenticate.ts";
 import { ruleOf } from "../access/policy.ts";
+import { completeCallError } from "../calls/call-error.ts";
 import { recordRejection } from "../calls/record-refusal.ts";
 import type { Gateway } from "../gateway.ts";
 import { addPageRoutes } from "../pages/routes.ts";
-import { databaseUnavailable } from "./errors.ts";
+import { databaseUnavailable, type CallError } from "./errors.ts";
 import { addDocumentRoutes } from "./openapi/routes.ts";
 import { OPEN_ROUTES, ROUTES } from "./route-table.ts";
 import type { Route } from "./route.ts";
@@ -48,11 +49,17 @@ function add(
     }
   }
 
+  const completeError = (request: FastifyRequest, error: CallError) =>
+    completeCallError(gateway, request, error);
+
   for (const url of paths) {
     server.route({
       method,
       url,
-      config: errorBody === undefined ? {} : { errorBody },
+      config: {
+        ...(errorBody === undefined ? {} : { errorBody }),
+        ...(isCall ? { completeError } : {}),
+      },
       onRequest: admit,
       handler: (request, reply) => handler(gateway, request, reply),
     });

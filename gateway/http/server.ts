@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   fastify,
   type FastifyInstance,
@@ -6,6 +7,8 @@ import {
 } from "fastify";
 import type { Logger } from "pino";
 import type { Caller } from "../access/callers.ts";
+import type { Admitted } from "../calls/admit.ts";
+import type { Call } from "../calls/call.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import { JournalFull } from "../journal/journal.ts";
 import { Bodies } from "./bodies.ts";
@@ -33,6 +36,8 @@ export function createServer({
 }: ServerOptions): FastifyInstance {
   const server = fastify({
     logger: false,
+    // The id of the call, if the request is one.
+    genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     // Calls may finish; the drain closes the other connections.
@@ -57,6 +62,8 @@ export function createServer({
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", bodies.parse);
   server.decorateRequest("caller", null);
+  server.decorateRequest("call", null);
+  server.decorateRequest("admitted", null);
   server.addHook("onRequest", (request, reply, done) => {
     reply.raw.on("close", () => bodies.release(request.raw));
     // Before the body is read: it would not be used.
@@ -70,13 +77,11 @@ export function createServer({
   server.setNotFoundHandler((request, reply) =>
     sendError(reply, noRoute(request)),
   );
-  server.setErrorHandler((error, request, reply) =>
-    sendError(
-      reply,
-      asCallError(error, request, log),
-      request.routeOptions.config.errorBody,
-    ),
-  );
+  server.setErrorHandler((error, request, reply) => {
+    const { completeError, errorBody } = request.routeOptions.config;
+    const known = asCallError(error, request, log);
+    sendError(reply, completeError?.(request, known) ?? known, errorBody);
+  });
   return server;
 }
 
@@ -84,12 +89,21 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Where errors of the route do not have the shape of OpenAI's. */
     readonly errorBody?: (error: CallError) => unknown;
+    /** Where errors have headers of their request. */
+    readonly completeError?: (
+      request: FastifyRequest,
+      error: CallError,
+    ) => CallError;
     /** The route of a form; all other bodies are JSON, whatever their content type. */
     readonly takesForm?: boolean;
   }
   interface FastifyRequest {
     /** Known before the body is read; null on routes without a key. */
     caller: Caller | null;
+    /** Known once its payers and its size are. */
+    call: Call | null;
+    /** The call's reservation. */
+    admitted: Admitted | null;
   }
 }
 

@@ -63,6 +63,7 @@ describe("payers with a budget or a limit", () => {
       tags: [],
       blocked: false,
       limits: DAILY,
+      memberModels: [],
       memberLimits: DAILY,
     };
     const organization = { id: "o", models: [], limits: DAILY };

@@ -232,9 +232,11 @@ class FoundEntities {
     const window = windowAt(budgetDuration, this.#at, this.#timeZone);
     this.from = Math.max(this.from, window.start);
     this.until = Math.min(this.until, window.end);
+    const dollars = maxBudget === null ? null : maxBudget + increase;
     this.entities.push({
       entity,
-      budget: maxBudget === null ? null : nanosFromBudget(maxBudget + increase),
+      budget: dollars === null ? null : nanosFromBudget(dollars),
+      maxBudget: dollars,
       window: window.name,
       requestsPerMinute: limits.requestsPerMinute,
       tokensPerMinute: limits.tokensPerMinute,

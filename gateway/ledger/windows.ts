@@ -76,6 +76,15 @@ export function parseDuration(
   return { ok: true, duration };
 }
 
+const ZERO = /^0(s|m|h|d|w|mo)$/;
+
+/** The same for the life of a key, which may be over at once: `0s`. */
+export function parseLifetime(text: string): ReturnType<typeof parseDuration> {
+  return ZERO.test(text)
+    ? { ok: true, duration: { kind: "every", count: 0, unit: "s" } }
+    : parseDuration(text);
+}
+
 /**
  * The budget window that holds the moment `at` (ms since the epoch); `LIFETIME` for null and `-1`.
  *
@@ -134,7 +143,7 @@ export function dayOf(at: number, timeZone: string): string {
  * UTC. Throws for a malformed duration.
  */
 export function expiresAt(duration: string, from: number): number | null {
-  const parsed = requireDuration(duration);
+  const parsed = required(duration, parseLifetime(duration));
   if (parsed.kind === "never") {
     return null;
   }
@@ -148,7 +157,13 @@ export function expiresAt(duration: string, from: number): number | null {
 }
 
 function requireDuration(text: string): Duration {
-  const parsed = parseDuration(text);
+  return required(text, parseDuration(text));
+}
+
+function required(
+  text: string,
+  parsed: ReturnType<typeof parseDuration>,
+): Duration {
   if (!parsed.ok) {
     throw new Error(`"${text}" is not a duration: ${parsed.error}.`);
   }

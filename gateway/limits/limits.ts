@@ -59,6 +59,8 @@ export interface LimitedEntity {
   readonly entity: string;
   /** null: no budget. 0 rejects the first call. */
   readonly budget: Nanos | null;
+  /** The budget in dollars, as it was set; for messages. */
+  readonly maxBudget?: number | null;
   /** Name of the budget's window, `all` without `budget_duration` (windows.ts). Part of the counter's name. */
   readonly window: string;
   readonly requestsPerMinute: number | null;

@@ -5,7 +5,7 @@ import {
   type ModelInfo,
   type ModelPrice,
 } from "@pydantic/genai-prices";
-import { guessProvider } from "../config/providers.ts";
+import { guessProvider, PROVIDERS } from "../config/providers.ts";
 import type { Deployment } from "../config/types.ts";
 import type { Piece, PriceCard, PricePeriod, Rates } from "./price-card.ts";
 import { publishedTiers } from "./service-tiers.ts";
@@ -57,6 +57,54 @@ function catalogueName({ providerName, model }: Deployment): string {
     CATALOGUE_NAMES.get(providerName) ??
     providerName
   );
+}
+
+/** The configuration's name of the provider that publishes a model; null: the catalogue does not have it. */
+export function publisherOf(model: string): string | null {
+  const known = publishers.get(model);
+  if (known !== undefined) {
+    return known;
+  }
+  const id = calcPrice({}, model)?.provider.id;
+  const name = id === undefined ? null : configuredName(id);
+  if (publishers.size < MAX_PUBLISHERS) {
+    publishers.set(model, name);
+  }
+  return name;
+}
+
+/** Where the catalogue's name is not a provider's of the configuration, the one that means it. */
+function configuredName(id: string): string {
+  const [renamed] = Object.hasOwn(PROVIDERS, id)
+    ? []
+    : ([...CATALOGUE_NAMES].find(([, theirs]) => theirs === id) ?? []);
+  return renamed ?? id;
+}
+
+const publishers = new Map<string, string | null>();
+/** Names come from callers. */
+const MAX_PUBLISHERS = 10_000;
+
+/** The models that the catalogue has of a provider, by the configuration's name. */
+export function publishedModels(provider: string): readonly string[] {
+  const providerId = CATALOGUE_NAMES.get(provider) ?? provider;
+  return findProvider({ providerId })?.models.map(({ id }) => id) ?? [];
+}
+
+/**
+ * The prices of a model that no deployment has, by its own name or with the provider before a slash; null: not in the
+ * catalogue.
+ */
+export function publishedPrices(name: string): PriceCard | null {
+  const slash = name.indexOf("/");
+  const provider = name.slice(0, Math.max(0, slash));
+  const providerId = CATALOGUE_NAMES.get(provider) ?? provider;
+  const found =
+    calcPrice({}, name) ??
+    (slash > 0 && findProvider({ providerId }) !== undefined
+      ? calcPrice({}, name.slice(slash + 1), { providerId })
+      : null);
+  return found === null ? null : cardOf(found.model, found.provider.id);
 }
 
 /** `base_model` first, since Azure's deployment names do not identify a model; it may have a provider's prefix. */

@@ -4,6 +4,11 @@ import { flatCard, perMillion, ratesAt, type PriceCard } from "./price-card.ts";
 import type { FilePrices } from "./price-file.ts";
 import { isKnownRunner, isLocalRunner } from "./local-runner.ts";
 
+export {
+  publishedModels,
+  publishedPrices,
+  publisherOf,
+} from "./price-catalogue.ts";
 export type { PriceCard } from "./price-card.ts";
 export { readPricesFile, type FilePrices } from "./price-file.ts";
 

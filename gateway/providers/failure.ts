@@ -22,6 +22,9 @@ export class UpstreamFailure extends Error {
   }
 }
 
+/** What is known of a failure from its report alone. */
+type Reported = Pick<UpstreamFailure, "status" | "message">;
+
 const TIMEOUTS = new Set([
   "UND_ERR_HEADERS_TIMEOUT",
   "UND_ERR_BODY_TIMEOUT",
@@ -71,7 +74,8 @@ export function countsAgainstDeployment(failure: UpstreamFailure): boolean {
 const CONTENT_FILTER =
   /content[ _-]?(filter|management|policy)|flagged|moderation/i;
 
-function isContentFilter({ status, message }: UpstreamFailure): boolean {
+/** Whether the content was rejected: another deployment would do the same. */
+export function isContentFilter({ status, message }: Reported): boolean {
   return (
     ![401, 408, 429].includes(status) &&
     status >= 400 &&
@@ -83,7 +87,7 @@ const CONTEXT_WINDOW =
   /context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens/i;
 
 /** Whether the prompt was too long for the model: another model may take it. */
-export function isContextWindow(failure: UpstreamFailure): boolean {
+export function isContextWindow(failure: Reported): boolean {
   const { status, message } = failure;
   return (
     ([400, 413, 422].includes(status) || status >= 500) &&

@@ -1,4 +1,9 @@
-import type { PriceBook, PriceCard } from "../pricing/prices.ts";
+import {
+  publishedModels,
+  publisherOf,
+  type PriceBook,
+  type PriceCard,
+} from "../pricing/prices.ts";
 import { faultOfName } from "../ledger/names.ts";
 import type { Deployment } from "../config/types.ts";
 
@@ -16,6 +21,8 @@ export interface ModelGroup {
   /** The team that alone may use it; null: shared by all. */
   readonly teamId: string | null;
   readonly deployments: readonly PricedDeployment[];
+  /** Names under which lists of allowed models may name this and other aliases (`model_info.access_groups`). */
+  readonly accessGroups: readonly string[];
   /** Deployments that wait for a variable. */
   readonly waiting: readonly PricedDeployment[];
   /** The variable that all of its deployments require; null: some are usable. */
@@ -83,7 +90,8 @@ export class Catalog {
 
   /**
    * The group that a caller means by a name; hidden names and names that match a wildcard are found too. With `teamId` also
-   * those of the team, which come first.
+   * those of the team, which come first. The name of a model without its provider, such as `gpt-4`, means the provider's
+   * wildcard (`openai/*`) if nothing else matches.
    */
   find(name: string, teamId: string | null = null): ModelGroup | null {
     const own = this.#aliasesOf(teamId);
@@ -101,10 +109,45 @@ export class Catalog {
     if (faultOfName(name) !== null) {
       return null;
     }
-    const wildcard = [
-      ...(own?.wildcards ?? []),
-      ...this.#shared.wildcards,
-    ].find(({ alias }) => name.startsWith(alias.slice(0, -1)));
+    const wildcards = [...(own?.wildcards ?? []), ...this.#shared.wildcards];
+    return (
+      this.#findByWildcard(wildcards, name) ??
+      this.#findByPublisher(wildcards, name)
+    );
+  }
+
+  /** The models that a wildcard of a known provider admits; none for one that is not listed by name. */
+  expand({ alias, teamId, deployments }: ModelGroup): readonly ModelGroup[] {
+    const slash = alias.indexOf("/");
+    const isOpen = deployments.some(({ model }) => model.endsWith("*"));
+    if (slash < 0 || !alias.endsWith("*") || !isOpen) {
+      return [];
+    }
+    const provider = alias.slice(0, slash);
+    return publishedModels(provider)
+      .map((model) => `${provider}/${model}`)
+      .filter((name) => name.startsWith(alias.slice(0, -1)))
+      .flatMap((name) => this.find(name, teamId) ?? []);
+  }
+
+  #findByPublisher(
+    wildcards: readonly ModelGroup[],
+    name: string,
+  ): ModelGroup | null {
+    const isBare = wildcards.length > 0 && !name.includes("/");
+    const publisher = isBare ? publisherOf(name) : null;
+    return publisher === null
+      ? null
+      : this.#findByWildcard(wildcards, `${publisher}/${name}`);
+  }
+
+  #findByWildcard(
+    wildcards: readonly ModelGroup[],
+    name: string,
+  ): ModelGroup | null {
+    const wildcard = wildcards.find(({ alias }) =>
+      name.startsWith(alias.slice(0, -1)),
+    );
     return wildcard === undefined ? null : this.#matched(wildcard, name);
   }
 
@@ -158,6 +201,13 @@ function aliasesOf(deployments: readonly PricedDeployment[]): Aliases {
   };
 }
 
+function accessGroupsOf({ info }: Deployment): readonly string[] {
+  const { access_groups: groups } = info;
+  return Array.isArray(groups)
+    ? groups.filter((group): group is string => typeof group === "string")
+    : [];
+}
+
 /** The group of an alias's deployments, which all belong to the same team or to none. */
 export function groupOf(
   alias: string,
@@ -171,6 +221,7 @@ export function groupOf(
     configured: alias,
     teamId,
     deployments: usable,
+    accessGroups: [...new Set(members.flatMap(accessGroupsOf))],
     waiting,
     pending: usable.length === 0 ? (waiting[0]?.pending ?? null) : null,
     variant: teamId === null ? "" : `team:${teamId}`,

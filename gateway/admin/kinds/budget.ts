@@ -2,6 +2,7 @@ import { z } from "zod";
 import { readOnly, settable, STAMPS } from "./field.ts";
 import { rowOf, type Kind } from "./kind.ts";
 import { modelBudgetsShown, TIER_LIMITS } from "./limits.ts";
+import { out } from "./out.ts";
 import { modelBudgets } from "./values.ts";
 
 /** A tier: limits that keys, users, teams and other payers refer to. */
@@ -22,4 +23,7 @@ export const BUDGET: Kind = {
   },
 };
 
-export const budgetRow = z.object(rowOf(BUDGET)).meta({ id: "Budget" });
+/** `budget_reset_at`: when those budgets reset that refer to the tier. */
+export const budgetRow = z
+  .object({ ...rowOf(BUDGET), budget_reset_at: out.moment.nullable() })
+  .meta({ id: "Budget" });

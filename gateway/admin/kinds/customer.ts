@@ -12,6 +12,7 @@ export const END_USER: Kind = {
   field: "user_id",
   createdBy: "POST /customer/new",
   entity: "end_user",
+  showsBudgetTable: true,
   fields: {
     user_id: readOnly("id"),
     alias: settable("text", name),

@@ -12,8 +12,8 @@ import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
 import { LIMITS, modelBudgetsShown } from "./limits.ts";
 import { out } from "./out.ts";
 import {
-  duration,
   flag,
+  lifetime,
   modelBudgets,
   modelRates,
   models,
@@ -54,7 +54,7 @@ const KEY_FIELDS = {
   metadata: settable("json", object),
   blocked: settable("flag", flag),
   /** From now; sets `expires`. */
-  duration: { input: duration },
+  duration: { input: lifetime },
   expires: readOnly("moment", SORTABLE),
   ...STAMPS,
   updated_at: { ...STAMPS.updated_at, sortable: true },
@@ -67,6 +67,7 @@ export const KEY: Kind = {
   field: "key",
   createdBy: "POST /key/generate",
   entity: "key",
+  showsBudgetTable: true,
   fields: KEY_FIELDS,
 };
 

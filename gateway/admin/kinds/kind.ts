@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Row } from "../../database/rows.ts";
 import { outputOf, type Fields } from "./field.ts";
 import { out } from "./out.ts";
@@ -16,6 +16,8 @@ export interface Kind {
   readonly createdBy: string;
   /** `team` of the ledger's names; null: has no separate spend. */
   readonly entity: string | null;
+  /** Answers show its limits in `litellm_budget_table` too. */
+  readonly showsBudgetTable?: true;
   readonly fields: Fields;
 }
 
@@ -39,12 +41,34 @@ const SPENT = {
   budget_reset_at: out.moment.nullable(),
 } as const;
 
+/** The limits in force as LiteLLM's clients look for them, since it keeps them in a tier; null: there are none. */
+const BUDGET_TABLE = {
+  litellm_budget_table: z
+    .object({
+      budget_id: out.text.nullable(),
+      max_budget: out.dollars.nullable(),
+      soft_budget: out.dollars.nullable(),
+      budget_duration: out.text.nullable(),
+      budget_reset_at: out.moment.nullable(),
+      tpm_limit: out.count.nullable(),
+      rpm_limit: out.count.nullable(),
+      max_parallel_requests: out.count.nullable(),
+    })
+    .meta({ id: "BudgetTable" })
+    .nullable(),
+} as const;
+
 /** What answers show of a row: its columns, and the spend of a noun that pays. */
 export function rowOf({
   fields,
   entity,
+  showsBudgetTable,
 }: Kind): Readonly<Record<string, z.ZodType>> {
-  return { ...outputOf(fields), ...(entity === null ? {} : SPENT) };
+  return {
+    ...outputOf(fields),
+    ...(entity === null ? {} : SPENT),
+    ...(showsBudgetTable === true ? BUDGET_TABLE : {}),
+  };
 }
 
 /** The budget in force: its own, else its tier's, with a temporary increase. */

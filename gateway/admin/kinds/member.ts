@@ -1,10 +1,17 @@
 import { z } from "zod";
-import { inputOf, readOnly, STAMPS, textWithDefault } from "./field.ts";
+import {
+  inputOf,
+  readOnly,
+  settable,
+  STAMPS,
+  textWithDefault,
+} from "./field.ts";
 import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
 import { LIMITS } from "./limits.ts";
 import { out } from "./out.ts";
 import { teamRow } from "./team.ts";
 import { userColumnsRow, userName, userReference } from "./user.ts";
+import { models } from "./values.ts";
 
 export const teamRole = z.enum(["admin", "user"], "must be admin or user");
 
@@ -13,6 +20,8 @@ const MEMBER_FIELDS = {
   user_id: readOnly("id"),
   role: textWithDefault("user"),
   accepted: readOnly("flag"),
+  /** Empty: all models of the team. */
+  allowed_models: settable("list", models),
   ...LIMITS,
   ...STAMPS,
 } as const;
@@ -25,6 +34,7 @@ export const MEMBER: Kind = {
   field: "user_id",
   createdBy: "POST /team/member_add",
   entity: "member",
+  showsBudgetTable: true,
   fields: MEMBER_FIELDS,
 };
 

@@ -30,6 +30,7 @@ export const ORGANIZATION: Kind = {
   field: "organization_id",
   createdBy: "POST /organization/new",
   entity: "organization",
+  showsBudgetTable: true,
   fields: ORGANIZATION_FIELDS,
 };
 
@@ -62,11 +63,15 @@ export const organizationRow = z
 
 const membership = z
   .object({
+    organization_id: out.text,
     user_id: out.text,
     user_email: out.text.nullable(),
     user_alias: out.text.nullable(),
     role: out.text,
+    /** The same, where LiteLLM's clients look for it. */
+    user_role: out.text,
     created_at: out.moment,
+    updated_at: out.moment,
   })
   .meta({ id: "OrganizationMembership" });
 
@@ -86,5 +91,5 @@ export const grownOrganization = z.object({
 });
 
 export const organizationMemberRow = z
-  .object(rowOf(ORGANIZATION_MEMBER))
+  .object({ ...rowOf(ORGANIZATION_MEMBER), user_role: out.text })
   .meta({ id: "OrganizationMember" });

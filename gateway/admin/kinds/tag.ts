@@ -11,6 +11,7 @@ export const TAG: Kind = {
   field: "name",
   createdBy: "POST /tag/new",
   entity: "tag",
+  showsBudgetTable: true,
   fields: {
     name: readOnly("id"),
     description: settable("text", z.string().max(2_000)),

@@ -85,7 +85,7 @@ export const listedUserRow = z
 /** The user with its first key, if one was created. */
 export const newUserRow = z
   .object({
-    ...z.object(outputOf(KEY.fields)).partial().shape,
+    ...z.object(rowOf(KEY)).partial().shape,
     ...withTeams,
     key: out.text.nullable(),
     token: out.text.nullable(),

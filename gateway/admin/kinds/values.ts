@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { faultOfName } from "../../ledger/names.ts";
-import { parseDuration } from "../../ledger/windows.ts";
+import { parseDuration, parseLifetime } from "../../ledger/windows.ts";
 
 /** Values of requests; messages complete the sentence that starts with the name of the field. */
 
@@ -42,12 +42,18 @@ export const moment = z.iso.datetime({
 });
 
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`. */
-export const duration = z.string().superRefine((text, context) => {
-  const parsed = parseDuration(text);
-  if (!parsed.ok) {
-    context.addIssue({ code: "custom", message: parsed.error });
-  }
-});
+export const duration = durationBy(parseDuration);
+/** Of a key or a secret; `0s` ends it at once. */
+export const lifetime = durationBy(parseLifetime);
+
+function durationBy(parse: typeof parseDuration) {
+  return z.string().superRefine((text, context) => {
+    const parsed = parse(text);
+    if (!parsed.ok) {
+      context.addIssue({ code: "custom", message: parsed.error });
+    }
+  });
+}
 
 /** Values by alias. */
 function byModel<Value extends z.ZodType>(value: Value) {

@@ -8,6 +8,7 @@ import { name, queryLimit } from "../kinds/values.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import { DAY, dayRange, onDays } from "./days.ts";
 import { ofKey } from "./former-keys.ts";
+import { keySpend, spendByKey } from "./spend-by-key.ts";
 import { MAX_NAMES, mostExpensiveOfEachDay } from "./most-expensive.ts";
 
 const reportOf = z.object({
@@ -82,7 +83,7 @@ export const spendReport = adminRoute(
   "GET /global/spend/report",
   {
     summary:
-      "Get spend by day, grouped by team, customer, user, key, organization or model; of each day the most expensive, up to limit.",
+      "Get spend by day, grouped by team, customer, user, key, organization or model; of each day the most expensive, up to limit. Without group_by, of a key (api_key) or of each key of a user (internal_user_id).",
     input: z.object({
       ...dayRange,
       group_by: z
@@ -90,7 +91,7 @@ export const spendReport = adminRoute(
           Object.keys(GROUPS) as [keyof typeof GROUPS],
           `must be one of ${Object.keys(GROUPS).join(", ")}`,
         )
-        .default("team"),
+        .optional(),
       api_key: name.optional(),
       internal_user_id: name.optional(),
       team_id: name.optional(),
@@ -98,19 +99,29 @@ export const spendReport = adminRoute(
       limit: queryLimit(MAX_LISTED),
     }),
     answer: z.array(
-      z.object({
-        group_by_day: out.day,
-        teams: named("team_name"),
-        customers: named("customer"),
-        users: named("user_id"),
-        api_keys: named("api_key"),
-        organizations: named("organization_id"),
-        models: named("model"),
-      }),
+      z.union([
+        keySpend,
+        z.object({
+          group_by_day: out.day,
+          teams: named("team_name"),
+          customers: named("customer"),
+          users: named("user_id"),
+          api_keys: named("api_key"),
+          organizations: named("organization_id"),
+          models: named("model"),
+        }),
+      ]),
     ),
   },
   async (admin, input) => {
-    const { payer, list, name: named, limit } = GROUPS[input.group_by];
+    const { group_by: group = "team" } = input;
+    if (
+      input.group_by === undefined &&
+      (input.api_key ?? input.internal_user_id) !== undefined
+    ) {
+      return spendByKey(admin, input, input.limit ?? MAX_LISTED);
+    }
+    const { payer, list, name: named, limit } = GROUPS[group];
     const filter = onDays(admin, input);
     const columns: PayerColumn[] = payer === null ? [] : [payer];
     const only = (column: PayerColumn, value: string | undefined) => {
@@ -128,7 +139,7 @@ export const spendReport = adminRoute(
       columns.push("api_key");
     }
     const label =
-      input.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
+      group === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
     const cells = mostExpensiveOfEachDay(admin, input, {
       from: dailyRowsWith(columns),
       filter,

@@ -4,7 +4,12 @@ import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import { CallError } from "../../http/errors.ts";
 import type { Route } from "../../http/route.ts";
-import { billOf, inputOnly, usageFromOpenAI } from "../../pricing/prices.ts";
+import {
+  billOf,
+  inputOnly,
+  publishedPrices,
+  usageFromOpenAI,
+} from "../../pricing/prices.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
 import { KEY, keyRow } from "../kinds/key.ts";
 import type { Kind } from "../kinds/kind.ts";
@@ -99,7 +104,7 @@ const calculate = adminRoute(
   "POST /spend/calculate",
   {
     summary:
-      "Calculate the cost of a call, from the usage in its answer or by counting its messages.",
+      "Calculate the cost of a call, from the usage in its answer or by counting its messages. A model that is not configured has the catalogue's price.",
     input: z.object({
       model: name.nullish(),
       messages: z.array(object).nullish(),
@@ -114,22 +119,30 @@ const calculate = adminRoute(
     const { catalog, tokens } = gateway;
     const named = model ?? answer?.model;
     if (named == null) {
-      throw new CallError("invalid_request", "`model` is required: an alias.", {
-        param: "model",
-      });
+      throw new CallError(
+        "invalid_request",
+        "`model` is required: an alias, or a model of the price catalogue.",
+        {
+          param: "model",
+        },
+      );
     }
     const deployment = findModel(catalog, caller, named)?.deployments[0];
-    if (deployment === undefined) {
+    const priceCard =
+      deployment === undefined ? publishedPrices(named) : deployment.priceCard;
+    if (deployment === undefined && priceCard === null) {
       throw unknownModel(named);
     }
-    const { priceCard } = deployment;
     if (priceCard === null) {
       return { cost: 0, unpriced: true };
     }
     const usage =
       (answer?.usage == null ? null : usageFromOpenAI(answer.usage)) ??
       inputOnly(
-        tokens.countChat({ messages: messages ?? [] }, deployment.model),
+        tokens.countChat(
+          { messages: messages ?? [] },
+          deployment?.model ?? named,
+        ),
       );
     const { cost, unpriced } = billOf(priceCard, usage);
     return { cost, unpriced: cost === 0 && unpriced.length > 0 };

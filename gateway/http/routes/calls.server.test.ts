@@ -346,7 +346,7 @@ test("a used-up budget denies the next, different call", async () => {
   expect(second.headers.get("x-should-retry")).toBe("false");
   expect(second.json["error"]).toEqual({
     message:
-      "Budget has been exceeded! Current cost: 0.000018, Max budget: 0.00001; ask the operator of this gateway to raise it.",
+      "Budget has been exceeded! Current cost: 0.000018, Max budget: 0.00001",
     type: "budget_exceeded",
     param: null,
     code: "400",

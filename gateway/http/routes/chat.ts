@@ -19,6 +19,7 @@ import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
 import { route, type Route, type RouteSchema } from "../route.ts";
 import { chatAnswer } from "./call-answers.ts";
+import { askSeveral, modelsOf } from "./chat-batch.ts";
 
 export const chatBody = z.looseObject({
   model: z.string(),
@@ -64,6 +65,7 @@ export async function carryOut(
   const body = validateBody(kind.schema, request.body);
   const call = await startCall(gateway, request, caller, group, body, kind);
   const admitted = await lookupAndAdmit(gateway, call);
+  request.admitted = admitted;
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);
     if (cached !== null) {
@@ -81,11 +83,21 @@ export async function carryOut(
 }
 
 /** POST /v1/chat/completions */
-export const chatCompletions = callRoute(CHAT, {
-  summary: "Chat with a model (OpenAI's API).",
-  answer: chatAnswer,
-  azure: true,
-});
+export const chatCompletions = callRoute(
+  CHAT,
+  {
+    summary:
+      "Chat with a model (OpenAI's API), or with several separated by commas: a list of their answers.",
+    answer: chatAnswer,
+    azure: true,
+  },
+  async (gateway, request, reply, kind) => {
+    const models = modelsOf(gateway, request);
+    return models === null
+      ? carryOut(gateway, request, reply, kind)
+      : askSeveral(request, reply, models);
+  },
+);
 
 type CallOptions = Pick<RouteSchema, "summary" | "answer"> &
   Pick<Route, "errorBody"> & {

@@ -76,6 +76,7 @@ async function carryOutItems(
   const kept = await readCached(gateway, call);
   const reduced = withoutCached(gateway, call, kept);
   const admitted = await lookupAndAdmit(gateway, reduced, areAllCached(kept));
+  request.admitted = admitted;
   return whileAdmitted(gateway, call, async () => {
     const cached = await embeddingsFromCache(
       gateway,

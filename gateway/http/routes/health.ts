@@ -24,6 +24,8 @@ const readinessAnswer = z.object({
   cache: z.enum(["redis", "memory"]).nullable(),
   limits: z.enum(["redis", "memory", "redis_away"]),
   version: out.text,
+  /** The same, where LiteLLM's clients look for it. */
+  litellm_version: out.text,
   journal: z.object({ pending: out.count }),
 });
 
@@ -53,6 +55,7 @@ function readinessOf(gateway: Gateway): z.output<typeof readinessAnswer> {
     // `redis_away`: limits are kept in process, at this instance's share.
     limits: gateway.limits.mode(),
     version,
+    litellm_version: version,
     journal: { pending: journal.state().pendingRecords },
   };
 }

@@ -1,7 +1,16 @@
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
-import { findModel, mayUse, usableModels } from "../../access/models.ts";
+import type { Caller } from "../../access/callers.ts";
+import {
+  allowedNames,
+  findModel,
+  mayUse,
+  ownNames,
+  resolveAlias,
+  teamOf,
+} from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
+import { queryFlag } from "../../admin/kinds/values.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
 import type { ModelGroup } from "../../routing/catalog.ts";
@@ -25,6 +34,8 @@ const modelsQuery = z.object({
     .enum(["true", "false"], "must be true or false")
     .default("false")
     .transform((ready) => ready === "true"),
+  /** Lists a wildcard beside the models that it admits. */
+  return_wildcard_routes: queryFlag.default(false),
 });
 
 /** GET /v1/models */
@@ -32,20 +43,57 @@ export const listModels = route(
   "GET /v1/models",
   {
     summary:
-      "List the aliases that the key may use; with `ready` only those that are ready for calls.",
+      "List the models that the key may use, of a known provider's wildcard each; with `ready` only those that are ready for calls.",
     input: modelsQuery,
     answer: z.object({ object: z.literal("list"), data: z.array(model) }),
   },
   async (gateway, request) => {
     const caller = callerOf(request);
-    const { ready } = validateBody(modelsQuery, request.query);
-    const data = usableModels(gateway.catalog, caller)
-      .filter((group) => !ready || isReady(group))
-      .map((group) => modelOf(gateway, group));
+    const { ready, return_wildcard_routes: withWildcards } = validateBody(
+      modelsQuery,
+      request.query,
+    );
+    const data = [...listed(gateway, caller, withWildcards)]
+      .filter(([, group]) => !ready || isReady(group))
+      .map(([id, group]) => modelOf(gateway, id, group));
     return { object: "list", data };
   },
   { alsoAt: ["/models"] },
 );
+
+/**
+ * The models of a key by name: aliases, the models that wildcards admit, where they are known, and the names that the key,
+ * its team and their lists of allowed models have for them.
+ */
+function listed(
+  { catalog }: Pick<Gateway, "catalog">,
+  caller: Caller,
+  withWildcards: boolean,
+): ReadonlyMap<string, ModelGroup> {
+  const own = ownNames(caller).flatMap((name) => {
+    const group = findModel(catalog, caller, resolveAlias(caller, name));
+    return group === null ? [] : [[name, group] as const];
+  });
+  // A wildcard's models that the catalogue of prices does not have are known from these lists only.
+  const named = allowedNames(caller).flatMap((name) => {
+    const group = findModel(catalog, caller, name);
+    const { configured = "" } = group ?? {};
+    return group === null || !/.\*$/.test(configured) || name === configured
+      ? []
+      : [[name, group] as const];
+  });
+  const groups = catalog.groupsFor(teamOf(caller)).flatMap((group) => {
+    const known = catalog.expand(group);
+    return known.length === 0 || withWildcards ? [group, ...known] : known;
+  });
+  return new Map(
+    [
+      ...groups.map((group) => [group.alias, group] as const),
+      ...own,
+      ...named,
+    ].filter(([name, group]) => mayUse(caller, group, name)),
+  );
+}
 
 function isReady({ alias, pending }: ModelGroup): boolean {
   return pending === null && !alias.endsWith("*");
@@ -62,8 +110,9 @@ export const showModel = route(
   async (gateway, request) => {
     const caller = callerOf(request);
     const id = (request.params as { "*": string })["*"];
-    const group = findModel(gateway.catalog, caller, id);
-    if (group === null || !mayUse(caller, id, group.teamId)) {
+    const name = resolveAlias(caller, id);
+    const group = findModel(gateway.catalog, caller, name);
+    if (group === null || !mayUse(caller, group, name)) {
       throw new CallError(
         "unknown_object",
         `Model ${id} does not exist, or this key may not use it. GET /v1/models lists the models of this key.`,
@@ -72,14 +121,14 @@ export const showModel = route(
         },
       );
     }
-    return modelOf(gateway, group);
+    return modelOf(gateway, id, group);
   },
   { alsoAt: ["/models/*"] },
 );
 
-function modelOf(gateway: Gateway, { alias, pending }: ModelGroup): Model {
+function modelOf(gateway: Gateway, id: string, { pending }: ModelGroup): Model {
   return {
-    id: alias,
+    id,
     object: "model",
     created: gateway.startedAtSeconds,
     owned_by: "hearth",

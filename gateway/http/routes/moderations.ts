@@ -1,7 +1,10 @@
 import { z } from "zod";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
-import { callRoute } from "./chat.ts";
+import type { Gateway } from "../../gateway.ts";
+import { callRoute, carryOut } from "./chat.ts";
+
+const OPENAI_DEFAULT = "omni-moderation-latest";
 
 const MODERATION: CallKind = {
   route: "POST /v1/moderations",
@@ -10,7 +13,7 @@ const MODERATION: CallKind = {
   streams: false,
   shape: null,
   schema: z.looseObject({
-    model: z.string(),
+    model: z.string().default(OPENAI_DEFAULT),
     input: z.union([z.string(), z.array(z.unknown()).min(1)], {
       error: "must be a text or a list",
     }),
@@ -22,7 +25,23 @@ const MODERATION: CallKind = {
 };
 
 /** POST /v1/moderations; forwarded as sent. */
-export const moderations = callRoute(MODERATION, {
-  summary: "Classify texts (OpenAI's API).",
-  answer: z.looseObject({ results: z.array(z.looseObject({})) }),
-});
+export const moderations = callRoute(
+  MODERATION,
+  {
+    summary:
+      "Classify texts (OpenAI's API); by default with the first alias of mode moderation, else with OpenAI's own default.",
+    answer: z.looseObject({ results: z.array(z.looseObject({})) }),
+  },
+  async (gateway, request, reply, kind) => {
+    const { body } = request;
+    if (typeof body === "object" && body !== null && !("model" in body)) {
+      Object.assign(body, { model: defaultModel(gateway) });
+    }
+    return carryOut(gateway, request, reply, kind);
+  },
+);
+
+function defaultModel({ catalog }: Pick<Gateway, "catalog">): string {
+  const ofMode = catalog.deployments.find(({ mode }) => mode === "moderation");
+  return ofMode?.alias ?? OPENAI_DEFAULT;
+}

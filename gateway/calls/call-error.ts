@@ -1,0 +1,57 @@
+import type { FastifyRequest } from "fastify";
+import type { Gateway } from "../gateway.ts";
+import { CallError, statusOf } from "../http/errors.ts";
+import { isContentFilter, isContextWindow } from "../providers/failure.ts";
+import { errorHeaders } from "./headers.ts";
+
+/** The error of a call as it is sent: with the headers of an answer, in LiteLLM's dialect if that is switched on. */
+export function completeCallError(
+  gateway: Pick<Gateway, "config" | "limits" | "pending">,
+  request: FastifyRequest,
+  error: CallError,
+): CallError {
+  const { kind, message, details } = inDialect(gateway, error);
+  return new CallError(kind, message, {
+    ...details,
+    headers: errorHeaders(gateway, request, details.headers ?? {}),
+  });
+}
+
+/** With `litellm_headers`, errors of providers and parameters start with the class that LiteLLM names. */
+export function inDialect(
+  { config }: Pick<Gateway, "config">,
+  error: CallError,
+): CallError {
+  const { kind, message, details } = error;
+  const isNamed = kind === "upstream_error" || kind === "invalid_request";
+  return config.general.litellmHeaders && isNamed
+    ? new CallError(kind, `${litellmClasses(error)}: ${message}`, details)
+    : error;
+}
+
+/** The classes of LiteLLM's exceptions by status, as its documentation of errors lists them. */
+const CLASSES: Readonly<Record<number, string>> = {
+  400: "BadRequestError",
+  401: "AuthenticationError",
+  403: "PermissionDeniedError",
+  404: "NotFoundError",
+  408: "Timeout",
+  413: "BadRequestError",
+  422: "UnprocessableEntityError",
+  429: "RateLimitError",
+  500: "InternalServerError",
+  502: "BadGatewayError",
+  503: "ServiceUnavailableError",
+};
+
+function litellmClasses(error: CallError): string {
+  const status = statusOf(error);
+  const { message } = error;
+  const general = `litellm.${CLASSES[status] ?? "APIError"}`;
+  if (isContextWindow({ status, message })) {
+    return `litellm.ContextWindowExceededError: ${general}`;
+  }
+  return isContentFilter({ status, message })
+    ? `litellm.ContentPolicyViolationError: ${general}`
+    : general;
+}
