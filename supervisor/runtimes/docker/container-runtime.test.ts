@@ -252,6 +252,25 @@ test("events are asked for only after a restart by Docker", async () => {
   expect(engine.requests.join()).not.toContain("/events");
 });
 
+test("the first start of a container that was only created is no restart", async () => {
+  await runtime.start();
+  engine.containers.set("hearth-gateway", {
+    id: "another",
+    state: {
+      Status: "created",
+      Running: false,
+      StartedAt: "0001-01-01T00:00:00Z",
+    },
+  });
+  await waitFor("its successor", () => acts().length > 0);
+  engine.containers.set("hearth-gateway", { id: "another" });
+  await waitFor(
+    "its start",
+    () => runtime.inspect("gateway")?.state === "running",
+  );
+  expect(acts()).toEqual(["gateway start: replaced by a new container"]);
+});
+
 test("a missing container waits for a deployment; its successor starts with reset counts", async () => {
   begin({ absentAfter: 60_000 });
   await runtime.start();

@@ -59,7 +59,7 @@ export class KnownContainers {
     if (earlier?.id !== view.container?.id) {
       history.act(view.name, "start", "replaced by a new container");
     } else if (
-      earlier?.startedAt !== view.container?.startedAt &&
+      startedAgain(earlier, view.container) &&
       !this.#ordered.has(view.name)
     ) {
       history.act(view.name, "restart", endReason(before.view, view));
@@ -113,6 +113,15 @@ export class KnownContainers {
     history.serviceChanged(view.name, before.state, view.state, view.reason);
     onChange(view, before.state);
   }
+}
+
+/** The first start of a container that was only created is not a restart. */
+function startedAgain(
+  before: ServiceView["container"],
+  now: ServiceView["container"],
+): boolean {
+  const earlier = before?.startedAt ?? null;
+  return earlier !== null && earlier !== now?.startedAt;
 }
 
 function isOlder(view: ServiceView, than: ServiceView | undefined): boolean {
