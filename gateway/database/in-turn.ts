@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { createMutex } from "../ledger/mutex.ts";
 
 /** Runs a statement once those before it have ended; throws what Postgres or the connection gives as its error. */
 export type InTurn = (
@@ -8,10 +9,7 @@ export type InTurn = (
 
 /** Statements of several callers on one connection, one at a time. */
 export function inTurn(client: pg.Client): InTurn {
-  let last: Promise<unknown> = Promise.resolve();
-  return (text, values = []) => {
-    const result = last.then(() => client.query(text, [...values]));
-    last = result.catch(() => undefined);
-    return result;
-  };
+  const oneAtATime = createMutex();
+  return (text, values = []) =>
+    oneAtATime(() => client.query(text, [...values]));
 }

@@ -17,7 +17,7 @@ import type { JournalMark } from "./journal-types.ts";
 
 const HOUR_MS = 3_600_000;
 const LIMIT_BYTES = 256 * 1024;
-/** Kept segments are looked at once a second. */
+/** Kept segments are checked once a second. */
 const LOOKED_AT_MS = 10_000;
 
 let directory: string;
