@@ -9,6 +9,7 @@ import {
   truncateSync,
 } from "node:fs";
 import { join } from "node:path";
+import { lastLinesOf } from "../last-lines.ts";
 
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 const TAIL_BLOCK = 256 * 1024;
@@ -64,11 +65,7 @@ export function lastLines(
     const start = Math.max(from > size ? 0 : from, size - TAIL_BLOCK, 0);
     const block = Buffer.alloc(size - start);
     readSync(file, block, 0, block.length, start);
-    const text = block.toString("utf8").split("\n");
-    if (text.at(-1) === "") {
-      text.pop();
-    }
-    return lines === 0 ? [] : text.slice(-lines);
+    return lines === 0 ? [] : lastLinesOf(block.toString("utf8"), lines);
   } finally {
     closeSync(file);
   }
