@@ -8,9 +8,9 @@ import { isPrivate } from "./private-addresses.ts";
 
 /** The output of `pulumi stack output`; secrets only with --show-secrets. */
 export interface StackOutputs {
-  /** For clients of OpenAI's API: the addresses of each host's edge. */
+  /** For clients of OpenAI's API: the addresses of each host's edge; on Kubernetes by host name, else inside the cluster. */
   readonly gateway: readonly string[];
-  /** For Obsidian's Self-hosted LiveSync. */
+  /** For Obsidian's Self-hosted LiveSync; none without notes in the cluster. */
   readonly notes: readonly string[];
   /** Status pages; user `operator`. */
   readonly supervisor: readonly string[];

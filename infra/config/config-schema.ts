@@ -16,6 +16,18 @@ import {
 } from "./config-fields.ts";
 import { secretSettings } from "./config-secrets.ts";
 
+/** The host names that every kind of stack can have. */
+export const edgeHostnames = {
+  hostname: dnsName.optional().meta({
+    description: "The gateway's host name.",
+    example: "hearth.example.org",
+  }),
+  notesHostname: dnsName.optional().meta({
+    description: "The notes' host name; phones sync over HTTPS only.",
+    example: "notes.example.org",
+  }),
+};
+
 /** One host; `example` is an address of it. */
 function host(example: string) {
   return z.strictObject({
@@ -176,14 +188,7 @@ const plainSettings = {
             "Source of certificates: none (no HTTPS), files (edgeCertificate and edgeKey), internal (a separate authority per edge) or acme (Let's Encrypt).",
           example: "internal",
         }),
-      hostname: dnsName.optional().meta({
-        description: "The gateway's host name.",
-        example: "hearth.example.org",
-      }),
-      notesHostname: dnsName.optional().meta({
-        description: "The notes' host name; phones sync over HTTPS only.",
-        example: "notes.example.org",
-      }),
+      ...edgeHostnames,
       email: z
         .email(
           "must be a mail address, which the certificate authority requires",

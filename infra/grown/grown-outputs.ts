@@ -1,21 +1,7 @@
-import type { Output } from "@pulumi/pulumi";
+import type { StackOutputs } from "../outputs.ts";
 import type { GrownProgramConfig } from "./chart-values.ts";
 
-/** The output of `pulumi stack output`; secrets only with --show-secrets. */
-export interface GrownOutputs {
-  /** For clients of OpenAI's API: by host name, else inside the cluster. */
-  readonly gateway: readonly string[];
-  /** For Obsidian's Self-hosted LiveSync; none without notes in the cluster. */
-  readonly notes: readonly string[];
-  /** Status pages; user `operator`. */
-  readonly supervisor: readonly string[];
-  readonly nextCommands: readonly string[];
-  readonly masterKey: Output<string>;
-  readonly operatorPassword: Output<string>;
-  readonly notesAdminPassword: Output<string>;
-}
-
-export function describeGrownStack(config: GrownProgramConfig): GrownOutputs {
+export function describeGrownStack(config: GrownProgramConfig): StackOutputs {
   const { edge, notes } = config;
   const gateway = addressOf(config, edge.hostname, "gateway", 4000);
   const supervisor = kubectl(config, "exec hearth-supervisor-0 -- hearth");

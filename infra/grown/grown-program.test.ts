@@ -11,14 +11,14 @@ import { registerBy, type Registered } from "../../test/infra/registered.ts";
 import { ConfigRejected } from "../config/config.ts";
 import { inProject } from "../project-files.ts";
 import { stackProgram } from "../stack-program.ts";
-import type { GrownOutputs } from "./grown-outputs.ts";
+import type { StackOutputs } from "../outputs.ts";
 
 const RELEASE = "kubernetes:helm.sh/v3:Release";
 
 async function register(config: Readonly<Record<string, string>>): Promise<{
   readonly resources: readonly Registered[];
   readonly release: Registered;
-  readonly outputs: GrownOutputs;
+  readonly outputs: StackOutputs;
 }> {
   const { resources: all, given } = await registerBy(stackProgram, config);
   const resources = all.filter(({ type }) => type !== "pulumi:pulumi:Stack");
@@ -26,7 +26,7 @@ async function register(config: Readonly<Record<string, string>>): Promise<{
   if (release === undefined) {
     throw new Error("no release");
   }
-  return { resources, release, outputs: given as GrownOutputs };
+  return { resources, release, outputs: given as StackOutputs };
 }
 
 /** For mocks, an object that contains a secret is a secret as a whole. */

@@ -19,7 +19,8 @@ import {
 } from "./chart-values.ts";
 import { furtherValueMistakes, mergeValues } from "./further-values.ts";
 import { readGrownConfig } from "./grown-config.ts";
-import { describeGrownStack, type GrownOutputs } from "./grown-outputs.ts";
+import type { StackOutputs } from "../outputs.ts";
+import { describeGrownStack } from "./grown-outputs.ts";
 import {
   grownSecrets,
   type GrownConfig,
@@ -37,7 +38,7 @@ const CHART = "charts/hearth";
  * an upgrade, tests) and `lookup` (secrets are generated once), and `helm history`, `rollback` and `test` know the release.
  * Throws ConfigRejected with every mistake before anything is registered.
  */
-export function grownProgram(): GrownOutputs {
+export function grownProgram(): StackOutputs {
   const config = readGrownStackConfig();
   const { context, kubeconfig, namespace } = config.cluster;
   const provider = new Provider("cluster", {

@@ -7,7 +7,7 @@ import {
   webAddress,
   wholeNumber,
 } from "../config/config-fields.ts";
-import { configSchema } from "../config/config-schema.ts";
+import { configSchema, edgeHostnames } from "../config/config-schema.ts";
 import { secretSettings } from "../config/config-secrets.ts";
 
 const onTwoHosts = configSchema.shape;
@@ -113,14 +113,7 @@ const plainSettings = {
   }),
   edge: z
     .strictObject({
-      hostname: dnsName.optional().meta({
-        description: "The gateway's host name.",
-        example: "hearth.example.org",
-      }),
-      notesHostname: dnsName.optional().meta({
-        description: "The notes' host name; phones sync over HTTPS only.",
-        example: "notes.example.org",
-      }),
+      ...edgeHostnames,
       supervisorHostname: dnsName.optional().meta({
         description: "The host name of the supervisor's pages.",
         example: "status.example.org",
