@@ -4,7 +4,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
-import { SseParser } from "../providers/sse.ts";
+import { SseParser } from "../../core/sse.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";

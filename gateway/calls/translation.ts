@@ -1,7 +1,7 @@
 import type { GatewayConfig } from "../config/load.ts";
 import { CallError } from "../http/errors.ts";
 import { wireOf } from "../providers/families.ts";
-import type { SseEvent } from "../providers/sse.ts";
+import type { SseEvent } from "../../core/sse.ts";
 import type {
   AnswerFacts,
   Endpoint,

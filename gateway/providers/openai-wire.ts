@@ -12,7 +12,7 @@ import {
 } from "./json.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
 import { sentenceOf } from "./sentence.ts";
-import type { SseEvent } from "./sse.ts";
+import type { SseEvent } from "../../core/sse.ts";
 import {
   CUT_SHORT,
   type AnswerFacts,

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { secret } from "../config/secret.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { SseParser, type SseEvent } from "./sse.ts";
+import { SseParser, type SseEvent } from "../../core/sse.ts";
 import type { StreamPiece, StreamTranslator } from "./wire.ts";
 
 /** Recorded streams and answers of providers, for tests. */

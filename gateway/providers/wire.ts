@@ -1,7 +1,7 @@
 import type { Usage } from "../pricing/prices.ts";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import type { SseEvent } from "./sse.ts";
+import type { SseEvent } from "../../core/sse.ts";
 
 /** The endpoints of providers. All but `messages` and `count_tokens` (Anthropic's) have OpenAI's shapes. */
 export type Endpoint =

@@ -106,6 +106,9 @@ export const usedKeyRow = z
     ...IN_FORCE,
     state: z.enum(KEY_STATES),
     last_used_at: out.moment.nullable(),
+    user_email: out.text.nullable(),
+    user_alias: out.text.nullable(),
+    team_alias: out.text.nullable(),
   })
   .meta({ id: "KeyInUse" });
 
