@@ -1,4 +1,3 @@
-import { readdirSync } from "node:fs";
 import { lastLineOf } from "../../core/execute.ts";
 import { textOf } from "../../core/failure.ts";
 import type { HostName } from "../config/config.ts";
@@ -9,15 +8,15 @@ import {
   type StackEngine,
 } from "../engine.ts";
 import { askPostgres } from "../postgres-socket.ts";
-import { inProject } from "../project-files.ts";
 import { containerName, volumeName } from "../names.ts";
 import { hostFlag, type Flags } from "./flags.ts";
 import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
 import { requireSameMajor } from "./postgres-major.ts";
 import type { Session } from "./session.ts";
+import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
 
 /** A large database takes long. */
-const BACKUP_WITHIN_MS = 2 * 3_600_000;
+export const BACKUP_WITHIN_MS = 2 * 3_600_000;
 
 /** Jobs of the data host's supervisor, which has the databases' passwords and verifies backups. */
 const JOBS = ["postgres-backup", "notes-backup"] as const;
@@ -70,9 +69,7 @@ export async function backUpFirst(
   if (missing.length === 0) {
     return;
   }
-  say(
-    `The gateways will migrate the database (${missing.join(", ")}); backing up Postgres and the notes first …`,
-  );
+  say(backupNotice(missing));
   await backUp(engine);
 }
 
@@ -103,15 +100,7 @@ async function missingMigrations(
       `the applied migrations cannot be read from Postgres (${lastLine(error)}); nothing was changed: check \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\`, or skip the backup with --no-backup.`,
     );
   });
-  const applied = new Set(output.split(/\s+/).filter((word) => word !== ""));
-  if (applied.size === 0) {
-    return [];
-  }
-  return readdirSync(inProject("gateway/database/migrations"))
-    .filter((file) => file.endsWith(".sql"))
-    .map((file) => file.slice(0, -".sql".length))
-    .toSorted()
-    .filter((migration) => !applied.has(migration));
+  return unappliedMigrations(output.split(/\s+/).filter((word) => word !== ""));
 }
 
 async function runJob(engine: StackEngine, job: string): Promise<void> {

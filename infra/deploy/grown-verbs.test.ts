@@ -8,7 +8,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { minimalGrownConfig } from "../../test/infra/grown-config.ts";
 import { grownSecrets } from "../grown/grown-schema.ts";
 import { UsageError, type Flags } from "./flags.ts";
@@ -22,9 +22,18 @@ beforeAll(() => {
   engine = join(directory, "pulumi");
   // Reads the value of a setting from standard input, as the engine does.
   writeFileSync(engine, '#!/bin/sh\necho "$4 $(cat)" >> settings\nexit 0\n');
-  chmodSync(engine, 0o755);
+  // Of a cluster without Hearth: nothing is backed up.
+  const kubectl = join(directory, "kubectl");
+  writeFileSync(kubectl, "#!/bin/sh\necho '{\"items\": []}'\n");
+  for (const program of [engine, kubectl]) {
+    chmodSync(program, 0o755);
+  }
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
 });
-afterAll(() => rmSync(directory, { recursive: true }));
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
 
 /** Runs a verb on a stack on Kubernetes that records its calls. */
 async function runOn(
@@ -173,8 +182,8 @@ const REJECTIONS: readonly (readonly [readonly string[], Flags, string])[] = [
   ],
   [
     ["up"],
-    { "no-backup": true },
-    "--no-backup is for two hosts; on Kubernetes, nothing is backed up or copied before an up.",
+    { "forget-old": true },
+    "--forget-old is for two hosts; on Kubernetes, Hearth does not copy Postgres to another version.",
   ],
 ];
 

@@ -3,16 +3,19 @@ import type { ConfigResult } from "../config/config.ts";
 import { accept } from "../config/program-config.ts";
 import { readGrownConfig } from "../grown/grown-config.ts";
 import type { GrownConfig } from "../grown/grown-schema.ts";
+import { typedKubectl } from "../grown/kubectl.ts";
+import { SUPERVISOR_POD } from "../grown/release-name.ts";
 import { given } from "./answer.ts";
 import { cancelVerb } from "./cancel-verb.ts";
 import { UsageError, USAGE, type Flags } from "./flags.ts";
+import { backUpClusterFirst } from "./grown-backup-first.ts";
 import { reportChanges } from "./report-changes.ts";
 import { changeSettings } from "./rotate.ts";
 import { newMasterKey } from "./rotations.ts";
 import { askForKey, providerVariable, secondsOf } from "./rotate-verb.ts";
 import { readRawSettings, type Session } from "./session.ts";
 import { removeSettings } from "./settings.ts";
-import { dropPendingCreates, readState } from "./state.ts";
+import { dropPendingCreates, readState, RELEASE_TYPE } from "./state.ts";
 
 /** Runs one verb on a stack on Kubernetes and returns the exit code. Throws UsageError, or the failure. */
 export async function runGrownVerb(
@@ -51,14 +54,13 @@ async function insteadOf(
   session: Session,
 ): Promise<string> {
   const { cluster } = await readGrownSettings(session);
-  const at = `--namespace ${cluster.namespace}`;
   switch (verb) {
     case "upgrade":
       return "the operator of postgres.mode cluster or the provider of an external Postgres upgrades it; the bundled one is for trials (docs/growing.md)";
     case "adopt":
-      return `\`helm --kube-context ${cluster.context} ${at} uninstall hearth\` keeps all data, and \`npm run deploy -- up --stack ${session.stack.name}\` installs the chart over it again`;
+      return `\`helm --kube-context ${cluster.context} --namespace ${cluster.namespace} uninstall hearth\` keeps all data, and \`npm run deploy -- up --stack ${session.stack.name}\` installs the chart over it again`;
     case "doctor":
-      return `\`kubectl --context ${cluster.context} ${at} exec hearth-supervisor-0 -- hearth doctor\` checks what runs, and \`npm run deploy -- preview --refresh --stack ${session.stack.name}\` compares it with the state`;
+      return `\`${typedKubectl(cluster, `exec ${SUPERVISOR_POD} -- hearth doctor`)}\` checks what runs, and \`npm run deploy -- preview --refresh --stack ${session.stack.name}\` compares it with the state`;
   }
 }
 
@@ -73,9 +75,9 @@ function rejectFlags(flags: Flags): void {
       "--purge is for two hosts; on Kubernetes, run destroy, then delete the namespace with kubectl, which deletes the volumes.",
     );
   }
-  if (flags["no-backup"] === true || flags["forget-old"] === true) {
+  if (flags["forget-old"] === true) {
     throw new UsageError(
-      `--${flags["no-backup"] === true ? "no-backup" : "forget-old"} is for two hosts; on Kubernetes, nothing is backed up or copied before an up.`,
+      "--forget-old is for two hosts; on Kubernetes, Hearth does not copy Postgres to another version.",
     );
   }
 }
@@ -91,18 +93,19 @@ async function readGrownSettings(
 }
 
 /**
- * Throws if the stack is installed in another cluster or namespace: the engine would uninstall it there and install it here with empty
+ * The configuration. Throws if the stack is installed in another cluster or namespace: the engine would uninstall it there and install it here with empty
  * volumes.
  */
-async function rejectMovedRelease(session: Session): Promise<void> {
+async function rejectMovedRelease(session: Session): Promise<GrownConfig> {
   // Also reports mistakes before the engine's long output.
-  const { cluster } = await readGrownSettings(session);
+  const config = await readGrownSettings(session);
+  const { cluster } = config;
   const { resources } = await readState(session.stack);
   const known = (type: string, input: string) =>
     resources.find((resource) => resource.type === type)?.inputs?.[input];
   const places = [
     ["context", known("pulumi:providers:kubernetes", "context")],
-    ["namespace", known("kubernetes:helm.sh/v3:Release", "namespace")],
+    ["namespace", known(RELEASE_TYPE, "namespace")],
   ] as const;
   for (const [name, before] of places) {
     if (typeof before === "string" && before !== cluster[name]) {
@@ -111,10 +114,27 @@ async function rejectMovedRelease(session: Session): Promise<void> {
       );
     }
   }
+  return config;
+}
+
+/** Before each verb that may start another version of the gateway. */
+async function checkAndBackUp(
+  session: Session,
+  flags: Flags,
+): Promise<GrownConfig> {
+  const config = await rejectMovedRelease(session);
+  if (flags["no-backup"] !== true) {
+    await backUpClusterFirst(session, config);
+  }
+  return config;
 }
 
 async function upVerb(session: Session, flags: Flags): Promise<number> {
-  await rejectMovedRelease(session);
+  await checkAndBackUp(session, flags);
+  return bringUp(session, flags);
+}
+
+async function bringUp(session: Session, flags: Flags): Promise<number> {
   await dropPendingCreates(session);
   const { summary } = await session.stack.up({
     ...session.options,
@@ -151,14 +171,15 @@ async function rotateVerb(
       `rotate ${kind} is for two hosts; on Kubernetes, rotate master and rotate provider NAME are available, and docs/growing.md has the steps for the passwords of stores.`,
     );
   }
-  const config = await readGrownSettings(session);
+  // Before any setting is changed.
+  const config = await checkAndBackUp(session, flags);
   const done =
     kind === "provider"
       ? await changeProviderKey(session, config, name)
       : flags.end === true
         ? await endGrace(session)
         : await changeMasterKey(session, config, flags);
-  const code = await upVerb(session, {});
+  const code = await bringUp(session, {});
   session.say(done);
   return code;
 }

@@ -17,10 +17,17 @@ test.each([
   ],
   [ended("Updating (home):\n    error: no such image\n", ""), "no such image"],
   [
+    ended(
+      "Updating (grown):\n    error: execution error at (hearth/templates/checks.yaml:2:4): invalid values, nothing was changed:\n    - drainNotice is 1s.\n    - redis.mode is none.\n\nResources:\n    + 1 created",
+      "",
+    ),
+    "invalid values, nothing was changed:\n  drainNotice is 1s.\n  redis.mode is none.",
+  ],
+  [
     ended("Updating (home):", ""),
     "the engine stopped; see the failed operation above.",
   ],
   [new Error("port 5 is taken: end it.\n at …"), "port 5 is taken: end it."],
-])("%o is reduced to one sentence for the operator", (error, sentence) => {
+])("%o is reduced to the sentences for the operator", (error, sentence) => {
   expect(reasonOf(error)).toBe(sentence);
 });

@@ -1,16 +1,18 @@
 import { ConfigRejected } from "../config/config.ts";
 
-/** The reason for the operator: every mistake of a configuration, or the relevant line of the engine's report. */
+/** The reason for the operator: every mistake of a configuration or of the chart's values, or the relevant line of the engine's report. */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof ConfigRejected) {
     return text;
   }
-  const reported = /^\s*error: (?!update failed|preview failed)(.+)$/m.exec(
-    text,
-  );
+  const reported =
+    /^\s*error: (?!update failed|preview failed)(.+)$((?:\n\s*- .+$)*)/m.exec(
+      text,
+    );
   if (reported?.[1] !== undefined) {
-    return reported[1];
+    const [, sentence, mistakes = ""] = reported;
+    return `${sentence.replace(/^execution error at \(.*?\): /, "")}${mistakes.replaceAll(/\n\s*- /g, "\n  ")}`;
   }
   const [first = text] = text.split("\n");
   return first.startsWith("code:") ? whatTheEngineComplained(text) : first;

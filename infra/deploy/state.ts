@@ -3,6 +3,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 export const CONTAINER_TYPE = "docker:index/container:Container";
 export const NETWORK_TYPE = "docker:index/network:Network";
 export const VOLUME_TYPE = "docker:index/volume:Volume";
+export const RELEASE_TYPE = "kubernetes:helm.sh/v3:Release";
 export const ROLE_TYPE = "postgresql:index/role:Role";
 
 /** A resource in the state file, where secrets are encrypted. */

@@ -1,10 +1,15 @@
 import type { StackOutputs } from "../outputs.ts";
 import type { GrownProgramConfig } from "./chart-values.ts";
+import { typedKubectl } from "./kubectl.ts";
+import { SUPERVISOR_POD } from "./release-name.ts";
 
 export function describeGrownStack(config: GrownProgramConfig): StackOutputs {
   const { edge, notes } = config;
   const gateway = addressOf(config, edge.hostname, "gateway", 4000);
-  const supervisor = kubectl(config, "exec hearth-supervisor-0 -- hearth");
+  const supervisor = typedKubectl(
+    config.cluster,
+    `exec ${SUPERVISOR_POD} -- hearth`,
+  );
   return {
     gateway: [`${gateway}/v1`],
     notes:
@@ -17,7 +22,12 @@ export function describeGrownStack(config: GrownProgramConfig): StackOutputs {
     nextCommands: [
       "npx pulumi stack output --show-secrets masterKey",
       ...(edge.hostname === undefined
-        ? [kubectl(config, "port-forward service/hearth-gateway 4000")]
+        ? [
+            typedKubectl(
+              config.cluster,
+              "port-forward service/hearth-gateway 4000",
+            ),
+          ]
         : []),
       `curl ${edge.hostname === undefined ? "http://127.0.0.1:4000" : gateway}/key/generate -H "Authorization: Bearer $(npx pulumi stack output --show-secrets masterKey)" -d '{"user_id": "me", "max_budget": 1}'`,
       `${supervisor} status`,
@@ -41,8 +51,4 @@ function addressOf(
   // Behind a Gateway of the Gateway API, its listener has the certificate.
   const isPlain = edge.tls === "none" && edge.gatewayRef === undefined;
   return `${isPlain ? "http" : "https"}://${hostname}`;
-}
-
-function kubectl({ cluster }: GrownProgramConfig, command: string): string {
-  return `kubectl --context ${cluster.context} --namespace ${cluster.namespace} ${command}`;
 }

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { Secret } from "@pulumi/kubernetes/core/v1/secret.js";
 import { Release } from "@pulumi/kubernetes/helm/v3/release.js";
@@ -19,6 +18,8 @@ import {
 } from "./chart-values.ts";
 import { furtherValueMistakes, mergeValues } from "./further-values.ts";
 import { readGrownConfig } from "./grown-config.ts";
+import { inHome } from "./kubectl.ts";
+import { RELEASE_NAME } from "./release-name.ts";
 import type { StackOutputs } from "../outputs.ts";
 import { describeGrownStack } from "./grown-outputs.ts";
 import {
@@ -26,9 +27,6 @@ import {
   type GrownConfig,
   type GrownSecretField,
 } from "./grown-schema.ts";
-
-/** Of the Release, and the prefix of everything it creates. */
-export const RELEASE_NAME = "hearth";
 
 /** Where the chart is in the project. */
 const CHART = "charts/hearth";
@@ -121,9 +119,4 @@ function chartHash(): string {
     hash.update(readFileSync(file));
   }
   return hash.digest("hex").slice(0, 16);
-}
-
-/** A shell expands ~, but not in a setting. */
-function inHome(path: string): string {
-  return path.replace(/^~(?=\/)/, homedir());
 }

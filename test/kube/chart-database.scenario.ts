@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import { VARIANTS } from "./chart-variants.ts";
+import { render } from "./helm.ts";
+import {
+  environmentOf,
+  find,
+  podIn,
+  podOf,
+  secretFilesOf,
+  type PodSpec,
+} from "./rendered-objects.ts";
+
+test("migrations run before an upgrade only, with the addresses of the database and nothing else", async () => {
+  const objects = await render(VARIANTS["existing Secrets only"]);
+  const job = find(objects, "Job", "trial-hearth-migration");
+  expect(job.metadata.annotations?.["helm.sh/hook"]).toBe("pre-upgrade");
+  const pod = podOf(job) as PodSpec;
+  expect(pod.containers[0]?.command).toEqual(["node", "gateway/migrate.ts"]);
+  expect(secretFilesOf(pod)).toEqual([
+    "our-database/DATABASE_URL",
+    "our-database/DATABASE_DIRECT_URL",
+  ]);
+  // A Postgres of the release that is not ready, or not known to be, must not stop the upgrade that repairs it.
+  const kinds = (await render()).map(({ kind }) => kind);
+  expect(kinds).not.toContain("Job");
+});
+
+test("a Cluster has the roles that the gateway, reports and backups log in with", async () => {
+  const objects = await render(VARIANTS["a Cluster and sentinels"]);
+  expect(find(objects, "Cluster", "trial-hearth-postgres").spec).toEqual({
+    instances: 3,
+    storage: { size: "20Gi", storageClass: "fast" },
+    resources: {
+      requests: { cpu: "500m", memory: "2Gi" },
+      limits: { memory: "2Gi" },
+    },
+    postgresql: { parameters: { max_connections: "300" } },
+    backup: { retentionPolicy: "30d" },
+    bootstrap: {
+      initdb: {
+        database: "hearth",
+        owner: "gateway_a",
+        secret: { name: "trial-hearth-postgres-gateway" },
+        postInitApplicationSQLRefs: {
+          configMapRefs: [
+            { name: "trial-hearth-postgres", key: "roles.sql" },
+            { name: "trial-hearth-postgres", key: "gateway.sql" },
+          ],
+        },
+      },
+    },
+    managed: {
+      roles: [
+        {
+          name: "backup",
+          ensure: "present",
+          login: true,
+          createdb: true,
+          inRoles: ["hearth_reader"],
+          passwordSecret: { name: "trial-hearth-postgres-backup" },
+        },
+        {
+          name: "gateway_a",
+          ensure: "present",
+          login: true,
+          inRoles: ["hearth_owner"],
+          passwordSecret: { name: "trial-hearth-postgres-gateway" },
+        },
+        {
+          name: "supervisor",
+          ensure: "present",
+          login: true,
+          inRoles: ["hearth_reports"],
+          passwordSecret: { name: "trial-hearth-postgres-supervisor" },
+        },
+      ],
+    },
+  });
+  const { data = {} } = find(objects, "ConfigMap", "trial-hearth-postgres");
+  expect(Object.keys(data)).toEqual(["roles.sql", "gateway.sql"]);
+  const { stringData = {} } = find(objects, "Secret", "trial-hearth-database");
+  const login = find(objects, "Secret", "trial-hearth-postgres-gateway");
+  expect(stringData["DATABASE_URL"]).toBe(
+    `postgresql://gateway_a:${login.stringData?.["password"]}@trial-hearth-postgres-rw:5432/hearth?sslmode=verify-full&sslrootcert=/run/postgres/ca.crt`,
+  );
+  expect(environmentOf(podIn(objects, "gateway"))).toMatchObject({
+    REDIS_SENTINELS: "sentinel-0:26379,sentinel-1:26379",
+    REDIS_MASTER_NAME: "mymaster",
+    REDIS_USERNAME: "gateway",
+    REDIS_SENTINEL_USERNAME: "watcher",
+    REDIS_DB: "3",
+    REDIS_CA_FILE: "/etc/hearth/redis-ca.crt",
+    REDIS_PASSWORD_FILE: "/run/hearth/REDIS_PASSWORD",
+    REDIS_SENTINEL_PASSWORD_FILE: "/run/hearth/REDIS_SENTINEL_PASSWORD",
+  });
+});
