@@ -107,7 +107,10 @@ export class GatewayParts implements Gateway {
     this.journal = journal;
     this.cache = createCache(config, connections);
     this.limits = this.#createLimits(redis);
-    this.metrics = createCallMetrics(config.general.metricsLabelValues);
+    this.metrics = createCallMetrics(
+      config.general.metricsLabelValues,
+      config.litellmMetrics,
+    );
     this.callers = this.#createCallers();
     this.ledger = this.#createLedger();
     this.retention = createRetention({
@@ -211,11 +214,22 @@ export class GatewayParts implements Gateway {
         router: () => live.config.router,
         redis,
         log: this.log,
-        onCooldown: (id) => this.metrics.cooledDown(id),
+        onCooldown: (id, status) => this.#countCooldown(id, status),
       }),
       usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
       observations: createObservations(),
     };
+  }
+
+  #countCooldown(id: string, status: number): void {
+    const { litellm } = this.metrics;
+    this.metrics.cooledDown(id);
+    if (litellm !== null) {
+      const deployment = this.catalog.deployments.find((one) => one.id === id);
+      if (deployment !== undefined) {
+        litellm.cooledDown(deployment, status);
+      }
+    }
   }
 
   #createModelHealth(): ModelHealth {

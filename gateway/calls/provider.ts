@@ -4,6 +4,7 @@ import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
+import type { ResponseHeaders } from "../providers/provider-call.ts";
 import type { StreamedAnswer } from "../providers/streamed-answer.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { StreamClient } from "../providers/stream-start.ts";
@@ -12,10 +13,12 @@ import { cooldownId } from "../routing/cooldowns.ts";
 import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import { withTags } from "../routing/tags.ts";
 import type { Taken } from "../routing/usage.ts";
+import type { Attempt } from "./attempt.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
+import { countFallback, litellmOf } from "./litellm-counts.ts";
 import { mockAnswer } from "./mock.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
 import {
@@ -42,13 +45,6 @@ export type Upstream = {
   | { readonly kind: "whole"; readonly body: Buffer }
   | ({ readonly kind: "stream" } & Pick<StreamedAnswer, "body" | "chunks">)
 );
-
-/** A failed attempt; stored in the row's metadata. */
-export interface Attempt {
-  readonly model_id: string;
-  readonly status: number;
-  readonly error: string;
-}
 
 /** A call as it is sent to one deployment. */
 interface Sent {
@@ -197,6 +193,8 @@ export async function callProvider(
         client,
       );
       recordAnswered(gateway, call, route, target, attempts);
+      litellmOf(gateway, call)?.attempted(call, target.deployment, null);
+      countFallback(gateway, call, target, true, attempts);
       return {
         ...answer,
         deployment: target.deployment,
@@ -213,8 +211,12 @@ export async function callProvider(
       }
       const { deployment } = target;
       recordFailed(gateway, target, error, attempts);
+      litellmOf(gateway, call)?.attempted(call, deployment, error);
       waitedMs += performance.now() - startedAt;
       const next = await nextTarget(gateway, call, route, error);
+      if (next?.first.group !== target.group) {
+        countFallback(gateway, call, target, false, attempts);
+      }
       if (next === null) {
         const fallbacks = route.fallbacksTaken;
         const tried = { attempts, fallbacks, waitedMs };
@@ -279,7 +281,10 @@ type Answered = { readonly translation: Translation } & (
 type AnsweredFields = "kind" | "body" | "contentType";
 
 async function attempt(
-  gateway: Pick<Gateway, "config" | "providers" | "router" | "underWay">,
+  gateway: Pick<
+    Gateway,
+    "config" | "metrics" | "providers" | "router" | "underWay"
+  >,
   { call, translation }: Sent,
   target: Target,
   attemptsBefore: number,
@@ -297,8 +302,15 @@ async function attempt(
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
+  const litellm = litellmOf(gateway, call);
   try {
     const request = {
+      ...(litellm === null
+        ? {}
+        : {
+            onHeaders: (headers: ResponseHeaders) =>
+              litellm.answeredWith(call, deployment, headers),
+          }),
       deployment,
       path: translation.path,
       headers: translation.headers,

@@ -183,10 +183,12 @@ export async function endCall(
 
 function measure(
   { metrics }: Pick<Gateway, "metrics">,
-  { caller, group, startedAt, stream }: Call,
+  call: Call,
   outcome: Outcome,
-  { deployment, waitedMs }: Ending,
+  ending: Ending,
 ): void {
+  const { caller, group, startedAt, stream } = call;
+  const { deployment, waitedMs } = ending;
   const durationMs = Date.now() - startedAt;
   const team = caller.kind === "key" ? caller.team : null;
   metrics.ended({
@@ -207,6 +209,27 @@ function measure(
         ? outcome.firstTokenAt - startedAt
         : null,
   });
+  if (metrics.litellm !== null && call.kind.callType !== "health_check") {
+    metrics.litellm.ended(call, deployment, failureStatusOf(outcome), {
+      outcome,
+      usage: ending.usage,
+      stream,
+      startedAt,
+      cacheable: call.cacheKey !== null,
+      durationMs,
+      waitedMs,
+    });
+  }
+}
+
+/** null: the call succeeded. Without a status of a provider the failure was the gateway's own. */
+function failureStatusOf({ status, metadata }: Outcome): number | null {
+  if (status === "success") {
+    return null;
+  }
+  const error = metadata?.["error_information"] as
+    { readonly error_code?: string } | undefined;
+  return Number(error?.error_code ?? 500);
 }
 
 /** Stores request and answer if `store_prompts` is on; `response` gives JSON and is called only then. */

@@ -3,6 +3,7 @@ import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
 import { readCallbacks } from "./callbacks.ts";
+import { readLitellmMetrics } from "./litellm-metrics.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
 import { readRedis } from "./redis.ts";
 import type { GeneralSettings } from "./schema.ts";
@@ -30,6 +31,7 @@ export function assemble(
 ): GatewayConfig {
   const { general, proxy } = parts;
   const redis = readRedis(reading, read, parts);
+  const callbacks = readCallbacks(reading, proxy);
   return {
     files: parts.files,
     models: parts.models,
@@ -44,7 +46,8 @@ export function assemble(
       keepMs: general.journal_keep ?? DAY_MS,
     },
     general: readGeneral(reading, read, parts),
-    callbacks: readCallbacks(reading, proxy),
+    callbacks,
+    litellmMetrics: readLitellmMetrics(reading, proxy, callbacks),
     timeouts: {
       connectMs: proxy.connect_timeout ?? 5_000,
       firstByteMs: proxy.first_byte_timeout ?? 300_000,

@@ -38,6 +38,7 @@ const BOUND_AT_START = [
   "general.storeModelInDb",
   "general.pricesFile",
   "general.metricsLabelValues",
+  "litellmMetrics",
 ];
 
 /** Compares two configurations, the running one first. */

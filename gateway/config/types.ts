@@ -1,6 +1,7 @@
 import type { RedisPlace, SentinelLogin } from "../../core/redis/place.ts";
 import type { TierPrice } from "../pricing/price-card.ts";
 import type { CallbacksConfig } from "./callbacks.ts";
+import type { LitellmMetricsConfig } from "./litellm-metrics.ts";
 import type { Secret } from "./secret.ts";
 
 /** The gateway's configuration with all defaults. Durations are milliseconds, money is dollars. */
@@ -16,6 +17,8 @@ export interface GatewayConfig {
   readonly journal: JournalConfig;
   readonly general: GeneralConfig;
   readonly callbacks: CallbacksConfig;
+  /** null: `/metrics` has no metrics under LiteLLM's names. */
+  readonly litellmMetrics: LitellmMetricsConfig | null;
   readonly timeouts: TimeoutConfig;
   readonly server: ServerConfig;
 }

@@ -43,7 +43,7 @@ function add(
       request.caller = await authenticate(gateway, request.headers);
     } catch (error) {
       if (isCall) {
-        recordRejection(gateway, request, error);
+        recordRejection(gateway, request, error, name);
       }
       throw error;
     }

@@ -1,5 +1,7 @@
+import type { LitellmMetricsConfig } from "../config/litellm-metrics.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
 import { createBoundedLabel } from "./labels.ts";
+import { LitellmMetrics } from "./litellm/litellm-metrics.ts";
 
 /** The outcome of one call. */
 export interface EndedCall {
@@ -71,6 +73,8 @@ export interface CallMetrics {
   readonly unavailableRejections: Counts;
   /** Every kind from the start, so that the first increase is visible. */
   readonly softBudgets: Counts;
+  /** The same calls under LiteLLM's names; null: off. */
+  readonly litellm: LitellmMetrics | null;
 }
 
 /** Payers that can have a soft budget. */
@@ -92,7 +96,10 @@ const ADDED = [
 ];
 
 /** `maxValues`: how many values each label may take; further ones are counted as `other`. */
-export function createCallMetrics(maxValues: number): CallMetrics {
+export function createCallMetrics(
+  maxValues: number,
+  litellm: LitellmMetricsConfig | null,
+): CallMetrics {
   const alias = createBoundedLabel(maxValues);
   const sums = createCallSums(alias, maxValues);
   const latencies = createLatencies();
@@ -139,6 +146,7 @@ export function createCallMetrics(maxValues: number): CallMetrics {
     cooldowns,
     unavailableRejections,
     softBudgets,
+    litellm: litellm === null ? null : new LitellmMetrics(litellm, maxValues),
   };
 }
 

@@ -2,6 +2,11 @@ import type { TimeoutConfig } from "../config/types.ts";
 import { reasons } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 
+/** By lower-case names. */
+export type ResponseHeaders = Readonly<
+  Record<string, string | string[] | undefined>
+>;
+
 /** One request to a provider. */
 export interface ProviderCall {
   readonly deployment: PricedDeployment;
@@ -12,6 +17,8 @@ export interface ProviderCall {
   readonly body: string;
   /** The message of an error answer, as one sentence. */
   error(status: number, text: string): string;
+  /** Receives the headers of a successful answer. */
+  readonly onHeaders?: (headers: ResponseHeaders) => void;
   /** Ends the call early. */
   readonly signal: AbortSignal;
 }

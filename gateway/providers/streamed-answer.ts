@@ -8,10 +8,14 @@ import {
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
-  type ResponseHeaders,
 } from "./error-answer.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
-import { headersFor, idleMsOf, type ProviderCall } from "./provider-call.ts";
+import {
+  headersFor,
+  idleMsOf,
+  type ProviderCall,
+  type ResponseHeaders,
+} from "./provider-call.ts";
 import {
   startOfStream,
   type StreamClient,
@@ -82,6 +86,7 @@ async function readStart(
   }
   const start = await startOf(call, body, client);
   if (start.error === null) {
+    call.onHeaders?.(headers);
     return { contentType, body, chunks: start.chunks };
   }
   // Without a listener an error of the unread body would end the process.

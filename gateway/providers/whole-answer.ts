@@ -7,7 +7,6 @@ import {
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
-  type ResponseHeaders,
 } from "./error-answer.ts";
 import { unreachable } from "./failure.ts";
 import {
@@ -15,6 +14,7 @@ import {
   headersFor,
   idleMsOf,
   type ProviderCall,
+  type ResponseHeaders,
 } from "./provider-call.ts";
 
 export interface WholeAnswer {
@@ -114,6 +114,7 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
     }
     const error = errorInBody(body);
     if (error === null) {
+      this.#call.onHeaders?.(this.#headers);
       this.#resolve({ contentType: contentTypeOf(this.#headers), body });
     } else {
       this.#reject(answeredError(this.#call, this.#headers, error));

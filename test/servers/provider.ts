@@ -22,6 +22,8 @@ export interface MockInstructions {
   readonly usageDelayMs?: number;
   readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
+  /** Sent with the answer. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export type MockMoment = "request" | "first_chunk" | "finished";
@@ -88,6 +90,9 @@ export async function startMockProvider(
     const instructions = readInstructions(body);
     if (instructions.delayMs !== undefined) {
       await sleep(instructions.delayMs);
+    }
+    for (const [name, value] of Object.entries(instructions.headers ?? {})) {
+      response.setHeader(name, value);
     }
     const finish = () => {
       if (options.record !== undefined) {

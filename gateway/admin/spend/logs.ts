@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { hideAddresses } from "../../calls/hide-addresses.ts";
-import type { Attempt } from "../../calls/provider.ts";
+import type { Attempt } from "../../calls/attempt.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Route } from "../../http/route.ts";

@@ -120,7 +120,7 @@ export function callRoute(
     { summary, input, answer },
     (gateway, request, reply) =>
       flow(gateway, request, reply, kind).catch((error: unknown) => {
-        recordRejection(gateway, request, error);
+        recordRejection(gateway, request, error, name);
         throw error;
       }),
     { ...options, streams, alsoAt },
