@@ -3,34 +3,73 @@ import type {
   LitellmMetrics,
   OriginalFailure,
 } from "../metrics/litellm/litellm-metrics.ts";
+import type { ProviderCall } from "../providers/provider-call.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Target } from "../routing/route.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
 
-/** null: LiteLLM's metrics are off, or the call is a health check, which LiteLLM does not count. */
-export function litellmOf(
-  { metrics }: Pick<Gateway, "metrics">,
+// What LiteLLM's metrics count of attempts, while they are switched on.
+
+type Counted = Pick<Gateway, "metrics">;
+
+/** null: the metrics are off, or the call is a health check, which LiteLLM does not count. */
+function metricsOf(
+  { metrics }: Counted,
   { kind }: Call,
 ): LitellmMetrics | null {
   return kind.callType === "health_check" ? null : metrics.litellm;
 }
 
-/** Counts the end of the attempts at an alias that is not the one called. */
-export function countFallback(
-  gateway: Pick<Gateway, "metrics">,
+export function countAnswer(
+  gateway: Counted,
   call: Call,
   { deployment, group }: Target,
-  isAnswered: boolean,
   attempts: readonly Attempt[],
 ): void {
+  const metrics = metricsOf(gateway, call);
+  metrics?.attempted(call, deployment, null);
   if (group !== call.group) {
-    litellmOf(gateway, call)?.fellBack(
-      call,
-      deployment,
-      isAnswered,
-      originalFailure(call, attempts),
-    );
+    const failure = originalFailure(call, attempts);
+    metrics?.fellBack(call, deployment, true, failure);
   }
+}
+
+export function countFailure(
+  gateway: Counted,
+  call: Call,
+  deployment: PricedDeployment,
+  status: number,
+): void {
+  metricsOf(gateway, call)?.attempted(call, deployment, status);
+}
+
+/** Counts a fallback that failed, when the call leaves its alias for `next` (null: for none). */
+export function countLeft(
+  gateway: Counted,
+  call: Call,
+  { deployment, group }: Target,
+  next: Target | null,
+  attempts: readonly Attempt[],
+): void {
+  if (group !== call.group && next?.group !== group) {
+    const failure = originalFailure(call, attempts);
+    metricsOf(gateway, call)?.fellBack(call, deployment, false, failure);
+  }
+}
+
+/** What reads the limits that a provider's answer reports; without the metrics nothing does. */
+export function headerCounter(
+  gateway: Counted,
+  call: Call,
+  deployment: PricedDeployment,
+): Pick<ProviderCall, "onHeaders"> {
+  const metrics = metricsOf(gateway, call);
+  return metrics === null
+    ? {}
+    : {
+        onHeaders: (headers) => metrics.answeredWith(call, deployment, headers),
+      };
 }
 
 /** The first failure of the alias called; null: each of its deployments was cooling down or at its limit. */

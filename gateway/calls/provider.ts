@@ -4,7 +4,6 @@ import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
-import type { ResponseHeaders } from "../providers/provider-call.ts";
 import type { StreamedAnswer } from "../providers/streamed-answer.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { StreamClient } from "../providers/stream-start.ts";
@@ -18,7 +17,12 @@ import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
-import { countFallback, litellmOf } from "./litellm-counts.ts";
+import {
+  countAnswer,
+  countFailure,
+  countLeft,
+  headerCounter,
+} from "./litellm-counts.ts";
 import { mockAnswer } from "./mock.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
 import {
@@ -193,8 +197,6 @@ export async function callProvider(
         client,
       );
       recordAnswered(gateway, call, route, target, attempts);
-      litellmOf(gateway, call)?.attempted(call, target.deployment, null);
-      countFallback(gateway, call, target, true, attempts);
       return {
         ...answer,
         deployment: target.deployment,
@@ -210,13 +212,10 @@ export async function callProvider(
         throw error;
       }
       const { deployment } = target;
-      recordFailed(gateway, target, error, attempts);
-      litellmOf(gateway, call)?.attempted(call, deployment, error);
+      recordFailed(gateway, call, target, error, attempts);
       waitedMs += performance.now() - startedAt;
       const next = await nextTarget(gateway, call, route, error);
-      if (next?.first.group !== target.group) {
-        countFallback(gateway, call, target, false, attempts);
-      }
+      countLeft(gateway, call, target, next?.first ?? null, attempts);
       if (next === null) {
         const fallbacks = route.fallbacksTaken;
         const tried = { attempts, fallbacks, waitedMs };
@@ -236,23 +235,26 @@ export async function callProvider(
 }
 
 function recordAnswered(
-  { metrics, underWay }: Pick<Gateway, "metrics" | "underWay">,
+  gateway: Pick<Gateway, "metrics" | "underWay">,
   call: Call,
   route: Route,
-  { deployment }: Target,
+  target: Target,
   attempts: readonly Attempt[],
 ): void {
+  const { metrics, underWay } = gateway;
   route.answered();
   metrics.retried(
     call.group.configured,
     attempts.length - route.fallbacksTaken,
     route.fallbacksTaken,
   );
-  underWay.answered(call.id, deployment);
+  underWay.answered(call.id, target.deployment);
+  countAnswer(gateway, call, target, attempts);
 }
 
 function recordFailed(
   gateway: Pick<Gateway, "metrics" | "router">,
+  call: Call,
   target: Target,
   { status, message }: UpstreamFailure,
   attempts: Attempt[],
@@ -260,6 +262,7 @@ function recordFailed(
   const { id, providerName } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
   gateway.metrics.providerFailed(providerName, status);
+  countFailure(gateway, call, target.deployment, status);
   giveBack(gateway, target);
 }
 
@@ -302,15 +305,9 @@ async function attempt(
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
-  const litellm = litellmOf(gateway, call);
   try {
     const request = {
-      ...(litellm === null
-        ? {}
-        : {
-            onHeaders: (headers: ResponseHeaders) =>
-              litellm.answeredWith(call, deployment, headers),
-          }),
+      ...headerCounter(gateway, call, deployment),
       deployment,
       path: translation.path,
       headers: translation.headers,

@@ -17,15 +17,6 @@ export function callFamilies(
     help: string,
     value: (tally: CallTally) => number,
   ) => total(metric, help, calls, value);
-  const latency = (
-    metric: Metric,
-    help: string,
-    value: (tally: CallTally) => Histogram | null,
-  ): LitellmFamily => ({
-    metric,
-    create: (labels) =>
-      histogram(metric, help, () => histograms(calls, labels, value)),
-  });
   return [
     count(
       "litellm_proxy_total_requests_metric",
@@ -50,6 +41,28 @@ export function callFamilies(
     count("litellm_spend_metric", "Dollars spent.", (tally) => tally.spend),
     ...tokenCounts(count),
     ...cacheCounts(count),
+    ...latencies(calls),
+    ...remaining(metrics.remaining),
+  ];
+}
+
+type CountFamily = (
+  metric: Metric,
+  help: string,
+  value: (tally: CallTally) => number,
+) => LitellmFamily;
+
+function latencies(calls: SeriesSet<CallTally>): readonly LitellmFamily[] {
+  const latency = (
+    metric: Metric,
+    help: string,
+    value: (tally: CallTally) => Histogram | null,
+  ): LitellmFamily => ({
+    metric,
+    create: (labels) =>
+      histogram(metric, help, () => histograms(calls, labels, value)),
+  });
+  return [
     latency(
       "litellm_request_total_latency_metric",
       "Seconds from a call's arrival to its recorded end.",
@@ -75,15 +88,8 @@ export function callFamilies(
       "Seconds of waiting for providers by output token.",
       (tally) => tally.perOutputToken,
     ),
-    ...remaining(metrics.remaining),
   ];
 }
-
-type CountFamily = (
-  metric: Metric,
-  help: string,
-  value: (tally: CallTally) => number,
-) => LitellmFamily;
 
 function tokenCounts(count: CountFamily): readonly LitellmFamily[] {
   return [

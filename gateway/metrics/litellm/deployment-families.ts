@@ -50,6 +50,14 @@ export function deploymentFamilies(
       metrics.cooldowns,
       ({ count }) => count,
     ),
+    ...statesAndLimits(gateway),
+  ];
+}
+
+function statesAndLimits(
+  gateway: Pick<Gateway, "catalog" | "router">,
+): readonly LitellmFamily[] {
+  return [
     ofEach(
       gateway,
       "litellm_deployment_state",

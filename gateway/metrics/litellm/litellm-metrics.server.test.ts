@@ -60,7 +60,8 @@ test("end users are no label unless that is enabled", async () => {
     user_id: "guest",
     max_budget: 1,
   });
-  await bed.gateway.chat(key, "hello", { user: "guest" });
+  const answer = await bed.gateway.chat(key, "hello", { user: "guest" });
+  expect(answer.text).toContain("four words in here");
   const text = await scrape(bed);
   const [line] = linesOf(text, "litellm_requests_metric_total");
   expect(line).toContain('end_user="None"');

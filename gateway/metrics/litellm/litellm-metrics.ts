@@ -107,23 +107,20 @@ export class LitellmMetrics {
     }).calls++;
   }
 
-  /** An attempt at a deployment; `failed` is null when it answered. */
+  /** An attempt at a deployment; `status` of its failure, null when it answered. */
   attempted(
     call: LabelledCall,
     deployment: PricedDeployment,
-    failed: { readonly status: number } | null,
+    status: number | null,
   ): void {
     const attempts = this.attempts.of({
       ...this.#of(call, deployment),
-      ...(failed === null
+      ...(status === null
         ? NO_EXCEPTION
-        : exceptionLabels(
-            failed.status,
-            providerClass(failed.status, deployment),
-          )),
+        : exceptionLabels(status, providerClass(status, deployment))),
     });
     attempts.count++;
-    if (failed !== null) {
+    if (status !== null) {
       attempts.failed++;
     }
   }
