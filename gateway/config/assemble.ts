@@ -2,6 +2,7 @@ import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
+import { readCallbacks } from "./callbacks.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
 import { readRedis } from "./redis.ts";
 import type { GeneralSettings } from "./schema.ts";
@@ -43,6 +44,7 @@ export function assemble(
       keepMs: general.journal_keep ?? DAY_MS,
     },
     general: readGeneral(reading, read, parts),
+    callbacks: readCallbacks(reading, proxy),
     timeouts: {
       connectMs: proxy.connect_timeout ?? 5_000,
       firstByteMs: proxy.first_byte_timeout ?? 300_000,

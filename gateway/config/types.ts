@@ -1,5 +1,6 @@
 import type { RedisPlace, SentinelLogin } from "../../core/redis/place.ts";
 import type { TierPrice } from "../pricing/price-card.ts";
+import type { CallbacksConfig } from "./callbacks.ts";
 import type { Secret } from "./secret.ts";
 
 /** The gateway's configuration with all defaults. Durations are milliseconds, money is dollars. */
@@ -14,6 +15,7 @@ export interface GatewayConfig {
   readonly database: DatabaseConfig;
   readonly journal: JournalConfig;
   readonly general: GeneralConfig;
+  readonly callbacks: CallbacksConfig;
   readonly timeouts: TimeoutConfig;
   readonly server: ServerConfig;
 }
