@@ -1,6 +1,5 @@
 import { unknownName } from "../../core/config/problem.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";
-import type { ProxySettings } from "./schema.ts";
 
 /** Callbacks that have an effect here; LiteLLM's other names are reported with a warning. */
 const CALLBACKS = ["prometheus"] as const;
@@ -23,7 +22,7 @@ export interface CallbacksConfig {
 /** Reads `callbacks`, `success_callback` and `failure_callback` of `proxy_settings`. */
 export function readCallbacks(
   reading: Reading,
-  proxy: Partial<ProxySettings>,
+  proxy: Readonly<Partial<Record<keyof typeof LISTS, readonly string[]>>>,
 ): CallbacksConfig {
   const found = { success: new Set<Callback>(), failure: new Set<Callback>() };
   for (const list of Object.keys(LISTS) as (keyof typeof LISTS)[]) {
