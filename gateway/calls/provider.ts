@@ -23,6 +23,12 @@ import {
   translationFor,
   type Translation,
 } from "./translation.ts";
+import {
+  traceAttempt,
+  traceCooldown,
+  traceCooling,
+  withTraceContext,
+} from "./trace.ts";
 
 /** An answer of a deployment: whole, or a stream that has started. */
 export type Upstream = {
@@ -90,6 +96,7 @@ export async function chooseDeployment(
   if (!("deployment" in first)) {
     throw noDeployments(gateway, call, first);
   }
+  traceCooling(gateway, call);
   for (;;) {
     try {
       return { route, first, sent: sendTo(gateway, call, first) };
@@ -212,11 +219,12 @@ export async function callProvider(
         throw error;
       }
       const { deployment } = target;
-      recordFailed(gateway, target, error, attempts);
+      recordFailed(gateway, call, target, error, attempts);
       waitedMs += performance.now() - startedAt;
       const next = await nextTarget(gateway, call, route, error);
+      traceCooldown(gateway, call, target);
       if (next === null) {
-        const fallbacks = route.fallbacksTaken;
+        const { fallbacksTaken: fallbacks } = route;
         const tried = { attempts, fallbacks, waitedMs };
         throw await giveUp(gateway, sent.call, deployment, error, tried);
       }
@@ -241,6 +249,7 @@ function recordAnswered(
   attempts: readonly Attempt[],
 ): void {
   route.answered();
+  call.trace?.answered(call.stream ? "stream" : "whole");
   metrics.retried(
     call.group.configured,
     attempts.length - route.fallbacksTaken,
@@ -251,12 +260,14 @@ function recordAnswered(
 
 function recordFailed(
   gateway: Pick<Gateway, "metrics" | "router">,
+  { trace }: Call,
   target: Target,
   { status, message }: UpstreamFailure,
   attempts: Attempt[],
 ): void {
   const { id, providerName } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
+  trace?.failed(status, message);
   gateway.metrics.providerFailed(providerName, status);
   giveBack(gateway, target);
 }
@@ -287,6 +298,7 @@ async function attempt(
   client: StreamClient | null,
 ): Promise<Answered> {
   const { deployment } = target;
+  traceAttempt(call, target);
   const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
     return { ...mocked, translation };
@@ -301,7 +313,7 @@ async function attempt(
     const request = {
       deployment,
       path: translation.path,
-      headers: translation.headers,
+      headers: withTraceContext(call, translation.headers),
       callId: call.id,
       body: translation.body(),
       error: translation.error,

@@ -2,6 +2,7 @@ import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
+import { readCallWebhook } from "./call-webhook.ts";
 import { readCallbacks } from "./callbacks.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
 import { readRedis } from "./redis.ts";
@@ -17,6 +18,7 @@ import type {
   ServerConfig,
 } from "./types.ts";
 import type { Parts } from "./parts.ts";
+import { readTracing } from "./tracing.ts";
 
 const MIN_KEY_LENGTH = 20;
 const DAY_MS = 86_400_000;
@@ -30,6 +32,7 @@ export function assemble(
 ): GatewayConfig {
   const { general, proxy } = parts;
   const redis = readRedis(reading, read, parts);
+  const callbacks = readCallbacks(reading, proxy);
   return {
     files: parts.files,
     models: parts.models,
@@ -44,7 +47,9 @@ export function assemble(
       keepMs: general.journal_keep ?? DAY_MS,
     },
     general: readGeneral(reading, read, parts),
-    callbacks: readCallbacks(reading, proxy),
+    callbacks,
+    tracing: readTracing(reading, read, parts.tracing, callbacks),
+    callWebhook: readCallWebhook(reading, read, parts.callWebhook, callbacks),
     timeouts: {
       connectMs: proxy.connect_timeout ?? 5_000,
       firstByteMs: proxy.first_byte_timeout ?? 300_000,

@@ -160,6 +160,8 @@ export const proxySettings = z.object({
   drop_params: flag(),
   litellm_headers: flag(),
   global_disable_no_log_param: flag(),
+  tracing: z.unknown().optional(),
+  call_webhook: z.unknown().optional(),
   callbacks: texts(),
   success_callback: texts(),
   failure_callback: texts(),
@@ -169,6 +171,23 @@ export const proxySettings = z.object({
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+});
+
+export const tracingSettings = z.object({
+  endpoint: webAddress(),
+  headers: record("a mapping of header names to values"),
+  service_name: text(),
+  sample_ratio: share(),
+  content: flag(),
+  propagate: flag(),
+});
+
+export const callWebhookSettings = z.object({
+  url: webAddress(),
+  secret: text(),
+  headers: record("a mapping of header names to values"),
+  calls: choice(["all", "success", "failure"]),
+  content: flag(),
 });
 
 /** Cache backends of LiteLLM that are replaced by memory, with a warning. */
@@ -230,6 +249,8 @@ export type ProviderParams = z.output<typeof providerParams>;
 export type ModelInfo = z.output<typeof modelInfo>;
 export type RouterSettings = z.output<typeof routerSettings>;
 export type ProxySettings = z.output<typeof proxySettings>;
+export type TracingSettings = z.output<typeof tracingSettings>;
+export type CallWebhookSettings = z.output<typeof callWebhookSettings>;
 export type CacheParams = z.output<typeof cacheParams>;
 export type GeneralSettings = z.output<typeof generalSettings>;
 export type Retention = z.output<typeof retention>;

@@ -1,3 +1,4 @@
+import { GenAiMetrics } from "./gen-ai.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
 import { createBoundedLabel } from "./labels.ts";
 
@@ -10,6 +11,7 @@ export interface EndedCall {
   readonly team: string;
   readonly keyAlias: string;
   readonly status: "success" | "failure";
+  readonly callType: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** Dollars. */
@@ -63,6 +65,7 @@ export interface CallMetrics {
   readonly sums: Iterable<CallSums>;
   readonly latencies: Iterable<Latencies>;
   readonly added: Histogram;
+  readonly genAi: GenAiMetrics;
   readonly retries: Counts;
   readonly fallbacks: Counts;
   readonly providerFailures: Counts;
@@ -97,6 +100,7 @@ export function createCallMetrics(maxValues: number): CallMetrics {
   const sums = createCallSums(alias, maxValues);
   const latencies = createLatencies();
   const added = createHistogram(ADDED);
+  const genAi = new GenAiMetrics();
   const retries = new Map<string, number>();
   const fallbacks = new Map<string, number>();
   const providerFailures = new Map<string, number>();
@@ -111,6 +115,7 @@ export function createCallMetrics(maxValues: number): CallMetrics {
       addCall(sum, call);
       const { duration, firstToken } = latencies.of(sum.labels);
       duration.observe(call.durationMs / 1_000);
+      genAi.ended(sum.labels.alias, call);
       if (call.firstTokenMs !== null) {
         firstToken.observe(call.firstTokenMs / 1_000);
       }
@@ -132,6 +137,7 @@ export function createCallMetrics(maxValues: number): CallMetrics {
     sums: { [Symbol.iterator]: sums.all },
     latencies: { [Symbol.iterator]: latencies.all },
     added,
+    genAi,
     retries,
     fallbacks,
     providerFailures,

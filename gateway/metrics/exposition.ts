@@ -5,20 +5,19 @@ import type {
 } from "prom-client";
 import { droppedLogLines } from "../../core/log-output.ts";
 import type { Gateway } from "../gateway.ts";
-import type { CallMetrics, CallSums, Counts } from "./call-metrics.ts";
-import type { Histogram } from "./histogram.ts";
+import type { CallMetrics, CallSums } from "./call-metrics.ts";
+import { ofExports } from "./exports.ts";
+import {
+  counted,
+  counter,
+  gauge,
+  histogram,
+  one,
+  type Family,
+  type Sample,
+} from "./family.ts";
 
 type Collected = Omit<MetricObjectWithValues<MetricValue<string>>, "collect">;
-type Labels = Readonly<Record<string, string>>;
-type Sample = readonly [labels: Labels, value: number];
-
-/** One metric: what it means, and its samples at a scrape. */
-interface Family {
-  readonly name: string;
-  readonly help: string;
-  readonly type: "counter" | "gauge" | "histogram";
-  samples(): readonly Sample[];
-}
 
 /** The metrics of a gateway in Prometheus' text format; its library is loaded at the first scrape. */
 export function createExposition(
@@ -64,6 +63,8 @@ function families(gateway: Gateway): readonly Family[] {
     ...ofGateway(gateway),
     ...ofLedger(gateway),
     ...ofLimits(gateway),
+    ...gateway.metrics.genAi.families(),
+    ...ofExports(gateway),
   ];
 }
 
@@ -283,74 +284,4 @@ function ofLimits({ limits }: Gateway): readonly Family[] {
       one(() => limits.counts().expiredLeases),
     ),
   ];
-}
-
-/** A metric without labels. */
-function one(value: () => number): () => readonly Sample[] {
-  return () => [[{}, value()]];
-}
-
-function counter(
-  name: string,
-  help: string,
-  samples: () => readonly Sample[],
-): Family {
-  return { name, help, type: "counter", samples };
-}
-
-function gauge(
-  name: string,
-  help: string,
-  samples: () => readonly Sample[],
-): Family {
-  return { name, help, type: "gauge", samples };
-}
-
-function histogram(
-  name: string,
-  help: string,
-  all: () => readonly (readonly [Labels, Histogram])[],
-): Family {
-  return {
-    name,
-    help,
-    type: "histogram",
-    samples: () =>
-      all().flatMap(([labels, seen]) => histogramSamples(name, labels, seen)),
-  };
-}
-
-function histogramSamples(
-  name: string,
-  labels: Labels,
-  { bounds, counts, sum }: Histogram,
-): readonly Sample[] {
-  let below = 0;
-  const buckets = counts.map((count, at): Sample => {
-    below += count;
-    const le = at < bounds.length ? String(bounds[at]) : "+Inf";
-    return [{ ...labels, le, __name: `${name}_bucket` }, below];
-  });
-  return [
-    ...buckets,
-    [{ ...labels, __name: `${name}_sum` }, sum],
-    [{ ...labels, __name: `${name}_count` }, below],
-  ];
-}
-
-/** Counts whose names are values of these labels, joined by `|`. */
-function counted(
-  counts: Counts,
-  ...labels: readonly string[]
-): () => readonly Sample[] {
-  return () =>
-    [...counts].map(([name, count]) => {
-      const values = name.split("|");
-      return [
-        Object.fromEntries(
-          labels.map((label, at) => [label, values[at] ?? ""]),
-        ),
-        count,
-      ];
-    });
 }
