@@ -7,6 +7,7 @@ import { droppedLogLines } from "../../core/log-output.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallMetrics, CallSums } from "./call-metrics.ts";
 import { ofExports } from "./exports.ts";
+import { ofGenAi } from "./gen-ai-families.ts";
 import {
   counted,
   counter,
@@ -63,7 +64,7 @@ function families(gateway: Gateway): readonly Family[] {
     ...ofGateway(gateway),
     ...ofLedger(gateway),
     ...ofLimits(gateway),
-    ...gateway.metrics.genAi.families(),
+    ...ofGenAi(gateway.metrics.genAi),
     ...ofExports(gateway),
   ];
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createCallMetrics, type EndedCall } from "./call-metrics.ts";
+import { ofGenAi } from "./gen-ai-families.ts";
 
 const CALL: EndedCall = {
   alias: "fast",
@@ -24,7 +25,7 @@ function samplesOf(calls: readonly EndedCall[], name: string) {
   for (const call of calls) {
     metrics.ended(call);
   }
-  const family = metrics.genAi.families().find((one) => one.name === name);
+  const family = ofGenAi(metrics.genAi).find((one) => one.name === name);
   return (family?.samples() ?? []).filter(
     ([labels]) => labels["le"] === undefined,
   );

@@ -1,14 +1,24 @@
 import { operationOf, providerOf } from "../tracing/gen-ai-names.ts";
-import type { EndedCall } from "./call-metrics.ts";
-import { histogram, type Family, type Labels } from "./family.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
 
 /** Bounds that the GenAI conventions advise, in seconds and in tokens. */
 const DURATIONS = Array.from({ length: 14 }, (_, at) => 0.01 * 2 ** at);
 const TOKENS = Array.from({ length: 14 }, (_, at) => 4 ** at);
 
-interface Observed {
-  readonly labels: Labels;
+/** What the metrics show of an ended call. */
+interface AnsweredCall {
+  /** Empty: no provider has answered. */
+  readonly provider: string;
+  readonly callType: string;
+  readonly status: "success" | "failure";
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly durationMs: number;
+}
+
+/** One series: seconds, and tokens. */
+export interface ObservedCalls {
+  readonly labels: Readonly<Record<string, string>>;
   readonly duration: Histogram;
   /** null: of failed calls. */
   readonly tokens: {
@@ -19,10 +29,10 @@ interface Observed {
 
 /** OpenTelemetry's GenAI client metrics of calls that a provider has answered, under the names they have in Prometheus. */
 export class GenAiMetrics {
-  readonly #observed = new Map<string, Observed>();
+  readonly #observed = new Map<string, ObservedCalls>();
 
   /** `alias` is the bounded label of the call's alias. */
-  ended(alias: string, call: EndedCall): void {
+  ended(alias: string, call: AnsweredCall): void {
     if (call.provider === "") {
       return;
     }
@@ -32,34 +42,14 @@ export class GenAiMetrics {
     tokens?.output.observe(call.outputTokens);
   }
 
-  families(): readonly Family[] {
-    return [
-      histogram(
-        "gen_ai_client_operation_duration_seconds",
-        "Duration of calls that a provider answered (OpenTelemetry's gen_ai.client.operation.duration).",
-        () =>
-          [...this.#observed.values()].map(({ labels, duration }) => [
-            labels,
-            duration,
-          ]),
-      ),
-      histogram(
-        "gen_ai_client_token_usage",
-        "Tokens of successful calls that a provider answered (OpenTelemetry's gen_ai.client.token.usage).",
-        () =>
-          [...this.#observed.values()].flatMap(({ labels, tokens }) =>
-            tokens === null
-              ? []
-              : [
-                  [{ ...labels, gen_ai_token_type: "input" }, tokens.input],
-                  [{ ...labels, gen_ai_token_type: "output" }, tokens.output],
-                ],
-          ),
-      ),
-    ];
+  observed(): readonly ObservedCalls[] {
+    return [...this.#observed.values()];
   }
 
-  #of(alias: string, { provider, callType, status }: EndedCall): Observed {
+  #of(
+    alias: string,
+    { provider, callType, status }: AnsweredCall,
+  ): ObservedCalls {
     // Several types of calls are one operation: a series must not occur twice.
     const operation = operationOf(callType);
     const name = `${alias}|${provider}|${operation}|${status}`;
@@ -68,7 +58,7 @@ export class GenAiMetrics {
       return known;
     }
     const failed = status === "failure";
-    const fresh: Observed = {
+    const fresh: ObservedCalls = {
       labels: {
         gen_ai_operation_name: operation,
         gen_ai_provider_name: providerOf(provider),
