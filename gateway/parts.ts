@@ -45,6 +45,8 @@ import type { Router } from "./routing/route.ts";
 import { createObservations } from "./routing/strategies.ts";
 import { createMemoryUsage, createRedisUsage } from "./routing/usage.ts";
 import { createTokenCounter } from "./tokens/tokens.ts";
+import type { Traces } from "./tracing/traces.ts";
+import { CallWebhook } from "./webhook/call-webhook.ts";
 
 export interface PartsOptions extends LiveConfigOptions {
   readonly version: string;
@@ -80,6 +82,8 @@ export class GatewayParts implements Gateway {
   readonly underWay: CallsUnderWay;
   readonly refusals: RejectionLog;
   readonly prompts: PromptLog;
+  readonly traces: Traces | null;
+  readonly webhook: CallWebhook | null;
   readonly providers: ProviderClient;
   readonly router: Router;
   readonly modelHealth: ModelHealth;
@@ -91,6 +95,7 @@ export class GatewayParts implements Gateway {
     journal: Journal<Intent, Outcome>,
     connections: Connections,
     prices: PriceBook,
+    traces: Traces | null,
   ) {
     const { config, log } = options;
     const { pool, callPool, sessionPool, redis } = connections;
@@ -122,6 +127,11 @@ export class GatewayParts implements Gateway {
     this.underWay = new CallsUnderWay(this.limits);
     this.refusals = new RejectionLog(pool, log);
     this.prompts = new PromptLog(pool, log);
+    this.traces = traces;
+    this.webhook =
+      config.callWebhook === null
+        ? null
+        : new CallWebhook(config.callWebhook, log);
     this.providers = createProviderClient(config.timeouts);
     this.router = this.#createRouter(redis);
     this.modelHealth = this.#createModelHealth();

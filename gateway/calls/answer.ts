@@ -17,7 +17,7 @@ import { correctUsage, type Upstream } from "./provider.ts";
 import {
   endCall,
   journalIntent,
-  storePrompt,
+  type Ending,
   type RecordPorts,
 } from "./record.ts";
 
@@ -35,9 +35,8 @@ export async function sendAnswer(
     call,
     upstream,
     facts,
-    null,
+    { metadata: null, response: () => body.toString("utf8") },
   );
-  storePrompt(gateway, call, () => body.toString("utf8"));
   cacheAnswer(gateway, call, outcome, {
     contentType: upstream.contentType,
     usage,
@@ -51,13 +50,13 @@ export async function sendAnswer(
 
 type WholeAnswer = Extract<Upstream, { kind: "whole" }>;
 
-/** Records and settles a whole answer; `metadata` is stored in its row. */
+/** Records and settles a whole answer; `metadata` is stored in its row, `response` is shown. */
 export async function recordAnswer(
   gateway: RecordPorts & Pick<Gateway, "router" | "tokens">,
   call: Call,
   upstream: WholeAnswer,
   facts: AnswerFacts,
-  metadata: Readonly<Record<string, unknown>> | null,
+  { metadata, response }: Required<Pick<Ending, "metadata" | "response">>,
 ): Promise<{ readonly usage: Usage; readonly outcome: Outcome }> {
   const { deployment, attempts } = upstream;
   const usage = usageOf(gateway.tokens, call, deployment, facts);
@@ -70,6 +69,7 @@ export async function recordAnswer(
     cached: null,
     waitedMs: upstream.waitedMs,
     metadata: attempts.length === 0 ? metadata : { ...metadata, attempts },
+    response,
   });
   correctUsage(gateway, upstream, usage);
   return { usage, outcome };
@@ -110,7 +110,7 @@ function sendBytes(
 
 /** Sends the cached answer; null: there is none. */
 export async function answerFromCache(
-  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
+  gateway: RecordPorts & Pick<Gateway, "cache">,
   call: Call,
   admitted: Admitted,
   reply: FastifyReply,
@@ -124,7 +124,7 @@ export async function answerFromCache(
 
 /** Sends an answer that another call has paid for: it costs nothing, but has its own row. */
 export async function sendCached(
-  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
+  gateway: RecordPorts & Pick<Gateway, "cache">,
   call: Call,
   admitted: Admitted,
   answer: CachedAnswer,
@@ -141,10 +141,11 @@ export async function sendCached(
     cached: { saved: answer.cost, usage: answer.usage },
     waitedMs: null,
     metadata: null,
+    response: () =>
+      call.stream || call.itemKeys !== null
+        ? null
+        : answer.body.toString("utf8"),
   });
-  storePrompt(gateway, call, () =>
-    call.stream || call.itemKeys !== null ? null : answer.body.toString("utf8"),
-  );
   const headers = answerHeaders(gateway, call, admitted, {
     upstream: null,
     cost: 0,

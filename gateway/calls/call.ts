@@ -25,6 +25,7 @@ import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import { tagsOf, withTags } from "../routing/tags.ts";
+import type { CallTrace } from "../tracing/traces.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
@@ -38,6 +39,7 @@ import {
 } from "./fallbacks.ts";
 import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
 import { metadataOf, withMetadata } from "./metadata.ts";
+import { startTrace } from "./start-trace.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
 export type CallType =
@@ -108,6 +110,8 @@ export interface Call {
   readonly whole: Call | null;
   readonly sessionId: string | null;
   readonly requesterIp: string;
+  /** Set once, at the start; null: the call is not traced. */
+  trace: CallTrace | null;
 }
 
 /** Determines the payers, the size of the input and the cache key of a call. */
@@ -153,12 +157,7 @@ export async function startCall(
     group,
     stream: kind.streams && body["stream"] === true,
     payers,
-    limitSources: {
-      caller,
-      alias: group.alias,
-      ...others,
-      proxy: proxyLimitsOf(gateway.config.general),
-    },
+    limitSources: limitSourcesOf(gateway, caller, group, others),
     cache,
     options,
     ...own,
@@ -167,9 +166,21 @@ export async function startCall(
     forwarded: forwardedOf(request),
     sessionId: sessionOf(received, request) ?? person.session,
     requesterIp,
+    trace: null,
   };
+  call.trace = startTrace(gateway, call, headers);
   request.call = call;
   return call;
+}
+
+function limitSourcesOf(
+  { config }: Pick<Gateway, "config">,
+  caller: Caller,
+  { alias }: ModelGroup,
+  { endUser, tags }: OtherPayers,
+): LimitSources {
+  const proxy = proxyLimitsOf(config.general);
+  return { caller, alias, endUser, tags, proxy };
 }
 
 function deadlineOf(

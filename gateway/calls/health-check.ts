@@ -49,6 +49,7 @@ const CHECK = {
   whole: null,
   sessionId: null,
   requesterIp: "",
+  trace: null,
 } satisfies Partial<Call>;
 
 /**

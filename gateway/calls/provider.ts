@@ -30,6 +30,12 @@ import {
   translationFor,
   type Translation,
 } from "./translation.ts";
+import {
+  traceAttempt,
+  traceCooldown,
+  traceCooling,
+  withTraceContext,
+} from "./trace.ts";
 
 /** An answer of a deployment: whole, or a stream that has started. */
 export type Upstream = {
@@ -90,6 +96,7 @@ export async function chooseDeployment(
   if (!("deployment" in first)) {
     throw noDeployments(gateway, call, first);
   }
+  traceCooling(gateway, call);
   for (;;) {
     try {
       return { route, first, sent: sendTo(gateway, call, first) };
@@ -216,8 +223,9 @@ export async function callProvider(
       waitedMs += performance.now() - startedAt;
       const next = await nextTarget(gateway, call, route, error);
       countLeft(gateway, call, target, next?.first ?? null, attempts);
+      traceCooldown(gateway, call, target);
       if (next === null) {
-        const fallbacks = route.fallbacksTaken;
+        const { fallbacksTaken: fallbacks } = route;
         const tried = { attempts, fallbacks, waitedMs };
         throw await giveUp(gateway, sent.call, deployment, error, tried);
       }
@@ -243,6 +251,7 @@ function recordAnswered(
 ): void {
   const { metrics, underWay } = gateway;
   route.answered();
+  call.trace?.answered(call.stream ? "stream" : "whole");
   metrics.retried(
     call.group.configured,
     attempts.length - route.fallbacksTaken,
@@ -261,6 +270,7 @@ function recordFailed(
 ): void {
   const { id, providerName } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
+  call.trace?.failed(status, message);
   gateway.metrics.providerFailed(providerName, status);
   countFailure(gateway, call, target.deployment, status);
   giveBack(gateway, target);
@@ -295,6 +305,7 @@ async function attempt(
   client: StreamClient | null,
 ): Promise<Answered> {
   const { deployment } = target;
+  traceAttempt(call, target);
   const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
     return { ...mocked, translation };
@@ -310,7 +321,7 @@ async function attempt(
       ...headerCounter(gateway, call, deployment),
       deployment,
       path: translation.path,
-      headers: translation.headers,
+      headers: withTraceContext(call, translation.headers),
       callId: call.id,
       body: translation.body(),
       error: translation.error,

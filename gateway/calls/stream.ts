@@ -14,7 +14,7 @@ import { inDialect } from "./call-error.ts";
 import { answerHeaders } from "./headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
-import { endCall, storePrompt } from "./record.ts";
+import { endCall } from "./record.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
 
@@ -106,8 +106,8 @@ async function passAndRecord(
     cached: null,
     waitedMs: upstream.waitedMs + streamedMs,
     metadata: metadataOf(end, upstream, audience.hasLeft),
+    response: () => JSON.stringify(facts.text),
   });
-  storePrompt(gateway, call, () => JSON.stringify(facts.text));
   correctUsage(gateway, upstream, usage);
   const whole = end.kind === "whole" ? text.whole() : null;
   if (whole !== null) {

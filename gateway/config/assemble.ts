@@ -2,6 +2,7 @@ import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
+import { readCallWebhook } from "./call-webhook.ts";
 import { readCallbacks } from "./callbacks.ts";
 import { readLitellmMetrics } from "./litellm-metrics.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
@@ -18,6 +19,7 @@ import type {
   ServerConfig,
 } from "./types.ts";
 import type { Parts } from "./parts.ts";
+import { readTracing } from "./tracing.ts";
 
 const MIN_KEY_LENGTH = 20;
 const DAY_MS = 86_400_000;
@@ -48,6 +50,8 @@ export function assemble(
     general: readGeneral(reading, read, parts),
     callbacks,
     litellmMetrics: readLitellmMetrics(reading, proxy, callbacks),
+    tracing: readTracing(reading, read, parts.tracing, callbacks),
+    callWebhook: readCallWebhook(reading, read, parts.callWebhook, callbacks),
     timeouts: {
       connectMs: proxy.connect_timeout ?? 5_000,
       firstByteMs: proxy.first_byte_timeout ?? 300_000,

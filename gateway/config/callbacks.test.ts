@@ -61,3 +61,16 @@ test("an unknown callback is reported by name, with the one that was meant", () 
     'litellm_settings.callbacks: unknown callback "promethius" (did you mean "prometheus"?); it has no effect',
   ]);
 });
+
+test("callbacks of LiteLLM that are not supported are reported with what to use instead", () => {
+  const { callbacks, warnings } = load(
+    "litellm_settings: { callbacks: [otel], success_callback: [langfuse, langsmith, s3_v2, custom_callbacks.handler] }\n",
+  );
+  expect(callbacks.success).toEqual(["otel"]);
+  expect(warnings.slice(0, 4)).toEqual([
+    'litellm_settings.success_callback: callback "langfuse" has no effect: use langfuse_otel, with the same variables',
+    'litellm_settings.success_callback: callback "langsmith" has no effect: set `proxy_settings.tracing.endpoint` to its address for OTLP (docs/tracing.md)',
+    'litellm_settings.success_callback: callback "s3_v2" has no effect: send finished calls to a webhook with `proxy_settings.call_webhook` (docs/tracing.md)',
+    'litellm_settings.success_callback: callback "custom_callbacks.handler" has no effect: send finished calls to a webhook with `proxy_settings.call_webhook` (docs/tracing.md)',
+  ]);
+});

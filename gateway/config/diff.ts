@@ -22,6 +22,8 @@ const BOUND_AT_START = [
   "cache.ttlMs",
   "cache.namespace",
   "journal",
+  "tracing",
+  "callWebhook",
   "timeouts.connectMs",
   "timeouts.firstByteMs",
   "timeouts.idleMs",

@@ -123,12 +123,13 @@ export const texts = () =>
   }).optional();
 
 export const webAddress = () =>
-  field("an address such as http://192.168.1.10:11434", (raw) => {
-    if (typeof raw !== "string" || !URL.canParse(raw)) {
-      return undefined;
-    }
-    return /^https?:$/.test(new URL(raw).protocol) ? raw : undefined;
-  }).optional();
+  field("an address such as http://192.168.1.10:11434", (raw) =>
+    typeof raw === "string" && isWebAddress(raw) ? raw : undefined,
+  ).optional();
+
+export function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
 
 export const timezone = () =>
   field("a time zone such as UTC or Europe/Berlin", (raw) => {

@@ -13,11 +13,13 @@ import {
 } from "../../core/config/references.ts";
 import {
   cacheParams,
+  callWebhookSettings,
   generalSettings,
   proxySettings,
   retention,
   routerSettings,
   SECTIONS,
+  tracingSettings,
 } from "./schema.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";
 import { contradictsVariable, readSection, unusedSetting } from "./sections.ts";
@@ -95,6 +97,16 @@ function readParts(
     cacheParams,
     { quiet: ["host", "port", "password"] },
   );
+  const tracing = readSection(
+    reading,
+    ["proxy_settings", "tracing"],
+    tracingSettings,
+  );
+  const callWebhook = readSection(
+    reading,
+    ["proxy_settings", "call_webhook"],
+    callWebhookSettings,
+  );
   const general = readSection(reading, ["general_settings"], generalSettings, {
     quiet: ["master_key", "database_url"],
   });
@@ -108,6 +120,8 @@ function readParts(
     router: router ?? {},
     proxy: proxy ?? {},
     cache: cache ?? {},
+    tracing: tracing ?? {},
+    callWebhook: callWebhook ?? {},
     general: general ?? {},
     retained: retained ?? {},
     pricesFile: findPricesFile(reading, general?.prices_file, projectRoot),

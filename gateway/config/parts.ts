@@ -4,6 +4,8 @@ import type {
   CacheParams,
   GeneralSettings,
   Retention,
+  TracingSettings,
+  CallWebhookSettings,
 } from "./schema.ts";
 import type { Deployment } from "./types.ts";
 
@@ -14,6 +16,8 @@ export interface Parts {
   readonly router: Partial<RouterSettings>;
   readonly proxy: Partial<ProxySettings>;
   readonly cache: Partial<CacheParams>;
+  readonly tracing: Partial<TracingSettings>;
+  readonly callWebhook: Partial<CallWebhookSettings>;
   readonly general: Partial<GeneralSettings>;
   readonly retained: Partial<Retention>;
   readonly pricesFile: string | null;

@@ -168,12 +168,31 @@ export const proxySettings = z.object({
   prometheus_exclude_metrics: texts(),
   prometheus_exclude_labels: texts(),
   enable_end_user_cost_tracking_prometheus_only: flag(),
+  tracing: z.unknown().optional(),
+  call_webhook: z.unknown().optional(),
   num_retries: whole(0, 10),
   allowed_fails: whole(0),
   cooldown_time: duration(),
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+});
+
+export const tracingSettings = z.object({
+  endpoint: webAddress(),
+  headers: record("a mapping of header names to values"),
+  service_name: text(),
+  sample_ratio: share(),
+  content: flag(),
+  propagate: flag(),
+});
+
+export const callWebhookSettings = z.object({
+  url: webAddress(),
+  secret: text(),
+  headers: record("a mapping of header names to values"),
+  calls: choice(["all", "success", "failure"]),
+  content: flag(),
 });
 
 /** Cache backends of LiteLLM that are replaced by memory, with a warning. */
@@ -235,6 +254,8 @@ export type ProviderParams = z.output<typeof providerParams>;
 export type ModelInfo = z.output<typeof modelInfo>;
 export type RouterSettings = z.output<typeof routerSettings>;
 export type ProxySettings = z.output<typeof proxySettings>;
+export type TracingSettings = z.output<typeof tracingSettings>;
+export type CallWebhookSettings = z.output<typeof callWebhookSettings>;
 export type CacheParams = z.output<typeof cacheParams>;
 export type GeneralSettings = z.output<typeof generalSettings>;
 export type Retention = z.output<typeof retention>;

@@ -19,6 +19,9 @@ export interface GatewayConfig {
   readonly callbacks: CallbacksConfig;
   /** null: `/metrics` has no metrics under LiteLLM's names. */
   readonly litellmMetrics: LitellmMetricsConfig | null;
+  readonly tracing: TracingConfig;
+  /** null: no webhook receives finished calls. */
+  readonly callWebhook: CallWebhookConfig | null;
   readonly timeouts: TimeoutConfig;
   readonly server: ServerConfig;
 }
@@ -243,4 +246,35 @@ export interface ServerConfig {
   readonly bodiesLimitBytes: number | null;
   /** Addresses or CIDR ranges whose `x-forwarded-*` headers are trusted. */
   readonly trustedProxies: readonly string[];
+}
+
+/** Where spans are sent by OTLP over HTTP. */
+export interface Collector {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly timeoutMs: number;
+}
+
+export interface TracingConfig {
+  /** Empty: calls are not traced. */
+  readonly collectors: readonly Collector[];
+  readonly serviceName: string;
+  readonly resourceAttributes: Readonly<Record<string, string>>;
+  /** Share of the calls that are traced, from 0 to 1. */
+  readonly sampleRatio: number;
+  /** Whether spans contain prompts and answers. */
+  readonly content: boolean;
+  /** Whether `traceparent` and `tracestate` are sent to providers. */
+  readonly propagate: boolean;
+}
+
+/** A receiver of finished calls. */
+export interface CallWebhookConfig {
+  readonly url: string;
+  /** Signs each request; null: requests are not signed. */
+  readonly secret: Secret | null;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly calls: "all" | "success" | "failure";
+  /** Whether it receives prompts and answers. */
+  readonly content: boolean;
 }

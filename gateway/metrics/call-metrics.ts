@@ -1,4 +1,5 @@
 import type { LitellmMetricsConfig } from "../config/litellm-metrics.ts";
+import { GenAiMetrics } from "./gen-ai.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
 import { createBoundedLabel } from "./labels.ts";
 import { LitellmMetrics } from "./litellm/litellm-metrics.ts";
@@ -12,6 +13,7 @@ export interface EndedCall {
   readonly team: string;
   readonly keyAlias: string;
   readonly status: "success" | "failure";
+  readonly callType: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** Dollars. */
@@ -65,6 +67,7 @@ export interface CallMetrics {
   readonly sums: Iterable<CallSums>;
   readonly latencies: Iterable<Latencies>;
   readonly added: Histogram;
+  readonly genAi: GenAiMetrics;
   readonly retries: Counts;
   readonly fallbacks: Counts;
   readonly providerFailures: Counts;
@@ -104,6 +107,7 @@ export function createCallMetrics(
   const sums = createCallSums(alias, maxValues);
   const latencies = createLatencies();
   const added = createHistogram(ADDED);
+  const genAi = new GenAiMetrics();
   const retries = new Map<string, number>();
   const fallbacks = new Map<string, number>();
   const providerFailures = new Map<string, number>();
@@ -118,6 +122,7 @@ export function createCallMetrics(
       addCall(sum, call);
       const { duration, firstToken } = latencies.of(sum.labels);
       duration.observe(call.durationMs / 1_000);
+      genAi.ended(sum.labels.alias, call);
       if (call.firstTokenMs !== null) {
         firstToken.observe(call.firstTokenMs / 1_000);
       }
@@ -139,6 +144,7 @@ export function createCallMetrics(
     sums: { [Symbol.iterator]: sums.all },
     latencies: { [Symbol.iterator]: latencies.all },
     added,
+    genAi,
     retries,
     fallbacks,
     providerFailures,

@@ -6,6 +6,8 @@ import type {
 import { droppedLogLines } from "../../core/log-output.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallMetrics, CallSums } from "./call-metrics.ts";
+import { ofExports } from "./exports.ts";
+import { ofGenAi } from "./gen-ai-families.ts";
 import {
   counted,
   counter,
@@ -70,6 +72,8 @@ function ownFamilies(gateway: Gateway): readonly Family[] {
     ...ofGateway(gateway),
     ...ofLedger(gateway),
     ...ofLimits(gateway),
+    ...ofGenAi(gateway.metrics.genAi),
+    ...ofExports(gateway),
   ];
 }
 

@@ -14,6 +14,7 @@ import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { recordRejection } from "../../calls/record-refusal.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";
+import { traceRejection } from "../../calls/trace.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
@@ -121,6 +122,7 @@ export function callRoute(
     (gateway, request, reply) =>
       flow(gateway, request, reply, kind).catch((error: unknown) => {
         recordRejection(gateway, request, error, name);
+        traceRejection(request.call, error);
         throw error;
       }),
     { ...options, streams, alsoAt },
