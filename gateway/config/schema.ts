@@ -140,6 +140,7 @@ export const routerSettings = z.object({
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+  content_policy_fallbacks: fallbacks(),
   model_group_alias: groupAliases(),
   enable_tag_filtering: flag(),
   tag_filtering_match_any: flag(),
@@ -174,6 +175,7 @@ export const proxySettings = z.object({
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+  content_policy_fallbacks: fallbacks(),
 });
 
 /** Cache backends of LiteLLM that are replaced by memory, with a warning. */

@@ -128,6 +128,7 @@ export interface RouterConfig {
   readonly fallbacks: Fallbacks;
   readonly defaultFallbacks: readonly string[];
   readonly contextWindowFallbacks: Fallbacks;
+  readonly contentPolicyFallbacks: Fallbacks;
   /** `preferred`: calls without a matching deployment go to all of them; `required`: they are rejected. */
   readonly tagFiltering: "off" | "preferred" | "required";
   /** Whether one tag of a call is enough; else a deployment needs all of them. */
