@@ -206,6 +206,7 @@ const POLICY = {
   "GET /model_group/info": ANY_KEY,
 
   "GET /spend/logs": READ_TEAM_KEYS,
+  "GET /spend/logs/v2": READ_TEAM_KEYS,
   "GET /spend/keys": READ_ALL,
   "GET /spend/users": READ_ALL,
   "GET /spend/tags": READ_ALL,
@@ -250,6 +251,7 @@ export function ruleOf(route: RouteName): Rule {
 const PERMITTED_WITH: ReadonlyMap<string, string> = new Map([
   ["/v2/key/info", "/key/info"],
   ["/key/usage", "/key/info"],
+  ["/spend/logs/v2", "/spend/logs"],
 ]);
 
 /** Whether `team_member_permissions` name a route, by the path of its pattern. LiteLLM writes `:key` as `{key_id}`. */

@@ -66,6 +66,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "GET /organization/list",
       "GET /organization/daily/activity",
       "GET /spend/logs",
+      "GET /spend/logs/v2",
       "GET /refusals",
     ],
   ],
