@@ -148,6 +148,7 @@ const POLICY = {
   "POST /user/delete": ORGANIZATION,
   "GET /user/available_roles": ANY_KEY,
   "GET /user/daily/activity": READ,
+  "GET /user/daily/activity/aggregated": READ,
 
   "POST /team/new": ORGANIZATION,
   "POST /team/update": TEAM,
@@ -166,6 +167,7 @@ const POLICY = {
   "POST /team/permissions_update": TEAM,
   "GET /team/permissions_list": READ_TEAM,
   "GET /team/daily/activity": READ_TEAM_KEYS,
+  "GET /team/daily/activity/aggregated": READ_TEAM_KEYS,
 
   "POST /organization/new": ADMIN,
   "PATCH /organization/update": ADMIN,
@@ -177,6 +179,7 @@ const POLICY = {
   "PATCH /organization/member_update": ORGANIZATION,
   "DELETE /organization/member_delete": ORGANIZATION,
   "GET /organization/daily/activity": READ_ORGANIZATION,
+  "GET /organization/daily/activity/aggregated": READ_ORGANIZATION,
 
   "POST /customer/new": ADMIN,
   "POST /customer/update": ADMIN,
@@ -185,12 +188,15 @@ const POLICY = {
   "POST /customer/unblock": ADMIN,
   "GET /customer/info": READ_ALL,
   "GET /customer/list": READ_ALL,
+  "GET /customer/daily/activity": READ_ALL,
+  "GET /customer/daily/activity/aggregated": READ_ALL,
   "POST /tag/new": ADMIN,
   "POST /tag/update": ADMIN,
   "POST /tag/delete": ADMIN,
   "POST /tag/info": READ_ALL,
   "GET /tag/list": READ_ALL,
   "GET /tag/daily/activity": READ_ALL,
+  "GET /tag/daily/activity/aggregated": READ_ALL,
   "POST /budget/new": ADMIN,
   "POST /budget/update": ADMIN,
   "POST /budget/delete": ADMIN,
@@ -252,6 +258,7 @@ const PERMITTED_WITH: ReadonlyMap<string, string> = new Map([
   ["/v2/key/info", "/key/info"],
   ["/key/usage", "/key/info"],
   ["/spend/logs/v2", "/spend/logs"],
+  ["/team/daily/activity/aggregated", "/team/daily/activity"],
 ]);
 
 /** Whether `team_member_permissions` name a route, by the path of its pattern. LiteLLM writes `:key` as `{key_id}`. */
