@@ -122,6 +122,8 @@ const POLICY = {
   "POST /v1/images/generations": CALL,
   "GET /v1/models": ANY_KEY,
   "GET /v1/models/*": ANY_KEY,
+  "POST /utils/token_counter": ANY_KEY,
+  "GET /utils/supported_openai_params": ANY_KEY,
 
   "POST /key/generate": KEYS,
   "POST /key/service-account/generate": TEAM_KEYS,
@@ -233,6 +235,7 @@ const POLICY = {
   "GET /global/activity/cache_hits": READ_ALL,
 
   "GET /health": READ_ALL,
+  "POST /health/test_connection": TEAM,
   "GET /metrics": READ_ALL,
   "GET /cache/ping": READ_ALL,
   "GET /cache/redis/info": READ_ALL,

@@ -43,6 +43,8 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
     [
       "GET /v1/models",
       "GET /v1/models/*",
+      "POST /utils/token_counter",
+      "GET /utils/supported_openai_params",
       "GET /model/info",
       "GET /model_group/info",
       "POST /key/health",
@@ -97,6 +99,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /model/new",
       "POST /model/update",
       "POST /model/delete",
+      "POST /health/test_connection",
       "POST /organization/member_add",
       "PATCH /organization/member_update",
       "DELETE /organization/member_delete",

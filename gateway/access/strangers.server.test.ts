@@ -149,6 +149,7 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   }),
   "POST /model/update": () => ({ model_info: { id: strangeModel } }),
   "POST /model/delete": () => ({ id: strangeModel }),
+  "POST /health/test_connection": () => ({ model_info: { id: strangeModel } }),
 };
 
 /** Routes that list what is within reach, with parameters by which an admin sees other owners' objects. */

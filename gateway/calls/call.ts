@@ -38,6 +38,7 @@ import {
 } from "./fallbacks.ts";
 import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
 import { metadataOf, withMetadata } from "./metadata.ts";
+import { raceOf } from "./race.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
 export type CallType =
@@ -96,6 +97,8 @@ export interface Call {
   readonly fallbacks: RequestedFallbacks;
   /** The caller's own access to the provider is used. */
   readonly ownAccess: boolean;
+  /** Aborted when another model has answered instead; null: only this one was asked. */
+  readonly race: AbortSignal | null;
   /** When the call must have ended, ms since the epoch; null: no limit. */
   readonly deadlineAt: number | null;
   /** Headers of the caller that are forwarded to the provider. */
@@ -162,6 +165,7 @@ export async function startCall(
     cache,
     options,
     ...own,
+    race: raceOf(headers),
     deadlineAt: deadlineOf(gateway.config, options, startedAt),
     whole: null,
     forwarded: forwardedOf(request),

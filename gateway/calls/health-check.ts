@@ -43,6 +43,7 @@ const CHECK = {
   },
   fallbacks: { names: [], replacements: new Map() },
   ownAccess: false,
+  race: null,
   forwarded: {},
   cacheKey: null,
   itemKeys: null,

@@ -121,7 +121,11 @@ async function nextTarget(
   route: Route,
   failure: UpstreamFailure,
 ): Promise<Omit<ChosenRoute, "route"> | null> {
-  if (isLate(call.deadlineAt) || gateway.underWay.aborted()) {
+  if (
+    isLate(call.deadlineAt) ||
+    call.race?.aborted === true ||
+    gateway.underWay.aborted()
+  ) {
     return null;
   }
   let next = await route.after(failure);
@@ -186,6 +190,7 @@ export async function callProvider(
   for (;;) {
     const aborter = new AbortController();
     gateway.underWay.endsBy(call.id, () => aborter.abort());
+    const leaveRace = endWith(call.race, aborter);
     const startedAt = performance.now();
     try {
       const answer = await attempt(
@@ -230,6 +235,8 @@ export async function callProvider(
       if (target.pauseMs > 0) {
         await sleep(target.pauseMs);
       }
+    } finally {
+      leaveRace();
     }
   }
 }
@@ -334,7 +341,9 @@ async function attempt(
       ? error
       : gateway.underWay.aborted()
         ? stopped(error)
-        : outOfTime(call, deployment, deadlineAt, error);
+        : call.race?.aborted === true
+          ? outrun(error)
+          : outOfTime(call, deployment, deadlineAt, error);
     throw call.ownAccess ? ofOwnAccess(failure) : failure;
   } finally {
     clearTimeout(deadline);
@@ -370,6 +379,29 @@ function stopped(error: unknown): UpstreamFailure {
   const failure = new UpstreamFailure(
     503,
     "the gateway is stopping and could not wait for the answer: try again",
+  );
+  failure.byRequest = true;
+  failure.mayBeCharged = wasSent(error);
+  return failure;
+}
+
+/** Aborts an attempt when another model has answered; returns how to stop waiting for that. */
+function endWith(
+  race: AbortSignal | null,
+  aborter: AbortController,
+): () => void {
+  const abort = () => aborter.abort();
+  race?.addEventListener("abort", abort);
+  if (race?.aborted === true) {
+    abort();
+  }
+  return () => race?.removeEventListener("abort", abort);
+}
+
+function outrun(error: unknown): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    499,
+    "cancelled: another model of the call answered first",
   );
   failure.byRequest = true;
   failure.mayBeCharged = wasSent(error);
