@@ -24,7 +24,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
-import { tagsOf, withTags } from "../routing/tags.ts";
+import { tagsOf, withTags, type CallTags } from "../routing/tags.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
@@ -110,6 +110,8 @@ export interface Call {
   /** Of an embeddings call reduced to what is not cached: the original call. */
   readonly whole: Call | null;
   readonly sessionId: string | null;
+  /** The client's header; null: none was sent. */
+  readonly userAgent: string | null;
   readonly requesterIp: string;
 }
 
@@ -127,7 +129,9 @@ export async function startCall(
   const access = readClientAccess(received);
   const person = endUserOf(received);
   const payers = payersOf(caller, named.alias, received, request, person);
-  const tagged = groupForTags(gateway.config, named, payers.tags);
+  const userAgent = request.headers["user-agent"] ?? null;
+  const { tags } = payers;
+  const tagged = groupForTags(gateway.config, named, { tags, userAgent });
   const group = access === null ? tagged : withClientAccess(tagged, access);
   const others = await otherPayersOf(gateway, payers);
   refuseBlocked(others.endUser);
@@ -170,6 +174,7 @@ export async function startCall(
     whole: null,
     forwarded: forwardedOf(request),
     sessionId: sessionOf(received, request) ?? person.session,
+    userAgent,
     requesterIp,
   };
   request.call = call;
@@ -250,13 +255,16 @@ function cacheKeysOf(
 function groupForTags(
   { router }: Pick<GatewayConfig, "router">,
   named: ModelGroup,
-  tags: readonly string[],
+  call: CallTags,
 ): ModelGroup {
-  const group = withTags(named, tags, router);
+  const { tags } = call;
+  const group = withTags(named, call, router);
   if (group === null) {
     throw new CallError(
       "invalid_request",
-      `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
+      tags.length === 0
+        ? `No deployment of ${named.alias} is for this client: its \`User-Agent\` matches no \`tag_regex\`. Send one of the tags ${tagsOf(named).join(", ") || "that the operator of this gateway adds"}, or use another model.`
+        : `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
       { param: "tags" },
     );
   }

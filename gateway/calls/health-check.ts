@@ -44,6 +44,7 @@ const CHECK = {
   fallbacks: { names: [], replacements: new Map() },
   ownAccess: false,
   race: null,
+  userAgent: null,
   forwarded: {},
   cacheKey: null,
   itemKeys: null,

@@ -107,11 +107,11 @@ export async function chooseDeployment(
 /** The deployments of a fallback that the call's tags lead to; null: there are none. */
 function fallbackNamed(
   { catalog, config }: Pick<Gateway, "catalog" | "config">,
-  { caller, payers }: Call,
+  { caller, payers, userAgent }: Call,
   name: string,
 ): ModelGroup | null {
   const group = findModel(catalog, caller, name);
-  return group && withTags(group, payers.tags, config.router);
+  return group && withTags(group, { tags: payers.tags, userAgent }, config.router);
 }
 
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */

@@ -57,6 +57,8 @@ export interface Deployment {
   readonly idleTimeoutMs: number | null;
   readonly maxRetries: number | null;
   readonly tags: readonly string[];
+  /** Patterns of RE2 for `User-Agent: VALUE`; a match counts like a tag of the call. */
+  readonly tagRegex: readonly string[];
   /** Sent to the provider with each call; lower-case names. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Default call parameters (`temperature`, `max_tokens`, …). */
