@@ -40,6 +40,7 @@ test("messages are counted in LiteLLM's shape without a call to a provider", asy
 
 test("the count is that of Anthropic's route; tools and the system prompt add to it", async () => {
   const bare = await total({ messages });
+  expect(await total({ messages })).toBe(bare);
   const other = await testbed.gateway.request(
     "POST",
     "/v1/messages/count_tokens",

@@ -52,6 +52,8 @@ export const tokenCounter = route(
     const named = modelOf(request);
     const body = validateBody(counterBody, request.body);
     const { model, margin } = tokenizerOf(gateway, caller, named);
+    // Before its vocabulary is loaded, a model's tokens are only bounded.
+    await gateway.tokens.warm([model]);
     return {
       total_tokens: Math.ceil(countOf(gateway, body, model) * margin),
       request_model: named,
