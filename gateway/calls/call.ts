@@ -24,7 +24,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
-import { tagsOf, withTags, type CallTags } from "../routing/tags.ts";
+import { tagsOf, withTags } from "../routing/tags.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
@@ -129,13 +129,12 @@ export async function startCall(
   const access = readClientAccess(received);
   const person = endUserOf(received);
   const payers = payersOf(caller, named.alias, received, request, person);
-  const userAgent = request.headers["user-agent"] ?? null;
-  const { tags } = payers;
-  const tagged = groupForTags(gateway.config, named, { tags, userAgent });
+  const sender = senderOf(request);
+  const tagged = groupForTags(gateway.config, named, payers, sender);
   const group = access === null ? tagged : withClientAccess(tagged, access);
   const others = await otherPayersOf(gateway, payers);
   refuseBlocked(others.endUser);
-  const { headers, ip: requesterIp } = request;
+  const { headers } = request;
   const options = readCallOptions(received, headers, caller, group.alias);
   const size = sizing(gateway, kind);
   const fallbacks = authorizeFallbacks(
@@ -169,16 +168,26 @@ export async function startCall(
     cache,
     options,
     ...own,
-    race: raceOf(headers),
     deadlineAt: deadlineOf(gateway.config, options, startedAt),
     whole: null,
-    forwarded: forwardedOf(request),
+    ...sender,
     sessionId: sessionOf(received, request) ?? person.session,
-    userAgent,
-    requesterIp,
   };
   request.call = call;
   return call;
+}
+
+/** What a call keeps of its request besides the body. */
+function senderOf(
+  request: FastifyRequest,
+): Pick<Call, "forwarded" | "race" | "userAgent" | "requesterIp"> {
+  const { headers, ip: requesterIp } = request;
+  return {
+    forwarded: forwardedOf(request),
+    race: raceOf(headers),
+    userAgent: headers["user-agent"] ?? null,
+    requesterIp,
+  };
 }
 
 function deadlineOf(
@@ -255,10 +264,10 @@ function cacheKeysOf(
 function groupForTags(
   { router }: Pick<GatewayConfig, "router">,
   named: ModelGroup,
-  call: CallTags,
+  { tags }: Pick<Payers, "tags">,
+  { userAgent }: Pick<Call, "userAgent">,
 ): ModelGroup {
-  const { tags } = call;
-  const group = withTags(named, call, router);
+  const group = withTags(named, { tags, userAgent }, router);
   if (group === null) {
     throw new CallError(
       "invalid_request",

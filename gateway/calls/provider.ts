@@ -111,7 +111,9 @@ function fallbackNamed(
   name: string,
 ): ModelGroup | null {
   const group = findModel(catalog, caller, name);
-  return group && withTags(group, { tags: payers.tags, userAgent }, config.router);
+  return (
+    group && withTags(group, { tags: payers.tags, userAgent }, config.router)
+  );
 }
 
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */
@@ -190,7 +192,6 @@ export async function callProvider(
   for (;;) {
     const aborter = new AbortController();
     gateway.underWay.endsBy(call.id, () => aborter.abort());
-    const leaveRace = endWith(call.race, aborter);
     const startedAt = performance.now();
     try {
       const answer = await attempt(
@@ -235,8 +236,6 @@ export async function callProvider(
       if (target.pauseMs > 0) {
         await sleep(target.pauseMs);
       }
-    } finally {
-      leaveRace();
     }
   }
 }
@@ -312,6 +311,7 @@ async function attempt(
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
+  const leaveRace = endWith(call.race, aborter);
   try {
     const request = {
       ...headerCounter(gateway, call, deployment),
@@ -347,6 +347,7 @@ async function attempt(
     throw call.ownAccess ? ofOwnAccess(failure) : failure;
   } finally {
     clearTimeout(deadline);
+    leaveRace();
     observations.ended(deployment.id, latencyMs);
   }
 }
