@@ -25,7 +25,7 @@ const testOf = (body: object, key?: string) =>
 
 test("a configured model is called for one token, found by its alias, model or id", async () => {
   const { running } = fixture;
-  const [{ id = "" } = {}] = running.gateway.catalog.deployments;
+  const id = running.gateway.catalog.deployments[0]?.id ?? "";
   for (const body of [
     { litellm_params: { model: "mock" } },
     { litellm_params: { model: "openai/mock-model" }, mode: "chat" },
