@@ -58,7 +58,9 @@ test("the count is that of Anthropic's route; tools and the system prompt add to
 
 test("a prompt and Google's contents are counted too", async () => {
   expect(await total({ prompt: "one two three" })).toBe(3);
-  const contents = [{ role: "user", parts: [{ text: PROMPT.messages[0]?.content }] }];
+  const contents = [
+    { role: "user", parts: [{ text: PROMPT.messages[0]?.content }] },
+  ];
   expect(await total({ contents })).toBe(await total(PROMPT));
 });
 
