@@ -122,6 +122,8 @@ const POLICY = {
   "POST /v1/images/generations": CALL,
   "GET /v1/models": ANY_KEY,
   "GET /v1/models/*": ANY_KEY,
+  "POST /utils/token_counter": ANY_KEY,
+  "GET /utils/supported_openai_params": ANY_KEY,
 
   "POST /key/generate": KEYS,
   "POST /key/service-account/generate": TEAM_KEYS,
@@ -148,6 +150,7 @@ const POLICY = {
   "POST /user/delete": ORGANIZATION,
   "GET /user/available_roles": ANY_KEY,
   "GET /user/daily/activity": READ,
+  "GET /user/daily/activity/aggregated": READ,
 
   "POST /team/new": ORGANIZATION,
   "POST /team/update": TEAM,
@@ -166,6 +169,7 @@ const POLICY = {
   "POST /team/permissions_update": TEAM,
   "GET /team/permissions_list": READ_TEAM,
   "GET /team/daily/activity": READ_TEAM_KEYS,
+  "GET /team/daily/activity/aggregated": READ_TEAM_KEYS,
 
   "POST /organization/new": ADMIN,
   "PATCH /organization/update": ADMIN,
@@ -177,6 +181,7 @@ const POLICY = {
   "PATCH /organization/member_update": ORGANIZATION,
   "DELETE /organization/member_delete": ORGANIZATION,
   "GET /organization/daily/activity": READ_ORGANIZATION,
+  "GET /organization/daily/activity/aggregated": READ_ORGANIZATION,
 
   "POST /customer/new": ADMIN,
   "POST /customer/update": ADMIN,
@@ -185,12 +190,15 @@ const POLICY = {
   "POST /customer/unblock": ADMIN,
   "GET /customer/info": READ_ALL,
   "GET /customer/list": READ_ALL,
+  "GET /customer/daily/activity": READ_ALL,
+  "GET /customer/daily/activity/aggregated": READ_ALL,
   "POST /tag/new": ADMIN,
   "POST /tag/update": ADMIN,
   "POST /tag/delete": ADMIN,
   "POST /tag/info": READ_ALL,
   "GET /tag/list": READ_ALL,
   "GET /tag/daily/activity": READ_ALL,
+  "GET /tag/daily/activity/aggregated": READ_ALL,
   "POST /budget/new": ADMIN,
   "POST /budget/update": ADMIN,
   "POST /budget/delete": ADMIN,
@@ -206,6 +214,7 @@ const POLICY = {
   "GET /model_group/info": ANY_KEY,
 
   "GET /spend/logs": READ_TEAM_KEYS,
+  "GET /spend/logs/v2": READ_TEAM_KEYS,
   "GET /spend/keys": READ_ALL,
   "GET /spend/users": READ_ALL,
   "GET /spend/tags": READ_ALL,
@@ -226,6 +235,7 @@ const POLICY = {
   "GET /global/activity/cache_hits": READ_ALL,
 
   "GET /health": READ_ALL,
+  "POST /health/test_connection": TEAM,
   "GET /metrics": READ_ALL,
   "GET /cache/ping": READ_ALL,
   "GET /cache/redis/info": READ_ALL,
@@ -250,6 +260,8 @@ export function ruleOf(route: RouteName): Rule {
 const PERMITTED_WITH: ReadonlyMap<string, string> = new Map([
   ["/v2/key/info", "/key/info"],
   ["/key/usage", "/key/info"],
+  ["/spend/logs/v2", "/spend/logs"],
+  ["/team/daily/activity/aggregated", "/team/daily/activity"],
 ]);
 
 /** Whether `team_member_permissions` name a route, by the path of its pattern. LiteLLM writes `:key` as `{key_id}`. */

@@ -129,6 +129,7 @@ function describe(admin: Admin, deployment: PricedDeployment) {
     tpm: deployment.tpm,
     weight: deployment.weight,
     tags: deployment.tags,
+    tag_regex: deployment.tagRegex,
   };
   return modelAnswer(
     id,

@@ -17,6 +17,7 @@ import { OWN_USAGE } from "./spend/own-usage.ts";
 import { REFUSALS } from "./spend/refusals.ts";
 import { TABLES } from "./spend/tables.ts";
 import { TAG_ROUTES } from "./tags.ts";
+import { TEST_CONNECTION } from "./test-connection.ts";
 import { TEAM_MEMBERS } from "./team-members.ts";
 import { TEAM_VIEWS } from "./team-views.ts";
 import { TEAM_CHANGES } from "./teams.ts";
@@ -48,4 +49,5 @@ export const ADMIN_ROUTES: readonly Route[] = [
   ...ACTIVITY,
   ...CHECKS,
   ...INSTANCES,
+  ...TEST_CONNECTION,
 ];

@@ -39,6 +39,7 @@ import {
 } from "./fallbacks.ts";
 import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
 import { metadataOf, withMetadata } from "./metadata.ts";
+import { raceOf } from "./race.ts";
 import { startTrace } from "./start-trace.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
@@ -98,6 +99,8 @@ export interface Call {
   readonly fallbacks: RequestedFallbacks;
   /** The caller's own access to the provider is used. */
   readonly ownAccess: boolean;
+  /** Aborted when another model has answered instead; null: only this one was asked. */
+  readonly race: AbortSignal | null;
   /** When the call must have ended, ms since the epoch; null: no limit. */
   readonly deadlineAt: number | null;
   /** Headers of the caller that are forwarded to the provider. */
@@ -109,6 +112,8 @@ export interface Call {
   /** Of an embeddings call reduced to what is not cached: the original call. */
   readonly whole: Call | null;
   readonly sessionId: string | null;
+  /** The client's header; null: none was sent. */
+  readonly userAgent: string | null;
   readonly requesterIp: string;
   /** Set once, at the start; null: the call is not traced. */
   trace: CallTrace | null;
@@ -128,11 +133,12 @@ export async function startCall(
   const access = readClientAccess(received);
   const person = endUserOf(received);
   const payers = payersOf(caller, named.alias, received, request, person);
-  const tagged = groupForTags(gateway.config, named, payers.tags);
+  const sender = senderOf(request);
+  const tagged = groupForTags(gateway.config, named, payers, sender);
   const group = access === null ? tagged : withClientAccess(tagged, access);
   const others = await otherPayersOf(gateway, payers);
   refuseBlocked(others.endUser);
-  const { headers, ip: requesterIp } = request;
+  const { headers } = request;
   const options = readCallOptions(received, headers, caller, group.alias);
   const size = sizing(gateway, kind);
   const fallbacks = authorizeFallbacks(
@@ -163,14 +169,26 @@ export async function startCall(
     ...own,
     deadlineAt: deadlineOf(gateway.config, options, startedAt),
     whole: null,
-    forwarded: forwardedOf(request),
+    ...sender,
     sessionId: sessionOf(received, request) ?? person.session,
-    requesterIp,
     trace: null,
   };
   call.trace = startTrace(gateway, call, headers);
   request.call = call;
   return call;
+}
+
+/** What a call keeps of its request besides the body. */
+function senderOf(
+  request: FastifyRequest,
+): Pick<Call, "forwarded" | "race" | "userAgent" | "requesterIp"> {
+  const { headers, ip: requesterIp } = request;
+  return {
+    forwarded: forwardedOf(request),
+    race: raceOf(headers),
+    userAgent: headers["user-agent"] ?? null,
+    requesterIp,
+  };
 }
 
 function limitSourcesOf(
@@ -257,13 +275,16 @@ function cacheKeysOf(
 function groupForTags(
   { router }: Pick<GatewayConfig, "router">,
   named: ModelGroup,
-  tags: readonly string[],
+  { tags }: Pick<Payers, "tags">,
+  { userAgent }: Pick<Call, "userAgent">,
 ): ModelGroup {
-  const group = withTags(named, tags, router);
+  const group = withTags(named, { tags, userAgent }, router);
   if (group === null) {
     throw new CallError(
       "invalid_request",
-      `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
+      tags.length === 0
+        ? `No deployment of ${named.alias} is for this client: its \`User-Agent\` matches no \`tag_regex\`. Send one of the tags ${tagsOf(named).join(", ") || "that the operator of this gateway adds"}, or use another model.`
+        : `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
       { param: "tags" },
     );
   }

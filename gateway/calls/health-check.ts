@@ -43,6 +43,8 @@ const CHECK = {
   },
   fallbacks: { names: [], replacements: new Map() },
   ownAccess: false,
+  race: null,
+  userAgent: null,
   forwarded: {},
   cacheKey: null,
   itemKeys: null,

@@ -114,11 +114,13 @@ export async function chooseDeployment(
 /** The deployments of a fallback that the call's tags lead to; null: there are none. */
 function fallbackNamed(
   { catalog, config }: Pick<Gateway, "catalog" | "config">,
-  { caller, payers }: Call,
+  { caller, payers, userAgent }: Call,
   name: string,
 ): ModelGroup | null {
   const group = findModel(catalog, caller, name);
-  return group && withTags(group, payers.tags, config.router);
+  return (
+    group && withTags(group, { tags: payers.tags, userAgent }, config.router)
+  );
 }
 
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */
@@ -128,7 +130,11 @@ async function nextTarget(
   route: Route,
   failure: UpstreamFailure,
 ): Promise<Omit<ChosenRoute, "route"> | null> {
-  if (isLate(call.deadlineAt) || gateway.underWay.aborted()) {
+  if (
+    isLate(call.deadlineAt) ||
+    call.race?.aborted === true ||
+    gateway.underWay.aborted()
+  ) {
     return null;
   }
   let next = await route.after(failure);
@@ -316,6 +322,7 @@ async function attempt(
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
+  const leaveRace = endWith(call.race, aborter);
   try {
     const request = {
       ...headerCounter(gateway, call, deployment),
@@ -345,10 +352,13 @@ async function attempt(
       ? error
       : gateway.underWay.aborted()
         ? stopped(error)
-        : outOfTime(call, deployment, deadlineAt, error);
+        : call.race?.aborted === true
+          ? outrun(error)
+          : outOfTime(call, deployment, deadlineAt, error);
     throw call.ownAccess ? ofOwnAccess(failure) : failure;
   } finally {
     clearTimeout(deadline);
+    leaveRace();
     observations.ended(deployment.id, latencyMs);
   }
 }
@@ -381,6 +391,29 @@ function stopped(error: unknown): UpstreamFailure {
   const failure = new UpstreamFailure(
     503,
     "the gateway is stopping and could not wait for the answer: try again",
+  );
+  failure.byRequest = true;
+  failure.mayBeCharged = wasSent(error);
+  return failure;
+}
+
+/** Aborts an attempt when another model has answered; returns how to stop waiting for that. */
+function endWith(
+  race: AbortSignal | null,
+  aborter: AbortController,
+): () => void {
+  const abort = () => aborter.abort();
+  race?.addEventListener("abort", abort);
+  if (race?.aborted === true) {
+    abort();
+  }
+  return () => race?.removeEventListener("abort", abort);
+}
+
+function outrun(error: unknown): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    499,
+    "cancelled: another model of the call answered first",
   );
   failure.byRequest = true;
   failure.mayBeCharged = wasSent(error);

@@ -75,6 +75,8 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
     defaultFallbacks: router.default_fallbacks ?? proxy.default_fallbacks ?? [],
     contextWindowFallbacks:
       router.context_window_fallbacks ?? proxy.context_window_fallbacks ?? {},
+    contentPolicyFallbacks:
+      router.content_policy_fallbacks ?? proxy.content_policy_fallbacks ?? {},
     tagFiltering:
       router.enable_tag_filtering === undefined
         ? "preferred"

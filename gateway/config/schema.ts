@@ -9,6 +9,7 @@ import {
   fallbacks,
   flag,
   groupAliases,
+  headerPatterns,
   name,
   record,
   share,
@@ -95,6 +96,7 @@ export const providerParams = z.object({
   max_retries: whole(0, 10),
   num_retries: whole(0, 10),
   tags: texts(),
+  tag_regex: headerPatterns(),
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
@@ -140,6 +142,7 @@ export const routerSettings = z.object({
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+  content_policy_fallbacks: fallbacks(),
   model_group_alias: groupAliases(),
   enable_tag_filtering: flag(),
   tag_filtering_match_any: flag(),
@@ -176,6 +179,7 @@ export const proxySettings = z.object({
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+  content_policy_fallbacks: fallbacks(),
 });
 
 export const tracingSettings = z.object({

@@ -60,6 +60,8 @@ export interface Deployment {
   readonly idleTimeoutMs: number | null;
   readonly maxRetries: number | null;
   readonly tags: readonly string[];
+  /** Patterns of RE2 for `User-Agent: VALUE`; a match counts like a tag of the call. */
+  readonly tagRegex: readonly string[];
   /** Sent to the provider with each call; lower-case names. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Default call parameters (`temperature`, `max_tokens`, …). */
@@ -131,6 +133,7 @@ export interface RouterConfig {
   readonly fallbacks: Fallbacks;
   readonly defaultFallbacks: readonly string[];
   readonly contextWindowFallbacks: Fallbacks;
+  readonly contentPolicyFallbacks: Fallbacks;
   /** `preferred`: calls without a matching deployment go to all of them; `required`: they are rejected. */
   readonly tagFiltering: "off" | "preferred" | "required";
   /** Whether one tag of a call is enough; else a deployment needs all of them. */

@@ -17,6 +17,8 @@ import { metrics } from "./routes/metrics.ts";
 import { listModels, showModel } from "./routes/models.ts";
 import { moderations } from "./routes/moderations.ts";
 import { responses } from "./routes/responses.ts";
+import { supportedParams } from "./routes/supported-params.ts";
+import { tokenCounter } from "./routes/token-counter.ts";
 
 /** Every route that needs a key. */
 export const ROUTES: readonly Route[] = [
@@ -30,6 +32,8 @@ export const ROUTES: readonly Route[] = [
   countTokens,
   listModels,
   showModel,
+  tokenCounter,
+  supportedParams,
   ...ADMIN_ROUTES,
   health,
   metrics,

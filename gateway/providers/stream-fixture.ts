@@ -157,6 +157,7 @@ export function testDeployment(
     idleTimeoutMs: null,
     maxRetries: null,
     tags: [],
+    tagRegex: [],
     headers: {},
     defaults: {},
     dropParams: null,

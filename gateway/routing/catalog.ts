@@ -178,6 +178,11 @@ export class Catalog {
     );
   }
 
+  /** A deployment that is not in the catalog, with its price. */
+  priced(deployment: Deployment): PricedDeployment {
+    return this.#priced(deployment, deployment.model);
+  }
+
   #priced(deployment: Deployment, model: string): PricedDeployment {
     return {
       ...deployment,

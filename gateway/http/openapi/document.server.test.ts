@@ -206,6 +206,8 @@ test("calls answer as documented, and spend with them", async () => {
   await get("/refusals");
   await get("/spend/logs");
   await get("/spend/logs?summarize=true");
+  const now = "start_date=2020-01-01&end_date=2099-01-01";
+  await get(`/spend/logs/v2?${now}&page_size=1`);
   await get("/spend/keys");
   await get("/spend/users");
   await get("/spend/users?user_id=spender");
@@ -231,9 +233,12 @@ test("calls answer as documented, and spend with them", async () => {
   for (const by of ["team", "customer", "user", "api_key", "model"]) {
     await get(`/global/spend/report?group_by=${by}`);
   }
-  for (const of of ["user", "team", "tag", "organization"]) {
+  for (const of of ["user", "team", "tag", "organization", "customer"]) {
     await get(`/${of}/daily/activity`);
+    await get(`/${of}/daily/activity/aggregated`);
   }
+  await post("/utils/token_counter", { model: "mock", messages: prompt });
+  await get("/utils/supported_openai_params?model=mock");
 });
 
 test("health, cache and configuration answer as documented", async () => {
@@ -241,6 +246,7 @@ test("health, cache and configuration answer as documented", async () => {
     await get(`/health/${path}`, "");
   }
   await get("/health");
+  await post("/health/test_connection", { litellm_params: { model: "mock" } });
   await get("/metrics");
   await get("/cache/ping");
   // Where no redis-server is installed it is rejected, as documented.
