@@ -58,7 +58,7 @@ beforeAll(async () => {
     .split("\n")
     .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line) as Check);
-}, 300_000);
+}, 600_000);
 
 afterAll(async () => {
   await instances?.stop();
