@@ -88,6 +88,8 @@ const updateModel = adminRoute(
     summary: "Update a stored model; null resets a parameter.",
     input: z.object({
       model_id: name.nullish(),
+      // As LiteLLM's Python client names it.
+      id: name.nullish(),
       model_name: name.nullish(),
       litellm_params: object.nullish(),
       provider_params: object.nullish(),
@@ -98,7 +100,7 @@ const updateModel = adminRoute(
   async (admin, given) => {
     rejectUnlessStored(admin);
     const { id: inInfo, ...free } = given.model_info ?? {};
-    const modelId = given.model_id ?? inInfo;
+    const modelId = given.model_id ?? given.id ?? inInfo;
     if (modelId == null) {
       throw new CallError(
         "invalid_request",

@@ -18,13 +18,19 @@ export function completeCallError(
   });
 }
 
-/** With `litellm_headers`, errors of providers and parameters start with the class that LiteLLM names. */
+/**
+ * With `litellm_headers`, errors of providers and parameters start with the class that LiteLLM names, and so do those with a 403: its SDK
+ * takes the class of a 403 from there only.
+ */
 export function inDialect(
   { config }: Pick<Gateway, "config">,
   error: CallError,
 ): CallError {
   const { kind, message, details } = error;
-  const isNamed = kind === "upstream_error" || kind === "invalid_request";
+  const isNamed =
+    kind === "upstream_error" ||
+    kind === "invalid_request" ||
+    statusOf(error) === 403;
   return config.general.litellmHeaders && isNamed
     ? new CallError(kind, `${litellmClasses(error)}: ${message}`, details)
     : error;
