@@ -69,28 +69,23 @@ const bulkUpdate = adminRoute(
 );
 
 /** Neither rights nor owners: what LiteLLM lets a team set on many of its keys at once. */
-const teamKeyFields = z
-  .object({
-    max_budget: keyFields.max_budget,
-    soft_budget: keyFields.soft_budget,
-    budget_id: keyFields.budget_id,
-    budget_duration: keyFields.budget_duration,
-    model_max_budget: keyFields.model_max_budget,
-    tpm_limit: keyFields.tpm_limit,
-    rpm_limit: keyFields.rpm_limit,
-    model_tpm_limit: keyFields.model_tpm_limit,
-    model_rpm_limit: keyFields.model_rpm_limit,
-    max_parallel_requests: keyFields.max_parallel_requests,
-    temp_budget_increase: keyFields.temp_budget_increase,
-    temp_budget_expiry: keyFields.temp_budget_expiry,
-    duration: keyFields.duration,
-    tags: keyFields.tags,
-    metadata: keyFields.metadata,
-  })
-  .refine(
-    (fields) => Object.keys(fields).length > 0,
-    "must have at least one field",
-  );
+const teamKeyFields = z.object({
+  max_budget: keyFields.max_budget,
+  soft_budget: keyFields.soft_budget,
+  budget_id: keyFields.budget_id,
+  budget_duration: keyFields.budget_duration,
+  model_max_budget: keyFields.model_max_budget,
+  tpm_limit: keyFields.tpm_limit,
+  rpm_limit: keyFields.rpm_limit,
+  model_tpm_limit: keyFields.model_tpm_limit,
+  model_rpm_limit: keyFields.model_rpm_limit,
+  max_parallel_requests: keyFields.max_parallel_requests,
+  temp_budget_increase: keyFields.temp_budget_increase,
+  temp_budget_expiry: keyFields.temp_budget_expiry,
+  duration: keyFields.duration,
+  tags: keyFields.tags,
+  metadata: keyFields.metadata,
+});
 
 const updateKeysOfTeam = adminRoute(
   "POST /team/key/bulk_update",
@@ -119,6 +114,13 @@ const updateKeysOfTeam = adminRoute(
         "invalid_request",
         "Send either `key_ids`, a list of keys or hashes, or `all_keys_in_team: true`.",
         { param: "key_ids" },
+      );
+    }
+    if (Object.keys(fields).length === 0) {
+      throw new CallError(
+        "invalid_request",
+        "`update_fields` must have at least one field.",
+        { param: "update_fields" },
       );
     }
     const keys =
