@@ -185,9 +185,15 @@ function limitsOf(own: string, tier: string): string {
     'parallel', coalesce(${own}.max_parallel_requests, ${tier}.max_parallel_requests))`;
 }
 
+/** The models of the access groups of a row, of the table alias `of` in the statement. */
+function groupModelsOf(of: string): string {
+  return `ARRAY(SELECT DISTINCT unnest(g.access_model_names) FROM access_groups g WHERE g.access_group_id = ANY(${of}.access_group_ids))`;
+}
+
 const KEY_QUERY = `
   SELECT k.*, least(k.expires, rotated.valid_until) AS expires, ${limitsOf("k", "kb")} AS limits, kb.model_max_budget AS tier_model_max_budget,
     u.models AS user_models, u.user_role, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
+    ${groupModelsOf("k")} AS group_models, ${groupModelsOf("t")} AS team_group_models,
     t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.metadata -> 'tags' AS team_metadata_tags, t.blocked AS team_blocked, t.team_member_budget,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
     CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits, m.allowed_models AS member_models,
@@ -214,6 +220,7 @@ interface KeyRow {
   readonly user_id: string | null;
   readonly team_id: string | null;
   readonly models: string[];
+  readonly group_models: string[];
   readonly aliases: Record<string, string>;
   readonly tags: string[];
   readonly metadata: Record<string, unknown>;
@@ -233,6 +240,7 @@ interface KeyRow {
   readonly user_limits: PayerLimits | null;
   readonly team_alias: string | null;
   readonly team_models: string[] | null;
+  readonly team_group_models: string[];
   readonly model_aliases: Record<string, string> | null;
   readonly team_tags: string[] | null;
   readonly team_metadata_tags: unknown;
@@ -262,7 +270,7 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     token: row.token,
     alias: row.key_alias,
     keyName: row.key_name,
-    models: row.models,
+    models: withGroups(row.models, row.group_models),
     aliases: new Map(Object.entries(row.aliases)),
     tags: [...row.tags, ...namesIn(row.metadata["tags"])],
     metadata: row.metadata,
@@ -279,6 +287,14 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     team: teamOf(row),
     organization: organizationOf(row),
   };
+}
+
+/** A list of allowed models with those of access groups. An empty list allows all already. */
+function withGroups(
+  models: readonly string[],
+  ofGroups: readonly string[],
+): readonly string[] {
+  return models.length === 0 ? models : [...models, ...ofGroups];
 }
 
 /** LiteLLM's clients also set tags in the metadata of a key or a team. */
@@ -314,7 +330,7 @@ function teamOf(row: KeyRow): KeyCaller["team"] {
   return {
     id: row.team_id,
     alias: row.team_alias,
-    models: row.team_models ?? [],
+    models: withGroups(row.team_models ?? [], row.team_group_models),
     modelAliases: new Map(Object.entries(row.model_aliases ?? {})),
     tags: [...(row.team_tags ?? []), ...namesIn(row.team_metadata_tags)],
     blocked: row.team_blocked ?? false,

@@ -212,6 +212,14 @@ function deniedBy(caller: Caller, model: NamedModel): Denial | null {
   return null;
 }
 
+/** Whether a list of allowed models, such as a team's, allows an alias. */
+export function listAllows(
+  models: readonly string[],
+  group: NamedGroup,
+): boolean {
+  return allowsModel(models, namedModel(group.alias, group));
+}
+
 function allowsModel(
   models: readonly string[],
   { names, accessGroups }: NamedModel,

@@ -24,7 +24,7 @@ import {
   readTarget,
   type Target,
 } from "./target.ts";
-import { locate } from "../../core/config/tree.ts";
+import { isEmpty, locate } from "../../core/config/tree.ts";
 import type { Deployment, PriceOverrides } from "./types.ts";
 
 /** The deployments of `model_list`, in the order written; invalid entries become problems. */
@@ -53,12 +53,28 @@ export function readDeployments(
     if (deployment === null) {
       continue;
     }
+    warnOfCredential(reading, ["model_list", index]);
     deployments.push({
       ...deployment,
       id: ownId(reading, ["model_list", index], deployment.id, taken),
     });
   }
   return deployments;
+}
+
+/** The credentials of the database are for the models of the database: a start must not wait for it. */
+function warnOfCredential(reading: Reading, path: Path): void {
+  const at = [...path, "provider_params", "litellm_credential_name"];
+  const { node } = locate(reading.root, at);
+  if (node !== null && !isEmpty(node)) {
+    reading.warnings.push(
+      problemAt(
+        reading,
+        at,
+        "is only for models added with POST /model/new: set api_key here, for example to os.environ/OPENAI_API_KEY",
+      ),
+    );
+  }
 }
 
 /** Two entries that differ only in their key have the same hash: the later one gets a number. */

@@ -86,6 +86,7 @@ export const providerParams = z.object({
   base_url: webAddress(),
   api_key: text(),
   api_version: text(),
+  litellm_credential_name: text(),
   organization: text(),
   rpm: whole(0),
   tpm: whole(0),

@@ -4,7 +4,7 @@ import type { RouteName } from "../access/policy.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallError } from "./errors.ts";
 
-type Method = "GET" | "POST" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 type Handler = (
   gateway: Gateway,
@@ -20,6 +20,8 @@ export interface RouteSchema<Input extends z.ZodType = z.ZodType> {
   readonly answer: z.ZodType;
   /** Of the answer; JSON by default. */
   readonly contentType?: string;
+  /** Of success; 200 by default. 204 has no answer. */
+  readonly status?: 201 | 204;
 }
 
 /** A route that needs a key: its name in the policy, its addresses, its schema and its handler. */

@@ -1,4 +1,4 @@
-import { auditModel } from "../admin/models.ts";
+import { auditModel } from "../admin/model-rows.ts";
 import type { Secret } from "../config/secret.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { insertRow, type Row } from "../database/rows.ts";

@@ -17,7 +17,7 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
   ["allowed_models", "`allowed_models` of a tier is not supported"],
   [
     "access_group_ids",
-    "model access groups are not supported: list the models",
+    "access groups are not imported: create them with POST /v1/access_group",
   ],
   ["budget_limits", "`budget_limits` is not supported: use `model_max_budget`"],
   [

@@ -60,7 +60,7 @@ export function docsPage(document: OpenApiDocument, version: string): Page {
 function operationCard(operation: Listed): Html {
   const { method, path, summary, parameters = [], requestBody } = operation;
   const body = requestBody?.content["application/json"]?.schema;
-  const answer = schemaOf(operation, "200");
+  const answer = answerOf(operation);
   return html`<details class="card">
     <summary>
       <span class="method">${method}</span> <code>${path}</code
@@ -93,6 +93,9 @@ function operationCard(operation: Listed): Html {
   </details>`;
 }
 
-function schemaOf({ responses }: Operation, status: string): Schema {
-  return responses[status]?.content["application/json"]?.schema ?? {};
+function answerOf({ responses }: Operation): Schema {
+  const [success] = Object.entries(responses).flatMap(([status, response]) =>
+    status === "default" ? [] : [response],
+  );
+  return success?.content?.["application/json"]?.schema ?? {};
 }

@@ -206,7 +206,10 @@ function aliasesOf(deployments: readonly PricedDeployment[]): Aliases {
   };
 }
 
-function accessGroupsOf({ info }: Deployment): readonly string[] {
+/** The names under which `model_info` lists a model for lists of allowed models. */
+export function accessGroupsOf({
+  info,
+}: Pick<Deployment, "info">): readonly string[] {
   const { access_groups: groups } = info;
   return Array.isArray(groups)
     ? groups.filter((group): group is string => typeof group === "string")

@@ -4,11 +4,16 @@ import {
   type ConfigProblem,
 } from "../../core/config/problem.ts";
 import { providerParams } from "../config/schema.ts";
-import { open, seal } from "../config/sealed.ts";
+import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
 import { deploymentFromRow } from "../config/stored.ts";
-import type { Deployment, GeneralConfig } from "../config/types.ts";
-import type { Secret } from "../config/secret.ts";
+import type { Deployment } from "../config/types.ts";
 import { query, type Pool } from "../database/pool.ts";
+import {
+  credentialOf,
+  loadCredentials,
+  withCredential,
+  type CredentialValues,
+} from "./credentials.ts";
 
 /** A model's row in the database. */
 export interface ModelRow {
@@ -31,33 +36,24 @@ export interface StoredModels {
   load(): Promise<void>;
 }
 
-type Keys = Pick<GeneralConfig, "saltKey" | "masterKey" | "previousMasterKey">;
-
-/** Keys that may have sealed provider keys, the current one first. */
-function keysOf({ saltKey, masterKey, previousMasterKey }: Keys): Secret[] {
-  return [saltKey, masterKey, previousMasterKey?.key ?? null].filter(
-    (key) => key !== null,
-  );
-}
-
 /** The context that a model's secrets are bound to. */
 const placeOf = (modelId: string) => `models/${modelId}`;
 
 /** Splits parameters into readable and sealed ones; null: none is secret. */
 export function sealParams(
   params: Readonly<Record<string, unknown>>,
-  keys: Keys,
+  keys: SealingKeys,
   modelId: string,
 ): Pick<ModelRow, "params" | "sealed"> {
   const isSecret = ([name]: [string, unknown]) =>
     (SECRET_PARAMS as readonly string[]).includes(name);
   const all = Object.entries(params).filter(([, value]) => value != null);
   const secrets = all.filter(isSecret);
-  const [key] = keysOf(keys);
+  const [key] = sealingKeys(keys);
   return {
     params: Object.fromEntries(all.filter((entry) => !isSecret(entry))),
     sealed:
-      secrets.length === 0 || key === undefined
+      secrets.length === 0
         ? null
         : seal(
             JSON.stringify(Object.fromEntries(secrets)),
@@ -70,7 +66,7 @@ export function sealParams(
 /** All parameters of a stored model; null: its secrets were sealed with an unknown key. */
 export function openParams(
   { model_id: modelId, params, sealed }: ModelRow,
-  keys: Keys,
+  keys: SealingKeys,
 ): {
   readonly params: Readonly<Record<string, unknown>>;
   /** Sealed with a previous key. */
@@ -79,7 +75,7 @@ export function openParams(
   if (sealed === null) {
     return { params, outdated: false };
   }
-  const opened = open(sealed, keysOf(keys), placeOf(modelId));
+  const opened = open(sealed, sealingKeys(keys), placeOf(modelId));
   if (opened === null) {
     return null;
   }
@@ -106,7 +102,8 @@ export function storedModelOf(
 
 /**
  * The row of a valid model, its secrets sealed, and the deployment it describes; otherwise the problems with it. Parameters that
- * mean nothing here are left out: {@link unusedParams} finds those that say something.
+ * mean nothing here are left out: {@link unusedParams} finds those that say something. `credential` has the values of the
+ * credential that the parameters name.
  */
 export function rowOfModel(
   wanted: {
@@ -115,8 +112,9 @@ export function rowOfModel(
     readonly params: Readonly<Record<string, unknown>>;
     readonly info: Readonly<Record<string, unknown>>;
   },
-  keys: Keys,
+  keys: SealingKeys,
   env: Readonly<Record<string, string | undefined>>,
+  credential: CredentialValues = {},
 ):
   | {
       readonly ok: true;
@@ -132,7 +130,10 @@ export function rowOfModel(
     ),
   );
   const row = { model_id: id, model_name: name, params, sealed: null, info };
-  const read = deploymentFromRow(storedModelOf(row, params), env);
+  const read = deploymentFromRow(
+    storedModelOf(row, withCredential(params, credential)),
+    env,
+  );
   return read.ok
     ? { ...read, row: { ...row, ...sealParams(params, keys, id) } }
     : read;
@@ -162,25 +163,39 @@ function saysNothing(value: unknown): boolean {
 
 export function createStoredModels(options: {
   readonly pool: Pool;
-  readonly keys: () => Keys;
+  readonly keys: () => SealingKeys;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
 }): StoredModels {
   const { pool, keys, env, log } = options;
   let deployments: readonly Deployment[] = [];
 
-  /** A model whose sealing key is missing is listed as pending. */
-  async function deploymentOf(row: ModelRow): Promise<Deployment | null> {
+  /** A model is listed as pending while the key that sealed it or its credential is missing. */
+  async function deploymentOf(
+    row: ModelRow,
+    credentials: ReadonlyMap<string, CredentialValues | null>,
+  ): Promise<Deployment | null> {
     const opened = openParams(row, keys());
     if (opened?.outdated === true) {
       await sealAgain(row, opened.params);
     }
+    const params = opened?.params ?? row.params;
+    const credentialName = credentialOf(params);
+    const credential =
+      credentialName === null ? {} : credentials.get(credentialName);
+    if (credential === undefined) {
+      log.error(
+        { model: row.model_id, credential: credentialName },
+        "a stored model cannot be served: its credential does not exist",
+      );
+      return null;
+    }
     const read = deploymentFromRow(
-      storedModelOf(row, opened?.params ?? row.params),
+      storedModelOf(row, withCredential(params, credential ?? {})),
       env,
     );
     if (read.ok) {
-      return opened === null
+      return opened === null || credential === null
         ? { ...read.deployment, pending: "HEARTH_SALT_KEY" }
         : read.deployment;
     }
@@ -220,7 +235,14 @@ export function createStoredModels(options: {
           "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY to be able to change the master key",
         );
       }
-      const read = await Promise.all(rows.map(deploymentOf));
+      const credentials = rows.some(
+        ({ params }) => credentialOf(params) !== null,
+      )
+        ? await loadCredentials(pool, keys(), log)
+        : new Map<string, CredentialValues | null>();
+      const read = await Promise.all(
+        rows.map((row) => deploymentOf(row, credentials)),
+      );
       deployments = read.filter((deployment) => deployment !== null);
     },
   };

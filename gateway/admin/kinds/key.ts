@@ -34,6 +34,7 @@ const KEY_FIELDS = {
   team_id: settable("text", name, SORTABLE_AND_SEARCHABLE),
   organization_id: settable("text", name),
   models: settable("list", models),
+  access_group_ids: settable("list", names),
   ...LIMITS,
   temp_budget_increase: settable("dollars", z.number().min(0)),
   temp_budget_expiry: settable("moment", moment),

@@ -56,6 +56,7 @@ export const TEAM_FIELDS = {
   }),
   organization_id: settable("text", name),
   models: settable("list", models, BY_TEAM_ADMIN),
+  access_group_ids: settable("list", names, BY_TEAM_ADMIN),
   ...LIMITS,
   team_member_budget: settable("dollars", dollars, BY_TEAM_ADMIN),
   team_member_permissions: settable("list", permissions, BY_TEAM_ADMIN),

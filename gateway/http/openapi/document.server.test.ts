@@ -81,6 +81,7 @@ test("users answer as documented", async () => {
   await post("/user/bulk_update", {
     users: [{ user_id: "u1", max_budget: 3 }, { user_id: "nobody-at-all" }],
   });
+  await get("/v2/user/info?user_id=u1");
   await get("/user/list?search=u");
   await get("/user/available_roles");
   await post("/user/delete", { user_ids: ["u2"] });
@@ -95,9 +96,19 @@ test("teams answer as documented", async () => {
     member: [{ user_id: "m1" }, { user_email: "m2@example.org" }],
     max_budget_in_team: 2,
   });
+  await post("/team/bulk_member_add", {
+    team_id,
+    members: [{ user_id: "m3", role: "admin" }, { user_id: "m1" }],
+  });
+  await post(`/team/${team_id}/member/m1/reset_spend`, { reset_to: 0 });
   await post("/team/member_accept", { team_id, user_id: "m1" });
   await post("/team/member_update", { team_id, user_id: "m1", role: "admin" });
   await testbed.gateway.createKey({ team_id, user_id: "m1" });
+  await post("/team/key/bulk_update", {
+    team_id,
+    all_keys_in_team: true,
+    update_fields: { max_budget: 5 },
+  });
   await get(`/team/info?team_id=${team_id}`);
   await get("/team/list");
   await get("/v2/team/list?search=docu&sort_by=budget_used");
@@ -289,8 +300,48 @@ test("models answer as documented", async () => {
   const { id } = made["model_info"] as { id: Json };
   await get("/model/info");
   await get("/model_group/info");
+  await get("/v2/model/info?include_team_models=true&sortBy=created_at");
   await post("/model/update", { model_id: id, model_name: "renamed" });
+  await testbed.ask("PATCH", `/model/${String(id)}/update`, {
+    litellm_params: { rpm: 10 },
+  });
+  const access_group = "documented-models";
+  await post("/access_group/new", { access_group, model_ids: [id] });
+  await get("/access_group/list");
+  await get(`/access_group/${access_group}/info`);
+  const members = { model_names: ["renamed"] };
+  await testbed.ask("PUT", `/access_group/${access_group}/update`, members);
+  await testbed.ask("DELETE", `/access_group/${access_group}/delete`);
+  await post("/credentials", {
+    credential_name: "documented",
+    model_id: id,
+    credential_info: { description: "Of the tests." },
+  });
+  await get("/credentials");
+  await get("/credentials/by_name/documented");
+  await get(`/credentials/by_model/${String(id)}`);
+  await testbed.ask("PATCH", "/credentials/documented", {
+    credential_values: { api_key: "another-secret-key" },
+  });
+  await testbed.ask("DELETE", "/credentials/documented");
   await post("/model/delete", { id });
+});
+
+test("access groups answer as documented", async () => {
+  await post("/team/new", { team_id: "grouped", team_alias: "Grouped" });
+  const key = await testbed.gateway.createKey({ key_alias: "in-group" });
+  const { access_group_id: id } = await post("/v1/access_group", {
+    access_group_name: "documented",
+    access_model_names: ["mock"],
+    assigned_team_ids: ["grouped"],
+    assigned_key_ids: [key],
+  });
+  await get("/v1/access_group");
+  const path = `/v1/access_group/${String(id)}`;
+  await get(path);
+  await testbed.ask("PUT", path, { description: "Of the tests." });
+  await testbed.ask("DELETE", path);
+  expect(await testbed.refused("GET", path)).toBe(404);
 });
 
 test("every route and every operation of the document was answered above", () => {
