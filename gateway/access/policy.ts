@@ -120,6 +120,12 @@ const POLICY = {
   "POST /v1/responses": CALL,
   "POST /v1/moderations": CALL,
   "POST /v1/images/generations": CALL,
+  "POST /v1/images/edits": CALL,
+  "POST /v1/images/variations": CALL,
+  "POST /v1/rerank": CALL,
+  "POST /v1/audio/speech": CALL,
+  "POST /v1/audio/transcriptions": CALL,
+  "POST /v1/audio/translations": CALL,
   "GET /v1/models": ANY_KEY,
   "GET /v1/models/*": ANY_KEY,
 

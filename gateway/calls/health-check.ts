@@ -32,6 +32,7 @@ const CHECK = {
   caller: CALLER,
   stream: false,
   inputTokens: 1,
+  measure: null,
   cache: { read: false, store: false, requested: false, ttlMs: null },
   options: {
     timeoutMs: TIMEOUT_MS,
