@@ -48,6 +48,8 @@ async function startWorker(): Promise<Worker> {
     new URL("./audio-length-worker.ts", import.meta.url),
     { resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } },
   );
+  // Without a listener an error of the idle worker would end the process.
+  started.on("error", () => undefined);
   try {
     await nextMessage(started, null);
     started.unref();
@@ -68,12 +70,11 @@ function nextMessage(
     const onExit = () => end(() => reject(new Error("the worker has ended")));
     const onTimeout = () => end(() => reject(new Error("too slow")));
     const end = (settle: () => void) => {
-      from.off("message", onMessage).off("exit", onExit);
+      from.off("message", onMessage).off("error", onError).off("exit", onExit);
       timeout?.removeEventListener("abort", onTimeout);
       settle();
     };
-    // The listener stays: without one, an error of an idle worker would end the process.
-    from.on("message", onMessage).once("error", onError).on("exit", onExit);
+    from.on("message", onMessage).on("error", onError).on("exit", onExit);
     timeout?.addEventListener("abort", onTimeout);
   });
 }

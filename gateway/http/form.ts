@@ -112,7 +112,10 @@ function decoded(text: string): unknown {
   return value === undefined ? text : value;
 }
 
-/** A value at its place below a field: `[]` adds to a list, a name sets a field of an object. */
+/**
+ * A value at its place below a field: `[]` adds to a list, a name sets a field of an object. The fields of an object in a list
+ * (`[][model]`, `[][prompt]`) follow each other.
+ */
 function placed(
   before: unknown,
   [name, ...rest]: readonly string[],
@@ -122,10 +125,13 @@ function placed(
     return value;
   }
   if (name === "") {
-    return [
-      ...(Array.isArray(before) ? before : []),
-      placed(undefined, rest, value),
-    ];
+    const items: readonly unknown[] = Array.isArray(before) ? before : [];
+    const last = items.at(-1);
+    return rest.length > 0 &&
+      isRecord(last) &&
+      !Object.hasOwn(last, rest[0] ?? "")
+      ? [...items.slice(0, -1), placed(last, rest, value)]
+      : [...items, placed(undefined, rest, value)];
   }
   const fields = isRecord(before) ? before : {};
   const inner = Object.hasOwn(fields, name) ? fields[name] : undefined;

@@ -128,7 +128,7 @@ function speech(body: Body, { usage }: MockInstructions): MediaAnswer {
   const audio = body["response_format"] === "pcm" ? Buffer.alloc(96_000) : wav;
   const quarter = Math.ceil(audio.length / 4);
   return {
-    contentType: "audio/wav",
+    contentType: body["response_format"] === "mp3" ? "audio/mpeg" : "audio/wav",
     chunks: [0, 1, 2, 3].map((at) =>
       audio.subarray(at * quarter, (at + 1) * quarter),
     ),
