@@ -4,7 +4,7 @@ import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
 import { countValues } from "../dialects/scan-json.ts";
 import { CallError } from "./errors.ts";
-import { readForm } from "./form.ts";
+import { isForm, readForm } from "./form.ts";
 
 /** Of the memory that this process may use: a body occupies up to four times its size while it is parsed and forwarded. */
 const SHARE = 1 / 4;
@@ -115,8 +115,9 @@ export class Bodies {
       return undefined;
     }
     const body = chunks.length === 1 ? first : Buffer.concat(chunks);
-    if (routeOptions.config.takesFiles === true) {
-      return readForm(body, headers["content-type"]);
+    const contentType = headers["content-type"] ?? "";
+    if (routeOptions.config.takesFiles === true && isForm(contentType)) {
+      return readForm(body, contentType);
     }
     if (routeOptions.config.takesForm === true) {
       return Object.fromEntries(new URLSearchParams(body.toString("utf8")));

@@ -4,6 +4,10 @@ import { UploadedFile } from "../calls/uploaded-file.ts";
 import { isRecord, parseJson } from "../providers/json.ts";
 import { CallError } from "./errors.ts";
 
+export function isForm(contentType: string): boolean {
+  return /^multipart\/form-data\b/i.test(contentType);
+}
+
 type Value = string | UploadedFile;
 type Part = readonly [name: string, value: Value];
 
@@ -22,15 +26,9 @@ const LIMITS = {
  */
 export async function readForm(
   body: Buffer,
-  contentType: string | undefined,
+  contentType: string,
 ): Promise<Readonly<Record<string, unknown>>> {
-  if (!/^multipart\/form-data\s*;/i.test(contentType ?? "")) {
-    throw new CallError(
-      "invalid_request",
-      "The body must be a form with a file: send multipart/form-data.",
-    );
-  }
-  const parts = await partsOf(body, { "content-type": contentType ?? "" });
+  const parts = await partsOf(body, { "content-type": contentType });
   const fields = new Map<string, unknown>();
   for (const [name, value] of parts) {
     const [root = "", ...path] = pathOf(name);

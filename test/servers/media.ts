@@ -22,9 +22,11 @@ export function mediaAnswer(
     case "/audio/transcriptions":
     case "/audio/translations":
       return transcript(body, instructions);
+    case "/images/generations":
+      return images("image_generation", body, instructions);
     case "/images/edits":
     case "/images/variations":
-      return images(body, instructions);
+      return images("image_edit", body, instructions);
     case "/rerank":
       return json(ranking(path, body, instructions));
     default:
@@ -181,12 +183,16 @@ function plain(contentType: string, text: string): MediaAnswer {
 
 const PICTURE = { b64_json: "iVBORw0KGgo=" };
 
-function images({ n, stream }: Body, { usage }: MockInstructions): MediaAnswer {
+function images(
+  name: string,
+  { n, stream }: Body,
+  { usage }: MockInstructions,
+): MediaAnswer {
   const made = Array.from({ length: Number(n ?? 1) }, () => PICTURE);
-  if (stream === "true") {
+  if (String(stream) === "true") {
     return events(
       made.map((one) => ({
-        type: "image_edit.completed",
+        type: `${name}.completed`,
         ...one,
         usage: usage ?? TOKENS,
       })),

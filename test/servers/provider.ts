@@ -111,9 +111,6 @@ export async function startMockProvider(
     if (mockRequest.path.endsWith("/moderations")) {
       return sendJson(response, moderationOf(body), finish);
     }
-    if (mockRequest.path.endsWith("/images/generations")) {
-      return sendJson(response, imagesOf(body), finish);
-    }
     const media = mediaAnswer(mockRequest.path, body, instructions);
     if (media !== null) {
       return sendMedia(response, media, instructions, finish);
@@ -309,15 +306,6 @@ function moderationOf(body: Readonly<Record<string, unknown>>) {
       flagged: false,
       categories: { violence: false },
       category_scores: { violence: 0.001 },
-    })),
-  };
-}
-
-function imagesOf({ n }: Readonly<Record<string, unknown>>) {
-  return {
-    created: 1,
-    data: Array.from({ length: Number(n ?? 1) }, () => ({
-      b64_json: "iVBORw0KGgo=",
     })),
   };
 }

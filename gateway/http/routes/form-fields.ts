@@ -8,13 +8,15 @@ const isFile = (value: unknown) =>
   value instanceof UploadedFile && value.bytes.length > 0;
 
 export const file = z
-  .custom<UploadedFile>(isFile, { error: "must be a file that is not empty" })
+  .custom<UploadedFile>(isFile, {
+    error: "must be a file that is not empty, in multipart/form-data",
+  })
   .meta({ type: "string", format: "binary" });
 
 export const files = z
   .custom<UploadedFile | readonly UploadedFile[]>(
     (value) => [value].flat().every(isFile),
-    { error: "must be files that are not empty" },
+    { error: "must be files that are not empty, in multipart/form-data" },
   )
   .meta({ type: "string", format: "binary" });
 

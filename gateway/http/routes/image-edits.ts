@@ -40,7 +40,7 @@ const EDIT: CallKind = {
     })
     .refine((body) => (body.image ?? body["image[]"]) !== undefined, {
       path: ["image"],
-      error: "is required and must be a file",
+      error: "is required and must be a file, in multipart/form-data",
     }),
   countInput: (gateway, body, model) =>
     gateway.tokens.countText(String(body["prompt"]), model),

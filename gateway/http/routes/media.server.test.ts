@@ -66,6 +66,7 @@ model_list:${[
     ),
   ].join("")}
 router_settings: { allowed_fails: 100000, num_retries: 0 }
+general_settings: { max_request_size_mb: 1 }
 `;
 }
 
@@ -396,6 +397,14 @@ describe("forms that are rejected, before a provider is called", () => {
     expect(await answer.text()).toContain("multipart/form-data");
   });
 
+  test("a file above the limit of bodies", async () => {
+    const key = await gateway.createKey();
+    const fields = { model: "by-second", file: recording(200) };
+    const answer = await postForm("/v1/audio/transcriptions", fields, key);
+    expect(answer.status).toBe(413);
+    expect(await answer.text()).toContain("a smaller file");
+  });
+
   test("a model that the key may not use", async () => {
     const key = await gateway.createKey({ models: ["voice"] });
     const fields = { model: "by-second", file: recording(1) };
@@ -443,6 +452,25 @@ describe("images", () => {
       types.push(event.type);
     }
     expect(types).toEqual(["image_edit.completed", "image_edit.completed"]);
+    expect(await spendOf(key)).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  test("streamed generations are priced by image, their last one once it is recorded", async () => {
+    const key = await gateway.createKey();
+    const stream = await client(key).images.generate({
+      model: "painter",
+      prompt: "a hearth",
+      n: 2,
+      stream: true,
+    });
+    const types: string[] = [];
+    for await (const event of stream) {
+      types.push(event.type);
+    }
+    expect(types).toEqual([
+      "image_generation.completed",
+      "image_generation.completed",
+    ]);
     expect(await spendOf(key)).toBeCloseTo(2 * PER_IMAGE, 12);
   });
 
