@@ -50,12 +50,15 @@ export async function passBytes(
       "content-type": headerText(upstream.contentType),
     });
     reply.hijack();
+    // Only a client that does not read is idle: untilRead sets the timeout.
+    client.setTimeout(0, () => client.destroy());
     const startedAt = performance.now();
     const passed = await passOn(gateway, call, upstream, client);
     await record(gateway, call, upstream, passed, {
       waitedMs: upstream.waitedMs + performance.now() - startedAt,
       clientLeft: client.destroyed,
     });
+    client.setTimeout(gateway.config.timeouts.idleMs);
     if (passed.failure === null) {
       client.end(passed.last ?? undefined);
     } else {

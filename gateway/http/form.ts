@@ -1,6 +1,7 @@
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { isForGateway } from "../calls/gateway-fields.ts";
 import { UploadedFile } from "../calls/uploaded-file.ts";
+import { countValues } from "../dialects/scan-json.ts";
 import { isRecord, parseJson } from "../providers/json.ts";
 import { CallError } from "./errors.ts";
 
@@ -16,8 +17,10 @@ const LIMITS = {
   fields: 1_000,
   files: 32,
   headerPairs: 32,
-  fieldNameSize: 256,
 };
+const MAX_NAME_CHARACTERS = 256;
+/** Of all texts for the gateway: parsed, they take several times their size. */
+const MAX_DECODED_CHARACTERS = 256 * 1024;
 
 /**
  * Reads a multipart form. Fields keep the names that they were sent with (`image[]`), repeated ones become lists, and files
@@ -30,10 +33,19 @@ export async function readForm(
 ): Promise<Readonly<Record<string, unknown>>> {
   const parts = await partsOf(body, { "content-type": contentType });
   const fields = new Map<string, unknown>();
+  let decodedCharacters = 0;
   for (const [name, value] of parts) {
+    if (name.length > MAX_NAME_CHARACTERS) {
+      throw invalid("a field has too long a name");
+    }
     const [root = "", ...path] = pathOf(name);
-    if (typeof value === "string" && isForGateway(root)) {
-      fields.set(root, placed(fields.get(root), path, decoded(value)));
+    if (isForGateway(root)) {
+      const text = textOfField(root, value);
+      decodedCharacters += text.length;
+      if (decodedCharacters > MAX_DECODED_CHARACTERS) {
+        throw invalid(`\`${root}\` is too long`);
+      }
+      fields.set(root, placed(fields.get(root), path, decoded(text)));
     } else {
       // A list has no place for a model: a provider could read another one than the gateway.
       const key = root === "model" ? root : name;
@@ -42,6 +54,13 @@ export async function readForm(
     }
   }
   return Object.fromEntries(fields);
+}
+
+function textOfField(name: string, value: Value): string {
+  if (typeof value !== "string") {
+    throw invalid(`\`${name}\` is a file`);
+  }
+  return value;
 }
 
 function partsOf(
@@ -98,8 +117,9 @@ function pathOf(name: string): readonly string[] {
       : [name];
 }
 
-/** Text that is JSON of an object, a list or a truth value, as such; other text, numbers included, stays text. */
+/** Throws for JSON that is nested too deep. Text that is JSON of an object, a list or a truth value, as such; other text, numbers included, stays text. */
 function decoded(text: string): unknown {
+  countValues(Buffer.from(text));
   const value = /^\s*([[{]|(true|false|null)\s*$)/i.test(text)
     ? parseJson(
         text

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MockInstructions } from "./provider.ts";
+import type { MockInstructions } from "./mock-instructions.ts";
 
 /** What a provider of audio, images or rankings answers: chunks of its body. */
 export interface MediaAnswer {

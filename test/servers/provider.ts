@@ -8,7 +8,9 @@ import {
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { mediaAnswer, readForm, sendMedia } from "./media.ts";
+import type { MockInstructions } from "./mock-instructions.ts";
 
+<<<<<<< HEAD
 /** How to answer one call, as JSON after `[mock]` in the last message (or in the embedding's input). */
 export interface MockInstructions {
   readonly status?: number;
@@ -26,6 +28,9 @@ export interface MockInstructions {
   /** Sent with the answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }
+=======
+export type { MockInstructions } from "./mock-instructions.ts";
+>>>>>>> 280ec54c (Split the tests of media by route; list rerank's difference)
 
 export type MockMoment = "request" | "first_chunk" | "finished";
 
