@@ -167,7 +167,7 @@ async function record(
 ): Promise<void> {
   const { failure, firstAt } = passed;
   const facts = await factsOf(call, upstream, passed);
-  const { attempts, deployment } = upstream;
+  const { deployment } = upstream;
   const usage = usageOf(gateway.tokens, call, deployment, facts);
   await endCall(gateway, call, {
     status: failure === null ? "success" : "failure",

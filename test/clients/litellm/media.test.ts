@@ -218,13 +218,10 @@ describe("LiteLLM's fields in a form", () => {
 
   test("guardrails are rejected: the call would be unguarded", async () => {
     const key = await instances.one.createKey();
-    const file = await recording(1);
+    const body = { model: "ears", file: await recording(1) };
+    const guarded = { ...body, guardrails: ["pii"] };
     await expect(
-      client(instances.one, key).audio.transcriptions.create({
-        model: "ears",
-        file,
-        ...{ guardrails: ["pii"] },
-      }),
+      client(instances.one, key).audio.transcriptions.create(guarded),
     ).rejects.toMatchObject({ status: 400, param: "guardrails" });
   });
 });
