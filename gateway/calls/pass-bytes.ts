@@ -17,8 +17,8 @@ import { endUnread, untilRead } from "./stream.ts";
 const MAX_MEASURED_BYTES = 32 * 1024 * 1024;
 
 interface Passed {
-  /** Held back until the call is recorded. */
-  readonly last: Buffer | null;
+  /** The last byte, held back until the call is recorded. */
+  readonly last: Buffer;
   readonly firstAt: number | null;
   readonly failure: UpstreamFailure | null;
   readonly bytes: number;
@@ -27,7 +27,7 @@ interface Passed {
 }
 
 /**
- * Passes an answer on as bytes while it arrives, such as audio. Its last chunk is held back until the call is recorded and
+ * Passes an answer on as bytes while it arrives, such as audio. Its last byte is held back until the call is recorded and
  * settled. When the client leaves, the provider is stopped; when the provider breaks off, the connection is closed, so that
  * the client notices. Both are billed.
  */
@@ -60,7 +60,7 @@ export async function passBytes(
     });
     client.setTimeout(gateway.config.timeouts.idleMs);
     if (passed.failure === null) {
-      client.end(passed.last ?? undefined);
+      client.end(passed.last);
     } else {
       client.destroy();
     }
@@ -82,7 +82,7 @@ async function passOn(
 ): Promise<Passed> {
   const measured = isBilledByLength(call, upstream);
   const kept: Buffer[] = [];
-  let last: Buffer | null = null;
+  let last: Buffer = Buffer.alloc(0);
   let bytes = 0;
   let firstAt: number | null = null;
   let failure: UpstreamFailure | null = null;
@@ -98,10 +98,11 @@ async function passOn(
       if (client.destroyed) {
         break;
       }
-      if (last !== null && !client.write(last)) {
+      const ready = Buffer.concat([last, chunk]);
+      last = ready.subarray(-1);
+      if (!client.write(ready.subarray(0, -1))) {
         await untilRead(client, config.timeouts.idleMs);
       }
-      last = chunk;
     }
   } catch (error) {
     failure = client.destroyed

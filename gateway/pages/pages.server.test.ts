@@ -146,5 +146,7 @@ test("the API page shows forms with their files, and answers that are files", as
   expect(card("/v1/audio/transcriptions")).toMatch(
     /Form \(multipart\/form-data\)[^]*file[^]*response_format/,
   );
-  expect(card("/v1/audio/speech")).toMatch(/Body\s*<\/h3>[^]*<h3>Answer<\/h3>\s*<p class="soft">file<\/p>/);
+  expect(card("/v1/audio/speech")).toMatch(
+    /Body\s*<\/h3>[^]*<h3>Answer<\/h3>\s*<p class="soft">file<\/p>/,
+  );
 });

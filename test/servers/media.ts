@@ -51,7 +51,7 @@ export async function sendMedia(
     }
     response.write(chunk);
     if (chunkDelayMs !== undefined) {
-      await sleep(chunkDelayMs);
+      await sleep(chunkDelayMs, undefined, { ref: false });
     }
   }
   response.end();

@@ -75,15 +75,18 @@ describe("speech", () => {
 
   test("a client that leaves stops the provider and pays", async () => {
     const key = await media.gateway.createKey();
-    const input = instruct({ chunkDelayMs: 200 });
+    const input = instruct({ chunkDelayMs: 60_000 });
     const answer = await media.client(key).audio.speech.create({
       model: "voice",
       voice: "alloy",
       input,
     });
     await answer.body?.cancel();
-    await expect.poll(() => media.sentFor(answer)[0]?.aborted).toBe(true);
-    await expect.poll(() => media.spendOf(key)).toBeGreaterThan(0);
+    const patiently = { timeout: 10_000 };
+    await expect
+      .poll(() => media.sentFor(answer)[0]?.aborted, patiently)
+      .toBe(true);
+    await expect.poll(() => media.spendOf(key), patiently).toBeGreaterThan(0);
     const row = await media.rowOf(answer);
     expect(row.metadata).toEqual({ client_disconnected: true });
     expect(Number(row["spend"])).toBeCloseTo(input.length * PER_CHARACTER, 12);
