@@ -140,10 +140,13 @@ async function readFirstChunk(
     if (error !== null) {
       throw answeredError(call, headers, error);
     }
+    call.onHeaders?.(headers);
     return { contentType, body, chunks: Readable.from([bytes]) };
   }
   try {
-    return { contentType, body, chunks: await withFirst(body) };
+    const chunks = await withFirst(body);
+    call.onHeaders?.(headers);
+    return { contentType, body, chunks };
   } catch (error) {
     const failure = unreachable(error, call.deployment.apiBase);
     failure.mayBeCharged = true;

@@ -156,20 +156,6 @@ export const FUZZED: readonly FuzzedRoute[] = [
     path: "/v1/images/generations",
     body: { model: "openai-other", prompt: "A fox", n: 1 },
   },
-  {
-    path: "/v1/rerank",
-    body: {
-      model: "openai-other",
-      query: "Hello",
-      documents: ["Hello", { text: "you" }],
-      rank_fields: ["text"],
-      top_n: 1,
-    },
-  },
-  {
-    path: "/v1/audio/speech",
-    body: { model: "openai-other", input: "Hello", voice: "alloy", speed: 1 },
-  },
 ];
 
 const DEEP = 20_000;

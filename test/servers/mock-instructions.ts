@@ -12,4 +12,6 @@ export interface MockInstructions {
   readonly usageDelayMs?: number;
   readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
+  /** Sent with the answer. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
