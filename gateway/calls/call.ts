@@ -21,6 +21,7 @@ import {
 } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
+import type { Measure } from "../pricing/prices.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
@@ -51,6 +52,12 @@ export type CallType =
   | "aresponses"
   | "amoderation"
   | "aimage_generation"
+  | "aimage_edit"
+  | "aimage_variation"
+  | "arerank"
+  | "aspeech"
+  | "atranscription"
+  | "atranslation"
   | "health_check";
 
 /** A kind of call, defined by its route. */
@@ -60,11 +67,19 @@ export interface CallKind {
   readonly callType: CallType;
   readonly endpoint: Endpoint;
   readonly streams: boolean;
+  /** Its body is a multipart form. */
+  readonly takesFiles?: true;
+  /** Its answer is passed on as bytes while it arrives. */
+  readonly bytes?: true;
   /** Its translation to chat for providers without the endpoint; null: there is none. */
   readonly shape: ClientShape | null;
   readonly schema: z.ZodType<CallBody>;
   /** Images to generate; without it none. */
   countImages?(body: CallBody): number;
+  /** Measures the files of a body; their measures stay in the body. */
+  prepare?(body: CallBody): Promise<void>;
+  /** What a call is priced by where it is not by tokens; without it always by tokens. */
+  measure?(body: CallBody, inputTokens: number): Measure;
   countInput(
     gateway: Pick<Gateway, "tokens">,
     body: CallBody,
@@ -94,6 +109,8 @@ export interface Call {
   readonly inputTokens: number;
   /** Expected output, over all choices. */
   readonly outputTokens: number;
+  /** What it is priced by where it is not by tokens; null: always by tokens. */
+  readonly measure: Measure | null;
   readonly cache: CacheOptions;
   readonly options: CallOptions;
   readonly fallbacks: RequestedFallbacks;
@@ -161,7 +178,7 @@ export async function startCall(
     kind,
     caller,
     group,
-    stream: kind.streams && body["stream"] === true,
+    stream: kind.streams && asksForEvents(body),
     payers,
     limitSources: limitSourcesOf(gateway, caller, group, others),
     cache,
@@ -221,11 +238,20 @@ function refuseBlocked(endUser: OtherPayer | null): void {
 
 /** Counts the tokens of a body for a group. */
 function sizing(gateway: Pick<Gateway, "config" | "tokens">, kind: CallKind) {
-  return (body: CallBody, group: ModelGroup): Replacement => ({
-    body,
-    inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
-    outputTokens: kind.estimateOutput(gateway, body, group),
-  });
+  return (body: CallBody, group: ModelGroup): Replacement => {
+    const inputTokens = kind.countInput(gateway, body, tokenizedModel(group));
+    return {
+      body,
+      inputTokens,
+      outputTokens: kind.estimateOutput(gateway, body, group),
+      measure: kind.measure?.(body, inputTokens) ?? null,
+    };
+  };
+}
+
+/** Speech has a field of its own for it. */
+function asksForEvents({ stream, stream_format: format }: CallBody): boolean {
+  return stream === true || format === "sse";
 }
 
 const NO_CACHE: CacheOptions = {

@@ -117,6 +117,15 @@ export function isGatewayField(name: string): boolean {
   );
 }
 
+/** Whether a field says something to the gateway, or must not be sent: of a form, those are read as in a JSON body. */
+export function isForGateway(name: string): boolean {
+  return (
+    name === "metadata" ||
+    isGatewayField(name) ||
+    reasonAgainst(name) !== undefined
+  );
+}
+
 const NO_GUARDRAILS =
   "this gateway runs no guardrails, and the call would be unguarded";
 const OWN_CREDENTIALS =

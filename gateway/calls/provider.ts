@@ -4,6 +4,7 @@ import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
+import type { ProviderCall } from "../providers/provider-call.ts";
 import type { StreamedAnswer } from "../providers/streamed-answer.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { StreamClient } from "../providers/stream-start.ts";
@@ -53,8 +54,14 @@ export type Upstream = {
   abort(): void;
 } & (
   | { readonly kind: "whole"; readonly body: Buffer }
-  | ({ readonly kind: "stream" } & Pick<StreamedAnswer, "body" | "chunks">)
+  | ({ readonly kind: "stream" | "bytes" } & Pick<
+      StreamedAnswer,
+      "body" | "chunks"
+    >)
 );
+
+/** An answer that is still arriving: events or bytes. */
+export type ArrivingAnswer = Extract<Upstream, { kind: "stream" | "bytes" }>;
 
 /** A call as it is sent to one deployment. */
 interface Sent {
@@ -83,7 +90,11 @@ export async function chooseDeployment(
 ): Promise<ChosenRoute> {
   const route = new Route(gateway.router, {
     group: call.group,
-    size: { inputTokens: call.inputTokens, outputTokens: call.outputTokens },
+    size: {
+      inputTokens: call.inputTokens,
+      outputTokens: call.outputTokens,
+      measure: call.measure,
+    },
     numRetries: call.options.numRetries,
     fallbacks: call.fallbacks.names,
     find: (name) => fallbackNamed(gateway, call, name),
@@ -295,7 +306,7 @@ export function correctUsage(
 
 type Answered = { readonly translation: Translation } & (
   | Pick<Extract<Upstream, { kind: "whole" }>, AnsweredFields>
-  | Pick<Extract<Upstream, { kind: "stream" }>, AnsweredFields | "chunks">
+  | Pick<ArrivingAnswer, AnsweredFields | "chunks">
 );
 type AnsweredFields = "kind" | "body" | "contentType";
 
@@ -334,17 +345,7 @@ async function attempt(
       error: translation.error,
       signal: aborter.signal,
     };
-    const read: Answered = call.stream
-      ? {
-          kind: "stream",
-          translation,
-          ...(await gateway.providers.stream(request, client)),
-        }
-      : {
-          kind: "whole",
-          translation,
-          ...(await gateway.providers.ask(request)),
-        };
+    const read = await answerTo(gateway, call, translation, request, client);
     latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
@@ -361,6 +362,24 @@ async function attempt(
     leaveRace();
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+async function answerTo(
+  { providers }: Pick<Gateway, "providers">,
+  { stream, kind }: Call,
+  translation: Translation,
+  request: ProviderCall,
+  client: StreamClient | null,
+): Promise<Answered> {
+  if (stream) {
+    const answer = await providers.stream(request, client);
+    return { kind: "stream", translation, ...answer };
+  }
+  if (kind.bytes === true) {
+    const answer = await providers.bytes(request);
+    return { kind: "bytes", translation, ...answer };
+  }
+  return { kind: "whole", translation, ...(await providers.ask(request)) };
 }
 
 /** A caller's wrong key or address says nothing about the deployment. */

@@ -86,11 +86,14 @@ const NOTHING_TO_PAY: Bill = { cost: 0, unpriced: [] };
 
 /** The row's metadata, with marks for what is not billed exactly. */
 function metadataOf(
-  { metadata, estimated }: Ending,
-  { unpriced }: Bill,
+  { metadata, estimated, usage }: Ending,
+  { cost, unpriced }: Bill,
   estimatedCost: number,
 ): Ending["metadata"] {
-  const isEstimated = estimated === true || estimatedCost > 0;
+  const isEstimated =
+    estimated === true ||
+    estimatedCost > 0 ||
+    (usage?.estimated === true && cost > 0);
   if (unpriced.length === 0 && !isEstimated) {
     return metadata;
   }
@@ -255,11 +258,11 @@ function storePrompt(
   if (!config.general.storePrompts || isUnlogged(config, call)) {
     return;
   }
-  const { messages, input, prompt } = (call.whole ?? call).body;
+  const { messages, input, prompt, query } = (call.whole ?? call).body;
   prompts.record({
     requestId: call.id,
     startedAt: call.startedAt,
-    request: JSON.stringify(messages ?? input ?? prompt ?? null),
+    request: JSON.stringify(messages ?? input ?? prompt ?? query ?? null),
     response: response(),
   });
 }

@@ -13,12 +13,12 @@ import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
 import { answerHeaders } from "./headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
-import { correctUsage, type Upstream } from "./provider.ts";
+import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { endCall } from "./record.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
 
-type UpstreamStream = Extract<Upstream, { kind: "stream" }>;
+type UpstreamStream = ArrivingAnswer;
 
 const CONTENT_TYPE = "text/event-stream; charset=utf-8";
 
@@ -70,7 +70,7 @@ export async function streamAnswer(
 }
 
 /** Without a listener an error of the unread body would end the process. */
-function endUnread({ body, abort }: UpstreamStream): void {
+export function endUnread({ body, abort }: UpstreamStream): void {
   body.on("error", () => undefined).destroy();
   abort();
 }
@@ -183,7 +183,10 @@ async function passOn(
 }
 
 /** Resolves when the client has read what was sent, or has left. One that reads nothing for `idleMs` is disconnected, as it holds limits. */
-function untilRead(client: FastifyReply["raw"], idleMs: number): Promise<void> {
+export function untilRead(
+  client: FastifyReply["raw"],
+  idleMs: number,
+): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       client.off("drain", done).off("close", done);

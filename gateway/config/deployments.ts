@@ -275,6 +275,8 @@ function readPrices(params: ProviderParams, info: ModelInfo): PriceOverrides {
     perRequest: price("input_cost_per_request"),
     perImage: price("output_cost_per_image"),
     perSecond: price("input_cost_per_second"),
+    perCharacter: price("input_cost_per_character"),
+    perQuery: price("input_cost_per_query"),
     serviceTiers: Object.keys(tiers).length === 0 ? null : tiers,
   };
 }

@@ -44,6 +44,8 @@ const PRICES = {
   output_cost_per_image_token: amount("dollars"),
   output_cost_per_reasoning_token: amount("dollars"),
   input_cost_per_second: amount("dollars"),
+  input_cost_per_character: amount("dollars"),
+  input_cost_per_query: amount("dollars"),
   input_cost_per_token_priority: amount("dollars"),
   output_cost_per_token_priority: amount("dollars"),
   cache_read_input_token_cost_priority: amount("dollars"),

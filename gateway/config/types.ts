@@ -88,7 +88,7 @@ export interface ClientParam {
   readonly pattern: string | null;
 }
 
-/** Dollars per token (or per call, per image, per second of audio); null: not overridden. */
+/** Dollars per token (or per call, per image, per second of audio, …); null: not overridden. */
 export interface PriceOverrides {
   readonly input: number | null;
   readonly output: number | null;
@@ -104,6 +104,9 @@ export interface PriceOverrides {
   readonly perRequest: number | null;
   readonly perImage: number | null;
   readonly perSecond: number | null;
+  readonly perCharacter: number | null;
+  /** Of a search unit of a rerank call. */
+  readonly perQuery: number | null;
   /** Prices of tiers such as `flex`, per million tokens. */
   readonly serviceTiers: Readonly<Record<string, TierPrice>> | null;
 }

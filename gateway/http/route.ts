@@ -35,6 +35,8 @@ export interface Route extends RouteSchema {
   readonly streams: boolean;
   /** Answers before the database is connected: diagnosis must not wait for the end of an outage. */
   readonly fromTheStart: boolean;
+  /** Its body is a multipart form. */
+  readonly takesFiles: boolean;
   /** Authenticates on its own, by keys that are not virtual keys. */
   readonly ownKeys: boolean;
   /** Where errors do not have the shape of OpenAI's. */
@@ -42,7 +44,10 @@ export interface Route extends RouteSchema {
 }
 
 type Options = Partial<
-  Pick<Route, "streams" | "fromTheStart" | "ownKeys" | "errorBody">
+  Pick<
+    Route,
+    "streams" | "takesFiles" | "fromTheStart" | "ownKeys" | "errorBody"
+  >
 > & {
   /** Further paths of the same route. */
   readonly alsoAt?: readonly string[];
@@ -72,6 +77,7 @@ export function route(
     paths: [path, ...alsoAt],
     contentType: "application/json",
     streams: false,
+    takesFiles: false,
     fromTheStart: false,
     ownKeys: false,
     ...schema,

@@ -177,6 +177,8 @@ export function testDeployment(
       perRequest: null,
       perImage: null,
       perSecond: null,
+      perCharacter: null,
+      perQuery: null,
       serviceTiers: null,
     },
     mode: "chat",

@@ -10,9 +10,9 @@ import {
 } from "./error-answer.ts";
 import { unreachable } from "./failure.ts";
 import {
-  addressOf,
   headersFor,
   idleMsOf,
+  placeOf,
   type ProviderCall,
   type ResponseHeaders,
 } from "./provider-call.ts";
@@ -29,12 +29,10 @@ export function askWhole(
   call: ProviderCall,
 ): Promise<WholeAnswer> {
   const { deployment } = call;
-  const { origin, base } = addressOf(deployment);
   return new Promise((resolve, reject) => {
     agent.dispatch(
       {
-        origin,
-        path: base + call.path,
+        ...placeOf(call),
         method: "POST",
         body: call.body,
         headers: headersFor(call, "application/json"),

@@ -8,6 +8,12 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   aembedding: "embeddings",
   amoderation: "moderation",
   aimage_generation: "image_generation",
+  aimage_edit: "image_edit",
+  aimage_variation: "image_variation",
+  arerank: "rerank",
+  aspeech: "speech",
+  atranscription: "transcription",
+  atranslation: "translation",
 };
 
 const PROVIDERS: Readonly<Record<string, string>> = {

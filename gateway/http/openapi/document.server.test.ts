@@ -200,6 +200,16 @@ test("calls answer as documented, and spend with them", async () => {
   await post("/v1/moderations", { model: "mock", input: ["hello"] }, key);
   const picture = { model: "mock", prompt: "a hearth", n: 2 };
   await post("/v1/images/generations", picture, key);
+  const form = (path: string, file: string, fields: object = {}) =>
+    post(`/v1/${path}`, formOf({ model: "mock", ...fields }, file), key);
+  await form("images/edits", "image", { prompt: "a hearth" });
+  await form("images/variations", "image");
+  await form("audio/transcriptions", "file");
+  await form("audio/translations", "file");
+  const spoken = { model: "mock", voice: "alloy", response_format: "mp3" };
+  await post("/v1/audio/speech", { ...spoken, input: "hello" }, key);
+  const ranked = { model: "mock", query: "hello", documents: ["a", "b"] };
+  await post("/v1/rerank", { ...ranked, return_documents: true }, key);
   await get("/v1/models", key);
   await get("/v1/models/mock", key);
   // Rejected, in both shapes of errors.
@@ -359,3 +369,12 @@ test("every route and every operation of the document was answered above", () =>
       : [],
   );
 });
+
+function formOf(fields: object, file: string): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    form.append(name, String(value));
+  }
+  form.append(file, new File(["bytes"], "a.bin"));
+  return form;
+}

@@ -229,7 +229,11 @@ function bodyOf(
   };
   return {
     required: required.length > 0,
-    content: { "application/json": { schema } },
+    content: {
+      [route.takesFiles ? "multipart/form-data" : "application/json"]: {
+        schema,
+      },
+    },
   };
 }
 

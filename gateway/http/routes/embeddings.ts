@@ -92,7 +92,7 @@ async function carryOutItems(
       const route = await chooseDeployment(gateway, reduced);
       await journalIntent(gateway, reduced, route.first.deployment);
       const upstream = await callProvider(gateway, reduced, route, null);
-      if (upstream.kind === "stream") {
+      if (upstream.kind !== "whole") {
         throw new Error("embeddings are never streamed");
       }
       return sendEmbeddings(gateway, reduced, admitted, upstream, kept, reply);
