@@ -38,7 +38,7 @@ const MISSED: Readonly<Record<string, string>> = {
   enforced_batch_output_expires_after: "there are no batches",
   enforced_file_expires_after: "there are no files",
   enforced_params: "there are no enforced parameters",
-  guardrails: "there are no guardrails",
+  guardrails: "set it on keys or teams",
   members: "use `members_with_roles`",
   model_max_budget: "set it on its keys",
   model_rpm_limit: "set it on its keys",

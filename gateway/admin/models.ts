@@ -16,6 +16,7 @@ import {
 } from "../routing/stored-models.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
+import { rejectUnknownGuardrails } from "./guardrail-names.ts";
 import { out } from "./kinds/out.ts";
 import { name, object } from "./kinds/values.ts";
 import {
@@ -60,6 +61,11 @@ const newModel = adminRoute(
     await denyModelName(admin, admin.pool, teamId, given.model_name);
     const params = given.provider_params ?? given.litellm_params ?? {};
     rejectUnused(params, spellingOf(given), free);
+    rejectUnknownGuardrails(
+      admin,
+      params["guardrails"],
+      `${spellingOf(given)}.guardrails`,
+    );
     const requested = validRow(admin, {
       id: modelId,
       name: given.model_name,
@@ -109,6 +115,11 @@ const updateModel = adminRoute(
     rejectModelOfFile(admin, modelId);
     const changes = given.provider_params ?? given.litellm_params ?? {};
     rejectUnused(changes, spellingOf(given), free);
+    rejectUnknownGuardrails(
+      admin,
+      changes["guardrails"],
+      `${spellingOf(given)}.guardrails`,
+    );
     const row = await transaction(admin.pool, async (client) => {
       const before = await lockModel(client, modelId);
       await requireReachOfStored(admin, client, before);

@@ -21,6 +21,8 @@ import {
 } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
+import type { CallGuards } from "../guardrails/call-guards.ts";
+import { guardsOf } from "../guardrails/select.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
@@ -108,6 +110,8 @@ export interface Call {
   readonly whole: Call | null;
   readonly sessionId: string | null;
   readonly requesterIp: string;
+  /** null: no guardrail checks it. */
+  readonly guards: CallGuards | null;
 }
 
 /** Determines the payers, the size of the input and the cache key of a call. */
@@ -126,6 +130,7 @@ export async function startCall(
   const payers = payersOf(caller, named.alias, received, request, person);
   const tagged = groupForTags(gateway.config, named, payers.tags);
   const group = access === null ? tagged : withClientAccess(tagged, access);
+  const guards = guardsOf(gateway, caller, group, received);
   const others = await otherPayersOf(gateway, payers);
   refuseBlocked(others.endUser);
   const { headers, ip: requesterIp } = request;
@@ -145,7 +150,14 @@ export async function startCall(
   const startedAt = Date.now();
   const call: Call = {
     ...size(body, group),
-    ...cacheKeysOf(gateway, kind, group, payers, body, cache),
+    ...cacheKeysOf(
+      gateway,
+      kind,
+      variantOf(group, guards),
+      payers,
+      body,
+      cache,
+    ),
     id: request.id,
     startedAt,
     kind,
@@ -167,6 +179,7 @@ export async function startCall(
     forwarded: forwardedOf(request),
     sessionId: sessionOf(received, request) ?? person.session,
     requesterIp,
+    guards,
   };
   request.call = call;
   return call;
@@ -220,6 +233,13 @@ function cacheOptionsOf(
   return fallbacks.replacements.size === 0
     ? options
     : { ...options, store: false };
+}
+
+/** Answers that guardrails checked are cached for calls with the same guardrails. */
+function variantOf(group: ModelGroup, guards: CallGuards | null): ModelGroup {
+  return guards === null
+    ? group
+    : { ...group, variant: `${group.variant} ${guards.fingerprint}` };
 }
 
 function cacheKeysOf(

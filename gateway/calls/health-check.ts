@@ -49,6 +49,7 @@ const CHECK = {
   whole: null,
   sessionId: null,
   requesterIp: "",
+  guards: null,
 } satisfies Partial<Call>;
 
 /**

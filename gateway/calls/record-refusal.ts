@@ -5,6 +5,7 @@ import type { Gateway } from "../gateway.ts";
 import {
   CallError,
   errorBody,
+  loggedMessage,
   statusOf,
   type ErrorKind,
 } from "../http/errors.ts";
@@ -34,7 +35,7 @@ export function recordRejection(
   if (apiKey === null) {
     return;
   }
-  const { type, message } = errorBody(error).error;
+  const { type } = errorBody(error).error;
   const model = (request.body as { model?: unknown } | null | undefined)?.model;
   gateway.refusals.record({
     at: Date.now(),
@@ -42,7 +43,7 @@ export function recordRejection(
     type,
     status: statusOf(error),
     model: typeof model === "string" ? model.replaceAll("\0", "") : null,
-    message: message.replaceAll("\0", ""),
+    message: loggedMessage(error).replaceAll("\0", ""),
   });
 }
 

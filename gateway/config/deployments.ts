@@ -129,6 +129,7 @@ export function readDeployment(
       params.idle_timeout === undefined ? null : (params.idle_timeout ?? 0),
     maxRetries: params.max_retries ?? params.num_retries ?? null,
     tags: params.tags ?? [],
+    guardrails: params.guardrails ?? [],
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,

@@ -5,12 +5,13 @@ import type {
   GeneralSettings,
   Retention,
 } from "./schema.ts";
-import type { Deployment } from "./types.ts";
+import type { Deployment, GuardrailConfig } from "./types.ts";
 
 /** The sections as read, and values from elsewhere. */
 export interface Parts {
   readonly files: readonly string[];
   readonly models: readonly Deployment[];
+  readonly guardrails: readonly GuardrailConfig[];
   readonly router: Partial<RouterSettings>;
   readonly proxy: Partial<ProxySettings>;
   readonly cache: Partial<CacheParams>;

@@ -26,6 +26,7 @@ export const SECTIONS = [
   "router_settings",
   "proxy_settings",
   "general_settings",
+  "guardrails",
   "environment_variables",
 ] as const;
 
@@ -95,6 +96,7 @@ export const providerParams = z.object({
   max_retries: whole(0, 10),
   num_retries: whole(0, 10),
   tags: texts(),
+  guardrails: texts(),
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
@@ -151,6 +153,7 @@ export const routerSettings = z.object({
 export const proxySettings = z.object({
   cache: flag(),
   cache_params: z.unknown().optional(),
+  guardrails: z.unknown().optional(),
   max_budget: amount("dollars"),
   budget_duration: budgetDuration(),
   request_timeout: duration(),

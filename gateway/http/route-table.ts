@@ -10,6 +10,7 @@ import { chatCompletions } from "./routes/chat.ts";
 import { completions } from "./routes/completions.ts";
 import { checkConfig, reloadConfig } from "./routes/config.ts";
 import { embeddings } from "./routes/embeddings.ts";
+import { applyGuardrail, listGuardrails } from "./routes/guardrails.ts";
 import { health, liveliness, readiness } from "./routes/health.ts";
 import { images } from "./routes/images.ts";
 import { countTokens, messages } from "./routes/messages.ts";
@@ -30,6 +31,8 @@ export const ROUTES: readonly Route[] = [
   countTokens,
   listModels,
   showModel,
+  listGuardrails,
+  applyGuardrail,
   ...ADMIN_ROUTES,
   health,
   metrics,

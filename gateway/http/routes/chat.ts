@@ -9,6 +9,7 @@ import type { CallBody } from "../../calls/body.ts";
 import { startCall, type CallKind } from "../../calls/call.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
+import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { recordRejection } from "../../calls/record-refusal.ts";
@@ -72,9 +73,10 @@ export async function carryOut(
       return cached;
     }
     return askOnce(gateway, call, admitted, reply, async () => {
-      const route = await chooseDeployment(gateway, call);
-      await journalIntent(gateway, call, route.first.deployment);
-      const upstream = await callProvider(gateway, call, route, reply.raw);
+      const guarded = await guardPrompt(gateway, call);
+      const route = await chooseDeployment(gateway, guarded);
+      await journalIntent(gateway, guarded, route.first.deployment);
+      const upstream = await callProvider(gateway, guarded, route, reply.raw);
       return upstream.kind === "stream"
         ? streamAnswer(gateway, upstream.call, admitted, upstream, reply)
         : sendAnswer(gateway, upstream.call, admitted, upstream, reply);
