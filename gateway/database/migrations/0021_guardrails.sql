@@ -2,3 +2,4 @@
 
 ALTER TABLE keys ADD COLUMN guardrails text[] NOT NULL DEFAULT '{}';
 ALTER TABLE teams ADD COLUMN guardrails text[] NOT NULL DEFAULT '{}';
+ALTER TABLE deleted_keys ADD COLUMN guardrails text[] NOT NULL DEFAULT '{}';
