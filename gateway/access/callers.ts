@@ -272,10 +272,7 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     models: row.models,
     aliases: new Map(Object.entries(row.aliases)),
     tags: [...row.tags, ...namesIn(row.metadata["tags"])],
-    guardrails: [
-      ...row.guardrails,
-      ...namesIn(row.metadata["guardrails"]),
-    ],
+    guardrails: [...row.guardrails, ...namesIn(row.metadata["guardrails"])],
     metadata: row.metadata,
     allowedRoutes: row.allowed_routes,
     keyType: row.key_type,

@@ -147,17 +147,11 @@ export async function startCall(
   const body = providerBody(received);
   const own = { ownAccess: access !== null, fallbacks };
   const cache = cacheOptionsOf(received, headers, options, own);
+  const variant = variantOf(group, guards);
   const startedAt = Date.now();
   const call: Call = {
     ...size(body, group),
-    ...cacheKeysOf(
-      gateway,
-      kind,
-      variantOf(group, guards),
-      payers,
-      body,
-      cache,
-    ),
+    ...cacheKeysOf(gateway, kind, variant, payers, body, cache),
     id: request.id,
     startedAt,
     kind,
@@ -165,12 +159,7 @@ export async function startCall(
     group,
     stream: kind.streams && body["stream"] === true,
     payers,
-    limitSources: {
-      caller,
-      alias: group.alias,
-      ...others,
-      proxy: proxyLimitsOf(gateway.config.general),
-    },
+    limitSources: limitSourcesOf(gateway, caller, group, others),
     cache,
     options,
     ...own,
@@ -183,6 +172,15 @@ export async function startCall(
   };
   request.call = call;
   return call;
+}
+
+function limitSourcesOf(
+  { config }: Pick<Gateway, "config">,
+  caller: Caller,
+  { alias }: ModelGroup,
+  others: OtherPayers,
+): LimitSources {
+  return { caller, alias, ...others, proxy: proxyLimitsOf(config.general) };
 }
 
 function deadlineOf(

@@ -144,6 +144,25 @@ async function passAndRecord(
     });
   }
   client.setTimeout(gateway.config.timeouts.idleMs);
+  sendEnd(gateway, call, end, { stream, text, reply });
+}
+
+/** Sends what remains of a recorded stream: its last event, or the error that ends it. */
+function sendEnd(
+  gateway: Gateway,
+  call: Call,
+  end: StreamEnd,
+  {
+    stream,
+    text,
+    reply,
+  }: {
+    readonly stream: StreamTranslation;
+    readonly text: StreamText;
+    readonly reply: FastifyReply;
+  },
+): void {
+  const client = reply.raw;
   if (end.kind === "cut") {
     client.end(textOf(stream.fail(brokenOff(gateway, call, end.failure))));
   } else if (end.kind === "blocked") {
@@ -196,9 +215,7 @@ async function passOn(
       ...parser.end().flatMap((event) => stream.push(event)),
       ...stream.end(),
     ];
-    const taken = text.take(
-      check === null ? rest : await check.push(rest, true),
-    );
+    const taken = text.take((await check?.push(rest, true)) ?? rest);
     if (taken.text !== "") {
       client.write(taken.text);
     }

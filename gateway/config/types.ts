@@ -41,7 +41,10 @@ export interface GuardrailConfig {
 export type GuardrailAction = "block" | "mask";
 
 export type GuardrailCheck =
-  | { readonly kind: "patterns"; readonly patterns: readonly GuardrailPattern[] }
+  | {
+      readonly kind: "patterns";
+      readonly patterns: readonly GuardrailPattern[];
+    }
   | { readonly kind: "secrets"; readonly action: GuardrailAction }
   | {
       readonly kind: "moderation";

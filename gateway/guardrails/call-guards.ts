@@ -5,10 +5,10 @@ import { CallError } from "../http/errors.ts";
 import type { CallMetrics } from "../metrics/call-metrics.ts";
 import { GuardUnavailable, type Guard } from "./guard.ts";
 
-type Ports = {
+interface Ports {
   readonly metrics: Pick<CallMetrics, "guarded">;
   readonly log: Logger;
-};
+}
 
 /** The guardrails of one call, and which of them have checked it. */
 export class CallGuards {

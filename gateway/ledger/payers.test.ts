@@ -22,7 +22,7 @@ function keyWith(own: Partial<KeyCaller>): KeyCaller {
     models: [],
     aliases: new Map(),
     tags: [],
-  guardrails: [],
+    guardrails: [],
     metadata: {},
     allowedRoutes: [],
     keyType: "default",
