@@ -114,11 +114,9 @@ async function passAndRecord(
   const streamedMs = performance.now() - startedAt;
   const facts = stream.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
+  const succeeded = end.kind === "whole" || end.kind === "client_gone";
   const outcome = await endCall(gateway, call, {
-    status:
-      end.kind === "whole" || end.kind === "client_gone"
-        ? "success"
-        : "failure",
+    status: succeeded ? "success" : "failure",
     deployment: upstream.deployment,
     usage,
     firstTokenAt: text.firstTokenAt,
