@@ -215,6 +215,9 @@ const POLICY = {
   "POST /budget/info": READ_ALL,
   "GET /budget/list": READ_ALL,
 
+  "GET /guardrails/list": ANY_KEY,
+  "POST /guardrails/apply_guardrail": CALL,
+
   "GET /me/usage": ANY_KEY,
   "GET /refusals": READ,
   "POST /model/new": TEAM,

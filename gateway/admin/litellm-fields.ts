@@ -41,7 +41,7 @@ const MISSED: Readonly<Record<string, string>> = {
   enforced_batch_output_expires_after: "there are no batches",
   enforced_file_expires_after: "there are no files",
   enforced_params: "there are no enforced parameters",
-  guardrails: "there are no guardrails",
+  guardrails: "set it on keys or teams",
   mcp_tool_permissions: "there are no MCP servers",
   members: "use `members_with_roles`",
   model_max_budget: "set it on its keys",

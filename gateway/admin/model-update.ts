@@ -5,6 +5,7 @@ import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { openParams, type ModelRow } from "../routing/stored-models.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
+import { rejectUnknownGuardrails } from "./guardrail-names.ts";
 import { name, names } from "./kinds/values.ts";
 import {
   denyCredential,
@@ -100,6 +101,11 @@ async function applyChanges(
   const spelling = spellingOf(given);
   const changes = given.provider_params ?? given.litellm_params ?? {};
   rejectUnused(changes, spelling, free);
+  rejectUnknownGuardrails(
+    admin,
+    changes["guardrails"],
+    `${spelling}.guardrails`,
+  );
   const row = await transaction(admin.pool, async (client) => {
     const before = await lockModel(client, modelId);
     await requireReachOfStored(admin, client, before);

@@ -4,6 +4,7 @@ import { deleteRows, insertRow, type Row } from "../database/rows.ts";
 import type { Route } from "../http/route.ts";
 import type { ModelRow } from "../routing/stored-models.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
+import { rejectUnknownGuardrails } from "./guardrail-names.ts";
 import { out } from "./kinds/out.ts";
 import { name } from "./kinds/values.ts";
 import {
@@ -54,6 +55,11 @@ const newModel = adminRoute(
     const params = given.provider_params ?? given.litellm_params ?? {};
     const spelling = spellingOf(given);
     rejectUnused(params, spelling, free);
+    rejectUnknownGuardrails(
+      admin,
+      params["guardrails"],
+      `${spelling}.guardrails`,
+    );
     denyCredential(admin, {}, params, spelling);
     const row = await transaction(admin.pool, async (client) => {
       await holdTeam(client, teamId);

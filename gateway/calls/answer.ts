@@ -1,19 +1,17 @@
 import type { FastifyReply } from "fastify";
-import { usageOf } from "../tokens/usage.ts";
 import type { Outcome } from "../ledger/records.ts";
 import {
   decodeAnswer,
   encodeAnswer,
   type CachedAnswer,
 } from "../cache/entry.ts";
-import type { Usage } from "../pricing/prices.ts";
 import type { Gateway } from "../gateway.ts";
-import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { headerText } from "./deployment-headers.ts";
+import { guardAnswer } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
-import { correctUsage, type Upstream } from "./provider.ts";
+import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
 import {
   endCall,
   journalIntent,
@@ -29,7 +27,9 @@ export async function sendAnswer(
   upstream: WholeAnswer,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { body, facts } = upstream.translation.answer(upstream.body);
+  const answered = upstream.translation.answer(upstream.body);
+  const body = await guardAnswer(gateway, call, upstream, answered);
+  const { facts } = answered;
   const { usage, outcome } = await recordAnswer(
     gateway,
     call,
@@ -46,33 +46,6 @@ export async function sendAnswer(
     body,
   });
   return sendWhole(gateway, call, admitted, upstream, outcome, body, reply);
-}
-
-type WholeAnswer = Extract<Upstream, { kind: "whole" }>;
-
-/** Records and settles a whole answer; `metadata` is stored in its row, `response` is shown. */
-export async function recordAnswer(
-  gateway: RecordPorts & Pick<Gateway, "router" | "tokens">,
-  call: Call,
-  upstream: WholeAnswer,
-  facts: AnswerFacts,
-  { metadata, response }: Required<Pick<Ending, "metadata" | "response">>,
-): Promise<{ readonly usage: Usage; readonly outcome: Outcome }> {
-  const { deployment, attempts } = upstream;
-  const usage = usageOf(gateway.tokens, call, deployment, facts);
-  const outcome = await endCall(gateway, call, {
-    status: "success",
-    deployment,
-    usage,
-    firstTokenAt: null,
-    responseId: facts.responseId,
-    cached: null,
-    waitedMs: upstream.waitedMs,
-    metadata: attempts.length === 0 ? metadata : { ...metadata, attempts },
-    response,
-  });
-  correctUsage(gateway, upstream, usage);
-  return { usage, outcome };
 }
 
 /** Sends a recorded answer. */
@@ -164,7 +137,8 @@ export function cacheAnswer(
   if (
     call.cacheKey === null ||
     !call.cache.store ||
-    outcome.status !== "success"
+    outcome.status !== "success" ||
+    call.guards?.passedUnchecked === true
   ) {
     return;
   }

@@ -21,6 +21,8 @@ import {
 } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
+import type { CallGuards } from "../guardrails/call-guards.ts";
+import { guardsOf } from "../guardrails/select.ts";
 import type { Measure } from "../pricing/prices.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
@@ -134,6 +136,8 @@ export interface Call {
   readonly requesterIp: string;
   /** Set once, at the start; null: the call is not traced. */
   trace: CallTrace | null;
+  /** null: no guardrail checks it. */
+  readonly guards: CallGuards | null;
 }
 
 /** Determines the payers, the size of the input and the cache key of a call. */
@@ -153,6 +157,7 @@ export async function startCall(
   const sender = senderOf(request);
   const tagged = groupForTags(gateway.config, named, payers, sender);
   const group = access === null ? tagged : withClientAccess(tagged, access);
+  const guards = guardsOf(gateway, caller, group, received);
   const others = await otherPayersOf(gateway, payers);
   refuseBlocked(others.endUser);
   const { headers } = request;
@@ -169,10 +174,11 @@ export async function startCall(
   const body = providerBody(received);
   const own = { ownAccess: access !== null, fallbacks };
   const cache = cacheOptionsOf(received, headers, options, own);
+  const variant = variantOf(group, guards);
   const startedAt = Date.now();
   const call: Call = {
     ...size(body, group),
-    ...cacheKeysOf(gateway, kind, group, payers, body, cache),
+    ...cacheKeysOf(gateway, kind, variant, payers, body, cache),
     id: request.id,
     startedAt,
     kind,
@@ -189,6 +195,8 @@ export async function startCall(
     ...sender,
     sessionId: sessionOf(received, request) ?? person.session,
     trace: null,
+    requesterIp,
+    guards,
   };
   call.trace = startTrace(gateway, call, headers);
   request.call = call;
@@ -275,6 +283,13 @@ function cacheOptionsOf(
   return fallbacks.replacements.size === 0
     ? options
     : { ...options, store: false };
+}
+
+/** Answers that guardrails checked are cached for calls with the same guardrails. */
+function variantOf(group: ModelGroup, guards: CallGuards | null): ModelGroup {
+  return guards === null
+    ? group
+    : { ...group, variant: `${group.variant} ${guards.fingerprint}` };
 }
 
 function cacheKeysOf(

@@ -14,9 +14,11 @@ import {
   writeEmbeddings,
 } from "../providers/embedding-vectors.ts";
 import type { Admitted } from "./admit.ts";
-import { recordAnswer, sendCached, sendWhole } from "./answer.ts";
+import { sendCached, sendWhole } from "./answer.ts";
 import { tokenizedModel, type Call } from "./call.ts";
+import { guardAnswer } from "./guard-answer.ts";
 import type { Upstream } from "./provider.ts";
+import { recordAnswer } from "./record-answer.ts";
 import type { RecordPorts } from "./record.ts";
 
 /** One cached item of an embeddings call. */
@@ -118,7 +120,9 @@ export async function sendEmbeddings(
 ): Promise<FastifyReply> {
   const fellBack = upstream.fallbacks > 0;
   const call = reduced.whole ?? reduced;
-  const { body, facts } = upstream.translation.answer(upstream.body);
+  const answered = upstream.translation.answer(upstream.body);
+  const body = await guardAnswer(gateway, reduced, upstream, answered);
+  const { facts } = answered;
   const { usage, outcome } = await recordAnswer(
     gateway,
     fellBack ? call : reduced,

@@ -73,6 +73,7 @@ const GATEWAY_FIELDS = new Set([
   "complete_response",
   "use_in_pass_through",
   "use_litellm_proxy",
+  "guardrails",
   "disable_global_guardrail",
   "disable_global_guardrails",
   // Settings of deployments and keys
@@ -135,8 +136,7 @@ const NO_HEADERS = "headers of callers do not reach providers";
 
 /** Fields whose omission would leave a call unprotected or answer another question than the one asked, and the reason. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
-  guardrails: NO_GUARDRAILS,
-  guardrail_config: NO_GUARDRAILS,
+  guardrail_config: "name configured guardrails in `guardrails` instead",
   policies: "this gateway has no policies, and the call would be unguarded",
   allowed_model_region: "name a model of that region instead",
   prompt_id: "there are no stored prompts; send the messages instead",
@@ -165,7 +165,7 @@ export function rejectUnsupportedFields(body: CallBody): void {
   }
   for (const place of ["metadata", "litellm_metadata"]) {
     const inner = recordOf(body[place]);
-    for (const name of ["guardrails", "guardrail_config", "policies"]) {
+    for (const name of ["guardrail_config", "policies"]) {
       if (!isEmpty(inner[name])) {
         throw unsupported(`${place}.${name}`, reasonAgainst(name) ?? "");
       }

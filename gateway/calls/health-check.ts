@@ -51,6 +51,7 @@ const CHECK = {
   sessionId: null,
   requesterIp: "",
   trace: null,
+  guards: null,
 } satisfies Partial<Call>;
 
 /**

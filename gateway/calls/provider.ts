@@ -3,6 +3,7 @@ import { findModel, mayUse } from "../access/models.ts";
 import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
+import { coversGuards } from "../guardrails/select.ts";
 import { CallError } from "../http/errors.ts";
 import type { ProviderCall } from "../providers/provider-call.ts";
 import type { StreamedAnswer } from "../providers/streamed-answer.ts";
@@ -101,6 +102,7 @@ export async function chooseDeployment(
     mayFallBack: async (group: ModelGroup) =>
       !call.ownAccess &&
       mayUse(call.caller, group) &&
+      coversGuards(call.guards, group) &&
       raiseLease(gateway, call, callTo(call, group), group),
   });
   let first = await route.first();

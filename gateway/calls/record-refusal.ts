@@ -6,6 +6,7 @@ import type { Gateway } from "../gateway.ts";
 import {
   CallError,
   errorBody,
+  loggedMessage,
   statusOf,
   type ErrorKind,
 } from "../http/errors.ts";
@@ -43,7 +44,7 @@ export function recordRejection(
   if (apiKey === null) {
     return;
   }
-  const { type, message } = errorBody(error).error;
+  const { type } = errorBody(error).error;
   const model = modelIn(request);
   gateway.refusals.record({
     at: Date.now(),
@@ -51,7 +52,7 @@ export function recordRejection(
     type,
     status: statusOf(error),
     model: model?.replaceAll("\0", "") ?? null,
-    message: message.replaceAll("\0", ""),
+    message: loggedMessage(error).replaceAll("\0", ""),
   });
 }
 

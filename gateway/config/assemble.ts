@@ -37,6 +37,7 @@ export function assemble(
   return {
     files: parts.files,
     models: parts.models,
+    guardrails: parts.guardrails,
     router: readRouter(parts),
     cache: readCache(reading, parts, redis),
     redis,

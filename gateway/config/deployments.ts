@@ -146,6 +146,7 @@ export function readDeployment(
     maxRetries: params.max_retries ?? params.num_retries ?? null,
     tags: params.tags ?? [],
     tagRegex: params.tag_regex ?? [],
+    guardrails: params.guardrails ?? [],
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { assemble } from "./assemble.ts";
 import { readDeployments } from "./deployments.ts";
 import { checkFallbackTargets } from "./fallbacks.ts";
+import { readGuardrails } from "./guardrails.ts";
 import { readLayers } from "./layers.ts";
 import type { Parts } from "./parts.ts";
 import { sortProblems, type ConfigProblem } from "../../core/config/problem.ts";
@@ -117,6 +118,7 @@ function readParts(
   );
   return {
     models,
+    guardrails: readGuardrails(reading, models),
     router: router ?? {},
     proxy: proxy ?? {},
     cache: cache ?? {},

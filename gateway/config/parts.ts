@@ -7,12 +7,13 @@ import type {
   TracingSettings,
   CallWebhookSettings,
 } from "./schema.ts";
-import type { Deployment } from "./types.ts";
+import type { Deployment, GuardrailConfig } from "./types.ts";
 
 /** The sections as read, and values from elsewhere. */
 export interface Parts {
   readonly files: readonly string[];
   readonly models: readonly Deployment[];
+  readonly guardrails: readonly GuardrailConfig[];
   readonly router: Partial<RouterSettings>;
   readonly proxy: Partial<ProxySettings>;
   readonly cache: Partial<CacheParams>;

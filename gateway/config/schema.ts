@@ -27,6 +27,7 @@ export const SECTIONS = [
   "router_settings",
   "proxy_settings",
   "general_settings",
+  "guardrails",
   "environment_variables",
 ] as const;
 
@@ -100,6 +101,7 @@ export const providerParams = z.object({
   num_retries: whole(0, 10),
   tags: texts(),
   tag_regex: headerPatterns(),
+  guardrails: texts(),
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
@@ -157,6 +159,7 @@ export const routerSettings = z.object({
 export const proxySettings = z.object({
   cache: flag(),
   cache_params: z.unknown().optional(),
+  guardrails: z.unknown().optional(),
   max_budget: amount("dollars"),
   budget_duration: budgetDuration(),
   request_timeout: duration(),

@@ -9,6 +9,7 @@ export interface GatewayConfig {
   /** The files it was read from, lowest layer first. */
   readonly files: readonly string[];
   readonly models: readonly Deployment[];
+  readonly guardrails: readonly GuardrailConfig[];
   readonly router: RouterConfig;
   readonly cache: CacheConfig;
   /** One Redis for cache and limits; null: both use memory. */
@@ -24,6 +25,57 @@ export interface GatewayConfig {
   readonly callWebhook: CallWebhookConfig | null;
   readonly timeouts: TimeoutConfig;
   readonly server: ServerConfig;
+}
+
+/** When a guardrail checks: the prompt before the call, the prompt during the call, or the answer. */
+export type GuardrailMode = "pre_call" | "during_call" | "post_call";
+
+/** One guardrail of the configuration. */
+export interface GuardrailConfig {
+  readonly name: string;
+  readonly modes: readonly GuardrailMode[];
+  /** Checks every call. */
+  readonly defaultOn: boolean;
+  /** Calls pass unchecked while it is unavailable; else they are rejected. */
+  readonly failOpen: boolean;
+  /** Characters of a stream that are held back: what it looks for is found if it is no longer. */
+  readonly streamWindow: number;
+  readonly check: GuardrailCheck;
+  /** `guardrail_info` as written, for `/guardrails/list`. */
+  readonly info: Readonly<Record<string, unknown>> | null;
+}
+
+/** What a guardrail does with a text that it finds. */
+export type GuardrailAction = "block" | "mask";
+
+export type GuardrailCheck =
+  | {
+      readonly kind: "patterns";
+      readonly patterns: readonly GuardrailPattern[];
+    }
+  | { readonly kind: "secrets"; readonly action: GuardrailAction }
+  | {
+      readonly kind: "moderation";
+      /** An alias of the gateway. */
+      readonly model: string;
+    }
+  | {
+      readonly kind: "service";
+      readonly url: string;
+      /** By lower-case name. */
+      readonly headers: Readonly<Record<string, Secret>>;
+      readonly params: Readonly<Record<string, unknown>>;
+      readonly timeoutMs: number;
+    };
+
+export interface GuardrailPattern {
+  /** Named in errors. */
+  readonly name: string;
+  /** A regular expression in RE2's syntax. */
+  readonly source: string;
+  readonly action: GuardrailAction;
+  /** Replaces what is masked. */
+  readonly replacement: string;
 }
 
 /** The wire format of a provider. */
@@ -62,6 +114,8 @@ export interface Deployment {
   readonly tags: readonly string[];
   /** Patterns of RE2 for `User-Agent: VALUE`; a match counts like a tag of the call. */
   readonly tagRegex: readonly string[];
+  /** Guardrails that check its calls. */
+  readonly guardrails: readonly string[];
   /** Sent to the provider with each call; lower-case names. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Default call parameters (`temperature`, `max_tokens`, …). */

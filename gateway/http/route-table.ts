@@ -10,6 +10,7 @@ import { chatCompletions } from "./routes/chat.ts";
 import { completions } from "./routes/completions.ts";
 import { checkConfig, reloadConfig } from "./routes/config.ts";
 import { embeddings } from "./routes/embeddings.ts";
+import { applyGuardrail, listGuardrails } from "./routes/guardrails.ts";
 import { health, liveliness, readiness } from "./routes/health.ts";
 import { imageEdits, imageVariations } from "./routes/image-edits.ts";
 import { images } from "./routes/images.ts";
@@ -44,6 +45,8 @@ export const ROUTES: readonly Route[] = [
   showModel,
   tokenCounter,
   supportedParams,
+  listGuardrails,
+  applyGuardrail,
   ...ADMIN_ROUTES,
   health,
   metrics,

@@ -27,9 +27,13 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
   ["policies", "policies are not supported"],
 ];
 
+/** Guardrails are kept by name. */
+export const GUARDRAILS_NOTE =
+  "guardrails must be configured under the same names: until then its calls are rejected";
+
 /** The part of these in `metadata`. */
 const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
-  ["guardrails", "guardrails are not supported"],
+  ["guardrails", GUARDRAILS_NOTE],
   ["enforced_params", "`enforced_params` is not supported"],
 ];
 

@@ -62,6 +62,8 @@ export interface CallMetrics {
   cooledDown(modelId: string): void;
   /** A call rejected because each deployment of its alias was cooling down (`cooldown`) or at its limit (`limit`). */
   unavailable(alias: string, reason: string): void;
+  /** A guardrail checked: `passed`, `masked`, `blocked`, `unavailable`, or `unchecked` where it may fail open. */
+  guarded(guardrail: string, outcome: string): void;
   /** A payer of this kind (`key`, `team` …) reached its soft budget. */
   softBudgetReached(kind: string): void;
   readonly sums: Iterable<CallSums>;
@@ -74,6 +76,7 @@ export interface CallMetrics {
   readonly refusals: Counts;
   readonly cooldowns: Counts;
   readonly unavailableRejections: Counts;
+  readonly guardrailChecks: Counts;
   /** Every kind from the start, so that the first increase is visible. */
   readonly softBudgets: Counts;
   /** The same calls under LiteLLM's names; null: off. */
@@ -114,6 +117,7 @@ export function createCallMetrics(
   const refusals = new Map<string, number>();
   const cooldowns = new Map<string, number>();
   const unavailableRejections = new Map<string, number>();
+  const guardrailChecks = new Map<string, number>();
   const softBudgets = new Map(WITH_SOFT_BUDGET.map((kind) => [kind, 0]));
 
   return {
@@ -140,6 +144,8 @@ export function createCallMetrics(
     cooledDown: (modelId) => count(cooldowns, modelId, 1),
     unavailable: (name, reason) =>
       count(unavailableRejections, `${alias(name)}|${reason}`, 1),
+    guarded: (guardrail, outcome) =>
+      count(guardrailChecks, `${outcome}|${guardrail}`, 1),
     softBudgetReached: (kind) => count(softBudgets, kind, 1),
     sums: { [Symbol.iterator]: sums.all },
     latencies: { [Symbol.iterator]: latencies.all },
@@ -151,6 +157,7 @@ export function createCallMetrics(
     refusals,
     cooldowns,
     unavailableRejections,
+    guardrailChecks,
     softBudgets,
     litellm: litellm === null ? null : new LitellmMetrics(litellm, maxValues),
   };

@@ -179,6 +179,11 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
       counted(metrics.refusals, "type"),
     ),
     counter(
+      "hearth_guardrail_checks_total",
+      "Checks by guardrails, of prompts, answers and parts of streams.",
+      counted(metrics.guardrailChecks, "outcome", "guardrail"),
+    ),
+    counter(
       "hearth_soft_budgets_reached_total",
       "Soft budgets reached by calls drained here, by kind of payer; GET /notices names them.",
       counted(metrics.softBudgets, "payer"),

@@ -156,6 +156,7 @@ export function testDeployment(
     streamTimeoutMs: null,
     idleTimeoutMs: null,
     maxRetries: null,
+    guardrails: [],
     tags: [],
     tagRegex: [],
     headers: {},

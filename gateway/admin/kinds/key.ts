@@ -48,6 +48,7 @@ const KEY_FIELDS = {
     output: z.record(out.text, out.count),
   }),
   tags: settable("list", names),
+  guardrails: settable("list", names),
   aliases: settable("json", texts, { output: z.record(out.text, out.text) }),
   permissions: settable("json", object),
   allowed_routes: settable("list", z.array(name)),

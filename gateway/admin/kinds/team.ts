@@ -65,6 +65,7 @@ export const TEAM_FIELDS = {
     ...BY_TEAM_ADMIN,
   }),
   tags: settable("list", names),
+  guardrails: settable("list", names),
   metadata: settable("json", object, BY_TEAM_ADMIN),
   blocked: settable("flag", flag),
   ...STAMPS,

@@ -9,6 +9,7 @@ import type { CallBody } from "../../calls/body.ts";
 import { startCall, type CallKind } from "../../calls/call.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
+import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { passBytes } from "../../calls/pass-bytes.ts";
 import {
@@ -81,9 +82,10 @@ export async function carryOut(
       return cached;
     }
     return askOnce(gateway, call, admitted, reply, async () => {
-      const route = await chooseDeployment(gateway, call);
-      await journalIntent(gateway, call, route.first.deployment);
-      const upstream = await callProvider(gateway, call, route, reply.raw);
+      const guarded = await guardPrompt(gateway, call);
+      const route = await chooseDeployment(gateway, guarded);
+      await journalIntent(gateway, guarded, route.first.deployment);
+      const upstream = await callProvider(gateway, guarded, route, reply.raw);
       return sendUpstream(gateway, admitted, upstream, reply);
     });
   });
