@@ -297,6 +297,14 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
   };
 }
 
+/** A list of allowed models with those of access groups. An empty list allows all already. */
+function withGroups(
+  models: readonly string[],
+  ofGroups: readonly string[],
+): readonly string[] {
+  return models.length === 0 ? models : [...models, ...ofGroups];
+}
+
 /** LiteLLM's clients also set tags and guardrails in the metadata of a key or a team. */
 function namesIn(value: unknown): readonly string[] {
   return Array.isArray(value)

@@ -12,12 +12,7 @@ import { headerText } from "./deployment-headers.ts";
 import { guardAnswer } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
 import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
-import {
-  endCall,
-  journalIntent,
-  type Ending,
-  type RecordPorts,
-} from "./record.ts";
+import { endCall, journalIntent, type RecordPorts } from "./record.ts";
 
 /** Translates a whole answer to the client's shape, records and settles it, then sends it. */
 export async function sendAnswer(

@@ -195,7 +195,6 @@ export async function startCall(
     ...sender,
     sessionId: sessionOf(received, request) ?? person.session,
     trace: null,
-    requesterIp,
     guards,
   };
   call.trace = startTrace(gateway, call, headers);

@@ -127,8 +127,6 @@ export function isForGateway(name: string): boolean {
   );
 }
 
-const NO_GUARDRAILS =
-  "this gateway runs no guardrails, and the call would be unguarded";
 const OWN_CREDENTIALS =
   "the credentials of a provider belong in the gateway's configuration";
 const OWN_MODELS = "models are those of `/v1/models`";

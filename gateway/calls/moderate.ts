@@ -76,6 +76,7 @@ export function moderationCall(
     limitSources: { ...limitSources, alias },
     inputTokens: MODERATION.countInput(gateway, body, tokenizedModel(group)),
     outputTokens: 0,
+    measure: null,
     cache: { read: false, store: false, requested: false, ttlMs: null },
     options: {
       timeoutMs: TIMEOUT_MS,
@@ -87,13 +88,16 @@ export function moderationCall(
     },
     fallbacks: { names: [], replacements: new Map() },
     ownAccess: false,
+    race: null,
     deadlineAt: startedAt + TIMEOUT_MS,
     forwarded: {},
     cacheKey: null,
     itemKeys: null,
     whole: null,
     sessionId,
+    userAgent: null,
     requesterIp,
+    trace: null,
     guards: null,
   };
 }

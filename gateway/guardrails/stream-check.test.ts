@@ -22,7 +22,7 @@ const SUBJECT: Subject = {
 };
 
 const ports = {
-  metrics: createCallMetrics(10),
+  metrics: createCallMetrics(10, null),
   log: pino({ level: "silent" }),
 };
 

@@ -21,7 +21,7 @@ const CALL: EndedCall = {
 
 /** Samples of a metric by their labels without `le`: `_count` and `_sum`. */
 function samplesOf(calls: readonly EndedCall[], name: string) {
-  const metrics = createCallMetrics(10);
+  const metrics = createCallMetrics(10, null);
   for (const call of calls) {
     metrics.ended(call);
   }

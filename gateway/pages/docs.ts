@@ -103,5 +103,4 @@ function answerOf({ responses }: Operation): Schema {
   );
   const [first] = Object.values(success?.content ?? {});
   return first?.schema ?? {};
-};
 }
