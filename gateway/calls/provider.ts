@@ -248,16 +248,26 @@ export async function callProvider(
         const tried = { attempts, fallbacks, waitedMs };
         throw await giveUp(gateway, sent.call, deployment, error, tried);
       }
-      const owed = usageOwed(sent.call, deployment, error);
-      if (owed !== null) {
-        gateway.underWay.failedAtCost(call.id, costAt(deployment, owed));
-      }
+      noteOwed(gateway, sent.call, deployment, error);
       ({ first: target, sent } = next);
       waitedMs += target.pauseMs;
       if (target.pauseMs > 0) {
         await sleep(target.pauseMs);
       }
     }
+  }
+}
+
+/** Notes what a failed attempt costs: the call goes on with another deployment. */
+function noteOwed(
+  { underWay }: Pick<Gateway, "underWay">,
+  call: Call,
+  deployment: PricedDeployment,
+  failure: UpstreamFailure,
+): void {
+  const owed = usageOwed(call, deployment, failure);
+  if (owed !== null) {
+    underWay.failedAtCost(call.id, costAt(deployment, owed));
   }
 }
 

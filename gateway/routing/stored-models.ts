@@ -161,65 +161,16 @@ function saysNothing(value: unknown): boolean {
   );
 }
 
-export function createStoredModels(options: {
+interface StoredModelsOptions {
   readonly pool: Pool;
   readonly keys: () => SealingKeys;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
-}): StoredModels {
-  const { pool, keys, env, log } = options;
+}
+
+export function createStoredModels(options: StoredModelsOptions): StoredModels {
+  const { pool, keys, log } = options;
   let deployments: readonly Deployment[] = [];
-
-  /** A model is listed as pending while the key that sealed it or its credential is missing. */
-  async function deploymentOf(
-    row: ModelRow,
-    credentials: ReadonlyMap<string, CredentialValues | null>,
-  ): Promise<Deployment | null> {
-    const opened = openParams(row, keys());
-    if (opened?.outdated === true) {
-      await sealAgain(row, opened.params);
-    }
-    const params = opened?.params ?? row.params;
-    const credentialName = credentialOf(params);
-    const credential =
-      credentialName === null ? {} : credentials.get(credentialName);
-    if (credential === undefined) {
-      log.error(
-        { model: row.model_id, credential: credentialName },
-        "a stored model cannot be served: its credential does not exist",
-      );
-      return null;
-    }
-    const read = deploymentFromRow(
-      storedModelOf(row, withCredential(params, credential ?? {})),
-      env,
-    );
-    if (read.ok) {
-      return opened === null || credential === null
-        ? { ...read.deployment, pending: "HEARTH_SALT_KEY" }
-        : read.deployment;
-    }
-    log.error(
-      { model: row.model_id, problems: read.problems.map(formatProblem) },
-      "a stored model cannot be served",
-    );
-    return null;
-  }
-
-  /** Seals with the current key, so that the previous one can be removed. */
-  async function sealAgain(
-    row: ModelRow,
-    params: Readonly<Record<string, unknown>>,
-  ): Promise<void> {
-    const { sealed } = sealParams(params, keys(), row.model_id);
-    await query(
-      pool,
-      "UPDATE models SET sealed = $2 WHERE model_id = $1 AND sealed = $3",
-      [row.model_id, sealed, row.sealed],
-    );
-    log.info({ model: row.model_id }, "a provider key was re-encrypted");
-  }
-
   return {
     deployments: () => deployments,
     async load() {
@@ -241,9 +192,61 @@ export function createStoredModels(options: {
         ? await loadCredentials(pool, keys(), log)
         : new Map<string, CredentialValues | null>();
       const read = await Promise.all(
-        rows.map((row) => deploymentOf(row, credentials)),
+        rows.map((row) => deploymentOf(options, row, credentials)),
       );
       deployments = read.filter((deployment) => deployment !== null);
     },
   };
+}
+
+/** A model is listed as pending while the key that sealed it or its credential is missing. */
+async function deploymentOf(
+  { pool, keys, env, log }: StoredModelsOptions,
+  row: ModelRow,
+  credentials: ReadonlyMap<string, CredentialValues | null>,
+): Promise<Deployment | null> {
+  const opened = openParams(row, keys());
+  if (opened?.outdated === true) {
+    await sealAgain({ pool, keys, log }, row, opened.params);
+  }
+  const params = opened?.params ?? row.params;
+  const credentialName = credentialOf(params);
+  const credential =
+    credentialName === null ? {} : credentials.get(credentialName);
+  if (credential === undefined) {
+    log.error(
+      { model: row.model_id, credential: credentialName },
+      "a stored model cannot be served: its credential does not exist",
+    );
+    return null;
+  }
+  const read = deploymentFromRow(
+    storedModelOf(row, withCredential(params, credential ?? {})),
+    env,
+  );
+  if (read.ok) {
+    return opened === null || credential === null
+      ? { ...read.deployment, pending: "HEARTH_SALT_KEY" }
+      : read.deployment;
+  }
+  log.error(
+    { model: row.model_id, problems: read.problems.map(formatProblem) },
+    "a stored model cannot be served",
+  );
+  return null;
+}
+
+/** Seals with the current key, so that the previous one can be removed. */
+async function sealAgain(
+  { pool, keys, log }: Omit<StoredModelsOptions, "env">,
+  row: ModelRow,
+  params: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { sealed } = sealParams(params, keys(), row.model_id);
+  await query(
+    pool,
+    "UPDATE models SET sealed = $2 WHERE model_id = $1 AND sealed = $3",
+    [row.model_id, sealed, row.sealed],
+  );
+  log.info({ model: row.model_id }, "a provider key was re-encrypted");
 }
