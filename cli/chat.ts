@@ -8,6 +8,7 @@ import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listModels, modelToTry } from "../supervisor/gateway/first-call.ts";
 import { calls } from "../supervisor/gateway/usage.ts";
 import { findGateway, gatewayArg, locateGateway } from "./gateway-client.ts";
+import { readInput } from "./read-input.ts";
 import { complain, paint, print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
@@ -57,7 +58,7 @@ export const chat = defineVerb({
       );
     }
     if (prompt !== undefined || !process.stdin.isTTY) {
-      const content = prompt ?? (await readAll(process.stdin));
+      const content = prompt ?? (await readInput(process.stdin));
       await exchange(
         gateway,
         model,
@@ -203,12 +204,4 @@ async function recordedCall(gateway: AdminApi, callId: string) {
     await sleep(RECORD_WAIT_MS);
   }
   return undefined;
-}
-
-async function readAll(input: NodeJS.ReadStream): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const bytes of input) {
-    chunks.push(Buffer.from(bytes as Uint8Array));
-  }
-  return Buffer.concat(chunks).toString("utf8").trim();
 }

@@ -42,8 +42,9 @@ const hearth = (
     GATEWAY_URL: fixture.url,
     PROXY_MASTER_KEY: MASTER_KEY,
   },
+  input?: string,
 ): Promise<CommandResult> =>
-  startHearth(words, { HEARTH_HOME: place.home.root, ...env }).ended;
+  startHearth(words, { HEARTH_HOME: place.home.root, ...env }, input).ended;
 
 test("a key is created, listed, blocked and unblocked", async () => {
   const created = await hearth([
@@ -181,6 +182,25 @@ test("a missing gateway or master key is reported with the fix", async () => {
   });
   expect(away.code).toBe(1);
   expect(away.error).toContain("does not answer");
+});
+
+test("a provider key is stored, and the models that wait for it are ready at once", async () => {
+  const store = (provider: string, key: string) =>
+    hearth(["models", "key", provider], undefined, `${key}\n`);
+  expect((await hearth(["models", "list"])).out).toMatch(
+    /waiting +pending: needs HEARTH_TEST_UNSET_KEY/,
+  );
+  expect((await store("openia", "sk-1")).error).toContain(
+    'unknown provider "openia" (did you mean "openai"?)',
+  );
+  expect((await store("openai", "")).error).toContain("no key was given");
+  for (const key of ["sk-first", "sk-second"]) {
+    const stored = await store("HEARTH_TEST_UNSET_KEY", key);
+    expect(stored).toMatchObject({ code: 0, error: "" });
+    expect(stored.out).toContain("HEARTH_TEST_UNSET_KEY stored, encrypted.");
+    expect(stored.out).not.toContain(key);
+  }
+  expect((await hearth(["models", "list"])).out).toMatch(/waiting +ready/);
 });
 
 test("LiteLLM's keys are imported with one command", async () => {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
 import { discover } from "./models-discover.ts";
+import { key } from "./models-key.ts";
 import { test } from "./models-test.ts";
 import { print, type Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
@@ -64,7 +65,7 @@ function rowOf({
     { text: model_name, tone: "strong" },
     info.waits_for === null
       ? { text: "ready", tone: "ok" }
-      : { text: `pending: set ${info.waits_for}`, tone: "soft" },
+      : { text: `pending: needs ${info.waits_for}`, tone: "soft" },
     { text: params.model },
     { text: perMillion(info.input_cost_per_token), right: true },
     { text: perMillion(info.output_cost_per_token), right: true },
@@ -92,6 +93,7 @@ export const models: Verb = {
   verbs: {
     list: async () => list,
     test: async () => test,
+    key: async () => key,
     discover: async () => discover,
   },
 };

@@ -267,6 +267,7 @@ const POLICY = {
   "GET /global/activity/cache_hits": READ_ALL,
 
   "GET /health": READ_ALL,
+  "GET /health/services": READ_ALL,
   "POST /health/test_connection": TEAM,
   "GET /metrics": READ_ALL,
   "GET /cache/ping": READ_ALL,

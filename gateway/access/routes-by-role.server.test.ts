@@ -155,6 +155,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "GET /global/activity/model",
       "GET /global/activity/cache_hits",
       "GET /health",
+      "GET /health/services",
       "GET /metrics",
       "GET /cache/ping",
       "GET /cache/redis/info",

@@ -95,6 +95,7 @@ const createCredential = adminRoute(
       }
       await auditCredential(admin, client, "created", null, row);
     });
+    await admin.gateway.reloadModels();
     return { success: true, message: "Credential created successfully" };
   },
 );
@@ -183,6 +184,7 @@ const deleteCredential = adminRoute(
       await deleteRows(client, "credentials", { credential_name: named });
       await auditCredential(admin, client, "deleted", before, null);
     });
+    await admin.gateway.reloadModels();
     return { success: true, message: "Credential deleted successfully" };
   },
 );

@@ -66,7 +66,7 @@ const testConnection = adminRoute(
     const error =
       found.pending === null
         ? await tryDeployment(admin.gateway, deployment)
-        : `${found.pending} is not set where the gateway runs: set it, then restart the gateway.`;
+        : `${found.pending} is missing: store it with \`hearth models key ${found.pending}\`, or set it where the gateway starts.`;
     return {
       status: error === null ? "success" : "error",
       result: {

@@ -2,7 +2,7 @@ import { unknownName } from "../../core/config/problem.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";
 
 /** Callbacks that have an effect here; LiteLLM's other names are reported with a warning. */
-const CALLBACKS = [
+export const CALLBACKS = [
   "prometheus",
   "otel",
   "langfuse_otel",
@@ -91,7 +91,11 @@ export function readCallbacks(
       const callback = CALLBACKS.find((known) => known === name);
       if (callback === undefined) {
         reading.warnings.push(
-          problemAt(reading, ["proxy_settings", list], unsupported(name)),
+          problemAt(
+            reading,
+            ["proxy_settings", list],
+            unsupportedCallback(name),
+          ),
         );
         continue;
       }
@@ -103,7 +107,8 @@ export function readCallbacks(
   return { success: [...found.success], failure: [...found.failure] };
 }
 
-function unsupported(name: string): string {
+/** Why a callback has no effect, and what to use instead. */
+export function unsupportedCallback(name: string): string {
   const alternative = Object.hasOwn(ALTERNATIVES, name)
     ? ALTERNATIVES[name]
     : // A module of the operator's own, such as `custom_callbacks.handler`.

@@ -12,6 +12,7 @@ import { checkConfig, reloadConfig } from "./routes/config.ts";
 import { embeddings } from "./routes/embeddings.ts";
 import { applyGuardrail, listGuardrails } from "./routes/guardrails.ts";
 import { health, liveliness, readiness } from "./routes/health.ts";
+import { healthServices } from "./routes/health-services.ts";
 import { imageEdits, imageVariations } from "./routes/image-edits.ts";
 import { images } from "./routes/images.ts";
 import { countTokens, messages } from "./routes/messages.ts";
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   applyGuardrail,
   ...ADMIN_ROUTES,
   health,
+  healthServices,
   metrics,
   pingCache,
   redisInfo,

@@ -5,6 +5,7 @@ import {
 } from "../../core/config/problem.ts";
 import { providerParams } from "../config/schema.ts";
 import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
+import { secret } from "../config/secret.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment } from "../config/types.ts";
 import { query, type Pool } from "../database/pool.ts";
@@ -32,6 +33,8 @@ export const SECRET_PARAMS = ["api_key", "headers", "extra_headers"] as const;
 export interface StoredModels {
   /** As last read, without those that cannot be served, which are logged. */
   deployments(): readonly Deployment[];
+  /** A configured deployment, with a stored key where it waits for one. */
+  withStoredKey(deployment: Deployment): Deployment;
   /** Reads them again; throws {@link DatabaseUnavailable}. */
   load(): Promise<void>;
 }
@@ -171,8 +174,10 @@ interface StoredModelsOptions {
 export function createStoredModels(options: StoredModelsOptions): StoredModels {
   const { pool, keys, log } = options;
   let deployments: readonly Deployment[] = [];
+  let credentials: ReadonlyMap<string, CredentialValues | null> = new Map();
   return {
     deployments: () => deployments,
+    withStoredKey: (deployment) => withStoredKey(deployment, credentials),
     async load() {
       const rows = await query<ModelRow & Record<string, unknown>>(
         pool,
@@ -186,17 +191,26 @@ export function createStoredModels(options: StoredModelsOptions): StoredModels {
           "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY to be able to change the master key",
         );
       }
-      const credentials = rows.some(
-        ({ params }) => credentialOf(params) !== null,
-      )
-        ? await loadCredentials(pool, keys(), log)
-        : new Map<string, CredentialValues | null>();
+      const loaded = await loadCredentials(pool, keys(), log);
+      credentials = loaded;
       const read = await Promise.all(
-        rows.map((row) => deploymentOf(options, row, credentials)),
+        rows.map((row) => deploymentOf(options, row, loaded)),
       );
       deployments = read.filter((deployment) => deployment !== null);
     },
   };
+}
+
+/** A credential with the name of an unset variable supplies the key of the deployments that wait for it. */
+function withStoredKey(
+  deployment: Deployment,
+  credentials: ReadonlyMap<string, CredentialValues | null>,
+): Deployment {
+  const { pending, apiBase } = deployment;
+  const key = pending === null ? null : credentials.get(pending)?.["api_key"];
+  return typeof key === "string" && apiBase !== ""
+    ? { ...deployment, apiKey: secret(key), pending: null }
+    : deployment;
 }
 
 /** A model is listed as pending while the key that sealed it or its credential is missing. */

@@ -130,6 +130,38 @@ async function start(settings: string): Promise<TestGateway> {
   return gateway;
 }
 
+test("the health of callbacks shows what the webhook accepted, and what to use instead of others", async () => {
+  const { createKey, chat, request } = await start("");
+  await chat(await createKey({}), "hello");
+  await expect.poll(() => receiver.calls.length, SOON).toBe(1);
+  const health = async (service: string) => {
+    const { status, json: body } = await request(
+      "GET",
+      `/health/services?service=${service}`,
+    );
+    return { status, body };
+  };
+  await expect
+    .poll(() => health("webhook"), SOON)
+    .toEqual({
+      status: 200,
+      body: {
+        status: "success",
+        message:
+          "1 calls delivered, 0 not accepted, 0 dropped because too many waited, 0 waiting.",
+      },
+    });
+  for (const [service, says] of [
+    ["otel", "is not configured"],
+    ["slack", "the supervisor sends alerts to Slack"],
+    ["webhok", 'did you mean \\"webhook\\"?'],
+  ] as const) {
+    const rejected = await health(service);
+    expect(rejected.status).toBe(400);
+    expect(JSON.stringify(rejected.body)).toContain(says);
+  }
+});
+
 test("finished calls are posted in LiteLLM's fields, signed, without prompts", async () => {
   const { createKey, chat } = await start("");
   const key = await createKey({ key_alias: "posted", user_id: "ada" });

@@ -267,6 +267,7 @@ test("health, cache and configuration answer as documented", async () => {
     await get(`/health/${path}`, "");
   }
   await get("/health");
+  await testbed.refused("GET", "/health/services?service=otel");
   await post("/health/test_connection", { litellm_params: { model: "mock" } });
   await get("/metrics");
   await get("/cache/ping");
