@@ -53,11 +53,24 @@ export const key = defineVerb({
     print(
       json === true
         ? JSON.stringify({ variable, ready }, null, 2)
-        : `${variable} stored, encrypted. ${ready.length === 0 ? "No model waited for it." : `Ready: ${ready.join(", ")}. Try one with \`hearth models test ${ready[0]}\`.`}`,
+        : `${variable} stored, encrypted. ${effectOn(waiting, ready)}`,
     );
     return 0;
   },
 });
+
+function effectOn(
+  waiting: readonly string[],
+  ready: readonly string[],
+): string {
+  const [first] = ready;
+  if (first !== undefined) {
+    return `Ready: ${ready.join(", ")}. Try one with \`hearth models test ${first}\`.`;
+  }
+  return waiting.length === 0
+    ? "No model waited for it."
+    : `Still pending: ${waiting.join(", ")}. Run \`hearth models list\` for what they need.`;
+}
 
 /** The variable that a provider's models use; a variable stands for itself. */
 async function variableOf(gateway: AdminApi, named: string): Promise<string> {

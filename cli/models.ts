@@ -51,6 +51,14 @@ const list = defineVerb({
         ["alias", "state", "deployment", "$ per M in", "out", "context"],
         data.map(rowOf),
       );
+      const waiting = data.find(({ model_info: info }) =>
+        info.waits_for?.endsWith("_KEY"),
+      );
+      if (waiting !== undefined) {
+        print(
+          `\nStore the key of a provider with \`hearth models key ${waiting.model_info.litellm_provider}\`.`,
+        );
+      }
     }
     return 0;
   },
