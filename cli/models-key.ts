@@ -1,24 +1,12 @@
-import { z } from "zod";
 import { unknownName } from "../core/config/problem.ts";
 import { Failure } from "../core/failure.ts";
 import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
+import { listDeployments } from "../supervisor/gateway/deployments.ts";
 import { askForSecret } from "./ask-for-secret.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
-
-const modelList = z.object({
-  data: z.array(
-    z.looseObject({
-      model_name: z.string(),
-      model_info: z.looseObject({
-        litellm_provider: z.string(),
-        waits_for: z.string().nullable(),
-      }),
-    }),
-  ),
-});
 
 export const key = defineVerb({
   name: "models key",
@@ -77,7 +65,7 @@ async function variableOf(gateway: AdminApi, named: string): Promise<string> {
   if (/^[A-Z][A-Z0-9_]*$/.test(named)) {
     return named;
   }
-  const { data } = modelList.parse(await gateway.ask("GET", "/model/info"));
+  const data = await listDeployments(gateway);
   const pending = data.filter(
     ({ model_info: info }) => info.waits_for !== null,
   );
@@ -101,7 +89,7 @@ async function modelsThatWaitFor(
   gateway: AdminApi,
   variable: string,
 ): Promise<readonly string[]> {
-  const { data } = modelList.parse(await gateway.ask("GET", "/model/info"));
+  const data = await listDeployments(gateway);
   const names = data
     .filter(({ model_info: info }) => info.waits_for === variable)
     .map(({ model_name: name }) => name);

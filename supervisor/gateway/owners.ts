@@ -24,7 +24,7 @@ export function userName({
   return readable(alias ?? (isGenerated(id) ? (email ?? id) : id));
 }
 
-/** An id that nobody has chosen: LiteLLM's clients leave it to the gateway. */
+/** Whether an id was generated, as for users of LiteLLM's clients. */
 function isGenerated(id: string): boolean {
   return z.uuid().safeParse(id).success;
 }
