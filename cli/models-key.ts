@@ -66,8 +66,9 @@ async function variableOf(gateway: AdminApi, named: string): Promise<string> {
     return named;
   }
   const data = await listDeployments(gateway);
-  const pending = data.filter(
-    ({ model_info: info }) => info.waits_for !== null,
+  // Models of local runners wait for an address.
+  const pending = data.filter(({ model_info: info }) =>
+    info.waits_for?.endsWith("_KEY"),
   );
   const found = pending.find(
     ({ model_info: { litellm_provider: provider } }) => provider === named,
