@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
@@ -52,6 +54,32 @@ test.each([
   expect(() => checkOnlyTrustedWrite(checkout, trusted)).toThrow(
     /^other users can change .*chmod -R go-w/,
   );
+});
+
+test("files that are deleted meanwhile are accepted", async () => {
+  const building = spawn(
+    process.execPath,
+    [
+      "-e",
+      `const { mkdirSync, rmSync } = require("fs");
+       for (;;) {
+         mkdirSync(process.argv[1] + "/image/app", { recursive: true });
+         rmSync(process.argv[1] + "/image", { recursive: true });
+       }`,
+      checkout,
+    ],
+    { stdio: "ignore" },
+  );
+  try {
+    const image = join(checkout, "image");
+    await expect.poll(() => existsSync(image), { interval: 1 }).toBe(true);
+    for (let round = 0; round < 2_000; round += 1) {
+      checkOnlyTrustedWrite(checkout, trusted);
+    }
+  } finally {
+    building.kill("SIGKILL");
+    await once(building, "exit");
+  }
 });
 
 asRoot("another user's file is rejected, a user's private group is not", () => {

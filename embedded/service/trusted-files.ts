@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
-import { Failure } from "../../core/failure.ts";
+import { codeOf, Failure } from "../../core/failure.ts";
 
 /** Users and groups that may write a file that root runs. */
 export interface Trusted {
@@ -35,14 +35,15 @@ function ancestorsOf(directory: string): readonly string[] {
 }
 
 function findWritable(path: string, trusted: Trusted): string | undefined {
-  const stats = lstatSync(path);
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  // A checkout in use changes meanwhile; nobody can run what is gone.
+  if (stats === undefined) {
+    return undefined;
+  }
   if (isWritable(stats, trusted)) {
     return path;
   }
-  if (!stats.isDirectory()) {
-    return undefined;
-  }
-  for (const name of readdirSync(path)) {
+  for (const name of stats.isDirectory() ? namesIn(path) : []) {
     if (name === SKIPPED) {
       continue;
     }
@@ -52,6 +53,17 @@ function findWritable(path: string, trusted: Trusted): string | undefined {
     }
   }
   return undefined;
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") {
+      return [];
+    }
+    throw error;
+  }
 }
 
 function isWritable(stats: Stats, { users, groups }: Trusted): boolean {
